@@ -1,0 +1,177 @@
+import { Hono } from "hono";
+import type { Logger } from "pino";
+import type { Services } from "../services.ts";
+import { permissionGroups, type PermissionKey } from "../tokens/permissions.ts";
+import { isId, newUuid } from "../util/ids.ts";
+import { zoneErrors } from "../zones/zone.ts";
+import { authenticate } from "./auth.ts";
+import { readBody } from "./body.ts";
+import { failure, success, successPage, type Page } from "./envelope.ts";
+import { apiErrors, ApiError, ApiErrors } from "./errors.ts";
+import type { Call, Operation } from "./operation.ts";
+import { canonicalPath, routePattern } from "./paths.ts";
+import { RateLimiter } from "./rate-limit.ts";
+import { validate } from "./validation.ts";
+
+export interface ApiOptions {
+  services: Services;
+  operations: readonly Operation[];
+  logger: Logger;
+  /** Calls per token in five minutes; 0 for no limit. */
+  rateLimit: number;
+  bodyBytesMax: number;
+  /** Also checks what operations answer; for tests. */
+  validateResults?: boolean;
+}
+
+type Environment = { Bindings: { incoming?: { socket?: { remoteAddress?: string } } } };
+const rateWindowMs = 5 * 60 * 1000;
+
+/** The management API: every operation under its path, and one answer in the envelope for everything else. */
+export function createApi(options: ApiOptions): Hono<Environment> {
+  const app = new Hono<Environment>({ getPath: (request) => canonicalPath(pathOf(request.url)) });
+  const limiter = new RateLimiter(options.rateLimit, rateWindowMs);
+  // The router takes the first match: fixed segments stand before parameters.
+  for (const operation of [...options.operations].sort(fixedFirst)) {
+    app.on(operation.method, routePattern(operation.path), async (context) => {
+      const requestId = newUuid();
+      const clientIp = context.env?.incoming?.socket?.remoteAddress ?? "127.0.0.1";
+      const call = { request: context.req.raw, params: context.req.param(), requestId, clientIp };
+      let response: Response;
+      try {
+        response = await perform(operation, call, options, limiter);
+      } catch (error) {
+        response = answerFailure(error, operation, requestId, options.logger);
+      }
+      response.headers.set("x-request-id", requestId);
+      return response;
+    });
+  }
+  app.all("*", (context) => failure(apiErrors.noRoute(context.req.method, pathOf(context.req.url))));
+  return app;
+}
+
+interface Incoming {
+  request: Request;
+  params: Record<string, string>;
+  requestId: string;
+  clientIp: string;
+}
+
+async function perform(
+  operation: Operation,
+  incoming: Incoming,
+  options: ApiOptions,
+  limiter: RateLimiter,
+): Promise<Response> {
+  const { request, params } = incoming;
+  const { services } = options;
+  const actor = await authenticate(request.headers, incoming.clientIp, services.tokens);
+  const waitSeconds = limiter.take(actor.userId ?? actor.id);
+  if (waitSeconds > 0) throw apiErrors.rateLimited(waitSeconds);
+
+  const call: Call<unknown, unknown> = {
+    ...incoming,
+    actor,
+    services,
+    query: undefined,
+    body: undefined,
+    messages: [],
+    ...locate(operation, incoming, services),
+  };
+  authorize(operation, call);
+  if (operation.query !== undefined) call.query = validate(operation.query, queryOf(request.url), "query");
+  call.body = await readBody(operation, request, options.bodyBytesMax);
+  params["zone_id"] ??= "";
+
+  const result = await operation.handle(call as Call<never, never>);
+  if (operation.answer === "raw") return result as Response;
+  if (options.validateResults === true) checkResult(operation, result);
+  const body =
+    operation.answer === "page" ? successPage(result as Page<unknown>, call.messages) : success(result, call.messages);
+  return new Response(JSON.stringify(body), {
+    status: operation.status ?? 200,
+    headers: { "content-type": "application/json" },
+  });
+}
+
+/** The zone and account that the path names. Their absence is found here, so that handlers always have them. */
+function locate(operation: Operation, { request, params }: Incoming, services: Services): Pick<Call<0, 0>, "zone" | "account"> {
+  const malformed = Object.entries(params).some(([name, value]) => idParameters.has(name) && !isId(value));
+  if (malformed) throw apiErrors.noRoute(operation.method, pathOf(request.url));
+  const zoneId = params["zone_id"];
+  const zone = zoneId === undefined ? undefined : services.zones.find(zoneId);
+  if (zoneId !== undefined && zone === undefined) throw zoneErrors.notFound(zoneId);
+  const accountId = zone?.accountId ?? params["account_id"];
+  const account = accountId === undefined ? undefined : services.accounts.find(accountId);
+  if (accountId !== undefined && account === undefined) {
+    throw new ApiError(404, 1003, `No account has the id ${accountId}`);
+  }
+  // Only operations whose path names them look at these.
+  return { zone: zone!, account: account! };
+}
+
+const idParameters = new Set(["zone_id", "account_id", "dns_record_id", "token_id", "membership_id", "ruleset_id"]);
+
+function authorize(operation: Operation, call: Call<unknown, unknown>): void {
+  const { access } = operation;
+  const { actor } = call;
+  if (access.scope === "caller") return;
+  if (access.scope === "user") {
+    if (actor.userId !== null && actor.can(access.permission, { userId: actor.userId })) return;
+    throw apiErrors.unauthorized(`"${permissionName(access.permission)}" on the user`);
+  }
+  const target =
+    access.scope === "zone"
+      ? { zoneId: call.zone.id, accountId: call.zone.accountId }
+      : { accountId: call.account.id };
+  if (!actor.can(access.permission, target)) {
+    throw apiErrors.unauthorized(`"${permissionName(access.permission)}" on the ${access.scope}`);
+  }
+}
+
+const permissionName = (key: PermissionKey): string => permissionGroups.find((group) => group.key === key)?.name ?? key;
+
+function answerFailure(error: unknown, operation: Operation, requestId: string, logger: Logger): Response {
+  if (error instanceof ApiError || error instanceof ApiErrors) {
+    if (error.cause !== undefined) logger.warn({ request_id: requestId, operation: operation.id, err: error.cause }, error.message);
+    return failure(error);
+  }
+  logger.error({ request_id: requestId, operation: operation.id, err: error }, "an operation failed");
+  return failure(apiErrors.internal(requestId));
+}
+
+function checkResult(operation: Operation, result: unknown): void {
+  const values = operation.answer === "page" ? (result as Page<unknown>).items : [result];
+  for (const value of values) {
+    const parsed = operation.result?.safeParse(value);
+    if (parsed?.success === false) throw new Error(`${operation.id} answered outside its contract`, { cause: parsed.error });
+  }
+}
+
+/** Query parameters as an object; one that is given more than once becomes an array. */
+function queryOf(url: string): Record<string, string | string[]> {
+  const start = url.indexOf("?");
+  const query: Record<string, string | string[]> = Object.create(null) as Record<string, string | string[]>;
+  if (start < 0) return query;
+  for (const [key, value] of new URLSearchParams(url.slice(start + 1))) {
+    const before = query[key];
+    query[key] = before === undefined ? value : Array.isArray(before) ? [...before, value] : [before, value];
+  }
+  return query;
+}
+
+function pathOf(url: string): string {
+  const start = url.indexOf("/", url.indexOf("://") + 3);
+  const end = url.indexOf("?", start);
+  return start < 0 ? "/" : url.slice(start, end < 0 ? undefined : end);
+}
+
+function fixedFirst(a: Operation, b: Operation): number {
+  const [left, right] = [a.path.split("/"), b.path.split("/")];
+  for (let i = 0; i < Math.min(left.length, right.length); i++) {
+    const difference = Number(left[i]!.startsWith("{")) - Number(right[i]!.startsWith("{"));
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}

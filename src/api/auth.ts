@@ -1,0 +1,30 @@
+import { isSecretShaped } from "../tokens/secret.ts";
+import type { Actor } from "../tokens/actor.ts";
+import type { Refusal, Tokens } from "../tokens/tokens.ts";
+import { apiErrors, ApiError } from "./errors.ts";
+
+const refusals: Record<Refusal, () => ApiError> = {
+  unknown: () => apiErrors.invalidToken(),
+  disabled: () => apiErrors.invalidToken("Invalid API Token: the token is disabled"),
+  expired: () => apiErrors.invalidToken("Invalid API Token: the token has expired"),
+  not_yet_valid: () => apiErrors.invalidToken("Invalid API Token: the token is not valid yet"),
+  address: () => new ApiError(403, 9109, "Cannot use the access token from this address"),
+};
+
+/** Finds out who makes a call. A token wins over a legacy key: the official client sends all that it was given. */
+export async function authenticate(headers: Headers, clientIp: string, tokens: Tokens): Promise<Actor> {
+  const authorization = headers.get("authorization");
+  if (authorization !== null) {
+    const secret = /^Bearer +(\S+)$/i.exec(authorization)?.[1];
+    if (secret === undefined || !isSecretShaped(secret)) throw apiErrors.badAuthorizationHeader();
+    const known = await tokens.authenticate(secret, clientIp);
+    if (typeof known === "string") throw refusals[known]();
+    return known.actor;
+  }
+  const email = headers.get("x-auth-email");
+  const key = headers.get("x-auth-key");
+  if (email === null || key === null) throw apiErrors.noCredentials();
+  const actor = tokens.authenticateKey(email, key);
+  if (actor === undefined) throw apiErrors.invalidKey();
+  return actor;
+}

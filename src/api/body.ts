@@ -1,0 +1,55 @@
+import { apiErrors } from "./errors.ts";
+import type { Operation } from "./operation.ts";
+import { validate } from "./validation.ts";
+
+/** Reads and checks a call's body; the limit holds while it is read, whatever Content-Length said. */
+export async function readBody(operation: Operation, request: Request, limitBytes: number): Promise<unknown> {
+  if (operation.body === undefined) return undefined;
+  const contentType = request.headers.get("content-type") ?? "";
+  const limit = operation.bodyBytesMax ?? limitBytes;
+  if (operation.bodyKind === "form") {
+    if (!contentType.startsWith("multipart/form-data")) throw apiErrors.contentType("multipart/form-data", contentType || "none");
+    const bytes = await readBytes(request, limit);
+    return validate(operation.body, await formFields(bytes, contentType), "body");
+  }
+  const bytes = await readBytes(request, limit);
+  if (bytes.length === 0) {
+    if (operation.bodyOptional) return validate(operation.body, {}, "body");
+    throw apiErrors.invalid("Expected a JSON body but received nothing", "/body");
+  }
+  if (contentType !== "" && !operation.acceptAnyContentType && !/^application\/(\S+\+)?json\b/i.test(contentType)) {
+    throw apiErrors.contentType("application/json", contentType);
+  }
+  return validate(operation.body, parseJson(bytes), "body");
+}
+
+function parseJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)) as unknown;
+  } catch (error) {
+    throw apiErrors.malformedJson(error instanceof Error ? error.message : String(error));
+  }
+}
+
+async function formFields(bytes: Uint8Array, contentType: string): Promise<Record<string, unknown>> {
+  let form: FormData;
+  try {
+    form = await new Response(bytes as BodyInit, { headers: { "content-type": contentType } }).formData();
+  } catch {
+    throw apiErrors.invalid("Expected a well-formed multipart/form-data body but received one that does not parse", "/body");
+  }
+  return Object.fromEntries(form);
+}
+
+export async function readBytes(request: Request, limitBytes: number): Promise<Uint8Array> {
+  if (Number(request.headers.get("content-length") ?? 0) > limitBytes) throw apiErrors.bodyTooLarge(limitBytes);
+  if (request.body === null) return new Uint8Array();
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of request.body) {
+    length += chunk.length;
+    if (length > limitBytes) throw apiErrors.bodyTooLarge(limitBytes);
+    chunks.push(chunk);
+  }
+  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+}

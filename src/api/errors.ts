@@ -1,0 +1,66 @@
+/** What a failed call tells its caller. The cause, if any, is for the log only. */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly code: number;
+  readonly pointer: string | undefined;
+  readonly chain: readonly { code: number; message: string }[];
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(
+    status: number,
+    code: number,
+    message: string,
+    more: {
+      pointer?: string | undefined;
+      chain?: readonly { code: number; message: string }[];
+      retryAfterSeconds?: number;
+      cause?: unknown;
+    } = {},
+  ) {
+    super(message, more.cause === undefined ? undefined : { cause: more.cause });
+    this.status = status;
+    this.code = code;
+    this.pointer = more.pointer;
+    this.chain = more.chain ?? [];
+    this.retryAfterSeconds = more.retryAfterSeconds;
+  }
+}
+
+/** Several faults found in one request, all reported. */
+export class ApiErrors extends Error {
+  readonly errors: readonly ApiError[];
+  constructor(errors: readonly ApiError[]) {
+    super(errors[0]?.message ?? "invalid request");
+    this.errors = errors;
+  }
+}
+
+/** The faults that any operation can answer with; a capability's own codes stand in its errors.ts. */
+export const apiErrors = {
+  noCredentials: () =>
+    new ApiError(401, 9106, "Authentication failed (missing X-Auth-Key and X-Auth-Email, or Authorization headers)"),
+  badAuthorizationHeader: () =>
+    new ApiError(400, 6003, "Invalid request headers", {
+      chain: [{ code: 6111, message: "Invalid format for Authorization header" }],
+    }),
+  invalidToken: (why = "Invalid API Token") => new ApiError(401, 1000, why),
+  invalidKey: () => new ApiError(401, 9103, "Unknown X-Auth-Key or X-Auth-Email"),
+  unauthorized: (what: string) =>
+    new ApiError(403, 9109, `Unauthorized to access requested resource: the credentials lack ${what}`),
+  noRoute: (method: string, path: string) =>
+    new ApiError(404, 7003, `Could not route to ${path}, perhaps your object identifier is invalid?`, {
+      chain: [{ code: 7000, message: `No route for ${method} on that URI` }],
+    }),
+  methodNotAllowed: (method: string, allowed: readonly string[]) =>
+    new ApiError(405, 10405, `Method ${method} is not allowed here. Expected one of ${allowed.join(", ")}`),
+  malformedJson: (why: string) => new ApiError(400, 6007, `Malformed JSON in request body: ${why}`),
+  contentType: (expected: string, received: string) =>
+    new ApiError(415, 6415, `Expected a body of Content-Type ${expected} but received ${received}`),
+  bodyTooLarge: (limitBytes: number) =>
+    new ApiError(413, 6413, `The request body is too large. Expected at most ${limitBytes} bytes`),
+  invalid: (message: string, pointer?: string) => new ApiError(400, 9207, message, { pointer }),
+  rateLimited: (retryAfterSeconds: number) =>
+    new ApiError(429, 10013, `Rate limit exceeded. Try again in ${retryAfterSeconds} seconds`, { retryAfterSeconds }),
+  internal: (requestId: string) =>
+    new ApiError(500, 10500, `An internal error occurred. Its details are in the server's log under request id ${requestId}`),
+};

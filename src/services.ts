@@ -1,0 +1,16 @@
+import type { Logger } from "pino";
+import type { Accounts } from "./accounts/accounts.ts";
+import type { DnsRecords } from "./dns/records.ts";
+import type { Rulesets } from "./rulesets/rulesets.ts";
+import type { Tokens } from "./tokens/tokens.ts";
+import type { Zones } from "./zones/zones.ts";
+
+/** What operations work with; server.ts makes it. */
+export interface Services {
+  accounts: Accounts;
+  tokens: Tokens;
+  zones: Zones;
+  records: DnsRecords;
+  rulesets: Rulesets;
+  logger: Logger;
+}

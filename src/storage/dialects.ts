@@ -1,0 +1,16 @@
+import type { Storage, Write } from "./storage.ts";
+
+/**
+ * Takes a zone's row lock for the rest of the transaction, so that checks over its records hold until the commit.
+ * SQLite runs one write transaction at a time and needs nothing.
+ */
+export async function lockZone(storage: Storage, trx: Write, zoneId: string): Promise<void> {
+  if (storage.engine === "sqlite") return;
+  await trx.selectFrom("zones").select("id").where("id", "=", zoneId).forUpdate().execute();
+}
+
+/** Whether an error means that a unique constraint was violated. */
+export function isUniqueViolation(error: unknown): boolean {
+  const { code, errcode } = error as { code?: unknown; errcode?: unknown };
+  return code === "23505" || errcode === 2067 || errcode === 1555;
+}

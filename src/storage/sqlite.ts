@@ -1,0 +1,41 @@
+import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import { SqliteDialect, type SqliteDatabase, type SqliteStatement } from "kysely";
+
+const statementsMax = 256;
+
+/** Opens a SQLite file (or ":memory:") with the settings that storage relies on; see durability.ts for the disk. */
+export function openSqlite(path: string): DatabaseSync {
+  const database = new DatabaseSync(path, { enableForeignKeyConstraints: true, timeout: 5000 });
+  // A commit only hands its pages to the operating system; durability.ts flushes them off this thread, and a
+  // worker thread does the checkpoints, so nothing here ever waits for the disk.
+  database.exec("pragma journal_mode = wal; pragma synchronous = normal; pragma wal_autocheckpoint = 0");
+  return database;
+}
+
+/** A Kysely dialect over node:sqlite that keeps prepared statements. */
+export function sqliteDialect(database: DatabaseSync): SqliteDialect {
+  const statements = new Map<string, SqliteStatement>();
+  const adapter: SqliteDatabase = {
+    close: () => database.close(),
+    prepare(sql) {
+      let statement = statements.get(sql);
+      if (statement === undefined) {
+        statement = wrap(database.prepare(sql));
+        if (statements.size >= statementsMax) statements.clear();
+        statements.set(sql, statement);
+      }
+      return statement;
+    },
+  };
+  return new SqliteDialect({ database: adapter });
+}
+
+function wrap(statement: StatementSync): SqliteStatement {
+  const values = (parameters: readonly unknown[]) => parameters as SQLInputValue[];
+  return {
+    reader: statement.columns().length > 0,
+    all: (parameters) => statement.all(...values(parameters)),
+    run: (parameters) => statement.run(...values(parameters)),
+    iterate: (parameters) => statement.iterate(...values(parameters)) as IterableIterator<unknown>,
+  };
+}

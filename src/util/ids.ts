@@ -1,0 +1,9 @@
+import { randomBytes, randomUUID } from "node:crypto";
+
+/** A fresh id as the API shows it: 32 lower-case hex characters. */
+export const newId = (): string => randomBytes(16).toString("hex");
+export const newUuid = (): string => randomUUID();
+export const isId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text);
+
+/** Milliseconds to the API's RFC 3339 form. */
+export const isoTime = (timeMs: number): string => new Date(timeMs).toISOString();
