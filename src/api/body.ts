@@ -34,7 +34,7 @@ function parseJson(bytes: Uint8Array): unknown {
 async function formFields(bytes: Uint8Array, contentType: string): Promise<Record<string, unknown>> {
   let form: FormData;
   try {
-    form = await new Response(bytes as BodyInit, { headers: { "content-type": contentType } }).formData();
+    form = await new Response(bytes as Uint8Array<ArrayBuffer>, { headers: { "content-type": contentType } }).formData();
   } catch {
     throw apiErrors.invalid("Expected a well-formed multipart/form-data body but received one that does not parse", "/body");
   }

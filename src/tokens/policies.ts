@@ -5,7 +5,7 @@ import { findPermissionGroup, type PermissionKey } from "./permissions.ts";
 export interface Policy {
   id: string;
   effect: "allow" | "deny";
-  resources: Record<string, string | Record<string, string>>;
+  resources: Record<string, "*" | Record<string, "*">>;
   permission_groups: { id: string; name: string }[];
 }
 
@@ -68,7 +68,7 @@ export class PolicySet {
   }
 }
 
-function resourcesOf(name: string, value: string | Record<string, string>): Resource[] {
+function resourcesOf(name: string, value: "*" | Record<string, "*">): Resource[] {
   const outer = parseResource(name);
   if (outer === undefined) return [];
   if (typeof value === "string") return [outer];

@@ -1,0 +1,19 @@
+import { accountOperations } from "./accounts/api.ts";
+import { userOperations } from "./accounts/user-api.ts";
+import type { Operation } from "./api/operation.ts";
+import { dnsOperations } from "./dns/api.ts";
+import { rulesetOperations } from "./rulesets/api.ts";
+import { smartRoutingOperations } from "./smart-routing/api.ts";
+import { apiTokenOperations } from "./tokens/api.ts";
+import { zoneOperations } from "./zones/api.ts";
+
+/** Every operation of the management API. */
+export const operations: readonly Operation[] = [
+  ...userOperations,
+  ...accountOperations,
+  ...apiTokenOperations,
+  ...zoneOperations,
+  ...dnsOperations,
+  ...smartRoutingOperations,
+  ...rulesetOperations,
+];

@@ -1,0 +1,246 @@
+import { z } from "zod";
+import { ApiError, apiErrors } from "../api/errors.ts";
+import { listOperation, operation, rawOperation, type Operation } from "../api/operation.ts";
+import { pageQuery, paginate } from "../api/pagination.ts";
+import { isoTime } from "../util/ids.ts";
+import { checkExpression } from "./expression.ts";
+import { OriginParametersSchema } from "./origin-rule.ts";
+import { phases, rulesetErrors, type Phase, type Rule, type Ruleset } from "./ruleset.ts";
+import type { RuleInput } from "./rulesets.ts";
+
+const RuleSchema = z
+  .object({
+    id: z.string(),
+    version: z.string(),
+    ref: z.string(),
+    action: z.string(),
+    action_parameters: z.record(z.string(), z.unknown()),
+    expression: z.string(),
+    description: z.string(),
+    enabled: z.boolean(),
+    last_updated: z.string(),
+  })
+  .meta({ id: "Rule" });
+const RulesetSummarySchema = z.object({
+  id: z.string(),
+  name: z.string(),
+  description: z.string(),
+  kind: z.literal("zone"),
+  phase: z.enum(phases),
+  version: z.string(),
+  last_updated: z.string(),
+});
+const RulesetSchema = RulesetSummarySchema.extend({ rules: z.array(RuleSchema) }).meta({ id: "Ruleset" });
+
+const RuleInputSchema = z.strictObject({
+  id: z.string().length(32).optional(),
+  ref: z.string().min(1).max(64).optional(),
+  version: z.string().optional(),
+  last_updated: z.string().optional(),
+  action: z.literal("route"),
+  action_parameters: OriginParametersSchema,
+  expression: z.string().min(1).max(4096),
+  description: z.string().max(500).default(""),
+  enabled: z.boolean().default(true),
+});
+const rulesMax = 300;
+const RulesetInputSchema = z.strictObject({
+  name: z.string().max(255).optional(),
+  description: z.string().max(1024).optional(),
+  kind: z.literal("zone").optional(),
+  phase: z.enum(phases).optional(),
+  rules: z.array(RuleInputSchema).max(rulesMax).default([]),
+});
+
+const summary = (ruleset: Ruleset) => ({
+  id: ruleset.id,
+  name: ruleset.name,
+  description: ruleset.description,
+  kind: "zone" as const,
+  phase: ruleset.phase,
+  version: String(ruleset.version),
+  last_updated: isoTime(ruleset.lastUpdated),
+});
+const ruleResource = (rule: Rule): z.input<typeof RuleSchema> => ({
+  id: rule.id,
+  version: rule.version,
+  ref: rule.ref,
+  action: rule.action,
+  action_parameters: rule.actionParameters,
+  expression: rule.expression,
+  description: rule.description,
+  enabled: rule.enabled,
+  last_updated: isoTime(rule.lastUpdated),
+});
+const rulesetResource = (ruleset: Ruleset): z.input<typeof RulesetSchema> => ({
+  ...summary(ruleset),
+  rules: ruleset.rules.map(ruleResource),
+});
+
+type RuleBody = z.output<typeof RuleInputSchema>;
+function ruleInput(body: RuleBody, where: string): RuleInput {
+  const fault = checkExpression(body.expression);
+  if (fault !== undefined) throw new ApiError(400, 20127, fault, { pointer: `/body/${where}expression` });
+  return {
+    ...(body.id === undefined ? {} : { id: body.id }),
+    ...(body.ref === undefined ? {} : { ref: body.ref }),
+    action: body.action,
+    actionParameters: body.action_parameters,
+    expression: body.expression,
+    description: body.description,
+    enabled: body.enabled,
+  };
+}
+const ruleInputs = (bodies: readonly RuleBody[]): RuleInput[] =>
+  bodies.map((body, index) => ruleInput(body, `rules/${index}/`));
+const keep = (rule: Rule): RuleInput => {
+  const { version: _version, lastUpdated: _lastUpdated, ...input } = rule;
+  return input;
+};
+
+function phaseOf(params: Record<string, string>): Phase {
+  const phase = phases.find((known) => known === params["phase"]);
+  if (phase !== undefined) return phase;
+  throw apiErrors.invalid(
+    `Expected one of the phases ${phases.join(", ")} but received "${params["phase"]}", which this platform does not execute`,
+    "/path/phase",
+  );
+}
+
+const base = "/zones/{zone_id}/rulesets";
+const read = { scope: "zone", permission: "origin_rules:read" } as const;
+const edit = { scope: "zone", permission: "origin_rules:edit" } as const;
+
+export const rulesetOperations: readonly Operation[] = [
+  operation({
+    id: "ruleset_entrypoint_get",
+    method: "GET",
+    path: `${base}/phases/{phase}/entrypoint`,
+    summary: "Get the rules of a phase",
+    access: read,
+    result: RulesetSchema,
+    handle: async ({ zone, params, services }) =>
+      rulesetResource(await services.rulesets.entrypoint(zone.id, phaseOf(params))),
+  }),
+  operation({
+    id: "ruleset_entrypoint_put",
+    method: "PUT",
+    path: `${base}/phases/{phase}/entrypoint`,
+    summary: "Replace all rules of a phase",
+    access: edit,
+    body: RulesetInputSchema,
+    result: RulesetSchema,
+    async handle({ zone, params, body, services }) {
+      const input = { name: body.name, description: body.description, rules: ruleInputs(body.rules) };
+      return rulesetResource(await services.rulesets.putEntrypoint(zone.id, phaseOf(params), input));
+    },
+  }),
+  listOperation({
+    id: "ruleset_list",
+    method: "GET",
+    path: base,
+    summary: "List the zone's rulesets, without their rules",
+    access: read,
+    query: pageQuery({ default: 50, max: 50 }).extend({ cursor: z.string().max(100).optional() }),
+    result: RulesetSummarySchema,
+    handle: async ({ zone, query, services }) => paginate((await services.rulesets.list(zone.id)).map(summary), query),
+  }),
+  operation({
+    id: "ruleset_create",
+    method: "POST",
+    path: base,
+    summary: "Create the ruleset of a phase",
+    access: edit,
+    body: RulesetInputSchema.extend({ name: z.string().min(1).max(255), kind: z.literal("zone"), phase: z.enum(phases) }),
+    result: RulesetSchema,
+    async handle({ zone, body, services }) {
+      const input = { name: body.name, description: body.description, rules: ruleInputs(body.rules) };
+      return rulesetResource(await services.rulesets.putEntrypoint(zone.id, body.phase, input, true));
+    },
+  }),
+  operation({
+    id: "ruleset_get",
+    method: "GET",
+    path: `${base}/{ruleset_id}`,
+    summary: "Get a ruleset",
+    access: read,
+    result: RulesetSchema,
+    handle: async ({ zone, params, services }) =>
+      rulesetResource(await services.rulesets.find(zone.id, params["ruleset_id"]!)),
+  }),
+  operation({
+    id: "ruleset_update",
+    method: "PUT",
+    path: `${base}/{ruleset_id}`,
+    summary: "Replace all rules of a ruleset",
+    access: edit,
+    body: RulesetInputSchema.extend({ id: z.string().optional() }),
+    result: RulesetSchema,
+    async handle({ zone, params, body, services }) {
+      const input = { name: body.name, description: body.description, rules: ruleInputs(body.rules) };
+      return rulesetResource(await services.rulesets.edit(zone.id, params["ruleset_id"]!, () => input));
+    },
+  }),
+  rawOperation({
+    id: "ruleset_delete",
+    method: "DELETE",
+    path: `${base}/{ruleset_id}`,
+    summary: "Delete a ruleset",
+    access: edit,
+    async handle({ zone, params, services }) {
+      await services.rulesets.delete(zone.id, params["ruleset_id"]!);
+      return new Response(null, { status: 204 });
+    },
+  }),
+  operation({
+    id: "ruleset_rule_create",
+    method: "POST",
+    path: `${base}/{ruleset_id}/rules`,
+    summary: "Append a rule",
+    access: edit,
+    body: RuleInputSchema.omit({ id: true }),
+    result: RulesetSchema,
+    async handle({ zone, params, body, services }) {
+      const rule = ruleInput(body, "");
+      const changed = await services.rulesets.edit(zone.id, params["ruleset_id"]!, (current) => {
+        if (current.rules.length >= rulesMax) throw apiErrors.invalid(`Expected at most ${rulesMax} rules in a ruleset`);
+        return { rules: [...current.rules.map(keep), rule] };
+      });
+      return rulesetResource(changed);
+    },
+  }),
+  operation({
+    id: "ruleset_rule_edit",
+    method: "PATCH",
+    path: `${base}/{ruleset_id}/rules/{rule_id}`,
+    summary: "Replace one rule",
+    access: edit,
+    body: RuleInputSchema,
+    result: RulesetSchema,
+    async handle({ zone, params, body, services }) {
+      const id = params["rule_id"]!;
+      const rule = { ...ruleInput(body, ""), id };
+      const changed = await services.rulesets.edit(zone.id, params["ruleset_id"]!, (current) => {
+        if (!current.rules.some((candidate) => candidate.id === id)) throw rulesetErrors.ruleNotFound(id);
+        return { rules: current.rules.map((candidate) => (candidate.id === id ? rule : keep(candidate))) };
+      });
+      return rulesetResource(changed);
+    },
+  }),
+  operation({
+    id: "ruleset_rule_delete",
+    method: "DELETE",
+    path: `${base}/{ruleset_id}/rules/{rule_id}`,
+    summary: "Delete one rule",
+    access: edit,
+    result: RulesetSchema,
+    async handle({ zone, params, services }) {
+      const id = params["rule_id"]!;
+      const changed = await services.rulesets.edit(zone.id, params["ruleset_id"]!, (current) => {
+        if (!current.rules.some((rule) => rule.id === id)) throw rulesetErrors.ruleNotFound(id);
+        return { rules: current.rules.filter((rule) => rule.id !== id).map(keep) };
+      });
+      return rulesetResource(changed);
+    },
+  }),
+];
