@@ -5,7 +5,7 @@ export function createLogger(level: string): Logger {
   return pino(
     {
       level,
-      base: undefined,
+      base: null,
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
       formatters: { level: (label) => ({ level: label }) },
       redact: ["headers.authorization", "headers.cookie", 'headers["x-auth-key"]'],

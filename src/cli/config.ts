@@ -1,0 +1,23 @@
+import type { Command } from "commander";
+import { describeConfig } from "../config/config.ts";
+import { addConfigOptions, configOf } from "./config-options.ts";
+
+export function registerConfigCommand(program: Command): void {
+  const config = program.command("config").description("the effective configuration");
+  const print = config.command("print").description("show every setting and where its value came from");
+  addConfigOptions(print)
+    .option("--json", "for machines")
+    .action((options: Record<string, unknown>) => {
+      const rows = describeConfig(configOf(options));
+      if (options["json"] === true) {
+        const entries = rows.map(({ name, value, origin }) => [name, { value, origin }]);
+        process.stdout.write(`${JSON.stringify(Object.fromEntries(entries), null, 2)}\n`);
+        return;
+      }
+      const width = Math.max(...rows.map((row) => row.name.length));
+      for (const { name, value, origin } of rows) {
+        process.stdout.write(`${name.padEnd(width)}  ${origin.padEnd(11)}  ${value === null ? "-" : JSON.stringify(value)}\n`);
+      }
+    });
+  print.exitOverride();
+}

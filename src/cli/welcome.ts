@@ -1,0 +1,31 @@
+import type { Config } from "../config/settings.ts";
+import type { RunningServer } from "../server.ts";
+
+/** What `serve` prints when it is ready. The token is in it once: at the start that made it. */
+export function welcome({ ready, newToken }: RunningServer, config: Config): string {
+  const lines = [
+    "Selvedge is ready.",
+    "",
+    `  management API   ${ready.api}`,
+    `  edge             ${ready.edge}`,
+    `  account          ${ready.account_id}`,
+  ];
+  if (newToken === undefined) {
+    const source = config.apiToken === undefined ? "as printed at the first start" : "from the configuration";
+    return `${[...lines, `  API token        ${source}`].join("\n")}\n`;
+  }
+  return `${[
+    ...lines,
+    `  API token        ${newToken}   (shown this once)`,
+    "",
+    "curl, and the official TypeScript, Python and Go clients and the Terraform provider:",
+    "",
+    `  export CLOUDFLARE_BASE_URL=${ready.api}`,
+    `  export CLOUDFLARE_API_TOKEN=${newToken}`,
+    `  export CLOUDFLARE_ACCOUNT_ID=${ready.account_id}`,
+    "",
+    "wrangler, besides:",
+    "",
+    `  export CLOUDFLARE_API_BASE_URL=${ready.api}`,
+  ].join("\n")}\n`;
+}

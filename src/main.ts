@@ -1,0 +1,29 @@
+import { Command, CommanderError } from "commander";
+import { registerConfigCommand } from "./cli/config.ts";
+import { registerServeCommand } from "./cli/serve.ts";
+import { ConfigError } from "./config/config.ts";
+
+/** Runs the command line. Exit codes: 0 done, 1 failed, 2 called wrongly. */
+export async function main(argv: readonly string[]): Promise<void> {
+  const program = new Command("selvedge")
+    .description("A self-hosted edge platform that speaks the Cloudflare API v4")
+    .showSuggestionAfterError()
+    .showHelpAfterError("(see --help)")
+    .exitOverride();
+  registerServeCommand(program);
+  registerConfigCommand(program);
+  for (const command of program.commands) command.exitOverride();
+  try {
+    await program.parseAsync(argv);
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      process.exitCode = error.exitCode === 0 ? 0 : 2;
+    } else if (error instanceof ConfigError) {
+      process.stderr.write(`${error.message}\n`);
+      process.exitCode = 2;
+    } else {
+      process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+      process.exitCode = 1;
+    }
+  }
+}
