@@ -1,0 +1,29 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { configurationPage } from "./generate/configuration.ts";
+import { openapi } from "./generate/openapi.ts";
+
+/** Writes every file that is made from the code; with --check only says which are not current. */
+const files: Record<string, () => string> = {
+  "openapi.json": openapi,
+  "docs/reference/configuration.md": configurationPage,
+};
+const isCheck = process.argv.includes("--check");
+for (const [path, make] of Object.entries(files)) {
+  const content = make();
+  if (read(path) === content) continue;
+  if (isCheck) {
+    process.stderr.write(`${path} is not current. Run: npm run generate\n`);
+    process.exitCode = 1;
+  } else {
+    writeFileSync(path, content);
+    process.stderr.write(`wrote ${path}\n`);
+  }
+}
+
+function read(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,139 @@
+import { renameSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { isIP } from "node:net";
+import { join } from "node:path";
+import type { Logger } from "pino";
+import { Accounts } from "./accounts/accounts.ts";
+import { ensureOwner, ensurePepper } from "./accounts/owner.ts";
+import { createApi } from "./api/app.ts";
+import { createApiServer, drain, listen } from "./api/listener.ts";
+import { parseAddress } from "./config/config.ts";
+import type { Config } from "./config/settings.ts";
+import { DnsRecords } from "./dns/records.ts";
+import { operations } from "./operations.ts";
+import { startEdge } from "./edge-service.ts";
+import { Rulesets } from "./rulesets/rulesets.ts";
+import type { Services } from "./services.ts";
+import { openStorage } from "./storage/storage.ts";
+import { Tokens } from "./tokens/tokens.ts";
+import { dnsActivation, staticActivation } from "./zones/activation.ts";
+import { Zones } from "./zones/zones.ts";
+
+/** Where everything listens: the content of the ready file. */
+export interface Ready {
+  api: string;
+  edge: string;
+  account_id: string;
+  account_hash: string;
+  pid: number;
+}
+
+export interface RunningServer {
+  ready: Ready;
+  services: Services;
+  /** The owner's API token, when this start made it. */
+  newToken: string | undefined;
+  close(deadlineMs: number): Promise<void>;
+}
+
+const watchIntervalMs = 500;
+const activationTickMs = 1000;
+
+/** Puts the platform together: storage, services, listeners, in that order. */
+export async function startServer(
+  config: Config,
+  logger: Logger,
+  options: { validateResults?: boolean } = {},
+): Promise<RunningServer> {
+  const onLoopback = [config.apiListen, config.edgeListen, config.dnsListen].every(isLoopback);
+  const storage = await openStorage(databaseUrl(config));
+  const accounts = new Accounts(storage);
+  const zones = new Zones(storage, {
+    nameServers: config.nameServers,
+    defaultPlan: config.defaultPlan,
+    activation:
+      (config.activation ?? (onLoopback ? "static" : "dns")) === "static"
+        ? staticActivation
+        : dnsActivation(config.resolvers, config.activationIntervalSeconds),
+  });
+  const tokens = new Tokens(storage, accounts, await ensurePepper(storage));
+  const records = new DnsRecords(storage);
+  const rulesets = new Rulesets(storage);
+  const services: Services = { accounts, tokens, zones, records, rulesets, logger };
+
+  await accounts.load();
+  const edge = await startEdge(config, services, storage, logger, onLoopback);
+  await zones.load();
+  const owner = await ensureOwner(config, accounts, tokens);
+  await storage.watch(watchIntervalMs);
+
+  const app = createApi({
+    services,
+    operations,
+    logger,
+    rateLimit: config.apiRateLimit,
+    bodyBytesMax: config.apiBodyBytesMax,
+    ...options,
+  });
+  const faults = async (): Promise<string[]> =>
+    storage.read
+      .selectFrom("meta")
+      .select("key")
+      .limit(1)
+      .execute()
+      .then(
+        () => [],
+        () => ["database"],
+      );
+  const apiServer = createApiServer(app, { faults });
+  const apiAddress = await listen(apiServer, ...hostAndPort(config.apiListen));
+  edge.forbid(apiAddress);
+  const edgeAddress = await edge.listen(...hostAndPort(config.edgeListen));
+
+  const timer = setInterval(() => {
+    zones.checkPending().catch((error: unknown) => logger.warn({ err: error }, "checking pending zones failed"));
+  }, activationTickMs);
+  timer.unref();
+
+  const ready: Ready = {
+    api: `http://${show(apiAddress)}/client/v4`,
+    edge: `http://${show(edgeAddress)}`,
+    account_id: owner.account.id,
+    account_hash: createHash("sha256").update(`account:${owner.account.id}`).digest("base64url").slice(0, 22),
+    pid: process.pid,
+  };
+  if (config.readyFile !== undefined) writeAtomically(config.readyFile, `${JSON.stringify(ready, null, 2)}\n`);
+  logger.info({ api: ready.api, edge: ready.edge }, "ready");
+  return {
+    ready,
+    services,
+    newToken: owner.newToken,
+    async close(deadlineMs) {
+      clearInterval(timer);
+      await Promise.all([drain(apiServer, deadlineMs), edge.close(deadlineMs)]);
+      await storage.close();
+    },
+  };
+}
+
+const databaseUrl = (config: Config): string =>
+  config.databaseUrl ?? (config.ephemeral ? "sqlite::memory:" : `sqlite:${join(config.dataDir, "selvedge.db")}`);
+
+function isLoopback(address: string): boolean {
+  const host = parseAddress(address)?.host ?? "";
+  return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
+}
+
+function hostAndPort(address: string): [host: string, port: number] {
+  const { host, port } = parseAddress(address)!; // checked when the configuration was read
+  return [host, port];
+}
+
+const show = ({ address, port }: { address: string; port: number }): string =>
+  address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
+
+function writeAtomically(path: string, content: string): void {
+  const temporary = `${path}.${process.pid}.tmp`;
+  writeFileSync(temporary, content);
+  renameSync(temporary, path);
+}
