@@ -11,7 +11,7 @@ const textLengthMax = 8192;
  * the change, without the record itself.
  */
 export function refuseConflicts(record: RecordFields, others: readonly DnsRecord[], zoneName: string): void {
-  if (others.some((other) => isSame(record, other))) throw dnsErrors.identical();
+  if (others.some((other) => isSameRecord(record, other))) throw dnsErrors.identical();
   if (record.type === "CNAME") {
     if (others.some((other) => addressTypes.has(other.type) || other.type === "CNAME")) throw dnsErrors.addressConflict();
     if (!isAnsweredAsAddress(record, zoneName) && others.some((other) => !besideCname.has(other.type))) {
@@ -36,5 +36,6 @@ export function refuseConflicts(record: RecordFields, others: readonly DnsRecord
 const isAnsweredAsAddress = (record: RecordFields, zoneName: string): boolean =>
   record.proxied || record.name === zoneName || record.settings.flatten_cname === true;
 
-const isSame = (a: RecordFields, b: RecordFields): boolean =>
+/** Whether two records answer the same. */
+export const isSameRecord = (a: RecordFields, b: RecordFields): boolean =>
   a.type === b.type && a.content === b.content && a.priority === b.priority;

@@ -4,7 +4,8 @@ import { newId } from "../util/ids.ts";
 import { plans } from "../zones/plans.ts";
 import { bumpSerial } from "../zones/store.ts";
 import type { Zone } from "../zones/zone.ts";
-import { refuseConflicts } from "./conflicts.ts";
+import { ApiError } from "../api/errors.ts";
+import { isSameRecord, refuseConflicts } from "./conflicts.ts";
 import { dnsErrors } from "./errors.ts";
 import type { RecordFilter } from "./filter.ts";
 import { parseRecord, type DnsRecord, type RecordFields, type RecordInput } from "./record.ts";
@@ -90,6 +91,30 @@ export class DnsRecords {
       return result;
     });
   }
+
+  /** Adds records that come from a file; one that exists already is passed over. Returns how many were added. */
+  async import(zone: Zone, entries: readonly { line: number; fields: RecordFields }[]): Promise<number> {
+    const limit = plans[zone.plan].dnsRecordsMax;
+    return this.#storage.write(async (trx, changed) => {
+      await lockZone(this.#storage, trx, zone.id);
+      const editor = new ZoneEditor(trx, zone, changed);
+      const before = await store.count(trx, [zone.id]);
+      let added = 0;
+      for (const { line, fields } of entries) {
+        try {
+          if (!(await editor.exists(fields))) {
+            await editor.insert(fields);
+            added += 1;
+          }
+        } catch (error) {
+          throw error instanceof ApiError ? dnsErrors.importFault(line, error.message) : error;
+        }
+        if (before + added > limit) throw dnsErrors.quota(limit);
+      }
+      if (added > 0) await bumpSerial(trx, zone.id);
+      return added;
+    });
+  }
 }
 
 /** Members that a client leaves out of a PATCH stay as they are; a new value replaces content and data together. */
@@ -137,6 +162,10 @@ class ZoneEditor {
     const record = await store.find(this.#trx, this.#zone.id, id);
     if (record === undefined) throw dnsErrors.notFound(id);
     return record;
+  }
+
+  async exists(fields: RecordFields): Promise<boolean> {
+    return (await store.listAtName(this.#trx, this.#zone.id, fields.name)).some((other) => isSameRecord(fields, other));
   }
 
   async insert(fields: RecordFields): Promise<DnsRecord> {
