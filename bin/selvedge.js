@@ -10,7 +10,9 @@ if (major >= 26) {
   await main(process.argv);
 } else {
   const node = createRequire(import.meta.url).resolve("node/bin/node");
-  const child = spawn(node, [import.meta.filename ?? process.argv[1], ...process.argv.slice(2)], { stdio: "inherit" });
+  const child = spawn(node, [import.meta.filename ?? process.argv[1], ...process.argv.slice(2)], {
+    stdio: "inherit",
+  });
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
   child.on("exit", (code, signal) => (signal ? process.kill(process.pid, signal) : process.exit(code ?? 1)));
 }

@@ -4,7 +4,8 @@ import { existsSync } from "node:fs";
 import { spawnSync } from "node:child_process";
 
 const productionOnly = process.argv.includes("--omit=dev");
-const installed = existsSync("node_modules/node/bin/node") && (productionOnly || existsSync("node_modules/vitest"));
+const installed =
+  existsSync("node_modules/node/bin/node") && (productionOnly || existsSync("node_modules/vitest"));
 if (!installed) {
   console.error("Installing dependencies (npm ci) …");
   const args = ["ci", "--no-fund", "--no-audit", ...(productionOnly ? ["--omit=dev"] : [])];

@@ -23,6 +23,10 @@ import { Zones } from "./zones/zones.ts";
 export interface Ready {
   api: string;
   edge: string;
+  /** Null while this version has no such listener. */
+  dns: string | null;
+  delivery: string | null;
+  dashboard: string | null;
   account_id: string;
   account_hash: string;
   pid: number;
@@ -63,7 +67,6 @@ export async function startServer(
 
   await accounts.load();
   const edge = await startEdge(config, services, storage, logger, onLoopback);
-  await zones.load();
   const owner = await ensureOwner(config, accounts, tokens);
   await storage.watch(watchIntervalMs);
 
@@ -91,18 +94,24 @@ export async function startServer(
   const edgeAddress = await edge.listen(...hostAndPort(config.edgeListen));
 
   const timer = setInterval(() => {
-    zones.checkPending().catch((error: unknown) => logger.warn({ err: error }, "checking pending zones failed"));
+    zones
+      .checkPending()
+      .catch((error: unknown) => logger.warn({ err: error }, "checking pending zones failed"));
   }, activationTickMs);
   timer.unref();
 
   const ready: Ready = {
     api: `http://${show(apiAddress)}/client/v4`,
     edge: `http://${show(edgeAddress)}`,
+    dns: null,
+    delivery: null,
+    dashboard: null,
     account_id: owner.account.id,
     account_hash: createHash("sha256").update(`account:${owner.account.id}`).digest("base64url").slice(0, 22),
     pid: process.pid,
   };
-  if (config.readyFile !== undefined) writeAtomically(config.readyFile, `${JSON.stringify(ready, null, 2)}\n`);
+  if (config.readyFile !== undefined)
+    writeAtomically(config.readyFile, `${JSON.stringify(ready, null, 2)}\n`);
   logger.info({ api: ready.api, edge: ready.edge }, "ready");
   return {
     ready,
@@ -117,7 +126,8 @@ export async function startServer(
 }
 
 const databaseUrl = (config: Config): string =>
-  config.databaseUrl ?? (config.ephemeral ? "sqlite::memory:" : `sqlite:${join(config.dataDir, "selvedge.db")}`);
+  config.databaseUrl ??
+  (config.ephemeral ? "sqlite::memory:" : `sqlite:${join(config.dataDir, "selvedge.db")}`);
 
 function isLoopback(address: string): boolean {
   const host = parseAddress(address)?.host ?? "";

@@ -17,7 +17,8 @@ export function openapi(): string {
     info: {
       title: "Selvedge management API",
       version: "4",
-      description: "The Cloudflare API v4, as far as Selvedge serves it. `edge` in a path may also be written `argo` or `workers`.",
+      description:
+        "The Cloudflare API v4, as far as Selvedge serves it. `edge` in a path may also be written `argo` or `workers`.",
     },
     servers: [{ url: "http://127.0.0.1:8787/client/v4" }],
     security: [{ token: [] }, { email: [], key: [] }],

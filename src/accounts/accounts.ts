@@ -89,7 +89,12 @@ export class Accounts {
   }
 
   /** Makes an account, with its maker as its first member. */
-  async create(input: { id?: string; name: string; type: Account["type"]; ownerUserId: string }): Promise<Account> {
+  async create(input: {
+    id?: string;
+    name: string;
+    type: Account["type"];
+    ownerUserId: string;
+  }): Promise<Account> {
     const account: Account = {
       id: input.id ?? newId(),
       name: input.name,

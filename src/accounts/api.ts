@@ -41,7 +41,9 @@ const listAccounts = listOperation({
   async handle({ query, actor, services }) {
     const found = services.accounts
       .list()
-      .filter((account) => actor.belongsTo(account.id) && (query.name === undefined || account.name === query.name));
+      .filter(
+        (account) => actor.belongsTo(account.id) && (query.name === undefined || account.name === query.name),
+      );
     if (query.direction === "desc") found.reverse();
     const page = paginate(found, query);
     return { ...page, items: page.items.map(accountResource) };
@@ -94,12 +96,17 @@ const updateAccount = operation({
   async handle({ body, account, services }) {
     for (const field of ["id", "type"] as const) {
       if (body[field] !== undefined && body[field] !== account[field]) {
-        throw apiErrors.invalid(`Expected "${account[field]}" for ${field}, which cannot be changed`, `/body/${field}`);
+        throw apiErrors.invalid(
+          `Expected "${account[field]}" for ${field}, which cannot be changed`,
+          `/body/${field}`,
+        );
       }
     }
     const updated = await services.accounts.update(account, {
       ...(body.name === undefined ? {} : { name: body.name }),
-      ...(body.settings?.enforce_twofactor === undefined ? {} : { enforceTwofactor: body.settings.enforce_twofactor }),
+      ...(body.settings?.enforce_twofactor === undefined
+        ? {}
+        : { enforceTwofactor: body.settings.enforce_twofactor }),
       ...(body.settings?.abuse_contact_email === undefined
         ? {}
         : { abuseContactEmail: body.settings.abuse_contact_email }),
@@ -140,7 +147,12 @@ const membershipResource = (membership: Membership, account: Account): z.input<t
   status: membership.status,
   account: accountResource(account),
   roles: membership.roles,
-  permissions: { zones: everything, dns_records: everything, zone_settings: everything, organization: everything },
+  permissions: {
+    zones: everything,
+    dns_records: everything,
+    zone_settings: everything,
+    organization: everything,
+  },
   api_access_enabled: null,
 });
 
@@ -169,14 +181,24 @@ const listMemberships = listOperation({
           (name === undefined || account.name === name),
       );
     const key = (entry: (typeof found)[number]): string =>
-      query.order === "id" ? entry.membership.id : query.order === "status" ? entry.membership.status : entry.account.name;
+      query.order === "id"
+        ? entry.membership.id
+        : query.order === "status"
+          ? entry.membership.status
+          : entry.account.name;
     found.sort((a, b) => (key(a) < key(b) ? -1 : 1) * (query.direction === "asc" ? 1 : -1));
     const page = paginate(found, query);
-    return { ...page, items: page.items.map(({ membership, account }) => membershipResource(membership, account)) };
+    return {
+      ...page,
+      items: page.items.map(({ membership, account }) => membershipResource(membership, account)),
+    };
   },
 });
 
-function ownMembership({ params, actor, services }: Call<never, never>): { membership: Membership; account: Account } {
+function ownMembership({ params, actor, services }: Call<never, never>): {
+  membership: Membership;
+  account: Account;
+} {
   const membership = services.accounts.findMembership(params["membership_id"]!);
   const account = membership && services.accounts.find(membership.accountId);
   if (membership === undefined || account === undefined || membership.userId !== actor.userId) {

@@ -21,7 +21,8 @@ const tokenLengthMin = 8;
 export async function ensureOwner(config: Config, accounts: Accounts, tokens: Tokens): Promise<Owner> {
   checkCredentials(config);
   const user =
-    accounts.findUserByEmail(config.email) ?? (await accounts.createUser({ email: config.email, apiKeyHash: null }));
+    accounts.findUserByEmail(config.email) ??
+    (await accounts.createUser({ email: config.email, apiKeyHash: null }));
   const account = await ensureAccount(config, accounts, user);
   if (config.apiKey !== undefined && user.apiKeyHash !== tokens.hash(config.apiKey)) {
     await accounts.updateUser(user, { apiKeyHash: tokens.hash(config.apiKey) });
@@ -31,11 +32,18 @@ export async function ensureOwner(config: Config, accounts: Accounts, tokens: To
 
 function checkCredentials({ accountId, apiToken, apiKey }: Config): void {
   if (accountId !== undefined && !isId(accountId)) {
-    throw new ConfigError("Expected 32 lower-case hex characters for SELVEDGE_ACCOUNT_ID but received something else");
+    throw new ConfigError(
+      "Expected 32 lower-case hex characters for SELVEDGE_ACCOUNT_ID but received something else",
+    );
   }
-  for (const [name, secret] of [["SELVEDGE_API_TOKEN", apiToken], ["SELVEDGE_API_KEY", apiKey]] as const) {
+  for (const [name, secret] of [
+    ["SELVEDGE_API_TOKEN", apiToken],
+    ["SELVEDGE_API_KEY", apiKey],
+  ] as const) {
     if (secret !== undefined && secret.length < tokenLengthMin) {
-      throw new ConfigError(`Expected at least ${tokenLengthMin} characters for ${name}, or nothing to have one made`);
+      throw new ConfigError(
+        `Expected at least ${tokenLengthMin} characters for ${name}, or nothing to have one made`,
+      );
     }
   }
 }
@@ -51,7 +59,9 @@ async function ensureAccount(config: Config, accounts: Accounts, user: User): Pr
       type: config.defaultPlan === "enterprise" ? "enterprise" : "standard",
       ownerUserId: user.id,
     }));
-  return account.hasBilling === config.billing ? account : accounts.update(account, { hasBilling: config.billing });
+  return account.hasBilling === config.billing
+    ? account
+    : accounts.update(account, { hasBilling: config.billing });
 }
 
 async function ensureToken(config: Config, user: User, tokens: Tokens): Promise<string | undefined> {
@@ -59,7 +69,8 @@ async function ensureToken(config: Config, user: User, tokens: Tokens): Promise<
   const input = { policies: allPolicies(user.id), condition: null, notBefore: null, expiresOn: null };
   if (config.apiToken !== undefined) {
     const known = await tokens.authenticate(config.apiToken, "127.0.0.1");
-    if (known === "unknown") await tokens.create(owner, { ...input, name: "Owner, from the configuration" }, config.apiToken);
+    if (known === "unknown")
+      await tokens.create(owner, { ...input, name: "Owner, from the configuration" }, config.apiToken);
     return undefined;
   }
   const { totalCount } = await tokens.list(user.id, { page: 1, per_page: 1, direction: "asc" });
@@ -79,7 +90,9 @@ function allPolicies(userId: string): Policy[] {
     id: newId(),
     effect: "allow",
     resources: { [resources[scope]]: "*" as const },
-    permission_groups: permissionGroups.filter((group) => group.scope === scope).map(({ id, name }) => ({ id, name })),
+    permission_groups: permissionGroups
+      .filter((group) => group.scope === scope)
+      .map(({ id, name }) => ({ id, name })),
   }));
 }
 
@@ -93,6 +106,10 @@ export async function ensurePepper(storage: Storage): Promise<string> {
       .onConflict((conflict) => conflict.column("key").doNothing())
       .execute();
   });
-  const row = await storage.read.selectFrom("meta").select("value").where("key", "=", key).executeTakeFirstOrThrow();
+  const row = await storage.read
+    .selectFrom("meta")
+    .select("value")
+    .where("key", "=", key)
+    .executeTakeFirstOrThrow();
   return row.value;
 }

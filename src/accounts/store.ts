@@ -15,9 +15,19 @@ const settingsJson = (account: Account): string =>
 export async function loadAll(
   read: Read,
 ): Promise<{ accounts: Account[]; users: User[]; memberships: Membership[] }> {
-  const accounts = await read.selectFrom("accounts").selectAll().orderBy("created_on").orderBy("id").execute();
+  const accounts = await read
+    .selectFrom("accounts")
+    .selectAll()
+    .orderBy("created_on")
+    .orderBy("id")
+    .execute();
   const users = await read.selectFrom("users").selectAll().execute();
-  const memberships = await read.selectFrom("memberships").selectAll().orderBy("created_on").orderBy("id").execute();
+  const memberships = await read
+    .selectFrom("memberships")
+    .selectAll()
+    .orderBy("created_on")
+    .orderBy("id")
+    .execute();
   return {
     accounts: accounts.map((row) => {
       const settings = JSON.parse(row.settings) as SettingsJson;

@@ -53,7 +53,9 @@ const userResource = (
 type Services = import("../services.ts").Services;
 function describeUser(userId: string, services: Services): z.input<typeof UserSchema> {
   const accountIds = new Set(services.accounts.membershipsOf(userId).map((m) => m.accountId));
-  const plans = new Set(services.zones.list().flatMap((zone) => (accountIds.has(zone.accountId) ? [zone.plan] : [])));
+  const plans = new Set(
+    services.zones.list().flatMap((zone) => (accountIds.has(zone.accountId) ? [zone.plan] : [])),
+  );
   const organizations = services.accounts.list().filter((account) => accountIds.has(account.id));
   return userResource(
     services.accounts.findUser(userId)!,

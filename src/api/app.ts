@@ -88,7 +88,9 @@ async function perform(
   if (operation.answer === "raw") return result as Response;
   if (options.validateResults === true) checkResult(operation, result);
   const body =
-    operation.answer === "page" ? successPage(result as Page<unknown>, call.messages) : success(result, call.messages);
+    operation.answer === "page"
+      ? successPage(result as Page<unknown>, call.messages)
+      : success(result, call.messages);
   return new Response(JSON.stringify(body), {
     status: operation.status ?? 200,
     headers: { "content-type": "application/json" },
@@ -96,7 +98,11 @@ async function perform(
 }
 
 /** The zone and account that the path names. Their absence is found here, so that handlers always have them. */
-function locate(operation: Operation, { request, params }: Incoming, services: Services): Pick<Call<0, 0>, "zone" | "account"> {
+function locate(
+  operation: Operation,
+  { request, params }: Incoming,
+  services: Services,
+): Pick<Call<0, 0>, "zone" | "account"> {
   const malformed = Object.entries(params).some(([name, value]) => idParameters.has(name) && !isId(value));
   if (malformed) throw apiErrors.noRoute(operation.method, pathOf(request.url));
   const zoneId = params["zone_id"];
@@ -111,7 +117,14 @@ function locate(operation: Operation, { request, params }: Incoming, services: S
   return { zone: zone!, account: account! };
 }
 
-const idParameters = new Set(["zone_id", "account_id", "dns_record_id", "token_id", "membership_id", "ruleset_id"]);
+const idParameters = new Set([
+  "zone_id",
+  "account_id",
+  "dns_record_id",
+  "token_id",
+  "membership_id",
+  "ruleset_id",
+]);
 
 function authorize(operation: Operation, call: Call<unknown, unknown>): void {
   const { access } = operation;
@@ -130,11 +143,13 @@ function authorize(operation: Operation, call: Call<unknown, unknown>): void {
   }
 }
 
-const permissionName = (key: PermissionKey): string => permissionGroups.find((group) => group.key === key)?.name ?? key;
+const permissionName = (key: PermissionKey): string =>
+  permissionGroups.find((group) => group.key === key)?.name ?? key;
 
 function answerFailure(error: unknown, operation: Operation, requestId: string, logger: Logger): Response {
   if (error instanceof ApiError || error instanceof ApiErrors) {
-    if (error.cause !== undefined) logger.warn({ request_id: requestId, operation: operation.id, err: error.cause }, error.message);
+    if (error.cause !== undefined)
+      logger.warn({ request_id: requestId, operation: operation.id, err: error.cause }, error.message);
     return failure(error);
   }
   logger.error({ request_id: requestId, operation: operation.id, err: error }, "an operation failed");
@@ -145,7 +160,8 @@ function checkResult(operation: Operation, result: unknown): void {
   const values = operation.answer === "page" ? (result as Page<unknown>).items : [result];
   for (const value of values) {
     const parsed = operation.result?.safeParse(value);
-    if (parsed?.success === false) throw new Error(`${operation.id} answered outside its contract`, { cause: parsed.error });
+    if (parsed?.success === false)
+      throw new Error(`${operation.id} answered outside its contract`, { cause: parsed.error });
   }
 }
 

@@ -8,7 +8,8 @@ export async function readBody(operation: Operation, request: Request, limitByte
   const contentType = request.headers.get("content-type") ?? "";
   const limit = operation.bodyBytesMax ?? limitBytes;
   if (operation.bodyKind === "form") {
-    if (!contentType.startsWith("multipart/form-data")) throw apiErrors.contentType("multipart/form-data", contentType || "none");
+    if (!contentType.startsWith("multipart/form-data"))
+      throw apiErrors.contentType("multipart/form-data", contentType || "none");
     const bytes = await readBytes(request, limit);
     return validate(operation.body, await formFields(bytes, contentType), "body");
   }
@@ -17,7 +18,11 @@ export async function readBody(operation: Operation, request: Request, limitByte
     if (operation.bodyOptional) return validate(operation.body, {}, "body");
     throw apiErrors.invalid("Expected a JSON body but received nothing", "/body");
   }
-  if (contentType !== "" && !operation.acceptAnyContentType && !/^application\/(\S+\+)?json\b/i.test(contentType)) {
+  if (
+    contentType !== "" &&
+    !operation.acceptAnyContentType &&
+    !/^application\/(\S+\+)?json\b/i.test(contentType)
+  ) {
     throw apiErrors.contentType("application/json", contentType);
   }
   return validate(operation.body, parseJson(bytes), "body");
@@ -34,15 +39,21 @@ function parseJson(bytes: Uint8Array): unknown {
 async function formFields(bytes: Uint8Array, contentType: string): Promise<Record<string, unknown>> {
   let form: FormData;
   try {
-    form = await new Response(bytes as Uint8Array<ArrayBuffer>, { headers: { "content-type": contentType } }).formData();
+    form = await new Response(bytes as Uint8Array<ArrayBuffer>, {
+      headers: { "content-type": contentType },
+    }).formData();
   } catch {
-    throw apiErrors.invalid("Expected a well-formed multipart/form-data body but received one that does not parse", "/body");
+    throw apiErrors.invalid(
+      "Expected a well-formed multipart/form-data body but received one that does not parse",
+      "/body",
+    );
   }
   return Object.fromEntries(form);
 }
 
 export async function readBytes(request: Request, limitBytes: number): Promise<Uint8Array> {
-  if (Number(request.headers.get("content-length") ?? 0) > limitBytes) throw apiErrors.bodyTooLarge(limitBytes);
+  if (Number(request.headers.get("content-length") ?? 0) > limitBytes)
+    throw apiErrors.bodyTooLarge(limitBytes);
   if (request.body === null) return new Uint8Array();
   const chunks: Uint8Array[] = [];
   let length = 0;

@@ -38,7 +38,11 @@ export class ApiErrors extends Error {
 /** The faults that any operation can answer with; a capability's own codes stand in its errors.ts. */
 export const apiErrors = {
   noCredentials: () =>
-    new ApiError(401, 9106, "Authentication failed (missing X-Auth-Key and X-Auth-Email, or Authorization headers)"),
+    new ApiError(
+      401,
+      9106,
+      "Authentication failed (missing X-Auth-Key and X-Auth-Email, or Authorization headers)",
+    ),
   badAuthorizationHeader: () =>
     new ApiError(400, 6003, "Invalid request headers", {
       chain: [{ code: 6111, message: "Invalid format for Authorization header" }],
@@ -60,7 +64,13 @@ export const apiErrors = {
     new ApiError(413, 6413, `The request body is too large. Expected at most ${limitBytes} bytes`),
   invalid: (message: string, pointer?: string) => new ApiError(400, 9207, message, { pointer }),
   rateLimited: (retryAfterSeconds: number) =>
-    new ApiError(429, 10013, `Rate limit exceeded. Try again in ${retryAfterSeconds} seconds`, { retryAfterSeconds }),
+    new ApiError(429, 10013, `Rate limit exceeded. Try again in ${retryAfterSeconds} seconds`, {
+      retryAfterSeconds,
+    }),
   internal: (requestId: string) =>
-    new ApiError(500, 10500, `An internal error occurred. Its details are in the server's log under request id ${requestId}`),
+    new ApiError(
+      500,
+      10500,
+      `An internal error occurred. Its details are in the server's log under request id ${requestId}`,
+    ),
 };

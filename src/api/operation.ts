@@ -81,7 +81,10 @@ export function operation<
 
 /** Declares an operation that answers with a page of results. */
 export function listOperation<R extends z.ZodType, Q extends z.ZodObject | undefined = undefined>(
-  declared: Declared<Q, undefined> & { result: R; handle(call: Call<Out<Q>, undefined>): Promise<Page<z.input<R>>> },
+  declared: Declared<Q, undefined> & {
+    result: R;
+    handle(call: Call<Out<Q>, undefined>): Promise<Page<z.input<R>>>;
+  },
 ): Operation {
   return complete(declared, "page");
 }

@@ -9,7 +9,10 @@ export function canonicalPath(path: string): string {
   if (canonical.length > 1 && canonical.endsWith("/")) canonical = canonical.slice(0, -1);
   if (canonical.includes("/argo/")) return canonical.replace(/^(\/zones\/[^/]+)\/argo\//, "$1/edge/");
   if (canonical.includes("/workers/")) {
-    return canonical.replace(/^(\/accounts\/[^/]+)\/workers\/(dispatch|assets\/upload)(?=\/|$)/, "$1/edge/$2");
+    return canonical.replace(
+      /^(\/accounts\/[^/]+)\/workers\/(dispatch|assets\/upload)(?=\/|$)/,
+      "$1/edge/$2",
+    );
   }
   return canonical;
 }

@@ -9,7 +9,9 @@ const errorsMax = 10;
 export function validate<S extends z.ZodType>(schema: S, value: unknown, where: string): z.output<S> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const errors = parsed.error.issues.slice(0, errorsMax).flatMap((issue) => describe(issue, value, schema, where));
+  const errors = parsed.error.issues
+    .slice(0, errorsMax)
+    .flatMap((issue) => describe(issue, value, schema, where));
   throw new ApiErrors(errors);
 }
 
@@ -17,7 +19,10 @@ function describe(issue: z.core.$ZodIssue, root: unknown, schema: z.ZodType, whe
   const path = issue.path.map(String);
   const field = path.length === 0 ? `the ${where}` : path.join(".");
   const pointer = `/${where}${path.map((part) => `/${part.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("")}`;
-  const received = issue.path.reduce<unknown>((value, key) => (value as Record<PropertyKey, unknown> | null)?.[key], root);
+  const received = issue.path.reduce<unknown>(
+    (value, key) => (value as Record<PropertyKey, unknown> | null)?.[key],
+    root,
+  );
   if (issue.code === "unrecognized_keys") {
     const known = path.length === 0 && "shape" in schema ? Object.keys(schema.shape as object) : [];
     return issue.keys.map((key) => {
@@ -35,7 +40,9 @@ function expectation(issue: z.core.$ZodIssue): string {
     case "invalid_type":
       return article(issue.expected);
     case "invalid_value":
-      return issue.values.length === 1 ? show(issue.values[0]) : `one of ${issue.values.map(show).join(", ")}`;
+      return issue.values.length === 1
+        ? show(issue.values[0])
+        : `one of ${issue.values.map(show).join(", ")}`;
     case "too_big":
       return `at most ${issue.maximum}${unit(issue.origin)}`;
     case "too_small":

@@ -16,7 +16,11 @@ export function addConfigOptions(command: Command): Command {
 }
 
 const placeholder = (setting: Setting): string =>
-  setting.kind === "choice" ? setting.choices.join("|") : setting.kind === "address" ? "address:port" : setting.kind;
+  setting.kind === "choice"
+    ? setting.choices.join("|")
+    : setting.kind === "address"
+      ? "address:port"
+      : setting.kind;
 
 /** The configuration from a command's options, the environment and the file. */
 export function configOf(options: Record<string, unknown>): LoadedConfig {

@@ -16,7 +16,9 @@ export function registerConfigCommand(program: Command): void {
       }
       const width = Math.max(...rows.map((row) => row.name.length));
       for (const { name, value, origin } of rows) {
-        process.stdout.write(`${name.padEnd(width)}  ${origin.padEnd(11)}  ${value === null ? "-" : JSON.stringify(value)}\n`);
+        process.stdout.write(
+          `${name.padEnd(width)}  ${origin.padEnd(11)}  ${value === null ? "-" : JSON.stringify(value)}\n`,
+        );
       }
     });
   print.exitOverride();

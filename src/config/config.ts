@@ -74,17 +74,26 @@ const hint = (key: string, known: readonly string[]): string => {
 
 function parseValue(setting: Setting, value: unknown, source: string): unknown {
   const wrong = (expected: string): ConfigError =>
-    new ConfigError(`Expected ${expected} for ${source} but received ${setting.secret ? "a secret that is not" : show(value)}`);
+    new ConfigError(
+      `Expected ${expected} for ${source} but received ${setting.secret ? "a secret that is not" : show(value)}`,
+    );
   switch (setting.kind) {
     case "text":
       if (typeof value !== "string" || value === "") throw wrong("text");
       return value;
     case "address":
-      if (typeof value !== "string" || parseAddress(value) === undefined) throw wrong("ADDRESS:PORT, such as 127.0.0.1:8787");
+      if (typeof value !== "string" || parseAddress(value) === undefined)
+        throw wrong("ADDRESS:PORT, such as 127.0.0.1:8787");
       return value;
     case "count": {
       const number = typeof value === "string" && /^\d+$/.test(value) ? Number(value) : value;
-      if (typeof number === "number" && Number.isInteger(number) && number >= setting.min && number <= setting.max) return number;
+      if (
+        typeof number === "number" &&
+        Number.isInteger(number) &&
+        number >= setting.min &&
+        number <= setting.max
+      )
+        return number;
       throw wrong(`a whole number from ${setting.min} to ${setting.max}`);
     }
     case "flag":
@@ -96,7 +105,8 @@ function parseValue(setting: Setting, value: unknown, source: string): unknown {
       throw wrong(`one of ${setting.choices.join(", ")}`);
     case "list": {
       const items = typeof value === "string" ? value.split(",").map((item) => item.trim()) : value;
-      if (Array.isArray(items) && items.every((item) => typeof item === "string" && item !== "")) return items;
+      if (Array.isArray(items) && items.every((item) => typeof item === "string" && item !== ""))
+        return items;
       throw wrong("a list of names separated by commas");
     }
   }
@@ -111,11 +121,19 @@ export function parseAddress(text: string): { host: string; port: number } | und
 }
 
 /** What `config print` shows: secrets masked. */
-export function describeConfig({ config, origins }: LoadedConfig): { name: string; value: unknown; origin: Origin; secret: boolean }[] {
+export function describeConfig({
+  config,
+  origins,
+}: LoadedConfig): { name: string; value: unknown; origin: Origin; secret: boolean }[] {
   return names.map((name) => {
     const setting: Setting = settings[name];
     const value = config[name];
     const isMasked = setting.secret === true && value !== undefined;
-    return { name: setting.flag, value: isMasked ? "********" : (value ?? null), origin: origins[name], secret: setting.secret === true };
+    return {
+      name: setting.flag,
+      value: isMasked ? "********" : (value ?? null),
+      origin: origins[name],
+      secret: setting.secret === true,
+    };
   });
 }

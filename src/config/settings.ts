@@ -22,28 +22,164 @@ const mebibyte = 1024 * 1024;
 
 /** Every setting, once: flags, environment, file keys, `config print` and docs/reference/configuration.md come from here. */
 export const settings = {
-  dataDir: { kind: "text", flag: "data-dir", env: "SELVEDGE_DATA_DIR", default: "./data", describe: "folder for the database and blobs" },
-  ephemeral: { kind: "flag", flag: "ephemeral", env: "SELVEDGE_EPHEMERAL", default: false, describe: "keep everything in memory and forget it at the end" },
-  readyFile: { kind: "text", flag: "ready-file", env: "SELVEDGE_READY_FILE", describe: "file written when every listener accepts, with their addresses" },
-  apiListen: { kind: "address", flag: "api-listen", env: "SELVEDGE_API_LISTEN", default: "127.0.0.1:8787", describe: "management API" },
-  edgeListen: { kind: "address", flag: "edge-listen", env: "SELVEDGE_EDGE_LISTEN", default: "127.0.0.1:8080", describe: "edge, HTTP" },
-  dnsListen: { kind: "address", flag: "dns-listen", env: "SELVEDGE_DNS_LISTEN", default: "127.0.0.1:8053", describe: "name server" },
-  databaseUrl: { kind: "text", flag: "database-url", env: "SELVEDGE_DATABASE_URL", describe: "postgres://…; without it a SQLite file in the data folder", secret: true },
-  accountId: { kind: "text", flag: "account-id", env: "SELVEDGE_ACCOUNT_ID", describe: "id of the first account, 32 hex characters; generated" },
-  apiToken: { kind: "text", flag: "api-token", env: "SELVEDGE_API_TOKEN", describe: "the owner's API token, at least 8 characters; generated", secret: true },
-  email: { kind: "text", flag: "email", env: "SELVEDGE_EMAIL", default: "owner@selvedge.localhost", describe: "the owner's e-mail address" },
-  apiKey: { kind: "text", flag: "api-key", env: "SELVEDGE_API_KEY", describe: "the owner's legacy API key; none", secret: true },
-  privateNetworks: { ...choice(["deny", "origins", "all"]), flag: "private-networks", env: "SELVEDGE_PRIVATE_NETWORKS", describe: "who may reach loopback and private addresses; origins while every listener is on loopback, else deny" },
-  apiRateLimit: { kind: "count", min: 0, max: 1_000_000_000, flag: "api-rate-limit", env: "SELVEDGE_API_RATE_LIMIT", default: 1200, describe: "management calls per user or token in 5 minutes; 0 for no limit" },
-  apiBodyBytesMax: { kind: "count", min: 1024, max: 1024 * mebibyte, flag: "api-body-bytes-max", env: "SELVEDGE_API_BODY_BYTES_MAX", default: mebibyte, describe: "largest JSON body of a management call" },
-  defaultPlan: { ...choice(planNames), flag: "default-plan", env: "SELVEDGE_DEFAULT_PLAN", default: "enterprise", describe: "plan of new zones" },
-  billing: { kind: "flag", flag: "billing", env: "SELVEDGE_BILLING", default: true, describe: "whether billing is configured for accounts; without it smart routing is not editable" },
-  nameServers: { kind: "list", flag: "name-servers", env: "SELVEDGE_NAME_SERVERS", default: ["ns1.selvedge.localhost", "ns2.selvedge.localhost"], describe: "this installation's name servers, assigned to zones in pairs" },
-  activation: { ...choice(["static", "dns"]), flag: "activation", env: "SELVEDGE_ACTIVATION", describe: "how pending zones become active: at once, or when the DNS names our servers; static while every listener is on loopback, else dns" },
-  activationIntervalSeconds: { kind: "count", min: 0, max: 86_400, flag: "activation-interval-seconds", env: "SELVEDGE_ACTIVATION_INTERVAL_SECONDS", default: 300, describe: "time between two DNS checks of a pending zone" },
-  resolvers: { kind: "list", flag: "resolvers", env: "SELVEDGE_RESOLVERS", default: [], describe: "DNS resolvers, address or address:port; the system's" },
-  colo: { kind: "text", flag: "colo", env: "SELVEDGE_COLO", default: "DEV", describe: "this node's location code, three letters" },
-  logLevel: { ...choice(["debug", "info", "warn", "error"]), flag: "log-level", env: "SELVEDGE_LOG_LEVEL", default: "info", describe: "least level that is logged" },
+  dataDir: {
+    kind: "text",
+    flag: "data-dir",
+    env: "SELVEDGE_DATA_DIR",
+    default: "./data",
+    describe: "folder for the database and blobs",
+  },
+  ephemeral: {
+    kind: "flag",
+    flag: "ephemeral",
+    env: "SELVEDGE_EPHEMERAL",
+    default: false,
+    describe: "keep everything in memory and forget it at the end",
+  },
+  readyFile: {
+    kind: "text",
+    flag: "ready-file",
+    env: "SELVEDGE_READY_FILE",
+    describe: "file written when every listener accepts, with their addresses",
+  },
+  apiListen: {
+    kind: "address",
+    flag: "api-listen",
+    env: "SELVEDGE_API_LISTEN",
+    default: "127.0.0.1:8787",
+    describe: "management API",
+  },
+  edgeListen: {
+    kind: "address",
+    flag: "edge-listen",
+    env: "SELVEDGE_EDGE_LISTEN",
+    default: "127.0.0.1:8080",
+    describe: "edge, HTTP",
+  },
+  dnsListen: {
+    kind: "address",
+    flag: "dns-listen",
+    env: "SELVEDGE_DNS_LISTEN",
+    default: "127.0.0.1:8053",
+    describe: "name server",
+  },
+  databaseUrl: {
+    kind: "text",
+    flag: "database-url",
+    env: "SELVEDGE_DATABASE_URL",
+    describe: "postgres://…; without it a SQLite file in the data folder",
+    secret: true,
+  },
+  accountId: {
+    kind: "text",
+    flag: "account-id",
+    env: "SELVEDGE_ACCOUNT_ID",
+    describe: "id of the first account, 32 hex characters; generated",
+  },
+  apiToken: {
+    kind: "text",
+    flag: "api-token",
+    env: "SELVEDGE_API_TOKEN",
+    describe: "the owner's API token, at least 8 characters; generated",
+    secret: true,
+  },
+  email: {
+    kind: "text",
+    flag: "email",
+    env: "SELVEDGE_EMAIL",
+    default: "owner@selvedge.localhost",
+    describe: "the owner's e-mail address",
+  },
+  apiKey: {
+    kind: "text",
+    flag: "api-key",
+    env: "SELVEDGE_API_KEY",
+    describe: "the owner's legacy API key; none",
+    secret: true,
+  },
+  privateNetworks: {
+    ...choice(["deny", "origins", "all"]),
+    flag: "private-networks",
+    env: "SELVEDGE_PRIVATE_NETWORKS",
+    describe:
+      "who may reach loopback and private addresses; origins while every listener is on loopback, else deny",
+  },
+  apiRateLimit: {
+    kind: "count",
+    min: 0,
+    max: 1_000_000_000,
+    flag: "api-rate-limit",
+    env: "SELVEDGE_API_RATE_LIMIT",
+    default: 1200,
+    describe: "management calls per user or token in 5 minutes; 0 for no limit",
+  },
+  apiBodyBytesMax: {
+    kind: "count",
+    min: 1024,
+    max: 1024 * mebibyte,
+    flag: "api-body-bytes-max",
+    env: "SELVEDGE_API_BODY_BYTES_MAX",
+    default: mebibyte,
+    describe: "largest JSON body of a management call",
+  },
+  defaultPlan: {
+    ...choice(planNames),
+    flag: "default-plan",
+    env: "SELVEDGE_DEFAULT_PLAN",
+    default: "enterprise",
+    describe: "plan of new zones",
+  },
+  billing: {
+    kind: "flag",
+    flag: "billing",
+    env: "SELVEDGE_BILLING",
+    default: true,
+    describe: "whether billing is configured for accounts; without it smart routing is not editable",
+  },
+  nameServers: {
+    kind: "list",
+    flag: "name-servers",
+    env: "SELVEDGE_NAME_SERVERS",
+    default: ["ns1.selvedge.localhost", "ns2.selvedge.localhost"],
+    describe: "this installation's name servers, assigned to zones in pairs",
+  },
+  activation: {
+    ...choice(["static", "dns"]),
+    flag: "activation",
+    env: "SELVEDGE_ACTIVATION",
+    describe:
+      "how pending zones become active: at once, or when the DNS names our servers; static while every listener is on loopback, else dns",
+  },
+  activationIntervalSeconds: {
+    kind: "count",
+    min: 0,
+    max: 86_400,
+    flag: "activation-interval-seconds",
+    env: "SELVEDGE_ACTIVATION_INTERVAL_SECONDS",
+    default: 300,
+    describe: "time between two DNS checks of a pending zone",
+  },
+  resolvers: {
+    kind: "list",
+    flag: "resolvers",
+    env: "SELVEDGE_RESOLVERS",
+    default: [],
+    describe: "DNS resolvers, address or address:port; the system's",
+  },
+  colo: {
+    kind: "text",
+    flag: "colo",
+    env: "SELVEDGE_COLO",
+    default: "DEV",
+    describe: "this node's location code, three letters",
+  },
+  logLevel: {
+    ...choice(["debug", "info", "warn", "error"]),
+    flag: "log-level",
+    env: "SELVEDGE_LOG_LEVEL",
+    default: "info",
+    describe: "least level that is logged",
+  },
 } as const satisfies Record<string, Setting>;
 
 export type SettingName = keyof typeof settings;
@@ -60,5 +196,7 @@ type Value<S> = S extends { kind: "count" }
 
 /** The effective settings; those without a default may be undefined. */
 export type Config = {
-  [N in SettingName]: Settings[N] extends { default: unknown } ? Value<Settings[N]> : Value<Settings[N]> | undefined;
+  [N in SettingName]: Settings[N] extends { default: unknown }
+    ? Value<Settings[N]>
+    : Value<Settings[N]> | undefined;
 };

@@ -121,7 +121,8 @@ const createRecord = operation({
   access: edit,
   body: RecordInputSchema,
   result: RecordSchema,
-  handle: async ({ zone, body, services }) => recordResource(await services.records.create(zone, body), zone.name),
+  handle: async ({ zone, body, services }) =>
+    recordResource(await services.records.create(zone, body), zone.name),
 });
 
 const getRecord = operation({
@@ -186,7 +187,12 @@ const batchRecords = operation({
     puts: z.array(RecordInputSchema.extend(id)).optional(),
     posts: z.array(RecordInputSchema).optional(),
   }),
-  result: z.object({ deletes: RecordsSchema, patches: RecordsSchema, puts: RecordsSchema, posts: RecordsSchema }),
+  result: z.object({
+    deletes: RecordsSchema,
+    patches: RecordsSchema,
+    puts: RecordsSchema,
+    posts: RecordsSchema,
+  }),
   async handle({ zone, body, services }) {
     const { deletes = [], patches = [], puts = [], posts = [] } = body;
     const limit = plans[zone.plan].dnsBatchOperationsMax;
@@ -253,7 +259,9 @@ const scanTrigger = operation({
   access: edit,
   result: z.null(),
   handle: async () => {
-    throw apiErrors.invalid("Records are not scanned for: this platform asks no other name servers. Import a zone file instead");
+    throw apiErrors.invalid(
+      "Records are not scanned for: this platform asks no other name servers. Import a zone file instead",
+    );
   },
 });
 

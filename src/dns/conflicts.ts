@@ -13,7 +13,8 @@ const textLengthMax = 8192;
 export function refuseConflicts(record: RecordFields, others: readonly DnsRecord[], zoneName: string): void {
   if (others.some((other) => isSameRecord(record, other))) throw dnsErrors.identical();
   if (record.type === "CNAME") {
-    if (others.some((other) => addressTypes.has(other.type) || other.type === "CNAME")) throw dnsErrors.addressConflict();
+    if (others.some((other) => addressTypes.has(other.type) || other.type === "CNAME"))
+      throw dnsErrors.addressConflict();
     if (!isAnsweredAsAddress(record, zoneName) && others.some((other) => !besideCname.has(other.type))) {
       throw dnsErrors.otherConflict("CNAME");
     }
@@ -21,13 +22,18 @@ export function refuseConflicts(record: RecordFields, others: readonly DnsRecord
   }
   const cname = others.find((other) => other.type === "CNAME");
   if (cname !== undefined && addressTypes.has(record.type)) throw dnsErrors.cnameConflict();
-  if (cname !== undefined && !besideCname.has(record.type) && !isAnsweredAsAddress(cname, zoneName)) throw dnsErrors.cnameConflict();
+  if (cname !== undefined && !besideCname.has(record.type) && !isAnsweredAsAddress(cname, zoneName))
+    throw dnsErrors.cnameConflict();
   if (record.type === "MX") {
     const exchanges = others.filter((other) => other.type === "MX");
-    if (exchanges.length > 0 && (record.content === "." || exchanges.some((other) => other.content === "."))) throw dnsErrors.nullMx();
+    if (exchanges.length > 0 && (record.content === "." || exchanges.some((other) => other.content === ".")))
+      throw dnsErrors.nullMx();
   }
   if (record.type === "TXT") {
-    const length = others.reduce((sum, other) => sum + (other.type === "TXT" ? other.content.length : 0), record.content.length);
+    const length = others.reduce(
+      (sum, other) => sum + (other.type === "TXT" ? other.content.length : 0),
+      record.content.length,
+    );
     if (length > textLengthMax) throw dnsErrors.textTooLong(textLengthMax);
   }
 }

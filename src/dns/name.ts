@@ -19,7 +19,8 @@ export function parseRecordName(input: string, zoneName: string): string {
   name.split(".").forEach((label, index) => {
     if (label === "*" && index === 0) return;
     if (label === "") throw dnsErrors.invalidName(input, "it has an empty label");
-    if (label.length > 63) throw dnsErrors.invalidName(input, `the label "${label}" is longer than 63 characters`);
+    if (label.length > 63)
+      throw dnsErrors.invalidName(input, `the label "${label}" is longer than 63 characters`);
     if (label.includes("*")) throw dnsErrors.invalidName(input, "“*” can only be the whole first label");
     if (!/^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?$/.test(label)) {
       throw dnsErrors.invalidName(input, `the label "${label}" is not of letters, digits, "_" and inner "-"`);

@@ -48,7 +48,8 @@ export interface RecordInput {
 
 const proxiableTypes: ReadonlySet<string> = new Set(["A", "AAAA", "CNAME"]);
 /** Names whose CNAME proves ownership to somebody else: behind the edge they would prove nothing. */
-const verificationTargets = /(^|\.)(acm-validations\.aws|dkim\.amazonses\.com|domainkey\.[a-z0-9-]+\.onmicrosoft\.com|dcv\.cloudflare\.com)$/;
+const verificationTargets =
+  /(^|\.)(acm-validations\.aws|dkim\.amazonses\.com|domainkey\.[a-z0-9-]+\.onmicrosoft\.com|dcv\.cloudflare\.com)$/;
 const automaticTtl = 1;
 const ttlMax = 86_400;
 
@@ -83,7 +84,11 @@ export function parseRecord(input: RecordInput, zoneName: string, plan: Plan): R
 }
 
 function parseTtl(ttl: number | undefined, proxied: boolean, plan: Plan): number {
-  if (ttl !== undefined && ttl !== automaticTtl && !(Number.isInteger(ttl) && ttl >= plan.dnsTtlMin && ttl <= ttlMax)) {
+  if (
+    ttl !== undefined &&
+    ttl !== automaticTtl &&
+    !(Number.isInteger(ttl) && ttl >= plan.dnsTtlMin && ttl <= ttlMax)
+  ) {
     throw dnsErrors.invalidTtl(plan.dnsTtlMin, ttl);
   }
   return proxied ? automaticTtl : (ttl ?? automaticTtl);
@@ -99,7 +104,8 @@ function parseSettings(settings: NonNullable<RecordInput["settings"]>, type: str
   }
   for (const name of ["ipv4_only", "ipv6_only"] as const) {
     if (settings[name] === undefined) continue;
-    if (settings[name] && !proxiableTypes.has(type)) throw dnsErrors.invalidSetting(name, "false on a record that cannot be proxied");
+    if (settings[name] && !proxiableTypes.has(type))
+      throw dnsErrors.invalidSetting(name, "false on a record that cannot be proxied");
     parsed[name] = settings[name];
   }
   if (type === "CNAME") parsed.flatten_cname = settings.flatten_cname ?? false;
@@ -108,17 +114,21 @@ function parseSettings(settings: NonNullable<RecordInput["settings"]>, type: str
 
 function parseComment(comment: string | null, plan: Plan): string | null {
   if (comment === null || comment === "") return null;
-  if (comment.length > plan.dnsCommentLengthMax) throw dnsErrors.invalidComment(`at most ${plan.dnsCommentLengthMax} characters on this plan`);
+  if (comment.length > plan.dnsCommentLengthMax)
+    throw dnsErrors.invalidComment(`at most ${plan.dnsCommentLengthMax} characters on this plan`);
   if (/[\r\n]/.test(comment)) throw dnsErrors.invalidComment("one line");
   return comment;
 }
 
 function parseTags(tags: readonly string[], plan: Plan): string[] {
-  if (tags.length > plan.dnsTagsMax) throw dnsErrors.invalidTag(tags[plan.dnsTagsMax]!, `at most ${plan.dnsTagsMax} tags on this plan`);
+  if (tags.length > plan.dnsTagsMax)
+    throw dnsErrors.invalidTag(tags[plan.dnsTagsMax]!, `at most ${plan.dnsTagsMax} tags on this plan`);
   const parsed = tags.map((tag) => {
     const [name = "", ...rest] = tag.split(":");
-    if (!/^[\w-]{1,32}$/.test(name)) throw dnsErrors.invalidTag(tag, 'names of 1 to 32 letters, digits, "_" and "-"');
-    if (rest.join(":").length > 100 || /[\r\n,]/.test(tag)) throw dnsErrors.invalidTag(tag, "values of at most 100 characters in one line, without commas");
+    if (!/^[\w-]{1,32}$/.test(name))
+      throw dnsErrors.invalidTag(tag, 'names of 1 to 32 letters, digits, "_" and "-"');
+    if (rest.join(":").length > 100 || /[\r\n,]/.test(tag))
+      throw dnsErrors.invalidTag(tag, "values of at most 100 characters in one line, without commas");
     return rest.length === 0 ? name.toLowerCase() : `${name.toLowerCase()}:${rest.join(":")}`;
   });
   return [...new Set(parsed)].sort();

@@ -54,12 +54,22 @@ export class DnsRecords {
   }
 
   async replace(zone: Zone, id: string, input: RecordInput): Promise<DnsRecord> {
-    const { puts } = await this.batch(zone, { deletes: [], patches: [], puts: [{ ...input, id }], posts: [] });
+    const { puts } = await this.batch(zone, {
+      deletes: [],
+      patches: [],
+      puts: [{ ...input, id }],
+      posts: [],
+    });
     return puts[0]!;
   }
 
   async edit(zone: Zone, id: string, input: Partial<RecordInput>): Promise<DnsRecord> {
-    const { patches } = await this.batch(zone, { deletes: [], patches: [{ ...input, id }], puts: [], posts: [] });
+    const { patches } = await this.batch(zone, {
+      deletes: [],
+      patches: [{ ...input, id }],
+      puts: [],
+      posts: [],
+    });
     return patches[0]!;
   }
 
@@ -77,7 +87,9 @@ export class DnsRecords {
       for (const { id } of batch.deletes) result.deletes.push(await editor.delete(id));
       for (const { id, ...input } of batch.patches) {
         const current = await editor.find(id);
-        result.patches.push(await editor.update(current, parseRecord(merge(current, input), zone.name, plan)));
+        result.patches.push(
+          await editor.update(current, parseRecord(merge(current, input), zone.name, plan)),
+        );
       }
       for (const { id, ...input } of batch.puts) {
         result.puts.push(await editor.update(await editor.find(id), parseRecord(input, zone.name, plan)));
@@ -86,7 +98,8 @@ export class DnsRecords {
         const room = plan.dnsRecordsMax - (await store.count(trx, [zone.id]));
         if (batch.posts.length > room) throw dnsErrors.quota(plan.dnsRecordsMax);
       }
-      for (const input of batch.posts) result.posts.push(await editor.insert(parseRecord(input, zone.name, plan)));
+      for (const input of batch.posts)
+        result.posts.push(await editor.insert(parseRecord(input, zone.name, plan)));
       await bumpSerial(trx, zone.id);
       return result;
     });
@@ -128,7 +141,10 @@ function merge(current: DnsRecord, patch: Partial<RecordInput>): RecordInput {
       : {};
   const priority = patch.priority ?? (isSameType ? (current.priority ?? undefined) : undefined);
   const data =
-    value.data !== undefined && patch.priority !== undefined && "priority" in value.data && patch.data === undefined
+    value.data !== undefined &&
+    patch.priority !== undefined &&
+    "priority" in value.data &&
+    patch.data === undefined
       ? { ...value.data, priority: patch.priority }
       : value.data;
   return {
@@ -139,7 +155,12 @@ function merge(current: DnsRecord, patch: Partial<RecordInput>): RecordInput {
     priority,
     ttl: patch.ttl ?? current.ttl,
     proxied: patch.proxied ?? current.proxied,
-    settings: patch.settings === undefined ? (isSameType ? current.settings : {}) : { ...current.settings, ...patch.settings },
+    settings:
+      patch.settings === undefined
+        ? isSameType
+          ? current.settings
+          : {}
+        : { ...current.settings, ...patch.settings },
     comment: patch.comment === undefined ? current.comment : patch.comment,
     tags: patch.tags ?? current.tags,
   };
@@ -165,7 +186,9 @@ class ZoneEditor {
   }
 
   async exists(fields: RecordFields): Promise<boolean> {
-    return (await store.listAtName(this.#trx, this.#zone.id, fields.name)).some((other) => isSameRecord(fields, other));
+    return (await store.listAtName(this.#trx, this.#zone.id, fields.name)).some((other) =>
+      isSameRecord(fields, other),
+    );
   }
 
   async insert(fields: RecordFields): Promise<DnsRecord> {

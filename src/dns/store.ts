@@ -87,7 +87,13 @@ export async function listHosts(
   if (where !== undefined) query = query.where("zone_id", "=", where.zoneId);
   if (where?.name !== undefined) query = query.where("name", "=", where.name);
   const rows = await query.execute();
-  return rows.map((r) => ({ zoneId: r.zone_id, name: r.name, type: r.type, content: r.content, proxied: r.proxied === 1 }));
+  return rows.map((r) => ({
+    zoneId: r.zone_id,
+    name: r.name,
+    type: r.type,
+    content: r.content,
+    proxied: r.proxied === 1,
+  }));
 }
 
 export async function count(read: Read, zoneIds: readonly string[]): Promise<number> {
@@ -126,7 +132,9 @@ async function countMatching(matching: {
   select: (callback: (eb: ExpressionBuilder<Database, "dns_records">) => never) => unknown;
 }): Promise<number> {
   const query = matching.select(((eb: ExpressionBuilder<Database, "dns_records">) =>
-    eb.fn.countAll<number>().as("total")) as never) as { executeTakeFirstOrThrow(): Promise<{ total: number }> };
+    eb.fn.countAll<number>().as("total")) as never) as {
+    executeTakeFirstOrThrow(): Promise<{ total: number }>;
+  };
   return Number((await query.executeTakeFirstOrThrow()).total);
 }
 

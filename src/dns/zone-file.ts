@@ -28,14 +28,20 @@ function printRecord(record: DnsRecord): string {
   const isProxiable = record.type === "A" || record.type === "AAAA" || record.type === "CNAME";
   // `cf_tags=` stands also where there are no tags, so that a comment is known from one that a person wrote.
   const tags = [...record.tags, ...(isProxiable ? [`cf-proxied:${record.proxied}`] : [])];
-  const notes = [...(record.comment === null ? [] : [record.comment]), `cf_tags=${tags.join(",").replaceAll(" ", "%20")}`];
+  const notes = [
+    ...(record.comment === null ? [] : [record.comment]),
+    `cf_tags=${tags.join(",").replaceAll(" ", "%20")}`,
+  ];
   const comment = record.comment === null && tags.length === 0 ? "" : ` ; ${notes.join(" ")}`;
   return `${record.name}.\t${ttl}\tIN\t${record.type}\t${printValue(record)}${comment}`;
 }
 
 const dotted = (host: string): string => (host === "." ? "." : `${host}.`);
 const lastWordDotted = (content: string, index: number): string =>
-  content.split(" ").map((word, at) => (at === index ? dotted(word) : word)).join(" ");
+  content
+    .split(" ")
+    .map((word, at) => (at === index ? dotted(word) : word))
+    .join(" ");
 
 function printValue({ type, content, priority }: DnsRecord): string {
   switch (type) {
@@ -68,7 +74,11 @@ interface Entry {
 }
 
 /** Reads a BIND file into records for the API. Throws, naming the line, when any of it is wrong. */
-export function parseZoneFile(text: string, zoneName: string, proxiedByDefault: boolean): { line: number; record: RecordInput }[] {
+export function parseZoneFile(
+  text: string,
+  zoneName: string,
+  proxiedByDefault: boolean,
+): { line: number; record: RecordInput }[] {
   const records: { line: number; record: RecordInput }[] = [];
   let origin = zoneName;
   let defaultTtl: number | undefined;
@@ -78,11 +88,19 @@ export function parseZoneFile(text: string, zoneName: string, proxiedByDefault: 
     const [first = ""] = words;
     if (first === "$ORIGIN") {
       const name = parseHost(words[1] ?? "", { underscore: true });
-      if (name === undefined) throw dnsErrors.importFault(line, `expected a name after $ORIGIN but received ${JSON.stringify(words[1] ?? "")}`);
+      if (name === undefined)
+        throw dnsErrors.importFault(
+          line,
+          `expected a name after $ORIGIN but received ${JSON.stringify(words[1] ?? "")}`,
+        );
       origin = words[1]!.endsWith(".") ? name : `${name}.${origin}`;
     } else if (first === "$TTL") {
       defaultTtl = parseTtl(words[1] ?? "");
-      if (defaultTtl === undefined) throw dnsErrors.importFault(line, `expected seconds after $TTL but received ${JSON.stringify(words[1] ?? "")}`);
+      if (defaultTtl === undefined)
+        throw dnsErrors.importFault(
+          line,
+          `expected seconds after $TTL but received ${JSON.stringify(words[1] ?? "")}`,
+        );
     } else if (first === "$INCLUDE") {
       throw dnsErrors.importFault(line, "$INCLUDE directive not allowed");
     } else if (first === "$GENERATE") {
@@ -92,7 +110,8 @@ export function parseZoneFile(text: string, zoneName: string, proxiedByDefault: 
     } else {
       add(entry);
     }
-    if (records.length > entriesMax) throw dnsErrors.importFault(line, `expected at most ${entriesMax} records`);
+    if (records.length > entriesMax)
+      throw dnsErrors.importFault(line, `expected at most ${entriesMax} records`);
   }
   return records;
 
@@ -103,13 +122,15 @@ export function parseZoneFile(text: string, zoneName: string, proxiedByDefault: 
     for (;;) {
       const seconds = parseTtl(words[0] ?? "");
       if (/^(IN|CH|HS)$/i.test(words[0] ?? "")) {
-        if (!/^IN$/i.test(words[0]!)) throw dnsErrors.importFault(entry.line, `expected the class IN but received ${words[0]}`);
+        if (!/^IN$/i.test(words[0]!))
+          throw dnsErrors.importFault(entry.line, `expected the class IN but received ${words[0]}`);
       } else if (seconds === undefined) break;
       else ttl = seconds;
       words.shift();
     }
     const type = words.shift()?.toUpperCase();
-    if (type === undefined) throw dnsErrors.importFault(entry.line, "expected a record type but the line ends");
+    if (type === undefined)
+      throw dnsErrors.importFault(entry.line, "expected a record type but the line ends");
     // The SOA, and the name servers at the apex, are the platform's own.
     if (type === "SOA" || (type === "NS" && owner === zoneName)) return;
     const notes = parseNotes(entry.comment);
@@ -162,34 +183,62 @@ function* generate({ line, words }: Entry): Generator<Entry> {
     throw dnsErrors.importFault(line, "expected $GENERATE start-stop[/step] owner [ttl] [class] type value");
   }
   const [start, stop, step] = [Number(range[1]), Number(range[2]), Number(range[3] ?? 1)];
-  if (step === 0 || (stop - start) / step > generateMax) throw dnsErrors.importFault(line, `expected at most ${generateMax} records from $GENERATE`);
+  if (step === 0 || (stop - start) / step > generateMax)
+    throw dnsErrors.importFault(line, `expected at most ${generateMax} records from $GENERATE`);
   for (let number = start; number <= stop; number += step) {
-    yield { line, isIndented: false, comment: "", words: words.slice(2).map((word) => substitute(word, number)) };
+    yield {
+      line,
+      isIndented: false,
+      comment: "",
+      words: words.slice(2).map((word) => substitute(word, number)),
+    };
   }
 }
 
 const substitute = (word: string, number: number): string =>
-  word.replace(/\\\$|\$(?:\{(-?\d+)(?:,(\d{1,2})(?:,([doxX]))?)?\})?/g, (match, offset?: string, width?: string, base?: string) => {
-    if (match === "\\$") return "$";
-    const value = number + Number(offset ?? 0);
-    const digits = value.toString(base === "o" ? 8 : base === "x" || base === "X" ? 16 : 10).padStart(Number(width ?? 0), "0");
-    return base === "X" ? digits.toUpperCase() : digits;
-  });
+  word.replace(
+    /\\\$|\$(?:\{(-?\d+)(?:,(\d{1,2})(?:,([doxX]))?)?\})?/g,
+    (match, offset?: string, width?: string, base?: string) => {
+      if (match === "\\$") return "$";
+      const value = number + Number(offset ?? 0);
+      const digits = value
+        .toString(base === "o" ? 8 : base === "x" || base === "X" ? 16 : 10)
+        .padStart(Number(width ?? 0), "0");
+      return base === "X" ? digits.toUpperCase() : digits;
+    },
+  );
 
 /** "300", or "1h30m" as BIND also writes it. */
 function parseTtl(word: string): number | undefined {
   if (/^\d{1,10}$/.test(word)) return Number(word);
   if (!/^(\d{1,6}[smhdw])+$/i.test(word)) return undefined;
   const units: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };
-  return [...word.matchAll(/(\d+)([smhdw])/gi)].reduce((sum, [, n, unit]) => sum + Number(n) * units[unit!.toLowerCase()]!, 0);
+  return [...word.matchAll(/(\d+)([smhdw])/gi)].reduce(
+    (sum, [, n, unit]) => sum + Number(n) * units[unit!.toLowerCase()]!,
+    0,
+  );
 }
 
 const absolute = (name: string, origin: string): string =>
-  name === "@" ? origin : name.endsWith(".") && name !== "." ? name.slice(0, -1).toLowerCase() : `${name.toLowerCase()}.${origin}`;
-const absoluteHost = (name: string, origin: string): string => (name === "." ? "." : `${absolute(name, origin)}.`);
+  name === "@"
+    ? origin
+    : name.endsWith(".") && name !== "."
+      ? name.slice(0, -1).toLowerCase()
+      : `${name.toLowerCase()}.${origin}`;
+const absoluteHost = (name: string, origin: string): string =>
+  name === "." ? "." : `${absolute(name, origin)}.`;
 
 /** Which word of a type's value is a host name, and so relative to the origin. */
-const hostWords: Record<string, number> = { CNAME: 0, NS: 0, PTR: 0, MX: 1, SRV: 3, HTTPS: 1, SVCB: 1, NAPTR: 5 };
+const hostWords: Record<string, number> = {
+  CNAME: 0,
+  NS: 0,
+  PTR: 0,
+  MX: 1,
+  SRV: 3,
+  HTTPS: 1,
+  SVCB: 1,
+  NAPTR: 5,
+};
 
 const withAbsoluteTarget = (type: string, words: readonly string[], origin: string): string =>
   words.map((word, index) => (hostWords[type] === index ? absoluteHost(word, origin) : word)).join(" ");
@@ -198,7 +247,10 @@ const withAbsoluteTarget = (type: string, words: readonly string[], origin: stri
 function parseNotes(text: string): { comment: string; tags: string[]; proxied: boolean | undefined } {
   const match = /^(.*?)\s*\bcf_tags=(\S*)\s*$/s.exec(text);
   if (match === null) return { comment: "", tags: [], proxied: undefined };
-  const tags = match[2]!.split(",").filter((tag) => tag !== "").map((tag) => tag.replaceAll("%20", " "));
+  const tags = match[2]!
+    .split(",")
+    .filter((tag) => tag !== "")
+    .map((tag) => tag.replaceAll("%20", " "));
   const flag = tags.find((tag) => tag.startsWith("cf-proxied:"));
   return {
     comment: match[1]!,

@@ -143,7 +143,8 @@ export const rulesetOperations: readonly Operation[] = [
     access: read,
     query: pageQuery({ default: 50, max: 50 }).extend({ cursor: z.string().max(100).optional() }),
     result: RulesetSummarySchema,
-    handle: async ({ zone, query, services }) => paginate((await services.rulesets.list(zone.id)).map(summary), query),
+    handle: async ({ zone, query, services }) =>
+      paginate((await services.rulesets.list(zone.id)).map(summary), query),
   }),
   operation({
     id: "ruleset_create",
@@ -151,7 +152,11 @@ export const rulesetOperations: readonly Operation[] = [
     path: base,
     summary: "Create the ruleset of a phase",
     access: edit,
-    body: RulesetInputSchema.extend({ name: z.string().min(1).max(255), kind: z.literal("zone"), phase: z.enum(phases) }),
+    body: RulesetInputSchema.extend({
+      name: z.string().min(1).max(255),
+      kind: z.literal("zone"),
+      phase: z.enum(phases),
+    }),
     result: RulesetSchema,
     async handle({ zone, body, services }) {
       const input = { name: body.name, description: body.description, rules: ruleInputs(body.rules) };
@@ -203,7 +208,8 @@ export const rulesetOperations: readonly Operation[] = [
     async handle({ zone, params, body, services }) {
       const rule = ruleInput(body, "");
       const changed = await services.rulesets.edit(zone.id, params["ruleset_id"]!, (current) => {
-        if (current.rules.length >= rulesMax) throw apiErrors.invalid(`Expected at most ${rulesMax} rules in a ruleset`);
+        if (current.rules.length >= rulesMax)
+          throw apiErrors.invalid(`Expected at most ${rulesMax} rules in a ruleset`);
         return { rules: [...current.rules.map(keep), rule] };
       });
       return rulesetResource(changed);

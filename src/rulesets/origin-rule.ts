@@ -6,7 +6,10 @@ const HostSchema = z
   .string()
   .max(253)
   .toLowerCase()
-  .refine((text) => isIP(text) !== 0 || /^(?!-)[a-z0-9_-]+(\.[a-z0-9_-]+)*$/.test(text), "a host name or an IP address");
+  .refine(
+    (text) => isIP(text) !== 0 || /^(?!-)[a-z0-9_-]+(\.[a-z0-9_-]+)*$/.test(text),
+    "a host name or an IP address",
+  );
 
 /** What a rule of the `http_request_origin` phase may change: the Host header, the origin's host and port, the SNI. */
 export const OriginParametersSchema = z

@@ -37,9 +37,14 @@ export interface OriginOverride {
 }
 
 export const rulesetErrors = {
-  noEntrypoint: (phase: string) => new ApiError(404, 10003, `could not find entrypoint ruleset in the "${phase}" phase`),
+  noEntrypoint: (phase: string) =>
+    new ApiError(404, 10003, `could not find entrypoint ruleset in the "${phase}" phase`),
   notFound: (id: string) => new ApiError(404, 10002, `could not find ruleset "${id}"`),
   ruleNotFound: (id: string) => new ApiError(404, 10007, `could not find rule "${id}"`),
   exists: (phase: string) =>
-    new ApiError(409, 20018, `the zone already has an entrypoint ruleset in the "${phase}" phase. Change that one`),
+    new ApiError(
+      409,
+      20018,
+      `the zone already has an entrypoint ruleset in the "${phase}" phase. Change that one`,
+    ),
 };

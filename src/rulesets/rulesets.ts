@@ -40,7 +40,12 @@ export class Rulesets {
   }
 
   /** Makes the phase's entrypoint, or replaces all of its rules at once. */
-  async putEntrypoint(zoneId: string, phase: Phase, input: RulesetInput, mustBeNew = false): Promise<Ruleset> {
+  async putEntrypoint(
+    zoneId: string,
+    phase: Phase,
+    input: RulesetInput,
+    mustBeNew = false,
+  ): Promise<Ruleset> {
     return this.#storage.write(async (trx, changed) => {
       await lockZone(this.#storage, trx, zoneId);
       const current = (await store.listOfZone(trx, zoneId)).find((candidate) => candidate.phase === phase);
@@ -96,7 +101,9 @@ function revise(current: Ruleset, input: RulesetInput): Ruleset {
     const id = old?.id ?? newId();
     const next: Rule = { version: "1", lastUpdated: now, ...rule, id, ref: rule.ref ?? old?.ref ?? id };
     if (old === undefined) return next;
-    const same = JSON.stringify({ ...next, version: 0, lastUpdated: 0 }) === JSON.stringify({ ...old, version: 0, lastUpdated: 0 });
+    const same =
+      JSON.stringify({ ...next, version: 0, lastUpdated: 0 }) ===
+      JSON.stringify({ ...old, version: 0, lastUpdated: 0 });
     return same ? old : { ...next, version: String(Number(old.version) + 1) };
   });
   return {

@@ -20,7 +20,12 @@ export async function loadAll(read: Read): Promise<Ruleset[]> {
 }
 
 export async function listOfZone(read: Read, zoneId: string): Promise<Ruleset[]> {
-  const rows = await read.selectFrom("rulesets").selectAll().where("owner_id", "=", zoneId).orderBy("phase").execute();
+  const rows = await read
+    .selectFrom("rulesets")
+    .selectAll()
+    .where("owner_id", "=", zoneId)
+    .orderBy("phase")
+    .execute();
   return rows.map(toRuleset);
 }
 
@@ -39,7 +44,14 @@ export async function put(trx: Write, ruleset: Ruleset): Promise<void> {
   };
   await trx
     .insertInto("rulesets")
-    .values({ id: ruleset.id, owner_kind: "zone", owner_id: ruleset.zoneId, kind: "zone", phase: ruleset.phase, ...columns })
+    .values({
+      id: ruleset.id,
+      owner_kind: "zone",
+      owner_id: ruleset.zoneId,
+      kind: "zone",
+      phase: ruleset.phase,
+      ...columns,
+    })
     .onConflict((conflict) => conflict.column("id").doUpdateSet(columns))
     .execute();
 }

@@ -54,7 +54,8 @@ const editSmartRouting = operation({
   result: SettingSchema,
   async handle({ body, zone, account, actor, services }) {
     const why = obstacle(zone, account, actor);
-    if (why !== undefined) throw new ApiError(403, 1015, `The setting smart_routing cannot be changed: ${why}`);
+    if (why !== undefined)
+      throw new ApiError(403, 1015, `The setting smart_routing cannot be changed: ${why}`);
     return settingResource(await services.zones.setSmartRouting(zone, body.value), account, actor);
   },
 });

@@ -2,11 +2,11 @@ import { Migrator } from "kysely/migration";
 import { initial } from "./migrations/0001-initial.ts";
 import type { Storage } from "./storage.ts";
 
-
 /** Brings the schema up to date. Kysely takes a lock in the database, so that nodes starting together take turns. */
 export async function migrate(storage: Storage): Promise<void> {
   const migrations = { "0001-initial": initial(storage.engine) };
   const migrator = new Migrator({ db: storage.read, provider: { getMigrations: async () => migrations } });
   const { error } = await migrator.migrateToLatest();
-  if (error !== undefined) throw new Error("The database schema could not be brought up to date.", { cause: error });
+  if (error !== undefined)
+    throw new Error("The database schema could not be brought up to date.", { cause: error });
 }

@@ -93,7 +93,9 @@ export class Storage {
       .where("seq", ">", this.#seenSeq - lookBack)
       .orderBy("seq")
       .execute();
-    const fresh = rows.filter((row) => !this.#ownSeqs.has(row.seq) && (row.seq > this.#seenSeq || this.#polled));
+    const fresh = rows.filter(
+      (row) => !this.#ownSeqs.has(row.seq) && (row.seq > this.#seenSeq || this.#polled),
+    );
     for (const row of rows) this.#ownSeqs.add(row.seq);
     this.#polled = true;
     this.#seenSeq = Math.max(this.#seenSeq, rows.at(-1)?.seq ?? 0);
@@ -116,7 +118,9 @@ export class Storage {
 
 /** Opens "sqlite:PATH", "sqlite::memory:" or "postgres://…", and brings its schema up to date under a lock. */
 export async function openStorage(url: string): Promise<Storage> {
-  const storage = url.startsWith("sqlite:") ? await openSqliteStorage(url.slice(7)) : await openPostgresStorage(url);
+  const storage = url.startsWith("sqlite:")
+    ? await openSqliteStorage(url.slice(7))
+    : await openPostgresStorage(url);
   try {
     await migrate(storage);
   } catch (error) {

@@ -12,10 +12,16 @@ const TimeSchema = z.iso.datetime({ offset: true });
 const NetworkSchema = z.string().refine(isNetwork, "an IP address or a CIDR range such as 192.0.2.0/24");
 const ConditionSchema = z.strictObject({
   request_ip: z
-    .strictObject({ in: z.array(NetworkSchema).max(100).optional(), not_in: z.array(NetworkSchema).max(100).optional() })
+    .strictObject({
+      in: z.array(NetworkSchema).max(100).optional(),
+      not_in: z.array(NetworkSchema).max(100).optional(),
+    })
     .optional(),
 });
-const ResourcesSchema = z.record(z.string().max(200), z.union([z.literal("*"), z.record(z.string().max(200), z.literal("*"))]));
+const ResourcesSchema = z.record(
+  z.string().max(200),
+  z.union([z.literal("*"), z.record(z.string().max(200), z.literal("*"))]),
+);
 
 const PolicyInputSchema = z.strictObject({
   id: z.string().max(64).optional(),
@@ -107,13 +113,20 @@ function tokenInput(body: z.output<typeof TokenInputSchema>): TokenInput {
   if (notBefore !== null && expiresOn !== null && notBefore >= expiresOn) {
     throw apiErrors.invalid("Expected a time after not_before for expires_on", "/body/expires_on");
   }
-  return { name: body.name, policies: body.policies.map(policy), condition: body.condition ?? null, notBefore, expiresOn };
+  return {
+    name: body.name,
+    policies: body.policies.map(policy),
+    condition: body.condition ?? null,
+    notBefore,
+    expiresOn,
+  };
 }
 
 function policy(input: z.output<typeof PolicyInputSchema>, index: number): Policy {
   const pointer = `/body/policies/${index}`;
   const names = Object.keys(input.resources);
-  if (names.length === 0) throw apiErrors.invalid(`Expected at least one resource for policies.${index}.resources`, pointer);
+  if (names.length === 0)
+    throw apiErrors.invalid(`Expected at least one resource for policies.${index}.resources`, pointer);
   for (const [name, value] of Object.entries(input.resources)) {
     for (const resource of [name, ...(typeof value === "string" ? [] : Object.keys(value))]) {
       if (parseResource(resource) !== undefined) continue;
@@ -135,7 +148,10 @@ function policy(input: z.output<typeof PolicyInputSchema>, index: number): Polic
 }
 
 /** A token must not make a token that may do more than itself. */
-function refuseEscalation(call: Pick<Call<unknown, unknown>, "actor" | "services">, policies: readonly Policy[]): void {
+function refuseEscalation(
+  call: Pick<Call<unknown, unknown>, "actor" | "services">,
+  policies: readonly Policy[],
+): void {
   if (call.actor.kind === "key") return;
   const wanted = new PolicySet(policies);
   const targets: Target[] = [
@@ -155,7 +171,11 @@ function refuseEscalation(call: Pick<Call<unknown, unknown>, "actor" | "services
       if (!applies(group.scope, target) || !wanted.allows(group.key, target)) continue;
       const reaches = target.accountId === undefined || call.actor.belongsTo(target.accountId);
       if (reaches && !call.actor.can(group.key, target)) {
-        throw new ApiError(403, 1052, `The new token would have "${group.name}", which the calling token lacks`);
+        throw new ApiError(
+          403,
+          1052,
+          `The new token would have "${group.name}", which the calling token lacks`,
+        );
       }
     }
   }
@@ -190,7 +210,8 @@ function tokenOperations(owner: "user" | "account"): Operation[] {
       result: VerificationSchema,
       async handle({ actor, services, messages, params }) {
         const id = owner === "user" ? actor.userId : (params["account_id"] ?? null);
-        const token = id === null || actor.kind === "key" ? undefined : await services.tokens.find(id, actor.id);
+        const token =
+          id === null || actor.kind === "key" ? undefined : await services.tokens.find(id, actor.id);
         if (token === undefined) throw apiErrors.invalidToken();
         messages.push({ code: 10000, message: "This API Token is valid and active" });
         return { id: token.id, status: statusOf(token), ...times(token) };
@@ -213,7 +234,10 @@ function tokenOperations(owner: "user" | "account"): Operation[] {
             (query.name === undefined || group.name === decodeURIComponent(query.name)) &&
             (query.scope === undefined || group.scopes.includes(decodeURIComponent(query.scope))),
         );
-        return paginate(found.map(({ id, name, scopes }) => ({ id, name, scopes })), query);
+        return paginate(
+          found.map(({ id, name, scopes }) => ({ id, name, scopes })),
+          query,
+        );
       },
     }),
     listOperation({
@@ -222,11 +246,18 @@ function tokenOperations(owner: "user" | "account"): Operation[] {
       path: base,
       summary: "List tokens",
       access: read,
-      query: pageQuery({ default: 20, max: 50 }).extend({ direction: z.enum(["asc", "desc"]).default("asc") }),
+      query: pageQuery({ default: 20, max: 50 }).extend({
+        direction: z.enum(["asc", "desc"]).default("asc"),
+      }),
       result: TokenSchema,
       async handle(call) {
         const { tokens, totalCount } = await call.services.tokens.list(ownerId(call), call.query);
-        return { items: tokens.map(tokenResource), page: call.query.page, perPage: call.query.per_page, totalCount };
+        return {
+          items: tokens.map(tokenResource),
+          page: call.query.page,
+          perPage: call.query.per_page,
+          totalCount,
+        };
       },
     }),
     operation({
@@ -240,7 +271,10 @@ function tokenOperations(owner: "user" | "account"): Operation[] {
       async handle(call) {
         const input = tokenInput(call.body);
         refuseEscalation(call, input.policies);
-        const { token, secret } = await call.services.tokens.create({ kind: owner, id: ownerId(call) }, input);
+        const { token, secret } = await call.services.tokens.create(
+          { kind: owner, id: ownerId(call) },
+          input,
+        );
         return { ...tokenResource(token), value: secret };
       },
     }),
@@ -297,4 +331,7 @@ function tokenOperations(owner: "user" | "account"): Operation[] {
   ];
 }
 
-export const apiTokenOperations: readonly Operation[] = [...tokenOperations("user"), ...tokenOperations("account")];
+export const apiTokenOperations: readonly Operation[] = [
+  ...tokenOperations("user"),
+  ...tokenOperations("account"),
+];

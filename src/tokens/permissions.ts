@@ -42,24 +42,28 @@ const publicIds: Partial<Record<PermissionKey, string>> = {
   "zone_settings:edit": "3030687196b94b638145a3953da2b699",
 };
 
-const derivedId = (key: string): string => createHash("sha256").update(`permission:${key}`).digest("hex").slice(0, 32);
+const derivedId = (key: string): string =>
+  createHash("sha256").update(`permission:${key}`).digest("hex").slice(0, 32);
 
-export const permissionGroups: readonly PermissionGroup[] = Object.entries(areas).flatMap(([area, { name, scope }]) =>
-  (["read", "edit"] as const).map((level) => {
-    const key = `${area}:${level}` as PermissionKey;
-    return {
-      id: publicIds[key] ?? derivedId(key),
-      key,
-      name: `${name} ${level === "read" ? "Read" : "Write"}`,
-      scopes: [scopeNames[scope]],
-      scope,
-    };
-  }),
+export const permissionGroups: readonly PermissionGroup[] = Object.entries(areas).flatMap(
+  ([area, { name, scope }]) =>
+    (["read", "edit"] as const).map((level) => {
+      const key = `${area}:${level}` as PermissionKey;
+      return {
+        id: publicIds[key] ?? derivedId(key),
+        key,
+        name: `${name} ${level === "read" ? "Read" : "Write"}`,
+        scopes: [scopeNames[scope]],
+        scope,
+      };
+    }),
 );
 
 const byId = new Map(permissionGroups.map((group) => [group.id, group]));
 const byName = new Map(permissionGroups.map((group) => [group.name, group]));
 
 /** Finds a group by its id, or by its name where no id was given. */
-export const findPermissionGroup = (id: string | undefined, name: string | undefined): PermissionGroup | undefined =>
-  id === undefined ? byName.get(name ?? "") : byId.get(id);
+export const findPermissionGroup = (
+  id: string | undefined,
+  name: string | undefined,
+): PermissionGroup | undefined => (id === undefined ? byName.get(name ?? "") : byId.get(id));

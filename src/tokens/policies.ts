@@ -90,7 +90,12 @@ function grants(grant: Grant, permission: PermissionKey): boolean {
 }
 
 function covers(resource: Resource, target: Target): boolean {
-  if (resource.accountId !== undefined && resource.accountId !== "*" && resource.accountId !== target.accountId) return false;
+  if (
+    resource.accountId !== undefined &&
+    resource.accountId !== "*" &&
+    resource.accountId !== target.accountId
+  )
+    return false;
   switch (resource.kind) {
     case "zone":
       return target.zoneId !== undefined && (resource.id === "*" || resource.id === target.zoneId);

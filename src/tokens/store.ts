@@ -34,7 +34,11 @@ const columns = (token: Token) => ({
 });
 
 export async function findByHash(read: Read, secretHash: string): Promise<Token | undefined> {
-  const row = await read.selectFrom("api_tokens").selectAll().where("secret_hash", "=", secretHash).executeTakeFirst();
+  const row = await read
+    .selectFrom("api_tokens")
+    .selectAll()
+    .where("secret_hash", "=", secretHash)
+    .executeTakeFirst();
   return row && toToken(row);
 }
 
@@ -61,7 +65,9 @@ export async function list(
     .limit(page.per_page)
     .offset((page.page - 1) * page.per_page)
     .execute();
-  const { count } = await owned.select((eb) => eb.fn.countAll<number>().as("count")).executeTakeFirstOrThrow();
+  const { count } = await owned
+    .select((eb) => eb.fn.countAll<number>().as("count"))
+    .executeTakeFirstOrThrow();
   return { tokens: rows.map(toToken), totalCount: Number(count) };
 }
 

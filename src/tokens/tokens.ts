@@ -52,7 +52,8 @@ export class Tokens {
     this.#accounts = accounts;
     this.#pepper = pepper;
     storage.onChange(async (changes) => {
-      if (changes.some((change) => change.kind === "api_token" || change.kind === "account")) this.#known.clear();
+      if (changes.some((change) => change.kind === "api_token" || change.kind === "account"))
+        this.#known.clear();
     });
   }
 
@@ -80,7 +81,9 @@ export class Tokens {
     const user = this.#accounts.findUserByEmail(email);
     const hash = this.hash(key);
     if (user === undefined || user.apiKeyHash === null || !sameHash(hash, user.apiKeyHash)) return undefined;
-    return new Actor("key", user.id, user.id, undefined, (accountId) => this.#accounts.isMember(user.id, accountId));
+    return new Actor("key", user.id, user.id, undefined, (accountId) =>
+      this.#accounts.isMember(user.id, accountId),
+    );
   }
 
   async list(ownerId: string, page: { page: number; per_page: number; direction: "asc" | "desc" }) {

@@ -13,7 +13,10 @@ export interface ActivationPolicy {
 export const staticActivation: ActivationPolicy = { check: async () => true, intervalSeconds: 0 };
 
 /** Asks the DNS: a full zone's NS records must name our servers, a partial zone must show its key in a TXT record. */
-export function dnsActivation(resolverAddresses: readonly string[], intervalSeconds: number): ActivationPolicy {
+export function dnsActivation(
+  resolverAddresses: readonly string[],
+  intervalSeconds: number,
+): ActivationPolicy {
   const resolver = new Resolver({ timeout: 3000, tries: 2 });
   if (resolverAddresses.length > 0) resolver.setServers(resolverAddresses);
   return {

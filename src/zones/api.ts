@@ -64,8 +64,8 @@ const cnameSuffix = "cdn.cloudflare.net";
 
 function zoneResource(zone: Zone, account: Account | undefined, actor: Actor): z.input<typeof ZoneSchema> {
   const target = { zoneId: zone.id, accountId: zone.accountId };
-  const permissions = (["zone:read", "zone:edit", "dns_records:read", "dns_records:edit"] as const).filter((key) =>
-    actor.can(key, target),
+  const permissions = (["zone:read", "zone:edit", "dns_records:read", "dns_records:edit"] as const).filter(
+    (key) => actor.can(key, target),
   );
   return {
     id: zone.id,
@@ -97,7 +97,9 @@ function zoneResource(zone: Zone, account: Account | undefined, actor: Actor): z
     permissions: permissions.map((key) => `#${key}`),
     tenant: { id: null, name: null },
     tenant_unit: { id: null },
-    ...(zone.verificationKey === null ? {} : { verification_key: zone.verificationKey, cname_suffix: cnameSuffix }),
+    ...(zone.verificationKey === null
+      ? {}
+      : { verification_key: zone.verificationKey, cname_suffix: cnameSuffix }),
   };
 }
 
@@ -125,7 +127,9 @@ const listZones = listOperation({
     const account = (zone: Zone) => services.accounts.find(zone.accountId);
     const visible = services.zones
       .list()
-      .filter((zone) => actor.can("zone:read", { zoneId: zone.id, accountId: zone.accountId }) && matches(zone));
+      .filter(
+        (zone) => actor.can("zone:read", { zoneId: zone.id, accountId: zone.accountId }) && matches(zone),
+      );
     const key = {
       name: (zone: Zone) => zone.name,
       status: (zone: Zone) => zone.status,
@@ -162,7 +166,10 @@ const createZone = operation({
       throw apiErrors.unauthorized(`"Zone Write" on all zones of the account ${accountId}`);
     }
     if (body.jump_start === true) {
-      throw apiErrors.invalid("Expected false for jump_start but received true: records are not scanned for", "/body/jump_start");
+      throw apiErrors.invalid(
+        "Expected false for jump_start but received true: records are not scanned for",
+        "/body/jump_start",
+      );
     }
     const zone = await services.zones.create({ accountId, name: body.name, type: body.type });
     return zoneResource(zone, account, actor);

@@ -26,9 +26,11 @@ export function zoneMatcher(filter: ZoneFilter, accounts: Accounts): (zone: Zone
   const accountId = filter["account.id"];
   if (name !== undefined) tests.push(textTest(name, (zone) => zone.name));
   if (status !== undefined) tests.push((zone) => zone.status === status);
-  if (type !== undefined) tests.push((zone) => (Array.isArray(type) ? type.includes(zone.type) : zone.type === type));
+  if (type !== undefined)
+    tests.push((zone) => (Array.isArray(type) ? type.includes(zone.type) : zone.type === type));
   if (accountId !== undefined) tests.push((zone) => zone.accountId === accountId);
-  if (accountName !== undefined) tests.push(textTest(accountName, (zone) => accounts.find(zone.accountId)?.name ?? ""));
+  if (accountName !== undefined)
+    tests.push(textTest(accountName, (zone) => accounts.find(zone.accountId)?.name ?? ""));
   if (tests.length === 0) return () => true;
   return filter.match === "any"
     ? (zone) => tests.some((test) => test(zone))

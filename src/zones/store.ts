@@ -77,7 +77,12 @@ export async function bumpSerial(trx: Write, zoneId: string): Promise<void> {
   await trx
     .updateTable("zones")
     .set((eb) => ({
-      serial: eb.case().when("serial", ">=", nowSeconds).then(eb("serial", "+", 1)).else(nowSeconds).end(),
+      serial: eb
+        .case()
+        .when("serial", ">=", nowSeconds)
+        .then(eb("serial", "+", 1))
+        .else(nowSeconds)
+        .end(),
     }))
     .where("id", "=", zoneId)
     .execute();

@@ -61,7 +61,10 @@ export function normalizeZoneName(input: string): string {
   if (name.length > 253) throw zoneErrors.invalidName(input, "it is longer than 253 characters");
   for (const label of name.split(".")) {
     if (!/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(label)) {
-      throw zoneErrors.invalidName(input, `the label "${label}" is not 1 to 63 letters, digits and inner hyphens`);
+      throw zoneErrors.invalidName(
+        input,
+        `the label "${label}" is not 1 to 63 letters, digits and inner hyphens`,
+      );
     }
   }
   if (!name.includes(".")) throw zoneErrors.invalidName(input, "it has one label only");

@@ -91,7 +91,8 @@ export class Zones {
   }
 
   async edit(zone: Zone, edit: ZoneEdit): Promise<Zone> {
-    const key = "type" in edit && edit.type === "partial" ? { verificationKey: verificationKey(zone.id) } : {};
+    const key =
+      "type" in edit && edit.type === "partial" ? { verificationKey: verificationKey(zone.id) } : {};
     return this.#save({ ...zone, ...edit, ...key });
   }
 
@@ -112,7 +113,9 @@ export class Zones {
     if (zone.status === "active") return zone;
     const { activation } = this.#options;
     const waitSeconds =
-      zone.checkedOn === null ? 0 : Math.ceil(activation.intervalSeconds - (Date.now() - zone.checkedOn) / 1000);
+      zone.checkedOn === null
+        ? 0
+        : Math.ceil(activation.intervalSeconds - (Date.now() - zone.checkedOn) / 1000);
     if (waitSeconds > 0) throw zoneErrors.tooSoon(waitSeconds);
     const now = Date.now();
     const isActive = await activation.check(zone);

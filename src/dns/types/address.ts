@@ -13,7 +13,8 @@ export const A: RecordType = {
 export const AAAA: RecordType = {
   parse({ content }) {
     const text = content?.trim() ?? "";
-    if (!isIPv6(text) || text.includes("%")) throw dnsErrors.invalidContent("AAAA", "a valid IPv6 address", content);
+    if (!isIPv6(text) || text.includes("%"))
+      throw dnsErrors.invalidContent("AAAA", "a valid IPv6 address", content);
     return { content: canonicalIPv6(text) };
   },
 };

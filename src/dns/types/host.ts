@@ -1,5 +1,8 @@
 /** A host name as the target of a record, in stored form (lower-case ASCII, no final dot); undefined when it is none. */
-export function parseHost(text: string, allow: { underscore?: boolean; root?: boolean } = {}): string | undefined {
+export function parseHost(
+  text: string,
+  allow: { underscore?: boolean; root?: boolean } = {},
+): string | undefined {
   if (text === "." || text === "") return allow.root === true && text === "." ? "." : undefined;
   const name = toAscii(text.replace(/\.$/, ""));
   if (name === undefined || name.length > 253) return undefined;

@@ -9,7 +9,27 @@ import type { RecordType } from "./type.ts";
 
 /** Every record type that the API takes. */
 export const recordTypes = {
-  A, AAAA, CAA, CERT, CNAME, DNSKEY, DS, HTTPS, LOC, MX, NAPTR, NS, OPENPGPKEY, PTR, SMIMEA, SRV, SSHFP, SVCB, TLSA, TXT, URI,
+  A,
+  AAAA,
+  CAA,
+  CERT,
+  CNAME,
+  DNSKEY,
+  DS,
+  HTTPS,
+  LOC,
+  MX,
+  NAPTR,
+  NS,
+  OPENPGPKEY,
+  PTR,
+  SMIMEA,
+  SRV,
+  SSHFP,
+  SVCB,
+  TLSA,
+  TXT,
+  URI,
 } as const satisfies Record<string, RecordType>;
 
 export type RecordTypeName = keyof typeof recordTypes;

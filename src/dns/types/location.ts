@@ -23,14 +23,26 @@ const metres: Member[] = [
   { name: "precision_vert", min: 0, max: 90_000_000, default: 10 },
 ];
 const members = [...latitude, ...longitude, ...metres];
-const directions: Record<string, readonly string[]> = { lat_direction: ["N", "S"], long_direction: ["E", "W"] };
+const directions: Record<string, readonly string[]> = {
+  lat_direction: ["N", "S"],
+  long_direction: ["E", "W"],
+};
 
 const pattern =
   /^\s*(\d+)(?:\s+(\d+)(?:\s+(\d+(?:\.\d+)?))?)?\s+([NS])\s+(\d+)(?:\s+(\d+)(?:\s+(\d+(?:\.\d+)?))?)?\s+([EW])\s+(-?\d+(?:\.\d+)?)m?(?:\s+(\d+(?:\.\d+)?)m?(?:\s+(\d+(?:\.\d+)?)m?(?:\s+(\d+(?:\.\d+)?)m?)?)?)?\s*$/i;
 const order = [
-  "lat_degrees", "lat_minutes", "lat_seconds", "lat_direction",
-  "long_degrees", "long_minutes", "long_seconds", "long_direction",
-  "altitude", "size", "precision_horz", "precision_vert",
+  "lat_degrees",
+  "lat_minutes",
+  "lat_seconds",
+  "lat_direction",
+  "long_degrees",
+  "long_minutes",
+  "long_seconds",
+  "long_direction",
+  "altitude",
+  "size",
+  "precision_horz",
+  "precision_vert",
 ];
 
 export const LOC: RecordType = {
@@ -56,12 +68,25 @@ export const LOC: RecordType = {
       if (!allowed.includes(value)) throw wrong(name, allowed.join(" or "), raw[name]);
       data[name] = value;
     }
-    for (const [prefix, max] of [["lat", 90], ["long", 180]] as const) {
-      const beyond = data[`${prefix}_degrees`] === max && (data[`${prefix}_minutes`] !== 0 || data[`${prefix}_seconds`] !== 0);
+    for (const [prefix, max] of [
+      ["lat", 90],
+      ["long", 180],
+    ] as const) {
+      const beyond =
+        data[`${prefix}_degrees`] === max &&
+        (data[`${prefix}_minutes`] !== 0 || data[`${prefix}_seconds`] !== 0);
       if (beyond) throw wrong(`${prefix}_degrees`, `an angle of at most ${max} degrees`, max);
     }
     const metre = new Set(metres.map(({ name }) => name));
-    const content = order.map((name) => (metre.has(name) ? `${Number(data[name]).toFixed(2)}m` : name.endsWith("seconds") ? Number(data[name]).toFixed(3) : String(data[name]))).join(" ");
+    const content = order
+      .map((name) =>
+        metre.has(name)
+          ? `${Number(data[name]).toFixed(2)}m`
+          : name.endsWith("seconds")
+            ? Number(data[name]).toFixed(3)
+            : String(data[name]),
+      )
+      .join(" ");
     return { content, data };
   },
 };
@@ -69,7 +94,13 @@ export const LOC: RecordType = {
 function fromContent(content: string): Record<string, unknown> {
   const match = pattern.exec(content);
   if (match === null) {
-    throw dnsErrors.invalidContent("LOC", 'of the form "51 30 12.748 N 0 7 39.612 W 0.00m 1m 10000m 10m"', content);
+    throw dnsErrors.invalidContent(
+      "LOC",
+      'of the form "51 30 12.748 N 0 7 39.612 W 0.00m 1m 10000m 10m"',
+      content,
+    );
   }
-  return Object.fromEntries(order.flatMap((name, index) => (match[index + 1] === undefined ? [] : [[name, match[index + 1]]])));
+  return Object.fromEntries(
+    order.flatMap((name, index) => (match[index + 1] === undefined ? [] : [[name, match[index + 1]]])),
+  );
 }

@@ -6,7 +6,9 @@ export const SRV = structured(
   { priority: "in-data" },
 );
 
-export const URI = structured("URI", [uint16("weight"), quoted("target", /^[^\s"]+$/, "a URI")], { priority: "bare" });
+export const URI = structured("URI", [uint16("weight"), quoted("target", /^[^\s"]+$/, "a URI")], {
+  priority: "bare",
+});
 
 export const NAPTR = structured(
   "NAPTR",
@@ -30,4 +32,3 @@ export const NAPTR = structured(
         : undefined,
   },
 );
-

@@ -21,7 +21,9 @@ export const uint = (name: string, max: number): Field => ({
   expected: `a whole number from 0 to ${max}`,
   parse(value) {
     const number = typeof value === "string" && /^\d{1,10}$/.test(value) ? Number(value) : value;
-    return typeof number === "number" && Number.isInteger(number) && number >= 0 && number <= max ? number : undefined;
+    return typeof number === "number" && Number.isInteger(number) && number >= 0 && number <= max
+      ? number
+      : undefined;
   },
   print: String,
 });
@@ -58,11 +60,17 @@ export const host = (name: string, allow: { underscore?: boolean; root?: boolean
 export const quoted = (name: string, pattern = /^[^\r\n]*$/, expected = "text"): Field => ({
   name,
   expected,
-  parse: (value) => (pattern.test(text(value) ?? "\n") && text(value)!.length <= 1024 ? text(value) : undefined),
+  parse: (value) =>
+    pattern.test(text(value) ?? "\n") && text(value)!.length <= 1024 ? text(value) : undefined,
   print: (value) => `"${String(value).replace(/[\\"]/g, "\\$&")}"`,
 });
 
-export const word = (name: string, pattern: RegExp, expected: string, canonical = (value: string): string => value): Field => ({
+export const word = (
+  name: string,
+  pattern: RegExp,
+  expected: string,
+  canonical = (value: string): string => value,
+): Field => ({
   name,
   expected,
   parse: (value) => (pattern.test(text(value) ?? "") ? canonical(text(value)!) : undefined),
@@ -83,19 +91,32 @@ export function structured(
   const all = more.priority === undefined ? fields : [priority, ...fields];
   return {
     parse(input: ValueInput): Value {
-      const raw = input.data === undefined ? fromContent(type, input, fields, more.priority !== undefined) : fromData(type, input, all, more.priority === "bare");
+      const raw =
+        input.data === undefined
+          ? fromContent(type, input, fields, more.priority !== undefined)
+          : fromData(type, input, all, more.priority === "bare");
       const data: Record<string, unknown> = {};
       for (const field of all) {
         const value = field.parse(raw[field.name]);
         if (value === undefined) {
-          if (input.data === undefined) throw dnsErrors.invalidContent(type, `of the form "${all.map((f) => f.name).join(" ")}", with ${field.expected} for ${field.name},`, input.content);
+          if (input.data === undefined)
+            throw dnsErrors.invalidContent(
+              type,
+              `of the form "${all.map((f) => f.name).join(" ")}", with ${field.expected} for ${field.name},`,
+              input.content,
+            );
           throw dnsErrors.invalidData(type, field.name, field.expected, raw[field.name]);
         }
         data[field.name] = value;
       }
       const fault = more.check?.(data);
       if (fault !== undefined) {
-        if (input.data === undefined) throw dnsErrors.invalidContent(type, `a value with ${fault.expected} for ${fault.field}`, input.content);
+        if (input.data === undefined)
+          throw dnsErrors.invalidContent(
+            type,
+            `a value with ${fault.expected} for ${fault.field}`,
+            input.content,
+          );
         throw dnsErrors.invalidData(type, fault.field, fault.expected, data[fault.field]);
       }
       const content = fields.map((field) => field.print(data[field.name])).join(" ");
@@ -106,23 +127,47 @@ export function structured(
   };
 }
 
-function fromData(type: string, input: ValueInput, fields: readonly Field[], priorityIsBare: boolean): Record<string, unknown> {
+function fromData(
+  type: string,
+  input: ValueInput,
+  fields: readonly Field[],
+  priorityIsBare: boolean,
+): Record<string, unknown> {
   const names = new Set(fields.map((field) => field.name));
   for (const name of Object.keys(input.data!)) {
-    if (!names.has(name)) throw dnsErrors.invalidData(type, name, `only ${[...names].join(", ")}, not this member,`, input.data![name]);
+    if (!names.has(name))
+      throw dnsErrors.invalidData(
+        type,
+        name,
+        `only ${[...names].join(", ")}, not this member,`,
+        input.data![name],
+      );
   }
   const needsPriority = names.has("priority") && (priorityIsBare || input.data!["priority"] === undefined);
-  return needsPriority ? { ...input.data, priority: input.data!["priority"] ?? input.priority } : { ...input.data };
+  return needsPriority
+    ? { ...input.data, priority: input.data!["priority"] ?? input.priority }
+    : { ...input.data };
 }
 
-function fromContent(type: string, input: ValueInput, fields: readonly Field[], hasPriority: boolean): Record<string, unknown> {
+function fromContent(
+  type: string,
+  input: ValueInput,
+  fields: readonly Field[],
+  hasPriority: boolean,
+): Record<string, unknown> {
   const words = splitWords(input.content ?? "");
-  if (words === undefined) throw dnsErrors.invalidContent(type, "text whose quotes are complete", input.content);
+  if (words === undefined)
+    throw dnsErrors.invalidContent(type, "text whose quotes are complete", input.content);
   const raw: Record<string, unknown> = {};
   if (hasPriority) raw["priority"] = words.length > fields.length ? words.shift() : input.priority;
-  for (const field of fields) raw[field.name] = field.isRest === true ? words.splice(0).join("") : words.shift();
+  for (const field of fields)
+    raw[field.name] = field.isRest === true ? words.splice(0).join("") : words.shift();
   if (words.length > 0) {
-    throw dnsErrors.invalidContent(type, `of the form "${fields.map((field) => field.name).join(" ")}"`, input.content);
+    throw dnsErrors.invalidContent(
+      type,
+      `of the form "${fields.map((field) => field.name).join(" ")}"`,
+      input.content,
+    );
   }
   return raw;
 }

@@ -27,13 +27,16 @@ const list = (value: string): string[] => value.split(",");
 
 /** Each key's canonical value, or undefined when the value is not one for it. */
 const values: Record<string, (value: string) => string | undefined> = {
-  mandatory: (value) => (list(value).every((name) => keyNumber(name) !== undefined && name !== "mandatory") ? value : undefined),
+  mandatory: (value) =>
+    list(value).every((name) => keyNumber(name) !== undefined && name !== "mandatory") ? value : undefined,
   alpn: (value) => (list(value).every((id) => id !== "" && id.length <= 255) ? value : undefined),
   "no-default-alpn": (value) => (value === "" ? "" : undefined),
   port: (value) => (/^\d{1,5}$/.test(value) && Number(value) <= 65_535 ? String(Number(value)) : undefined),
   ipv4hint: (value) => (list(value).every((address) => isIPv4(address)) ? value : undefined),
-  ipv6hint: (value) => (list(value).every((address) => isIPv6(address)) ? list(value).map(canonicalIPv6).join(",") : undefined),
-  ech: (value) => (value !== "" && value.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(value) ? value : undefined),
+  ipv6hint: (value) =>
+    list(value).every((address) => isIPv6(address)) ? list(value).map(canonicalIPv6).join(",") : undefined,
+  ech: (value) =>
+    value !== "" && value.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(value) ? value : undefined,
   dohpath: (value) => (value.startsWith("/") && value.includes("{?dns}") ? value : undefined),
 };
 
@@ -54,10 +57,13 @@ export function parseParameters(text: string): { name: string; value: string }[]
   for (const name of list(found.get("mandatory") ?? "").filter(Boolean)) {
     if (!found.has(name)) return `the parameter ${name}, which "mandatory" names`;
   }
-  return [...found].map(([name, value]) => ({ name, value })).sort((a, b) => keyNumber(a.name)! - keyNumber(b.name)!);
+  return [...found]
+    .map(([name, value]) => ({ name, value }))
+    .sort((a, b) => keyNumber(a.name)! - keyNumber(b.name)!);
 }
 
-const print = ({ name, value }: { name: string; value: string }): string => (value === "" ? name : `${name}="${value}"`);
+const print = ({ name, value }: { name: string; value: string }): string =>
+  value === "" ? name : `${name}="${value}"`;
 
 const serviceBinding = (type: string): RecordType => ({
   parse(input) {
@@ -65,18 +71,25 @@ const serviceBinding = (type: string): RecordType => ({
     const raw = input.data ?? { priority: match?.[1], target: match?.[2], value: match?.[3] ?? "" };
     const wrong = (field: string, expected: string): Error =>
       input.data === undefined
-        ? dnsErrors.invalidContent(type, `of the form "priority target parameters", with ${expected} for ${field},`, input.content)
+        ? dnsErrors.invalidContent(
+            type,
+            `of the form "priority target parameters", with ${expected} for ${field},`,
+            input.content,
+          )
         : dnsErrors.invalidData(type, field, expected, raw[field]);
     for (const field of Object.keys(raw)) {
-      if (!["priority", "target", "value"].includes(field)) throw wrong(field, "only priority, target and value, not this member,");
+      if (!["priority", "target", "value"].includes(field))
+        throw wrong(field, "only priority, target and value, not this member,");
     }
     const priority = Number(raw["priority"] ?? input.priority);
-    if (!Number.isInteger(priority) || priority < 0 || priority > 65_535) throw wrong("priority", "a whole number from 0 to 65535");
+    if (!Number.isInteger(priority) || priority < 0 || priority > 65_535)
+      throw wrong("priority", "a whole number from 0 to 65535");
     const target = parseHost(String(raw["target"] ?? ""), { underscore: true, root: true });
     if (target === undefined) throw wrong("target", "a host name or “.”");
     const parameters = parseParameters(String(raw["value"] ?? ""));
     if (typeof parameters === "string") throw wrong("value", parameters);
-    if (priority === 0 && parameters.length > 0) throw wrong("value", "no parameters, since priority 0 makes it an alias");
+    if (priority === 0 && parameters.length > 0)
+      throw wrong("value", "no parameters, since priority 0 makes it an alias");
     const value = parameters.map(print).join(" ");
     const content = [priority, target, value].filter((part) => part !== "").join(" ");
     return { content, data: { priority, target, value }, priority };

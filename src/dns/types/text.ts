@@ -11,7 +11,8 @@ const chunkBytesMax = 255;
 export const TXT: RecordType = {
   parse({ content }) {
     const text = content ?? "";
-    if (text.length > lengthMax) throw dnsErrors.invalidContent("TXT", `at most ${lengthMax} characters`, text);
+    if (text.length > lengthMax)
+      throw dnsErrors.invalidContent("TXT", `at most ${lengthMax} characters`, text);
     // oxlint-disable-next-line no-control-regex
     if (/\u0000/.test(text)) throw dnsErrors.invalidContent("TXT", "text without NUL characters", text);
     const trimmed = text.trim();
@@ -45,7 +46,8 @@ export function textChunks(content: string): Uint8Array[] {
   return (quotedStrings(content) ?? []).flatMap((text) => {
     const bytes = unescape(text);
     const chunks: Uint8Array[] = [];
-    for (let at = 0; at === 0 || at < bytes.length; at += chunkBytesMax) chunks.push(bytes.subarray(at, at + chunkBytesMax));
+    for (let at = 0; at === 0 || at < bytes.length; at += chunkBytesMax)
+      chunks.push(bytes.subarray(at, at + chunkBytesMax));
     return chunks;
   });
 }

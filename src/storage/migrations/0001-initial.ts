@@ -56,7 +56,11 @@ export const initial = (engine: "sqlite" | "postgres"): Migration => ({
       .addColumn("modified_on", "bigint", (c) => c.notNull())
       .addColumn("last_used_on", "bigint")
       .execute();
-    await db.schema.createIndex("api_tokens_owner").on("api_tokens").columns(["owner_id", "issued_on"]).execute();
+    await db.schema
+      .createIndex("api_tokens_owner")
+      .on("api_tokens")
+      .columns(["owner_id", "issued_on"])
+      .execute();
 
     await db.schema
       .createTable("zones")
@@ -98,7 +102,11 @@ export const initial = (engine: "sqlite" | "postgres"): Migration => ({
       .addColumn("comment_modified_on", "bigint")
       .addColumn("tags_modified_on", "bigint")
       .execute();
-    await db.schema.createIndex("dns_records_zone_name").on("dns_records").columns(["zone_id", "name"]).execute();
+    await db.schema
+      .createIndex("dns_records_zone_name")
+      .on("dns_records")
+      .columns(["zone_id", "name"])
+      .execute();
 
     await db.schema
       .createTable("rulesets")
@@ -113,7 +121,11 @@ export const initial = (engine: "sqlite" | "postgres"): Migration => ({
       .addColumn("rules", "text", (c) => c.notNull())
       .addColumn("last_updated", "bigint", (c) => c.notNull())
       .execute();
-    await db.schema.createIndex("rulesets_owner_phase").on("rulesets").columns(["owner_id", "phase"]).execute();
+    await db.schema
+      .createIndex("rulesets_owner_phase")
+      .on("rulesets")
+      .columns(["owner_id", "phase"])
+      .execute();
 
     await db.schema
       .createTable("changes")

@@ -1,0 +1,61 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { VisitorError } from "./errors.ts";
+
+const escapes: Record<string, string> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (character) => escapes[character]!);
+
+/** The page of a visitor error: HTML that loads nothing, or JSON for a client that asks for it. */
+export function renderError(
+  error: VisitorError,
+  accept: string,
+  ray: string,
+  host: string,
+): { type: string; body: string } {
+  if (/\bapplication\/(\S+\+)?json\b/.test(accept) && !accept.includes("text/html")) {
+    const body = JSON.stringify({
+      error: { code: error.code, title: error.title, message: error.message, ray },
+    });
+    return { type: "application/json", body: `${body}\n` };
+  }
+  return {
+    type: "text/html; charset=utf-8",
+    body: `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>${escapeHtml(error.title)}</title>
+<style>body{font:1rem/1.5 system-ui,sans-serif;max-width:40rem;margin:15vh auto;padding:0 1rem}small{color:#666}</style></head>
+<body><h1>${escapeHtml(error.title)}</h1><p>${escapeHtml(error.message)}</p>
+<p><small>${escapeHtml(host)} · error ${error.code} · ray ${escapeHtml(ray)}</small></p></body></html>
+`,
+  };
+}
+
+/** Answers with the error's page, or ends the connection when an answer has begun already. */
+export function answerError(
+  request: IncomingMessage,
+  response: ServerResponse,
+  error: VisitorError,
+  ray: string,
+): void {
+  if (response.headersSent || response.destroyed) {
+    response.destroy();
+    return;
+  }
+  const { type, body } = renderError(error, request.headers.accept ?? "", ray, request.headers.host ?? "");
+  // What is left of the request's body is not read: the connection cannot be used again.
+  const close = request.complete ? {} : { connection: "close" };
+  response.writeHead(error.status, {
+    "content-type": type,
+    "content-length": Buffer.byteLength(body),
+    "cache-control": "no-store",
+    "cf-ray": ray,
+    server: "selvedge",
+    ...close,
+  });
+  response.end(request.method === "HEAD" ? undefined : body);
+}

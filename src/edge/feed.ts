@@ -1,0 +1,87 @@
+import * as records from "../dns/store.ts";
+import { originOverride } from "../rulesets/origin-rule.ts";
+import type { Ruleset } from "../rulesets/ruleset.ts";
+import type { Rulesets } from "../rulesets/rulesets.ts";
+import type { Storage } from "../storage/storage.ts";
+import type { Zone } from "../zones/zone.ts";
+import { EdgeSnapshot, EdgeZone, type HostEntry, type OriginRule, type OriginTarget } from "./snapshot.ts";
+
+type Host = Awaited<ReturnType<typeof records.listHosts>>[number];
+const originTypes: ReadonlySet<string> = new Set(["A", "AAAA", "CNAME"]);
+
+/** Keeps the edge's snapshot equal to what storage holds; a change of one record touches its name only. */
+export class EdgeFeed {
+  readonly snapshot = new EdgeSnapshot();
+  readonly #storage: Storage;
+  readonly #rulesets: Rulesets;
+
+  constructor(storage: Storage, rulesets: Rulesets) {
+    this.#storage = storage;
+    this.#rulesets = rulesets;
+    storage.onChange(async (changes) => {
+      const names = new Set<string>();
+      for (const { kind, id, parentId } of changes) {
+        if (kind === "dns_record" && parentId !== undefined) names.add(`${parentId} ${id}`);
+        if (kind === "ruleset" && parentId !== undefined) await this.#reloadRules(parentId);
+      }
+      for (const each of names) {
+        const [zoneId = "", name = ""] = each.split(" ");
+        await this.#reloadName(zoneId, name);
+      }
+    });
+  }
+
+  /** Loads the records and rules of every zone that is known. */
+  async load(): Promise<void> {
+    const byName = new Map<string, Host[]>();
+    for (const host of await records.listHosts(this.#storage.read, undefined)) {
+      const key = `${host.zoneId} ${host.name}`;
+      const list = byName.get(key);
+      if (list === undefined) byName.set(key, [host]);
+      else list.push(host);
+    }
+    for (const hosts of byName.values()) {
+      this.snapshot.get(hosts[0]!.zoneId)?.setHost(hosts[0]!.name, entryOf(hosts));
+    }
+    for (const ruleset of await this.#rulesets.loadAll()) this.#setRules(ruleset.zoneId, ruleset);
+  }
+
+  /** Takes over a zone that was made or changed, or drops one that is gone. */
+  setZone(id: string, zone: Zone | undefined): void {
+    const known = this.snapshot.get(id);
+    if (zone === undefined) this.snapshot.remove(id);
+    else if (known === undefined) this.snapshot.add(new EdgeZone(id, zone.name, zone.paused));
+    else known.isPaused = zone.paused;
+  }
+
+  async #reloadName(zoneId: string, name: string): Promise<void> {
+    const hosts = await records.listHosts(this.#storage.read, { zoneId, name });
+    this.snapshot.get(zoneId)?.setHost(name, hosts.length === 0 ? undefined : entryOf(hosts));
+  }
+
+  async #reloadRules(zoneId: string): Promise<void> {
+    const rulesets = await this.#rulesets.list(zoneId);
+    this.#setRules(
+      zoneId,
+      rulesets.find((ruleset) => ruleset.phase === "http_request_origin"),
+    );
+  }
+
+  #setRules(zoneId: string, ruleset: Ruleset | undefined): void {
+    const zone = this.snapshot.get(zoneId);
+    if (zone === undefined) return;
+    zone.originRules = (ruleset?.rules ?? [])
+      .filter((rule) => rule.enabled)
+      .map((rule): OriginRule => ({ matches: () => true, ...originOverride(rule) }));
+  }
+}
+
+/** A name counts as proxied when any of its records is. */
+function entryOf(hosts: readonly Host[]): HostEntry {
+  return {
+    isProxied: hosts.some((host) => host.proxied),
+    targets: hosts
+      .filter((host) => originTypes.has(host.type))
+      .map(({ type, content }) => ({ type, content }) as OriginTarget),
+  };
+}

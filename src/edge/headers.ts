@@ -1,0 +1,100 @@
+import { visitorErrors } from "./errors.ts";
+
+const hopByHop: ReadonlySet<string> = new Set([
+  "connection",
+  "expect",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+/** What only the edge may say: a visitor's own copies are dropped. */
+const ours: ReadonlySet<string> = new Set([
+  "cf-connecting-ip",
+  "cf-connecting-ipv6",
+  "cf-ipcountry",
+  "cf-ray",
+  "cf-visitor",
+  "cf-worker",
+  "true-client-ip",
+  "x-forwarded-proto",
+]);
+const cdnName = "selvedge";
+
+export interface ForwardedRequest {
+  rawHeaders: readonly string[];
+  host: string;
+  clientAddress: string;
+  scheme: "http" | "https";
+  ray: string;
+}
+
+/** The headers that go to the origin, as a flat list of names and values. */
+export function originHeaders(request: ForwardedRequest): string[] {
+  const { rawHeaders } = request;
+  const headers: string[] = ["host", request.host];
+  let named: Set<string> | undefined;
+  let forwardedFor = "";
+  let cdnLoop = "";
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    if (rawHeaders[i]!.length === 10 && rawHeaders[i]!.toLowerCase() === "connection") {
+      named = new Set([...(named ?? []), ...listOf(rawHeaders[i + 1]!)]);
+    }
+  }
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const raw = rawHeaders[i]!;
+    const name = raw.toLowerCase();
+    const value = rawHeaders[i + 1]!;
+    if (name === "host" || hopByHop.has(name) || ours.has(name)) continue;
+    if (name === "x-forwarded-for") forwardedFor += `${value}, `;
+    else if (name === "cdn-loop") cdnLoop += `${value}, `;
+    // A Connection header must not take away what the edge relies on, nor the body's length.
+    else if (named?.has(name) !== true || name === "content-length") headers.push(raw, value);
+  }
+  if (cdnLoop !== "" && listOf(cdnLoop).some((token) => token.split(";")[0]!.trim() === cdnName))
+    throw visitorErrors.loop();
+  headers.push(
+    "x-forwarded-for",
+    forwardedFor + request.clientAddress,
+    "x-forwarded-proto",
+    request.scheme,
+    "cf-connecting-ip",
+    request.clientAddress,
+    "cf-ray",
+    request.ray,
+    "cf-visitor",
+    request.scheme === "https" ? '{"scheme":"https"}' : '{"scheme":"http"}',
+    "cdn-loop",
+    cdnLoop + cdnName,
+  );
+  return headers;
+}
+
+/** The origin's headers without those that are between it and the edge only, as a flat list. */
+export function visitorHeaders(rawHeaders: readonly string[], ray: string): string[] {
+  const headers: string[] = [];
+  let named: Set<string> | undefined;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    if (rawHeaders[i]!.length === 10 && rawHeaders[i]!.toLowerCase() === "connection") {
+      named = new Set([...(named ?? []), ...listOf(rawHeaders[i + 1]!)]);
+    }
+  }
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!.toLowerCase();
+    if (hopByHop.has(name) || name === "cf-ray" || named?.has(name) === true) continue;
+    headers.push(rawHeaders[i]!, rawHeaders[i + 1]!);
+  }
+  headers.push("cf-ray", ray);
+  return headers;
+}
+
+const listOf = (value: string): string[] =>
+  value
+    .toLowerCase()
+    .split(",")
+    .map((token) => token.trim())
+    .filter((token) => token !== "");

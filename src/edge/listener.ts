@@ -1,0 +1,233 @@
+import { randomBytes } from "node:crypto";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { isIP, type AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+import type { Logger } from "pino";
+import { drain, listen } from "../api/listener.ts";
+import type { AddressPolicy } from "./address-policy.ts";
+import { answerError, renderError } from "./error-page.ts";
+import { VisitorError, visitorErrors } from "./errors.ts";
+import { originHeaders } from "./headers.ts";
+import { Origins } from "./origins.ts";
+import { forward, type OriginRequest } from "./proxy.ts";
+import { resolveName, resolveTargets, type LookUp } from "./resolve.ts";
+import type { EdgeSettings } from "./settings.ts";
+import type { EdgeSnapshot, EdgeZone, HostEntry } from "./snapshot.ts";
+import { tunnel } from "./upgrade.ts";
+
+export interface EdgeOptions {
+  settings: EdgeSettings;
+  snapshot: EdgeSnapshot;
+  policy: AddressPolicy;
+  lookUp: LookUp;
+  logger: Logger;
+}
+
+const defaultOriginPort = 80;
+
+/** The edge: finds the zone of each request in memory, and proxies it to the origin that the zone's records name. */
+export class Edge {
+  readonly #options: EdgeOptions;
+  readonly #origins: Origins;
+  readonly #server: Server;
+  readonly #tunnels = new Set<Duplex>();
+
+  constructor(options: EdgeOptions) {
+    const { settings } = options;
+    this.#options = options;
+    this.#origins = new Origins(settings, options.policy);
+    this.#server = createServer({
+      insecureHTTPParser: false,
+      requireHostHeader: false, // answered with our own page
+      maxHeaderSize: settings.headerBytesMax,
+      headersTimeout: settings.headTimeoutMs,
+      requestTimeout: 0, // an upload may take long; one that stands still is ended by the idle timeout
+      keepAliveTimeout: settings.keepAliveTimeoutMs,
+      connectionsCheckingInterval: 5000,
+    });
+    this.#server.maxHeadersCount = settings.headerCountMax + 1;
+    this.#server.setTimeout(settings.idleTimeoutMs);
+    this.#server.on("request", (request, response) => void this.#serve(request, response));
+    this.#server.on(
+      "upgrade",
+      (request: IncomingMessage, socket: Duplex, head: Buffer) => void this.#upgrade(request, socket, head),
+    );
+    this.#server.on("clientError", refuseMalformed);
+  }
+
+  async listen(host: string, port: number): Promise<AddressInfo> {
+    return listen(this.#server, host, port);
+  }
+
+  async close(deadlineMs: number): Promise<void> {
+    const deadline = setTimeout(() => this.#tunnels.forEach((socket) => socket.destroy()), deadlineMs);
+    await drain(this.#server, deadlineMs);
+    clearTimeout(deadline);
+    this.#tunnels.forEach((socket) => socket.destroy());
+    await this.#origins.close();
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const ray = newRay(this.#options.settings.colo);
+    try {
+      const origin = await this.#route(request, ray);
+      await forward(request, response, origin, this.#origins, this.#options.settings.bodyBytesMax);
+    } catch (error) {
+      answerError(request, response, this.#visitorError(error, request, ray), ray);
+    }
+  }
+
+  async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const ray = newRay(this.#options.settings.colo);
+    this.#tunnels.add(socket);
+    socket.on("close", () => this.#tunnels.delete(socket));
+    socket.on("error", () => socket.destroy());
+    try {
+      const origin = await this.#route(request, ray);
+      await tunnel(request, socket, head, origin, this.#options.settings);
+    } catch (error) {
+      const refusal = this.#visitorError(error, request, ray);
+      const { type, body } = renderError(
+        refusal,
+        request.headers.accept ?? "",
+        ray,
+        request.headers.host ?? "",
+      );
+      const length = Buffer.byteLength(body);
+      socket.end(
+        `HTTP/1.1 ${refusal.status} ${refusal.title}\r\ncontent-type: ${type}\r\ncontent-length: ${length}\r\ncf-ray: ${ray}\r\nconnection: close\r\n\r\n${body}`,
+      );
+    }
+  }
+
+  /** Where a request goes: its zone, its record, the addresses behind it. */
+  async #route(request: IncomingMessage, ray: string): Promise<OriginRequest> {
+    const { snapshot, lookUp, settings } = this.#options;
+    const { host, path, authority } = target(request, settings);
+    const zone = snapshot.findZone(host);
+    const entry = zone?.resolve(host);
+    if (zone === undefined || entry === undefined)
+      throw isIP(host) === 0 ? visitorErrors.unknownHost() : visitorErrors.directAddress();
+    if (zone.isPaused) throw visitorErrors.paused();
+    if (!entry.isProxied)
+      throw entry.targets.length === 0 ? visitorErrors.unknownHost() : visitorErrors.unproxied();
+    const { addresses, port, hostHeader } = await this.#origin(
+      zone,
+      entry,
+      host,
+      authority,
+      snapshot,
+      lookUp,
+    );
+    return {
+      method: request.method ?? "GET",
+      path,
+      addresses: this.#origins.choose(addresses, port),
+      port,
+      ray,
+      headers: originHeaders({
+        rawHeaders: request.rawHeaders,
+        host: hostHeader,
+        clientAddress: plainAddress(request.socket.remoteAddress ?? ""),
+        scheme: "http",
+        ray,
+      }),
+    };
+  }
+
+  async #origin(
+    zone: EdgeZone,
+    entry: HostEntry,
+    host: string,
+    authority: string,
+    snapshot: EdgeSnapshot,
+    lookUp: LookUp,
+  ): Promise<{ addresses: string[]; port: number; hostHeader: string }> {
+    let [hostHeader, originHost, port]: [string, string | undefined, number] = [
+      authority,
+      undefined,
+      defaultOriginPort,
+    ];
+    // Every rule that matches has its say; where two set the same, the later one holds.
+    for (const rule of zone.originRules) {
+      if (!rule.matches(host)) continue;
+      hostHeader = rule.hostHeader ?? hostHeader;
+      originHost = rule.host ?? originHost;
+      port = rule.port ?? port;
+    }
+    const addresses =
+      originHost === undefined
+        ? await resolveTargets(entry.targets, snapshot, lookUp)
+        : await resolveName(originHost, snapshot, lookUp);
+    return { addresses, port, hostHeader };
+  }
+
+  #visitorError(error: unknown, request: IncomingMessage, ray: string): VisitorError {
+    const { logger } = this.#options;
+    const visible = error instanceof VisitorError ? error : visitorErrors.internal(error);
+    const log = {
+      ray,
+      host: request.headers.host,
+      code: visible.code,
+      ...(visible.cause === undefined ? {} : { err: visible.cause }),
+    };
+    if (visible.code === 500) logger.error(log, "a request failed");
+    else if (visible.status >= 500) logger.warn(log, visible.title);
+    return visible;
+  }
+}
+
+/** The host and path that a request is for. Anything that two servers could read differently is refused. */
+function target(
+  request: IncomingMessage,
+  settings: EdgeSettings,
+): { host: string; authority: string; path: string } {
+  const { rawHeaders } = request;
+  if (rawHeaders.length / 2 > settings.headerCountMax) throw visitorErrors.headersTooLarge();
+  let authority: string | undefined;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    if (rawHeaders[i]!.length !== 4 || rawHeaders[i]!.toLowerCase() !== "host") continue;
+    if (authority !== undefined) throw visitorErrors.badRequest("The request has more than one Host header.");
+    authority = rawHeaders[i + 1]!;
+  }
+  let path = request.url ?? "/";
+  if (!path.startsWith("/")) {
+    if (path === "*" && request.method === "OPTIONS") return { ...parseAuthority(authority), path };
+    // Absolute form: the request line says the host, and a Host header that says another is not to be trusted.
+    const match = /^https?:\/\/([^/?#]+)(\/[^#]*|\?[^#]*)?$/i.exec(path);
+    if (match === null) throw visitorErrors.badRequest("The request line has no path that can be served.");
+    if (authority !== undefined && authority.toLowerCase() !== match[1]!.toLowerCase()) {
+      throw visitorErrors.badRequest("The Host header differs from the host in the request line.");
+    }
+    authority = match[1]!;
+    const rest = match[2] ?? "/";
+    path = rest.startsWith("?") ? `/${rest}` : rest;
+  }
+  return { ...parseAuthority(authority), path };
+}
+
+function parseAuthority(authority: string | undefined): { host: string; authority: string } {
+  const match = /^(?:([a-z0-9_.-]{1,254})|(\[[\da-f:.]+\]))(?::\d{1,5})?$/i.exec(authority ?? "");
+  if (match === null)
+    throw visitorErrors.badRequest("The request has no Host header, or one that is not a host name.");
+  const host = (match[1] ?? match[2]!.slice(1, -1)).toLowerCase();
+  return { host: host.endsWith(".") ? host.slice(0, -1) : host, authority: authority! };
+}
+
+const newRay = (colo: string): string => `${randomBytes(8).toString("hex")}-${colo}`;
+const plainAddress = (address: string): string =>
+  address.startsWith("::ffff:") ? address.slice(7) : address;
+
+function refuseMalformed(error: Error & { code?: string }, socket: Duplex): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const status =
+    error.code === "HPE_HEADER_OVERFLOW"
+      ? "431 Request Header Fields Too Large"
+      : error.code === "ERR_HTTP_REQUEST_TIMEOUT"
+        ? "408 Request Timeout"
+        : "400 Bad Request";
+  socket.end(`HTTP/1.1 ${status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`, () => socket.destroy());
+}

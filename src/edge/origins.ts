@@ -1,0 +1,72 @@
+import { isIPv6 } from "node:net";
+import { LRUCache } from "lru-cache";
+import { Pool } from "undici";
+import type { AddressPolicy } from "./address-policy.ts";
+import { visitorErrors } from "./errors.ts";
+import type { EdgeSettings } from "./settings.ts";
+
+const downMs = 10_000;
+
+/** Connections to origins, kept per address and port, and which addresses did not answer lately. */
+export class Origins {
+  readonly #settings: EdgeSettings;
+  readonly #policy: AddressPolicy;
+  readonly #pools: LRUCache<string, Pool>;
+  readonly #downUntilMs = new LRUCache<string, number>({ max: 10_000 });
+
+  constructor(settings: EdgeSettings, policy: AddressPolicy) {
+    this.#settings = settings;
+    this.#policy = policy;
+    this.#pools = new LRUCache({
+      max: settings.originsMax,
+      // A pool that falls out finishes what it is doing.
+      dispose: (pool) => void pool.close().catch(() => {}),
+    });
+  }
+
+  /** The addresses that may be connected to, those that answered lately first. Throws when none may. */
+  choose(addresses: readonly string[], port: number): string[] {
+    const allowed: string[] = [];
+    let refusal = visitorErrors.noOrigin();
+    for (const address of addresses) {
+      const verdict = this.#policy.check(address, port, "origin");
+      if (verdict === "allowed") allowed.push(address);
+      else if (verdict === "private") refusal = visitorErrors.privateOrigin();
+      else if (verdict === "own_listener") refusal = visitorErrors.ownListener();
+    }
+    if (allowed.length === 0) throw refusal;
+    if (allowed.length === 1) return allowed;
+    const isUp = (address: string): boolean => (this.#downUntilMs.get(key(address, port)) ?? 0) < Date.now();
+    return [...allowed.filter(isUp), ...allowed.filter((address) => !isUp(address))];
+  }
+
+  markDown(address: string, port: number): void {
+    this.#downUntilMs.set(key(address, port), Date.now() + downMs);
+  }
+
+  /** The pool for an address that `choose` has just allowed; it connects to that very address. */
+  pool(address: string, port: number): Pool {
+    const origin = key(address, port);
+    let pool = this.#pools.get(origin);
+    if (pool === undefined) {
+      pool = new Pool(`http://${origin}`, {
+        connections: this.#settings.originConnectionsMax,
+        connect: { timeout: this.#settings.originConnectTimeoutMs },
+        headersTimeout: this.#settings.originFirstByteTimeoutMs,
+        bodyTimeout: this.#settings.originIdleTimeoutMs,
+        keepAliveTimeout: 30_000,
+        maxHeaderSize: this.#settings.headerBytesMax * 2,
+        pipelining: 1,
+      });
+      this.#pools.set(origin, pool);
+    }
+    return pool;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#pools.values()].map((pool) => pool.destroy()));
+  }
+}
+
+const key = (address: string, port: number): string =>
+  isIPv6(address) ? `[${address}]:${port}` : `${address}:${port}`;
