@@ -12,5 +12,8 @@ export function postgresDialect(connectionString: string): PostgresDialect {
         ? Number
         : pg.types.getTypeParser(oid, format as "text")) as typeof pg.types.getTypeParser,
   };
-  return new PostgresDialect({ pool: new pg.Pool({ connectionString, types, max: 10 }) });
+  const pool = new pg.Pool({ connectionString, types, max: 10 });
+  // An idle connection that the server ends is replaced at its next use; without a listener it would end the process.
+  pool.on("error", () => {});
+  return new PostgresDialect({ pool });
 }

@@ -1,0 +1,52 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { vi } from "vitest";
+import type { Ready } from "../../src/server.ts";
+
+export interface ServerProcess {
+  process: ChildProcess;
+  ready: Ready;
+  stdout(): string;
+  stderr(): string;
+  /** Resolves with the exit code, or the signal's name. */
+  exited: Promise<number | NodeJS.Signals>;
+}
+
+export const temporaryFolder = (): string => mkdtempSync(join(tmpdir(), "selvedge-test-"));
+
+/** `selvedge serve` as a process of its own, when it is ready. */
+export async function serve(
+  args: readonly string[],
+  environment: Record<string, string> = {},
+): Promise<ServerProcess> {
+  const readyFile = join(temporaryFolder(), "ready.json");
+  const listeners = [
+    "--api-listen",
+    "127.0.0.1:0",
+    "--edge-listen",
+    "127.0.0.1:0",
+    "--ready-file",
+    readyFile,
+  ];
+  const child = spawn(process.execPath, ["bin/selvedge.js", "serve", ...listeners, ...args], {
+    env: { ...process.env, ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let [stdout, stderr] = ["", ""];
+  child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
+  const exited = new Promise<number | NodeJS.Signals>((resolve) =>
+    child.on("exit", (code, signal) => resolve(signal ?? code ?? 0)),
+  );
+  await vi.waitFor(
+    () => {
+      if (child.exitCode !== null) throw new Error(`serve ended: ${stderr}`);
+      if (!existsSync(readyFile)) throw new Error("not ready yet");
+    },
+    { timeout: 20_000, interval: 20 },
+  );
+  const ready = JSON.parse(readFileSync(readyFile, "utf8")) as Ready;
+  return { process: child, ready, stdout: () => stdout, stderr: () => stderr, exited };
+}

@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { openStorage, type Change, type Storage } from "../src/storage/storage.ts";
+import { startPostgres, type TestPostgres } from "./helpers/postgres.ts";
+import { startTestServer } from "./helpers/server.ts";
+import { visit } from "./helpers/visit.ts";
+
+let postgres: TestPostgres;
+beforeAll(async () => {
+  postgres = await startPostgres();
+});
+afterAll(() => postgres.stop());
+
+it("nodes that share PostgreSQL start together, and see each other's changes, once each", async () => {
+  const url = await postgres.createDatabase();
+  const nodes: Storage[] = await Promise.all([openStorage(url), openStorage(url)]);
+  const [first, second] = nodes as [Storage, Storage];
+  const seen: Change[][] = [[], []];
+  for (const [index, node] of nodes.entries()) {
+    node.onChange(async (changes) => void seen[index]!.push(...changes));
+    await node.watch(50);
+  }
+  await Promise.all(
+    Array.from({ length: 40 }, (_, i) =>
+      (i % 2 === 0 ? first : second).write(async (_trx, changed) => changed({ kind: "zone", id: String(i) })),
+    ),
+  );
+  await vi.waitFor(() => expect(seen.map((each) => each.length)).toEqual([40, 40]), 5000);
+  for (const each of seen) expect(new Set(each.map((change) => change.id)).size).toBe(40);
+  for (const node of nodes) await node.close();
+});
+
+it("a record made through one node is served by the edge of another", async () => {
+  const databaseUrl = await postgres.createDatabase();
+  const first = await startTestServer({ databaseUrl });
+  const second = await startTestServer({ databaseUrl });
+  const zone = (await first.call("POST", "/zones", { name: "two-nodes.example" })).body.result as {
+    id: string;
+  };
+  await first.call("POST", `/zones/${zone.id}/dns_records`, {
+    type: "A",
+    name: "www",
+    content: "127.0.0.1",
+    proxied: true,
+  });
+  await first.call("PUT", `/zones/${zone.id}/rulesets/phases/http_request_origin/entrypoint`, {
+    rules: [{ action: "route", expression: "true", action_parameters: { origin: { port: 1 } } }],
+  });
+  await vi.waitFor(async () => {
+    // Nobody listens on port 1: this page can only come from an edge that knows the record and the rule.
+    const answer = await visit(second.ready.edge, "www.two-nodes.example");
+    expect(answer.status).toBe(521);
+  }, 5000);
+  await second.close(1000);
+  await first.close(1000);
+});
