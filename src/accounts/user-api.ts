@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { operation, type Operation } from "../api/operation.ts";
+import type { Services } from "../services.ts";
 import { isoTime } from "../util/ids.ts";
 import type { User } from "./accounts.ts";
 
@@ -50,7 +51,6 @@ const userResource = (
   modified_on: isoTime(user.modifiedOn),
 });
 
-type Services = import("../services.ts").Services;
 function describeUser(userId: string, services: Services): z.input<typeof UserSchema> {
   const accountIds = new Set(services.accounts.membershipsOf(userId).map((m) => m.accountId));
   const plans = new Set(

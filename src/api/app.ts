@@ -1,3 +1,4 @@
+import type { IncomingMessage } from "node:http";
 import { Hono } from "hono";
 import type { Logger } from "pino";
 import type { Services } from "../services.ts";
@@ -24,7 +25,7 @@ export interface ApiOptions {
   validateResults?: boolean;
 }
 
-type Environment = { Bindings: { incoming?: { socket?: { remoteAddress?: string } } } };
+type Environment = { Bindings: { incoming: IncomingMessage } };
 const rateWindowMs = 5 * 60 * 1000;
 
 /** The management API: every operation under its path, and one answer in the envelope for everything else. */
@@ -34,25 +35,31 @@ export function createApi(options: ApiOptions): Hono<Environment> {
   // The router takes the first match: fixed segments stand before parameters.
   for (const operation of [...options.operations].sort(fixedFirst)) {
     app.on(operation.method, routePattern(operation.path), async (context) => {
-      const requestId = newUuid();
-      const clientIp = context.env?.incoming?.socket?.remoteAddress ?? "127.0.0.1";
-      const call = { request: context.req.raw, params: context.req.param(), requestId, clientIp };
-      let response: Response;
+      const { incoming } = context.env;
+      const clientIp = incoming.socket.remoteAddress ?? "";
+      const call = {
+        incoming,
+        url: context.req.url,
+        params: context.req.param(),
+        requestId: newUuid(),
+        clientIp,
+      };
       try {
-        response = await perform(operation, call, options, limiter);
+        return await perform(operation, call, options, limiter);
       } catch (error) {
-        response = answerFailure(error, operation, requestId, options.logger);
+        return answerFailure(error, operation, call.requestId, options.logger);
       }
-      response.headers.set("x-request-id", requestId);
-      return response;
     });
   }
-  app.all("*", (context) => failure(apiErrors.noRoute(context.req.method, pathOf(context.req.url))));
+  app.all("*", (context) =>
+    failure(apiErrors.noRoute(context.req.method, pathOf(context.req.url)), newUuid()),
+  );
   return app;
 }
 
 interface Incoming {
-  request: Request;
+  incoming: IncomingMessage;
+  url: string;
   params: Record<string, string>;
   requestId: string;
   clientIp: string;
@@ -64,7 +71,7 @@ async function perform(
   options: ApiOptions,
   limiter: RateLimiter,
 ): Promise<Response> {
-  const { request, params } = incoming;
+  const { incoming: request } = incoming;
   const { services } = options;
   const actor = await authenticate(request.headers, incoming.clientIp, services.tokens);
   const waitSeconds = limiter.take(actor.userId ?? actor.id);
@@ -80,9 +87,8 @@ async function perform(
     ...locate(operation, incoming, services),
   };
   authorize(operation, call);
-  if (operation.query !== undefined) call.query = validate(operation.query, queryOf(request.url), "query");
+  if (operation.query !== undefined) call.query = validate(operation.query, queryOf(incoming.url), "query");
   call.body = await readBody(operation, request, options.bodyBytesMax);
-  params["zone_id"] ??= "";
 
   const result = await operation.handle(call as Call<never, never>);
   if (operation.answer === "raw") return result as Response;
@@ -93,18 +99,18 @@ async function perform(
       : success(result, call.messages);
   return new Response(JSON.stringify(body), {
     status: operation.status ?? 200,
-    headers: { "content-type": "application/json" },
+    headers: { "content-type": "application/json", "x-request-id": call.requestId },
   });
 }
 
 /** The zone and account that the path names. Their absence is found here, so that handlers always have them. */
 function locate(
   operation: Operation,
-  { request, params }: Incoming,
+  { url, params }: Incoming,
   services: Services,
 ): Pick<Call<0, 0>, "zone" | "account"> {
   const malformed = Object.entries(params).some(([name, value]) => idParameters.has(name) && !isId(value));
-  if (malformed) throw apiErrors.noRoute(operation.method, pathOf(request.url));
+  if (malformed) throw apiErrors.noRoute(operation.method, pathOf(url));
   const zoneId = params["zone_id"];
   const zone = zoneId === undefined ? undefined : services.zones.find(zoneId);
   if (zoneId !== undefined && zone === undefined) throw zoneErrors.notFound(zoneId);
@@ -150,10 +156,10 @@ function answerFailure(error: unknown, operation: Operation, requestId: string, 
   if (error instanceof ApiError || error instanceof ApiErrors) {
     if (error.cause !== undefined)
       logger.warn({ request_id: requestId, operation: operation.id, err: error.cause }, error.message);
-    return failure(error);
+    return failure(error, requestId);
   }
   logger.error({ request_id: requestId, operation: operation.id, err: error }, "an operation failed");
-  return failure(apiErrors.internal(requestId));
+  return failure(apiErrors.internal(requestId), requestId);
 }
 
 function checkResult(operation: Operation, result: unknown): void {

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from "node:http";
 import { isSecretShaped } from "../tokens/secret.ts";
 import type { Actor } from "../tokens/actor.ts";
 import type { Refusal, Tokens } from "../tokens/tokens.ts";
@@ -12,18 +13,21 @@ const refusals: Record<Refusal, () => ApiError> = {
 };
 
 /** Finds out who makes a call. A token wins over a legacy key: the official client sends all that it was given. */
-export async function authenticate(headers: Headers, clientIp: string, tokens: Tokens): Promise<Actor> {
-  const authorization = headers.get("authorization");
-  if (authorization !== null) {
+export async function authenticate(
+  headers: IncomingHttpHeaders,
+  clientIp: string,
+  tokens: Tokens,
+): Promise<Actor> {
+  const { authorization } = headers;
+  if (authorization !== undefined) {
     const secret = /^Bearer +(\S+)$/i.exec(authorization)?.[1];
     if (secret === undefined || !isSecretShaped(secret)) throw apiErrors.badAuthorizationHeader();
     const known = await tokens.authenticate(secret, clientIp);
     if (typeof known === "string") throw refusals[known]();
     return known.actor;
   }
-  const email = headers.get("x-auth-email");
-  const key = headers.get("x-auth-key");
-  if (email === null || key === null) throw apiErrors.noCredentials();
+  const { "x-auth-email": email, "x-auth-key": key } = headers;
+  if (typeof email !== "string" || typeof key !== "string") throw apiErrors.noCredentials();
   const actor = tokens.authenticateKey(email, key);
   if (actor === undefined) throw apiErrors.invalidKey();
   return actor;

@@ -1,11 +1,16 @@
+import type { IncomingMessage } from "node:http";
 import { apiErrors } from "./errors.ts";
 import type { Operation } from "./operation.ts";
 import { validate } from "./validation.ts";
 
 /** Reads and checks a call's body; the limit holds while it is read, whatever Content-Length said. */
-export async function readBody(operation: Operation, request: Request, limitBytes: number): Promise<unknown> {
+export async function readBody(
+  operation: Operation,
+  request: IncomingMessage,
+  limitBytes: number,
+): Promise<unknown> {
   if (operation.body === undefined) return undefined;
-  const contentType = request.headers.get("content-type") ?? "";
+  const contentType = request.headers["content-type"] ?? "";
   const limit = operation.bodyBytesMax ?? limitBytes;
   if (operation.bodyKind === "form") {
     if (!contentType.startsWith("multipart/form-data"))
@@ -51,13 +56,11 @@ async function formFields(bytes: Uint8Array, contentType: string): Promise<Recor
   return Object.fromEntries(form);
 }
 
-export async function readBytes(request: Request, limitBytes: number): Promise<Uint8Array> {
-  if (Number(request.headers.get("content-length") ?? 0) > limitBytes)
-    throw apiErrors.bodyTooLarge(limitBytes);
-  if (request.body === null) return new Uint8Array();
+export async function readBytes(request: IncomingMessage, limitBytes: number): Promise<Uint8Array> {
+  if (Number(request.headers["content-length"] ?? 0) > limitBytes) throw apiErrors.bodyTooLarge(limitBytes);
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of request.body) {
+  for await (const chunk of request as AsyncIterable<Uint8Array>) {
     length += chunk.length;
     if (length > limitBytes) throw apiErrors.bodyTooLarge(limitBytes);
     chunks.push(chunk);

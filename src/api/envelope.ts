@@ -54,14 +54,14 @@ export function successPage(page: Page<unknown>, messages: readonly Message[] = 
 }
 
 /** The answer to a failed call. */
-export function failure(error: ApiError | ApiErrors): Response {
+export function failure(error: ApiError | ApiErrors, requestId: string): Response {
   const errors = error instanceof ApiErrors ? error.errors : [error];
   const first = errors[0];
-  const headers = new Headers({ "content-type": "application/json" });
-  if (first?.retryAfterSeconds !== undefined) headers.set("retry-after", String(first.retryAfterSeconds));
+  const headers: Record<string, string> = { "content-type": "application/json", "x-request-id": requestId };
+  if (first?.retryAfterSeconds !== undefined) headers["retry-after"] = String(first.retryAfterSeconds);
   // The official clients retry 409 and 5xx by themselves; a refusal will not change by being asked again.
-  if (first?.status === 409) headers.set("x-should-retry", "false");
-  if (first?.status === 401) headers.set("www-authenticate", "Bearer");
+  if (first?.status === 409) headers["x-should-retry"] = "false";
+  if (first?.status === 401) headers["www-authenticate"] = "Bearer";
   const body = {
     result: null,
     success: false,

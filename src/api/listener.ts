@@ -1,8 +1,7 @@
-import { createServer, type Server } from "node:http";
+import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
-import type { Hono } from "hono";
-import type { Env } from "hono";
+import type { Env, Hono } from "hono";
 
 export interface Health {
   /** What is not ready, by name; empty when everything is. */
@@ -11,27 +10,25 @@ export interface Health {
 
 /** The HTTP server of the management API, with `/healthz` and `/readyz` beside it for those who watch over it. */
 export function createApiServer<E extends Env>(app: Hono<E>, health: Health): Server {
-  const listener = getRequestListener(app.fetch, { overrideGlobalObjects: false });
+  const listener = getRequestListener(app.fetch);
   const server = createServer(
     { requestTimeout: 120_000, headersTimeout: 30_000, keepAliveTimeout: 65_000, maxHeaderSize: 32 * 1024 },
     (request, response) => {
       if (request.url === "/healthz" || request.url === "/readyz") {
-        void answerHealth(request.url === "/readyz" ? health : undefined).then(({ status, body }) => {
-          response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
-        });
-        return;
+        void answerHealth(response, request.url === "/readyz" ? health : undefined);
+      } else {
+        void listener(request, response);
       }
-      void listener(request, response);
     },
   );
   return server;
 }
 
-async function answerHealth(health: Health | undefined): Promise<{ status: number; body: object }> {
+async function answerHealth(response: ServerResponse, health: Health | undefined): Promise<void> {
   const faults = (await health?.faults()) ?? [];
-  return faults.length === 0
-    ? { status: 200, body: { status: "ok" } }
-    : { status: 503, body: { status: "unavailable", not_ready: faults } };
+  const body = faults.length === 0 ? { status: "ok" } : { status: "unavailable", not_ready: faults };
+  response.writeHead(faults.length === 0 ? 200 : 503, { "content-type": "application/json" });
+  response.end(JSON.stringify(body));
 }
 
 /** Listens, and answers with the address that was taken. */

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from "node:http";
 import type { z } from "zod";
 import type { Account } from "../accounts/accounts.ts";
 import type { Services } from "../services.ts";
@@ -39,7 +40,7 @@ export interface Call<Q, B> {
   /** Present when the path names one (for a zone path, the zone's account). */
   zone: Zone;
   account: Account;
-  request: Request;
+  incoming: IncomingMessage;
   requestId: string;
   clientIp: string;
   /** Informational messages for the envelope. */

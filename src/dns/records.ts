@@ -2,7 +2,7 @@ import { lockZone } from "../storage/dialects.ts";
 import type { Change, Storage, Write } from "../storage/storage.ts";
 import { newId } from "../util/ids.ts";
 import { plans } from "../zones/plans.ts";
-import { bumpSerial } from "../zones/store.ts";
+import { noteRecordChange } from "../zones/store.ts";
 import type { Zone } from "../zones/zone.ts";
 import { ApiError } from "../api/errors.ts";
 import { isSameRecord, refuseConflicts } from "./conflicts.ts";
@@ -94,13 +94,10 @@ export class DnsRecords {
       for (const { id, ...input } of batch.puts) {
         result.puts.push(await editor.update(await editor.find(id), parseRecord(input, zone.name, plan)));
       }
-      if (batch.posts.length > 0) {
-        const room = plan.dnsRecordsMax - (await store.count(trx, [zone.id]));
-        if (batch.posts.length > room) throw dnsErrors.quota(plan.dnsRecordsMax);
-      }
       for (const input of batch.posts)
         result.posts.push(await editor.insert(parseRecord(input, zone.name, plan)));
-      await bumpSerial(trx, zone.id);
+      const count = await noteRecordChange(trx, zone.id, batch.posts.length - batch.deletes.length);
+      if (batch.posts.length > 0 && count > plan.dnsRecordsMax) throw dnsErrors.quota(plan.dnsRecordsMax);
       return result;
     });
   }
@@ -111,7 +108,6 @@ export class DnsRecords {
     return this.#storage.write(async (trx, changed) => {
       await lockZone(this.#storage, trx, zone.id);
       const editor = new ZoneEditor(trx, zone, changed);
-      const before = await store.count(trx, [zone.id]);
       let added = 0;
       for (const { line, fields } of entries) {
         try {
@@ -122,9 +118,8 @@ export class DnsRecords {
         } catch (error) {
           throw error instanceof ApiError ? dnsErrors.importFault(line, error.message) : error;
         }
-        if (before + added > limit) throw dnsErrors.quota(limit);
       }
-      if (added > 0) await bumpSerial(trx, zone.id);
+      if (added > 0 && (await noteRecordChange(trx, zone.id, added)) > limit) throw dnsErrors.quota(limit);
       return added;
     });
   }

@@ -103,7 +103,7 @@ export async function count(read: Read, zoneIds: readonly string[]): Promise<num
     .select((eb) => eb.fn.countAll<number>().as("total"))
     .where("zone_id", "in", zoneIds)
     .executeTakeFirstOrThrow();
-  return Number(total);
+  return total;
 }
 
 export async function list(
@@ -135,7 +135,7 @@ async function countMatching(matching: {
     eb.fn.countAll<number>().as("total")) as never) as {
     executeTakeFirstOrThrow(): Promise<{ total: number }>;
   };
-  return Number((await query.executeTakeFirstOrThrow()).total);
+  return (await query.executeTakeFirstOrThrow()).total;
 }
 
 type Builder = ExpressionBuilder<Database, "dns_records">;

@@ -86,7 +86,7 @@ function expand(address: string): number[] {
   const words = (text: string): number[] =>
     text === "" ? [] : text.split(":").map((word) => Number.parseInt(word, 16));
   const [left, right] = [words(head), words(tail ?? "")];
-  return [...left, ...new Array<number>(8 - left.length - right.length).fill(0), ...right];
+  return [...left, ...Array.from({ length: 8 - left.length - right.length }, () => 0), ...right];
 }
 
 function isThisMachine(address: string): boolean {

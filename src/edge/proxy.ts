@@ -81,7 +81,7 @@ function dispatch(
     };
     response.on("close", abandon);
     dispatcher.dispatch(
-      { method: origin.method as Dispatcher.HttpMethod, path: origin.path, headers: origin.headers, body },
+      { method: origin.method, path: origin.path, headers: origin.headers, body },
       {
         onRequestStart(started) {
           controller = started;
@@ -98,7 +98,7 @@ function dispatch(
         },
         onResponseEnd(_started, trailers) {
           settle();
-          if (Object.keys(trailers).length > 0) response.addTrailers(trailers as Record<string, string>);
+          if (Object.keys(trailers).length > 0) response.addTrailers(trailers);
           response.end();
           resolve();
         },

@@ -45,7 +45,7 @@ export async function walDurability(path: string): Promise<Durability> {
     },
     async close() {
       checkpointer.ref();
-      checkpointer.postMessage("stop");
+      checkpointer.postMessage("stop", []);
       await new Promise<void>((resolve) => checkpointer.once("exit", () => resolve()));
       await log.close();
     },

@@ -65,6 +65,7 @@ export interface ZonesTable {
   smart_routing: "on" | "off";
   smart_routing_modified_on: number | null;
   serial: number;
+  record_count: number;
   created_on: Immutable<number>;
   modified_on: number;
   activated_on: number | null;

@@ -60,7 +60,7 @@ export class Storage {
       .selectFrom("changes")
       .select((eb) => eb.fn.max("seq").as("seq"))
       .executeTakeFirst();
-    this.#seenSeq = Number(last?.seq ?? 0);
+    this.#seenSeq = last?.seq ?? 0;
     let polling: Promise<void> = Promise.resolve();
     const timer = setInterval(() => {
       polling = polling.then(() => this.#poll()).catch(() => {}); // the next poll starts from the same place

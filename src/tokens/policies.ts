@@ -21,7 +21,7 @@ interface Grant {
   permissions: ReadonlySet<PermissionKey>;
   resources: readonly Resource[];
 }
-type Resource = { kind: "zone" | "account" | "user"; id: string | "*"; accountId?: string };
+type Resource = { kind: "zone" | "account" | "user"; id: string; accountId?: string };
 
 const zonePrefix = "com.cloudflare.api.account.zone.";
 const accountPrefix = "com.cloudflare.api.account.";

@@ -68,7 +68,7 @@ export async function list(
   const { count } = await owned
     .select((eb) => eb.fn.countAll<number>().as("count"))
     .executeTakeFirstOrThrow();
-  return { tokens: rows.map(toToken), totalCount: Number(count) };
+  return { tokens: rows.map(toToken), totalCount: count };
 }
 
 export async function insert(trx: Write, token: Token): Promise<void> {

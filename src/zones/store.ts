@@ -57,6 +57,7 @@ export async function insert(trx: Write, zone: Zone): Promise<void> {
       name: zone.name,
       created_on: zone.createdOn,
       serial: zone.serial,
+      record_count: 0,
       ...columns(zone),
     })
     .execute();
@@ -71,10 +72,13 @@ export async function remove(trx: Write, id: string): Promise<void> {
   await trx.deleteFrom("zones").where("id", "=", id).execute();
 }
 
-/** Raises the SOA serial after a change of the zone's records: always forward, and never behind the clock. */
-export async function bumpSerial(trx: Write, zoneId: string): Promise<void> {
+/**
+ * Notes a change of the zone's records: raises the SOA serial (always forward, and never behind the clock) and counts
+ * the records. Returns the new count.
+ */
+export async function noteRecordChange(trx: Write, zoneId: string, added: number): Promise<number> {
   const nowSeconds = Math.floor(Date.now() / 1000);
-  await trx
+  const { record_count } = await trx
     .updateTable("zones")
     .set((eb) => ({
       serial: eb
@@ -83,7 +87,10 @@ export async function bumpSerial(trx: Write, zoneId: string): Promise<void> {
         .then(eb("serial", "+", 1))
         .else(nowSeconds)
         .end(),
+      record_count: eb("record_count", "+", added),
     }))
     .where("id", "=", zoneId)
-    .execute();
+    .returning("record_count")
+    .executeTakeFirstOrThrow();
+  return record_count;
 }

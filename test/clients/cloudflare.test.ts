@@ -236,7 +236,7 @@ describe("DNS records", () => {
       zone_id,
       file,
       proxied: "false",
-    } as unknown as Cloudflare.DNS.RecordImportParams);
+    });
     expect(imported).toMatchObject({ recs_added: 6, total_records_parsed: 6 });
     const exported = await client.dns.records.export({ zone_id });
     expect(exported).toContain("www.file.example.\t300\tIN\tA\t192.0.2.1");
@@ -244,19 +244,19 @@ describe("DNS records", () => {
     await client.dns.records.import({
       zone_id: copy,
       file: exported.replaceAll("file.example", "copy.example"),
-    } as unknown as Cloudflare.DNS.RecordImportParams);
+    });
     const shape = async (id: string): Promise<string[]> =>
       (await collect(client.dns.records.list({ zone_id: id })))
         .map(
           ({ type, content, ttl, proxied }) =>
-            `${type} ${content.replace(/copy|file/, "")} ${ttl} ${proxied}`,
+            `${type} ${(content ?? "").replace(/copy|file/, "")} ${ttl} ${proxied}`,
         )
         .sort();
     expect(await shape(copy)).toEqual(await shape(zone_id));
     const broken = client.dns.records.import({
       zone_id,
       file: "new A 192.0.2.9\nbad A nonsense\n",
-    } as unknown as Cloudflare.DNS.RecordImportParams);
+    });
     await expect(broken).rejects.toMatchObject({
       status: 400,
       errors: [{ code: 81059, message: expect.stringContaining("line 2") as string }],
@@ -376,7 +376,7 @@ describe("identity", () => {
   });
 
   it("does not let a token make a stronger one", async () => {
-    const userId = (await client.user.get()).id as string;
+    const userId = (await client.user.get()).id;
     const maker = await tokenFor("API Tokens Write", { [`com.cloudflare.api.user.${userId}`]: "*" });
     const stronger = maker.user.tokens.create({
       name: "more",
@@ -452,10 +452,10 @@ describe("rulesets", () => {
       ttl: 1,
       proxied: true,
     });
-    const ruleset = await client.rulesets.phases.update("http_request_origin", {
+    const ruleset = (await client.rulesets.phases.update("http_request_origin", {
       zone_id,
       rules: [{ action: "route", expression: "true", action_parameters: { origin: { port } } }],
-    });
+    })) as { id: string };
     expect(await client.rulesets.phases.get("http_request_origin", { zone_id })).toEqual(ruleset);
     const answer = await visit(server.ready.edge, "www.origin.example");
     expect(answer.body).toBe("hello from www.origin.example");

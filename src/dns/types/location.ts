@@ -1,4 +1,5 @@
 import { dnsErrors } from "../errors.ts";
+import { textOf } from "./type.ts";
 import type { RecordType } from "./type.ts";
 
 /** LOC (RFC 1876): degrees, minutes and seconds north or south and east or west, altitude, size and precisions in metres. */
@@ -64,7 +65,7 @@ export const LOC: RecordType = {
       data[name] = value;
     }
     for (const [name, allowed] of Object.entries(directions)) {
-      const value = String(raw[name] ?? "").toUpperCase();
+      const value = textOf(raw[name]).toUpperCase();
       if (!allowed.includes(value)) throw wrong(name, allowed.join(" or "), raw[name]);
       data[name] = value;
     }

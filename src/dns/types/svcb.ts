@@ -2,7 +2,7 @@ import { isIPv4, isIPv6 } from "node:net";
 import { dnsErrors } from "../errors.ts";
 import { canonicalIPv6 } from "./address.ts";
 import { parseHost } from "./host.ts";
-import type { RecordType } from "./type.ts";
+import { textOf, type RecordType } from "./type.ts";
 
 /** Keys of RFC 9460 and RFC 9461, in the order in which they stand on the wire. */
 const keyNumbers: Record<string, number> = {
@@ -84,9 +84,9 @@ const serviceBinding = (type: string): RecordType => ({
     const priority = Number(raw["priority"] ?? input.priority);
     if (!Number.isInteger(priority) || priority < 0 || priority > 65_535)
       throw wrong("priority", "a whole number from 0 to 65535");
-    const target = parseHost(String(raw["target"] ?? ""), { underscore: true, root: true });
+    const target = parseHost(textOf(raw["target"]), { underscore: true, root: true });
     if (target === undefined) throw wrong("target", "a host name or “.”");
-    const parameters = parseParameters(String(raw["value"] ?? ""));
+    const parameters = parseParameters(textOf(raw["value"]));
     if (typeof parameters === "string") throw wrong("value", parameters);
     if (priority === 0 && parameters.length > 0)
       throw wrong("value", "no parameters, since priority 0 makes it an alias");

@@ -17,3 +17,6 @@ export interface Value {
 export interface RecordType {
   parse(input: ValueInput): Value;
 }
+
+/** A member that should be text; anything else is read as none. */
+export const textOf = (value: unknown): string => (typeof value === "string" ? value : "");

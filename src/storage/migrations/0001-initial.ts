@@ -77,6 +77,7 @@ export const initial = (engine: "sqlite" | "postgres"): Migration => ({
       .addColumn("smart_routing", "text", (c) => c.notNull())
       .addColumn("smart_routing_modified_on", "bigint")
       .addColumn("serial", "bigint", (c) => c.notNull())
+      .addColumn("record_count", "integer", (c) => c.notNull())
       .addColumn("created_on", "bigint", (c) => c.notNull())
       .addColumn("modified_on", "bigint", (c) => c.notNull())
       .addColumn("activated_on", "bigint")

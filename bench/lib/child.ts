@@ -1,0 +1,78 @@
+import { spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Ready } from "../../src/server.ts";
+
+export interface Child {
+  pid: number;
+  stop(): Promise<void>;
+}
+export const benchToken = "bench-token-0123456789";
+
+/** A program of bench/peers, which prints its port when it listens. */
+export async function startPeer(file: string, ...args: string[]): Promise<Child & { port: number }> {
+  const child = spawn(process.execPath, [join(import.meta.dirname, "../peers", file), ...args], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const port = await new Promise<number>((resolve, reject) => {
+    child.stdout.once("data", (chunk: Buffer) => resolve(Number(chunk.toString())));
+    child.once("exit", () => reject(new Error(`${file} ended`)));
+  });
+  return { pid: child.pid!, port, stop: () => stop(child) };
+}
+
+/** `selvedge serve` with the data folder that is given, or a fresh one. */
+export async function startSelvedge(
+  args: readonly string[] = [],
+): Promise<Child & { ready: Ready; dataDir: string }> {
+  const dataDir = mkdtempSync(join(tmpdir(), "selvedge-bench-"));
+  const readyFile = join(dataDir, "ready.json");
+  const listen = ["--api-listen", "127.0.0.1:0", "--edge-listen", "127.0.0.1:0", "--data-dir", dataDir];
+  const child = spawn(
+    process.execPath,
+    ["bin/selvedge.js", "serve", ...listen, "--ready-file", readyFile, ...args],
+    {
+      env: {
+        ...process.env,
+        SELVEDGE_API_TOKEN: benchToken,
+        SELVEDGE_API_RATE_LIMIT: "0",
+        SELVEDGE_LOG_LEVEL: "error",
+      },
+      stdio: ["ignore", "ignore", "inherit"],
+    },
+  );
+  while (!existsSync(readyFile)) {
+    if (child.exitCode !== null) throw new Error("selvedge ended");
+    await delay(5);
+  }
+  const ready = JSON.parse(readFileSync(readyFile, "utf8")) as Ready;
+  return {
+    pid: ready.pid,
+    ready,
+    dataDir,
+    async stop() {
+      await stop(child);
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+async function stop(child: ReturnType<typeof spawn>): Promise<void> {
+  const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  child.kill("SIGTERM");
+  await exited;
+}
+
+/** A call of the management API that must succeed. */
+export async function api<T>(ready: Ready, method: string, path: string, body?: unknown): Promise<T> {
+  const response = await fetch(`${ready.api}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${benchToken}`, "content-type": "application/json" },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const envelope = (await response.json()) as { success: boolean; result: T; errors: unknown };
+  if (!envelope.success) throw new Error(JSON.stringify(envelope.errors));
+  return envelope.result;
+}
