@@ -1,4 +1,5 @@
 import { sql, type ExpressionBuilder, type Selectable, type SqlBool, type Expression } from "kysely";
+import { prepared } from "../storage/prepared.ts";
 import type { Database, DnsRecordsTable } from "../storage/schema.ts";
 import type { Read, Write } from "../storage/storage.ts";
 import type { RecordFilter, TextFilter } from "./filter.ts";
@@ -47,19 +48,25 @@ const row = (record: DnsRecord) => ({
   ...columns(record),
 });
 
+const byId = prepared((db, { id }: { id: string }) =>
+  db.selectFrom("dns_records").selectAll().where("id", "=", id),
+);
 export async function find(read: Read, zoneId: string, id: string): Promise<DnsRecord | undefined> {
-  const found = await read.selectFrom("dns_records").selectAll().where("id", "=", id).executeTakeFirst();
+  const [found] = await byId(read, { id });
   return found?.zone_id === zoneId ? toRecord(found) : undefined;
 }
 
-export async function listAtName(read: Read, zoneId: string, name: string): Promise<DnsRecord[]> {
-  const rows = await read
+const atName = prepared((db, { zoneId, name }: { zoneId: string; name: string }) =>
+  db
     .selectFrom("dns_records")
     .selectAll()
     .where("zone_id", "=", zoneId)
     .where("name", "=", name)
-    .execute();
-  return rows.map(toRecord);
+    .orderBy("created_on")
+    .orderBy("id"),
+);
+export async function listAtName(read: Read, zoneId: string, name: string): Promise<DnsRecord[]> {
+  return (await atName(read, { zoneId, name })).map(toRecord);
 }
 
 export async function listOfZone(read: Read, zoneId: string): Promise<DnsRecord[]> {
@@ -75,22 +82,19 @@ export async function listOfZone(read: Read, zoneId: string): Promise<DnsRecord[
 }
 
 /** What the edge needs of every record: its name, and where it leads when it is proxied. */
-export async function listHosts(
-  read: Read,
-  where: { zoneId: string; name?: string } | undefined,
-): Promise<{ zoneId: string; name: string; type: string; content: string; proxied: boolean }[]> {
-  let query = read
+export type Host = Pick<DnsRecord, "zoneId" | "name" | "type" | "content" | "proxied">;
+
+export async function listHosts(read: Read): Promise<Host[]> {
+  const rows = await read
     .selectFrom("dns_records")
     .select(["zone_id", "name", "type", "content", "proxied"])
     .orderBy("created_on")
-    .orderBy("id");
-  if (where !== undefined) query = query.where("zone_id", "=", where.zoneId);
-  if (where?.name !== undefined) query = query.where("name", "=", where.name);
-  const rows = await query.execute();
+    .orderBy("id")
+    .execute();
   return rows.map((r) => ({
     zoneId: r.zone_id,
     name: r.name,
-    type: r.type,
+    type: r.type as RecordTypeName,
     content: r.content,
     proxied: r.proxied === 1,
   }));
@@ -206,8 +210,28 @@ function tagTest({ operator, text }: TextFilter): Expression<SqlBool> {
 }
 const escapeJson = (text: string): string => escapeLike(JSON.stringify(text).slice(1, -1));
 
+const insertRow = prepared((db, values: ReturnType<typeof row>) =>
+  db.insertInto("dns_records").values({
+    id: values.id,
+    zone_id: values.zone_id,
+    created_on: values.created_on,
+    type: values.type,
+    name: values.name,
+    content: values.content,
+    data: values.data,
+    priority: values.priority,
+    ttl: values.ttl,
+    proxied: values.proxied,
+    settings: values.settings,
+    comment: values.comment,
+    tags: values.tags,
+    modified_on: values.modified_on,
+    comment_modified_on: values.comment_modified_on,
+    tags_modified_on: values.tags_modified_on,
+  }),
+);
 export async function insert(trx: Write, record: DnsRecord): Promise<void> {
-  await trx.insertInto("dns_records").values(row(record)).execute();
+  await insertRow(trx, row(record));
 }
 
 export async function update(trx: Write, record: DnsRecord): Promise<void> {

@@ -6,7 +6,7 @@ import type { Storage } from "../storage/storage.ts";
 import type { Zone } from "../zones/zone.ts";
 import { EdgeSnapshot, EdgeZone, type HostEntry, type OriginRule, type OriginTarget } from "./snapshot.ts";
 
-type Host = Awaited<ReturnType<typeof records.listHosts>>[number];
+type Host = records.Host;
 const originTypes: ReadonlySet<string> = new Set(["A", "AAAA", "CNAME"]);
 
 /** Keeps the edge's snapshot equal to what storage holds; a change of one record touches its name only. */
@@ -34,7 +34,7 @@ export class EdgeFeed {
   /** Loads the records and rules of every zone that is known. */
   async load(): Promise<void> {
     const byName = new Map<string, Host[]>();
-    for (const host of await records.listHosts(this.#storage.read, undefined)) {
+    for (const host of await records.listHosts(this.#storage.read)) {
       const key = `${host.zoneId} ${host.name}`;
       const list = byName.get(key);
       if (list === undefined) byName.set(key, [host]);
@@ -55,7 +55,7 @@ export class EdgeFeed {
   }
 
   async #reloadName(zoneId: string, name: string): Promise<void> {
-    const hosts = await records.listHosts(this.#storage.read, { zoneId, name });
+    const hosts = await records.listAtName(this.#storage.read, zoneId, name);
     this.snapshot.get(zoneId)?.setHost(name, hosts.length === 0 ? undefined : entryOf(hosts));
   }
 

@@ -1,7 +1,7 @@
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 
 /** A fresh id as the API shows it: 32 lower-case hex characters. */
-export const newId = (): string => randomBytes(16).toString("hex");
+export const newId = (): string => randomUUID().replaceAll("-", "");
 export const newUuid = (): string => randomUUID();
 export const isId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text);
 

@@ -2,7 +2,8 @@ import type { Selectable } from "kysely";
 import type { ZonesTable } from "../storage/schema.ts";
 import type { Read, Write } from "../storage/storage.ts";
 import type { PlanName } from "./plans.ts";
-import type { Zone } from "./zone.ts";
+import { prepared } from "../storage/prepared.ts";
+import { zoneErrors, type Zone } from "./zone.ts";
 
 const toZone = (row: Selectable<ZonesTable>): Zone => ({
   id: row.id,
@@ -72,25 +73,28 @@ export async function remove(trx: Write, id: string): Promise<void> {
   await trx.deleteFrom("zones").where("id", "=", id).execute();
 }
 
+const raiseSerial = prepared((db, { zoneId, added, now }: { zoneId: string; added: number; now: number }) =>
+  db
+    .updateTable("zones")
+    .set((eb) => ({
+      serial: eb
+        .case()
+        .when("serial", ">=", now)
+        .then(eb("serial", "+", 1))
+        .else(now)
+        .end(),
+      record_count: eb("record_count", "+", added),
+    }))
+    .where("id", "=", zoneId)
+    .returning("record_count"),
+);
+
 /**
  * Notes a change of the zone's records: raises the SOA serial (always forward, and never behind the clock) and counts
  * the records. Returns the new count.
  */
 export async function noteRecordChange(trx: Write, zoneId: string, added: number): Promise<number> {
-  const nowSeconds = Math.floor(Date.now() / 1000);
-  const { record_count } = await trx
-    .updateTable("zones")
-    .set((eb) => ({
-      serial: eb
-        .case()
-        .when("serial", ">=", nowSeconds)
-        .then(eb("serial", "+", 1))
-        .else(nowSeconds)
-        .end(),
-      record_count: eb("record_count", "+", added),
-    }))
-    .where("id", "=", zoneId)
-    .returning("record_count")
-    .executeTakeFirstOrThrow();
-  return record_count;
+  const [row] = await raiseSerial(trx, { zoneId, added, now: Math.floor(Date.now() / 1000) });
+  if (row === undefined) throw zoneErrors.notFound(zoneId); // deleted meanwhile
+  return row.record_count;
 }
