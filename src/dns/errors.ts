@@ -4,6 +4,9 @@ import { show } from "../util/json.ts";
 const refuse = (code: number, message: string, pointer?: string): ApiError =>
   new ApiError(400, code, message, { pointer });
 
+/** Codes that the public API has for the content of one type; the others share the first of them. */
+const contentCodes: Record<string, number> = { AAAA: 9006, CNAME: 9007, MX: 9009 };
+
 /** Faults of DNS records, with the codes that the public API gives them. */
 export const dnsErrors = {
   invalidName: (name: string, why: string) =>
@@ -21,19 +24,27 @@ export const dnsErrors = {
   /** `what` is a phrase such as "a valid IPv4 address". */
   invalidContent: (type: string, what: string, received: unknown) =>
     refuse(
-      type === "CNAME" ? 9007 : 9005,
+      contentCodes[type] ?? 9005,
       `Content for ${type} record must be ${what} but received ${show(received)}`,
       "/body/content",
     ),
   invalidData: (type: string, field: string, what: string, received: unknown) =>
     refuse(
       9101,
-      `Expected ${what} for data.${field} of a ${type} record but received ${show(received)}`,
+      `Expected ${what} for data.${field} of ${article(type)} ${type} record but received ${show(received)}`,
+      `/body/data/${field}`,
+    ),
+  unknownData: (type: string, field: string, known: readonly string[]) =>
+    refuse(
+      9101,
+      known.length === 0
+        ? `Unknown field "${field}" in data: the value of ${article(type)} ${type} record stands in content`
+        : `Unknown field "${field}" in data of ${article(type)} ${type} record: expected only ${known.join(", ")}`,
       `/body/data/${field}`,
     ),
   invalidPriority: (received: unknown) =>
     refuse(
-      9009,
+      received === undefined ? 9100 : 9009,
       `Expected a whole number from 0 to 65535 for priority but received ${show(received)}`,
       "/body/priority",
     ),
@@ -44,35 +55,66 @@ export const dnsErrors = {
       "/body/ttl",
     ),
   notProxiable: (type: string, why: string) =>
-    refuse(9041, `A ${type} record ${why} cannot be proxied`, "/body/proxied"),
+    refuse(9041, `${type} records ${why}cannot be proxied: expected false for proxied`, "/body/proxied"),
   invalidSetting: (field: string, why: string) =>
-    refuse(9207, `Expected ${why} for settings.${field}`, `/body/settings/${field}`),
+    refuse(9207, `Expected ${why} for settings.${field} but received true`, `/body/settings/${field}`),
   invalidTag: (tag: string, why: string) =>
     refuse(9301, `Expected ${why} for tags but received ${show(tag)}`, "/body/tags"),
-  invalidComment: (why: string) => refuse(9300, `Expected ${why} for comment`, "/body/comment"),
+  invalidComment: (why: string, received: string) =>
+    refuse(9300, `Expected ${why} for comment but received ${show(received)}`, "/body/comment"),
   addressConflict: () =>
     refuse(81053, "An A, AAAA, or CNAME record with that host already exists.", "/body/name"),
   cnameConflict: () => refuse(81054, "A CNAME record with that host already exists.", "/body/name"),
-  otherConflict: (type: string) =>
+  otherConflict: (other: string) =>
     refuse(
       81055,
-      `A record with that host already exists, beside which a ${type} record cannot stand.`,
+      `A record with that host already exists: ${article(other)} ${other} record, beside which a CNAME record can only stand when it is proxied or flattened.`,
       "/body/name",
     ),
+  delegationConflict: () => refuse(81056, "NS records with that host already exist.", "/body/name"),
   identical: () => refuse(81058, "An identical record already exists.", "/body"),
-  textTooLong: (limit: number) =>
-    refuse(9212, `Expected at most ${limit} characters in all TXT records of one name`, "/body/content"),
+  textTooLong: (limit: number, received: number) =>
+    refuse(
+      9212,
+      `Expected at most ${limit} characters in all TXT records of one name but received ${received}`,
+      "/body/content",
+    ),
+  nameFull: (limit: number) =>
+    refuse(81046, `Record quota exceeded: expected at most ${limit} records of one name`, "/body/name"),
   nullMx: () =>
     refuse(
       9210,
-      "Expected the null MX record, of target “.”, to be the only MX record of its name",
+      'Expected the null MX record, of content ".", to be the only MX record of its name',
       "/body/content",
     ),
   notFound: (id: string) =>
     new ApiError(404, 81044, `Record does not exist: the zone has none with the id ${id}`),
-  quota: (limit: number) =>
-    refuse(81045, `Record quota exceeded: expected at most ${limit} records in the zone`),
+  otherId: (expected: string, received: string) =>
+    refuse(
+      9207,
+      `Expected the record's own id, "${expected}", for id but received ${show(received)}`,
+      "/body/id",
+    ),
+  quota: (limit: number, received: number) =>
+    refuse(
+      81045,
+      `Record quota exceeded: expected at most ${limit} records in the zone but there would be ${received}`,
+    ),
   batchTooLarge: (limit: number, received: number) =>
     refuse(9208, `Expected at most ${limit} operations in a batch but received ${received}`, "/body"),
   importFault: (line: number, why: string) => refuse(81059, `Zone file, line ${line}: ${why}`, "/body/file"),
 };
+
+const article = (type: string): string =>
+  /^(A|AAAA|HTTPS|LOC|MX|NAPTR|NS|OPENPGPKEY|SMIMEA|SRV|SSHFP|SVCB)$/.test(type) ? "an" : "a";
+
+/** The same fault, told of one operation of a batch: `place` is such as "posts/3". */
+export function inBatch(error: unknown, place: string): unknown {
+  if (!(error instanceof ApiError)) return error;
+  const pointer = `/body/${place}${(error.pointer ?? "").replace(/^\/body/, "")}`;
+  return new ApiError(error.status, error.code, `${place.replace("/", "[")}]: ${error.message}`, { pointer });
+}
+
+/** The same fault, told of one line of a zone file. */
+export const inFile = (error: unknown, line: number): unknown =>
+  error instanceof ApiError ? dnsErrors.importFault(line, error.message) : error;

@@ -1,10 +1,12 @@
 import { z } from "zod";
 import { pageQuery } from "../api/pagination.ts";
+import { toAscii } from "./types/host.ts";
 import { recordTypeNames } from "./types/index.ts";
 
 const operators = ["exact", "contains", "startswith", "endswith", "present", "absent"] as const;
+type Operator = (typeof operators)[number];
 export interface TextFilter {
-  operator: (typeof operators)[number];
+  operator: Operator;
   text: string;
 }
 
@@ -24,58 +26,65 @@ export interface RecordFilter {
   perPage: number;
 }
 
-const text = z.string().max(2048).optional();
-const texts = z.union([z.string().max(300), z.array(z.string().max(300)).max(50)]).optional();
+// PostgreSQL has no such character in text.
+const filterText = (lengthMax: number) =>
+  z
+    .string()
+    .max(lengthMax)
+    .refine((text) => !text.includes("\0"), "text without NUL characters");
+const text = filterText(2048).optional();
+const tag = z.union([filterText(300), z.array(filterText(300)).max(50)]).optional();
 
-/** The list operation's query parameters. */
-export const RecordListQuery = pageQuery({ default: 100, max: 5_000_000 }).extend({
-  type: z.enum(recordTypeNames).optional(),
-  proxied: z.enum(["true", "false"]).optional(),
-  name: text,
-  "name.exact": text,
-  "name.contains": text,
-  "name.startswith": text,
-  "name.endswith": text,
-  content: text,
-  "content.exact": text,
-  "content.contains": text,
-  "content.startswith": text,
-  "content.endswith": text,
-  "comment.exact": text,
-  "comment.contains": text,
-  "comment.startswith": text,
-  "comment.endswith": text,
-  "comment.present": z.string().optional(),
-  "comment.absent": z.string().optional(),
-  tag: texts,
-  "tag.exact": texts,
-  "tag.contains": texts,
-  "tag.startswith": texts,
-  "tag.endswith": texts,
-  "tag.present": texts,
-  "tag.absent": texts,
-  search: z.string().max(300).optional(),
-  match: z.enum(["any", "all"]).default("all"),
-  tag_match: z.enum(["any", "all"]).default("all"),
-  order: z.enum(["type", "name", "content", "ttl", "proxied"]).default("name"),
-  direction: z.enum(["asc", "desc"]).default("asc"),
-});
+/** The list operation's query parameters; an unknown one is refused, since a list without its filter misleads. */
+export const RecordListQuery = pageQuery({ default: 100, max: 5_000_000 })
+  .extend({
+    type: z.enum(recordTypeNames).optional(),
+    proxied: z.enum(["true", "false"]).optional(),
+    name: text,
+    "name.exact": text,
+    "name.contains": text,
+    "name.startswith": text,
+    "name.endswith": text,
+    content: text,
+    "content.exact": text,
+    "content.contains": text,
+    "content.startswith": text,
+    "content.endswith": text,
+    comment: text,
+    "comment.exact": text,
+    "comment.contains": text,
+    "comment.startswith": text,
+    "comment.endswith": text,
+    "comment.present": text,
+    "comment.absent": text,
+    tag,
+    "tag.exact": tag,
+    "tag.contains": tag,
+    "tag.startswith": tag,
+    "tag.endswith": tag,
+    "tag.present": tag,
+    "tag.absent": tag,
+    search: filterText(300).optional(),
+    match: z.enum(["any", "all"]).default("all"),
+    tag_match: z.enum(["any", "all"]).default("all"),
+    order: z.enum(["type", "name", "content", "ttl", "proxied"]).default("name"),
+    direction: z.enum(["asc", "desc"]).default("asc"),
+  })
+  .strict();
 
-export function recordFilter(query: z.output<typeof RecordListQuery>): RecordFilter {
-  const given = query as Record<string, unknown>;
-  const tests = (field: string): TextFilter[] =>
-    (["", ...operators] as const).flatMap((operator) => {
-      const value = given[operator === "" ? field : `${field}.${operator}`] as string | string[] | undefined;
-      if (value === undefined) return [];
-      return [value].flat().map((each) => ({ operator: operator === "" ? "exact" : operator, text: each }));
-    });
+type Query = z.output<typeof RecordListQuery>;
+
+export function recordFilter(query: Query): RecordFilter {
   return {
     type: query.type,
     proxied: query.proxied === undefined ? undefined : query.proxied === "true",
-    name: tests("name"),
-    content: tests("content"),
-    comment: tests("comment"),
-    tags: tests("tag"),
+    name: tests(query, "name").map(({ operator, text: name }) => ({
+      operator,
+      text: operator === "exact" ? storedName(name) : name,
+    })),
+    content: tests(query, "content"),
+    comment: tests(query, "comment"),
+    tags: tests(query, "tag"),
     search: query.search,
     match: query.match,
     tagMatch: query.tag_match,
@@ -85,3 +94,18 @@ export function recordFilter(query: z.output<typeof RecordListQuery>): RecordFil
     perPage: query.per_page,
   };
 }
+
+/** What a query says of a field: "field" is short for "field.exact", but a tag without a value for "tag.present". */
+function tests(query: Query, field: "name" | "content" | "comment" | "tag"): TextFilter[] {
+  const given = query as Record<string, unknown>;
+  const values = (key: string): string[] => [given[key] ?? []].flat() as string[];
+  const short = (value: string): Operator => (field === "tag" && !value.includes(":") ? "present" : "exact");
+  return [
+    ...values(field).map((value) => ({ operator: short(value), text: value })),
+    ...operators.flatMap((operator) =>
+      values(`${field}.${operator}`).map((value) => ({ operator, text: value })),
+    ),
+  ];
+}
+
+const storedName = (name: string): string => toAscii(name.replace(/\.$/, "")) ?? name;

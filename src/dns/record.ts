@@ -1,4 +1,5 @@
 import type { Plan } from "../zones/plans.ts";
+import { parseComment, parseTags } from "./annotations.ts";
 import { dnsErrors } from "./errors.ts";
 import { parseRecordName } from "./name.ts";
 import { recordTypeNames, recordTypes, type RecordTypeName } from "./types/index.ts";
@@ -16,6 +17,7 @@ export interface RecordFields {
   content: string;
   data: Record<string, unknown> | null;
   priority: number | null;
+  /** Seconds; 1 is "automatic". */
   ttl: number;
   proxied: boolean;
   settings: RecordSettings;
@@ -47,11 +49,11 @@ export interface RecordInput {
 }
 
 const proxiableTypes: ReadonlySet<string> = new Set(["A", "AAAA", "CNAME"]);
-/** Names whose CNAME proves ownership to somebody else: behind the edge they would prove nothing. */
+/** Targets whose CNAME proves ownership to somebody else: behind the edge it would prove nothing. */
 const verificationTargets =
-  /(^|\.)(acm-validations\.aws|dkim\.amazonses\.com|domainkey\.[a-z0-9-]+\.onmicrosoft\.com|dcv\.cloudflare\.com)$/;
-const automaticTtl = 1;
-const ttlMax = 86_400;
+  /(^|\.)(acm-validations\.aws|dkim\.amazonses\.com|onmicrosoft\.com|dcv\.cloudflare\.com)$/;
+export const automaticTtl = 1;
+export const ttlMax = 86_400;
 
 export const isProxiable = ({ type, content }: Pick<RecordFields, "type" | "content">): boolean =>
   proxiableTypes.has(type) && !(type === "CNAME" && verificationTargets.test(content));
@@ -61,20 +63,22 @@ export function parseRecord(input: RecordInput, zoneName: string, plan: Plan): R
   const type = recordTypeNames.find((known) => known === input.type.toUpperCase());
   if (type === undefined) throw dnsErrors.invalidType(input.type, recordTypeNames);
   const name = parseRecordName(input.name, zoneName);
-  const value = recordTypes[type].parse(input);
-  if (type === "CNAME" && value.content === name) {
+  refuseName(type, name, zoneName, input.name);
+  const { content, data = null, priority = null } = recordTypes[type].parse(input);
+  if (type === "CNAME" && content === name) {
     throw dnsErrors.invalidContent("CNAME", "another name than the record's own", input.content);
   }
-  const fields = { type, content: value.content };
   const proxied = input.proxied ?? false;
-  if (proxied && !isProxiable(fields)) {
-    throw dnsErrors.notProxiable(type, proxiableTypes.has(type) ? `with the target ${value.content}` : "");
+  if (proxied && !isProxiable({ type, content })) {
+    const why = proxiableTypes.has(type) ? `of content ${content} ` : "";
+    throw dnsErrors.notProxiable(type, why);
   }
   return {
-    ...fields,
+    type,
     name,
-    data: value.data ?? null,
-    priority: value.priority ?? null,
+    content,
+    data,
+    priority,
     ttl: parseTtl(input.ttl, proxied, plan),
     proxied,
     settings: parseSettings(input.settings ?? {}, type),
@@ -83,53 +87,41 @@ export function parseRecord(input: RecordInput, zoneName: string, plan: Plan): R
   };
 }
 
-function parseTtl(ttl: number | undefined, proxied: boolean, plan: Plan): number {
-  if (
-    ttl !== undefined &&
-    ttl !== automaticTtl &&
-    !(Number.isInteger(ttl) && ttl >= plan.dnsTtlMin && ttl <= ttlMax)
-  ) {
-    throw dnsErrors.invalidTtl(plan.dnsTtlMin, ttl);
+/** Names that a type cannot have. */
+function refuseName(type: RecordTypeName, name: string, zoneName: string, received: string): void {
+  if (type === "SRV" && !/^(\*\.)?_[^.]+\._[^.]+\./.test(name) && !/^\*\._[^.]+\./.test(name)) {
+    throw dnsErrors.invalidName(received, "an SRV record's name begins with _service._protocol");
   }
+  if (type === "DS" && name === zoneName) {
+    throw dnsErrors.invalidName(received, "the DS records of the apex stand in the parent zone");
+  }
+}
+
+function parseTtl(ttl: number | undefined, proxied: boolean, plan: Plan): number {
+  const isValid =
+    ttl === undefined ||
+    ttl === automaticTtl ||
+    (Number.isInteger(ttl) && ttl >= plan.dnsTtlMin && ttl <= ttlMax);
+  if (!isValid) throw dnsErrors.invalidTtl(plan.dnsTtlMin, ttl);
   return proxied ? automaticTtl : (ttl ?? automaticTtl);
 }
 
-function parseSettings(settings: NonNullable<RecordInput["settings"]>, type: string): RecordSettings {
-  const parsed: RecordSettings = {};
-  if (settings.flatten_cname !== undefined && type !== "CNAME" && settings.flatten_cname) {
-    throw dnsErrors.invalidSetting("flatten_cname", "false on a record that is no CNAME");
-  }
-  if (settings.ipv4_only === true && settings.ipv6_only === true) {
+function parseSettings(settings: NonNullable<RecordInput["settings"]>, type: RecordTypeName): RecordSettings {
+  const { ipv4_only, ipv6_only, flatten_cname } = settings;
+  if (ipv4_only === true && ipv6_only === true) {
     throw dnsErrors.invalidSetting("ipv6_only", "false beside ipv4_only");
   }
-  for (const name of ["ipv4_only", "ipv6_only"] as const) {
-    if (settings[name] === undefined) continue;
-    if (settings[name] && !proxiableTypes.has(type))
+  for (const [name, value] of Object.entries({ ipv4_only, ipv6_only })) {
+    if (value === true && !proxiableTypes.has(type)) {
       throw dnsErrors.invalidSetting(name, "false on a record that cannot be proxied");
-    parsed[name] = settings[name];
+    }
   }
-  if (type === "CNAME") parsed.flatten_cname = settings.flatten_cname ?? false;
-  return parsed;
-}
-
-function parseComment(comment: string | null, plan: Plan): string | null {
-  if (comment === null || comment === "") return null;
-  if (comment.length > plan.dnsCommentLengthMax)
-    throw dnsErrors.invalidComment(`at most ${plan.dnsCommentLengthMax} characters on this plan`);
-  if (/[\r\n]/.test(comment)) throw dnsErrors.invalidComment("one line");
-  return comment;
-}
-
-function parseTags(tags: readonly string[], plan: Plan): string[] {
-  if (tags.length > plan.dnsTagsMax)
-    throw dnsErrors.invalidTag(tags[plan.dnsTagsMax]!, `at most ${plan.dnsTagsMax} tags on this plan`);
-  const parsed = tags.map((tag) => {
-    const [name = "", ...rest] = tag.split(":");
-    if (!/^[\w-]{1,32}$/.test(name))
-      throw dnsErrors.invalidTag(tag, 'names of 1 to 32 letters, digits, "_" and "-"');
-    if (rest.join(":").length > 100 || /[\r\n,]/.test(tag))
-      throw dnsErrors.invalidTag(tag, "values of at most 100 characters in one line, without commas");
-    return rest.length === 0 ? name.toLowerCase() : `${name.toLowerCase()}:${rest.join(":")}`;
-  });
-  return [...new Set(parsed)].sort();
+  if (flatten_cname === true && type !== "CNAME") {
+    throw dnsErrors.invalidSetting("flatten_cname", "false on a record that is no CNAME");
+  }
+  return {
+    ...(ipv4_only === undefined || !proxiableTypes.has(type) ? {} : { ipv4_only }),
+    ...(ipv6_only === undefined || !proxiableTypes.has(type) ? {} : { ipv6_only }),
+    ...(type === "CNAME" ? { flatten_cname: flatten_cname ?? false } : {}),
+  };
 }

@@ -1,9 +1,10 @@
-import { sql, type ExpressionBuilder, type Selectable, type SqlBool, type Expression } from "kysely";
+import type { Selectable } from "kysely";
 import { prepared } from "../storage/prepared.ts";
-import type { Database, DnsRecordsTable } from "../storage/schema.ts";
+import type { DnsRecordsTable } from "../storage/schema.ts";
 import type { Read, Write } from "../storage/storage.ts";
-import type { RecordFilter, TextFilter } from "./filter.ts";
+import type { RecordFilter } from "./filter.ts";
 import type { DnsRecord, RecordSettings } from "./record.ts";
+import { matching, type Engine } from "./store-filter.ts";
 import type { RecordTypeName } from "./types/index.ts";
 
 const toRecord = (row: Selectable<DnsRecordsTable>): DnsRecord => ({
@@ -48,6 +49,14 @@ const row = (record: DnsRecord) => ({
   ...columns(record),
 });
 
+/** Rows or keys in one statement: far below the parameters that either engine takes. */
+const chunkSize = 500;
+
+function* chunks<T>(items: Iterable<T>): Generator<T[]> {
+  const all = [...items];
+  for (let at = 0; at < all.length; at += chunkSize) yield all.slice(at, at + chunkSize);
+}
+
 const byId = prepared((db, { id }: { id: string }) =>
   db.selectFrom("dns_records").selectAll().where("id", "=", id),
 );
@@ -69,13 +78,44 @@ export async function listAtName(read: Read, zoneId: string, name: string): Prom
   return (await atName(read, { zoneId, name })).map(toRecord);
 }
 
+/** The records with these ids, and every record that shares a name with them or has one of the names. */
+export async function listInvolved(
+  read: Read,
+  zoneId: string,
+  ids: readonly string[],
+  names: readonly string[],
+): Promise<DnsRecord[]> {
+  const all = new Set(names);
+  if (ids.length === 1) {
+    const record = await find(read, zoneId, ids[0]!);
+    if (record !== undefined) all.add(record.name);
+  } else {
+    for (const chunk of chunks(ids)) {
+      const rows = await ofZone(read, zoneId).select("name").where("id", "in", chunk).execute();
+      for (const { name } of rows) all.add(name);
+    }
+  }
+  const [first] = all;
+  if (all.size === 1) return listAtName(read, zoneId, first!);
+  const records: DnsRecord[] = [];
+  for (const chunk of chunks(all)) {
+    const rows = await ofZone(read, zoneId)
+      .selectAll()
+      .where("name", "in", chunk)
+      .orderBy("created_on")
+      .orderBy("id")
+      .execute();
+    records.push(...rows.map(toRecord));
+  }
+  return records;
+}
+
 export async function listOfZone(read: Read, zoneId: string): Promise<DnsRecord[]> {
-  const rows = await read
-    .selectFrom("dns_records")
+  const rows = await ofZone(read, zoneId)
     .selectAll()
-    .where("zone_id", "=", zoneId)
     .orderBy("name")
     .orderBy("type")
+    .orderBy("created_on")
     .orderBy("id")
     .execute();
   return rows.map(toRecord);
@@ -100,26 +140,33 @@ export async function listHosts(read: Read): Promise<Host[]> {
   }));
 }
 
-export async function count(read: Read, zoneIds: readonly string[]): Promise<number> {
-  if (zoneIds.length === 0) return 0;
+/** Zones count their records as they change. */
+export async function count(read: Read, zoneId: string): Promise<number> {
+  const zone = await read
+    .selectFrom("zones")
+    .select("record_count")
+    .where("id", "=", zoneId)
+    .executeTakeFirst();
+  return zone?.record_count ?? 0;
+}
+
+export async function countOfAccount(read: Read, accountId: string): Promise<number> {
   const { total } = await read
-    .selectFrom("dns_records")
-    .select((eb) => eb.fn.countAll<number>().as("total"))
-    .where("zone_id", "in", zoneIds)
+    .selectFrom("zones")
+    .select((eb) => eb.fn.sum<number | null>("record_count").as("total"))
+    .where("account_id", "=", accountId)
     .executeTakeFirstOrThrow();
-  return total;
+  return total ?? 0;
 }
 
 export async function list(
   read: Read,
+  engine: Engine,
   zoneId: string,
   filter: RecordFilter,
 ): Promise<{ records: DnsRecord[]; totalCount: number }> {
-  const matching = read
-    .selectFrom("dns_records")
-    .where("zone_id", "=", zoneId)
-    .where((eb) => condition(eb, filter));
-  const rows = await matching
+  const found = ofZone(read, zoneId).where(matching(engine, filter));
+  const rows = await found
     .selectAll()
     .orderBy(filter.order, filter.direction)
     .orderBy("name")
@@ -128,87 +175,12 @@ export async function list(
     .offset((filter.page - 1) * filter.perPage)
     .execute();
   const isWhole = filter.page === 1 && rows.length < filter.perPage;
-  const totalCount = isWhole ? rows.length : await countMatching(matching);
-  return { records: rows.map(toRecord), totalCount };
+  if (isWhole) return { records: rows.map(toRecord), totalCount: rows.length };
+  const { total } = await found
+    .select((eb) => eb.fn.countAll<number>().as("total"))
+    .executeTakeFirstOrThrow();
+  return { records: rows.map(toRecord), totalCount: total };
 }
-
-async function countMatching(matching: {
-  select: (callback: (eb: ExpressionBuilder<Database, "dns_records">) => never) => unknown;
-}): Promise<number> {
-  const query = matching.select(((eb: ExpressionBuilder<Database, "dns_records">) =>
-    eb.fn.countAll<number>().as("total")) as never) as {
-    executeTakeFirstOrThrow(): Promise<{ total: number }>;
-  };
-  return (await query.executeTakeFirstOrThrow()).total;
-}
-
-type Builder = ExpressionBuilder<Database, "dns_records">;
-
-function condition(eb: Builder, filter: RecordFilter): Expression<SqlBool> {
-  const tests: Expression<SqlBool>[] = [
-    ...(filter.type === undefined ? [] : [eb("type", "=", filter.type)]),
-    ...(filter.proxied === undefined ? [] : [eb("proxied", "=", filter.proxied ? 1 : 0)]),
-    ...textTests(sql.ref("name"), filter.name),
-    ...textTests(sql.ref("content"), filter.content),
-    ...textTests(sql.ref("comment"), filter.comment),
-  ];
-  if (filter.tags.length > 0) {
-    const tagTests = filter.tags.map((test) => tagTest(test));
-    tests.push(filter.tagMatch === "any" ? eb.or(tagTests) : eb.and(tagTests));
-  }
-  if (filter.search !== undefined) {
-    const fields = ["name", "content", "comment", "tags", "type"] as const;
-    tests.push(eb.or(fields.map((field) => like(sql.ref(field), `%${escapeLike(filter.search!)}%`))));
-  }
-  if (tests.length === 0) return sql<SqlBool>`1 = 1`;
-  return filter.match === "any" ? eb.or(tests) : eb.and(tests);
-}
-
-const escapeLike = (text: string): string => text.replace(/[\\%_]/g, "\\$&");
-const like = (column: Expression<unknown>, pattern: string): Expression<SqlBool> =>
-  sql<SqlBool>`lower(${column}) like ${pattern.toLowerCase()} escape '\\'`;
-
-function textTests(column: Expression<unknown>, tests: readonly TextFilter[]): Expression<SqlBool>[] {
-  return tests.map(({ operator, text }) => {
-    switch (operator) {
-      case "exact":
-        return sql<SqlBool>`lower(${column}) = ${text.toLowerCase()}`;
-      case "contains":
-        return like(column, `%${escapeLike(text)}%`);
-      case "startswith":
-        return like(column, `${escapeLike(text)}%`);
-      case "endswith":
-        return like(column, `%${escapeLike(text)}`);
-      case "present":
-        return sql<SqlBool>`${column} is not null`;
-      case "absent":
-        return sql<SqlBool>`${column} is null`;
-    }
-  });
-}
-
-/** Tags are a JSON array of "name:value" strings; a filter names a tag, and for most operators a part of its value. */
-function tagTest({ operator, text }: TextFilter): Expression<SqlBool> {
-  const [name = "", ...rest] = text.split(":");
-  const value = escapeJson(rest.join(":"));
-  const tags = sql.ref("tags");
-  const key = escapeJson(name);
-  switch (operator) {
-    case "exact":
-      return like(tags, `%"${rest.length === 0 ? key : `${key}:${value}`}"%`);
-    case "contains":
-      return like(tags, `%"${key}:%${value}%"%`);
-    case "startswith":
-      return like(tags, `%"${key}:${value}%"%`);
-    case "endswith":
-      return like(tags, `%"${key}:%${value}"%`);
-    case "present":
-      return sql<SqlBool>`(${like(tags, `%"${key}"%`)} or ${like(tags, `%"${key}:%`)})`;
-    case "absent":
-      return sql<SqlBool>`not (${like(tags, `%"${key}"%`)} or ${like(tags, `%"${key}:%`)})`;
-  }
-}
-const escapeJson = (text: string): string => escapeLike(JSON.stringify(text).slice(1, -1));
 
 const insertRow = prepared((db, values: ReturnType<typeof row>) =>
   db.insertInto("dns_records").values({
@@ -230,14 +202,20 @@ const insertRow = prepared((db, values: ReturnType<typeof row>) =>
     tags_modified_on: values.tags_modified_on,
   }),
 );
-export async function insert(trx: Write, record: DnsRecord): Promise<void> {
-  await insertRow(trx, row(record));
+export async function insert(trx: Write, records: readonly DnsRecord[]): Promise<void> {
+  if (records.length === 1) {
+    await insertRow(trx, row(records[0]!));
+    return;
+  }
+  for (const chunk of chunks(records)) await trx.insertInto("dns_records").values(chunk.map(row)).execute();
 }
 
 export async function update(trx: Write, record: DnsRecord): Promise<void> {
   await trx.updateTable("dns_records").set(columns(record)).where("id", "=", record.id).execute();
 }
 
-export async function remove(trx: Write, id: string): Promise<void> {
-  await trx.deleteFrom("dns_records").where("id", "=", id).execute();
+export async function remove(trx: Write, ids: readonly string[]): Promise<void> {
+  for (const chunk of chunks(ids)) await trx.deleteFrom("dns_records").where("id", "in", chunk).execute();
 }
+
+const ofZone = (read: Read, zoneId: string) => read.selectFrom("dns_records").where("zone_id", "=", zoneId);

@@ -9,21 +9,22 @@ export function parseHost(
   const label = allow.underscore === true ? /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/ : /^(?!-)[a-z0-9-]{1,63}(?<!-)$/;
   const labels = name.split(".");
   if (!labels.every((part) => label.test(part))) return undefined;
-  // Four numbers are an address, not a name.
+  // A number at the end is an address, or a mistyped one, but not a name.
   return /^\d+$/.test(labels.at(-1)!) ? undefined : name;
 }
 
 /** Lower-case ASCII of a name that may carry other letters; names that are ASCII already are only lower-cased. */
 export function toAscii(name: string): string | undefined {
-  if (/^[\x21-\x7e]*$/.test(name)) return name.toLowerCase();
-  const labels = name.split(".").map((label) => {
-    if (/^[\x21-\x7e]*$/.test(label)) return label.toLowerCase();
-    try {
-      const ascii = new URL(`http://${label}.invalid`).hostname.slice(0, -".invalid".length);
-      return /^[a-z0-9-]+$/.test(ascii) ? ascii : undefined;
-    } catch {
-      return undefined;
-    }
-  });
+  const labels = name.split(".").map(labelToAscii);
   return labels.includes(undefined) ? undefined : labels.join(".");
+}
+
+function labelToAscii(label: string): string | undefined {
+  if (/^[\x21-\x7e]*$/.test(label)) return label.toLowerCase();
+  // The URL parser has the rules of IDNA; what means something else in a URL must not reach it.
+  if (!/^[\p{L}\p{M}\p{N}\p{S}\p{Cf}-]+$/u.test(label) || /[+<=>^`|~$]/.test(label)) return undefined;
+  const url = `http://${label}.invalid`;
+  if (!URL.canParse(url)) return undefined;
+  const ascii = new URL(url).hostname.slice(0, -".invalid".length);
+  return /^[a-z0-9-]+$/.test(ascii) ? ascii : undefined;
 }

@@ -1,5 +1,7 @@
 import { A, AAAA } from "./address.ts";
-import { CAA, CERT, DNSKEY, DS, OPENPGPKEY, SMIMEA, SSHFP, TLSA } from "./certificates.ts";
+import { CAA } from "./caa.ts";
+import { DS, SMIMEA, SSHFP, TLSA } from "./digests.ts";
+import { CERT, DNSKEY, OPENPGPKEY } from "./keys.ts";
 import { LOC } from "./location.ts";
 import { CNAME, MX, NS, PTR } from "./names.ts";
 import { NAPTR, SRV, URI } from "./services.ts";

@@ -1,33 +1,38 @@
 import { dnsErrors } from "../errors.ts";
-import type { RecordType } from "./type.ts";
+import { refuseMembers, type RecordType } from "./type.ts";
 
 const lengthMax = 2048;
+const stringsMax = 255;
 const chunkBytesMax = 255;
 
 /**
- * Text that was given bare is kept in quotes; text that was given in quotes keeps its division into strings.
- * Either way the strings on the wire have at most 255 bytes: see `textChunks`.
+ * Text that was given bare is kept in quotes; text that was given in quotes keeps its division into strings and its
+ * escapes. Either way the strings on the wire have at most 255 bytes: see `textChunks`.
  */
 export const TXT: RecordType = {
-  parse({ content }) {
-    const text = content ?? "";
-    if (text.length > lengthMax)
-      throw dnsErrors.invalidContent("TXT", `at most ${lengthMax} characters`, text);
+  parse(input) {
+    refuseMembers("TXT", input);
+    const fault = (what: string): Error => dnsErrors.invalidContent("TXT", what, input.content);
+    const text = input.content?.trim() ?? "";
+    if (text === "") throw fault("text, or quoted text,");
     // oxlint-disable-next-line no-control-regex
-    if (/\u0000/.test(text)) throw dnsErrors.invalidContent("TXT", "text without NUL characters", text);
-    const trimmed = text.trim();
-    if (trimmed.startsWith('"')) {
-      if (quotedStrings(trimmed) === undefined) {
-        throw dnsErrors.invalidContent("TXT", "text whose quotes and escapes are complete", text);
-      }
-      return { content: trimmed };
+    if (/[\u0000-\u001f\u007f]/.test(text) || !text.isWellFormed()) {
+      throw fault("text without control characters, which are written \\DDD,");
     }
-    if (trimmed === "") throw dnsErrors.invalidContent("TXT", "not empty", text);
-    return { content: quote(trimmed) };
+    const strings = quotedStrings(
+      text.startsWith('"') ? text : `"${text.replace(/(\\.)|"/gs, escapeQuote)}"`,
+    );
+    if (strings === undefined) throw fault("text whose quotes and escapes are complete");
+    if (strings.length > stringsMax)
+      throw fault(`text of at most ${stringsMax} strings, not ${strings.length},`);
+    const content = strings.map((string) => `"${string}"`).join(" ");
+    const length = textLength(content);
+    if (length > lengthMax) throw fault(`text of at most ${lengthMax} characters, not ${length},`);
+    return { content };
   },
 };
 
-export const quote = (text: string): string => `"${text.replace(/(?<!\\)"/g, '\\"')}"`;
+const escapeQuote = (match: string, escape?: string): string => escape ?? `\\${match}`;
 
 /** The strings inside `"…" "…"`, escapes kept; undefined when quotes or escapes are incomplete. */
 export function quotedStrings(text: string): string[] | undefined {
@@ -41,20 +46,28 @@ export function quotedStrings(text: string): string[] | undefined {
   return strings;
 }
 
+/** Characters of a TXT record's content, without quotes, an escape being one. */
+export const textLength = (content: string): number =>
+  (quotedStrings(content) ?? []).reduce(
+    (sum, string) => sum + Array.from(string.replace(/\\(\d{3}|.)/gsu, "-")).length,
+    0,
+  );
+
 /** The bytes of a TXT record's strings as they go on the wire, none longer than 255. */
 export function textChunks(content: string): Uint8Array[] {
-  return (quotedStrings(content) ?? []).flatMap((text) => {
-    const bytes = unescape(text);
+  return (quotedStrings(content) ?? []).flatMap((string) => {
+    const bytes = bytesOf(string);
     const chunks: Uint8Array[] = [];
-    for (let at = 0; at === 0 || at < bytes.length; at += chunkBytesMax)
+    for (let at = 0; at === 0 || at < bytes.length; at += chunkBytesMax) {
       chunks.push(bytes.subarray(at, at + chunkBytesMax));
+    }
     return chunks;
   });
 }
 
-function unescape(text: string): Uint8Array {
+function bytesOf(string: string): Uint8Array {
   const parts: Buffer[] = [];
-  for (const [, number, other, plain] of text.matchAll(/\\(\d{3})|\\([^])|([^\\]+)/g)) {
+  for (const [, number, other, plain] of string.matchAll(/\\(\d{3})|\\(.)|([^\\]+)/gsu)) {
     parts.push(number === undefined ? Buffer.from(other ?? plain ?? "") : Buffer.from([Number(number)]));
   }
   return Buffer.concat(parts);

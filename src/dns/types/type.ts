@@ -1,3 +1,5 @@
+import { dnsErrors } from "../errors.ts";
+
 /** What a client gives for a record's value: text, or members, or both in part. */
 export interface ValueInput {
   content?: string | undefined;
@@ -16,6 +18,25 @@ export interface Value {
 /** The rules of one record type; `parse` throws when the value is not one of that type. */
 export interface RecordType {
   parse(input: ValueInput): Value;
+}
+
+/** A type whose value is its content, without members. */
+export const plain = (
+  type: string,
+  expected: string,
+  canonical: (content: string) => string | undefined,
+): RecordType => ({
+  parse(input) {
+    refuseMembers(type, input);
+    const content = canonical(input.content?.trim() ?? "");
+    if (content === undefined) throw dnsErrors.invalidContent(type, expected, input.content);
+    return { content };
+  },
+});
+
+export function refuseMembers(type: string, input: ValueInput): void {
+  const [member] = Object.keys(input.data ?? {});
+  if (member !== undefined) throw dnsErrors.unknownData(type, member, []);
 }
 
 /** A member that should be text; anything else is read as none. */
