@@ -1,11 +1,13 @@
 import { defineConfig } from "vitest/config";
 
+const shared = { testTimeout: 60_000, hookTimeout: 60_000, pool: "forks" as const };
+
 export default defineConfig({
   test: {
-    include: ["src/**/*.test.ts", "test/**/*.test.ts"],
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
-    pool: "forks",
     maxWorkers: 2,
+    projects: [
+      { test: { ...shared, name: "unit", include: ["src/**/*.test.ts"] } },
+      { test: { ...shared, name: "whole", include: ["test/**/*.test.ts"] } },
+    ],
   },
 });

@@ -7,7 +7,8 @@ const numberTypeIds: ReadonlySet<number> = new Set([20, 1700]);
 /** PostgreSQL through `pg`; 64-bit integers come back as numbers, as they do from SQLite. */
 export function postgresDialect(connectionString: string): PostgresDialect {
   const getTypeParser = (id: number, format?: "text" | "binary") =>
-    numberTypeIds.has(id) ? Number : parsers.getTypeParser(id, format as "text");
+    // oxlint-disable-next-line typescript/no-unsafe-enum-assignment -- the server may send any type's id
+    numberTypeIds.has(id) ? Number : parsers.getTypeParser(id, format);
   const pool = new Pool({ connectionString, types: { getTypeParser }, max: 10 });
   // An idle connection that the server ends is replaced at its next use; without a listener it would end the process.
   pool.on("error", () => {});
