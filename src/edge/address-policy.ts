@@ -54,35 +54,43 @@ export class AddressPolicy {
   }
 
   check(address: string, port: number, who: "origin" | "script"): Verdict {
-    const plain = embeddedIPv4(address) ?? address;
-    const family = isIP(plain);
-    if (family === 0) return "invalid";
+    const plain = canonical(address);
+    if (plain === undefined) return "invalid";
     if (this.#ownPorts.has(port) && isThisMachine(plain)) return "own_listener";
-    if (!specialList.check(plain, family === 4 ? "ipv4" : "ipv6")) return "allowed";
+    if (!specialList.check(plain, isIP(plain) === 4 ? "ipv4" : "ipv6")) return "allowed";
     const isOpen =
       this.#privateNetworks === "all" || (this.#privateNetworks === "origins" && who === "origin");
     return isOpen ? "allowed" : "private";
   }
 }
 
-/** The IPv4 address inside an IPv6 one that only wraps it: mapped, compatible, NAT64 or 6to4. */
-function embeddedIPv4(address: string): string | undefined {
-  if (isIP(address) !== 6) return undefined;
-  const words = expand(address);
+/** The one spelling of an address: IPv4 where an IPv6 one only wraps it. Undefined for what is none, or has a scope. */
+function canonical(address: string): string | undefined {
+  if (isIP(address) === 4) return address;
+  if (isIP(address) === 0 || address.includes("%")) return undefined;
+  const spelling = new URL(`http://[${address}]`).hostname.slice(1, -1);
+  return embeddedIPv4(expand(spelling)) ?? spelling;
+}
+
+/** The IPv4 address inside an IPv6 one that only wraps it: mapped, compatible, translated, NAT64 or 6to4. */
+function embeddedIPv4(words: readonly number[]): string | undefined {
   const last = ([high, low]: readonly number[]): string =>
     [high! >> 8, high! & 255, low! >> 8, low! & 255].join(".");
-  const leading = words.slice(0, 5).every((word) => word === 0);
-  if (leading && (words[5] === 0xffff || words[5] === 0) && !(words[6] === 0 && words[7]! <= 1))
-    return last(words.slice(6));
+  if (words.slice(0, 4).every((word) => word === 0)) {
+    const [, , , , fourth, fifth, sixth, seventh] = words;
+    const isMapped = fourth === 0 && fifth === 0xffff;
+    const isTranslated = fourth === 0xffff && fifth === 0;
+    const isCompatible = fourth === 0 && fifth === 0 && !(sixth === 0 && seventh! <= 1);
+    if (isMapped || isTranslated || isCompatible) return last(words.slice(6));
+  }
   if (words[0] === 0x64 && words[1] === 0xff9b && words.slice(2, 6).every((word) => word === 0))
     return last(words.slice(6));
   if (words[0] === 0x2002) return last(words.slice(1, 3));
   return undefined;
 }
 
-function expand(address: string): number[] {
-  const canonical = new URL(`http://[${address.replace(/%.*$/, "")}]`).hostname.slice(1, -1);
-  const [head = "", tail] = canonical.split("::");
+function expand(spelling: string): number[] {
+  const [head = "", tail] = spelling.split("::");
   const words = (text: string): number[] =>
     text === "" ? [] : text.split(":").map((word) => Number.parseInt(word, 16));
   const [left, right] = [words(head), words(tail ?? "")];

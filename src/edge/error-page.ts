@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { afterBody } from "./body.ts";
 import type { VisitorError } from "./errors.ts";
 
 const escapes: Record<string, string> = {
@@ -47,7 +48,7 @@ export function answerError(
     return;
   }
   const { type, body } = renderError(error, request.headers.accept ?? "", ray, request.headers.host ?? "");
-  // What is left of the request's body is not read: the connection cannot be used again.
+  // What is left of the request's body is not for anyone: the connection cannot be used again.
   const close = request.complete ? {} : { connection: "close" };
   response.writeHead(error.status, {
     "content-type": type,
@@ -57,5 +58,7 @@ export function answerError(
     server: "selvedge",
     ...close,
   });
-  response.end(request.method === "HEAD" ? undefined : body);
+  if (request.method !== "HEAD") response.write(body);
+  else response.flushHeaders();
+  afterBody(request, () => response.end());
 }

@@ -89,12 +89,6 @@ export const visitorErrors = {
     "The origin's answer was not understood",
     "The origin server closed the connection, or answered with something that is not HTTP.",
   ),
-  upgradeFailed: make(
-    502,
-    502,
-    "Upgrade failed",
-    "The connection to the origin server could not be upgraded.",
-  ),
   internal: make(
     500,
     500,

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { isIP, type AddressInfo } from "node:net";
+import { isIP, type AddressInfo, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Logger } from "pino";
 import { drain, listen } from "../api/listener.ts";
@@ -13,7 +13,8 @@ import { forward, type OriginRequest } from "./proxy.ts";
 import { resolveName, resolveTargets, type LookUp } from "./resolve.ts";
 import type { EdgeSettings } from "./settings.ts";
 import type { EdgeSnapshot, EdgeZone, HostEntry } from "./snapshot.ts";
-import { tunnel } from "./upgrade.ts";
+import { target } from "./target.ts";
+import { isWebSocket, tunnel } from "./upgrade.ts";
 
 export interface EdgeOptions {
   settings: EdgeSettings;
@@ -30,7 +31,9 @@ export class Edge {
   readonly #options: EdgeOptions;
   readonly #origins: Origins;
   readonly #server: Server;
-  readonly #tunnels = new Set<Duplex>();
+  readonly #tunnels = new Set<Socket>();
+  /** The latest answer on each connection. */
+  readonly #answers = new WeakMap<Duplex, ServerResponse>();
 
   constructor(options: EdgeOptions) {
     const { settings } = options;
@@ -44,15 +47,19 @@ export class Edge {
       requestTimeout: 0, // an upload may take long; one that stands still is ended by the idle timeout
       keepAliveTimeout: settings.keepAliveTimeoutMs,
       connectionsCheckingInterval: 5000,
+      shouldUpgradeCallback: isWebSocket,
     });
     this.#server.maxHeadersCount = settings.headerCountMax + 1;
     this.#server.setTimeout(settings.idleTimeoutMs);
     this.#server.on("request", (request, response) => void this.#serve(request, response));
     this.#server.on(
       "upgrade",
-      (request: IncomingMessage, socket: Duplex, head: Buffer) => void this.#upgrade(request, socket, head),
+      (request: IncomingMessage, socket: Duplex, head: Buffer) =>
+        void this.#upgrade(request, socket as Socket, head),
     );
-    this.#server.on("clientError", refuseMalformed);
+    this.#server.on("clientError", (error, socket) =>
+      refuseMalformed(error, socket, this.#answers.get(socket)),
+    );
   }
 
   async listen(host: string, port: number): Promise<AddressInfo> {
@@ -69,6 +76,7 @@ export class Edge {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const ray = newRay(this.#options.settings.colo);
+    this.#answers.set(request.socket, response);
     try {
       const origin = await this.#route(request, ray);
       await forward(request, response, origin, this.#origins, this.#options.settings.bodyBytesMax);
@@ -77,14 +85,14 @@ export class Edge {
     }
   }
 
-  async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+  async #upgrade(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
     const ray = newRay(this.#options.settings.colo);
     this.#tunnels.add(socket);
     socket.on("close", () => this.#tunnels.delete(socket));
     socket.on("error", () => socket.destroy());
     try {
       const origin = await this.#route(request, ray);
-      await tunnel(request, socket, head, origin, this.#options.settings);
+      await tunnel(socket, head, origin, this.#origins, this.#options.settings);
     } catch (error) {
       const refusal = this.#visitorError(error, request, ray);
       const { type, body } = renderError(
@@ -177,49 +185,19 @@ export class Edge {
   }
 }
 
-/** The host and path that a request is for. Anything that two servers could read differently is refused. */
-function target(
-  request: IncomingMessage,
-  settings: EdgeSettings,
-): { host: string; authority: string; path: string } {
-  const { rawHeaders } = request;
-  if (rawHeaders.length / 2 > settings.headerCountMax) throw visitorErrors.headersTooLarge();
-  let authority: string | undefined;
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    if (rawHeaders[i]!.length !== 4 || rawHeaders[i]!.toLowerCase() !== "host") continue;
-    if (authority !== undefined) throw visitorErrors.badRequest("The request has more than one Host header.");
-    authority = rawHeaders[i + 1]!;
-  }
-  let path = request.url ?? "/";
-  if (!path.startsWith("/")) {
-    if (path === "*" && request.method === "OPTIONS") return { ...parseAuthority(authority), path };
-    // Absolute form: the request line says the host, and a Host header that says another is not to be trusted.
-    const match = /^https?:\/\/([^/?#]+)(\/[^#]*|\?[^#]*)?$/i.exec(path);
-    if (match === null) throw visitorErrors.badRequest("The request line has no path that can be served.");
-    if (authority !== undefined && authority.toLowerCase() !== match[1]!.toLowerCase()) {
-      throw visitorErrors.badRequest("The Host header differs from the host in the request line.");
-    }
-    authority = match[1]!;
-    const rest = match[2] ?? "/";
-    path = rest.startsWith("?") ? `/${rest}` : rest;
-  }
-  return { ...parseAuthority(authority), path };
-}
-
-function parseAuthority(authority: string | undefined): { host: string; authority: string } {
-  const match = /^(?:([a-z0-9_.-]{1,254})|(\[[\da-f:.]+\]))(?::\d{1,5})?$/i.exec(authority ?? "");
-  if (match === null)
-    throw visitorErrors.badRequest("The request has no Host header, or one that is not a host name.");
-  const host = (match[1] ?? match[2]!.slice(1, -1)).toLowerCase();
-  return { host: host.endsWith(".") ? host.slice(0, -1) : host, authority: authority! };
-}
-
 const newRay = (colo: string): string => `${randomBytes(8).toString("hex")}-${colo}`;
 const plainAddress = (address: string): string =>
   address.startsWith("::ffff:") ? address.slice(7) : address;
 
-function refuseMalformed(error: Error & { code?: string }, socket: Duplex): void {
-  if (!socket.writable) {
+function refuseMalformed(
+  error: Error & { code?: string },
+  socket: Duplex,
+  answer: ServerResponse | undefined,
+): void {
+  // An answer that has begun, or that waits behind another, must not have this one written into it.
+  const isAnswering =
+    answer !== undefined && !answer.writableFinished && (answer.headersSent || answer.socket === null);
+  if (!socket.writable || isAnswering) {
     socket.destroy();
     return;
   }

@@ -2,7 +2,7 @@ import { isIPv6 } from "node:net";
 import { LRUCache } from "lru-cache";
 import { Pool } from "undici";
 import type { AddressPolicy } from "./address-policy.ts";
-import { visitorErrors } from "./errors.ts";
+import { originError, visitorErrors } from "./errors.ts";
 import type { EdgeSettings } from "./settings.ts";
 
 const downMs = 10_000;
@@ -40,8 +40,26 @@ export class Origins {
     return [...allowed.filter(isUp), ...allowed.filter((address) => !isUp(address))];
   }
 
-  markDown(address: string, port: number): void {
-    this.#downUntilMs.set(key(address, port), Date.now() + downMs);
+  /**
+   * Makes an attempt at each address in turn until one can be connected to. The attempt answers for everything after
+   * that: only a connection that never stood leads to the next address, and puts this one last for a while.
+   */
+  async connect<T>(
+    addresses: readonly string[],
+    port: number,
+    attempt: (address: string) => Promise<T>,
+  ): Promise<T> {
+    let failure: unknown;
+    for (const address of addresses) {
+      try {
+        return await attempt(address);
+      } catch (error) {
+        failure = error;
+        if (!neverConnected(error)) break;
+        this.#downUntilMs.set(key(address, port), Date.now() + downMs);
+      }
+    }
+    throw originError(failure);
   }
 
   /** The pool for an address that `choose` has just allowed; it connects to that very address. */
@@ -66,6 +84,11 @@ export class Origins {
   async close(): Promise<void> {
     await Promise.all([...this.#pools.values()].map((pool) => pool.destroy()));
   }
+}
+
+function neverConnected(error: unknown): boolean {
+  const { code, syscall } = (error ?? {}) as { code?: string; syscall?: string };
+  return syscall === "connect" || code === "UND_ERR_CONNECT_TIMEOUT";
 }
 
 const key = (address: string, port: number): string =>

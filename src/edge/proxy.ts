@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { Transform, type Readable } from "node:stream";
+import { Readable } from "node:stream";
 import type { Dispatcher } from "undici";
-import { originError, visitorErrors } from "./errors.ts";
+import { afterBody } from "./body.ts";
+import { visitorErrors } from "./errors.ts";
 import { visitorHeaders } from "./headers.ts";
 import type { Origins } from "./origins.ts";
 
@@ -14,15 +15,6 @@ export interface OriginRequest {
   ray: string;
 }
 
-const connectFailures: ReadonlySet<string> = new Set([
-  "ECONNREFUSED",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "EADDRNOTAVAIL",
-  "ETIMEDOUT",
-  "UND_ERR_CONNECT_TIMEOUT",
-]);
-
 /** Sends a request to its origin and streams the answer back. Rejects with a visitor error while nothing has been sent. */
 export async function forward(
   request: IncomingMessage,
@@ -31,38 +23,26 @@ export async function forward(
   origins: Origins,
   bodyBytesMax: number,
 ): Promise<void> {
-  const hasBody =
-    request.headers["content-length"] !== undefined || request.headers["transfer-encoding"] !== undefined;
-  if (Number(request.headers["content-length"] ?? 0) > bodyBytesMax) throw visitorErrors.bodyTooLarge();
-  // A length that was declared is enforced by the parser; a chunked body is counted.
-  const isCounted = hasBody && request.headers["content-length"] === undefined;
-  const body = hasBody ? (isCounted ? request.pipe(limit(bodyBytesMax)) : request) : null;
-  let failure: unknown;
-  for (const address of origin.addresses) {
-    try {
-      await dispatch(response, body, origin, origins.pool(address, origin.port));
-      return;
-    } catch (error) {
-      failure = error;
-      const code = (error as { code?: string }).code ?? "";
-      if (!connectFailures.has(code)) break;
-      origins.markDown(address, origin.port);
-      // undici has ended the body with the failed attempt, so only a request without one goes to the next address.
-      if (body !== null) break;
-    }
-  }
-  throw originError(failure);
+  const { "content-length": length, "transfer-encoding": coding } = request.headers;
+  if (Number(length ?? 0) > bodyBytesMax) throw visitorErrors.bodyTooLarge();
+  const hasBody = length !== undefined || coding !== undefined;
+  await origins.connect(origin.addresses, origin.port, (address) => {
+    // Read only once a connection stands, so that a failed attempt leaves the body whole for the next address.
+    const body = hasBody ? Readable.from(read(request, bodyBytesMax), { objectMode: false }) : null;
+    return dispatch(response, body, origin, origins.pool(address, origin.port));
+  });
+  // An origin may answer before it has everything: the rest must not block the visitor's connection.
+  if (hasBody) afterBody(request, () => request.complete || request.destroy());
 }
 
-function limit(bytesMax: number): Transform {
+/** A request's body, counted. Whoever ends the reading early does not end the visitor's connection with it. */
+async function* read(request: IncomingMessage, bytesMax: number): AsyncGenerator<Buffer> {
   let bytes = 0;
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      bytes += chunk.length;
-      if (bytes > bytesMax) done(visitorErrors.bodyTooLarge());
-      else done(null, chunk);
-    },
-  });
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > bytesMax) throw visitorErrors.bodyTooLarge();
+    yield chunk;
+  }
 }
 
 function dispatch(

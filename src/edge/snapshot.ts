@@ -41,11 +41,6 @@ export class EdgeZone {
     if (existed !== exists) this.#countAncestors(name, exists ? 1 : -1);
   }
 
-  clearHosts(): void {
-    this.#hosts.clear();
-    this.#ancestors.clear();
-  }
-
   /** The entry that answers for a name: its own, or that of the wildcard at the closest name that exists. */
   resolve(host: string): HostEntry | undefined {
     const exact = this.#hosts.get(host);

@@ -1,78 +1,112 @@
 import { request as httpRequest, type IncomingMessage } from "node:http";
-import type { Duplex } from "node:stream";
-import { originError, visitorErrors } from "./errors.ts";
+import type { Socket } from "node:net";
+import { pipeline } from "node:stream";
+import { visitorErrors } from "./errors.ts";
 import { visitorHeaders } from "./headers.ts";
+import type { Origins } from "./origins.ts";
 import type { OriginRequest } from "./proxy.ts";
 import type { EdgeSettings } from "./settings.ts";
 
+/** Only WebSockets are upgraded. Anything else (h2c above all) would go past the edge's own reading of requests. */
+export function isWebSocket(request: IncomingMessage): boolean {
+  const { upgrade, "content-length": length, "transfer-encoding": coding } = request.headers;
+  const hasBody = length !== undefined || coding !== undefined;
+  return upgrade?.toLowerCase() === "websocket" && request.method === "GET" && !hasBody;
+}
+
 /**
- * Asks the origin for an upgrade (a WebSocket, mostly). On 101 the two connections are joined; any other answer is
- * passed on, and the visitor's connection ends with it, so that nothing the visitor sends reaches the origin unseen.
+ * Asks the origin for an upgrade. On 101 the two connections are joined; any other answer is passed on, and the
+ * visitor's connection ends with it, so that nothing the visitor sends reaches the origin unseen.
  */
-export function tunnel(
-  request: IncomingMessage,
-  socket: Duplex,
+export async function tunnel(
+  socket: Socket,
   head: Buffer,
   origin: OriginRequest,
+  origins: Origins,
+  settings: EdgeSettings,
+): Promise<void> {
+  await origins.connect(origin.addresses, origin.port, (address) =>
+    attempt(socket, head, origin, address, settings),
+  );
+}
+
+function attempt(
+  socket: Socket,
+  head: Buffer,
+  origin: OriginRequest,
+  address: string,
   settings: EdgeSettings,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
+    let isConnected = false;
     const upstream = httpRequest({
-      host: origin.addresses[0],
+      host: address,
       port: origin.port,
       method: origin.method,
       path: origin.path,
-      headers: [...origin.headers, "connection", "upgrade", "upgrade", request.headers.upgrade ?? ""],
+      headers: [...origin.headers, "connection", "upgrade", "upgrade", "websocket"],
       agent: false,
       timeout: settings.originConnectTimeoutMs,
+      maxHeaderSize: settings.headerBytesMax * 2,
     });
+    upstream.once("socket", (originSocket) =>
+      originSocket.once("connect", () => {
+        isConnected = true;
+        originSocket.setTimeout(settings.originFirstByteTimeoutMs);
+      }),
+    );
     const leave = (): void => void upstream.destroy();
     socket.on("close", leave);
-    upstream.on("timeout", () => upstream.destroy(visitorErrors.originConnectTimeout()));
+    upstream.on("timeout", () => {
+      upstream.destroy(isConnected ? visitorErrors.originFirstByteTimeout() : connectTimeout());
+    });
     upstream.on("error", (error) => {
       socket.off("close", leave);
-      reject(originError(error));
+      if (socket.destroyed) resolve();
+      else reject(error);
     });
     upstream.on("response", (answer) => {
       const headers = visitorHeaders(answer.rawHeaders, origin.ray);
-      socket.write(
-        head1(answer.statusCode ?? 502, answer.statusMessage ?? "", [...headers, "connection", "close"]),
-      );
-      answer.pipe(socket);
-      answer.on("close", () => resolve());
+      const { statusCode = 502, statusMessage = "" } = answer;
+      socket.write(answerHead(statusCode, statusMessage, [...headers, "connection", "close"]), "latin1");
+      pipeline(answer, socket, () => {
+        socket.destroySoon();
+        resolve();
+      });
     });
-    upstream.on("upgrade", (answer: IncomingMessage, originSocket: Duplex, originHead: Buffer) => {
+    upstream.on("upgrade", (answer: IncomingMessage, originSocket: Socket, originHead: Buffer) => {
       socket.off("close", leave);
       const headers = [
         ...visitorHeaders(answer.rawHeaders, origin.ray),
         "connection",
         "upgrade",
         "upgrade",
-        answer.headers.upgrade ?? "",
+        answer.headers.upgrade ?? "websocket",
       ];
-      socket.write(head1(101, answer.statusMessage ?? "Switching Protocols", headers));
+      socket.write(answerHead(101, answer.statusMessage ?? "", headers), "latin1");
       if (originHead.length > 0) socket.write(originHead);
       if (head.length > 0) originSocket.write(head);
-      for (const side of [socket, originSocket] as (Duplex & {
-        setTimeout?: (ms: number, done: () => void) => void;
-      })[]) {
-        side.setTimeout?.(settings.idleTimeoutMs, () => side.destroy());
-      }
-      const end = (): void => {
-        socket.destroy();
-        originSocket.destroy();
-        resolve();
-      };
-      socket.on("error", end).on("close", end);
-      originSocket.on("error", end).on("close", end);
-      socket.pipe(originSocket);
-      originSocket.pipe(socket);
+      join(socket, originSocket, settings.idleTimeoutMs);
+      join(originSocket, socket, settings.idleTimeoutMs);
+      socket.on("close", () => resolve());
     });
     upstream.end();
   });
 }
 
-function head1(status: number, statusText: string, headers: readonly string[]): string {
+/** Passes on what one side sends. When that side is gone, the other still gets what was on its way to it. */
+function join(from: Socket, to: Socket, idleTimeoutMs: number): void {
+  from.setTimeout(idleTimeoutMs, () => from.destroy());
+  from.on("error", () => from.destroy());
+  from.on("close", () => to.destroySoon());
+  if (from.destroyed) to.destroySoon();
+  else from.pipe(to);
+}
+
+const connectTimeout = (): Error =>
+  Object.assign(new Error("connect timed out"), { code: "ETIMEDOUT", syscall: "connect" });
+
+function answerHead(status: number, statusText: string, headers: readonly string[]): string {
   let text = `HTTP/1.1 ${status} ${statusText}\r\n`;
   for (let i = 0; i < headers.length; i += 2) text += `${headers[i]}: ${headers[i + 1]}\r\n`;
   return `${text}\r\n`;
