@@ -1,4 +1,4 @@
-import type { FieldDefinition } from "./fields.ts";
+import type { FieldDefinition } from "./field-definition.ts";
 import type { FunctionDefinition } from "./functions/definition.ts";
 import type { IpSet } from "./ip-set.ts";
 import type { BytesSet, IntSet } from "./value-sets.ts";

@@ -1,4 +1,4 @@
-import type { FieldGroup } from "./fields.ts";
+import type { FieldGroup } from "./field-definition.ts";
 
 /** What the request line and the headers say. */
 export const httpFields: readonly FieldGroup[] = [
@@ -18,9 +18,15 @@ export const bodyFields: readonly FieldGroup[] = [
   ["Bool", "http.request.body.truncated"],
   ["Int", "http.request.body.size"],
   ["Map(Array(Bytes))", "http.request.body.form http.request.body.multipart"],
-  ["Array(Bytes)", "http.request.body.form.names http.request.body.form.values http.request.body.multipart.values"],
+  [
+    "Array(Bytes)",
+    "http.request.body.form.names http.request.body.form.values http.request.body.multipart.values",
+  ],
   ["Array(Array(Bytes))", "http.request.body.multipart.names http.request.body.multipart.content_types"],
-  ["Array(Array(Bytes))", "http.request.body.multipart.content_dispositions http.request.body.multipart.filenames"],
+  [
+    "Array(Array(Bytes))",
+    "http.request.body.multipart.content_dispositions http.request.body.multipart.filenames",
+  ],
   ["Array(Array(Bytes))", "http.request.body.multipart.content_transfer_encodings"],
 ];
 

@@ -1,4 +1,4 @@
-import type { FieldGroup } from "./fields.ts";
+import type { FieldGroup } from "./field-definition.ts";
 
 /** The client's address and what the geo database says about it. Unknown text is empty; an unknown country is `XX`. */
 export const ipFields: readonly FieldGroup[] = [

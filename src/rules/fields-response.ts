@@ -1,4 +1,4 @@
-import type { FieldGroup } from "./fields.ts";
+import type { FieldGroup } from "./field-definition.ts";
 
 /** Known once the origin has answered. */
 export const responseFields: readonly FieldGroup[] = [

@@ -14,10 +14,16 @@ export class IpSet {
   readonly #v6Last: string[] = [];
 
   constructor(ranges: readonly IpRange[]) {
-    const v4 = merge(ranges.filter((range): range is Range<number> => typeof range.first === "number"), (last) => last + 1);
+    const v4 = merge(
+      ranges.filter((range): range is Range<number> => typeof range.first === "number"),
+      (last) => last + 1,
+    );
     this.#v4First = Float64Array.from(v4, (range) => range.first);
     this.#v4Last = Float64Array.from(v4, (range) => range.last);
-    for (const range of merge(ranges.filter((range): range is Range<string> => typeof range.first === "string"), (last) => last)) {
+    for (const range of merge(
+      ranges.filter((range): range is Range<string> => typeof range.first === "string"),
+      (last) => last,
+    )) {
       this.#v6First.push(range.first);
       this.#v6Last.push(range.last);
     }

@@ -1,0 +1,97 @@
+import type { Operation } from "../ast.ts";
+import { bitwiseAnd } from "../compare.ts";
+import type { IntSet } from "../value-sets.ts";
+import type { Writer } from "./writer.ts";
+
+const symbols = { eq: "===", ne: "!==", lt: "<", le: "<=", gt: ">", ge: ">=" } as const;
+/** As many members are compared one by one; more are looked up. */
+const inlineMembersMax = 8;
+
+/**
+ * The condition that `value`, code for a value that may be missing, satisfies the operation.
+ * `present` says that it is a variable that is not missing; else it is evaluated once.
+ */
+export function condition(writer: Writer, operation: Operation, value: string, present: boolean): string {
+  const guarded = (test: (name: string) => string): string => {
+    if (present) return test(value);
+    const name = writer.temporary();
+    return `((${name}=${value})!==undefined&&${test(name)})`;
+  };
+  switch (operation.op) {
+    case "true":
+      return present ? value : `(${value}===true)`;
+    case "bitwise_and":
+      return guarded((name) => bitwiseCode(writer, name, operation.value));
+    case "contains":
+      return guarded((name) => `${name}.includes(${writer.constant(operation.value)})`);
+    case "matches":
+      return guarded((name) => `${writer.constant(operation.regex.native ?? operation.regex)}.test(${name})`);
+    case "wildcard":
+      return guarded((name) => `${writer.constant(operation.pattern)}.test(${name})`);
+    case "in":
+      if (operation.set.of === "Bytes")
+        return membership(writer, [...operation.set.values], operation.set.values, value);
+      if (operation.set.of === "Int") return intMembership(writer, operation.set, guarded, value);
+      return guarded((name) => `${writer.constant(operation.set)}.has(${name})`);
+    case "list":
+      return guarded((name) => `lists.has(${writer.constant(operation.name)},${name})`);
+    case "eq":
+      return `(${value}===${writer.constant(operation.value)})`;
+    case "ne":
+      return guarded((name) => `${name}!==${writer.constant(operation.value)}`);
+    case "lt":
+    case "le":
+    case "gt":
+    case "ge": {
+      const code = (name: string): string =>
+        `${name}${symbols[operation.op]}${writer.constant(operation.value)}`;
+      if (operation.of !== "Ip") return guarded(code);
+      // Families are told apart by how they are held: v4 as a number, v6 as a string.
+      return guarded((name) => `(typeof ${name}==="${typeof operation.value}"&&${code(name)})`);
+    }
+  }
+}
+
+function bitwiseCode(writer: Writer, name: string, mask: number | bigint): string {
+  const exact = `${writer.constant(bitwiseAnd)}(${name},${writer.constant(mask)})`;
+  // The low 32 bits of a safe integer are what JavaScript's & looks at.
+  if (typeof mask !== "number" || mask < 0 || mask > 0x7fff_ffff) return exact;
+  return `(typeof ${name}==="number"?(${name}&${writer.constant(mask)})!==0:${exact})`;
+}
+
+/** Neither a comparison nor a lookup is true of a missing value. */
+function membership(
+  writer: Writer,
+  values: readonly unknown[],
+  set: ReadonlySet<unknown>,
+  value: string,
+): string {
+  if (values.length === 0) return "false";
+  if (values.length === 1) return `(${value}===${writer.constant(values[0])})`;
+  if (values.length > inlineMembersMax) return `${writer.constant(set)}.has(${value})`;
+  const name = writer.temporary();
+  const [first, ...rest] = values.map((member) => writer.constant(member));
+  return `((${name}=${value})===${first}||${rest.map((member) => `${name}===${member}`).join("||")})`;
+}
+
+function intMembership(
+  writer: Writer,
+  set: IntSet,
+  guarded: (test: (name: string) => string) => string,
+  value: string,
+): string {
+  const { ranges } = set;
+  if (ranges.every(({ first, last }) => first === last)) {
+    const values = ranges.map(({ first }) => first);
+    return membership(writer, values, new Set(values), value);
+  }
+  if (ranges.length > inlineMembersMax) return guarded((name) => `${writer.constant(set)}.has(${name})`);
+  return guarded((name) => {
+    const tests = ranges.map(({ first, last }) =>
+      first === last
+        ? `${name}===${writer.constant(first)}`
+        : `(${name}>=${writer.constant(first)}&&${name}<=${writer.constant(last)})`,
+    );
+    return `(${tests.join("||")})`;
+  });
+}

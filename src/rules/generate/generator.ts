@@ -1,0 +1,216 @@
+import type {
+  Access,
+  Argument,
+  CallNode,
+  CombiningNode,
+  ComparisonNode,
+  IndexNode,
+  LogicalNode,
+  QuantifierNode,
+} from "../ast.ts";
+import { callOnce, combineArrays, mapCall } from "../calls.ts";
+import { navigate } from "../navigate.ts";
+import { elementOf, isMap, type Type } from "../types.ts";
+import { lowerAscii, upperAscii } from "../wildcard.ts";
+import { condition } from "./conditions.ts";
+import type { Writer } from "./writer.ts";
+
+/** Writes JavaScript for an expression. In it `f` is the field source and `lists` the lists. */
+export class Generator {
+  readonly #writer: Writer;
+
+  constructor(writer: Writer) {
+    this.#writer = writer;
+  }
+
+  /** Code of a Bool that is true or false, never missing. */
+  bool(node: LogicalNode): string {
+    switch (node.kind) {
+      case "comparison":
+        return this.#comparison(node);
+      case "not":
+        return `!${this.bool(node.operand)}`;
+      case "combining":
+        return this.#combining(node);
+      case "quantifier":
+        return this.#quantifier(node);
+    }
+  }
+
+  #combining(node: CombiningNode): string {
+    const items = node.items.map((item) => this.bool(item));
+    return `(${items.join(node.op === "and" ? "&&" : node.op === "or" ? "||" : "!==")})`;
+  }
+
+  #comparison({ left, operation, missingNotEqual }: ComparisonNode): string {
+    const direct = operation.op === "true" ? this.#edgeTest(left) : undefined;
+    if (direct !== undefined) return direct;
+    const value = this.#value(left);
+    if (operation.op === "ne" && missingNotEqual)
+      return `(${value}!==${this.#writer.constant(operation.value)})`;
+    return condition(this.#writer, operation, value, false);
+  }
+
+  /** `starts_with` and `ends_with` with a literal, which most rules use, as the method itself. */
+  #edgeTest({ base, accesses }: IndexNode): string | undefined {
+    if (base.kind !== "call" || accesses.length > 0 || base.type !== "Bool") return undefined;
+    const method = edgeMethods[base.definition.name];
+    const [text, edge] = base.args;
+    if (method === undefined || edge?.kind !== "literal") return undefined;
+    const name = this.#writer.temporary();
+    return `((${name}=${this.#argument(text!)})!==undefined&&${name}.${method}(${this.#writer.constant(edge.value)}))`;
+  }
+
+  #quantifier({ op, operand }: QuantifierNode): string {
+    const writer = this.#writer;
+    const mapped = mappedComparison(operand);
+    if (mapped === undefined) {
+      const name = writer.temporary();
+      const test = op === "any" ? `${name}.includes(true)` : `!${name}.includes(false)`;
+      return `((${name}=${this.#argument(operand)})!==undefined&&${test})`;
+    }
+    // The loop ends at the first value that decides.
+    const { comparison, negated } = mapped;
+    const decides = (op === "any") !== negated;
+    const name = writer.function(() => {
+      const loop = this.#each(comparison.left, (value) => {
+        const test = condition(writer, comparison.operation, value, true);
+        return `if(${decides ? "" : "!"}(${test}))return ${op === "any"};`;
+      });
+      return `${loop}return ${op !== "any"};`;
+    });
+    return `${name}(f)`;
+  }
+
+  /** Statements that run `body` for every value a mapped index stands for. */
+  #each(node: IndexNode, body: (value: string) => string): string {
+    const { base, accesses } = node;
+    const [first, ...rest] = accesses;
+    if (base.kind === "call" && base.type !== base.returns && first?.kind === "each") {
+      // A mapped call whose results are walked at once: no array is made in between.
+      const [mapped, ...others] = base.args as [IndexNode, ...Argument[]];
+      const fixed = others.map((arg) => ({ name: this.#writer.name("a"), code: this.#argument(arg) }));
+      const declared = fixed.map(({ name, code }) => `const ${name}=${code};`).join("");
+      const loop = this.#each(mapped, (value) => {
+        const result = this.#writer.name("r");
+        const code = this.#call(base, [value, ...fixed.map(({ name }) => name)], true);
+        return `const ${result}=${code};if(${result}!==undefined){${this.#walk(result, rest, base.returns, body)}}`;
+      });
+      return declared + loop;
+    }
+    const value = this.#writer.name("v");
+    const code =
+      base.kind === "field"
+        ? this.#field(base.field.name)
+        : this.#call(
+            base,
+            base.args.map((arg) => this.#argument(arg)),
+          );
+    return `const ${value}=${code};if(${value}!==undefined){${this.#walk(value, accesses, base.type, body)}}`;
+  }
+
+  #walk(value: string, accesses: readonly Access[], type: Type, body: (value: string) => string): string {
+    const [access, ...rest] = accesses;
+    if (access === undefined) return body(value);
+    const inner = elementOf(type)!;
+    const item = this.#writer.name("v");
+    if (access.kind !== "each") {
+      const code = `const ${item}=${value}${this.#access(access)};`;
+      return `${code}if(${item}!==undefined){${this.#walk(item, rest, inner, body)}}`;
+    }
+    const block = this.#walk(item, rest, inner, body);
+    if (isMap(type)) return `for(const ${item} of ${value}.values()){${block}}`;
+    const index = this.#writer.name("i");
+    return `for(let ${index}=0;${index}<${value}.length;${index}++){const ${item}=${value}[${index}];${block}}`;
+  }
+
+  /** Code of a value that may be missing; of a mapped index, the array of its values. */
+  #value({ base, accesses, eachCount }: IndexNode): string {
+    const code =
+      base.kind === "field"
+        ? this.#field(base.field.name)
+        : this.#call(
+            base,
+            base.args.map((arg) => this.#argument(arg)),
+          );
+    if (eachCount > 0)
+      return `${this.#writer.constant(navigate)}(${code},${this.#writer.constant(accesses)})`;
+    return accesses.reduce((inner, access) => `${inner}?.${this.#access(access)}`.replace("?..", "?."), code);
+  }
+
+  #access(access: Access): string {
+    if (access.kind === "key") return `.get(${this.#writer.constant(access.key)})`;
+    return access.kind === "at" ? `[${access.index}]` : "";
+  }
+
+  #field(name: string): string {
+    // A name of the field table, not of the expression.
+    return `f[${JSON.stringify(name)}]`;
+  }
+
+  #call(node: CallNode, args: readonly string[], single = false): string {
+    const writer = this.#writer;
+    const [first, second] = args;
+    if (node.type !== node.returns && !single) {
+      return `${writer.constant(mapCall)}(${writer.constant(node)},${first},[${args.slice(1).join(",")}])`;
+    }
+    const known = unaryFunctions[node.definition.name];
+    if (known !== undefined) {
+      if (single) return `${writer.constant(known)}(${first})`;
+      const name = writer.temporary();
+      return `((${name}=${first})===undefined?undefined:${writer.constant(known)}(${name}))`;
+    }
+    if (node.definition.name === "len") return `${first}?.length`;
+    const method = edgeMethods[node.definition.name];
+    if (method !== undefined && single && node.args[1]?.kind === "literal")
+      return `${first}.${method}(${second})`;
+    return `${writer.constant(callOnce)}(${writer.constant(node)},[${args.join(",")}])`;
+  }
+
+  /** Code of an argument; an array where it is mapped. */
+  #argument(node: Argument): string {
+    if (node.kind === "literal") return this.#writer.constant(node.value);
+    if (node.kind === "index") return this.#value(node);
+    return node.type === "Bool" ? this.bool(node) : this.#array(node);
+  }
+
+  /** Code of an array of Bool, never missing. */
+  #array(node: LogicalNode): string {
+    const writer = this.#writer;
+    switch (node.kind) {
+      case "comparison": {
+        const values = `(${this.#value(node.left)}??[])`;
+        if (node.left.eachCount === 0) return values;
+        const item = writer.name("v");
+        return `${values}.map((${item})=>${condition(writer, node.operation, item, true)})`;
+      }
+      case "not":
+        return `${this.#array(node.operand)}.map((v)=>!v)`;
+      case "combining": {
+        const items = node.items.map((item) => this.#array(item));
+        return `${writer.constant(combineArrays)}(${writer.constant(node.op)},[${items.join(",")}])`;
+      }
+      case "quantifier":
+        return `[${this.bool(node)}]`;
+    }
+  }
+}
+
+const edgeMethods: Readonly<Record<string, string>> = { starts_with: "startsWith", ends_with: "endsWith" };
+const unaryFunctions: Readonly<Record<string, (bytes: string) => string>> = {
+  lower: lowerAscii,
+  upper: upperAscii,
+};
+
+/** A comparison of mapped values, under any number of `not`. */
+function mappedComparison(
+  node: LogicalNode | IndexNode,
+): { comparison: ComparisonNode; negated: boolean } | undefined {
+  if (node.kind === "not") {
+    const inner = mappedComparison(node.operand);
+    return inner === undefined ? undefined : { ...inner, negated: !inner.negated };
+  }
+  return node.kind === "comparison" && node.left.eachCount > 0
+    ? { comparison: node, negated: false }
+    : undefined;
+}
