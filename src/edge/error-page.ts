@@ -48,8 +48,9 @@ export function answerError(
     return;
   }
   const { type, body } = renderError(error, request.headers.accept ?? "", ray, request.headers.host ?? "");
-  // What is left of the request's body is not for anyone: the connection cannot be used again.
-  const close = request.complete ? {} : { connection: "close" };
+  // What follows a request that was not understood, or not read to its end, is not to be taken for another one.
+  const isLast = !request.complete || error.status === 400 || error.status === 431;
+  const close = isLast ? { connection: "close" } : {};
   response.writeHead(error.status, {
     "content-type": type,
     "content-length": Buffer.byteLength(body),

@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { isIP, type AddressInfo, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -13,7 +13,7 @@ import { forward, type OriginRequest } from "./proxy.ts";
 import { resolveName, resolveTargets, type LookUp } from "./resolve.ts";
 import type { EdgeSettings } from "./settings.ts";
 import type { EdgeSnapshot, EdgeZone, HostEntry } from "./snapshot.ts";
-import { target } from "./target.ts";
+import { target, type Target } from "./target.ts";
 import { isWebSocket, tunnel } from "./upgrade.ts";
 
 export interface EdgeOptions {
@@ -34,6 +34,8 @@ export class Edge {
   readonly #tunnels = new Set<Socket>();
   /** The latest answer on each connection. */
   readonly #answers = new WeakMap<Duplex, ServerResponse>();
+  /** Connections with a request that could be read differently: nothing after it is served. */
+  readonly #refused = new WeakSet<Socket>();
 
   constructor(options: EdgeOptions) {
     const { settings } = options;
@@ -76,7 +78,10 @@ export class Edge {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const ray = newRay(this.#options.settings.colo);
+    if (this.#refused.has(request.socket)) return;
     this.#answers.set(request.socket, response);
+    // The parser drops what follows a request with Upgrade in the same packet, so the next one needs a new connection.
+    if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
     try {
       const origin = await this.#route(request, ray);
       await forward(request, response, origin, this.#origins, this.#options.settings.bodyBytesMax);
@@ -111,7 +116,7 @@ export class Edge {
   /** Where a request goes: its zone, its record, the addresses behind it. */
   async #route(request: IncomingMessage, ray: string): Promise<OriginRequest> {
     const { snapshot, lookUp, settings } = this.#options;
-    const { host, path, authority } = target(request, settings);
+    const { host, path, authority } = this.#target(request, settings);
     const zone = snapshot.findZone(host);
     const entry = zone?.resolve(host);
     if (zone === undefined || entry === undefined)
@@ -141,6 +146,15 @@ export class Edge {
         ray,
       }),
     };
+  }
+
+  #target(request: IncomingMessage, settings: EdgeSettings): Target {
+    try {
+      return target(request, settings);
+    } catch (error) {
+      this.#refused.add(request.socket);
+      throw error;
+    }
   }
 
   async #origin(
@@ -185,7 +199,11 @@ export class Edge {
   }
 }
 
-const newRay = (colo: string): string => `${randomBytes(8).toString("hex")}-${colo}`;
+/** 16 hex characters, from the random ends of a UUID: Node draws these in advance, unlike random bytes. */
+function newRay(colo: string): string {
+  const uuid = randomUUID();
+  return `${uuid.slice(0, 8)}${uuid.slice(28)}-${colo}`;
+}
 const plainAddress = (address: string): string =>
   address.startsWith("::ffff:") ? address.slice(7) : address;
 

@@ -2,11 +2,15 @@ import type { IncomingMessage } from "node:http";
 import { visitorErrors } from "./errors.ts";
 import type { EdgeSettings } from "./settings.ts";
 
+export interface Target {
+  host: string;
+  /** The host as the visitor wrote it, with its port. */
+  authority: string;
+  path: string;
+}
+
 /** The host and path that a request is for. Anything that two servers could read differently is refused. */
-export function target(
-  request: IncomingMessage,
-  settings: EdgeSettings,
-): { host: string; authority: string; path: string } {
+export function target(request: IncomingMessage, settings: EdgeSettings): Target {
   const { rawHeaders } = request;
   if (rawHeaders.length / 2 > settings.headerCountMax) throw visitorErrors.headersTooLarge();
   const coding = request.headers["transfer-encoding"]?.toLowerCase();
@@ -38,7 +42,7 @@ export function target(
   return { ...parseAuthority(authority), path };
 }
 
-function parseAuthority(authority: string | undefined): { host: string; authority: string } {
+function parseAuthority(authority: string | undefined): Omit<Target, "path"> {
   const match = /^(?:([a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?)|(\[[\da-f:.]+\]))(?::(\d{1,5}))?$/i.exec(
     authority ?? "",
   );

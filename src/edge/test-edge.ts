@@ -1,4 +1,11 @@
-import { createServer, request, type IncomingHttpHeaders, type RequestOptions, type Server } from "node:http";
+import {
+  createServer,
+  request,
+  type IncomingHttpHeaders,
+  type RequestListener,
+  type RequestOptions,
+  type Server,
+} from "node:http";
 import {
   connect,
   createServer as createNetServer,
@@ -54,9 +61,9 @@ export async function startEdge(options: {
 
 /** A real HTTP origin, and how many connections it has accepted. */
 export async function startOrigin(
-  ...[listener]: Parameters<typeof createServer>
+  listener: RequestListener,
 ): Promise<{ server: Server; port: number; connections: () => number }> {
-  const server = createServer(listener as never);
+  const server = createServer(listener);
   let connections = 0;
   server.on("connection", () => (connections += 1));
   const port = await listenOn(server);
