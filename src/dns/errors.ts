@@ -54,8 +54,9 @@ export const dnsErrors = {
       `Invalid TTL. Must be between ${min} and 86400 seconds, or 1 for Automatic, but received ${show(received)}`,
       "/body/ttl",
     ),
-  notProxiable: (type: string, why: string) =>
-    refuse(9041, `${type} records ${why}cannot be proxied: expected false for proxied`, "/body/proxied"),
+  /** `what` is a phrase such as "a TXT record". */
+  notProxiable: (what: string) =>
+    refuse(9041, `Expected false for proxied but received true: ${what} cannot be proxied`, "/body/proxied"),
   invalidSetting: (field: string, why: string) =>
     refuse(9207, `Expected ${why} for settings.${field} but received true`, `/body/settings/${field}`),
   invalidTag: (tag: string, why: string) =>
@@ -105,7 +106,7 @@ export const dnsErrors = {
   importFault: (line: number, why: string) => refuse(81059, `Zone file, line ${line}: ${why}`, "/body/file"),
 };
 
-const article = (type: string): string =>
+export const article = (type: string): string =>
   /^(A|AAAA|HTTPS|LOC|MX|NAPTR|NS|OPENPGPKEY|SMIMEA|SRV|SSHFP|SVCB)$/.test(type) ? "an" : "a";
 
 /** The same fault, told of one operation of a batch: `place` is such as "posts/3". */

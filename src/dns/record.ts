@@ -1,6 +1,6 @@
 import type { Plan } from "../zones/plans.ts";
 import { parseComment, parseTags } from "./annotations.ts";
-import { dnsErrors } from "./errors.ts";
+import { article, dnsErrors } from "./errors.ts";
 import { parseRecordName } from "./name.ts";
 import { recordTypeNames, recordTypes, type RecordTypeName } from "./types/index.ts";
 
@@ -70,8 +70,8 @@ export function parseRecord(input: RecordInput, zoneName: string, plan: Plan): R
   }
   const proxied = input.proxied ?? false;
   if (proxied && !isProxiable({ type, content })) {
-    const why = proxiableTypes.has(type) ? `of content ${content} ` : "";
-    throw dnsErrors.notProxiable(type, why);
+    const which = proxiableTypes.has(type) ? ` of content ${content}` : "";
+    throw dnsErrors.notProxiable(`${article(type)} ${type} record${which}`);
   }
   return {
     type,

@@ -55,15 +55,14 @@ export class DnsRecords {
   }
 
   async create(zone: Zone, input: RecordInput): Promise<DnsRecord> {
-    const needed = involved({ ...emptyBatch, posts: [input] }, zone.name);
-    return this.#change(zone, needed, (draft, plan) => draft.insert(parseRecord(input, zone.name, plan)));
+    const fields = parseRecord(input, zone.name, plans[zone.plan]);
+    return this.#change(zone, { ids: [], names: [fields.name] }, (draft) => draft.insert(fields));
   }
 
   async replace(zone: Zone, id: string, input: RecordInput): Promise<DnsRecord> {
-    const needed = involved({ ...emptyBatch, puts: [{ ...input, id }] }, zone.name);
-    return this.#change(zone, needed, (draft, plan) =>
-      draft.update(draft.find(id), parseRecord(input, zone.name, plan)),
-    );
+    const fields = parseRecord(input, zone.name, plans[zone.plan]);
+    const needed = { ids: [id], names: [fields.name] };
+    return this.#change(zone, needed, (draft) => draft.update(draft.find(id), fields));
   }
 
   async edit(zone: Zone, id: string, patch: Partial<RecordInput>): Promise<DnsRecord> {
@@ -75,8 +74,7 @@ export class DnsRecords {
   }
 
   async delete(zone: Zone, id: string): Promise<void> {
-    const needed = involved({ ...emptyBatch, deletes: [{ id }] }, zone.name);
-    await this.#change(zone, needed, (draft) => draft.delete(id));
+    await this.#change(zone, { ids: [id], names: [] }, (draft) => draft.delete(id));
   }
 
   /** Deletes, then patches, then puts, then posts, in one transaction; the first fault undoes everything. */
