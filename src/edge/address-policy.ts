@@ -1,5 +1,6 @@
 import { BlockList, isIP } from "node:net";
 import { networkInterfaces } from "node:os";
+import { LRUCache } from "lru-cache";
 
 /** Who may reach loopback and private addresses: nobody; zones' origins; also scripts' fetches and the like. */
 export type PrivateNetworks = "deny" | "origins" | "all";
@@ -43,6 +44,7 @@ for (const [network, length] of special)
 export class AddressPolicy {
   readonly #privateNetworks: PrivateNetworks;
   readonly #ownPorts = new Set<number>();
+  readonly #known = new LRUCache<string, boolean>({ max: 10_000 });
 
   constructor(privateNetworks: PrivateNetworks) {
     this.#privateNetworks = privateNetworks;
@@ -57,10 +59,20 @@ export class AddressPolicy {
     const plain = canonical(address);
     if (plain === undefined) return "invalid";
     if (this.#ownPorts.has(port) && isThisMachine(plain)) return "own_listener";
-    if (!specialList.check(plain, isIP(plain) === 4 ? "ipv4" : "ipv6")) return "allowed";
+    if (!this.#isSpecial(plain)) return "allowed";
     const isOpen =
       this.#privateNetworks === "all" || (this.#privateNetworks === "origins" && who === "origin");
     return isOpen ? "allowed" : "private";
+  }
+
+  /** Kept per address: the list's own check costs microseconds, on every request. */
+  #isSpecial(address: string): boolean {
+    let isSpecial = this.#known.get(address);
+    if (isSpecial === undefined) {
+      isSpecial = specialList.check(address, isIP(address) === 4 ? "ipv4" : "ipv6");
+      this.#known.set(address, isSpecial);
+    }
+    return isSpecial;
   }
 }
 

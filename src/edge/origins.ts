@@ -1,11 +1,17 @@
 import { isIPv6 } from "node:net";
 import { LRUCache } from "lru-cache";
 import { Pool } from "undici";
-import type { AddressPolicy } from "./address-policy.ts";
-import { originError, visitorErrors } from "./errors.ts";
+import type { AddressPolicy, Verdict } from "./address-policy.ts";
+import { originError, visitorErrors, type VisitorError } from "./errors.ts";
 import type { EdgeSettings } from "./settings.ts";
 
 const downMs = 10_000;
+
+const refusals: Record<Exclude<Verdict, "allowed">, () => VisitorError> = {
+  private: visitorErrors.privateOrigin,
+  own_listener: visitorErrors.ownListener,
+  invalid: visitorErrors.noOrigin,
+};
 
 /** Connections to origins, kept per address and port, and which addresses did not answer lately. */
 export class Origins {
@@ -27,14 +33,13 @@ export class Origins {
   /** The addresses that may be connected to, those that answered lately first. Throws when none may. */
   choose(addresses: readonly string[], port: number): string[] {
     const allowed: string[] = [];
-    let refusal = visitorErrors.noOrigin();
+    let refusal: Exclude<Verdict, "allowed"> | undefined;
     for (const address of addresses) {
       const verdict = this.#policy.check(address, port, "origin");
       if (verdict === "allowed") allowed.push(address);
-      else if (verdict === "private") refusal = visitorErrors.privateOrigin();
-      else if (verdict === "own_listener") refusal = visitorErrors.ownListener();
+      else refusal = verdict;
     }
-    if (allowed.length === 0) throw refusal;
+    if (allowed.length === 0) throw refusals[refusal ?? "invalid"]();
     if (allowed.length === 1) return allowed;
     const isUp = (address: string): boolean => (this.#downUntilMs.get(key(address, port)) ?? 0) < Date.now();
     return [...allowed.filter(isUp), ...allowed.filter((address) => !isUp(address))];

@@ -67,7 +67,7 @@ describe("streaming", () => {
     let received = 0;
     const proceed = Promise.withResolvers<void>();
     const { edge } = await pair((incoming, response) => {
-      void proceed.promise.then(() => {
+      void proceed.promise.finally(() => {
         incoming.on("data", (part: Buffer) => (received += part.length));
         incoming.on("end", () => response.end(String(received)));
       });
@@ -196,7 +196,7 @@ describe("upgrades", () => {
     const { edge, origin } = await pair(() => {});
     const sockets = new WebSocketServer({ server: origin.server });
     sockets.on("connection", (socket, incoming) => {
-      socket.send(`from ${incoming.headers["cf-connecting-ip"]}`);
+      socket.send(`from ${String(incoming.headers["cf-connecting-ip"])}`);
       socket.on("message", (data) => socket.send(data));
     });
     const visitor = new WebSocket(edge.url.replace("http", "ws"), { headers: { host } });
