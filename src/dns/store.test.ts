@@ -257,13 +257,12 @@ describeStorage("records", (open) => {
     }
   });
 
-  it("tells the edge of hosts in the order in which they were made", async () => {
+  it("tells the edge of a name's hosts in one order, however it asks", async () => {
     await records.create(zone, a("h", "192.0.2.2"));
     await records.create(zone, a("h", "192.0.2.1", { proxied: true }));
-    expect((await store.listHosts(storage.read)).map(({ content, proxied }) => [content, proxied])).toEqual([
-      ["192.0.2.2", false],
-      ["192.0.2.1", true],
-    ]);
-    expect(await store.listAtName(storage.read, zone.id, "h.example.com")).toHaveLength(2);
+    const hosts = (await store.listHosts(storage.read)).map(({ content, proxied }) => [content, proxied]);
+    expect(new Set(hosts.map(String))).toEqual(new Set(["192.0.2.2,false", "192.0.2.1,true"]));
+    const atName = await store.listAtName(storage.read, zone.id, "h.example.com");
+    expect(atName.map(({ content, proxied }) => [content, proxied])).toEqual(hosts);
   });
 });
