@@ -13,9 +13,13 @@ export function compile(expression: Expression, lists: ListSource = noLists): Pr
   const writer = new Writer();
   const body = new Generator(writer);
   const rule = writer.function(() => `return ${body.bool(expression.root)};`);
-  const names = writer.constants.map((_, i) => `c${i}`);
-  const source = `"use strict";${writer.functions.join("")}return ${rule};`;
+  // As `const`, V8 may treat them as known values when it optimizes; parameters it may not.
+  const constants = writer.constants.map((_, i) => `const c${i}=constants[${i}];`).join("");
+  const source = `"use strict";${constants}${writer.functions.join("")}return ${rule};`;
   // oxlint-disable-next-line typescript/no-implied-eval, no-new-func -- see above: nothing of the text is in it
-  const factory = new Function("lists", ...names, source) as (...args: unknown[]) => Predicate;
-  return factory(lists, ...writer.constants);
+  const factory = new Function("lists", "constants", source) as (
+    lists: ListSource,
+    constants: readonly unknown[],
+  ) => Predicate;
+  return factory(lists, writer.constants);
 }

@@ -5,39 +5,77 @@ export interface IpRange {
   last: IpValue;
 }
 
-/** Addresses and ranges of both families; ranges are sorted and merged, so a lookup is one binary search. */
+/**
+ * Addresses and ranges of both families. Ranges are sorted and merged, and a table by first byte says between which
+ * of them to search, so that in most sets a lookup is one or two comparisons.
+ */
 export class IpSet {
   readonly of = "Ip";
-  readonly #v4First: Float64Array;
-  readonly #v4Last: Float64Array;
-  readonly #v6First: string[] = [];
-  readonly #v6Last: string[] = [];
+  readonly #v4First: Int32Array;
+  readonly #v4Last: Int32Array;
+  readonly #v4Start: Uint32Array;
+  readonly #v6First: readonly string[];
+  readonly #v6Last: readonly string[];
+  readonly #v6Start: Uint32Array;
 
   constructor(ranges: readonly IpRange[]) {
-    const v4 = merge(
-      ranges.filter((range): range is Range<number> => typeof range.first === "number"),
-      (last) => last + 1,
-    );
-    this.#v4First = Float64Array.from(v4, (range) => range.first);
-    this.#v4Last = Float64Array.from(v4, (range) => range.last);
-    for (const range of merge(
-      ranges.filter((range): range is Range<string> => typeof range.first === "string"),
-      (last) => last,
-    )) {
-      this.#v6First.push(range.first);
-      this.#v6Last.push(range.last);
-    }
+    const v4 = merge(ranges.filter(isV4), (last) => last + 1);
+    this.#v4First = Int32Array.from(v4, ({ first }) => signed(first));
+    this.#v4Last = Int32Array.from(v4, ({ last }) => signed(last));
+    this.#v4Start = startTable(v4, (ip) => ip >>> 24);
+    const v6 = merge(ranges.filter(isV6), (last) => last);
+    this.#v6First = v6.map(({ first }) => first);
+    this.#v6Last = v6.map(({ last }) => last);
+    this.#v6Start = startTable(v6, (ip) => ip.charCodeAt(0));
   }
 
   has(ip: IpValue): boolean {
-    if (typeof ip === "number") return within(this.#v4First, this.#v4Last, ip);
-    return within(this.#v6First, this.#v6Last, ip);
+    return typeof ip === "number" ? this.#hasV4(ip) : this.#hasV6(ip);
+  }
+
+  #hasV4(ip: number): boolean {
+    const key = signed(ip);
+    const byte = ip >>> 24;
+    const first = this.#v4First;
+    let low = this.#v4Start[byte]!;
+    let high = this.#v4Start[byte + 1]!;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (first[middle]! <= key) low = middle + 1;
+      else high = middle;
+    }
+    return low > 0 && key <= this.#v4Last[low - 1]!;
+  }
+
+  #hasV6(ip: string): boolean {
+    const byte = ip.charCodeAt(0);
+    let low = this.#v6Start[byte]!;
+    let high = this.#v6Start[byte + 1]!;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.#v6First[middle]! <= ip) low = middle + 1;
+      else high = middle;
+    }
+    return low > 0 && ip <= this.#v6Last[low - 1]!;
   }
 }
 
 interface Range<T> {
   first: T;
   last: T;
+}
+
+function isV4(range: IpRange): range is Range<number> {
+  return typeof range.first === "number";
+}
+
+function isV6(range: IpRange): range is Range<string> {
+  return typeof range.first === "string";
+}
+
+/** 32 bits in an order that signed comparison keeps, because V8 is quickest with those. */
+function signed(ip: number): number {
+  return ip ^ 0x8000_0000;
 }
 
 /** Joins ranges that overlap, or that touch where `next` can tell. */
@@ -54,13 +92,10 @@ function merge<T extends IpValue>(ranges: Range<T>[], next: (last: T) => T): Ran
   return merged;
 }
 
-function within<T extends IpValue>(first: ArrayLike<T>, last: ArrayLike<T>, value: T): boolean {
-  let low = 0;
-  let high = first.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (first[middle]! <= value) low = middle + 1;
-    else high = middle;
-  }
-  return low > 0 && value <= last[low - 1]!;
+/** For each first byte: how many ranges begin with a lower one. */
+function startTable<T>(ranges: readonly Range<T>[], byteOf: (ip: T) => number): Uint32Array {
+  const table = new Uint32Array(257);
+  for (const { first } of ranges) table[byteOf(first) + 1]!++;
+  for (let byte = 1; byte <= 256; byte++) table[byte]! += table[byte - 1]!;
+  return table;
 }

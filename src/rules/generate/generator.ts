@@ -58,7 +58,8 @@ export class Generator {
     const [text, edge] = base.args;
     if (method === undefined || edge?.kind !== "literal") return undefined;
     const name = this.#writer.temporary();
-    return `((${name}=${this.#argument(text!)})!==undefined&&${name}.${method}(${this.#writer.constant(edge.value)}))`;
+    const test = edgeCode(this.#writer, name, method, edge.value as string);
+    return `((${name}=${this.#argument(text!)})!==undefined&&${test})`;
   }
 
   #quantifier({ op, operand }: QuantifierNode): string {
@@ -196,6 +197,16 @@ export class Generator {
   }
 }
 
+/** Short edges are compared byte by byte: V8 inlines the methods only for literals, and literals are never written. */
+function edgeCode(writer: Writer, name: string, method: string, edge: string): string {
+  if (edge.length === 0 || edge.length > inlineBytesMax) return `${name}.${method}(${writer.constant(edge)})`;
+  const offset = (i: number): string =>
+    method === "startsWith" ? String(i) : `${name}.length-${edge.length - i}`;
+  const bytes = Array.from(edge, (byte, i) => `${name}.charCodeAt(${offset(i)})===${byte.charCodeAt(0)}`);
+  return `(${name}.length>=${edge.length}&&${bytes.join("&&")})`;
+}
+
+const inlineBytesMax = 8;
 const edgeMethods: Readonly<Record<string, string>> = { starts_with: "startsWith", ends_with: "endsWith" };
 const unaryFunctions: Readonly<Record<string, (bytes: string) => string>> = {
   lower: lowerAscii,
