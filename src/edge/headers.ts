@@ -85,7 +85,8 @@ export function visitorHeaders(rawHeaders: readonly string[], ray: string): stri
   }
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!.toLowerCase();
-    if (hopByHop.has(name) || name === "cf-ray" || named?.has(name) === true) continue;
+    if (hopByHop.has(name) || name === "cf-ray") continue;
+    if (named?.has(name) === true && name !== "content-length") continue;
     headers.push(rawHeaders[i]!, rawHeaders[i + 1]!);
   }
   headers.push("cf-ray", ray);

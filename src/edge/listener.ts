@@ -36,6 +36,7 @@ export class Edge {
   readonly #answers = new WeakMap<Duplex, ServerResponse>();
   /** Connections with a request that could be read differently: nothing after it is served. */
   readonly #refused = new WeakSet<Socket>();
+  #isClosing = false;
 
   constructor(options: EdgeOptions) {
     const { settings } = options;
@@ -53,7 +54,12 @@ export class Edge {
     });
     this.#server.maxHeadersCount = settings.headerCountMax + 1;
     this.#server.setTimeout(settings.idleTimeoutMs);
-    this.#server.on("request", (request, response) => void this.#serve(request, response));
+    this.#server.on("request", (request, response) => {
+      this.#serve(request, response).catch((error: unknown) => {
+        options.logger.error({ err: error }, "an answer could not be written");
+        response.destroy();
+      });
+    });
     this.#server.on(
       "upgrade",
       (request: IncomingMessage, socket: Duplex, head: Buffer) =>
@@ -69,6 +75,7 @@ export class Edge {
   }
 
   async close(deadlineMs: number): Promise<void> {
+    this.#isClosing = true;
     const deadline = setTimeout(() => this.#tunnels.forEach((socket) => socket.destroy()), deadlineMs);
     await drain(this.#server, deadlineMs);
     clearTimeout(deadline);
@@ -81,7 +88,9 @@ export class Edge {
     if (this.#refused.has(request.socket)) return;
     this.#answers.set(request.socket, response);
     // The parser drops what follows a request with Upgrade in the same packet, so the next one needs a new connection.
-    if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
+    if (request.headers.upgrade !== undefined || this.#isClosing) response.shouldKeepAlive = false;
+    // A visitor whose answer began before the close was not told that the connection ends with it.
+    response.on("close", () => this.#isClosing && this.#server.closeIdleConnections());
     try {
       const origin = await this.#route(request, ray);
       await forward(request, response, origin, this.#origins, this.#options.settings.bodyBytesMax);

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import { STATUS_CODES, type IncomingMessage, type ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import type { Dispatcher } from "undici";
 import { afterBody } from "./body.ts";
@@ -34,6 +34,10 @@ export async function forward(
   // An origin may answer before it has everything: the rest must not block the visitor's connection.
   if (hasBody) afterBody(request, () => request.complete || request.destroy());
 }
+
+/** The origin's status text, or the usual one where it cannot be passed on. */
+const reason = (status: number, text = ""): string =>
+  /^[\t\x20-\x7e]+$/.test(text) ? text : (STATUS_CODES[status] ?? "");
 
 /** A request's body, counted. Whoever ends the reading early does not end the visitor's connection with it. */
 async function* read(request: IncomingMessage, bytesMax: number): AsyncGenerator<Buffer> {
@@ -71,7 +75,7 @@ function dispatch(
           if (status < 200) return; // an interim answer is between the origin and the edge
           const raw = (started.rawHeaders as Buffer[]).map((each) => each.toString("latin1"));
           response.on("drain", resume);
-          response.writeHead(status, statusText, visitorHeaders(raw, origin.ray));
+          response.writeHead(status, reason(status, statusText), visitorHeaders(raw, origin.ray));
         },
         onResponseData(started, chunk) {
           if (!response.write(chunk)) started.pause();
