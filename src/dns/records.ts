@@ -6,14 +6,14 @@ import { find as findZone, noteRecordChange } from "../zones/store.ts";
 import type { Zone } from "../zones/zone.ts";
 import {
   applyBatch,
-  Draft,
   emptyBatch,
   involved,
   merge,
   type Batch,
   type BatchResult,
   type Needed,
-} from "./changes.ts";
+} from "./batch.ts";
+import { Draft } from "./draft.ts";
 import { dnsErrors, inFile } from "./errors.ts";
 import type { RecordFilter } from "./filter.ts";
 import { parseRecord, type DnsRecord, type RecordFields, type RecordInput } from "./record.ts";

@@ -5,7 +5,7 @@ import type { Change, Storage } from "../storage/storage.ts";
 import { staticActivation } from "../zones/activation.ts";
 import type { Zone } from "../zones/zone.ts";
 import { Zones } from "../zones/zones.ts";
-import { emptyBatch } from "./changes.ts";
+import { emptyBatch } from "./batch.ts";
 import { recordFilter, RecordListQuery } from "./filter.ts";
 import type { RecordInput } from "./record.ts";
 import { DnsRecords } from "./records.ts";

@@ -1,18 +1,7 @@
-import type { Plan } from "../zones/plans.ts";
 import type { Zone } from "../zones/zone.ts";
 import { isSameRecord, refuseConflicts } from "./conflicts.ts";
-import { dnsErrors, inBatch } from "./errors.ts";
-import { parseRecordName } from "./name.ts";
-import { parseRecord, type DnsRecord, type RecordFields, type RecordInput } from "./record.ts";
-
-export interface Batch {
-  deletes: readonly { id: string }[];
-  patches: readonly ({ id: string } & Partial<RecordInput>)[];
-  puts: readonly ({ id: string } & RecordInput)[];
-  posts: readonly RecordInput[];
-}
-export type BatchResult = { [K in keyof Batch]: DnsRecord[] };
-export const emptyBatch: Batch = { deletes: [], patches: [], puts: [], posts: [] };
+import { dnsErrors } from "./errors.ts";
+import type { DnsRecord, RecordFields } from "./record.ts";
 
 /**
  * A zone's records in memory while they are changed: every change is checked against what then stands at its name.
@@ -135,85 +124,3 @@ const isUnchanged = (current: DnsRecord, fields: RecordFields): boolean =>
   (Object.keys(fields) as (keyof RecordFields)[]).every(
     (key) => JSON.stringify(current[key]) === JSON.stringify(fields[key]),
   );
-
-/** Deletes, then patches, then puts, then posts; the first fault ends it, and names its operation. */
-export function applyBatch(draft: Draft, batch: Batch, zoneName: string, plan: Plan): BatchResult {
-  const parse = (input: RecordInput): RecordFields => parseRecord(input, zoneName, plan);
-  return {
-    deletes: each("deletes", batch.deletes, ({ id }) => draft.delete(id)),
-    patches: each("patches", batch.patches, ({ id, ...patch }) => {
-      const current = draft.find(id);
-      return draft.update(current, parse(merge(current, patch)));
-    }),
-    puts: each("puts", batch.puts, ({ id, ...input }) => draft.update(draft.find(id), parse(input))),
-    posts: each("posts", batch.posts, (input) => draft.insert(parse(input))),
-  };
-}
-
-function each<T>(
-  part: keyof Batch,
-  operations: readonly T[],
-  apply: (operation: T) => DnsRecord,
-): DnsRecord[] {
-  return operations.map((operation, index) => {
-    try {
-      return apply(operation);
-    } catch (error) {
-      throw inBatch(error, `${part}/${index}`);
-    }
-  });
-}
-
-/** Records with these ids, and all that share a name with them or have one of the names. */
-export interface Needed {
-  ids: readonly string[];
-  names: readonly string[];
-}
-
-/** What a draft must hold before a batch can be applied to it; a name that is none is left for the batch to refuse. */
-export function involved(batch: Batch, zoneName: string): Needed {
-  const names = new Set<string>();
-  for (const { name } of [...batch.patches, ...batch.puts, ...batch.posts]) {
-    if (name === undefined) continue;
-    try {
-      names.add(parseRecordName(name, zoneName));
-    } catch {
-      continue;
-    }
-  }
-  const ids = new Set([...batch.deletes, ...batch.patches, ...batch.puts].map(({ id }) => id));
-  return { ids: [...ids], names: [...names] };
-}
-
-/** Members that a client leaves out of a patch stay as they are; a new value replaces content and data together. */
-export function merge(current: DnsRecord, patch: Partial<RecordInput>): RecordInput {
-  const isSameType = patch.type === undefined || patch.type.toUpperCase() === current.type;
-  return {
-    type: patch.type ?? current.type,
-    name: patch.name ?? `${current.name}.`,
-    ...mergeValue(current, patch, isSameType),
-    ttl: patch.ttl ?? current.ttl,
-    proxied: patch.proxied ?? current.proxied,
-    settings: { ...(isSameType ? current.settings : {}), ...patch.settings },
-    comment: patch.comment === undefined ? current.comment : patch.comment,
-    tags: patch.tags ?? current.tags,
-  };
-}
-
-function mergeValue(
-  current: DnsRecord,
-  patch: Partial<RecordInput>,
-  isSameType: boolean,
-): Pick<RecordInput, "content" | "data" | "priority"> {
-  if (!isSameType) return { content: patch.content, data: patch.data, priority: patch.priority };
-  const priority = patch.priority ?? current.priority ?? undefined;
-  if (patch.data !== undefined) return { content: patch.content, data: patch.data, priority };
-  if (patch.content !== undefined) {
-    // "10 mail.example.com" brings its own.
-    const isWhole = current.type === "MX" && /^\s*\d+\s/.test(patch.content);
-    return { content: patch.content, priority: isWhole ? patch.priority : priority };
-  }
-  const { content, data } = current;
-  if (data === null) return { content, priority };
-  return { data: "priority" in data && current.priority !== null ? { ...data, priority } : data, priority };
-}

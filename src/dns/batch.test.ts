@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { plans } from "../zones/plans.ts";
-import { applyBatch, Draft, emptyBatch, involved, merge, type Batch } from "./changes.ts";
+import { applyBatch, emptyBatch, involved, merge, type Batch } from "./batch.ts";
+import { Draft } from "./draft.ts";
 import { parseRecord, type DnsRecord, type RecordInput } from "./record.ts";
 
 const zone = { id: "0".repeat(32), name: "example.com" };
