@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { VisitorError } from "./errors.ts";
+import type { VisitorError } from "./errors.ts";
 import { originHeaders, visitorHeaders } from "./headers.ts";
 
 const common = {
@@ -12,12 +12,18 @@ const toOrigin = (...rawHeaders: string[]): string[] => originHeaders({ ...commo
 
 /** What the edge itself says to every origin, in its order. */
 const edgeSays = (cdnLoop = "selvedge", forwardedFor = "198.51.100.7"): string[] => [
-  ...["x-forwarded-for", forwardedFor],
-  ...["x-forwarded-proto", "http"],
-  ...["cf-connecting-ip", "198.51.100.7"],
-  ...["cf-ray", "0-DEV"],
-  ...["cf-visitor", '{"scheme":"http"}'],
-  ...["cdn-loop", cdnLoop],
+  "x-forwarded-for",
+  forwardedFor,
+  "x-forwarded-proto",
+  "http",
+  "cf-connecting-ip",
+  "198.51.100.7",
+  "cf-ray",
+  "0-DEV",
+  "cf-visitor",
+  '{"scheme":"http"}',
+  "cdn-loop",
+  cdnLoop,
 ];
 
 describe("to the origin", () => {
@@ -95,7 +101,10 @@ describe("to the origin", () => {
         "other",
       ),
     ).toEqual([
-      ...["host", common.host, "Content-Length", "3"],
+      "host",
+      common.host,
+      "Content-Length",
+      "3",
       ...edgeSays("other, selvedge", "192.0.2.1, 198.51.100.7"),
     ]);
   });
@@ -113,7 +122,8 @@ describe("to the origin", () => {
         "b",
       ),
     ).toEqual([
-      ...["host", common.host],
+      "host",
+      common.host,
       ...edgeSays("a; v=1, b, selvedge", "192.0.2.1, 192.0.2.2, 192.0.2.3, 198.51.100.7"),
     ]);
   });

@@ -52,7 +52,7 @@ export class Edge {
       connectionsCheckingInterval: 5000,
       shouldUpgradeCallback: isWebSocket,
     });
-    this.#server.maxHeadersCount = settings.headerCountMax + 1;
+    this.#server.maxHeadersCount = settings.headerCountMax * 2; // what is over the limit, but not by far, gets our own page
     this.#server.setTimeout(settings.idleTimeoutMs);
     this.#server.on("request", (request, response) => {
       this.#serve(request, response).catch((error: unknown) => {

@@ -1,0 +1,97 @@
+import { describe, expect, it } from "vitest";
+import { AddressPolicy } from "./address-policy.ts";
+import { resolveName, resolveTargets } from "./resolve.ts";
+import { EdgeSnapshot, EdgeZone } from "./snapshot.ts";
+import { host, startEdge, startOrigin, visit } from "./test-edge.ts";
+
+const alias = { isProxied: true, targets: [{ type: "CNAME", content: "fickle.test" }] } as const;
+
+describe("a name that changes its mind", () => {
+  it("is judged by the address that is connected to, at each request", async () => {
+    const { port: originPort } = await startOrigin((_incoming, response) => response.end("secret"));
+    const policy = new AddressPolicy("all");
+    let answers: string[] = ["127.0.0.1"];
+    const edge = await startEdge({ originPort, policy, lookUp: async () => answers });
+    edge.zone.setHost(host, alias);
+    expect((await visit(edge.port)).body).toBe("secret");
+    policy.forbidListener(originPort);
+    // The connection from before is still open: it must not be used either.
+    for (const address of [
+      "127.0.0.1",
+      "::ffff:127.0.0.1",
+      "0:0:0:0:0:0:0:1",
+      "0.0.0.0",
+      "::ffff:0:7f00:1",
+    ]) {
+      answers = [address];
+      const { status, body } = await visit(edge.port);
+      expect([status, body.includes("error 1000")], address).toEqual([403, true]);
+    }
+    answers = [];
+    expect((await visit(edge.port)).status).toBe(530);
+    answers = ["not an address"];
+    expect((await visit(edge.port)).status).toBe(530);
+  });
+
+  it("is asked once a request: what was judged is what is used", async () => {
+    const { port: originPort } = await startOrigin((_incoming, response) => response.end("ok"));
+    const asked: string[] = [];
+    const edge = await startEdge({
+      originPort,
+      lookUp: async (name) => {
+        asked.push(name);
+        return ["127.0.0.1"];
+      },
+    });
+    edge.zone.setHost(host, alias);
+    expect((await visit(edge.port)).status).toBe(200);
+    expect(asked).toEqual(["fickle.test"]);
+  });
+
+  it("an address that is refused is left out, and the others are used", async () => {
+    const { port: originPort } = await startOrigin((_incoming, response) => response.end("ok"));
+    const policy = new AddressPolicy("origins");
+    const edge = await startEdge({
+      originPort,
+      policy,
+      lookUp: async () => ["fe80::1%lo", "127.0.0.1"],
+    });
+    edge.zone.setHost(host, alias);
+    expect((await visit(edge.port)).body).toBe("ok");
+  });
+});
+
+describe("the addresses of a record", () => {
+  const zone = new EdgeZone("z", "example.com", false);
+  const snapshot = new EdgeSnapshot();
+  snapshot.add(zone);
+  zone.setHost("a.example.com", { isProxied: false, targets: [{ type: "A", content: "192.0.2.1" }] });
+  zone.setHost("b.example.com", { isProxied: true, targets: [{ type: "CNAME", content: "a.example.com" }] });
+  zone.setHost("out.example.com", { isProxied: true, targets: [{ type: "CNAME", content: "out.test" }] });
+  zone.setHost("text.example.com", { isProxied: false, targets: [] });
+  for (let i = 0; i < 20; i++) {
+    zone.setHost(`c${i}.example.com`, {
+      isProxied: true,
+      targets: [{ type: "CNAME", content: `c${i + 1}.example.com` }],
+    });
+  }
+  const lookUp = async (name: string): Promise<string[]> => {
+    if (name.endsWith(".example.com")) throw new Error("no such name");
+    return [`address of ${name}`];
+  };
+
+  it("are its own, or those behind its names, in our zones from memory", async () => {
+    const both = [
+      { type: "A", content: "192.0.2.1" },
+      { type: "AAAA", content: "2001:db8::1" },
+    ] as const;
+    expect(await resolveTargets(both, snapshot, lookUp)).toEqual(["192.0.2.1", "2001:db8::1"]);
+    expect(await resolveName("b.example.com", snapshot, lookUp)).toEqual(["192.0.2.1"]);
+    expect(await resolveName("out.example.com", snapshot, lookUp)).toEqual(["address of out.test"]);
+    expect(await resolveName("192.0.2.9", snapshot, lookUp)).toEqual(["192.0.2.9"]);
+  });
+
+  it.each(["c0.example.com", "text.example.com", "missing.example.com"])("%s has none", async (name) => {
+    await expect(resolveName(name, snapshot, lookUp)).rejects.toMatchObject({ code: 1016 });
+  });
+});
