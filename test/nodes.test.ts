@@ -53,3 +53,17 @@ it("a record made through one node is served by the edge of another", async () =
   await second.close(1000);
   await first.close(1000);
 });
+
+it("a change of very many rows is one transaction", async () => {
+  const storage = await openStorage(await postgres.createDatabase());
+  const count = 30_000;
+  await storage.write(async (_trx, changed) => {
+    for (let i = 0; i < count; i++) changed({ kind: "dns_record", id: `r${i}.example.com`, parentId: "z" });
+  });
+  const logged = await storage.read
+    .selectFrom("changes")
+    .select((eb) => eb.fn.countAll<number>().as("count"))
+    .executeTakeFirstOrThrow();
+  expect(logged.count).toBe(count);
+  await storage.close();
+});

@@ -64,6 +64,6 @@ it("the tour works as it is written", async () => {
     "on",
   ]);
   expect(stdout).toContain("TXT shop.example");
-  expect(stdout).toContain("www.shop.example.\t300\tIN\tA\t127.0.0.1");
+  expect(stdout).toContain("www.shop.example.\t1\tIN\tA\t127.0.0.1");
   await serving.done;
 });

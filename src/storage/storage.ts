@@ -17,6 +17,9 @@ export interface Change {
 }
 type ChangeListener = (changes: readonly Change[]) => Promise<void>;
 
+/** Rows of one insert: PostgreSQL takes at most 65,535 parameters in a statement. */
+const logRowsMax = 10_000;
+
 /** The database: queries through `read`, and `write` for transactions that are durable when they resolve. */
 export class Storage {
   readonly read: Read;
@@ -80,8 +83,11 @@ export class Storage {
 
   async #log(trx: Write, changes: readonly Change[]): Promise<void> {
     const rows = changes.map((c) => ({ kind: c.kind, id: c.id, parent_id: c.parentId ?? null }));
-    const inserted = await trx.insertInto("changes").values(rows).returning("seq").execute();
-    for (const row of inserted) this.#ownSeqs.add(row.seq);
+    for (let at = 0; at < rows.length; at += logRowsMax) {
+      const chunk = rows.slice(at, at + logRowsMax);
+      const inserted = await trx.insertInto("changes").values(chunk).returning("seq").execute();
+      for (const row of inserted) this.#ownSeqs.add(row.seq);
+    }
   }
 
   async #poll(): Promise<void> {
