@@ -65,10 +65,10 @@ export async function startServer(
   const rulesets = new Rulesets(storage);
   const services: Services = { accounts, tokens, zones, records, rulesets, logger };
 
+  await storage.watch(watchIntervalMs);
   await accounts.load();
   const edge = await startEdge(config, services, storage, logger, onLoopback);
   const owner = await ensureOwner(config, accounts, tokens);
-  await storage.watch(watchIntervalMs);
 
   const app = createApi({
     services,

@@ -67,3 +67,30 @@ it("a change of very many rows is one transaction", async () => {
   expect(logged.count).toBe(count);
   await storage.close();
 });
+
+it("a change in a long transaction is not missed when later ones are committed before it", async () => {
+  const url = await postgres.createDatabase();
+  const [writer, follower] = [await openStorage(url), await openStorage(url)];
+  const seen: string[] = [];
+  follower.onChange(async (changes) => void seen.push(...changes.map((change) => change.id)));
+  await follower.watch(20);
+  const begun = Promise.withResolvers<void>();
+  const finish = Promise.withResolvers<void>();
+  const long = writer.write(async (trx, changed) => {
+    changed({ kind: "zone", id: "early" });
+    await trx.insertInto("meta").values({ key: "holds a transaction id", value: "" }).execute();
+    begun.resolve();
+    await finish.promise;
+  });
+  await begun.promise;
+  for (let i = 0; i < 5; i++)
+    await writer.write(async (_trx, changed) => changed({ kind: "zone", id: `late-${i}` }));
+  finish.resolve();
+  await long;
+  await vi.waitFor(
+    () => expect(seen.toSorted()).toEqual(["early", "late-0", "late-1", "late-2", "late-3", "late-4"]),
+    5000,
+  );
+  await writer.close();
+  await follower.close();
+});

@@ -104,12 +104,13 @@ export interface RulesetsTable {
   last_updated: number;
 }
 
-/** Every committed configuration change, in order: what other nodes poll to keep their memory current. */
+/** On PostgreSQL, every committed configuration change; see change-log.ts. */
 export interface ChangesTable {
   seq: Generated<number>;
   kind: Immutable<string>;
   id: Immutable<string>;
   parent_id: Immutable<string | null>;
+  logged_on: Immutable<number>;
 }
 
 export interface MetaTable {

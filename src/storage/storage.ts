@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { Kysely, type Transaction } from "kysely";
+import { ChangeLog } from "./change-log.ts";
 import { noDurability, walDurability, type Durability } from "./durability.ts";
 import { migrate } from "./migrate.ts";
 import type { Database } from "./schema.ts";
@@ -17,23 +18,21 @@ export interface Change {
 }
 type ChangeListener = (changes: readonly Change[]) => Promise<void>;
 
-/** Rows of one insert: PostgreSQL takes at most 65,535 parameters in a statement. */
-const logRowsMax = 10_000;
-
 /** The database: queries through `read`, and `write` for transactions that are durable when they resolve. */
 export class Storage {
   readonly read: Read;
   readonly engine: "sqlite" | "postgres";
   readonly #durability: Durability;
   readonly #listeners: ChangeListener[] = [];
+  readonly #log: ChangeLog | undefined;
   #stopWatching: (() => Promise<void>) | undefined;
-  #seenSeq = 0;
-  #ownSeqs = new Set<number>();
 
   constructor(read: Read, engine: "sqlite" | "postgres", durability: Durability) {
     this.read = read;
     this.engine = engine;
     this.#durability = durability;
+    // A SQLite file has one owner, which hears of its changes directly.
+    this.#log = engine === "postgres" ? new ChangeLog(read) : undefined;
   }
 
   /**
@@ -44,7 +43,7 @@ export class Storage {
     const changes: Change[] = [];
     const result = await this.read.transaction().execute(async (trx) => {
       const value = await work(trx, (change) => changes.push(change));
-      if (changes.length > 0 && this.engine === "postgres") await this.#log(trx, changes);
+      if (changes.length > 0) await this.#log?.append(trx, changes);
       return value;
     });
     await this.#durability.flush();
@@ -56,17 +55,17 @@ export class Storage {
     this.#listeners.push(listener);
   }
 
-  /** On PostgreSQL, follows the changes that other nodes commit. A SQLite file has one owner, which needs no log. */
+  /** On PostgreSQL, follows the changes that other nodes commit from now on. To be called before anything is loaded. */
   async watch(intervalMs: number): Promise<void> {
-    if (this.engine === "sqlite") return;
-    const last = await this.read
-      .selectFrom("changes")
-      .select((eb) => eb.fn.max("seq").as("seq"))
-      .executeTakeFirst();
-    this.#seenSeq = last?.seq ?? 0;
-    let polling: Promise<void> = Promise.resolve();
+    const log = this.#log;
+    if (log === undefined) return;
+    await log.start();
+    let polling: Promise<void> | undefined;
     const timer = setInterval(() => {
-      polling = polling.then(() => this.#poll()).catch(() => {}); // the next poll starts from the same place
+      polling ??= log
+        .next((changes) => this.#notify(changes))
+        .catch(() => {}) // the database is away: the next poll goes on from the same place
+        .finally(() => (polling = undefined));
     }, intervalMs);
     timer.unref();
     this.#stopWatching = async () => {
@@ -80,41 +79,6 @@ export class Storage {
     await this.#durability.close();
     await this.read.destroy();
   }
-
-  async #log(trx: Write, changes: readonly Change[]): Promise<void> {
-    const rows = changes.map((c) => ({ kind: c.kind, id: c.id, parent_id: c.parentId ?? null }));
-    for (let at = 0; at < rows.length; at += logRowsMax) {
-      const chunk = rows.slice(at, at + logRowsMax);
-      const inserted = await trx.insertInto("changes").values(chunk).returning("seq").execute();
-      for (const row of inserted) this.#ownSeqs.add(row.seq);
-    }
-  }
-
-  async #poll(): Promise<void> {
-    // Sequence numbers may commit out of order: look back a little, and remember what was seen.
-    const lookBack = 1000;
-    const rows = await this.read
-      .selectFrom("changes")
-      .selectAll()
-      .where("seq", ">", this.#seenSeq - lookBack)
-      .orderBy("seq")
-      .execute();
-    const fresh = rows.filter(
-      (row) => !this.#ownSeqs.has(row.seq) && (row.seq > this.#seenSeq || this.#polled),
-    );
-    for (const row of rows) this.#ownSeqs.add(row.seq);
-    this.#polled = true;
-    this.#seenSeq = Math.max(this.#seenSeq, rows.at(-1)?.seq ?? 0);
-    for (const seq of this.#ownSeqs) if (seq <= this.#seenSeq - lookBack) this.#ownSeqs.delete(seq);
-    await this.#notify(
-      fresh.map((row) => ({
-        kind: row.kind as Change["kind"],
-        id: row.id,
-        ...(row.parent_id === null ? {} : { parentId: row.parent_id }),
-      })),
-    );
-  }
-  #polled = false;
 
   async #notify(changes: readonly Change[]): Promise<void> {
     if (changes.length === 0) return;

@@ -128,13 +128,19 @@ export const initial = (engine: "sqlite" | "postgres"): Migration => ({
       .columns(["owner_id", "phase"])
       .execute();
 
-    await db.schema
-      .createTable("changes")
-      .addColumn("seq", engine === "postgres" ? "bigserial" : sql`integer`, (c) => c.primaryKey())
-      .addColumn("kind", "text", (c) => c.notNull())
-      .addColumn("id", "text", (c) => c.notNull())
-      .addColumn("parent_id", "text")
-      .execute();
+    // Only nodes that share a database need to hear of each other's changes.
+    if (engine === "postgres") {
+      await db.schema
+        .createTable("changes")
+        .addColumn("seq", "bigserial", (c) => c.primaryKey())
+        .addColumn("xid", sql`xid8`, (c) => c.notNull().defaultTo(sql`pg_current_xact_id()`))
+        .addColumn("kind", "text", (c) => c.notNull())
+        .addColumn("id", "text", (c) => c.notNull())
+        .addColumn("parent_id", "text")
+        .addColumn("logged_on", "bigint", (c) => c.notNull())
+        .execute();
+      await db.schema.createIndex("changes_xid").on("changes").column("xid").execute();
+    }
 
     await db.schema
       .createTable("meta")
