@@ -101,12 +101,12 @@ const refused: [what: string, bytes: string][] = [
 
 describe("a request that two servers could read differently", () => {
   it.each(refused)("%s is refused, and nothing after it is read", async (_what, bytes) => {
-    const answer = await exchange(
-      edge.port,
-      bytes + smuggled.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"),
-    );
-    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
-    expect(answer.match(/HTTP\/1\.1 /g)).toHaveLength(1);
+    // Alone too: some of these end the connection, and then it is what follows that the parser refuses.
+    for (const after of ["", smuggled]) {
+      const answer = await exchange(edge.port, bytes + after);
+      expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+      expect(answer.match(/HTTP\/1\.1 /g)).toHaveLength(1);
+    }
     expect(atOrigin).toEqual([]);
   });
 

@@ -1,7 +1,7 @@
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from "node:http";
-import { Readable } from "node:stream";
+import type { Readable } from "node:stream";
 import type { Dispatcher } from "undici";
-import { afterBody } from "./body.ts";
+import { afterBody, CountedBody } from "./body.ts";
 import { visitorErrors } from "./errors.ts";
 import { visitorHeaders } from "./headers.ts";
 import type { Origins } from "./origins.ts";
@@ -26,28 +26,20 @@ export async function forward(
   const { "content-length": length, "transfer-encoding": coding } = request.headers;
   if (Number(length ?? 0) > bodyBytesMax) throw visitorErrors.bodyTooLarge();
   const hasBody = length !== undefined || coding !== undefined;
+  let body: CountedBody | null = null;
   await origins.connect(origin.addresses, origin.port, (address) => {
     // Read only once a connection stands, so that a failed attempt leaves the body whole for the next address.
-    const body = hasBody ? Readable.from(read(request, bodyBytesMax), { objectMode: false }) : null;
+    body = hasBody ? new CountedBody(request, bodyBytesMax) : null;
     return dispatch(response, body, origin, origins.pool(address, origin.port));
   });
   // An origin may answer before it has everything: the rest must not block the visitor's connection.
+  (body as CountedBody | null)?.destroy();
   if (hasBody) afterBody(request, () => request.complete || request.destroy());
 }
 
 /** The origin's status text, or the usual one where it cannot be passed on. */
 const reason = (status: number, text = ""): string =>
   /^[\t\x20-\x7e]+$/.test(text) ? text : (STATUS_CODES[status] ?? "");
-
-/** A request's body, counted. Whoever ends the reading early does not end the visitor's connection with it. */
-async function* read(request: IncomingMessage, bytesMax: number): AsyncGenerator<Buffer> {
-  let bytes = 0;
-  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > bytesMax) throw visitorErrors.bodyTooLarge();
-    yield chunk;
-  }
-}
 
 function dispatch(
   response: ServerResponse,
