@@ -6,8 +6,8 @@ export default defineConfig({
   test: {
     maxWorkers: 2,
     projects: [
-      { test: { ...shared, name: "unit", include: ["src/**/*.test.ts"] } },
-      { test: { ...shared, name: "whole", include: ["test/**/*.test.ts"] } },
+      { test: { ...shared, name: "unit", include: ["src/**/*.test.ts", "test/tidy.test.ts"] } },
+      { test: { ...shared, name: "whole", include: ["test/**/*.test.ts"], exclude: ["test/tidy.test.ts"] } },
     ],
   },
 });

@@ -75,6 +75,7 @@ export async function startServer(
     operations,
     logger,
     rateLimit: config.apiRateLimit,
+    rateWindowSeconds: config.apiRateWindowSeconds,
     bodyBytesMax: config.apiBodyBytesMax,
     ...options,
   });

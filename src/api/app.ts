@@ -18,20 +18,20 @@ export interface ApiOptions {
   services: Services;
   operations: readonly Operation[];
   logger: Logger;
-  /** Calls per token in five minutes; 0 for no limit. */
+  /** Calls per caller in a window; 0 for no limit. */
   rateLimit: number;
+  rateWindowSeconds: number;
   bodyBytesMax: number;
   /** Also checks what operations answer; for tests. */
   validateResults?: boolean;
 }
 
 type Environment = { Bindings: { incoming: IncomingMessage } };
-const rateWindowMs = 5 * 60 * 1000;
 
 /** The management API: every operation under its path, and one answer in the envelope for everything else. */
 export function createApi(options: ApiOptions): Hono<Environment> {
   const app = new Hono<Environment>({ getPath: (request) => canonicalPath(pathOf(request.url)) });
-  const limiter = new RateLimiter(options.rateLimit, rateWindowMs);
+  const limiter = new RateLimiter(options.rateLimit, options.rateWindowSeconds * 1000);
   // The router takes the first match: fixed segments stand before parameters.
   for (const operation of [...options.operations].sort(fixedFirst)) {
     app.on(operation.method, routePattern(operation.path), async (context) => {

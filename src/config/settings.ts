@@ -111,7 +111,16 @@ export const settings = {
     flag: "api-rate-limit",
     env: "SELVEDGE_API_RATE_LIMIT",
     default: 1200,
-    describe: "management calls per user or token in 5 minutes; 0 for no limit",
+    describe: "management calls per user, or per token of an account, in a window; 0 for no limit",
+  },
+  apiRateWindowSeconds: {
+    kind: "count",
+    min: 1,
+    max: 86_400,
+    flag: "api-rate-window-seconds",
+    env: "SELVEDGE_API_RATE_WINDOW_SECONDS",
+    default: 300,
+    describe: "the time that the rate limit is for",
   },
   apiBodyBytesMax: {
     kind: "count",

@@ -2,7 +2,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import Cloudflare from "cloudflare";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ownerKey, startTestServer, type TestServer } from "../helpers/server.ts";
+import { ownerKey, ownerToken, startTestServer, type TestServer } from "../helpers/server.ts";
 import { visit } from "../helpers/visit.ts";
 
 /** The official client, unchanged, does everything that this platform serves. */
@@ -433,6 +433,13 @@ describe("identity", () => {
     const refused = await limited.call("GET", "/user");
     expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
     await limited.close(1000);
+
+    const brief = await startTestServer({ apiRateLimit: 2, apiRateWindowSeconds: 1 });
+    const patient = new Cloudflare({ baseURL: brief.ready.api, apiToken: ownerToken, maxRetries: 2 });
+    const users = [];
+    for (let i = 0; i < 5; i++) users.push(await patient.user.get());
+    expect(users).toHaveLength(5);
+    await brief.close(1000);
   });
 });
 

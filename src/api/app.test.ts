@@ -1,0 +1,94 @@
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { Writable } from "node:stream";
+import { pino } from "pino";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { z } from "zod";
+import type { Services } from "../services.ts";
+import { Actor } from "../tokens/actor.ts";
+import { createApi } from "./app.ts";
+import { createApiServer } from "./listener.ts";
+import { operation } from "./operation.ts";
+import { RateLimiter } from "./rate-limit.ts";
+
+const lines: string[] = [];
+const log = new Writable({
+  write: (chunk: Buffer, _encoding, done) => (lines.push(chunk.toString()), done()),
+});
+const actor = new Actor("token", "t", null, undefined, () => true);
+const app = createApi({
+  services: { tokens: { authenticate: async () => ({ actor }) } } as unknown as Services,
+  operations: [
+    operation({
+      id: "fails",
+      method: "GET",
+      path: "/fails",
+      summary: "Fails",
+      access: { scope: "caller" },
+      result: z.object({ ok: z.boolean() }),
+      handle: async () => {
+        throw new Error("the password of the database is hunter2");
+      },
+    }),
+    operation({
+      id: "strays",
+      method: "GET",
+      path: "/strays",
+      summary: "Answers outside its contract",
+      access: { scope: "caller" },
+      result: z.object({ ok: z.boolean() }),
+      handle: async () => ({ ok: "yes" }) as never,
+    }),
+  ],
+  logger: pino(log),
+  rateLimit: 0,
+  rateWindowSeconds: 300,
+  bodyBytesMax: 1000,
+  validateResults: true,
+});
+const server = createApiServer(app, { faults: async () => ["database"] });
+let base: string;
+beforeAll(async () => {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(() => server.close());
+const get = (path: string): Promise<Response> =>
+  fetch(`${base}${path}`, { headers: { authorization: "Bearer token" } });
+
+it("tells the caller a request id, and the log what happened", async () => {
+  const answer = await get("/fails");
+  const id = answer.headers.get("x-request-id")!;
+  const text = await answer.text();
+  expect([answer.status, text.includes(id), text.includes("hunter2")]).toEqual([500, true, false]);
+  const logged = lines.find((line) => line.includes(id))!;
+  expect(JSON.parse(logged)).toMatchObject({
+    operation: "fails",
+    request_id: id,
+    err: { message: expect.stringContaining("hunter2") as string },
+  });
+});
+
+it("does not let an answer outside the contract pass in tests", async () => {
+  expect((await get("/strays")).status).toBe(500);
+});
+
+it("is alive but not ready while something is missing, which it names", async () => {
+  expect((await get("/healthz")).status).toBe(200);
+  const ready = await get("/readyz");
+  expect([ready.status, await ready.json()]).toEqual([
+    503,
+    { status: "unavailable", not_ready: ["database"] },
+  ]);
+});
+
+it("counts each caller's calls in windows", () => {
+  let now = 1_000_000;
+  const limiter = new RateLimiter(2, 10_000, () => now);
+  expect([limiter.take("a"), limiter.take("a"), limiter.take("b")]).toEqual([0, 0, 0]);
+  now += 4_000;
+  expect(limiter.take("a")).toBe(6);
+  now += 6_000;
+  expect(limiter.take("a")).toBe(0);
+});
