@@ -7,78 +7,82 @@ import {
 } from "../src/rules/index.ts";
 import { compileRegex } from "../src/rules/regex/regex.ts";
 import { redosCases } from "../src/rules/regex/redos-cases.ts";
+import { atLeast, atMost, median, pairedRatio, printGoals, printTable } from "./lib/measure.ts";
+import { compareEngines } from "./rules-engines.ts";
 import { predicatePairs } from "./rules-predicates.ts";
 import { benchRequests } from "./rules-requests.ts";
 
 const rounds = 9;
 const roundMs = 60;
-const goals = { mean: 0.8, each: 0.6, addedUs: 50, redosMs: 50 };
 
-/** Prints how generated rules compare with hand-written ones, what 100 rules add to a request, and the worst regex. */
-export default async function rules(): Promise<void> {
-  const ratios = predicatePairs.map(({ expression, byHand }) => compareWithHand(expression, byHand));
-  const rows = predicatePairs.map(({ name }, i) => ({ name, ...ratios[i]! }));
-  print("rule, generated against hand-written, millions of evaluations a second", [
-    ["rule", "by hand", "generated", "ratio", "goal"],
-    ...rows.map(({ name, byHand, generated, ratio }) => [
-      name,
-      byHand.toFixed(1),
-      generated.toFixed(1),
-      ratio.toFixed(2),
-      `>= ${goals.each}`,
-    ]),
-  ]);
+/** Generated rules beside hand-written ones, what 100 rules add to a request, saving a rule, and the worst regex. */
+export default function rules(): Promise<void> {
+  const rows = predicatePairs.map((pair) => ({
+    name: pair.name,
+    ...compareWithHand(pair.expression, pair.byHand),
+  }));
+  printTable(
+    ["rule", "by hand, M/s", "generated, M/s", "ratio"],
+    rows.map(({ name, byHand, generated, ratio }) => [name, byHand, generated, ratio]),
+  );
+  compareEngines();
   const mean = Math.exp(rows.reduce((sum, { ratio }) => sum + Math.log(ratio), 0) / rows.length);
-  const added = addedByHundredRules();
-  const redos = worstRegex();
-  print("", [
-    ["measure", "value", "goal"],
-    ["geometric mean of the ratios", mean.toFixed(2), `>= ${goals.mean}`],
-    ["100 rules, none matching: added per request", `${added.toFixed(1)} us`, `<= ${goals.addedUs} us`],
-    [`worst regex: ${redos.name}`, `${redos.ms.toFixed(1)} ms`, `< ${goals.redosMs} ms`],
+  const worst = worstRegex();
+  printGoals([
+    atLeast("generated / by hand, geometric mean", mean, 0.8),
+    ...rows.map(({ name, ratio }) => atLeast(`generated / by hand: ${name}`, ratio, 0.6)),
+    atMost("100 rules, none matching: added to a request, us", addedByHundredRules(), 50),
+    atMost("checking and compiling a rule of 1 kB, ms", saveMs(), 1),
+    atMost(`worst regex, first run on 8 kB, ms: ${worst.pattern}`, worst.ms, 50),
   ]);
-  const isMissed =
-    mean < goals.mean ||
-    rows.some(({ ratio }) => ratio < goals.each) ||
-    added > goals.addedUs ||
-    redos.ms >= goals.redosMs;
-  if (isMissed) process.exitCode = 1;
-  await Promise.resolve();
+  return Promise.resolve();
 }
 
-function compareWithHand(
-  text: string,
-  byHand: Predicate,
-): { byHand: number; generated: number; ratio: number } {
+interface Comparison {
+  byHand: number;
+  generated: number;
+  ratio: number;
+}
+
+function compareWithHand(text: string, byHand: Predicate): Comparison {
   const generated = compileText(text);
   const contexts = benchRequests.map((request) => requestFields(request));
   for (const context of contexts) {
     if (byHand(context) !== generated(context)) throw new Error(`the two predicates of ${text} disagree`);
   }
-  const rates: [hand: number, generated: number][] = [];
+  const loops = { byHand: loopOf(byHand), generated: loopOf(generated) };
+  const rates: { byHand: number[]; generated: number[] } = { byHand: [], generated: [] };
   for (let round = 0; round < rounds; round++) {
     // Whoever goes first in a round goes second in the next.
-    if (round % 2 === 0) {
-      const hand = rateOf(byHand, contexts);
-      rates.push([hand, rateOf(generated, contexts)]);
-    } else {
-      const rate = rateOf(generated, contexts);
-      rates.push([rateOf(byHand, contexts), rate]);
+    const order = ["byHand", "generated"] as const;
+    for (const who of round % 2 === 0 ? order : order.toReversed()) {
+      rates[who].push(rateOf(loops[who], contexts));
     }
   }
   return {
-    byHand: median(rates.map(([hand]) => hand)),
-    generated: median(rates.map(([, rate]) => rate)),
-    ratio: median(rates.map(([hand, rate]) => rate / hand)),
+    byHand: median(rates.byHand),
+    generated: median(rates.generated),
+    ratio: pairedRatio(rates.generated, rates.byHand),
   };
 }
 
+type Loop = (contexts: readonly FieldSource[]) => number;
+
+/** Every predicate gets a loop of its own, so that none is measured through a call site that others have spoilt. */
+function loopOf(predicate: Predicate): Loop {
+  // oxlint-disable-next-line typescript/no-implied-eval, no-new-func -- a constant text
+  const make = new Function(
+    "predicate",
+    "return (contexts) => { let hits = 0; for (const context of contexts) if (predicate(context)) hits++; return hits; }",
+  ) as (predicate: Predicate) => Loop;
+  return make(predicate);
+}
+
 /** Millions of evaluations a second. */
-function rateOf(predicate: Predicate, contexts: readonly FieldSource[]): number {
-  const loop = loopFor(predicate);
+function rateOf(loop: Loop, contexts: readonly FieldSource[]): number {
   let count = 0;
-  const start = performance.now();
   let elapsed = 0;
+  const start = performance.now();
   do {
     for (let i = 0; i < 20; i++) loop(contexts);
     count += 20 * contexts.length;
@@ -87,46 +91,29 @@ function rateOf(predicate: Predicate, contexts: readonly FieldSource[]): number 
   return count / elapsed / 1000;
 }
 
-const loops = new Map<Predicate, (contexts: readonly FieldSource[]) => number>();
-
-/** Every predicate gets a loop of its own, so that none is measured through a call site that others have spoilt. */
-function loopFor(predicate: Predicate): (contexts: readonly FieldSource[]) => number {
-  const known = loops.get(predicate);
-  if (known !== undefined) return known;
-  // oxlint-disable-next-line typescript/no-implied-eval, no-new-func -- a constant text
-  const make = new Function(
-    "predicate",
-    "return (contexts) => { let hits = 0; for (const context of contexts) if (predicate(context)) hits++; return hits; }",
-  ) as (predicate: Predicate) => (contexts: readonly FieldSource[]) => number;
-  const loop = make(predicate);
-  loops.set(predicate, loop);
-  return loop;
-}
-
 /** Microseconds that 100 rules add to a request whose fields nobody has asked for yet. */
 function addedByHundredRules(): number {
   const ruleSet = Array.from({ length: 100 }, (_, i) => compileText(unmatchedRule(i)));
-  const run = (withRules: boolean): number => {
+  const turns = 20;
+  const run = (active: readonly Predicate[]): number => {
     let hits = 0;
     const start = performance.now();
-    for (let turn = 0; turn < 20; turn++) {
+    for (let turn = 0; turn < turns; turn++) {
       for (const request of benchRequests) {
         const fields = requestFields(request);
-        if (withRules) for (const rule of ruleSet) if (rule(fields)) hits++;
+        for (const rule of active) if (rule(fields)) hits++;
         if (fields["http.request.method"] === "NONE") hits++;
       }
     }
-    const us = ((performance.now() - start) * 1000) / (20 * benchRequests.length);
+    const us = ((performance.now() - start) * 1000) / (turns * benchRequests.length);
     if (hits > 0) throw new Error("a rule matched that should not");
     return us;
   };
-  const differences: number[] = [];
-  for (let round = 0; round < rounds; round++) differences.push(-run(false) + run(true));
-  return median(differences);
+  return median(Array.from({ length: rounds }, () => run(ruleSet) - run([])));
 }
 
 function unmatchedRule(i: number): string {
-  const rules = [
+  const templates = [
     `http.host eq "tenant-${i}.example" and starts_with(http.request.uri.path, "/app/${i}/")`,
     `http.request.uri.path matches "^/legacy-${i}/[0-9]+/.*$"`,
     `ip.src in {198.18.${i}.0/24 2001:db8:ffff:${i}::/64} and ssl`,
@@ -134,17 +121,37 @@ function unmatchedRule(i: number): string {
     `http.user_agent contains "scanner-${i}" or http.request.uri.query contains "debug=${i}&"`,
     `ip.src.country in {"A${i % 10}" "B${i % 10}"} and not http.request.method in {"GET" "HEAD"}`,
   ];
-  return rules[i % rules.length]!;
+  return templates[i % templates.length]!;
 }
 
-function worstRegex(): { name: string; ms: number } {
-  let worst = { name: "", ms: 0 };
-  for (const { pattern, text } of redosCases) {
-    const regex = compileRegex(pattern);
+/** Milliseconds to check and compile an expression of about 1000 bytes, new ones each time. */
+function saveMs(): number {
+  const texts = Array.from({ length: 60 }, (_, i) =>
+    Array.from({ length: 13 }, (_, j) => unmatchedRule(i * 13 + j).replace(/\.\d{3,}\./, ".7."))
+      .filter((text) => parseExpression(text).ok)
+      .join(" or ")
+      .slice(0, 4096),
+  ).filter((text) => parseExpression(text).ok);
+  const times = texts.map((text) => {
     const start = performance.now();
-    regex.test(text);
-    const ms = performance.now() - start;
-    if (ms > worst.ms) worst = { name: pattern.length > 40 ? `${pattern.slice(0, 40)}...` : pattern, ms };
+    compileText(text);
+    return ((performance.now() - start) * 1000) / text.length;
+  });
+  return median(times);
+}
+
+function worstRegex(): { pattern: string; ms: number } {
+  let worst = { pattern: "", ms: 0 };
+  for (const { pattern, text } of redosCases) {
+    // A new one each time, for the first run is the slow one; the best of three, for the machine is shared.
+    const times = Array.from({ length: 3 }, () => {
+      const regex = compileRegex(pattern);
+      const start = performance.now();
+      regex.test(text);
+      return performance.now() - start;
+    });
+    const ms = Math.min(...times);
+    if (ms > worst.ms) worst = { pattern: pattern.length > 30 ? `${pattern.slice(0, 30)}…` : pattern, ms };
   }
   return worst;
 }
@@ -153,21 +160,4 @@ function compileText(text: string): Predicate {
   const result = parseExpression(text);
   if (!result.ok) throw new Error(result.error.message);
   return compile(result.expression);
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1]!;
-}
-
-function print(title: string, rows: readonly (readonly string[])[]): void {
-  const widths = rows[0]!.map((_, i) => Math.max(...rows.map((row) => row[i]!.length)));
-  if (title !== "") process.stdout.write(`${title}\n`);
-  for (const row of rows)
-    process.stdout.write(
-      `  ${row
-        .map((cell, i) => cell.padEnd(widths[i]!))
-        .join("  ")
-        .trimEnd()}\n`,
-    );
-  process.stdout.write("\n");
 }

@@ -98,12 +98,15 @@ it("binds operators by precedence", () => {
 
 it("asks a field source only for the fields that decide", () => {
   const asked: string[] = [];
-  const fields = new Proxy<FieldSource>({}, {
-    get: (_, name) => {
-      asked.push(String(name));
-      return name === "ssl" ? false : undefined;
+  const fields = new Proxy<FieldSource>(
+    {},
+    {
+      get: (_, name) => {
+        asked.push(String(name));
+        return name === "ssl" ? false : undefined;
+      },
     },
-  });
+  );
   compile(parse('ssl and http.host eq "a"'))(fields);
   expect(asked).toEqual(["ssl"]);
 });

@@ -4,6 +4,7 @@ import { LazyDfa } from "./dfa.ts";
 import { buildNfa } from "./nfa.ts";
 import { parsePattern } from "./parse.ts";
 import { printPattern } from "./print.ts";
+import { requiredBytes } from "./required.ts";
 import { simplifyForTest } from "./simplify.ts";
 import { checkPatternSize } from "./size.ts";
 import type { Pattern } from "./syntax.ts";
@@ -37,8 +38,13 @@ export function compileRegex(source: string): LinearRegex {
 
 /** The automaton is built at the first use: most rules of a zone never run on one that saving them checks. */
 function automatonTest(pattern: Pattern): (bytes: string) => boolean {
+  const required = requiredBytes(pattern);
   let dfa: LazyDfa | undefined;
-  return (bytes) => (dfa ??= new LazyDfa(buildNfa(pattern))).test(bytes);
+  return (bytes) => {
+    if (!bytes.includes(required)) return false;
+    dfa ??= new LazyDfa(buildNfa(pattern));
+    return dfa.test(bytes);
+  };
 }
 
 export interface CapturingRegex {

@@ -1,0 +1,3 @@
+import rules from "./rules.ts";
+
+await rules();

@@ -1,0 +1,102 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Command } from "commander";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { registerRulesCommand } from "./rules.ts";
+
+let folder: string;
+let out = "";
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "selvedge-rules-"));
+  out = "";
+  const keep = (text: string | Uint8Array): boolean => {
+    out += String(text);
+    return true;
+  };
+  vi.spyOn(process.stdout, "write").mockImplementation(keep);
+  vi.spyOn(process.stderr, "write").mockImplementation(keep);
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  rmSync(folder, { recursive: true });
+  process.exitCode = undefined;
+});
+
+async function run(...args: string[]): Promise<string> {
+  const program = new Command("selvedge").exitOverride();
+  registerRulesCommand(program);
+  await program.parseAsync(["node", "selvedge", "rules", ...args]);
+  return out;
+}
+
+describe("rules check", () => {
+  it("says that an expression is valid", async () => {
+    expect(await run("check", "ssl")).toBe("valid\n");
+  });
+
+  it("shows the fault and what was probably meant", async () => {
+    expect(await run("check", 'http.hots eq "a"')).toBe(
+      'Filter parsing error (1:1):\nhttp.hots eq "a"\n^^^^^^^^^ unknown identifier\nDid you mean http.host?\n',
+    );
+    expect(process.exitCode).toBe(1);
+  });
+
+  it("answers machines in JSON", async () => {
+    expect(JSON.parse(await run("check", "--json", "sssl"))).toMatchObject({
+      valid: false,
+      error: { line: 1, column: 1, length: 4, reason: "unknown identifier", suggestion: "ssl" },
+    });
+  });
+
+  it("knows response fields in their phase", async () => {
+    expect(await run("check", "http.response.code eq 200", "--phase", "response")).toBe("valid\n");
+    await expect(run("check", "ssl", "--phase", "x")).rejects.toThrow(
+      'Expected request or response for phase but received "x"',
+    );
+  });
+});
+
+describe("rules trace", () => {
+  it("prints every part with its value", async () => {
+    const file = join(folder, "request.txt");
+    writeFileSync(file, "GET /a HTTP/1.1\nHost: example.com\nAccept: text/HTML\n\n");
+    const expression =
+      'any(lower(http.request.headers["accept"][*])[*] contains "html") and not ip.src in {10.0.0.0/8}';
+    expect(await run("trace", expression, "--request", file, "--ip", "10.1.2.3")).toMatchInlineSnapshot(`
+      "any(lower(http.request.headers["accept"][*])[*] contains "html") and not ip.src in {10.0.0.0/8}  =  false
+        any(lower(http.request.headers["accept"][*])[*] contains "html")  =  true
+          lower(http.request.headers["accept"][*])[*] contains "html"  =  [true]
+            lower(http.request.headers["accept"][*])[*]  =  ["text/html"]
+              lower(http.request.headers["accept"][*])  =  ["text/html"]
+                http.request.headers["accept"][*]  =  ["text/HTML"]
+                  http.request.headers  =  {"host": ["example.com"], "accept": ["text/HTML"]}
+        not ip.src in {10.0.0.0/8}  =  false
+          ip.src in {10.0.0.0/8}  =  true
+            ip.src  =  10.1.2.3
+
+      not matched
+      "
+    `);
+  });
+
+  it("answers machines in JSON", async () => {
+    const file = join(folder, "request.json");
+    writeFileSync(file, JSON.stringify({ url: "https://example.com/", ip: "192.0.2.1" }));
+    expect(JSON.parse(await run("trace", 'http.host eq "example.com"', "--request", file, "--json"))).toEqual(
+      {
+        matched: true,
+        root: {
+          text: 'http.host eq "example.com"',
+          kind: "comparison",
+          type: "Bool",
+          value: "true",
+          children: [
+            { text: "http.host", kind: "field", type: "Bytes", value: '"example.com"', children: [] },
+          ],
+        },
+      },
+    );
+  });
+});
