@@ -49,7 +49,7 @@ export function originHeaders(request: ForwardedRequest): string[] {
     const raw = rawHeaders[i]!;
     const name = raw.toLowerCase();
     const value = rawHeaders[i + 1]!;
-    if (name === "host" || hopByHop.has(name) || ours.has(name)) continue;
+    if (name === "host" || hopByHop.has(name) || ours.has(name) || isLookAlike(name)) continue;
     if (name === "x-forwarded-for") forwardedFor += `${value}, `;
     else if (name === "cdn-loop") cdnLoop += `${value}, `;
     // A Connection header must not take away what the edge relies on, nor the body's length.
@@ -72,6 +72,13 @@ export function originHeaders(request: ForwardedRequest): string[] {
     cdnLoop + cdnName,
   );
   return headers;
+}
+
+/** Many origins read "cf_connecting_ip" as "cf-connecting-ip": such a spelling of what only the edge says is dropped. */
+function isLookAlike(name: string): boolean {
+  if (!name.includes("_")) return false;
+  const spelled = name.replaceAll("_", "-");
+  return ours.has(spelled) || spelled === "x-forwarded-for" || spelled === "cdn-loop";
 }
 
 /** The origin's headers without those that are between it and the edge only, as a flat list. */

@@ -27,15 +27,28 @@ export async function forward(
   if (Number(length ?? 0) > bodyBytesMax) throw visitorErrors.bodyTooLarge();
   const hasBody = length !== undefined || coding !== undefined;
   let body: CountedBody | null = null;
-  await origins.connect(origin.addresses, origin.port, (address) => {
+  await origins.connect(origin.addresses, origin.port, async (address) => {
     // Read only once a connection stands, so that a failed attempt leaves the body whole for the next address.
     body = hasBody ? new CountedBody(request, bodyBytesMax) : null;
-    return dispatch(response, body, origin, origins.pool(address, origin.port));
+    const pool = origins.pool(address, origin.port);
+    try {
+      await dispatch(response, body, origin, pool);
+    } catch (error) {
+      if (hasBody || !repeatable.has(origin.method) || !closedWithoutAnswer(error)) throw error;
+      await dispatch(response, body, origin, pool);
+    }
   });
   // An origin may answer before it has everything: the rest must not block the visitor's connection.
   (body as CountedBody | null)?.destroy();
   if (hasBody) afterBody(request, () => request.complete || request.destroy());
 }
+
+/** Methods that mean the same when they are sent twice (RFC 9110, 9.2.1). */
+const repeatable: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
+
+/** What it looks like when an origin closes a kept connection just as a request goes out on it. */
+const closedWithoutAnswer = (error: unknown): boolean =>
+  ["UND_ERR_SOCKET", "ECONNRESET", "EPIPE"].includes((error as { code?: string }).code ?? "");
 
 /** The origin's status text, or the usual one where it cannot be passed on. */
 const reason = (status: number, text = ""): string =>

@@ -1,9 +1,10 @@
 import { once } from "node:events";
 import { request, type IncomingMessage } from "node:http";
+import { createServer as createRawServer, type AddressInfo } from "node:net";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
 import { visit } from "../helpers/visit.ts";
-import { loopback, startEdge, startOrigin, type TestEdge, type TestOrigin } from "./harness.ts";
+import { loopback, raw, startEdge, startOrigin, type TestEdge, type TestOrigin } from "./harness.ts";
 
 const open: { close(): unknown }[] = [];
 afterEach(async () => {
@@ -124,6 +125,32 @@ it("keeps connections to the origin", async () => {
   expect(origin.connections()).toBe(1);
 });
 
+it("repeats a GET whose kept connection was closed as it went out, and never a POST", async () => {
+  let requests = 0;
+  const origin = createRawServer((socket) => {
+    // Each connection answers once; at the next request it is closed without a word.
+    let answered = false;
+    socket.on("error", () => {});
+    socket.on("data", () => {
+      requests += 1;
+      if (answered) socket.destroy();
+      else socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+      answered = true;
+    });
+  });
+  await new Promise<void>((resolve) => origin.listen(0, "127.0.0.1", resolve));
+  const edge = await startEdge({ [host]: loopback }, (origin.address() as AddressInfo).port);
+  open.push(origin, edge);
+  for (let i = 0; i < 3; i++) expect((await visit(edge.url, host)).status).toBe(200);
+  expect(requests).toBe(5);
+  const post = await raw(
+    edge.port,
+    `POST / HTTP/1.1\r\nHost: ${host}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`,
+  );
+  expect(post).toMatch(/^HTTP\/1.1 520 /);
+  expect(requests).toBe(6);
+});
+
 describe("headers", () => {
   const echo = async (headers: Record<string, string>): Promise<Record<string, string>> => {
     const { edge } = await pair((incoming, response) => response.end(JSON.stringify(incoming.headers)));
@@ -137,6 +164,8 @@ describe("headers", () => {
       "cf-visitor": "forged",
       "cf-ipcountry": "XX",
       "true-client-ip": "6.6.6.6",
+      cf_connecting_ip: "6.6.6.6",
+      x_forwarded_for: "6.6.6.6",
       "x-forwarded-proto": "https",
       "x-forwarded-for": "192.0.2.7",
     });
@@ -151,6 +180,7 @@ describe("headers", () => {
     expect(received["cf-ray"]).toMatch(/^[0-9a-f]{16}-DEV$/);
     expect(received).not.toHaveProperty("cf-ipcountry");
     expect(received).not.toHaveProperty("true-client-ip");
+    expect(JSON.stringify(received)).not.toContain("6.6.6.6");
   });
 
   it("keeps what is between two neighbours between them", async () => {
