@@ -94,7 +94,7 @@ describe("parseExpression", () => {
         expect(length).toBeGreaterThanOrEqual(1);
         expect(message.endsWith(reason)).toBe(true);
       }),
-      { numRuns: 5000 },
+      { numRuns: 3000 },
     );
   });
 

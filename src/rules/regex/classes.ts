@@ -85,23 +85,54 @@ export function unicodeProperty(name: string): RangeSet | undefined {
   return undefined;
 }
 
+/** Code points whose other case is another single code point, in order, each with that one. */
+let casePairs: readonly (readonly [number, number])[] | undefined;
+
+export function unicodeCasePairs(): readonly (readonly [number, number])[] {
+  return (casePairs ??= pointsOf("\\p{Changes_When_Casemapped}")!.flatMap(([first, last]) =>
+    Array.from({ length: last - first + 1 }, (_, i) => first + i).flatMap(otherCases),
+  ));
+}
+
+function otherCases(point: number): (readonly [number, number])[] {
+  const char = String.fromCodePoint(point);
+  return [char.toLowerCase(), char.toUpperCase()].flatMap((other) => {
+    const folded = other.codePointAt(0)!;
+    return folded !== point && String.fromCodePoint(folded) === other ? [[point, folded] as const] : [];
+  });
+}
+
 /** Asks the JavaScript engine, which has the Unicode tables, about every code point; once for each class. */
 function pointsOf(classText: string): RangeSet | undefined {
   if (known.has(classText)) return known.get(classText);
-  let test: RegExp;
+  let search: RegExp;
   try {
-    test = new RegExp(`^[${classText}]$`, "u");
+    search = new RegExp(`[${classText}]+`, "gu");
   } catch {
     return undefined;
   }
   const ranges: [number, number][] = [];
-  for (let point = 0; point <= 0x10_ffff; point++) {
-    if (point === 0xd800) point = 0xe000;
-    if (!test.test(String.fromCodePoint(point))) continue;
-    const previous = ranges.at(-1);
-    if (previous !== undefined && previous[1] === point - 1) previous[1] = point;
-    else ranges.push([point, point]);
+  for (const [start, end] of [[0, 0xd7ff], [0xe000, 0xffff], ...planes] as const) {
+    const width = start > 0xffff ? 2 : 1;
+    for (const match of pointsText(start, end).matchAll(search)) {
+      const first = start + match.index / width;
+      ranges.push([first, first + match[0].length / width - 1]);
+    }
   }
-  known.set(classText, ranges);
-  return ranges;
+  const set = normalize(ranges);
+  known.set(classText, set);
+  return set;
+}
+
+const planes = Array.from({ length: 16 }, (_, i) => [(i + 1) << 16, ((i + 1) << 16) | 0xffff] as const);
+const texts = new Map<number, string>();
+
+/** All code points of a plane, one after the other. */
+function pointsText(start: number, end: number): string {
+  let text = texts.get(start);
+  if (text === undefined) {
+    text = Array.from({ length: end - start + 1 }, (_, i) => String.fromCodePoint(start + i)).join("");
+    texts.set(start, text);
+  }
+  return text;
 }

@@ -8,6 +8,7 @@ const dead = -1;
 const matched = -2;
 const lineFeed: RangeSet = [[0x0a, 0x0a]];
 const cacheCellsMax = 1 << 20;
+const coreStatesMax = 1 << 20;
 
 /** What the byte before a place was, as far as assertions ask. */
 const before = { start: 0, lineFeed: 1, word: 2, other: 3 } as const;
@@ -35,6 +36,7 @@ export class LazyDfa {
   /** For each deterministic state, by number: its NFA states before assertions are decided, and the byte before. */
   #cores: Uint16Array[] = [];
   #kinds: number[] = [];
+  #coreStates = 0;
   #byKey = new Map<string, number>();
   #start = 0;
 
@@ -96,6 +98,7 @@ export class LazyDfa {
     this.#table = new Int32Array(this.#classCount * 16);
     this.#cores = [];
     this.#kinds = [];
+    this.#coreStates = 0;
     this.#byKey.clear();
     this.#targets[0] = this.#states.start;
     this.#start = this.#intern(1, this.#states.asserts ? before.start : before.other);
@@ -109,6 +112,7 @@ export class LazyDfa {
     if (known !== undefined) return known;
     this.#cores.push(core);
     this.#kinds.push(kind);
+    this.#coreStates += length;
     const id = this.#cores.length * this.#classCount;
     if (id + this.#classCount > this.#table.length) {
       const larger = new Int32Array(this.#table.length * 2);
@@ -132,7 +136,7 @@ export class LazyDfa {
       next = matched;
     } else if (!isEnd) {
       const length = this.#advance(closed, symbol);
-      if (length > 0 && this.#cores.length * this.#classCount >= cacheCellsMax) {
+      if (length > 0 && this.#isFull()) {
         const targets = this.#targets.slice(0, length);
         this.#reset();
         this.#targets.set(targets);
@@ -142,6 +146,10 @@ export class LazyDfa {
     }
     this.#table[state + symbol] = next;
     return next;
+  }
+
+  #isFull(): boolean {
+    return this.#cores.length * this.#classCount >= cacheCellsMax || this.#coreStates >= coreStatesMax;
   }
 
   /**

@@ -4,7 +4,6 @@ import {
   byteMax,
   codePointMax,
   foldAscii,
-  foldUnicode,
   intersect,
   negate,
   normalize,
@@ -12,6 +11,7 @@ import {
   union,
   type RangeSet,
 } from "./range-set.ts";
+import { foldUnicode } from "./fold.ts";
 import type { PatternReader } from "./reader.ts";
 
 const depthMax = 64;

@@ -1,9 +1,11 @@
 import { readEscape } from "./escapes.ts";
+import { foldUnicode } from "./fold.ts";
 import { readGroupFlags } from "./group-flags.ts";
 import { readClass } from "./parse-class.ts";
-import { byteMax, codePointMax, foldAscii, foldUnicode, negate, type RangeSet } from "./range-set.ts";
+import { byteMax, codePointMax, foldAscii, negate, type RangeSet } from "./range-set.ts";
 import { PatternReader } from "./reader.ts";
 import { readRepeat } from "./repeat.ts";
+import { refuseSize, sizeOf, stateCountMax } from "./size.ts";
 import { alternate, concat, empty, type Pattern } from "./syntax.ts";
 import { utf8Literal, utf8Pattern } from "./utf8.ts";
 
@@ -25,6 +27,7 @@ class PatternParser {
   readonly #reader: PatternReader;
   readonly #names = new Set<string>();
   groupCount = 0;
+  #unicodeSize = 0;
 
   constructor(text: string) {
     this.#reader = new PatternReader(text);
@@ -161,7 +164,13 @@ class PatternParser {
 
   #set(set: RangeSet): Pattern {
     const { ignoreCase, unicode } = this.#reader.flags;
-    if (unicode) return utf8Pattern(ignoreCase ? foldUnicode(set) : set);
+    if (unicode) {
+      const pattern = utf8Pattern(ignoreCase ? foldUnicode(set) : set);
+      // Few letters of a pattern can stand for thousands of states: those are counted as they come.
+      this.#unicodeSize += sizeOf(pattern);
+      if (this.#unicodeSize > stateCountMax) throw refuseSize();
+      return pattern;
+    }
     return { kind: "bytes", set: ignoreCase ? foldAscii(set) : set };
   }
 

@@ -55,20 +55,3 @@ export function foldAscii(set: RangeSet): RangeSet {
   const upper = intersect(set, [[0x41, 0x5a]]).map(([a, b]) => [a + 32, b + 32] as const);
   return normalize([...set, ...lower, ...upper]);
 }
-
-/** Adds the other case of every letter that has one; sets of more than 70 000 code points keep what they have. */
-export function foldUnicode(set: RangeSet): RangeSet {
-  if (set.reduce((size, [first, last]) => size + last - first + 1, 0) > 70_000) return set;
-  const more: [number, number][] = [];
-  for (const [first, last] of set) {
-    for (let point = first; point <= last; point++) {
-      if (point >= 0xd800 && point <= 0xdfff) continue;
-      const char = String.fromCodePoint(point);
-      for (const other of [char.toLowerCase(), char.toUpperCase()]) {
-        const folded = other.codePointAt(0)!;
-        if (folded !== point && String.fromCodePoint(folded) === other) more.push([folded, folded]);
-      }
-    }
-  }
-  return normalize([...set, ...more]);
-}

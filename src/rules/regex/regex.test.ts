@@ -89,7 +89,7 @@ describe("matching", () => {
           expect(chosen.test(sample), `${chosen.engine} on ${JSON.stringify(sample)}`).toBe(expected);
         }
       }),
-      { numRuns: 3000 },
+      { numRuns: 1200 },
     );
   });
 
@@ -101,7 +101,7 @@ describe("matching", () => {
         const found = matcher.find() ? { start: matcher.start(), end: matcher.end() } : undefined;
         expect(regex.exec(sample)).toEqual(found === undefined ? undefined : expect.objectContaining(found));
       }),
-      { numRuns: 2000 },
+      { numRuns: 800 },
     );
   });
 

@@ -27,24 +27,22 @@ function withoutGroups(pattern: Pattern): Pattern {
 
 function trimStart(pattern: Pattern): Pattern {
   if (pattern.kind === "alternate") return alternate(pattern.items.map(trimStart));
-  if (pattern.kind === "concat") {
-    const head = trimStart(pattern.items[0]!);
-    return head.kind === "empty"
-      ? trimStart(concat(pattern.items.slice(1)))
-      : concat([head, ...pattern.items.slice(1)]);
+  if (pattern.kind !== "concat") return fewest(pattern);
+  for (const [i, item] of pattern.items.entries()) {
+    const head = trimStart(item);
+    if (head.kind !== "empty") return concat([head, ...pattern.items.slice(i + 1)]);
   }
-  return fewest(pattern);
+  return empty;
 }
 
 function trimEnd(pattern: Pattern): Pattern {
   if (pattern.kind === "alternate") return alternate(pattern.items.map(trimEnd));
-  if (pattern.kind === "concat") {
-    const tail = trimEnd(pattern.items.at(-1)!);
-    return tail.kind === "empty"
-      ? trimEnd(concat(pattern.items.slice(0, -1)))
-      : concat([...pattern.items.slice(0, -1), tail]);
+  if (pattern.kind !== "concat") return fewest(pattern);
+  for (let i = pattern.items.length - 1; i >= 0; i--) {
+    const tail = trimEnd(pattern.items[i]!);
+    if (tail.kind !== "empty") return concat([...pattern.items.slice(0, i), tail]);
   }
-  return fewest(pattern);
+  return empty;
 }
 
 /** A repetition at the edge of a search is satisfied by its fewest turns. */

@@ -6,9 +6,11 @@ const stateBytes = 64;
 
 /** Refuses a pattern too large to run quickly on every request. */
 export function checkPatternSize(pattern: Pattern): void {
-  if (sizeOf(pattern) > stateCountMax) {
-    throw new Error(`Compiled regex exceeds size limit of ${stateCountMax * stateBytes} bytes.`);
-  }
+  if (sizeOf(pattern) > stateCountMax) throw refuseSize();
+}
+
+export function refuseSize(): Error {
+  return new Error(`Compiled regex exceeds size limit of ${stateCountMax * stateBytes} bytes.`);
 }
 
 /** States of the automaton, about. */
