@@ -12,6 +12,8 @@ export async function main(argv: readonly string[]): Promise<void> {
     .exitOverride();
   registerServeCommand(program);
   registerConfigCommand(program);
+  // The rules language takes a while to load, and serving starts without it.
+  if (argv[2] !== "serve") (await import("./cli/rules.ts")).registerRulesCommand(program);
   for (const command of program.commands) command.exitOverride();
   try {
     await program.parseAsync(argv);

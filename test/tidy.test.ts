@@ -110,17 +110,13 @@ it("packages that are imported are declared, and those that are declared are imp
 });
 
 it("nothing in the project names a registry's host, a person's machine or unfinished work", () => {
-  const words = [
-    "TO" + "DO",
-    "FIX" + "ME",
-    "registry.npm" + "js",
-    '"resolved": ' + '"http',
-    "/ro" + "ot/",
-    "/ho" + "me/",
-  ];
+  // The brackets keep this file from finding itself.
+  const words = [/[T]ODO/, /[F]IXME/, /registry\.npmj[s]/, /"resolved": "[h]ttp/, /\/roo[t]\//, /\/hom[e]\//];
   const found = files
     .filter((file) => !/\.(png|jpg|mmdb)$/.test(file) && file !== "LICENSE")
-    .flatMap((file) => words.filter((word) => text(file).includes(word)).map((word) => `${file}: ${word}`));
+    .flatMap((file) =>
+      words.filter((word) => word.test(text(file))).map((word) => `${file}: ${word.source}`),
+    );
   expect(found).toEqual([]);
 });
 

@@ -1,4 +1,5 @@
 import * as records from "../dns/store.ts";
+import { compileExpression } from "../rulesets/expression.ts";
 import { originOverride } from "../rulesets/origin-rule.ts";
 import type { Ruleset } from "../rulesets/ruleset.ts";
 import type { Rulesets } from "../rulesets/rulesets.ts";
@@ -43,7 +44,7 @@ export class EdgeFeed {
     for (const hosts of byName.values()) {
       this.snapshot.get(hosts[0]!.zoneId)?.setHost(hosts[0]!.name, entryOf(hosts));
     }
-    for (const ruleset of await this.#rulesets.loadAll()) this.#setRules(ruleset.zoneId, ruleset);
+    for (const ruleset of await this.#rulesets.loadAll()) await this.#setRules(ruleset.zoneId, ruleset);
   }
 
   /** Takes over a zone that was made or changed, or drops one that is gone. */
@@ -61,18 +62,22 @@ export class EdgeFeed {
 
   async #reloadRules(zoneId: string): Promise<void> {
     const rulesets = await this.#rulesets.list(zoneId);
-    this.#setRules(
+    await this.#setRules(
       zoneId,
       rulesets.find((ruleset) => ruleset.phase === "http_request_origin"),
     );
   }
 
-  #setRules(zoneId: string, ruleset: Ruleset | undefined): void {
+  async #setRules(zoneId: string, ruleset: Ruleset | undefined): Promise<void> {
+    const enabled = (ruleset?.rules ?? []).filter((rule) => rule.enabled);
+    const rules = await Promise.all(
+      enabled.map(async (rule): Promise<OriginRule> => ({
+        matches: await compileExpression(rule.expression),
+        ...originOverride(rule),
+      })),
+    );
     const zone = this.snapshot.get(zoneId);
-    if (zone === undefined) return;
-    zone.originRules = (ruleset?.rules ?? [])
-      .filter((rule) => rule.enabled)
-      .map((rule): OriginRule => ({ matches: () => true, ...originOverride(rule) }));
+    if (zone !== undefined) zone.originRules = rules;
   }
 }
 

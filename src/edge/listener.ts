@@ -4,6 +4,7 @@ import { isIP, type AddressInfo, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Logger } from "pino";
 import { drain, listen } from "../api/listener.ts";
+import type { RequestDescription } from "../rules/index.ts";
 import type { AddressPolicy } from "./address-policy.ts";
 import { answerError, renderError } from "./error-page.ts";
 import { VisitorError, visitorErrors } from "./errors.ts";
@@ -124,7 +125,7 @@ export class Edge {
 
   /** Where a request goes: its zone, its record, the addresses behind it. */
   async #route(request: IncomingMessage, ray: string): Promise<OriginRequest> {
-    const { snapshot, lookUp, settings } = this.#options;
+    const { snapshot, settings } = this.#options;
     const { host, path, authority } = this.#target(request, settings);
     const zone = snapshot.findZone(host);
     const entry = zone?.resolve(host);
@@ -133,14 +134,18 @@ export class Edge {
     if (zone.isPaused) throw visitorErrors.paused();
     if (!entry.isProxied)
       throw entry.targets.length === 0 ? visitorErrors.unknownHost() : visitorErrors.unproxied();
-    const { addresses, port, hostHeader } = await this.#origin(
-      zone,
-      entry,
+    const clientAddress = plainAddress(request.socket.remoteAddress ?? "");
+    const describe = (): RequestDescription => ({
+      method: request.method ?? "GET",
+      url: path,
+      headers: request.rawHeaders,
       host,
-      authority,
-      snapshot,
-      lookUp,
-    );
+      tls: false,
+      ip: clientAddress,
+      httpVersion: `HTTP/${request.httpVersion}`,
+      rayId: ray,
+    });
+    const { addresses, port, hostHeader } = await this.#origin(zone, entry, authority, describe);
     return {
       method: request.method ?? "GET",
       path,
@@ -150,7 +155,7 @@ export class Edge {
       headers: originHeaders({
         rawHeaders: request.rawHeaders,
         host: hostHeader,
-        clientAddress: plainAddress(request.socket.remoteAddress ?? ""),
+        clientAddress,
         scheme: "http",
         ray,
       }),
@@ -169,10 +174,8 @@ export class Edge {
   async #origin(
     zone: EdgeZone,
     entry: HostEntry,
-    host: string,
     authority: string,
-    snapshot: EdgeSnapshot,
-    lookUp: LookUp,
+    describe: () => RequestDescription,
   ): Promise<{ addresses: string[]; port: number; hostHeader: string }> {
     let [hostHeader, originHost, port]: [string, string | undefined, number] = [
       authority,
@@ -181,11 +184,12 @@ export class Edge {
     ];
     // Every rule that matches has its say; where two set the same, the later one holds.
     for (const rule of zone.originRules) {
-      if (!rule.matches(host)) continue;
+      if (!rule.matches(describe)) continue;
       hostHeader = rule.hostHeader ?? hostHeader;
       originHost = rule.host ?? originHost;
       port = rule.port ?? port;
     }
+    const { snapshot, lookUp } = this.#options;
     const addresses =
       originHost === undefined
         ? await resolveTargets(entry.targets, snapshot, lookUp)

@@ -1,3 +1,5 @@
+import type { RequestPredicate } from "../rulesets/expression.ts";
+
 /** Where a proxied name leads: addresses, or other names. */
 export interface OriginTarget {
   type: "A" | "AAAA" | "CNAME";
@@ -11,7 +13,7 @@ export interface HostEntry {
 }
 
 export interface OriginRule {
-  matches(host: string): boolean;
+  matches: RequestPredicate;
   hostHeader?: string;
   host?: string;
   port?: number;

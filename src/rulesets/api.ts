@@ -78,8 +78,8 @@ const rulesetResource = (ruleset: Ruleset): z.input<typeof RulesetSchema> => ({
 });
 
 type RuleBody = z.output<typeof RuleInputSchema>;
-function ruleInput(body: RuleBody, where: string): RuleInput {
-  const fault = checkExpression(body.expression);
+async function ruleInput(body: RuleBody, where: string): Promise<RuleInput> {
+  const fault = await checkExpression(body.expression);
   if (fault !== undefined) throw new ApiError(400, 20127, fault, { pointer: `/body/${where}expression` });
   return {
     ...(body.id === undefined ? {} : { id: body.id }),
@@ -91,8 +91,8 @@ function ruleInput(body: RuleBody, where: string): RuleInput {
     enabled: body.enabled,
   };
 }
-const ruleInputs = (bodies: readonly RuleBody[]): RuleInput[] =>
-  bodies.map((body, index) => ruleInput(body, `rules/${index}/`));
+const ruleInputs = (bodies: readonly RuleBody[]): Promise<RuleInput[]> =>
+  Promise.all(bodies.map((body, index) => ruleInput(body, `rules/${index}/`)));
 const keep = (rule: Rule): RuleInput => {
   const { version: _version, lastUpdated: _lastUpdated, ...input } = rule;
   return input;
@@ -131,7 +131,7 @@ export const rulesetOperations: readonly Operation[] = [
     body: RulesetInputSchema,
     result: RulesetSchema,
     async handle({ zone, params, body, services }) {
-      const input = { name: body.name, description: body.description, rules: ruleInputs(body.rules) };
+      const input = { name: body.name, description: body.description, rules: await ruleInputs(body.rules) };
       return rulesetResource(await services.rulesets.putEntrypoint(zone.id, phaseOf(params), input));
     },
   }),
@@ -159,7 +159,7 @@ export const rulesetOperations: readonly Operation[] = [
     }),
     result: RulesetSchema,
     async handle({ zone, body, services }) {
-      const input = { name: body.name, description: body.description, rules: ruleInputs(body.rules) };
+      const input = { name: body.name, description: body.description, rules: await ruleInputs(body.rules) };
       return rulesetResource(await services.rulesets.putEntrypoint(zone.id, body.phase, input, true));
     },
   }),
@@ -182,7 +182,7 @@ export const rulesetOperations: readonly Operation[] = [
     body: RulesetInputSchema.extend({ id: z.string().optional() }),
     result: RulesetSchema,
     async handle({ zone, params, body, services }) {
-      const input = { name: body.name, description: body.description, rules: ruleInputs(body.rules) };
+      const input = { name: body.name, description: body.description, rules: await ruleInputs(body.rules) };
       return rulesetResource(await services.rulesets.edit(zone.id, params["ruleset_id"]!, () => input));
     },
   }),
@@ -206,7 +206,7 @@ export const rulesetOperations: readonly Operation[] = [
     body: RuleInputSchema.omit({ id: true }),
     result: RulesetSchema,
     async handle({ zone, params, body, services }) {
-      const rule = ruleInput(body, "");
+      const rule = await ruleInput(body, "");
       const changed = await services.rulesets.edit(zone.id, params["ruleset_id"]!, (current) => {
         if (current.rules.length >= rulesMax)
           throw apiErrors.invalid(`Expected at most ${rulesMax} rules in a ruleset`);
@@ -225,7 +225,7 @@ export const rulesetOperations: readonly Operation[] = [
     result: RulesetSchema,
     async handle({ zone, params, body, services }) {
       const id = params["rule_id"]!;
-      const rule = { ...ruleInput(body, ""), id };
+      const rule = { ...(await ruleInput(body, "")), id };
       const changed = await services.rulesets.edit(zone.id, params["ruleset_id"]!, (current) => {
         if (!current.rules.some((candidate) => candidate.id === id)) throw rulesetErrors.ruleNotFound(id);
         return { rules: current.rules.map((candidate) => (candidate.id === id ? rule : keep(candidate))) };

@@ -466,6 +466,37 @@ describe("rulesets", () => {
     expect(await client.rulesets.phases.get("http_request_origin", { zone_id })).toEqual(ruleset);
     const answer = await visit(server.ready.edge, "www.origin.example");
     expect(answer.body).toBe("hello from www.origin.example");
+    await client.rulesets.phases.update("http_request_origin", {
+      zone_id,
+      rules: [
+        { action: "route", expression: "true", action_parameters: { origin: { port: 1 } } },
+        {
+          action: "route",
+          expression: 'http.host eq "www.origin.example" and starts_with(http.request.uri.path, "/app/")',
+          action_parameters: { origin: { port }, host_header: "app.internal" },
+        },
+      ],
+    });
+    expect((await visit(server.ready.edge, "www.origin.example", "/app/x")).body).toBe(
+      "hello from app.internal",
+    );
+    expect((await visit(server.ready.edge, "www.origin.example", "/other")).status).toBe(521);
+    const misspelt = client.rulesets.phases.update("http_request_origin", {
+      zone_id,
+      rules: [{ action: "route", expression: 'http.hots eq "x"', action_parameters: { origin: { port } } }],
+    });
+    await expect(misspelt).rejects.toMatchObject({
+      status: 400,
+      errors: [
+        {
+          code: 20127,
+          source: { pointer: "/body/rules/0/expression" },
+          message: expect.stringMatching(
+            /parsing error \(1:1\)[^]*unknown identifier[^]*Did you mean http\.host\?/,
+          ) as string,
+        },
+      ],
+    });
     await client.rulesets.delete(ruleset.id, { zone_id });
     await expect(client.rulesets.phases.get("http_request_origin", { zone_id })).rejects.toMatchObject({
       status: 404,
