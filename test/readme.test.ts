@@ -55,7 +55,9 @@ it("the tour works as it is written", async () => {
   });
   const { stdout, stderr, code } = await shell.done;
   serving.kill();
-  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  // npm may have something to say about the machine that it runs on.
+  const complaints = stderr.split("\n").filter((line) => line !== "" && !line.startsWith("npm warn"));
+  expect({ code, complaints }).toEqual({ code: 0, complaints: [] });
   expect(stdout.split("\n").slice(0, 5)).toEqual([
     "www.shop.example",
     "http_request_origin",
@@ -64,6 +66,7 @@ it("the tour works as it is written", async () => {
     "on",
   ]);
   expect(stdout).toContain("TXT shop.example");
+  expect(stdout).toContain('http.request.uri.path  =  "/app/cart"');
   expect(stdout).toContain("www.shop.example.\t1\tIN\tA\t127.0.0.1");
   await serving.done;
 });
