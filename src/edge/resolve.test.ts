@@ -1,6 +1,6 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { AddressPolicy } from "./address-policy.ts";
-import { resolveName, resolveTargets } from "./resolve.ts";
+import { resolveName, resolveTargets, systemLookUp } from "./resolve.ts";
 import { EdgeSnapshot, EdgeZone } from "./snapshot.ts";
 import { host, startEdge, startOrigin, visit } from "./test-edge.ts";
 
@@ -93,5 +93,48 @@ describe("the addresses of a record", () => {
 
   it.each(["c0.example.com", "text.example.com", "missing.example.com"])("%s has none", async (name) => {
     await expect(resolveName(name, snapshot, lookUp)).rejects.toMatchObject({ code: 1016 });
+  });
+});
+
+describe("the resolver of names outside our zones", () => {
+  it("is asked once for a name that many wait for", async () => {
+    const ask = vi.fn<(name: string) => Promise<string[]>>(async () => ["192.0.2.1"]);
+    const lookUp = systemLookUp(ask);
+    const answers = await Promise.all(Array.from({ length: 50 }, () => lookUp("busy.test")));
+    expect(new Set(answers.flat())).toEqual(new Set(["192.0.2.1"]));
+    await lookUp("busy.test");
+    expect(ask).toHaveBeenCalledTimes(1);
+  });
+
+  it("is not asked again at once for a name that failed", async () => {
+    const ask = vi.fn<(name: string) => Promise<string[]>>(() => Promise.reject(new Error("ENOTFOUND")));
+    const lookUp = systemLookUp(ask);
+    for (let i = 0; i < 5; i++) await expect(lookUp("none.test")).rejects.toThrow("ENOTFOUND");
+    expect(ask).toHaveBeenCalledTimes(1);
+  });
+
+  it("has its time: a visitor does not wait for one that never answers", async () => {
+    const { port: originPort } = await startOrigin((_incoming, response) => response.end("never"));
+    const lookUp = systemLookUp(() => new Promise(() => {}), 20);
+    const edge = await startEdge({ originPort, lookUp });
+    edge.zone.setHost(host, alias);
+    const { status, body } = await visit(edge.port);
+    expect([status, body.includes("error 1016")]).toEqual([530, true]);
+  });
+
+  it("that falls silent is answered for by what it said before", async () => {
+    vi.useFakeTimers({ toFake: ["Date", "performance"] });
+    try {
+      const ask = vi
+        .fn<(name: string) => Promise<string[]>>(() => new Promise(() => {}))
+        .mockResolvedValueOnce(["192.0.2.1"]);
+      const lookUp = systemLookUp(ask, 20);
+      await lookUp("fading.test");
+      vi.advanceTimersByTime(60_000);
+      expect(await lookUp("fading.test")).toEqual(["192.0.2.1"]);
+      expect(ask).toHaveBeenCalledTimes(2);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 });
