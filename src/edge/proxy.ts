@@ -28,9 +28,9 @@ export async function forward(
   const hasBody = length !== undefined || coding !== undefined;
   let body: CountedBody | null = null;
   await origins.connect(origin.addresses, origin.port, async (address) => {
+    const pool = await origins.pool(address, origin.port);
     // Read only once a connection stands, so that a failed attempt leaves the body whole for the next address.
     body = hasBody ? new CountedBody(request, bodyBytesMax) : null;
-    const pool = origins.pool(address, origin.port);
     try {
       await dispatch(response, body, origin, pool);
     } catch (error) {

@@ -1,0 +1,25 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { RequestDescription } from "../rules/index.ts";
+import type { EdgeZone } from "./snapshot.ts";
+
+/** A request that has been parsed and may be served, before anything has been done about it. */
+export interface EdgeVisit {
+  request: IncomingMessage;
+  response: ServerResponse;
+  /** In lower case, without a port or a final dot. */
+  host: string;
+  /** With its query. */
+  path: string;
+  ray: string;
+  clientAddress: string;
+  /** The zone in which the host has a proxied record; undefined for a host that has none here. Never a paused one. */
+  zone: EdgeZone | undefined;
+  describe(): RequestDescription;
+}
+
+/**
+ * Takes a request before it goes to the origin, or leaves it. True when it is taken: the handler answers it then, to its
+ * end. What it throws is answered as a visitor error, while nothing has been sent. One that leaves a request has not
+ * touched its body or its response. Upgrades are not offered.
+ */
+export type EdgeHandler = (visit: EdgeVisit) => boolean | Promise<boolean>;
