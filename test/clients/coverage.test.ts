@@ -20,7 +20,7 @@ beforeAll(async () => {
   server = await startTestServer();
   account_id = server.ready.account_id;
   const recording: typeof fetch = (input, init) => {
-    const path = canonicalPath(new URL(String(input)).pathname);
+    const path = canonicalPath(new URL(input instanceof Request ? input.url : input).pathname);
     const matching = patterns.filter(
       ({ method, pattern }) => method === (init?.method ?? "GET").toUpperCase() && pattern.test(path),
     );
