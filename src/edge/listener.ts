@@ -79,9 +79,13 @@ export class Edge {
       (request: IncomingMessage, socket: Duplex, head: Buffer) =>
         void this.#upgrade(request, socket as Socket, head),
     );
-    this.#server.on("clientError", (error, socket) =>
-      refuseMalformed(error, socket, this.#answers.get(socket)),
-    );
+    this.#server.on("clientError", (error, socket) => {
+      const answer = this.#answers.get(socket);
+      // The request before it was refused, and its page is on the way: that is the last answer here.
+      if (this.#refused.has(socket as Socket) && answer?.headersSent === true && answer.socket !== null)
+        answer.end();
+      else refuseMalformed(error, socket, answer);
+    });
   }
 
   async listen(host: string, port: number): Promise<AddressInfo> {
