@@ -16,6 +16,7 @@ import {
 import { pino } from "pino";
 import { onTestFinished } from "vitest";
 import { AddressPolicy } from "./address-policy.ts";
+import type { EdgeHandler } from "./handlers.ts";
 import { Edge } from "./listener.ts";
 import type { LookUp } from "./resolve.ts";
 import { edgeDefaults, type EdgeSettings } from "./settings.ts";
@@ -38,6 +39,7 @@ export async function startEdge(options: {
   policy?: AddressPolicy;
   lookUp?: LookUp;
   rule?: Partial<OriginRule>;
+  handlers?: readonly EdgeHandler[];
 }): Promise<TestEdge> {
   const zone = new EdgeZone("z1", "example.com", false);
   zone.setHost(host, {
@@ -53,6 +55,7 @@ export async function startEdge(options: {
     policy: options.policy ?? new AddressPolicy("origins"),
     lookUp: options.lookUp ?? (async (name) => Promise.reject(new Error(`no address of ${name}`))),
     logger: pino({ level: "silent" }),
+    handlers: options.handlers ?? [],
   });
   const { port } = await edge.listen("127.0.0.1", 0);
   onTestFinished(() => edge.close(0));
