@@ -31,7 +31,7 @@ export function renderError(
 <title>${escapeHtml(error.title)}</title>
 <style>body{font:1rem/1.5 system-ui,sans-serif;max-width:40rem;margin:15vh auto;padding:0 1rem}small{color:#666}</style></head>
 <body><h1>${escapeHtml(error.title)}</h1><p>${escapeHtml(error.message)}</p>
-<p><small>${escapeHtml(host)} · error ${error.code} · ray ${escapeHtml(ray)}</small></p></body></html>
+<p><small>${host === "" ? "" : `${escapeHtml(host)} · `}error ${error.code} · ray ${escapeHtml(ray)}</small></p></body></html>
 `,
   };
 }
@@ -51,7 +51,7 @@ export function answerError(
   // What follows a request that was not understood, or not read to its end, is not to be taken for another one.
   const isLast = !request.complete || error.status === 400 || error.status === 431;
   const close = isLast ? { connection: "close" } : {};
-  response.writeHead(error.status, {
+  response.writeHead(error.status, error.title, {
     "content-type": type,
     "content-length": Buffer.byteLength(body),
     "cache-control": "no-store",

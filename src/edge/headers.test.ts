@@ -186,4 +186,10 @@ describe("to the visitor", () => {
     const sent = ["Connection", "content-length", "Content-Length", "2"];
     expect(visitorHeaders(sent, "0-DEV")).toEqual(["Content-Length", "2", "cf-ray", "0-DEV"]);
   });
+
+  it("a 204 has no length to wait for", () => {
+    const raw = ["Content-Length", "5", "X-A", "b"];
+    expect(visitorHeaders(raw, "0-DEV", 204)).toEqual(["X-A", "b", "cf-ray", "0-DEV"]);
+    expect(visitorHeaders(raw, "0-DEV", 304)).toContain("Content-Length");
+  });
 });

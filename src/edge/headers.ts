@@ -81,8 +81,11 @@ function isLookAlike(name: string): boolean {
   return ours.has(spelled) || spelled === "x-forwarded-for" || spelled === "cdn-loop";
 }
 
-/** The origin's headers without those that are between it and the edge only, as a flat list. */
-export function visitorHeaders(rawHeaders: readonly string[], ray: string): string[] {
+/**
+ * The origin's headers without those that are between it and the edge only, as a flat list. A 204 has no length
+ * (RFC 9110, 8.6): whoever believed one would take the next answer for its body.
+ */
+export function visitorHeaders(rawHeaders: readonly string[], ray: string, status = 200): string[] {
   const headers: string[] = [];
   let named: Set<string> | undefined;
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -93,6 +96,7 @@ export function visitorHeaders(rawHeaders: readonly string[], ray: string): stri
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!.toLowerCase();
     if (hopByHop.has(name) || name === "cf-ray") continue;
+    if (status === 204 && name === "content-length") continue;
     if (named?.has(name) === true && name !== "content-length") continue;
     headers.push(rawHeaders[i]!, rawHeaders[i + 1]!);
   }

@@ -10,6 +10,7 @@ import { answerError, renderError } from "./error-page.ts";
 import { VisitorError, visitorErrors } from "./errors.ts";
 import type { EdgeHandler } from "./handlers.ts";
 import { originHeaders } from "./headers.ts";
+import { refuseMalformed } from "./malformed.ts";
 import { Origins } from "./origins.ts";
 import { forward, type OriginRequest } from "./proxy.ts";
 import { resolveName, resolveTargets, type LookUp } from "./resolve.ts";
@@ -84,7 +85,7 @@ export class Edge {
       // The request before it was refused, and its page is on the way: that is the last answer here.
       if (this.#refused.has(socket as Socket) && answer?.headersSent === true && answer.socket !== null)
         answer.end();
-      else refuseMalformed(error, socket, answer);
+      else refuseMalformed(error, socket, answer, newRay(settings.colo));
     });
   }
 
@@ -260,24 +261,3 @@ function newRay(colo: string): string {
 }
 const plainAddress = (address: string): string =>
   address.startsWith("::ffff:") ? address.slice(7) : address;
-
-function refuseMalformed(
-  error: Error & { code?: string },
-  socket: Duplex,
-  answer: ServerResponse | undefined,
-): void {
-  // An answer that has begun, or that waits behind another, must not have this one written into it.
-  const isAnswering =
-    answer !== undefined && !answer.writableFinished && (answer.headersSent || answer.socket === null);
-  if (!socket.writable || isAnswering) {
-    socket.destroy();
-    return;
-  }
-  const status =
-    error.code === "HPE_HEADER_OVERFLOW"
-      ? "431 Request Header Fields Too Large"
-      : error.code === "ERR_HTTP_REQUEST_TIMEOUT"
-        ? "408 Request Timeout"
-        : "400 Bad Request";
-  socket.end(`HTTP/1.1 ${status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`, () => socket.destroy());
-}

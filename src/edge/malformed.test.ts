@@ -110,6 +110,26 @@ describe("a request that two servers could read differently", () => {
     expect(atOrigin).toEqual([]);
   });
 
+  it("that the parser cannot read gets a page with a ray, or JSON where it seems to ask for it", async () => {
+    const html = await exchange(edge.port, `GET /a HTTP/1.1\r\n${host}X A: b\r\n\r\n`);
+    expect(html).toMatch(/^HTTP\/1\.1 400 Bad request\r\ncontent-type: text\/html/);
+    const [, ray = ""] = /\r\ncf-ray: ([0-9a-f]{16}-DEV)\r\n/.exec(html) ?? [];
+    expect(html).toMatch(new RegExp(`error 400 .*ray ${ray}`));
+    const json = await exchange(
+      edge.port,
+      `GET /a HTTP/1.1\r\n${host}Accept: application/json\r\nX A: b\r\n\r\n`,
+    );
+    expect(json).toMatch(/^HTTP\/1\.1 400 Bad request\r\ncontent-type: application\/json\r\n/);
+    expect(JSON.parse(json.split("\r\n\r\n")[1]!)).toMatchObject({ error: { code: 400 } });
+    expect(atOrigin).toEqual([]);
+  });
+
+  it("with more header fields than fit in its head gets the page of that", async () => {
+    const answer = await exchange(edge.port, `GET /a HTTP/1.1\r\n${host}X-A: ${"a".repeat(40_000)}\r\n\r\n`);
+    expect(answer).toMatch(/^HTTP\/1\.1 431 Request header fields too large\r\n/);
+    expect(answer).toMatch(/error 431 .*ray [0-9a-f]{16}-DEV/);
+  });
+
   it("CONNECT is ended without an answer", async () => {
     expect(await exchange(edge.port, `CONNECT www.example.com:80 HTTP/1.1\r\n${host}\r\n${smuggled}`)).toBe(
       "",

@@ -80,7 +80,7 @@ function dispatch(
           if (status < 200) return; // an interim answer is between the origin and the edge
           const raw = (started.rawHeaders as Buffer[]).map((each) => each.toString("latin1"));
           response.on("drain", resume);
-          response.writeHead(status, reason(status, statusText), visitorHeaders(raw, origin.ray));
+          response.writeHead(status, reason(status, statusText), visitorHeaders(raw, origin.ray, status));
         },
         onResponseData(started, chunk) {
           if (!response.write(chunk)) started.pause();

@@ -66,8 +66,8 @@ function attempt(
       else reject(error);
     });
     upstream.on("response", (answer) => {
-      const headers = visitorHeaders(answer.rawHeaders, origin.ray);
       const { statusCode = 502, statusMessage = "" } = answer;
+      const headers = visitorHeaders(answer.rawHeaders, origin.ray, statusCode);
       socket.write(answerHead(statusCode, statusMessage, [...headers, "connection", "close"]), "latin1");
       pipeline(answer, socket, () => {
         socket.destroySoon();
