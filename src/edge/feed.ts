@@ -49,10 +49,14 @@ export class EdgeFeed {
 
   /** Takes over a zone that was made or changed, or drops one that is gone. */
   setZone(id: string, zone: Zone | undefined): void {
-    const known = this.snapshot.get(id);
-    if (zone === undefined) this.snapshot.remove(id);
-    else if (known === undefined) this.snapshot.add(new EdgeZone(id, zone.name, zone.paused));
-    else known.isPaused = zone.paused;
+    if (zone === undefined) {
+      this.snapshot.remove(id);
+      return;
+    }
+    let known = this.snapshot.get(id);
+    if (known === undefined) this.snapshot.add((known = new EdgeZone(id, zone.name, zone.paused)));
+    known.isPaused = zone.paused;
+    known.facts = zone;
   }
 
   async #reloadName(zoneId: string, name: string): Promise<void> {

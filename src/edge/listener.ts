@@ -93,6 +93,12 @@ export class Edge {
     return listen(this.#server, host, port);
   }
 
+  /** Where it listens; undefined before and after. */
+  get address(): AddressInfo | undefined {
+    return (this.#server.address() as AddressInfo | null) ?? undefined;
+  }
+
+  /** Stops accepting, finishes what is under way until the deadline, and ends the rest. */
   async close(deadlineMs: number): Promise<void> {
     this.#isClosing = true;
     const deadline = setTimeout(() => this.#tunnels.forEach((socket) => socket.destroy()), deadlineMs);

@@ -257,6 +257,13 @@ describe("a body", () => {
 });
 
 describe("drain on close", () => {
+  it("the address is known while it listens", async () => {
+    const { edge, port } = await startEdge({ originPort: 1 });
+    expect(edge.address).toMatchObject({ address: "127.0.0.1", port });
+    await edge.close(0);
+    expect(edge.address).toBeUndefined();
+  });
+
   it("an answer under way is finished, an idle connection is ended, a new one is refused", async () => {
     const proceed = Promise.withResolvers<void>();
     const arrived = Promise.withResolvers<void>();

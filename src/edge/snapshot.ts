@@ -1,4 +1,5 @@
 import type { RequestPredicate } from "../rulesets/expression.ts";
+import type { Zone } from "../zones/zone.ts";
 
 /** Where a proxied name leads: addresses, or other names. */
 export interface OriginTarget {
@@ -19,11 +20,16 @@ export interface OriginRule {
   port?: number;
 }
 
+/** What those who take a request may ask of its zone. */
+export type ZoneFacts = Readonly<Pick<Zone, "accountId" | "plan" | "status" | "smartRouting">>;
+
 /** What the edge knows of a zone. Everything is in memory: a request reads no database. */
 export class EdgeZone {
   readonly id: string;
   readonly name: string;
   isPaused: boolean;
+  /** Absent in a snapshot that is not made from storage. */
+  facts: ZoneFacts | undefined;
   originRules: readonly OriginRule[] = [];
   readonly #hosts = new Map<string, HostEntry>();
   /** Names that exist only because something below them does (RFC 4592: they too end a wildcard). */
