@@ -82,8 +82,8 @@ function isLookAlike(name: string): boolean {
 }
 
 /**
- * The origin's headers without those that are between it and the edge only, as a flat list. A 204 has no length
- * (RFC 9110, 8.6): whoever believed one would take the next answer for its body.
+ * The origin's headers without those that are between it and the edge only, as a flat list. A 1xx and a 204 have no
+ * length (RFC 9110, 8.6): whoever believed one would take what follows for their body.
  */
 export function visitorHeaders(rawHeaders: readonly string[], ray: string, status = 200): string[] {
   const headers: string[] = [];
@@ -96,7 +96,7 @@ export function visitorHeaders(rawHeaders: readonly string[], ray: string, statu
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!.toLowerCase();
     if (hopByHop.has(name) || name === "cf-ray") continue;
-    if (status === 204 && name === "content-length") continue;
+    if ((status < 200 || status === 204) && name === "content-length") continue;
     if (named?.has(name) === true && name !== "content-length") continue;
     headers.push(rawHeaders[i]!, rawHeaders[i + 1]!);
   }

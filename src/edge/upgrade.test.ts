@@ -161,6 +161,27 @@ describe("an upgrade that does not come about", () => {
     expect(answer).toContain("</html>");
   });
 
+  it.each([
+    ["another protocol", "Connection: Upgrade\r\nUpgrade: h2c\r\n"],
+    ["two protocols", "Connection: Upgrade\r\nUpgrade: websocket, h2c\r\n"],
+    ["none", ""],
+  ])("an origin that switches to %s is not understood, and is told nothing more", async (_what, headers) => {
+    let received = "";
+    const ended = Promise.withResolvers<void>();
+    const originPort = await startRawOrigin((socket) => {
+      socket.setEncoding("latin1").on("data", (chunk: string) => (received += chunk));
+      socket.on("close", () => ended.resolve());
+      socket.once("data", () => socket.write(`HTTP/1.1 101 Switching\r\n${headers}\r\nhello`));
+    });
+    const { port } = await startEdge({ originPort });
+    const answer = await exchange(port, `${ask}for the origin`);
+    expect(answer).toMatch(/^HTTP\/1\.1 520 /);
+    expect(answer.match(/HTTP\/1\.1 /g)).toHaveLength(1);
+    expect(answer).not.toContain("hello");
+    await ended.promise;
+    expect(received).not.toContain("for the origin");
+  });
+
   it("an origin that is silent, or closes", async () => {
     const silent = await startRawOrigin(() => {});
     const one = await startEdge({ originPort: silent, settings: { originFirstByteTimeoutMs: 50 } });

@@ -65,7 +65,19 @@ function attempt(
       if (socket.destroyed) resolve();
       else reject(error);
     });
+    /** The origin has switched to something that nobody asked for: nothing of the visitor's is to reach it. */
+    const refuse = (): void => {
+      socket.off("close", leave);
+      reject(
+        visitorErrors.originFailed(new Error("the origin switched to a protocol that was not asked for")),
+      );
+    };
     upstream.on("response", (answer) => {
+      if (answer.statusCode === 101) {
+        refuse();
+        upstream.destroy();
+        return;
+      }
       const { statusCode = 502, statusMessage = "" } = answer;
       const headers = visitorHeaders(answer.rawHeaders, origin.ray, statusCode);
       socket.write(answerHead(statusCode, statusMessage, [...headers, "connection", "close"]), "latin1");
@@ -75,13 +87,18 @@ function attempt(
       });
     });
     upstream.on("upgrade", (answer: IncomingMessage, originSocket: Socket, originHead: Buffer) => {
+      if (answer.headers.upgrade?.toLowerCase() !== "websocket") {
+        refuse();
+        originSocket.on("error", () => {}).destroy();
+        return;
+      }
       socket.off("close", leave);
       const headers = [
-        ...visitorHeaders(answer.rawHeaders, origin.ray),
+        ...visitorHeaders(answer.rawHeaders, origin.ray, 101),
         "connection",
         "upgrade",
         "upgrade",
-        answer.headers.upgrade ?? "websocket",
+        "websocket",
       ];
       socket.write(answerHead(101, answer.statusMessage ?? "", headers), "latin1");
       if (originHead.length > 0) socket.write(originHead);
