@@ -1,6 +1,7 @@
-import { renameSync, writeFileSync } from "node:fs";
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createHash } from "node:crypto";
 import { isIP } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { Accounts } from "./accounts/accounts.ts";
@@ -14,6 +15,7 @@ import { operations } from "./operations.ts";
 import { startEdge } from "./edge-service.ts";
 import { Rulesets } from "./rulesets/rulesets.ts";
 import type { Services } from "./services.ts";
+import { FileBlobs } from "./storage/blobs.ts";
 import { openStorage } from "./storage/storage.ts";
 import { Tokens } from "./tokens/tokens.ts";
 import { dnsActivation, staticActivation } from "./zones/activation.ts";
@@ -51,6 +53,10 @@ export async function startServer(
 ): Promise<RunningServer> {
   const onLoopback = [config.apiListen, config.edgeListen, config.dnsListen].every(isLoopback);
   const storage = await openStorage(databaseUrl(config));
+  // What lies in files is as ephemeral as the rest, and goes with the process.
+  const folder = config.ephemeral ? mkdtempSync(join(tmpdir(), "selvedge-")) : config.dataDir;
+  if (config.ephemeral) process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  const blobs = new FileBlobs(join(folder, "blobs"));
   const accounts = new Accounts(storage);
   const zones = new Zones(storage, {
     nameServers: config.nameServers,
@@ -63,7 +69,7 @@ export async function startServer(
   const tokens = new Tokens(storage, accounts, await ensurePepper(storage));
   const records = new DnsRecords(storage);
   const rulesets = new Rulesets(storage);
-  const services: Services = { accounts, tokens, zones, records, rulesets, logger };
+  const services: Services = { accounts, tokens, zones, records, rulesets, blobs, logger };
 
   await storage.watch(watchIntervalMs);
   await accounts.load();
@@ -122,6 +128,7 @@ export async function startServer(
       clearInterval(timer);
       await Promise.all([drain(apiServer, deadlineMs), edge.close(deadlineMs)]);
       await storage.close();
+      if (config.ephemeral) rmSync(folder, { recursive: true, force: true });
     },
   };
 }

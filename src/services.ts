@@ -2,6 +2,7 @@ import type { Logger } from "pino";
 import type { Accounts } from "./accounts/accounts.ts";
 import type { DnsRecords } from "./dns/records.ts";
 import type { Rulesets } from "./rulesets/rulesets.ts";
+import type { Blobs } from "./storage/blobs.ts";
 import type { Tokens } from "./tokens/tokens.ts";
 import type { Zones } from "./zones/zones.ts";
 
@@ -12,5 +13,6 @@ export interface Services {
   zones: Zones;
   records: DnsRecords;
   rulesets: Rulesets;
+  blobs: Blobs;
   logger: Logger;
 }

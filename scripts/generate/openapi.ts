@@ -47,7 +47,7 @@ function describe(operation: Operation, schemas: Json): Json {
     in: "query",
     schema: jsonSchema(schema as z.ZodType, "input", schemas),
   }));
-  const contentType = operation.bodyKind === "form" ? "multipart/form-data" : "application/json";
+  const contentType = operation.bodyKind === "json" ? "application/json" : "multipart/form-data";
   return {
     operationId: operation.id,
     summary: operation.summary,

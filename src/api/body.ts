@@ -9,7 +9,7 @@ export async function readBody(
   request: IncomingMessage,
   limitBytes: number,
 ): Promise<unknown> {
-  if (operation.body === undefined) return undefined;
+  if (operation.body === undefined || operation.bodyKind === "own") return undefined;
   const contentType = request.headers["content-type"] ?? "";
   const limit = operation.bodyBytesMax ?? limitBytes;
   if (operation.bodyKind === "form") {

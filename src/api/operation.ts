@@ -47,8 +47,11 @@ export interface Call<Q, B> {
   messages: Message[];
 }
 
-/** Where the body of a call comes from. Multipart bodies are read as a form whose text fields are validated. */
-export type BodyKind = "json" | "form";
+/**
+ * Where the body of a call comes from. A form's text fields are read and validated; an `own` body is a form that the handler
+ * reads from the request itself (files, streams), and its schema is for the documentation.
+ */
+export type BodyKind = "json" | "form" | "own";
 
 export interface Operation extends Common {
   query: z.ZodObject | undefined;

@@ -43,7 +43,8 @@ export async function serve(
   await vi.waitFor(
     () => {
       if (child.exitCode !== null) throw new Error(`serve ended: ${stderr}`);
-      if (!existsSync(readyFile)) throw new Error("not ready yet");
+      // The ready file may be read here before the last of what was printed has come through the pipe.
+      if (!existsSync(readyFile) || !stdout.includes("API token")) throw new Error("not ready yet");
     },
     { timeout: 20_000, interval: 20 },
   );
