@@ -73,13 +73,14 @@ async function perform(
 ): Promise<Response> {
   const { incoming: request } = incoming;
   const { services } = options;
-  const actor = await authenticate(request.headers, incoming.clientIp, services.tokens);
-  const waitSeconds = limiter.take(actor.userId ?? actor.id);
+  const isOwn = operation.access.scope === "own";
+  const actor = isOwn ? undefined : await authenticate(request.headers, incoming.clientIp, services.tokens);
+  const waitSeconds = actor === undefined ? 0 : limiter.take(actor.userId ?? actor.id);
   if (waitSeconds > 0) throw apiErrors.rateLimited(waitSeconds);
 
   const call: Call<unknown, unknown> = {
     ...incoming,
-    actor,
+    actor: actor!, // what has none checks its callers itself
     services,
     query: undefined,
     body: undefined,
@@ -135,7 +136,7 @@ const idParameters = new Set([
 function authorize(operation: Operation, call: Call<unknown, unknown>): void {
   const { access } = operation;
   const { actor } = call;
-  if (access.scope === "caller") return;
+  if (access.scope === "caller" || access.scope === "own") return;
   if (access.scope === "user") {
     if (actor.userId !== null && actor.can(access.permission, { userId: actor.userId })) return;
     throw apiErrors.unauthorized(`"${permissionName(access.permission)}" on the user`);

@@ -12,7 +12,9 @@ export type Access =
   | { scope: "zone" | "account"; permission: PermissionKey }
   | { scope: "user"; permission: PermissionKey }
   /** Any valid credentials; the operation itself shows only what they may see. */
-  | { scope: "caller" };
+  | { scope: "caller" }
+  /** The operation checks by itself who calls, for example by a token that it gave out. Its call has no actor. */
+  | { scope: "own" };
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
