@@ -4,6 +4,7 @@ import type { Operation } from "./api/operation.ts";
 import { dnsOperations } from "./dns/api.ts";
 import { rulesetOperations } from "./rulesets/api.ts";
 import { smartRoutingOperations } from "./smart-routing/api.ts";
+import { snippetOperations } from "./snippets/api.ts";
 import { apiTokenOperations } from "./tokens/api.ts";
 import { zoneOperations } from "./zones/api.ts";
 
@@ -16,4 +17,5 @@ export const operations: readonly Operation[] = [
   ...dnsOperations,
   ...smartRoutingOperations,
   ...rulesetOperations,
+  ...snippetOperations,
 ];

@@ -16,6 +16,7 @@ import { startEdge } from "./edge-service.ts";
 import { Rulesets } from "./rulesets/rulesets.ts";
 import type { Services } from "./services.ts";
 import { FileBlobs } from "./storage/blobs.ts";
+import { Snippets } from "./snippets/snippets.ts";
 import { openStorage } from "./storage/storage.ts";
 import { Tokens } from "./tokens/tokens.ts";
 import { dnsActivation, staticActivation } from "./zones/activation.ts";
@@ -69,10 +70,13 @@ export async function startServer(
   const tokens = new Tokens(storage, accounts, await ensurePepper(storage));
   const records = new DnsRecords(storage);
   const rulesets = new Rulesets(storage);
-  const services: Services = { accounts, tokens, zones, records, rulesets, blobs, logger };
+  const snippets = new Snippets(storage, rulesets);
+  zones.onChange((id, zone) => zone ?? snippets.forget(id));
+  const services: Services = { accounts, tokens, zones, records, rulesets, snippets, blobs, logger };
 
   await storage.watch(watchIntervalMs);
   await accounts.load();
+  await snippets.load();
   const edge = await startEdge(config, services, storage, logger, onLoopback);
   const owner = await ensureOwner(config, accounts, tokens);
 

@@ -2,6 +2,7 @@ import type { Logger } from "pino";
 import type { Accounts } from "./accounts/accounts.ts";
 import type { DnsRecords } from "./dns/records.ts";
 import type { Rulesets } from "./rulesets/rulesets.ts";
+import type { Snippets } from "./snippets/snippets.ts";
 import type { Blobs } from "./storage/blobs.ts";
 import type { Tokens } from "./tokens/tokens.ts";
 import type { Zones } from "./zones/zones.ts";
@@ -13,6 +14,7 @@ export interface Services {
   zones: Zones;
   records: DnsRecords;
   rulesets: Rulesets;
+  snippets: Snippets;
   blobs: Blobs;
   logger: Logger;
 }

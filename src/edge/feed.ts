@@ -44,7 +44,9 @@ export class EdgeFeed {
     for (const hosts of byName.values()) {
       this.snapshot.get(hosts[0]!.zoneId)?.setHost(hosts[0]!.name, entryOf(hosts));
     }
-    for (const ruleset of await this.#rulesets.loadAll()) await this.#setRules(ruleset.zoneId, ruleset);
+    for (const ruleset of await this.#rulesets.loadAll()) {
+      if (ruleset.phase === "http_request_origin") await this.#setRules(ruleset.zoneId, ruleset);
+    }
   }
 
   /** Takes over a zone that was made or changed, or drops one that is gone. */

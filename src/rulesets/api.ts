@@ -1,10 +1,11 @@
 import { z } from "zod";
 import { ApiError, apiErrors } from "../api/errors.ts";
-import { listOperation, operation, rawOperation, type Operation } from "../api/operation.ts";
+import { listOperation, operation, rawOperation, type Call, type Operation } from "../api/operation.ts";
 import { pageQuery, paginate } from "../api/pagination.ts";
 import { isoTime } from "../util/ids.ts";
+import type { PermissionKey } from "../tokens/permissions.ts";
+import { actionNames, actionParameters } from "./actions.ts";
 import { checkExpression } from "./expression.ts";
-import { OriginParametersSchema } from "./origin-rule.ts";
 import { phases, rulesetErrors, type Phase, type Rule, type Ruleset } from "./ruleset.ts";
 import type { RuleInput } from "./rulesets.ts";
 
@@ -19,6 +20,7 @@ const RuleSchema = z
     description: z.string(),
     enabled: z.boolean(),
     last_updated: z.string(),
+    snippet_name: z.string().optional(),
   })
   .meta({ id: "Rule" });
 const RulesetSummarySchema = z.object({
@@ -37,8 +39,9 @@ const RuleInputSchema = z.strictObject({
   ref: z.string().min(1).max(64).optional(),
   version: z.string().optional(),
   last_updated: z.string().optional(),
-  action: z.literal("route"),
-  action_parameters: OriginParametersSchema,
+  snippet_name: z.string().optional(),
+  action: z.enum(actionNames),
+  action_parameters: z.record(z.string(), z.unknown()),
   expression: z.string().min(1).max(4096),
   description: z.string().max(500).default(""),
   enabled: z.boolean().default(true),
@@ -71,6 +74,7 @@ const ruleResource = (rule: Rule): z.input<typeof RuleSchema> => ({
   description: rule.description,
   enabled: rule.enabled,
   last_updated: isoTime(rule.lastUpdated),
+  ...(rule.action === "snippet" ? { snippet_name: rule.actionParameters["snippet_name"] as string } : {}),
 });
 const rulesetResource = (ruleset: Ruleset): z.input<typeof RulesetSchema> => ({
   ...summary(ruleset),
@@ -78,21 +82,28 @@ const rulesetResource = (ruleset: Ruleset): z.input<typeof RulesetSchema> => ({
 });
 
 type RuleBody = z.output<typeof RuleInputSchema>;
-async function ruleInput(body: RuleBody, where: string): Promise<RuleInput> {
+async function ruleInput(body: RuleBody, phase: Phase, where: string): Promise<RuleInput> {
+  const parameters = actionParameters(phase, body, where);
   const fault = await checkExpression(body.expression);
   if (fault !== undefined) throw new ApiError(400, 20127, fault, { pointer: `/body/${where}expression` });
   return {
     ...(body.id === undefined ? {} : { id: body.id }),
     ...(body.ref === undefined ? {} : { ref: body.ref }),
     action: body.action,
-    actionParameters: body.action_parameters,
+    actionParameters: parameters,
     expression: body.expression,
     description: body.description,
     enabled: body.enabled,
   };
 }
-const ruleInputs = (bodies: readonly RuleBody[]): Promise<RuleInput[]> =>
-  Promise.all(bodies.map((body, index) => ruleInput(body, `rules/${index}/`)));
+const ruleInputs = (bodies: readonly RuleBody[], phase: Phase): Promise<RuleInput[]> =>
+  Promise.all(bodies.map((body, index) => ruleInput(body, phase, `rules/${index}/`)));
+async function rulesetInput(
+  body: z.output<typeof RulesetInputSchema>,
+  phase: Phase,
+): Promise<{ name: string | undefined; description: string | undefined; rules: RuleInput[] }> {
+  return { name: body.name, description: body.description, rules: await ruleInputs(body.rules, phase) };
+}
 const keep = (rule: Rule): RuleInput => {
   const { version: _version, lastUpdated: _lastUpdated, ...input } = rule;
   return input;
@@ -111,30 +122,57 @@ const base = "/zones/{zone_id}/rulesets";
 const read = { scope: "zone", permission: "origin_rules:read" } as const;
 const edit = { scope: "zone", permission: "origin_rules:edit" } as const;
 
-export const rulesetOperations: readonly Operation[] = [
+type Level = "read" | "edit";
+const permissionFor = (phase: Phase, level: Level): PermissionKey =>
+  phase === "http_request_snippets" ? `snippets:${level}` : `origin_rules:${level}`;
+type Asked = Pick<Call<unknown, unknown>, "actor" | "zone" | "services" | "params">;
+const may = ({ actor, zone }: Asked, phase: Phase, level: Level): boolean =>
+  actor.can(permissionFor(phase, level), { zoneId: zone.id, accountId: zone.accountId });
+
+function permit(call: Asked, phase: Phase, level: Level): void {
+  const [area] = permissionFor(phase, level).split(":");
+  if (!may(call, phase, level))
+    throw apiErrors.unauthorized(`the permission to ${level} ${area!.replace("_", " ")} on the zone`);
+}
+
+/** The ruleset in the path, when the caller has the permission for its phase. */
+async function permitted(call: Asked, level: Level): Promise<Ruleset> {
+  const ruleset = await call.services.rulesets.find(call.zone.id, call.params["ruleset_id"]!);
+  permit(call, ruleset.phase, level);
+  return ruleset;
+}
+
+/** The entrypoint under a path of its own for each area, since the path decides which permission is needed. */
+const entrypointOperations = (area: "origin_rules" | "snippets", segment: string, suffix: string) => [
   operation({
-    id: "ruleset_entrypoint_get",
+    id: `ruleset_entrypoint_get${suffix}`,
     method: "GET",
-    path: `${base}/phases/{phase}/entrypoint`,
-    summary: "Get the rules of a phase",
-    access: read,
+    path: `${base}/phases/${segment}/entrypoint`,
+    summary: suffix === "" ? "Get the rules of a phase" : "Get the snippet rules as a ruleset",
+    access: { scope: "zone", permission: `${area}:read` },
     result: RulesetSchema,
     handle: async ({ zone, params, services }) =>
-      rulesetResource(await services.rulesets.entrypoint(zone.id, phaseOf(params))),
+      rulesetResource(await services.rulesets.entrypoint(zone.id, phaseOf({ phase: segment, ...params }))),
   }),
   operation({
-    id: "ruleset_entrypoint_put",
+    id: `ruleset_entrypoint_put${suffix}`,
     method: "PUT",
-    path: `${base}/phases/{phase}/entrypoint`,
-    summary: "Replace all rules of a phase",
-    access: edit,
+    path: `${base}/phases/${segment}/entrypoint`,
+    summary: suffix === "" ? "Replace all rules of a phase" : "Replace all snippet rules as a ruleset",
+    access: { scope: "zone", permission: `${area}:edit` },
     body: RulesetInputSchema,
     result: RulesetSchema,
     async handle({ zone, params, body, services }) {
-      const input = { name: body.name, description: body.description, rules: await ruleInputs(body.rules) };
-      return rulesetResource(await services.rulesets.putEntrypoint(zone.id, phaseOf(params), input));
+      const phase = phaseOf({ phase: segment, ...params });
+      const input = await rulesetInput(body, phase);
+      return rulesetResource(await services.rulesets.putEntrypoint(zone.id, phase, () => input));
     },
   }),
+];
+
+export const rulesetOperations: readonly Operation[] = [
+  ...entrypointOperations("origin_rules", "{phase}", ""),
+  ...entrypointOperations("snippets", "http_request_snippets", "_snippets"),
   listOperation({
     id: "ruleset_list",
     method: "GET",
@@ -143,8 +181,10 @@ export const rulesetOperations: readonly Operation[] = [
     access: read,
     query: pageQuery({ default: 50, max: 50 }).extend({ cursor: z.string().max(100).optional() }),
     result: RulesetSummarySchema,
-    handle: async ({ zone, query, services }) =>
-      paginate((await services.rulesets.list(zone.id)).map(summary), query),
+    async handle(call) {
+      const rulesets = await call.services.rulesets.list(call.zone.id);
+      return paginate(rulesets.filter(({ phase }) => may(call, phase, "read")).map(summary), call.query);
+    },
   }),
   operation({
     id: "ruleset_create",
@@ -158,9 +198,11 @@ export const rulesetOperations: readonly Operation[] = [
       phase: z.enum(phases),
     }),
     result: RulesetSchema,
-    async handle({ zone, body, services }) {
-      const input = { name: body.name, description: body.description, rules: await ruleInputs(body.rules) };
-      return rulesetResource(await services.rulesets.putEntrypoint(zone.id, body.phase, input, true));
+    async handle(call) {
+      const { zone, body, services } = call;
+      permit(call, body.phase, "edit");
+      const input = await rulesetInput(body, body.phase);
+      return rulesetResource(await services.rulesets.putEntrypoint(zone.id, body.phase, () => input, true));
     },
   }),
   operation({
@@ -170,8 +212,7 @@ export const rulesetOperations: readonly Operation[] = [
     summary: "Get a ruleset",
     access: read,
     result: RulesetSchema,
-    handle: async ({ zone, params, services }) =>
-      rulesetResource(await services.rulesets.find(zone.id, params["ruleset_id"]!)),
+    handle: async (call) => rulesetResource(await permitted(call, "read")),
   }),
   operation({
     id: "ruleset_update",
@@ -181,9 +222,10 @@ export const rulesetOperations: readonly Operation[] = [
     access: edit,
     body: RulesetInputSchema.extend({ id: z.string().optional() }),
     result: RulesetSchema,
-    async handle({ zone, params, body, services }) {
-      const input = { name: body.name, description: body.description, rules: await ruleInputs(body.rules) };
-      return rulesetResource(await services.rulesets.edit(zone.id, params["ruleset_id"]!, () => input));
+    async handle(call) {
+      const { id, phase } = await permitted(call, "edit");
+      const input = await rulesetInput(call.body, phase);
+      return rulesetResource(await call.services.rulesets.edit(call.zone.id, id, () => input));
     },
   }),
   rawOperation({
@@ -192,8 +234,9 @@ export const rulesetOperations: readonly Operation[] = [
     path: `${base}/{ruleset_id}`,
     summary: "Delete a ruleset",
     access: edit,
-    async handle({ zone, params, services }) {
-      await services.rulesets.delete(zone.id, params["ruleset_id"]!);
+    async handle(call) {
+      const { id } = await permitted(call, "edit");
+      await call.services.rulesets.delete(call.zone.id, id);
       return new Response(null, { status: 204 });
     },
   }),
@@ -205,9 +248,10 @@ export const rulesetOperations: readonly Operation[] = [
     access: edit,
     body: RuleInputSchema.omit({ id: true }),
     result: RulesetSchema,
-    async handle({ zone, params, body, services }) {
-      const rule = await ruleInput(body, "");
-      const changed = await services.rulesets.edit(zone.id, params["ruleset_id"]!, (current) => {
+    async handle(call) {
+      const { id, phase } = await permitted(call, "edit");
+      const rule = await ruleInput(call.body, phase, "");
+      const changed = await call.services.rulesets.edit(call.zone.id, id, (current) => {
         if (current.rules.length >= rulesMax)
           throw apiErrors.invalid(`Expected at most ${rulesMax} rules in a ruleset`);
         return { rules: [...current.rules.map(keep), rule] };
@@ -223,10 +267,11 @@ export const rulesetOperations: readonly Operation[] = [
     access: edit,
     body: RuleInputSchema,
     result: RulesetSchema,
-    async handle({ zone, params, body, services }) {
-      const id = params["rule_id"]!;
-      const rule = { ...(await ruleInput(body, "")), id };
-      const changed = await services.rulesets.edit(zone.id, params["ruleset_id"]!, (current) => {
+    async handle(call) {
+      const ruleset = await permitted(call, "edit");
+      const id = call.params["rule_id"]!;
+      const rule = { ...(await ruleInput(call.body, ruleset.phase, "")), id };
+      const changed = await call.services.rulesets.edit(call.zone.id, ruleset.id, (current) => {
         if (!current.rules.some((candidate) => candidate.id === id)) throw rulesetErrors.ruleNotFound(id);
         return { rules: current.rules.map((candidate) => (candidate.id === id ? rule : keep(candidate))) };
       });
@@ -240,9 +285,10 @@ export const rulesetOperations: readonly Operation[] = [
     summary: "Delete one rule",
     access: edit,
     result: RulesetSchema,
-    async handle({ zone, params, services }) {
-      const id = params["rule_id"]!;
-      const changed = await services.rulesets.edit(zone.id, params["ruleset_id"]!, (current) => {
+    async handle(call) {
+      const ruleset = await permitted(call, "edit");
+      const id = call.params["rule_id"]!;
+      const changed = await call.services.rulesets.edit(call.zone.id, ruleset.id, (current) => {
         if (!current.rules.some((rule) => rule.id === id)) throw rulesetErrors.ruleNotFound(id);
         return { rules: current.rules.filter((rule) => rule.id !== id).map(keep) };
       });

@@ -25,7 +25,7 @@ export interface Ruleset {
 }
 
 /** The phases that this platform executes. A ruleset for any other would be accepted and do nothing, so it is refused. */
-export const phases = ["http_request_origin"] as const;
+export const phases = ["http_request_origin", "http_request_snippets"] as const;
 export type Phase = (typeof phases)[number];
 
 /** What an origin rule changes; hosts are lower-case. */

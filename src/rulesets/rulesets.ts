@@ -1,5 +1,6 @@
+import { isDeepStrictEqual } from "node:util";
 import { lockZone } from "../storage/dialects.ts";
-import type { Storage } from "../storage/storage.ts";
+import type { Read, Storage, Write } from "../storage/storage.ts";
 import { newId } from "../util/ids.ts";
 import { rulesetErrors, type Phase, type Rule, type Ruleset } from "./ruleset.ts";
 import * as store from "./store.ts";
@@ -11,12 +12,21 @@ export interface RulesetInput {
   rules: RuleInput[];
 }
 
+/** Refuses, by throwing, a ruleset that is about to be written; what it reads through `trx` holds until the commit. */
+export type RulesetCheck = (trx: Write, ruleset: Ruleset) => Promise<void>;
+
 /** The rulesets of zones, one entrypoint for each phase. */
 export class Rulesets {
   readonly #storage: Storage;
+  readonly #checks = new Map<Phase, RulesetCheck>();
 
   constructor(storage: Storage) {
     this.#storage = storage;
+  }
+
+  /** Lets the capability that a phase belongs to check what its rules refer to. */
+  checkWith(phase: Phase, check: RulesetCheck): void {
+    this.#checks.set(phase, check);
   }
 
   async loadAll(): Promise<Ruleset[]> {
@@ -39,18 +49,25 @@ export class Rulesets {
     return ruleset;
   }
 
-  /** Makes the phase's entrypoint, or replaces all of its rules at once. */
+  /** The rules of a phase, none where it has no ruleset. */
+  async rulesOf(zoneId: string, phase: Phase, read: Read = this.#storage.read): Promise<Rule[]> {
+    const rulesets = await store.listOfZone(read, zoneId);
+    return rulesets.find((candidate) => candidate.phase === phase)?.rules ?? [];
+  }
+
+  /** Makes the phase's entrypoint, or replaces all of its rules at once, by a function of the current ones. */
   async putEntrypoint(
     zoneId: string,
     phase: Phase,
-    input: RulesetInput,
+    change: (current: readonly Rule[]) => RulesetInput,
     mustBeNew = false,
   ): Promise<Ruleset> {
     return this.#storage.write(async (trx, changed) => {
       await lockZone(this.#storage, trx, zoneId);
       const current = (await store.listOfZone(trx, zoneId)).find((candidate) => candidate.phase === phase);
       if (current !== undefined && mustBeNew) throw rulesetErrors.exists(phase);
-      const next = revise(current ?? empty(zoneId, phase), input);
+      const next = revise(current ?? empty(zoneId, phase), change(current?.rules ?? []));
+      await this.#checks.get(phase)?.(trx, next);
       await store.put(trx, next);
       changed({ kind: "ruleset", id: next.id, parentId: zoneId });
       return next;
@@ -64,6 +81,7 @@ export class Rulesets {
       const current = await store.find(trx, id);
       if (current?.zoneId !== zoneId) throw rulesetErrors.notFound(id);
       const next = revise(current, change(current));
+      await this.#checks.get(next.phase)?.(trx, next);
       await store.put(trx, next);
       changed({ kind: "ruleset", id, parentId: zoneId });
       return next;
@@ -101,10 +119,8 @@ function revise(current: Ruleset, input: RulesetInput): Ruleset {
     const id = old?.id ?? newId();
     const next: Rule = { version: "1", lastUpdated: now, ...rule, id, ref: rule.ref ?? old?.ref ?? id };
     if (old === undefined) return next;
-    const same =
-      JSON.stringify({ ...next, version: 0, lastUpdated: 0 }) ===
-      JSON.stringify({ ...old, version: 0, lastUpdated: 0 });
-    return same ? old : { ...next, version: String(Number(old.version) + 1) };
+    const isSame = isDeepStrictEqual({ ...next, version: old.version, lastUpdated: old.lastUpdated }, old);
+    return isSame ? old : { ...next, version: String(Number(old.version) + 1) };
   });
   return {
     ...current,

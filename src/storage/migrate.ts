@@ -1,10 +1,20 @@
 import { Migrator } from "kysely/migration";
 import { initial } from "./migrations/0001-initial.ts";
+import { images } from "./migrations/0004-images.ts";
+import { assetsQueues } from "./migrations/0006-assets-queues.ts";
+import { scripts } from "./migrations/0003-scripts.ts";
+import { snippets } from "./migrations/0002-snippets.ts";
 import type { Storage } from "./storage.ts";
 
 /** Brings the schema up to date. Kysely takes a lock in the database, so that nodes starting together take turns. */
 export async function migrate(storage: Storage): Promise<void> {
-  const migrations = { "0001-initial": initial(storage.engine) };
+  const migrations = {
+    "0001-initial": initial(storage.engine),
+    "0002-snippets": snippets,
+    "0003-scripts": scripts(storage.engine),
+    "0004-images": images,
+    "0006-assets-queues": assetsQueues(storage.engine),
+  };
   const migrator = new Migrator({ db: storage.read, provider: { getMigrations: async () => migrations } });
   const { error } = await migrator.migrateToLatest();
   if (error !== undefined)

@@ -104,6 +104,22 @@ export interface RulesetsTable {
   last_updated: number;
 }
 
+export interface SnippetsTable {
+  zone_id: Immutable<string>;
+  name: Immutable<string>;
+  version: string;
+  main_module: string;
+  modules: string;
+  created_on: Immutable<number>;
+  modified_on: number;
+}
+
+export interface BotManagementTable {
+  zone_id: Immutable<string>;
+  is_enabled: Flag;
+  modified_on: number;
+}
+
 /** On PostgreSQL, every committed configuration change; see change-log.ts. */
 export interface ChangesTable {
   seq: Generated<number>;
@@ -111,6 +127,197 @@ export interface ChangesTable {
   id: Immutable<string>;
   parent_id: Immutable<string | null>;
   logged_on: Immutable<number>;
+}
+
+export interface DispatchNamespacesTable {
+  id: Immutable<string>;
+  account_id: Immutable<string>;
+  name: string;
+  trusted: Flag;
+  created_on: Immutable<number>;
+  created_by: Immutable<string>;
+  modified_on: number;
+  modified_by: string;
+}
+
+export interface ScriptsTable {
+  id: Immutable<string>;
+  account_id: Immutable<string>;
+  namespace_id: Immutable<string | null>;
+  owner_id: Immutable<string>;
+  name: Immutable<string>;
+  tags: string;
+  settings: string;
+  live_versions: string;
+  version_count: number;
+  subdomain_enabled: Flag;
+  previews_enabled: Flag;
+  created_on: Immutable<number>;
+  modified_on: number;
+}
+
+export interface ScriptVersionsTable {
+  id: Immutable<string>;
+  script_id: Immutable<string>;
+  number: Immutable<number>;
+  code_id: Immutable<string>;
+  content: Immutable<string>;
+  created_on: Immutable<number>;
+}
+
+export interface ScriptModulesTable {
+  code_id: Immutable<string>;
+  position: Immutable<number>;
+  script_id: Immutable<string>;
+  name: Immutable<string>;
+  kind: Immutable<string>;
+  content_type: Immutable<string>;
+  content: Immutable<Uint8Array>;
+}
+
+export interface ScriptDeploymentsTable {
+  id: Immutable<string>;
+  script_id: Immutable<string>;
+  versions: Immutable<string>;
+  source: Immutable<string>;
+  author_email: Immutable<string>;
+  annotations: Immutable<string>;
+  created_on: Immutable<number>;
+}
+
+export interface WorkerRoutesTable {
+  id: Immutable<string>;
+  zone_id: Immutable<string>;
+  pattern: string;
+  script: string | null;
+}
+
+export interface WorkerDomainsTable {
+  id: Immutable<string>;
+  account_id: Immutable<string>;
+  zone_id: Immutable<string>;
+  hostname: Immutable<string>;
+  service: string;
+  cert_id: Immutable<string>;
+}
+
+export interface AccountSubdomainsTable {
+  account_id: Immutable<string>;
+  subdomain: string | null;
+}
+
+export interface KvNamespacesTable {
+  id: Immutable<string>;
+  account_id: Immutable<string>;
+  title: string;
+  created_on: Immutable<number>;
+}
+
+export interface KvEntriesTable {
+  namespace_id: Immutable<string>;
+  key: Immutable<Uint8Array>;
+  value: Uint8Array | null;
+  blob_key: string | null;
+  metadata: string | null;
+  expires_on: number | null;
+}
+
+export interface ImagesTable {
+  account_id: Immutable<string>;
+  id: Immutable<string>;
+  filename: string;
+  uploaded_on: number;
+  require_signed_urls: Flag;
+  meta: string;
+  creator: string | null;
+  upload_token_hash: string | null;
+  expires_on: number | null;
+  content: string | null;
+  focus: string | null;
+}
+
+export interface ImageVariantsTable {
+  account_id: Immutable<string>;
+  id: Immutable<string>;
+  options: string;
+  never_require_signed_urls: Flag;
+  created_on: Immutable<number>;
+}
+
+export interface ImageKeysTable {
+  account_id: Immutable<string>;
+  name: Immutable<string>;
+  value: Immutable<string>;
+  created_on: Immutable<number>;
+}
+
+export interface ImageSettingsTable {
+  account_id: Immutable<string>;
+  flexible_variants: Flag;
+  browser_ttl: number | null;
+}
+
+export interface ImageOrphansTable {
+  blob_key: Immutable<string>;
+  noted_on: Immutable<number>;
+}
+
+export interface AssetFilesTable {
+  scope: Immutable<string>;
+  hash: Immutable<string>;
+  size_bytes: Immutable<number>;
+  content_type: Immutable<string | null>;
+  blob_key: Immutable<string>;
+  created_on: Immutable<number>;
+}
+
+export interface AssetManifestsTable {
+  id: Immutable<string>;
+  scope: Immutable<string>;
+  entries: Immutable<string>;
+  created_on: Immutable<number>;
+}
+
+export interface QueuesTable {
+  number: Generated<number>;
+  id: Immutable<string>;
+  account_id: Immutable<string>;
+  name: string;
+  settings: string;
+  created_on: Immutable<number>;
+  modified_on: number;
+}
+
+export interface QueueConsumersTable {
+  id: Immutable<string>;
+  queue_number: Immutable<number>;
+  type: string;
+  script_name: string | null;
+  dead_letter_queue: string | null;
+  settings: string;
+  created_on: Immutable<number>;
+}
+
+/** `available_on` is when a message may be delivered (again): after its delay, or when its lease ends. */
+export interface QueueMessagesTable {
+  number: Generated<number>;
+  queue_number: number;
+  id: Immutable<string>;
+  content_type: Immutable<string>;
+  body: Immutable<Uint8Array>;
+  attempts: number;
+  available_on: number;
+  lease: string | null;
+  sent_on: number;
+}
+
+export interface SchedulesTable {
+  account_id: Immutable<string>;
+  script_name: Immutable<string>;
+  cron: Immutable<string>;
+  last_run_on: number;
+  created_on: Immutable<number>;
+  modified_on: number;
 }
 
 export interface MetaTable {
@@ -126,6 +333,29 @@ export interface Database {
   zones: ZonesTable;
   dns_records: DnsRecordsTable;
   rulesets: RulesetsTable;
+  snippets: SnippetsTable;
+  bot_management: BotManagementTable;
+  dispatch_namespaces: DispatchNamespacesTable;
+  scripts: ScriptsTable;
+  script_versions: ScriptVersionsTable;
+  script_modules: ScriptModulesTable;
+  script_deployments: ScriptDeploymentsTable;
+  worker_routes: WorkerRoutesTable;
+  worker_domains: WorkerDomainsTable;
+  account_subdomains: AccountSubdomainsTable;
+  kv_namespaces: KvNamespacesTable;
+  kv_entries: KvEntriesTable;
+  asset_files: AssetFilesTable;
+  asset_manifests: AssetManifestsTable;
+  queues: QueuesTable;
+  queue_consumers: QueueConsumersTable;
+  queue_messages: QueueMessagesTable;
+  schedules: SchedulesTable;
   changes: ChangesTable;
+  images: ImagesTable;
+  image_variants: ImageVariantsTable;
+  image_keys: ImageKeysTable;
+  image_settings: ImageSettingsTable;
+  image_orphans: ImageOrphansTable;
   meta: MetaTable;
 }

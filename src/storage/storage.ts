@@ -12,7 +12,22 @@ export type Write = Transaction<Database>;
 
 /** One committed configuration change: what happened to which row. `parentId` is the zone or account it belongs to. */
 export interface Change {
-  kind: "account" | "user" | "api_token" | "zone" | "dns_record" | "ruleset";
+  kind:
+    | "account"
+    | "user"
+    | "api_token"
+    | "zone"
+    | "dns_record"
+    | "ruleset"
+    | "script"
+    | "dispatch_namespace"
+    | "worker_route"
+    | "worker_domain"
+    | "account_subdomain"
+    | "snippet"
+    | "bot_management"
+    | "image"
+    | "image_settings";
   id: string;
   parentId?: string;
 }

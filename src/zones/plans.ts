@@ -4,6 +4,8 @@ export interface Plan {
   price: number;
   smartRouting: boolean;
   snippetsMax: number;
+  /** Code of one snippet, all of its files together. */
+  snippetBytesMax: number;
   /** Fetches that one run of a snippet may make. */
   snippetSubrequestsMax: number;
   dnsRecordsMax: number;
@@ -23,6 +25,7 @@ export const plans: Record<PlanName, Plan> = {
     price: 0,
     smartRouting: false,
     snippetsMax: 0,
+    snippetBytesMax: 32 * 1024,
     snippetSubrequestsMax: 2,
     dnsRecordsMax: 1_000,
     dnsBatchOperationsMax: 200,
@@ -36,6 +39,7 @@ export const plans: Record<PlanName, Plan> = {
     price: 20,
     smartRouting: true,
     snippetsMax: 25,
+    snippetBytesMax: 32 * 1024,
     snippetSubrequestsMax: 2,
     dnsRecordsMax: 3_500,
     dnsBatchOperationsMax: 3_500,
@@ -49,6 +53,7 @@ export const plans: Record<PlanName, Plan> = {
     price: 200,
     smartRouting: true,
     snippetsMax: 50,
+    snippetBytesMax: 32 * 1024,
     snippetSubrequestsMax: 3,
     dnsRecordsMax: 3_500,
     dnsBatchOperationsMax: 3_500,
@@ -62,6 +67,7 @@ export const plans: Record<PlanName, Plan> = {
     price: 0,
     smartRouting: true,
     snippetsMax: 300,
+    snippetBytesMax: 32 * 1024,
     snippetSubrequestsMax: 5,
     dnsRecordsMax: 100_000,
     dnsBatchOperationsMax: 3_500,

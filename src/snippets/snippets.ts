@@ -1,0 +1,204 @@
+import { compileExpression, type RequestPredicate } from "../rulesets/expression.ts";
+import type { Rule, Ruleset } from "../rulesets/ruleset.ts";
+import type { Rulesets } from "../rulesets/rulesets.ts";
+import { lockZone } from "../storage/dialects.ts";
+import type { Change, Read, Storage } from "../storage/storage.ts";
+import { newId } from "../util/ids.ts";
+import { plans } from "../zones/plans.ts";
+import type { Zone } from "../zones/zone.ts";
+import {
+  snippetErrors,
+  snippetPhase,
+  type RunnableSnippet,
+  type Snippet,
+  type SnippetRuleInput,
+  type SnippetSummary,
+} from "./snippet.ts";
+import * as store from "./store.ts";
+import type { SnippetUpload } from "./upload.ts";
+
+export interface ActiveSnippetRule {
+  matches: RequestPredicate;
+  expression: string;
+  snippetName: string;
+}
+
+/** What the edge needs of a zone: its enabled rules in order, and the snippets that they name. */
+interface ActiveZone {
+  rules: readonly ActiveSnippetRule[];
+  snippets: ReadonlyMap<string, RunnableSnippet>;
+}
+
+const noRules: readonly ActiveSnippetRule[] = [];
+
+/**
+ * The snippets of zones and the rules that run them, which are the zone's ruleset of the snippets' phase. What enabled rules
+ * can run is in memory, and current when the call that changed it is answered.
+ */
+export class Snippets {
+  readonly #storage: Storage;
+  readonly #rulesets: Rulesets;
+  readonly #active = new Map<string, ActiveZone>();
+  /** Changes are followed one after the other, so that what was read first is never put in place last. */
+  #following: Promise<void> = Promise.resolve();
+
+  constructor(storage: Storage, rulesets: Rulesets) {
+    this.#storage = storage;
+    this.#rulesets = rulesets;
+    rulesets.checkWith(snippetPhase, async (trx, ruleset) => this.#checkRules(trx, ruleset));
+    storage.onChange(async (changes) => {
+      const followed = this.#following.then(async () => this.#follow(changes));
+      this.#following = followed.catch(() => {});
+      await followed;
+    });
+  }
+
+  /** Loads what the rules of every zone run. */
+  async load(): Promise<void> {
+    for (const ruleset of await this.#rulesets.loadAll()) {
+      if (ruleset.phase === snippetPhase) await this.#activate(ruleset.zoneId, ruleset.rules);
+    }
+  }
+
+  /** The enabled rules of a zone, in the order in which they stand. */
+  snippetRules(zoneId: string): readonly ActiveSnippetRule[] {
+    return this.#active.get(zoneId)?.rules ?? noRules;
+  }
+
+  /** A snippet that an enabled rule names. */
+  snippet(zoneId: string, name: string): RunnableSnippet | undefined {
+    return this.#active.get(zoneId)?.snippets.get(name);
+  }
+
+  /** Drops what is known of a zone that is gone. */
+  forget(zoneId: string): void {
+    this.#active.delete(zoneId);
+  }
+
+  async list(zoneId: string): Promise<SnippetSummary[]> {
+    return store.list(this.#storage.read, zoneId);
+  }
+
+  async find(zoneId: string, name: string): Promise<Snippet> {
+    const snippet = await store.find(this.#storage.read, zoneId, name);
+    if (snippet === undefined) throw snippetErrors.notFound(name);
+    return snippet;
+  }
+
+  async put(zone: Zone, name: string, upload: SnippetUpload): Promise<Snippet> {
+    const { snippetsMax } = plans[zone.plan];
+    return this.#storage.write(async (trx, changed) => {
+      await lockZone(this.#storage, trx, zone.id);
+      const before = await store.find(trx, zone.id, name);
+      if (before === undefined && (await store.list(trx, zone.id)).length >= snippetsMax)
+        throw snippetErrors.tooMany(snippetsMax);
+      const now = Date.now();
+      const snippet: Snippet = {
+        zoneId: zone.id,
+        name,
+        version: before !== undefined && isSameCode(before, upload) ? before.version : newId(),
+        createdOn: before?.createdOn ?? now,
+        modifiedOn: now,
+        ...upload,
+      };
+      await store.put(trx, snippet);
+      changed({ kind: "snippet", id: name, parentId: zone.id });
+      return snippet;
+    });
+  }
+
+  /** Deletes a snippet that no rule names, not even a disabled one. */
+  async delete(zoneId: string, name: string): Promise<void> {
+    await this.#storage.write(async (trx, changed) => {
+      await lockZone(this.#storage, trx, zoneId);
+      const rules = await this.#rulesets.rulesOf(zoneId, snippetPhase, trx);
+      if (rules.some((rule) => snippetNameOf(rule) === name)) throw snippetErrors.inUse(name);
+      if (!(await store.remove(trx, zoneId, name))) throw snippetErrors.notFound(name);
+      changed({ kind: "snippet", id: name, parentId: zoneId });
+    });
+  }
+
+  async rules(zoneId: string): Promise<Rule[]> {
+    return this.#rulesets.rulesOf(zoneId, snippetPhase);
+  }
+
+  /** Replaces all rules at once, or changes nothing. A snippet's rule keeps its id, wherever it moves. */
+  async replaceRules(zoneId: string, inputs: readonly SnippetRuleInput[]): Promise<Rule[]> {
+    const { rules } = await this.#rulesets.putEntrypoint(zoneId, snippetPhase, (current) => {
+      const idOf = new Map(current.map((rule) => [snippetNameOf(rule), rule.id]));
+      const rules = inputs.map(({ snippetName, ...rule }) => {
+        const id = idOf.get(snippetName);
+        idOf.delete(snippetName); // a second rule of the snippet is refused below, under its own index
+        return {
+          ...(id === undefined ? {} : { id }),
+          ...rule,
+          action: "snippet",
+          actionParameters: { snippet_name: snippetName },
+        };
+      });
+      return { rules };
+    });
+    return rules;
+  }
+
+  async #checkRules(trx: Read, { zoneId, rules }: Ruleset): Promise<void> {
+    const names = rules.map(snippetNameOf);
+    const known = new Set((await store.list(trx, zoneId)).map(({ name }) => name));
+    for (const [index, name] of names.entries()) {
+      const first = names.indexOf(name);
+      if (first !== index) throw snippetErrors.duplicate(index, name, first);
+      if (!known.has(name)) throw snippetErrors.unknownSnippet(index, name);
+    }
+  }
+
+  async #follow(changes: readonly Change[]): Promise<void> {
+    const zoneIds = new Set<string>();
+    for (const { kind, parentId } of changes) {
+      if ((kind === "ruleset" || kind === "snippet") && parentId !== undefined) zoneIds.add(parentId);
+    }
+    for (const zoneId of zoneIds) {
+      const changed = changes.flatMap(({ kind, id, parentId }) =>
+        kind === "snippet" && parentId === zoneId ? [id] : [],
+      );
+      // A snippet that no enabled rule names is of no interest here.
+      const isOnlyCode = !changes.some(({ kind, parentId }) => kind === "ruleset" && parentId === zoneId);
+      if (isOnlyCode && !changed.some((name) => this.snippet(zoneId, name) !== undefined)) continue;
+      await this.#activate(zoneId, await this.rules(zoneId), changed);
+    }
+  }
+
+  /** Makes a zone's rules ready to run. What is known is kept: expressions by their text, code unless it has changed. */
+  async #activate(zoneId: string, all: readonly Rule[], changed: readonly string[] = []): Promise<void> {
+    const before = this.#active.get(zoneId);
+    const enabled = all.filter((rule) => rule.enabled);
+    const predicates = new Map(before?.rules.map((rule) => [rule.expression, rule.matches]));
+    const rules: ActiveSnippetRule[] = [];
+    for (const { expression, ...rule } of enabled) {
+      const matches = predicates.get(expression) ?? (await compileExpression(expression));
+      rules.push({ matches, expression, snippetName: snippetNameOf(rule) });
+    }
+    const snippets = new Map<string, RunnableSnippet>();
+    const missing: string[] = [];
+    for (const { snippetName } of rules) {
+      const known = changed.includes(snippetName) ? undefined : before?.snippets.get(snippetName);
+      if (known === undefined) missing.push(snippetName);
+      else snippets.set(snippetName, known);
+    }
+    for (const { name, version, mainModule, modules } of await store.findSome(
+      this.#storage.read,
+      zoneId,
+      missing,
+    )) {
+      snippets.set(name, { id: version, mainModule, modules });
+    }
+    // All at once: no request sees the rules of before with the snippets of after.
+    if (rules.length === 0) this.#active.delete(zoneId);
+    else this.#active.set(zoneId, { rules, snippets });
+  }
+}
+
+export const snippetNameOf = ({ actionParameters }: Pick<Rule, "actionParameters">): string =>
+  actionParameters["snippet_name"] as string;
+
+const isSameCode = (before: Snippet, { mainModule, modules }: SnippetUpload): boolean =>
+  before.mainModule === mainModule && JSON.stringify(before.modules) === JSON.stringify(modules);
