@@ -109,7 +109,8 @@ describe.each(operations.map((operation) => [operation.id, operation] as const))
     });
 
     it("answers 404 to a malformed id", async () => {
-      if (lastParameter === "rule_id") return;
+      // What is chosen by people is not malformed: it is only not there.
+      if (lastParameter === "rule_id" || lastParameter.endsWith("_name")) return;
       expectFailure(
         await server.call(
           operation.method,
