@@ -28,6 +28,9 @@ async function upload(
   form.append("metadata", JSON.stringify(metadata));
   for (const [file, content] of Object.entries(files))
     form.append("files", new File([content], file, { type }));
+  return send(name, form);
+}
+async function send(name: string, form: FormData): Promise<Answer> {
   const response = await fetch(`${server.ready.api}${zone}/snippets/${name}`, {
     method: "PUT",
     headers: { authorization: `Bearer ${ownerToken}` },
@@ -83,6 +86,24 @@ it("gives the code back as it came", async () => {
   expect(read).toEqual(
     Object.entries(files).map(([name, content]) => [name, name, "application/javascript+module", content]),
   );
+});
+
+it.each<[client: string, metadata: [name: string, value: string | File], part: string, file: string]>([
+  ["curl", ["metadata", '{"main_module":"main.js"}'], "files", "main.js"],
+  ["the specification", ["metadata", '{"main_module":"main.js"}'], "code", "main.js"],
+  ["the TypeScript client", ["metadata[main_module]", "main.js"], "files[]", "main.js"],
+  [
+    "the Go client",
+    ["metadata", new File(['{"main_module":"main.js"}'], "", { type: "application/json" })],
+    "files",
+    "main.js",
+  ],
+  ["Terraform", ["metadata.main_module", "main.js"], "files", "main.js"],
+])("takes the form of %s", async (_client, [name, value], part, file) => {
+  const form = new FormData();
+  form.append(name, value as string);
+  form.append(part, new File([handler], file));
+  expect((await send("form", form)).status).toBe(200);
 });
 
 it.each<[what: string, files: Files, metadata: unknown, status: number, code: number, message: RegExp]>([

@@ -1,0 +1,92 @@
+import Cloudflare, { toFile } from "cloudflare";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { operations } from "../../src/operations.ts";
+import { snippetOperations } from "../../src/snippets/api.ts";
+import { recordingClient } from "../helpers/recording-client.ts";
+import { startTestServer, type TestServer } from "../helpers/server.ts";
+
+/** The official client manages snippets, and understands every answer. */
+let server: TestServer;
+let client: Cloudflare;
+let called: Set<string>;
+let zone_id: string;
+
+const code = "export default { async fetch(request) { return fetch(request); } };";
+const metadata = { main_module: "main.js" };
+const file = () => new File([code], "main.js", { type: "application/javascript+module" });
+
+beforeAll(async () => {
+  server = await startTestServer();
+  ({ client, called } = recordingClient(server, operations));
+  const zone = await client.zones.create({
+    account: { id: server.ready.account_id },
+    name: "snippets.example",
+  });
+  zone_id = zone.id;
+});
+afterAll(() => server.close(1000));
+
+async function collect<T>(list: AsyncIterable<T>): Promise<T[]> {
+  const items: T[] = [];
+  for await (const item of list) items.push(item);
+  return items;
+}
+
+it.each<[form: string, body: () => Promise<object> | object]>([
+  ["a list of files", () => ({ metadata, files: [file()] })],
+  ["a file under its own name", () => ({ metadata, "main.js": file() })],
+  ["a file without a type", async () => ({ metadata, files: [await toFile(Buffer.from(code), "main.js")] })],
+  [
+    "metadata as a file",
+    () => ({
+      metadata: new File([JSON.stringify(metadata)], "", { type: "application/json" }),
+      files: [file()],
+    }),
+  ],
+  ["metadata as text", () => ({ metadata: JSON.stringify(metadata), files: [file()] })],
+])("uploads %s", async (_form, body) => {
+  const made = await client.snippets.update("uploaded", { zone_id, ...(await body()) } as never);
+  expect(made).toMatchObject({ snippet_name: "uploaded" });
+  const content = await (await client.snippets.content.get("uploaded", { zone_id })).formData();
+  expect(await Promise.all([...content.values()].map((part) => (part as File).text()))).toEqual([code]);
+});
+
+it("lists, gets and deletes", async () => {
+  for (const name of ["one", "two"])
+    await client.snippets.update(name, { zone_id, metadata, files: [file()] });
+  const names = (await collect(client.snippets.list({ zone_id, per_page: 1 }))).map(
+    (each) => each.snippet_name,
+  );
+  expect(names).toEqual(expect.arrayContaining(["one", "two"]));
+  const one = await client.snippets.get("one", { zone_id });
+  expect(one.modified_on! >= one.created_on).toBe(true);
+  expect(await client.snippets.delete("one", { zone_id })).toBeNull();
+  await expect(client.snippets.get("one", { zone_id })).rejects.toThrow(Cloudflare.NotFoundError);
+});
+
+it("manages rules", async () => {
+  await client.snippets.update("ruled", { zone_id, metadata, files: [file()] });
+  const rule = { snippet_name: "ruled", expression: 'http.request.uri.path eq "/"', enabled: true };
+  const made = await collect(client.snippets.rules.update({ zone_id, rules: [rule] }));
+  expect(made).toMatchObject([{ ...rule, description: "", id: expect.stringMatching(/^[0-9a-f]{32}$/) }]);
+  expect(await collect(client.snippets.rules.list({ zone_id }))).toEqual(made);
+  expect(await collect(client.snippets.rules.get({ zone_id }))).toEqual(made);
+  const phase = "http_request_snippets" as never; // not in the client's list of phases
+  const ruleset = (await client.rulesets.phases.get(phase, { zone_id })) as unknown as {
+    rules: { id: string }[];
+  };
+  expect(ruleset.rules.map(({ id }) => id)).toEqual([made[0]!.id]);
+  await client.rulesets.phases.update(phase, { zone_id, rules: ruleset.rules as never });
+  await expect(client.snippets.delete("ruled", { zone_id })).rejects.toThrow("snippet is still used");
+  expect(await collect(client.snippets.rules.delete({ zone_id }))).toEqual([]);
+  expect(await client.snippets.delete("ruled", { zone_id })).toBeNull();
+});
+
+it("that was all of them", () => {
+  const wanted = [
+    ...snippetOperations.map(({ id }) => id),
+    "ruleset_entrypoint_get_snippets",
+    "ruleset_entrypoint_put_snippets",
+  ];
+  expect(wanted.filter((id) => !called.has(id))).toEqual([]);
+});
