@@ -1,0 +1,202 @@
+import { z } from "zod";
+import { ApiError, apiErrors } from "../api/errors.ts";
+import { validate } from "../api/validation.ts";
+import { suggest } from "../util/suggest.ts";
+
+/** What a binding may point at. Each answers whether it is there for the account. */
+export interface BindingResources {
+  kvNamespace(accountId: string, id: string): Promise<boolean>;
+  dispatchNamespace(accountId: string, name: string): Promise<boolean>;
+  script(accountId: string, name: string): Promise<boolean>;
+  queue(accountId: string, name: string): Promise<boolean>;
+}
+
+/** The script that a binding is for. */
+export interface BindingContext {
+  accountId: string;
+  /** Undefined for a customer script: no binding can lead to one. */
+  scriptName: string | undefined;
+  resources: BindingResources;
+  hasAssets: boolean;
+  /** Classes that the script exports; undefined while they cannot be told. */
+  classNames: ReadonlySet<string> | undefined;
+}
+
+const text = z.string().max(5 * 1024);
+const bindingName = z.string().regex(/^[A-Za-z_$][\w$]{0,63}$/);
+const scriptName = z.string().min(1).max(255);
+
+type Fault = string | undefined;
+
+/** One binding type: its fields, and what must be there for it. The check answers with what is missing. */
+interface BindingType<S extends z.ZodRawShape = z.ZodRawShape> {
+  fields: S;
+  check?(binding: z.output<z.ZodObject<S>>, context: BindingContext): Promise<Fault>;
+}
+const type = <S extends z.ZodRawShape>(definition: BindingType<S>): BindingType<S> => definition;
+
+async function missingScript(name: string, { accountId, scriptName, resources }: BindingContext) {
+  if (name === scriptName || (await resources.script(accountId, name))) return undefined;
+  return `the script "${name}", which does not exist on this account`;
+}
+
+/** Every binding type that a script may have, once. */
+export const bindingTypes = {
+  plain_text: type({ fields: { text } }),
+  secret_text: type({ fields: { text } }),
+  json: type({ fields: { json: z.json() } }),
+  version_metadata: type({ fields: {} }),
+  images: type({ fields: {} }),
+  kv_namespace: type({
+    fields: { namespace_id: z.string().min(1).max(64) },
+    async check({ namespace_id }, { accountId, resources }) {
+      if (await resources.kvNamespace(accountId, namespace_id)) return undefined;
+      return `the KV namespace "${namespace_id}", which does not exist on this account`;
+    },
+  }),
+  dispatch_namespace: type({
+    fields: {
+      namespace: z.string().min(1).max(255),
+      outbound: z
+        .strictObject({
+          worker: z.strictObject({
+            service: scriptName,
+            environment: z.literal("production").optional(),
+            entrypoint: z.string().max(255).optional(),
+          }),
+          params: z
+            .array(z.strictObject({ name: bindingName }))
+            .max(64)
+            .optional(),
+        })
+        .optional(),
+    },
+    async check({ namespace, outbound }, context) {
+      if (!(await context.resources.dispatchNamespace(context.accountId, namespace)))
+        return `the dispatch namespace "${namespace}", which does not exist on this account`;
+      return outbound === undefined ? undefined : missingScript(outbound.worker.service, context);
+    },
+  }),
+  service: type({
+    fields: {
+      service: scriptName,
+      environment: z.literal("production").optional(),
+      entrypoint: z.string().max(255).optional(),
+    },
+    check: async ({ service }, context) => missingScript(service, context),
+  }),
+  queue: type({
+    fields: {
+      queue_name: z.string().min(1).max(63),
+      delivery_delay: z.coerce.number().int().min(0).max(43_200).optional(),
+    },
+    async check({ queue_name }, { accountId, resources }) {
+      if (await resources.queue(accountId, queue_name)) return undefined;
+      return `the queue "${queue_name}", which does not exist on this account`;
+    },
+  }),
+  workflow: type({
+    fields: {
+      workflow_name: z.string().min(1).max(64),
+      class_name: z.string().min(1).max(255).optional(),
+      script_name: scriptName.optional(),
+    },
+    // The clients make the workflow itself after the upload: only its code can be looked for here.
+    async check({ class_name, script_name }, context) {
+      if (script_name !== undefined && script_name !== context.scriptName)
+        return missingScript(script_name, context);
+      if (class_name === undefined || context.classNames?.has(class_name) !== false) return undefined;
+      return `the class "${class_name}", which the script does not export`;
+    },
+  }),
+  assets: type({
+    fields: {},
+    check: async (_, { hasAssets }) =>
+      hasAssets ? undefined : "static assets, but the upload has neither metadata.assets nor keep_assets",
+  }),
+} as const;
+
+export type BindingTypeName = keyof typeof bindingTypes;
+type Fields<T extends BindingTypeName> = z.output<z.ZodObject<(typeof bindingTypes)[T]["fields"]>>;
+export type BindingOf<T extends BindingTypeName> = { type: T; name: string } & Fields<T>;
+/** As the API writes it; secrets in clear. */
+export type Binding = { [T in BindingTypeName]: BindingOf<T> }[BindingTypeName];
+
+/** In an upload: the value of an earlier version's binding. */
+export interface InheritBinding {
+  type: "inherit";
+  name: string;
+  old_name?: string | undefined;
+  version_id?: string | undefined;
+}
+
+const schemas = new Map<string, z.ZodType>(
+  Object.entries(bindingTypes).map(([name, { fields }]) => [
+    name,
+    z.strictObject({ type: z.literal(name), name: bindingName, ...fields }),
+  ]),
+);
+schemas.set(
+  "inherit",
+  z.strictObject({
+    type: z.literal("inherit"),
+    name: bindingName,
+    old_name: bindingName.optional(),
+    version_id: z.string().max(64).optional(),
+  }),
+);
+
+const bindingsMax = 512;
+
+/** Reads the bindings of an upload. A type that is not supported is refused by its name. */
+export function readBindings(values: readonly unknown[], where: string): (Binding | InheritBinding)[] {
+  if (values.length > bindingsMax)
+    throw apiErrors.invalid(
+      `Expected at most ${bindingsMax} bindings but received ${values.length}`,
+      `/${where}`,
+    );
+  const names = new Set<string>();
+  return values.map((value, i) => {
+    const { type: typeName, name } = (value ?? {}) as { type?: unknown; name?: unknown };
+    const schema = typeof typeName === "string" ? schemas.get(typeName) : undefined;
+    if (schema === undefined) throw unsupportedType(typeName, name, `/${where}/${i}/type`);
+    const binding = validate(schema, value, `${where}/${i}`) as Binding | InheritBinding;
+    if (names.has(binding.name))
+      throw new ApiError(400, 10021, `Two bindings have the name "${binding.name}"`, {
+        pointer: `/${where}/${i}/name`,
+      });
+    names.add(binding.name);
+    return binding;
+  });
+}
+
+function unsupportedType(typeName: unknown, name: unknown, pointer: string): ApiError {
+  if (typeof typeName !== "string")
+    return apiErrors.invalid(`Expected a type for the binding ${JSON.stringify(name ?? null)}`, pointer);
+  const meant = suggest(typeName, schemas.keys());
+  const hint = meant === undefined ? `one of ${[...schemas.keys()].join(", ")}` : `"${meant}"`;
+  return new ApiError(
+    400,
+    10021,
+    `The binding ${JSON.stringify(name ?? null)} has the type "${typeName}", which is not supported here. Expected ${hint}`,
+    { pointer },
+  );
+}
+
+/** Refuses bindings to what does not exist, all of them at once. */
+export async function missingResources(
+  bindings: readonly Binding[],
+  context: BindingContext,
+): Promise<ApiError[]> {
+  const faults = await Promise.all(
+    bindings.map(async (binding) => {
+      const definition: BindingType = bindingTypes[binding.type];
+      const fault = await definition.check?.(binding, context);
+      if (fault === undefined) return [];
+      return [
+        new ApiError(400, 10041, `The binding "${binding.name}" of type ${binding.type} needs ${fault}`),
+      ];
+    }),
+  );
+  return faults.flat();
+}

@@ -1,0 +1,130 @@
+import { ApiError } from "../api/errors.ts";
+import type { Binding, BindingOf } from "./bindings.ts";
+import type { NamedHandler, ScriptAssets } from "./runtime-script.ts";
+
+/** Where a script lives: directly in an account, or in a dispatch namespace of it. */
+export interface Owner {
+  accountId: string;
+  namespace?: { id: string; name: string };
+}
+
+/** What script names are unique in. */
+export const ownerId = (owner: Owner): string => owner.namespace?.id ?? owner.accountId;
+
+/** The parts of a script that do not change with a version. */
+export interface ScriptSettings {
+  logpush: boolean;
+  observability: Record<string, unknown> | null;
+  tailConsumers: readonly unknown[] | null;
+}
+
+export interface Share {
+  versionId: string;
+  percentage: number;
+}
+
+export interface Script {
+  /** Also its tag: 32 hex characters. */
+  id: string;
+  accountId: string;
+  namespaceId: string | null;
+  ownerId: string;
+  name: string;
+  tags: readonly string[];
+  settings: ScriptSettings;
+  /** What runs now: one version, or two with their percentages; none for a script that was only uploaded. */
+  live: readonly Share[];
+  versionCount: number;
+  subdomainEnabled: boolean;
+  previewsEnabled: boolean;
+  createdOn: number;
+  modifiedOn: number;
+}
+
+/** A binding as it is kept: a secret's text is sealed. */
+export type StoredBinding =
+  | Exclude<Binding, BindingOf<"secret_text">>
+  | { type: "secret_text"; name: string; sealed: string };
+
+export interface Author {
+  id: string;
+  email: string;
+  /** The client's name, as `last_deployed_from` and `source` show it. */
+  client: string;
+}
+
+/** What a version is made of, besides its code. */
+export interface VersionContent {
+  mainModule: string;
+  compatibilityDate: string;
+  compatibilityFlags: readonly string[];
+  bindings: readonly StoredBinding[];
+  limits: { cpuMs?: number; subRequests?: number } | null;
+  placement: Record<string, unknown> | null;
+  usageModel: string;
+  assets: ScriptAssets | null;
+  etag: string;
+  handlers: readonly string[];
+  namedHandlers: readonly NamedHandler[];
+  annotations: Readonly<Record<string, string>>;
+  author: Author;
+}
+
+export interface Version {
+  id: string;
+  scriptId: string;
+  /** 1 for the first version of a script. */
+  number: number;
+  codeId: string;
+  content: VersionContent;
+  createdOn: number;
+}
+
+export interface Deployment {
+  id: string;
+  scriptId: string;
+  versions: readonly Share[];
+  source: string;
+  authorEmail: string;
+  annotations: Readonly<Record<string, string>>;
+  createdOn: number;
+}
+
+export const scriptErrors = {
+  notFound: (owner: Owner, name: string) =>
+    owner.namespace === undefined
+      ? new ApiError(404, 10007, `This Worker does not exist on your account: "${name}"`)
+      : new ApiError(
+          404,
+          10092,
+          `The script "${name}" does not exist in the dispatch namespace "${owner.namespace.name}"`,
+        ),
+  invalid: (message: string, pointer?: string) => new ApiError(400, 10021, message, { pointer }),
+  nothingRegistered: () =>
+    new ApiError(400, 10068, "No event handlers were registered. This script does nothing."),
+  tooLarge: (limitBytes: number) =>
+    new ApiError(413, 10027, `The script is too large. Expected at most ${limitBytes} bytes of modules`),
+  name: (name: string, expected: string) =>
+    new ApiError(400, 10016, `Expected a script name of ${expected} but received ${JSON.stringify(name)}`),
+  inherit: (name: string, why: string) =>
+    new ApiError(400, 10057, `The binding "${name}" cannot be inherited: ${why}`),
+  versionNotFound: (id: string) => new ApiError(404, 10222, `The script has no version "${id}"`),
+  noVersions: () => new ApiError(404, 10222, "The script has no versions"),
+  deploymentNotFound: (id: string) => new ApiError(404, 10213, `The script has no deployment "${id}"`),
+  deploymentIsLive: () =>
+    new ApiError(400, 10214, "The latest deployment cannot be deleted: it serves requests"),
+  latestNotDeployed: () =>
+    new ApiError(
+      400,
+      10215,
+      "The latest version of the script is not deployed to all requests, so its settings cannot be changed in place. Deploy it first, or upload a new version",
+    ),
+  bindingNotFound: (name: string) =>
+    new ApiError(404, 10056, `Binding not found: there is no secret "${name}"`),
+  referenced: (name: string, by: readonly string[]) =>
+    new ApiError(
+      400,
+      10064,
+      `The script "${name}" is used by ${by.slice(0, 5).join(", ")}. Delete it with force=true, or remove the bindings first`,
+    ),
+};

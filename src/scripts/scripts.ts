@@ -1,0 +1,217 @@
+import type { Storage, Write } from "../storage/storage.ts";
+import { newId } from "../util/ids.ts";
+import type { LiveScript, RuntimeScript } from "./runtime-script.ts";
+import {
+  ownerId,
+  scriptErrors,
+  type Owner,
+  type Script,
+  type ScriptSettings,
+  type Share,
+  type StoredBinding,
+  type Version,
+} from "./script.ts";
+import type { Sealer } from "./sealing.ts";
+import * as store from "./store.ts";
+import * as versionStore from "./store-versions.ts";
+
+export type ScriptEdit = Partial<Pick<Script, "tags" | "subdomainEnabled" | "previewsEnabled">> & {
+  settings?: Partial<ScriptSettings>;
+};
+
+export type SaveScript = (script: Script) => Promise<void>;
+/** A transaction about one script: the script as it is, or undefined while there is none. */
+export type ScriptWork<T> = (trx: Write, script: Script | undefined, save: SaveScript) => Promise<T>;
+
+/**
+ * The scripts of accounts and of dispatch namespaces. All of them are in memory, without their code: every request for
+ * one asks which version of it runs.
+ */
+export class Scripts {
+  readonly #storage: Storage;
+  readonly #sealer: Sealer;
+  readonly #byId = new Map<string, Script>();
+  readonly #byOwner = new Map<string, Map<string, Script>>();
+
+  constructor(storage: Storage, sealer: Sealer) {
+    this.#storage = storage;
+    this.#sealer = sealer;
+    storage.onChange(async (changes) => {
+      const ids = new Set(changes.flatMap(({ kind, id }) => (kind === "script" ? [id] : [])));
+      for (const id of ids) this.#set(id, await store.findById(storage.read, id));
+      if (changes.some(({ kind }) => kind === "account")) await this.start();
+    });
+  }
+
+  /** Reads all of them; again where many may have gone at once. */
+  async start(): Promise<void> {
+    const scripts = await store.loadAll(this.#storage.read);
+    const ids = new Set(scripts.map(({ id }) => id));
+    for (const id of this.#byId.keys()) if (!ids.has(id)) this.#set(id, undefined);
+    for (const script of scripts) this.#set(script.id, script);
+  }
+
+  /** Drops the scripts of a dispatch namespace that is gone. */
+  forget(namespaceId: string): void {
+    for (const { id } of this.#byOwner.get(namespaceId)?.values() ?? []) this.#byId.delete(id);
+    this.#byOwner.delete(namespaceId);
+  }
+
+  find(owner: Owner, name: string): Script | undefined {
+    return this.#byOwner.get(ownerId(owner))?.get(name);
+  }
+
+  get(owner: Owner, name: string): Script {
+    const script = this.find(owner, name);
+    if (script === undefined) throw scriptErrors.notFound(owner, name);
+    return script;
+  }
+
+  /** By name. */
+  list(owner: Owner): Script[] {
+    const scripts = [...(this.#byOwner.get(ownerId(owner))?.values() ?? [])];
+    return scripts.sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  count(owner: Owner): number {
+    return this.#byOwner.get(ownerId(owner))?.size ?? 0;
+  }
+
+  /** Which version serves a request. `dice` in [0, 1) chooses where a deployment has two. */
+  live(owner: Owner, name: string, dice = Math.random()): LiveScript | undefined {
+    const script = this.find(owner, name);
+    const versionId = script && choose(script.live, dice);
+    if (script === undefined || versionId === undefined) return undefined;
+    return { scriptId: script.id, accountId: script.accountId, name, versionId };
+  }
+
+  /** The script of an account that runs now, with its code and its secrets. */
+  async load(accountId: string, name: string): Promise<RuntimeScript | undefined> {
+    return this.loadOf({ accountId }, name);
+  }
+
+  async loadOf(owner: Owner, name: string): Promise<RuntimeScript | undefined> {
+    const live = this.live(owner, name);
+    return live && this.loadVersion(owner, live);
+  }
+
+  /** One version of a script; undefined when it is gone. */
+  async loadVersion(
+    owner: Owner,
+    { name, versionId }: Pick<LiveScript, "name" | "versionId">,
+  ): Promise<RuntimeScript | undefined> {
+    const version = await versionStore.find(this.#storage.read, versionId);
+    if (version === undefined) return undefined;
+    const modules = await versionStore.modules(this.#storage.read, version.codeId);
+    const { content } = version;
+    return {
+      id: version.id,
+      accountId: owner.accountId,
+      name,
+      ...(owner.namespace === undefined ? {} : { namespace: owner.namespace.name }),
+      mainModule: content.mainModule,
+      modules,
+      compatibilityDate: content.compatibilityDate,
+      compatibilityFlags: content.compatibilityFlags,
+      bindings: content.bindings.map((binding) => this.#open(version, binding)),
+      ...(content.limits === null ? {} : { limits: content.limits }),
+      ...(content.assets === null ? {} : { assets: content.assets }),
+      version: {
+        id: version.id,
+        tag: content.annotations["workers/tag"] ?? "",
+        timestamp: new Date(version.createdOn).toISOString(),
+      },
+      handlers: content.handlers,
+      namedHandlers: content.namedHandlers,
+    };
+  }
+
+  #open(version: Version, binding: StoredBinding): RuntimeScript["bindings"][number] {
+    if (binding.type !== "secret_text") return binding;
+    return {
+      type: "secret_text",
+      name: binding.name,
+      text: this.#sealer.open(binding.sealed, version.scriptId),
+    };
+  }
+
+  /** Works on a script that is locked until the transaction ends. What is saved is told to everyone. */
+  async change<T>(owner: Owner, name: string, work: ScriptWork<T>): Promise<T> {
+    return this.#storage.write(async (trx, changed) => {
+      const current = await store.lock(trx, this.#storage.engine, ownerId(owner), name);
+      return work(trx, current, async (script) => {
+        await store.put(trx, script);
+        changed({ kind: "script", id: script.id, parentId: script.ownerId });
+      });
+    });
+  }
+
+  /** Changes what is the same for all versions. */
+  async edit(owner: Owner, name: string, change: (script: Script) => ScriptEdit): Promise<Script> {
+    return this.change(owner, name, async (_trx, current, save) => {
+      if (current === undefined) throw scriptErrors.notFound(owner, name);
+      const { settings, ...edit } = change(current);
+      const script = {
+        ...current,
+        ...edit,
+        settings: { ...current.settings, ...settings },
+        modifiedOn: Date.now(),
+      };
+      await save(script);
+      return script;
+    });
+  }
+
+  /** Removes scripts with all of their versions; those that are not there are left out. Returns the names removed. */
+  async delete(owner: Owner, names: readonly string[]): Promise<string[]> {
+    const scripts = names.flatMap((name) => this.find(owner, name) ?? []);
+    await this.#storage.write(async (trx, changed) => {
+      for (const { id, ownerId } of scripts) {
+        await store.remove(trx, id);
+        changed({ kind: "script", id, parentId: ownerId });
+      }
+    });
+    return scripts.map(({ name }) => name);
+  }
+
+  #set(id: string, script: Script | undefined): void {
+    const before = this.#byId.get(id);
+    if (before !== undefined && script === undefined) {
+      this.#byId.delete(id);
+      const siblings = this.#byOwner.get(before.ownerId);
+      // Another script may have taken the name.
+      if (siblings?.get(before.name)?.id === id) siblings.delete(before.name);
+    }
+    if (script === undefined) return;
+    this.#byId.set(id, script);
+    let siblings = this.#byOwner.get(script.ownerId);
+    if (siblings === undefined) this.#byOwner.set(script.ownerId, (siblings = new Map()));
+    siblings.set(script.name, script);
+  }
+}
+
+function choose(live: readonly Share[], dice: number): string | undefined {
+  let rest = dice * 100;
+  for (const { versionId, percentage } of live) {
+    rest -= percentage;
+    if (rest < 0) return versionId;
+  }
+  return live.at(-1)?.versionId;
+}
+
+/** A script before its first version. */
+export const newScript = (owner: Owner, name: string, now: number): Script => ({
+  id: newId(),
+  accountId: owner.accountId,
+  namespaceId: owner.namespace?.id ?? null,
+  ownerId: ownerId(owner),
+  name,
+  tags: [],
+  settings: { logpush: false, observability: null, tailConsumers: null },
+  live: [],
+  versionCount: 0,
+  subdomainEnabled: false,
+  previewsEnabled: false,
+  createdOn: now,
+  modifiedOn: now,
+});

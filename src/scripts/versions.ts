@@ -1,0 +1,335 @@
+import { createHash } from "node:crypto";
+import { ApiErrors } from "../api/errors.ts";
+import type { Storage, Write } from "../storage/storage.ts";
+import { newUuid } from "../util/ids.ts";
+import { missingResources, type Binding, type BindingResources, type InheritBinding } from "./bindings.ts";
+import { deploy } from "./deployments.ts";
+import { inspectCode } from "./inspection.ts";
+import type { NamedHandler, ScriptAssets } from "./runtime-script.ts";
+import {
+  scriptErrors,
+  type Author,
+  type Owner,
+  type Script,
+  type ScriptSettings,
+  type StoredBinding,
+  type Version,
+  type VersionContent,
+} from "./script.ts";
+import { newScript, type SaveScript, type Scripts } from "./scripts.ts";
+import type { Sealer } from "./sealing.ts";
+import * as store from "./store-versions.ts";
+
+/** Where static files are kept. A version names a manifest that stays as it is. */
+export interface AssetManifests {
+  /** The manifest of a completed upload for this script. Throws where the token is not one. */
+  complete(owner: Owner, scriptName: string, completionToken: string): Promise<string>;
+}
+
+/** Static files of a new version: those of an upload, or those of the version before. */
+export type AssetsInput =
+  | { completionToken: string; config: Record<string, unknown> }
+  | { keep: true; config: Record<string, unknown> | undefined };
+
+/** What a new version has that the one before it had not. Undefined fields of a revision stay as they were. */
+export interface VersionInput {
+  bindings?: readonly (Binding | InheritBinding)[] | undefined;
+  /** Binding types of the version before that are kept where no new binding has their name. */
+  keepBindings?: readonly string[] | undefined;
+  compatibilityDate?: string | undefined;
+  compatibilityFlags?: readonly string[] | undefined;
+  limits?: VersionContent["limits"] | undefined;
+  placement?: VersionContent["placement"] | undefined;
+  usageModel?: string | undefined;
+  assets?: AssetsInput | undefined;
+  annotations?: Readonly<Record<string, string>> | undefined;
+}
+
+export interface Code {
+  mainModule: string;
+  modules: readonly store.StoredModule[];
+}
+
+export interface Upload extends VersionInput {
+  code: Code;
+  tags?: readonly string[] | undefined;
+  settings?: Partial<ScriptSettings> | undefined;
+}
+
+type InspectedCode = Code & {
+  etag: string;
+  handlers: string[];
+  namedHandlers: NamedHandler[];
+  exportNames: ReadonlySet<string> | undefined;
+};
+
+const defaultCompatibilityDate = "2021-11-02";
+/** Versions that stay beside those in use: account scripts can go back; customer scripts finish what they began. */
+const versionsKept = { account: 100, namespace: 2 };
+
+/** Makes versions of scripts. A version never changes; whatever is changed about a script becomes a new one. */
+export class Versions {
+  readonly #storage: Storage;
+  readonly #scripts: Scripts;
+  readonly #sealer: Sealer;
+  readonly #resources: BindingResources;
+  /** Absent where this installation keeps no static files. */
+  assets: AssetManifests | undefined;
+
+  constructor(storage: Storage, scripts: Scripts, sealer: Sealer, resources: BindingResources) {
+    this.#storage = storage;
+    this.#scripts = scripts;
+    this.#sealer = sealer;
+    this.#resources = resources;
+  }
+
+  /** Takes new code: a whole new version, deployed at once unless it is only to be kept. */
+  async upload(
+    owner: Owner,
+    name: string,
+    upload: Upload,
+    author: Author,
+    options: { deploy: boolean },
+  ): Promise<{ script: Script; version: Version }> {
+    const code = await inspect(upload.code);
+    await this.#checkBindings(owner, name, upload, code.exportNames);
+    const assets = await this.#assets(owner, name, upload.assets);
+    return this.#scripts.change(owner, name, async (trx, current, save) => {
+      if (current === undefined && !options.deploy) throw scriptErrors.notFound(owner, name);
+      const now = Date.now();
+      const script = current ?? newScript(owner, name, now);
+      const base = current && (await store.latest(trx, script.id));
+      const content: VersionContent = {
+        mainModule: code.mainModule,
+        compatibilityDate: upload.compatibilityDate ?? defaultCompatibilityDate,
+        compatibilityFlags: upload.compatibilityFlags ?? [],
+        bindings: await this.#bindings(trx, script, base, upload.bindings ?? [], upload.keepBindings ?? []),
+        limits: upload.limits ?? null,
+        placement: upload.placement ?? null,
+        usageModel: upload.usageModel ?? "standard",
+        assets: assets(base),
+        etag: code.etag,
+        handlers: code.handlers,
+        namedHandlers: code.namedHandlers,
+        annotations: upload.annotations ?? {},
+        author,
+      };
+      const codeId = newUuid();
+      const edited: Script = {
+        ...script,
+        tags: upload.tags ?? script.tags,
+        settings: { ...script.settings, ...upload.settings },
+      };
+      const added = await this.#add(trx, edited, save, { content, codeId, deploy: options.deploy });
+      await store.insertModules(trx, script.id, codeId, code.modules);
+      return added;
+    });
+  }
+
+  /**
+   * A new version that differs from the latest one as told, deployed at once. The latest must be what runs: otherwise
+   * a setting would bring code along that nobody has deployed.
+   */
+  async revise(
+    owner: Owner,
+    name: string,
+    author: Author,
+    input: (latest: Version) => VersionInput & {
+      tags?: readonly string[] | undefined;
+      settings?: Partial<ScriptSettings> | undefined;
+      code?: Code | undefined;
+    },
+  ): Promise<{ script: Script; version: Version }> {
+    const script = this.#scripts.get(owner, name);
+    const latest = await store.latest(this.#storage.read, script.id);
+    if (latest === undefined) throw scriptErrors.noVersions();
+    const change = input(latest);
+    const code = change.code === undefined ? undefined : await inspect(change.code);
+    const classNames = new Set(latest.content.namedHandlers.map((each) => each.name));
+    await this.#checkBindings(
+      owner,
+      name,
+      change,
+      code === undefined ? classNames : code.exportNames,
+      latest.content.assets,
+    );
+    const assets = await this.#assets(owner, name, change.assets ?? { keep: true, config: undefined });
+    return this.#scripts.change(owner, name, async (trx, current, save) => {
+      const base = current && (await store.latest(trx, current.id));
+      if (current === undefined || base === undefined) throw scriptErrors.notFound(owner, name);
+      if (current.live.length !== 1 || current.live[0]!.versionId !== base.id)
+        throw scriptErrors.latestNotDeployed();
+      const { content } = base;
+      const revised: VersionContent = {
+        ...content,
+        compatibilityDate: change.compatibilityDate ?? content.compatibilityDate,
+        compatibilityFlags: change.compatibilityFlags ?? content.compatibilityFlags,
+        bindings:
+          change.bindings === undefined
+            ? content.bindings
+            : await this.#bindings(trx, current, base, change.bindings, change.keepBindings ?? []),
+        limits: change.limits === undefined ? content.limits : change.limits,
+        placement: change.placement === undefined ? content.placement : change.placement,
+        usageModel: change.usageModel ?? content.usageModel,
+        assets: assets(base),
+        annotations: change.annotations ?? {},
+        author,
+        ...(code === undefined
+          ? {}
+          : {
+              mainModule: code.mainModule,
+              etag: code.etag,
+              handlers: code.handlers,
+              namedHandlers: code.namedHandlers,
+            }),
+      };
+      const codeId = code === undefined ? base.codeId : newUuid();
+      const edited: Script = {
+        ...current,
+        tags: change.tags ?? current.tags,
+        settings: { ...current.settings, ...change.settings },
+      };
+      const added = await this.#add(trx, edited, save, { content: revised, codeId, deploy: true });
+      if (code !== undefined) await store.insertModules(trx, current.id, codeId, code.modules);
+      return added;
+    });
+  }
+
+  /** Refuses, with all their reasons, bindings to what does not exist. */
+  async #checkBindings(
+    owner: Owner,
+    name: string,
+    { bindings, assets }: VersionInput,
+    classNames: ReadonlySet<string> | undefined,
+    keptAssets: ScriptAssets | null = null,
+  ): Promise<void> {
+    const given = (bindings ?? []).filter((binding) => binding.type !== "inherit");
+    const errors = await missingResources(given, {
+      accountId: owner.accountId,
+      scriptName: owner.namespace === undefined ? name : undefined,
+      resources: this.#resources,
+      hasAssets: assets !== undefined || keptAssets !== null,
+      classNames,
+    });
+    if (errors.length > 0) throw new ApiErrors(errors);
+  }
+
+  /** The static files of a new version, given the one before. */
+  async #assets(
+    owner: Owner,
+    name: string,
+    input: AssetsInput | undefined,
+  ): Promise<(base: Version | undefined) => ScriptAssets | null> {
+    if (input === undefined) return () => null;
+    if ("keep" in input) {
+      return (base) => {
+        const kept = base?.content.assets ?? null;
+        return kept === null || input.config === undefined ? kept : { ...kept, config: input.config };
+      };
+    }
+    if (this.assets === undefined)
+      throw scriptErrors.invalid("Static assets are not supported here", "/metadata/assets");
+    const manifest = await this.assets.complete(owner, name, input.completionToken);
+    return () => ({ manifest, config: input.config });
+  }
+
+  /** Bindings as they are kept: inherited ones resolved, secrets sealed. */
+  async #bindings(
+    trx: Write,
+    script: Script,
+    base: Version | undefined,
+    given: readonly (Binding | InheritBinding)[],
+    keep: readonly string[],
+  ): Promise<StoredBinding[]> {
+    const bindings: StoredBinding[] = [];
+    for (const binding of given) {
+      if (binding.type === "inherit") bindings.push(await inherited(trx, script, base, binding));
+      else if (binding.type === "secret_text")
+        bindings.push({
+          type: "secret_text",
+          name: binding.name,
+          sealed: this.#sealer.seal(binding.text, script.id),
+        });
+      else bindings.push(binding);
+    }
+    const names = new Set(bindings.map(({ name }) => name));
+    const kept = (base?.content.bindings ?? []).filter(
+      ({ type, name }) => keep.includes(type) && !names.has(name),
+    );
+    return [...bindings, ...kept];
+  }
+
+  async #add(
+    trx: Write,
+    script: Script,
+    save: SaveScript,
+    { content, codeId, deploy: isDeployed }: { content: VersionContent; codeId: string; deploy: boolean },
+  ): Promise<{ script: Script; version: Version }> {
+    const version: Version = {
+      id: newUuid(),
+      scriptId: script.id,
+      number: script.versionCount + 1,
+      codeId,
+      content,
+      createdOn: Date.now(),
+    };
+    const counted: Script = { ...script, versionCount: version.number, modifiedOn: version.createdOn };
+    const next = isDeployed ? { ...counted, live: [{ versionId: version.id, percentage: 100 }] } : counted;
+    // Rows of the version point at the script's.
+    await save(next);
+    await store.insert(trx, version);
+    if (isDeployed && next.namespaceId === null) await deploy(trx, next, content.author, content.annotations);
+    await this.#prune(trx, next);
+    return { script: next, version };
+  }
+
+  /** Forgets old versions that neither run nor are among the latest. */
+  async #prune(trx: Write, script: Script): Promise<void> {
+    const kept = script.namespaceId === null ? versionsKept.account : versionsKept.namespace;
+    const live = new Set(script.live.map(({ versionId }) => versionId));
+    const old = await store.idsBeyond(trx, script.id, kept);
+    await store.remove(
+      trx,
+      script.id,
+      old.filter((id) => !live.has(id)),
+    );
+  }
+}
+
+async function inherited(
+  trx: Write,
+  script: Script,
+  latest: Version | undefined,
+  { name, old_name, version_id }: InheritBinding,
+): Promise<StoredBinding> {
+  const base =
+    version_id === undefined || version_id === "latest" ? latest : await store.find(trx, version_id);
+  if (base === undefined || base.scriptId !== script.id)
+    throw scriptErrors.inherit(
+      name,
+      version_id === undefined
+        ? "the script has no version before this one"
+        : `the script has no version "${version_id}"`,
+    );
+  const wanted = old_name ?? name;
+  const binding = base.content.bindings.find((each) => each.name === wanted);
+  if (binding === undefined)
+    throw scriptErrors.inherit(name, `version ${base.number} has no binding "${wanted}"`);
+  return { ...binding, name } as StoredBinding;
+}
+
+async function inspect(code: Code): Promise<InspectedCode> {
+  const inspection = await inspectCode(code.modules, code.mainModule);
+  if ("fault" in inspection) throw scriptErrors.invalid(inspection.fault);
+  const hash = createHash("sha256");
+  for (const { name, kind, content } of code.modules)
+    hash.update(`${kind} ${name} ${content.length}\n`).update(content);
+  const { handlers, namedHandlers, exportNames } = inspection;
+  return {
+    ...code,
+    etag: hash.digest("hex"),
+    handlers,
+    namedHandlers,
+    exportNames: exportNames && new Set(exportNames),
+  };
+}
