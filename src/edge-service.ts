@@ -4,9 +4,13 @@ import type { Config } from "./config/settings.ts";
 import { AddressPolicy } from "./edge/address-policy.ts";
 import { Edge } from "./edge/listener.ts";
 import { systemLookUp } from "./edge/resolve.ts";
+import { Origins } from "./edge/origins.ts";
 import { edgeDefaults } from "./edge/settings.ts";
 import { EdgeFeed } from "./edge/feed.ts";
 import type { Services } from "./services.ts";
+import { relayHandler } from "./smart-routing/relay-handler.ts";
+import { parseRelay, Relays } from "./smart-routing/relays.ts";
+import { SmartRouting } from "./smart-routing/routing.ts";
 import type { Storage } from "./storage/storage.ts";
 
 export interface EdgeService {
@@ -29,8 +33,17 @@ export async function startEdge(
   services.zones.onChange((id, zone) => feed.setZone(id, zone));
   await services.zones.load();
   await feed.load();
+  const settings = { ...edgeDefaults, colo: config.colo, originSourceAddress: config.originSourceAddress };
+  const origins = new Origins(settings, policy);
+  const { relaySecret } = config;
+  if (config.relays.length > 0 && relaySecret === undefined)
+    throw new Error("Expected a value for relay-secret, as relays are set, but received none");
+  const relays = new Relays(config.relays.map(parseRelay), relaySecret ?? "", settings);
   const edge = new Edge({
-    settings: { ...edgeDefaults, colo: config.colo },
+    settings,
+    origins,
+    routing: new SmartRouting(origins, relays, services.smartRouting),
+    handlers: relaySecret === undefined ? [] : [relayHandler(relaySecret, origins, settings.bodyBytesMax)],
     snapshot: feed.snapshot,
     policy,
     lookUp: systemLookUp(),
@@ -39,6 +52,9 @@ export async function startEdge(
   return {
     listen: (host, port) => edge.listen(host, port),
     forbid: (address) => policy.forbidListener(address.port),
-    close: (deadlineMs) => edge.close(deadlineMs),
+    async close(deadlineMs) {
+      await edge.close(deadlineMs);
+      await relays.close();
+    },
   };
 }

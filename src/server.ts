@@ -6,6 +6,8 @@ import { join } from "node:path";
 import type { Logger } from "pino";
 import { Accounts } from "./accounts/accounts.ts";
 import { ensureOwner, ensurePepper } from "./accounts/owner.ts";
+import { AssetServer } from "./assets/asset-server.ts";
+import { Assets } from "./assets/assets.ts";
 import { createApi } from "./api/app.ts";
 import { createApiServer, drain, listen } from "./api/listener.ts";
 import { parseAddress } from "./config/config.ts";
@@ -15,6 +17,7 @@ import { operations } from "./operations.ts";
 import { startEdge } from "./edge-service.ts";
 import { Rulesets } from "./rulesets/rulesets.ts";
 import type { Services } from "./services.ts";
+import { Analytics } from "./smart-routing/analytics.ts";
 import { FileBlobs } from "./storage/blobs.ts";
 import { Snippets } from "./snippets/snippets.ts";
 import { openStorage } from "./storage/storage.ts";
@@ -72,7 +75,13 @@ export async function startServer(
   const rulesets = new Rulesets(storage);
   const snippets = new Snippets(storage, rulesets);
   zones.onChange((id, zone) => zone ?? snippets.forget(id));
-  const services: Services = { accounts, tokens, zones, records, rulesets, snippets, blobs, logger };
+  const smartRouting = new Analytics();
+  zones.onChange((id, zone) => zone === undefined && smartRouting.remove(id));
+  const assets = new Assets(storage, blobs, tokens.hash("asset upload tokens"));
+  const assetServer = new AssetServer(assets, blobs, {
+    cacheBytes: config.assetCacheMegabytes * 1024 * 1024,
+  });
+  const services: Services = { accounts, tokens, zones, records, rulesets, snippets, blobs, assets, assetServer, smartRouting, logger };
 
   await storage.watch(watchIntervalMs);
   await accounts.load();

@@ -1,6 +1,9 @@
 import type { Logger } from "pino";
 import type { Accounts } from "./accounts/accounts.ts";
+import type { AssetServer } from "./assets/asset-server.ts";
+import type { Assets } from "./assets/assets.ts";
 import type { DnsRecords } from "./dns/records.ts";
+import type { Analytics } from "./smart-routing/analytics.ts";
 import type { Rulesets } from "./rulesets/rulesets.ts";
 import type { Snippets } from "./snippets/snippets.ts";
 import type { Blobs } from "./storage/blobs.ts";
@@ -14,7 +17,10 @@ export interface Services {
   zones: Zones;
   records: DnsRecords;
   rulesets: Rulesets;
+  smartRouting: Analytics;
   snippets: Snippets;
+  assets: Assets;
+  assetServer: AssetServer;
   blobs: Blobs;
   logger: Logger;
 }

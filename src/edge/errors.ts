@@ -89,6 +89,18 @@ export const visitorErrors = {
     "The origin's answer was not understood",
     "The origin server closed the connection, or answered with something that is not HTTP.",
   ),
+  originTls: make(
+    525,
+    525,
+    "TLS handshake with the origin failed",
+    "The origin server did not complete a TLS handshake. Where it speaks plain HTTP, the zone's setting ssl has to be flexible.",
+  ),
+  originCertificate: make(
+    526,
+    526,
+    "Invalid certificate of the origin",
+    "The origin server's certificate is not valid for this host, and the zone's setting ssl is strict.",
+  ),
   internal: make(
     500,
     500,
@@ -108,4 +120,14 @@ export function originError(error: unknown): VisitorError {
     return visitorErrors.originUnreachable(error);
   if (code === "UND_ERR_HEADERS_TIMEOUT") return visitorErrors.originFirstByteTimeout(error);
   return visitorErrors.originFailed(error);
+}
+
+/** A failed connection over TLS: the network's fault as it is, else a failed handshake or a certificate that does not hold. */
+export function tlsError(error: Error): Error {
+  const { code = "", syscall } = error as { code?: string; syscall?: string };
+  if (syscall === "connect" || code === "UND_ERR_CONNECT_TIMEOUT") return error;
+  return /CERT|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH|CRL_|CHAIN|INVALID_PURPOSE/.test(code) &&
+    !code.startsWith("ERR_SSL")
+    ? visitorErrors.originCertificate(error)
+    : visitorErrors.originTls(error);
 }

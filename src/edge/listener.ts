@@ -14,6 +14,7 @@ import { refuseMalformed } from "./malformed.ts";
 import { Origins } from "./origins.ts";
 import { forward, type OriginRequest } from "./proxy.ts";
 import { resolveName, resolveTargets, type LookUp } from "./resolve.ts";
+import { originTls, type OriginTls, type Routing, type SslMode } from "./route.ts";
 import type { EdgeSettings } from "./settings.ts";
 import type { EdgeSnapshot, EdgeZone, HostEntry } from "./snapshot.ts";
 import { target, type Target } from "./target.ts";
@@ -27,6 +28,12 @@ export interface EdgeOptions {
   logger: Logger;
   /** Asked in turn, before the origin, whether they take a request. */
   handlers?: readonly EdgeHandler[];
+  /** Shared with those who also send to origins; an edge without them has its own. */
+  origins?: Origins;
+  /** Chooses paths where smart routing is on; without it the addresses are tried in turn. */
+  routing?: Routing;
+  /** How a zone's visitors and origins are spoken to; plain HTTP to origins, unless this says otherwise. */
+  sslMode?: (zoneId: string) => SslMode;
 }
 
 /** What a request asks for, and what the snapshot has for it. */
@@ -34,10 +41,9 @@ interface Found extends Target {
   zone: EdgeZone | undefined;
   entry: HostEntry | undefined;
   clientAddress: string;
+  isTls: boolean;
   describe: () => RequestDescription;
 }
-
-const defaultOriginPort = 80;
 
 /** The edge: finds the zone of each request in memory, and proxies it to the origin that the zone's records name. */
 export class Edge {
@@ -55,7 +61,7 @@ export class Edge {
   constructor(options: EdgeOptions) {
     const { settings } = options;
     this.#options = options;
-    this.#origins = new Origins(settings, options.policy);
+    this.#origins = options.origins ?? new Origins(settings, options.policy);
     this.#handlers = options.handlers ?? [];
     this.#server = createServer({
       insecureHTTPParser: false,
@@ -69,12 +75,7 @@ export class Edge {
     });
     this.#server.maxHeadersCount = settings.headerCountMax * 2; // what is over the limit, but not by far, gets our own page
     this.#server.setTimeout(settings.idleTimeoutMs);
-    this.#server.on("request", (request, response) => {
-      this.#serve(request, response).catch((error: unknown) => {
-        options.logger.error({ err: error }, "an answer could not be written");
-        response.destroy();
-      });
-    });
+    this.#server.on("request", (request, response) => this.serve(request, response));
     this.#server.on(
       "upgrade",
       (request: IncomingMessage, socket: Duplex, head: Buffer) =>
@@ -91,6 +92,19 @@ export class Edge {
 
   async listen(host: string, port: number): Promise<AddressInfo> {
     return listen(this.#server, host, port);
+  }
+
+  /** Serves HTTP/1.1 on a connection that somebody else has accepted: one over TLS. */
+  accept(socket: Duplex): void {
+    this.#server.emit("connection", socket);
+  }
+
+  /** Answers a request that may be of another server, of HTTP/2 then. */
+  serve(request: IncomingMessage, response: ServerResponse): void {
+    this.#serve(request, response).catch((error: unknown) => {
+      this.#options.logger.error({ err: error }, "an answer could not be written");
+      response.destroy();
+    });
   }
 
   /** Where it listens; undefined before and after. */
@@ -162,17 +176,18 @@ export class Edge {
         throw entry.targets.length === 0 ? visitorErrors.unknownHost() : visitorErrors.unproxied();
     }
     const clientAddress = plainAddress(request.socket.remoteAddress ?? "");
+    const isTls = "encrypted" in request.socket;
     const describe = (): RequestDescription => ({
       method: request.method ?? "GET",
       url: path,
       headers: request.rawHeaders,
       host,
-      tls: false,
+      tls: isTls,
       ip: clientAddress,
-      httpVersion: `HTTP/${request.httpVersion}`,
+      httpVersion: request.httpVersionMajor === 2 ? "HTTP/2" : `HTTP/${request.httpVersion}`,
       rayId: ray,
     });
-    return { host, path, authority: asked.authority, zone, entry, clientAddress, describe };
+    return { host, path, authority: asked.authority, zone, entry, clientAddress, isTls, describe };
   }
 
   async #isTaken(
@@ -190,21 +205,25 @@ export class Edge {
 
   /** Where a request goes: the addresses behind its record, and what is sent there. */
   async #route(found: Found, request: IncomingMessage, ray: string): Promise<OriginRequest> {
-    const { host, path, authority, zone, entry, clientAddress, describe } = found;
+    const { host, path, zone, entry, clientAddress, isTls } = found;
     if (zone === undefined || entry === undefined)
       throw isIP(host) === 0 ? visitorErrors.unknownHost() : visitorErrors.directAddress();
-    const { addresses, port, hostHeader } = await this.#origin(zone, entry, authority, describe);
+    const { addresses: known, port, tls, hostHeader } = await this.#origin(zone, entry, found);
+    const addresses = this.#origins.choose(known, port);
+    const { routing } = this.#options;
     return {
       method: request.method ?? "GET",
       path,
-      addresses: this.#origins.choose(addresses, port),
+      addresses,
       port,
+      tls,
       ray,
+      route: zone.facts?.smartRouting === "on" ? routing?.route(zone.id, addresses, port, tls) : undefined,
       headers: originHeaders({
         rawHeaders: request.rawHeaders,
         host: hostHeader,
         clientAddress,
-        scheme: "http",
+        scheme: isTls ? "https" : "http",
         ray,
       }),
     };
@@ -222,27 +241,29 @@ export class Edge {
   async #origin(
     zone: EdgeZone,
     entry: HostEntry,
-    authority: string,
-    describe: () => RequestDescription,
-  ): Promise<{ addresses: string[]; port: number; hostHeader: string }> {
-    let [hostHeader, originHost, port]: [string, string | undefined, number] = [
-      authority,
-      undefined,
-      defaultOriginPort,
-    ];
+    { host, authority, isTls, describe }: Found,
+  ): Promise<{ addresses: string[]; port: number; tls: OriginTls | undefined; hostHeader: string }> {
+    let hostHeader = authority;
+    let originHost: string | undefined;
+    let port: number | undefined;
+    let sni: string | undefined;
     // Every rule that matches has its say; where two set the same, the later one holds.
     for (const rule of zone.originRules) {
       if (!rule.matches(describe)) continue;
       hostHeader = rule.hostHeader ?? hostHeader;
       originHost = rule.host ?? originHost;
       port = rule.port ?? port;
+      sni = rule.sni ?? sni;
     }
-    const { snapshot, lookUp } = this.#options;
+    const { snapshot, lookUp, sslMode } = this.#options;
     const addresses =
       originHost === undefined
         ? await resolveTargets(entry.targets, snapshot, lookUp)
         : await resolveName(originHost, snapshot, lookUp);
-    return { addresses, port, hostHeader };
+    const tls = isTls
+      ? originTls(sslMode?.(zone.id) ?? "flexible", sni ?? (hostHeader === authority ? host : hostHeader))
+      : undefined;
+    return { addresses, port: port ?? (tls === undefined ? 80 : 443), tls, hostHeader };
   }
 
   #visitorError(error: unknown, request: IncomingMessage, ray: string): VisitorError {

@@ -1,8 +1,9 @@
 import { isIPv6 } from "node:net";
 import { LRUCache } from "lru-cache";
-import type { Pool } from "undici";
+import type { buildConnector, Pool } from "undici";
 import type { AddressPolicy, Verdict } from "./address-policy.ts";
-import { originError, visitorErrors, type VisitorError } from "./errors.ts";
+import { originError, tlsError, visitorErrors, VisitorError } from "./errors.ts";
+import type { OriginTls } from "./route.ts";
 import type { EdgeSettings } from "./settings.ts";
 
 const downMs = 10_000;
@@ -13,7 +14,7 @@ const refusals: Record<Exclude<Verdict, "allowed">, () => VisitorError> = {
   invalid: visitorErrors.noOrigin,
 };
 
-/** Connections to origins, kept per address and port, and which addresses did not answer lately. */
+/** Connections to origins, kept per address, port and manner of TLS, and which addresses did not answer lately. */
 export class Origins {
   readonly #settings: EdgeSettings;
   readonly #policy: AddressPolicy;
@@ -68,26 +69,44 @@ export class Origins {
   }
 
   /** The pool for an address that `choose` has just allowed; it connects to that very address. */
-  async pool(address: string, port: number): Promise<Pool> {
+  async pool(address: string, port: number, tls?: OriginTls): Promise<Pool> {
     const origin = key(address, port);
-    let pool = this.#pools.get(origin);
+    const name =
+      tls === undefined ? origin : `${origin} ${tls.isVerified ? "verified" : "any"} ${tls.servername}`;
+    let pool = this.#pools.get(name);
     if (pool === undefined) {
       // Loaded with the first request: a start that has none yet is a tenth cheaper.
       const undici = await import("undici");
       pool =
-        this.#pools.get(origin) ??
-        new undici.Pool(`http://${origin}`, {
+        this.#pools.get(name) ??
+        new undici.Pool(`${tls === undefined ? "http" : "https"}://${origin}`, {
           connections: this.#settings.originConnectionsMax,
-          connect: { timeout: this.#settings.originConnectTimeoutMs },
+          connect: this.#connector(undici.buildConnector, tls),
           headersTimeout: this.#settings.originFirstByteTimeoutMs,
           bodyTimeout: this.#settings.originIdleTimeoutMs,
           keepAliveTimeout: 30_000,
           maxHeaderSize: this.#settings.headerBytesMax * 2,
           pipelining: 1,
+          allowH2: false,
         });
-      this.#pools.set(origin, pool);
+      this.#pools.set(name, pool);
     }
     return pool;
+  }
+
+  #connector(build: typeof buildConnector, tls: OriginTls | undefined): buildConnector.connector {
+    const { originConnectTimeoutMs: timeout, originCa: ca, originSourceAddress } = this.#settings;
+    const verification =
+      tls === undefined ? {} : { rejectUnauthorized: tls.isVerified, ...(ca === undefined ? {} : { ca }) };
+    const connect = build({ timeout, allowH2: false, ...verification });
+    const localAddress = originSourceAddress ?? null;
+    if (tls === undefined) return (options, done) => connect({ ...options, localAddress }, done);
+    const { servername } = tls;
+    // The name is the zone's to say: undici would take the Host header's.
+    return (options, done) =>
+      connect({ ...options, localAddress, servername }, (...[error, socket]) =>
+        error === null ? done(null, socket) : done(tlsError(error), null),
+      );
   }
 
   async close(): Promise<void> {
@@ -95,7 +114,9 @@ export class Origins {
   }
 }
 
-function neverConnected(error: unknown): boolean {
+/** Whether a failed attempt was over before a byte of the request was sent. */
+export function neverConnected(error: unknown): boolean {
+  if (error instanceof VisitorError) return error.code === 525 || error.code === 526;
   const { code, syscall } = (error ?? {}) as { code?: string; syscall?: string };
   return syscall === "connect" || code === "UND_ERR_CONNECT_TIMEOUT";
 }

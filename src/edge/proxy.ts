@@ -5,6 +5,7 @@ import { afterBody, CountedBody } from "./body.ts";
 import { visitorErrors } from "./errors.ts";
 import { visitorHeaders } from "./headers.ts";
 import type { Origins } from "./origins.ts";
+import type { OriginTls, Path, Race, Route } from "./route.ts";
 
 export interface OriginRequest {
   method: string;
@@ -12,7 +13,11 @@ export interface OriginRequest {
   headers: string[];
   addresses: readonly string[];
   port: number;
+  /** How the origin is spoken to over TLS; undefined for plain HTTP. */
+  tls: OriginTls | undefined;
   ray: string;
+  /** Chooses the path where smart routing is on; else the addresses are tried in turn. */
+  route: Route | undefined;
 }
 
 /** Sends a request to its origin and streams the answer back. Rejects with a visitor error while nothing has been sent. */
@@ -27,17 +32,23 @@ export async function forward(
   if (Number(length ?? 0) > bodyBytesMax) throw visitorErrors.bodyTooLarge();
   const hasBody = length !== undefined || coding !== undefined;
   let body: CountedBody | null = null;
-  await origins.connect(origin.addresses, origin.port, async (address) => {
-    const pool = await origins.pool(address, origin.port);
-    // Read only once a connection stands, so that a failed attempt leaves the body whole for the next address.
-    body = hasBody ? new CountedBody(request, bodyBytesMax) : null;
+  const attempt = async (path: Path, race?: Race): Promise<void> => {
+    // Read only once a connection stands, so that a failed attempt leaves the body whole for the next path.
+    const take = (): CountedBody | null => (body = hasBody ? new CountedBody(request, bodyBytesMax) : null);
     try {
-      await dispatch(response, body, origin, pool);
+      await dispatch(response, take(), origin, path, race);
     } catch (error) {
       if (hasBody || !repeatable.has(origin.method) || !closedWithoutAnswer(error)) throw error;
-      await dispatch(response, body, origin, pool);
+      await dispatch(response, take(), origin, path, race);
     }
-  });
+  };
+  if (origin.route !== undefined) {
+    await origin.route.send(attempt, !hasBody && repeatable.has(origin.method));
+  } else {
+    await origins.connect(origin.addresses, origin.port, async (address) =>
+      attempt({ dispatcher: await origins.pool(address, origin.port, origin.tls) }),
+    );
+  }
   // An origin may answer before it has everything: the rest must not block the visitor's connection.
   (body as CountedBody | null)?.destroy();
   if (hasBody) afterBody(request, () => request.complete || request.destroy());
@@ -58,10 +69,12 @@ function dispatch(
   response: ServerResponse,
   body: Readable | null,
   origin: OriginRequest,
-  dispatcher: Dispatcher,
+  path: Path,
+  race: Race | undefined,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     let controller: Dispatcher.DispatchController | undefined;
+    let hasAnswered = false;
     const abandon = (): void => controller?.abort(new Error("the visitor left"));
     const resume = (): void => controller?.resume();
     const settle = (): void => {
@@ -69,16 +82,29 @@ function dispatch(
       response.off("drain", resume);
     };
     response.on("close", abandon);
-    dispatcher.dispatch(
-      { method: origin.method, path: origin.path, headers: origin.headers, body },
+    const headers = path.headers?.(origin.headers) ?? origin.headers;
+    path.dispatcher.dispatch(
+      { method: origin.method, path: origin.path, headers, body },
       {
         onRequestStart(started) {
           controller = started;
+          race?.started((why) => started.abort(why));
           if (response.destroyed) abandon();
         },
-        onResponseStart(started, status, _headers, statusText) {
+        onResponseStart(started, status, received, statusText) {
           if (status < 200) return; // an interim answer is between the origin and the edge
-          const raw = (started.rawHeaders as Buffer[]).map((each) => each.toString("latin1"));
+          const failure = path.failure?.(status, received) ?? race?.claim(status);
+          if (failure !== undefined) {
+            started.abort(failure);
+            return;
+          }
+          // Over HTTP/2 there are no raw ones.
+          const raw = Array.isArray(started.rawHeaders)
+            ? (started.rawHeaders as Buffer[]).map((each) => each.toString("latin1"))
+            : Object.entries(received).flatMap(([name, value]) =>
+                [value ?? []].flat().flatMap((each) => [name, each]),
+              );
+          hasAnswered = true;
           response.on("drain", resume);
           response.writeHead(status, reason(status, statusText), visitorHeaders(raw, origin.ray, status));
         },
@@ -93,7 +119,7 @@ function dispatch(
         },
         onResponseError(_started, error) {
           settle();
-          if (response.headersSent || response.destroyed) {
+          if (hasAnswered || response.destroyed) {
             // The visitor has a part of the answer: only an end that is no proper end says that it is not whole.
             response.destroy();
             resolve();

@@ -15,6 +15,10 @@ export interface EdgeSettings {
   originFirstByteTimeoutMs: number;
   originIdleTimeoutMs: number;
   originConnectionsMax: number;
+  /** The address of this machine that connections to origins come from; the system's choice. */
+  originSourceAddress?: string | undefined;
+  /** Certificates of authorities, in PEM, that origins may have theirs from; those that Node trusts. */
+  originCa?: readonly string[] | undefined;
   /** Origins whose connections are kept. */
   originsMax: number;
 }

@@ -18,6 +18,8 @@ export interface OriginRule {
   hostHeader?: string;
   host?: string;
   port?: number;
+  /** The name that the origin's certificate is asked for by, instead of the Host header. */
+  sni?: string;
 }
 
 /** What those who take a request may ask of its zone. */

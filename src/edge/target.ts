@@ -14,7 +14,8 @@ export function target(request: IncomingMessage, settings: EdgeSettings): Target
   const { rawHeaders } = request;
   if (rawHeaders.length / 2 > settings.headerCountMax) throw visitorErrors.headersTooLarge();
   const coding = request.headers["transfer-encoding"]?.toLowerCase();
-  if (request.httpVersion !== "1.1" && (request.httpVersion !== "1.0" || coding !== undefined))
+  const isHttp2 = "stream" in request;
+  if (!isHttp2 && request.httpVersion !== "1.1" && (request.httpVersion !== "1.0" || coding !== undefined))
     throw visitorErrors.badRequest(
       "Expected HTTP/1.1, or HTTP/1.0 without Transfer-Encoding, in the request line.",
     );

@@ -6,6 +6,8 @@ import type { Actor } from "../tokens/actor.ts";
 import { isoTime } from "../util/ids.ts";
 import { plans } from "../zones/plans.ts";
 import type { Zone } from "../zones/zone.ts";
+import { hoursKept } from "./analytics.ts";
+import { boundsMs, type Histogram } from "./histogram.ts";
 
 const SettingSchema = z
   .object({
@@ -60,4 +62,86 @@ const editSmartRouting = operation({
   },
 });
 
-export const smartRoutingOperations: readonly Operation[] = [getSmartRouting, editSmartRouting];
+const milliseconds = z.number().nullable();
+const SeriesSchema = z.object({
+  requests: z.int(),
+  mean_ms: milliseconds,
+  p50_ms: milliseconds,
+  p95_ms: milliseconds,
+  p99_ms: milliseconds,
+  /** As many as there are bounds, and one for what is above the last. */
+  counts: z.array(z.int()),
+});
+
+const AnalyticsSchema = z
+  .object({
+    since: z.string().meta({ format: "date-time" }),
+    until: z.string().meta({ format: "date-time" }),
+    ttfb_bounds_ms: z.array(z.number()),
+    smart: SeriesSchema,
+    direct: SeriesSchema,
+    /** Median time to first byte with smart routing by that without; null while there are too few requests to say. */
+    p50_ratio: z.number().nullable(),
+    hedged_requests: z.int(),
+    failed_requests: z.int(),
+    paths: z.array(
+      z.object({
+        path: z.string(),
+        current: z.boolean(),
+        ejected: z.boolean(),
+        ttfb_ms: milliseconds,
+        requests: z.int(),
+        failures: z.int(),
+      }),
+    ),
+  })
+  .meta({ id: "SmartRoutingAnalytics" });
+
+/** Before this many requests nothing is said about the gain. */
+const requestsMin = 500;
+const controlRequestsMin = 10;
+
+const series = (histogram: Histogram): z.input<typeof SeriesSchema> => ({
+  requests: histogram.count,
+  mean_ms: rounded(histogram.meanMs),
+  p50_ms: rounded(histogram.quantile(0.5)),
+  p95_ms: rounded(histogram.quantile(0.95)),
+  p99_ms: rounded(histogram.quantile(0.99)),
+  counts: histogram.counts,
+});
+const rounded = (value: number | undefined): number | null =>
+  value === undefined ? null : Math.round(value * 100) / 100;
+
+const getAnalytics = operation({
+  id: "smart_routing_analytics",
+  method: "GET",
+  path: "/zones/{zone_id}/edge/smart_routing/analytics",
+  summary: "Get what smart routing gained on this node in the last 48 hours",
+  access: { scope: "zone", permission: "smart_routing:read" },
+  result: AnalyticsSchema,
+  async handle({ zone, services }) {
+    const untilMs = Date.now();
+    const { smart, direct, hedges, failures } = services.smartRouting.zone(zone.id).recent(untilMs);
+    const isEnough = smart.count + direct.count >= requestsMin && direct.count >= controlRequestsMin;
+    return {
+      since: isoTime(untilMs - hoursKept * 3_600_000),
+      until: isoTime(untilMs),
+      ttfb_bounds_ms: [...boundsMs],
+      smart: series(smart),
+      direct: series(direct),
+      p50_ratio: isEnough ? rounded(smart.quantile(0.5)! / direct.quantile(0.5)!) : null,
+      hedged_requests: hedges,
+      failed_requests: failures,
+      paths: services.smartRouting.pathsOf(zone.id).map((each) => ({
+        path: each.path,
+        current: each.isCurrent,
+        ejected: each.isEjected,
+        ttfb_ms: rounded(each.ttfbMs),
+        requests: each.requests,
+        failures: each.failures,
+      })),
+    };
+  },
+});
+
+export const smartRoutingOperations: readonly Operation[] = [getSmartRouting, editSmartRouting, getAnalytics];

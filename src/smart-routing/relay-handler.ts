@@ -1,0 +1,60 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { originError } from "../edge/errors.ts";
+import type { EdgeHandler } from "../edge/handlers.ts";
+import { neverConnected, type Origins } from "../edge/origins.ts";
+import { forward } from "../edge/proxy.ts";
+import { readTarget } from "./relay-token.ts";
+import { relayHeaders, relayHost } from "./relays.ts";
+
+const ownHeaders: ReadonlySet<string> = new Set([
+  "host",
+  "connection",
+  "transfer-encoding",
+  ...Object.values(relayHeaders),
+]);
+
+/** Passes on what other nodes send through this one. A relay goes to the origin itself, never through another relay. */
+export function relayHandler(secret: string, origins: Origins, bodyBytesMax: number): EdgeHandler {
+  return async ({ request, response, host, path, ray }) => {
+    if (host !== relayHost) return false;
+    const target = readTarget(String(request.headers[relayHeaders.target] ?? ""), secret, Date.now());
+    if (target === undefined) {
+      refuse(response, 403, "unauthorized");
+      return true;
+    }
+    let isUnsent = true;
+    try {
+      const addresses = origins.choose([target.address], target.port);
+      isUnsent = false;
+      const headers = passedOn(request);
+      const method = request.method ?? "GET";
+      const { port, tls } = target;
+      const origin = { method, path, headers, addresses, port, tls, ray, route: undefined };
+      await forward(request, response, origin, origins, bodyBytesMax);
+    } catch (error) {
+      if (response.headersSent) throw error;
+      const visible = originError(error);
+      refuse(
+        response,
+        502,
+        isUnsent || neverConnected(visible.cause ?? visible) ? "unsent" : `origin ${visible.code}`,
+      );
+    }
+    return true;
+  };
+}
+
+/** The headers as the first node made them; the connection's own are this node's to make. */
+function passedOn(request: IncomingMessage): string[] {
+  const { rawHeaders } = request;
+  const headers = ["host", String(request.headers[relayHeaders.host] ?? "")];
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    if (!ownHeaders.has(rawHeaders[i]!.toLowerCase())) headers.push(rawHeaders[i]!, rawHeaders[i + 1]!);
+  }
+  return headers;
+}
+
+function refuse(response: ServerResponse, status: number, failure: string): void {
+  response.writeHead(status, ["content-length", "0", relayHeaders.failure, failure]);
+  response.end();
+}

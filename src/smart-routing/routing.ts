@@ -1,0 +1,86 @@
+import { LRUCache } from "lru-cache";
+import { originError } from "../edge/errors.ts";
+import { neverConnected, type Origins } from "../edge/origins.ts";
+import type { OriginTls, Path, Route, Routing } from "../edge/route.ts";
+import type { Analytics, PathReport } from "./analytics.ts";
+import { sendOver } from "./attempts.ts";
+import { OriginPath } from "./origin-path.ts";
+import { PathGroup } from "./path-group.ts";
+import type { Relays } from "./relays.ts";
+
+const groupsMax = 10_000;
+const addressesMax = 16;
+
+/** Sends each origin request of a zone with smart routing on the path that answers fastest. */
+export class SmartRouting implements Routing {
+  readonly #origins: Origins;
+  readonly #relays: Relays;
+  readonly #analytics: Analytics;
+  readonly #groups = new LRUCache<string, { zoneId: string; group: PathGroup }>({ max: groupsMax });
+
+  constructor(origins: Origins, relays: Relays, analytics: Analytics) {
+    this.#origins = origins;
+    this.#relays = relays;
+    this.#analytics = analytics;
+    analytics.pathsOf = (zoneId) => this.#report(zoneId);
+  }
+
+  route(zoneId: string, addresses: readonly string[], port: number, tls: OriginTls | undefined): Route {
+    const group = this.#group(zoneId, addresses, port, tls);
+    const series = this.#analytics.zone(zoneId);
+    return {
+      send: async (attempt, isRepeatable) => {
+        const { path, kind } = group.choose(addresses[0]!, isRepeatable, performance.now());
+        try {
+          await sendOver(path, kind !== "control", {
+            group,
+            isRepeatable,
+            send: attempt,
+            connect: (each) => this.#connect(each, port, tls),
+            isUnsent: neverConnected,
+            answered: (ttfbMs) => series.add(kind === "control" ? "direct" : "smart", ttfbMs),
+            hedged: () => series.hedged(),
+          });
+        } catch (error) {
+          series.failed();
+          throw originError(error);
+        }
+      },
+    };
+  }
+
+  #report(zoneId: string): PathReport[] {
+    const nowMs = performance.now();
+    return [...this.#groups.values()]
+      .filter((each) => each.zoneId === zoneId)
+      .flatMap(({ group }) =>
+        group.paths.map((path) => ({
+          path: path.name,
+          isCurrent: path === group.current,
+          isEjected: path.isEjected(nowMs),
+          ttfbMs: path.latency.ms,
+          requests: path.requests,
+          failures: path.failures,
+        })),
+      );
+  }
+
+  async #connect(path: OriginPath, port: number, tls: OriginTls | undefined): Promise<Path> {
+    if (path.relay !== undefined) return this.#relays.path(path.relay, path.address, port, tls);
+    return { dispatcher: await this.#origins.pool(path.address, port, tls) };
+  }
+
+  #group(zoneId: string, addresses: readonly string[], port: number, tls: OriginTls | undefined): PathGroup {
+    const name = `${zoneId} ${port} ${tls?.servername ?? ""} ${tls?.isVerified ?? ""} ${addresses.toSorted().join()}`;
+    let known = this.#groups.get(name);
+    if (known === undefined) {
+      const paths = addresses
+        .slice(0, addressesMax)
+        .flatMap((address) =>
+          [undefined, ...this.#relays.list].map((relay) => new OriginPath(address, relay)),
+        );
+      this.#groups.set(name, (known = { zoneId, group: new PathGroup(paths) }));
+    }
+    return known.group;
+  }
+}
