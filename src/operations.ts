@@ -1,6 +1,7 @@
 import { accountOperations } from "./accounts/api.ts";
 import { userOperations } from "./accounts/user-api.ts";
 import type { Operation } from "./api/operation.ts";
+import { assetOperations } from "./assets/api.ts";
 import { dnsOperations } from "./dns/api.ts";
 import { rulesetOperations } from "./rulesets/api.ts";
 import { smartRoutingOperations } from "./smart-routing/api.ts";
@@ -17,5 +18,6 @@ export const operations: readonly Operation[] = [
   ...dnsOperations,
   ...smartRoutingOperations,
   ...rulesetOperations,
+  ...assetOperations,
   ...snippetOperations,
 ];

@@ -131,6 +131,7 @@ const idParameters = new Set([
   "token_id",
   "membership_id",
   "ruleset_id",
+  "asset_hash",
 ]);
 
 function authorize(operation: Operation, call: Call<unknown, unknown>): void {

@@ -1,6 +1,7 @@
 import { Migrator } from "kysely/migration";
 import { initial } from "./migrations/0001-initial.ts";
 import { images } from "./migrations/0004-images.ts";
+import { workflows } from "./migrations/0005-workflows.ts";
 import { assetsQueues } from "./migrations/0006-assets-queues.ts";
 import { scripts } from "./migrations/0003-scripts.ts";
 import { snippets } from "./migrations/0002-snippets.ts";
@@ -13,7 +14,7 @@ export async function migrate(storage: Storage): Promise<void> {
     "0002-snippets": snippets,
     "0003-scripts": scripts(storage.engine),
     "0004-images": images,
-    "0006-assets-queues": assetsQueues(storage.engine),
+    "0005-workflows": workflows(storage.engine), "0006-assets-queues": assetsQueues(storage.engine),
   };
   const migrator = new Migrator({ db: storage.read, provider: { getMigrations: async () => migrations } });
   const { error } = await migrator.migrateToLatest();

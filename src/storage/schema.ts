@@ -120,6 +120,81 @@ export interface BotManagementTable {
   modified_on: number;
 }
 
+/** See migrations/0005-workflows.ts. */
+export interface WorkflowsTable {
+  rid: Generated<number>;
+  id: Immutable<string>;
+  account_id: Immutable<string>;
+  name: Immutable<string>;
+  script_name: string;
+  class_name: string;
+  steps_max: number | null;
+  success_retention_ms: number | null;
+  error_retention_ms: number | null;
+  created_on: Immutable<number>;
+  modified_on: number;
+}
+
+export interface WorkflowVersionsTable {
+  rid: Generated<number>;
+  id: Immutable<string>;
+  workflow_rid: Immutable<number>;
+  script_name: Immutable<string>;
+  script_version: Immutable<string>;
+  class_name: Immutable<string>;
+  steps_max: Immutable<number | null>;
+  created_on: Immutable<number>;
+}
+
+export interface WorkflowInstancesTable {
+  rid: Generated<number>;
+  shard: Immutable<number>;
+  account_id: Immutable<string>;
+  workflow_rid: Immutable<number>;
+  id: Immutable<string>;
+  trigger: Immutable<string>;
+  params: Immutable<string>;
+  success_retention_ms: Immutable<number>;
+  error_retention_ms: Immutable<number>;
+  status: string;
+  run: number;
+  version_rid: number;
+  created_on: number;
+  modified_on: number;
+  started_on: number | null;
+  ended_on: number | null;
+  paused_on: number | null;
+  wake_on: number | null;
+  expires_on: number | null;
+  crashes: number;
+  output: string | null;
+  error: string | null;
+}
+
+export interface WorkflowJournalTable {
+  seq: Generated<number>;
+  rid: Immutable<number>;
+  run: Immutable<number>;
+  kind: Immutable<string>;
+  key: Immutable<string>;
+  attempt: Immutable<number>;
+  at: Immutable<number>;
+  started_on: Immutable<number | null>;
+  due: Immutable<number | null>;
+  value: Immutable<string | null>;
+  error: Immutable<string | null>;
+  config: Immutable<string | null>;
+}
+
+export interface WorkflowEventsTable {
+  seq: Generated<number>;
+  rid: Immutable<number>;
+  number: Immutable<number>;
+  type: Immutable<string>;
+  payload: Immutable<string>;
+  at: Immutable<number>;
+}
+
 /** On PostgreSQL, every committed configuration change; see change-log.ts. */
 export interface ChangesTable {
   seq: Generated<number>;
@@ -351,6 +426,11 @@ export interface Database {
   queue_consumers: QueueConsumersTable;
   queue_messages: QueueMessagesTable;
   schedules: SchedulesTable;
+  workflows: WorkflowsTable;
+  workflow_versions: WorkflowVersionsTable;
+  workflow_instances: WorkflowInstancesTable;
+  workflow_journal: WorkflowJournalTable;
+  workflow_events: WorkflowEventsTable;
   changes: ChangesTable;
   images: ImagesTable;
   image_variants: ImageVariantsTable;

@@ -1,0 +1,81 @@
+import type { ServerResponse } from "node:http";
+import { pipeline } from "node:stream/promises";
+import type { Blobs } from "../storage/blobs.ts";
+import { answer, type Answer, type AssetRequest } from "./answer.ts";
+import type { Assets } from "./assets.ts";
+import type { AssetConfig } from "./config.ts";
+import { AssetContents } from "./contents.ts";
+import { Site } from "./site.ts";
+
+const sitesMax = 2000;
+
+/** Serves deployed assets. Sites and bytes that were asked for lately are in memory. */
+export class AssetServer {
+  readonly #assets: Assets;
+  readonly #blobs: Blobs;
+  readonly #cacheBytes: number;
+  readonly #sites = new Map<string, Site | Promise<Site>>();
+  #contents: AssetContents | undefined;
+
+  constructor(assets: Assets, blobs: Blobs, options: { cacheBytes: number }) {
+    this.#assets = assets;
+    this.#blobs = blobs;
+    this.#cacheBytes = options.cacheBytes;
+  }
+
+  /** The site of a script version. Under one key it is always the same. At once where it is in memory. */
+  site(key: string, manifestId: string, config: AssetConfig): Site | Promise<Site> {
+    const known = this.#sites.get(key);
+    if (known !== undefined) return known;
+    const loading = this.#load(manifestId, config).then(
+      (site) => {
+        this.#sites.set(key, site);
+        return site;
+      },
+      (error: unknown) => {
+        this.#sites.delete(key);
+        throw error;
+      },
+    );
+    const [oldest] = this.#sites.keys();
+    if (this.#sites.size >= sitesMax && oldest !== undefined) this.#sites.delete(oldest);
+    this.#sites.set(key, loading);
+    return loading;
+  }
+
+  /** For a site that came from `site`. */
+  answer(site: Site, request: AssetRequest): Answer | Promise<Answer> {
+    return answer(site, request, this.#contents!);
+  }
+
+  async #load(manifestId: string, config: AssetConfig): Promise<Site> {
+    const [loaded, { lookup }, { LRUCache }] = await Promise.all([
+      this.#assets.load(manifestId),
+      import("mrmime"),
+      import("lru-cache"),
+    ]);
+    if (loaded === undefined) throw new Error(`the asset manifest ${manifestId} is missing`);
+    this.#contents ??= new AssetContents(
+      this.#blobs,
+      new LRUCache({ maxSize: this.#cacheBytes, sizeCalculation: (bytes: Buffer) => bytes.length + 200 }),
+    );
+    return new Site(
+      config,
+      loaded.entries,
+      loaded.files,
+      (path) => lookup(path) ?? "application/octet-stream",
+    );
+  }
+}
+
+/** Sends an answer. `more` headers are names and values in turn. */
+export async function sendAnswer(
+  response: ServerResponse,
+  { status, headers, body }: Answer,
+  more: readonly string[],
+): Promise<void> {
+  response.writeHead(status, more.length === 0 ? (headers as string[]) : [...headers, ...more]);
+  if (body === undefined) response.end();
+  else if (Buffer.isBuffer(body)) response.end(body);
+  else await pipeline(body, response);
+}

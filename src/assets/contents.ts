@@ -1,0 +1,73 @@
+import { promisify } from "node:util";
+import { brotliCompress, constants, gzip } from "node:zlib";
+import type { Readable } from "node:stream";
+import type { LRUCache } from "lru-cache";
+import type { Blobs } from "../storage/blobs.ts";
+import type { AssetFile } from "./asset.ts";
+import type { Encoding } from "./negotiation.ts";
+
+/** Above this, compression at the highest useful level takes too long for whoever waits for it first. */
+const thoroughBytesMax = 1024 * 1024;
+
+const compress = {
+  br: async (bytes: Buffer) =>
+    promisify(brotliCompress)(bytes, {
+      params: {
+        [constants.BROTLI_PARAM_QUALITY]: bytes.length <= thoroughBytesMax ? 9 : 5,
+        [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
+      },
+    }),
+  gzip: async (bytes: Buffer) => promisify(gzip)(bytes, { level: bytes.length <= thoroughBytesMax ? 9 : 6 }),
+};
+
+/** The bytes of assets: in memory, as they are and compressed, as long as they fit. */
+export class AssetContents {
+  readonly #blobs: Blobs;
+  readonly #cache: LRUCache<string, Buffer>;
+  readonly #loading = new Map<string, Promise<Buffer>>();
+
+  constructor(blobs: Blobs, cache: LRUCache<string, Buffer>) {
+    this.#blobs = blobs;
+    this.#cache = cache;
+  }
+
+  /** What is in memory. */
+  peek(file: AssetFile, encoding: Encoding): Buffer | undefined {
+    return this.#cache.get(keyOf(file, encoding));
+  }
+
+  /** Reads it, and compresses it, once for all who ask at the same time. */
+  async load(file: AssetFile, encoding: Encoding): Promise<Buffer> {
+    const key = keyOf(file, encoding);
+    const cached = this.#cache.get(key);
+    if (cached !== undefined) return cached;
+    const running = this.#loading.get(key);
+    if (running !== undefined) return running;
+    const loading = (encoding === "identity" ? this.#read(file) : this.#compressed(file, encoding)).finally(
+      () => this.#loading.delete(key),
+    );
+    this.#loading.set(key, loading);
+    const bytes = await loading;
+    this.#cache.set(key, bytes);
+    return bytes;
+  }
+
+  async stream(file: AssetFile, range?: { start: number; end: number }): Promise<Readable> {
+    const blob = await this.#blobs.get(file.blobKey, range);
+    if (blob === undefined) throw new Error(`the blob ${file.blobKey} is missing`);
+    return blob.stream;
+  }
+
+  async #compressed(file: AssetFile, encoding: "br" | "gzip"): Promise<Buffer> {
+    return compress[encoding](await this.load(file, "identity"));
+  }
+
+  async #read(file: AssetFile): Promise<Buffer> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of (await this.stream(file)) as AsyncIterable<Buffer>) chunks.push(chunk);
+    return Buffer.concat(chunks);
+  }
+}
+
+const keyOf = (file: AssetFile, encoding: Encoding): string =>
+  encoding === "identity" ? file.blobKey : `${file.blobKey}.${encoding}`;

@@ -1,0 +1,85 @@
+import type { Read, Write } from "../storage/storage.ts";
+import type { AssetFile, ManifestEntry } from "./asset.ts";
+
+/** Hashes of one query: both engines take more parameters, none gains by them. */
+const hashesPerQuery = 500;
+
+export async function files(read: Read, scope: string, hashes: readonly string[]): Promise<AssetFile[]> {
+  const found: AssetFile[] = [];
+  for (let at = 0; at < hashes.length; at += hashesPerQuery) {
+    const rows = await read
+      .selectFrom("asset_files")
+      .selectAll()
+      .where("scope", "=", scope)
+      .where("hash", "in", hashes.slice(at, at + hashesPerQuery))
+      .execute();
+    for (const row of rows)
+      found.push({
+        hash: row.hash,
+        sizeBytes: row.size_bytes,
+        contentType: row.content_type,
+        blobKey: row.blob_key,
+      });
+  }
+  return found;
+}
+
+/** Adds what is not held yet; answers with the hashes of these. */
+export async function addFiles(
+  trx: Write,
+  scope: string,
+  added: readonly AssetFile[],
+  createdOn: number,
+): Promise<Set<string>> {
+  const hashes = new Set<string>();
+  for (let at = 0; at < added.length; at += hashesPerQuery) {
+    const rows = await trx
+      .insertInto("asset_files")
+      .values(
+        added.slice(at, at + hashesPerQuery).map((file) => ({
+          scope,
+          hash: file.hash,
+          size_bytes: file.sizeBytes,
+          content_type: file.contentType,
+          blob_key: file.blobKey,
+          created_on: createdOn,
+        })),
+      )
+      .onConflict((conflict) => conflict.doNothing())
+      .returning("hash")
+      .execute();
+    for (const { hash } of rows) hashes.add(hash);
+  }
+  return hashes;
+}
+
+export interface Manifest {
+  id: string;
+  scope: string;
+  entries: ManifestEntry[];
+}
+
+export async function findManifest(read: Read, id: string): Promise<Manifest | undefined> {
+  const row = await read.selectFrom("asset_manifests").selectAll().where("id", "=", id).executeTakeFirst();
+  if (row === undefined) return undefined;
+  const entries = JSON.parse(row.entries) as [string, string, number][];
+  return {
+    id,
+    scope: row.scope,
+    entries: entries.map(([path, hash, sizeBytes]) => ({ path, hash, sizeBytes })),
+  };
+}
+
+/** A manifest's id is made of its content: the same one again is the one that is there. */
+export async function putManifest(trx: Write, manifest: Manifest, createdOn: number): Promise<void> {
+  await trx
+    .insertInto("asset_manifests")
+    .values({
+      id: manifest.id,
+      scope: manifest.scope,
+      entries: JSON.stringify(manifest.entries.map(({ path, hash, sizeBytes }) => [path, hash, sizeBytes])),
+      created_on: createdOn,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
