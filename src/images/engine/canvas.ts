@@ -1,0 +1,172 @@
+import sharp, { type Sharp, type SharpOptions } from "sharp";
+import { parseColor } from "../color.ts";
+import { turned, type Box, type Size } from "../geometry.ts";
+import type { Sides, Transform } from "../options.ts";
+
+/** A picture's file, and what its header says. */
+export interface Source {
+  path: string;
+  options: SharpOptions;
+  timeLimitSeconds: number;
+  /** Of one frame, upright. */
+  size: Size;
+  frames: number;
+  delay: number[] | undefined;
+  loop: number | undefined;
+  format: string;
+  exif: Buffer | undefined;
+  isExifKept: boolean;
+}
+
+export interface Fill {
+  r: number;
+  g: number;
+  b: number;
+  alpha: number;
+}
+export const fillOf = (color: string): Fill => parseColor(color)!;
+
+/** Pixels in memory; the frames of an animation stand below each other. */
+export interface Pixels {
+  data: Buffer;
+  width: number;
+  height: number;
+  channels: 1 | 2 | 3 | 4;
+}
+
+/** Which of the library's operations are already waiting to run: it runs them in its own order, not in ours. */
+type Stage = "decoded" | "extracted" | "resized" | "cut" | "extended";
+
+/**
+ * A picture on its way through its transforms. Operations are collected into one pass of the library as long as its
+ * fixed order is the order that is wanted; otherwise the pixels are settled, and another pass begins.
+ */
+export class Canvas {
+  readonly image: Sharp;
+  /** Of one frame. */
+  readonly size: Size;
+  readonly source: Source;
+  readonly #stage: Stage;
+
+  private constructor(image: Sharp, size: Size, source: Source, stage: Stage) {
+    this.image = image;
+    this.size = size;
+    this.source = source;
+    this.#stage = stage;
+  }
+
+  static of(source: Source): Canvas {
+    const image = sharp(source.path, source.options)
+      .timeout({ seconds: source.timeLimitSeconds })
+      .toColourspace("srgb");
+    // Frames of an animation are not turned by the library; nor do animations carry an orientation.
+    return new Canvas(source.frames === 1 ? image.autoOrient() : image, source.size, source, "decoded");
+  }
+
+  async extract(box: Box): Promise<Canvas> {
+    if (box.left === 0 && box.top === 0 && isSame(box, this.size)) return this;
+    const { base, stage } = await this.#before(["decoded", "resized"]);
+    const { left, top, width, height } = box;
+    const next = stage === "resized" ? "cut" : "extracted";
+    return new Canvas(base.extract({ left, top, width, height }), { width, height }, this.source, next);
+  }
+
+  async resize(size: Size): Promise<Canvas> {
+    if (isSame(size, this.size)) return this;
+    const { base } = await this.#before(["decoded", "extracted"]);
+    return new Canvas(base.resize({ ...size, fit: "fill" }), size, this.source, "resized");
+  }
+
+  async extend(sides: Sides, fill: Fill): Promise<Canvas> {
+    const { top, right, bottom, left } = sides;
+    if (top + right + bottom + left === 0) return this;
+    const { base } = await this.#before(["decoded", "extracted", "resized", "cut"]);
+    const size = { width: this.size.width + left + right, height: this.size.height + top + bottom };
+    return new Canvas(base.extend({ ...sides, background: fill }), size, this.source, "extended");
+  }
+
+  async turn(flip: Transform["flip"], rotate: number): Promise<Canvas> {
+    if (flip === undefined && rotate === 0) return this;
+    return this.eachFrame(
+      async (pixels) => {
+        let image = fromPixels(pixels);
+        if (flip !== undefined) {
+          image = image.flop(flip !== "v").flip(flip !== "h");
+          if (rotate !== 0) image = fromPixels(await toPixels(image));
+        }
+        return toPixels(rotate === 0 ? image : image.rotate(rotate));
+      },
+      turned(this.size, rotate),
+    );
+  }
+
+  /** Runs what is waiting, so that the pixels are there. */
+  async settle(): Promise<Canvas> {
+    if (this.#keepsExif) {
+      // Raw pixels carry no EXIF: an uncompressed PNG does.
+      const png = await this.image.keepExif().png({ compressionLevel: 0 }).toBuffer();
+      return this.#with(sharp(png), this.size);
+    }
+    const { data, width, height, channels } = await this.pixels();
+    const pages = this.source.frames === 1 ? {} : { pageHeight: this.size.height };
+    return this.#with(sharp(data, { raw: { width, height, channels, ...pages } }), this.size);
+  }
+
+  /** Changes the pixels of each frame by itself. */
+  async eachFrame(change: (frame: Pixels) => Promise<Pixels>, size = this.size): Promise<Canvas> {
+    const whole = await this.pixels();
+    const { frames } = this.source;
+    const frameBytes = whole.data.length / frames;
+    const changed: Pixels[] = [];
+    for (let frame = 0; frame < frames; frame++) {
+      const data = whole.data.subarray(frame * frameBytes, (frame + 1) * frameBytes);
+      changed.push(await change({ ...whole, data, height: whole.height / frames }));
+    }
+    const { width, height, channels } = changed[0]!;
+    const data = frames === 1 ? changed[0]!.data : Buffer.concat(changed.map((frame) => frame.data));
+    const raw = { width, height: height * frames, channels, ...(frames === 1 ? {} : { pageHeight: height }) };
+    const image = sharp(data, { raw });
+    return this.#with(this.#keepsExif ? sharp(await withExifOf(image, this.source)) : image, size);
+  }
+
+  async pixels(): Promise<Pixels> {
+    return toPixels(this.image.clone());
+  }
+
+  get #keepsExif(): boolean {
+    const { isExifKept, exif, frames } = this.source;
+    return isExifKept && exif !== undefined && frames === 1;
+  }
+
+  #with(image: Sharp, size: Size): Canvas {
+    return new Canvas(image.timeout({ seconds: this.source.timeLimitSeconds }), size, this.source, "decoded");
+  }
+
+  async #before(stages: readonly Stage[]): Promise<{ base: Sharp; stage: Stage }> {
+    if (stages.includes(this.#stage)) return { base: this.image, stage: this.#stage };
+    const settled = await this.settle();
+    return { base: settled.image, stage: "decoded" };
+  }
+}
+
+const isSame = (a: Size, b: Size): boolean => a.width === b.width && a.height === b.height;
+
+export const fromPixels = ({ data, width, height, channels }: Pixels): Sharp =>
+  sharp(data, { raw: { width, height, channels } });
+
+export async function toPixels(image: Sharp): Promise<Pixels> {
+  const { data, info } = await image.toColourspace("srgb").raw().toBuffer({ resolveWithObject: true });
+  return { data, width: info.width, height: info.height, channels: info.channels as Pixels["channels"] };
+}
+
+/** Puts the source's EXIF on pixels that have lost it, by way of an image that still has it. */
+async function withExifOf(image: Sharp, source: Source): Promise<Buffer> {
+  const { data, info } = await image.png({ compressionLevel: 0 }).toBuffer({ resolveWithObject: true });
+  const carrier = sharp(source.path, { ...source.options, animated: false })
+    .autoOrient()
+    .keepExif()
+    .resize({ width: info.width, height: info.height, fit: "fill", kernel: "nearest" })
+    .ensureAlpha()
+    .composite([{ input: data, blend: "source" }]);
+  return carrier.png({ compressionLevel: 0 }).toBuffer();
+}

@@ -1,0 +1,40 @@
+import type { Probe, SourceFormat } from "../image.ts";
+import type { Size } from "../geometry.ts";
+import type { Recipe } from "../recipe.ts";
+
+export interface Cost {
+  /** Of one core. An estimate from measurements, for the order of the queue and for Retry-After. */
+  cpuMs: number;
+  memoryBytes: number;
+}
+
+/** Milliseconds for a million pixels. */
+const decodeMs: Record<SourceFormat, number> = { jpeg: 5, png: 18, webp: 35, gif: 10 };
+const progressiveMs = 18;
+const encodeMs = { jpeg: 30, webp: 80, avif: 140, png: 70, gif: 150, json: 0 };
+const palettePngMs = 500;
+const baseMemoryBytes = 24 * 1024 * 1024;
+
+export function estimate(probe: Probe, recipe: Recipe, size: Size): Cost {
+  const { transform, output } = recipe;
+  const frames = output.isAnimated ? probe.frames : 1;
+  const sourceMegapixels = (probe.width * probe.height * frames) / 1e6;
+  const resultMegapixels = (size.width * size.height * frames) / 1e6;
+  const decode = probe.isProgressive ? progressiveMs : decodeMs[probe.format];
+  const encode =
+    output.format === "png" && output.quality !== undefined ? palettePngMs : encodeMs[output.format];
+  const effects =
+    (transform.blur === undefined ? 0 : 10 + transform.blur) + (transform.sharpen === undefined ? 0 : 60);
+  // A progressive JPEG is held as coefficients, an animation as all of its frames, and an effect as plain pixels.
+  const sourceBytes = probe.isProgressive
+    ? 3.5
+    : output.isAnimated
+      ? 4
+      : transform.trim === undefined
+        ? 0.5
+        : 4;
+  return {
+    cpuMs: 5 + sourceMegapixels * decode + resultMegapixels * (encode + effects),
+    memoryBytes: baseMemoryBytes + sourceMegapixels * 1e6 * sourceBytes + resultMegapixels * 1e6 * 8,
+  };
+}

@@ -1,0 +1,77 @@
+import type { Focus } from "../image.ts";
+import { fromPixels, toPixels, type Canvas } from "./canvas.ts";
+
+/** In pixels of the picture that is looked at. */
+export interface Face {
+  left: number;
+  top: number;
+  width: number;
+  height: number;
+}
+/** What a module that finds faces exports as `detect`. The picture is RGB, three bytes a pixel. */
+export type FaceDetector = (rgb: Uint8Array, width: number, height: number) => Face[] | Promise<Face[]>;
+
+let detector: Promise<FaceDetector | undefined> | undefined;
+const faceDetector = (): Promise<FaceDetector | undefined> => {
+  const module = process.env["FACE_DETECTOR"];
+  detector ??=
+    module === undefined
+      ? Promise.resolve(undefined)
+      : (import(module) as Promise<{ detect: FaceDetector }>).then(({ detect }) => detect);
+  return detector;
+};
+
+/** The longer side of what is looked at: salience shows in a small picture, and costs nothing there. */
+const proxyPixels = 128;
+const facePixels = 640;
+
+/** The point of a picture that a crop should keep. Without a face it is where the eye goes first. */
+export async function findFocus(canvas: Canvas, gravity: "auto" | "face" | "entropy"): Promise<Focus> {
+  const { width, height } = canvas.size;
+  const first = await canvas.image.clone().raw().toBuffer({ resolveWithObject: true });
+  const frame = {
+    data: first.data.subarray(0, width * height * first.info.channels),
+    width,
+    height,
+    channels: first.info.channels as 1 | 2 | 3 | 4,
+  };
+  const detect = gravity === "face" ? await faceDetector() : undefined;
+  if (detect !== undefined) {
+    const seen = await toPixels(
+      fromPixels(frame)
+        .flatten({ background: "#fff" })
+        .toColourspace("srgb")
+        .resize({ width: facePixels, height: facePixels, fit: "inside" }),
+    );
+    const faces = seen.channels === 3 ? await detect(seen.data, seen.width, seen.height) : [];
+    if (faces.length > 0) return centreOf(faces, seen.width, seen.height);
+  }
+  const proxy = await toPixels(
+    fromPixels(frame).resize({ width: proxyPixels, height: proxyPixels, fit: "inside" }),
+  );
+  const side = Math.max(1, Math.round(Math.min(proxy.width, proxy.height) / 2));
+  const position = gravity === "entropy" ? "entropy" : "attention";
+  const { info } = await fromPixels(proxy)
+    .resize({ width: side, height: side, fit: "cover", position, withoutEnlargement: true })
+    .raw()
+    .toBuffer({ resolveWithObject: true });
+  const at = info as typeof info & { attentionX?: number; attentionY?: number };
+  if (at.attentionX !== undefined && at.attentionY !== undefined)
+    return { x: share(at.attentionX, proxy.width), y: share(at.attentionY, proxy.height) };
+  return {
+    x: share(-(info.cropOffsetLeft ?? 0) + side / 2, proxy.width),
+    y: share(-(info.cropOffsetTop ?? 0) + side / 2, proxy.height),
+  };
+}
+
+function centreOf(faces: readonly Face[], width: number, height: number): Focus {
+  const left = Math.min(...faces.map((face) => face.left));
+  const top = Math.min(...faces.map((face) => face.top));
+  const right = Math.max(...faces.map((face) => face.left + face.width));
+  const bottom = Math.max(...faces.map((face) => face.top + face.height));
+  return { x: share((left + right) / 2, width), y: share((top + bottom) / 2, height) };
+}
+
+/** In steps of a hundredth: that is as exact as salience is. */
+const share = (value: number, whole: number): number =>
+  Math.min(1, Math.max(0, Math.round((value / whole) * 100) / 100));

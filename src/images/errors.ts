@@ -1,0 +1,48 @@
+import { ApiError } from "../api/errors.ts";
+
+/** The faults of images. Where a public code has another meaning, the specification's holds. */
+export const imageErrors = {
+  invalidFormat: (received: string) =>
+    new ApiError(
+      400,
+      5400,
+      `Invalid format: expected a JPEG, PNG, GIF or WebP image but received ${received}`,
+    ),
+  invalidUpload: (message: string, pointer?: string) => new ApiError(400, 5400, message, { pointer }),
+  tooLarge: (limitBytes: number) =>
+    new ApiError(413, 5401, `Too large: expected an image of at most ${limitBytes} bytes`),
+  tooManyPixels: (why: string) => new ApiError(400, 5401, `Too large: ${why}`),
+  invalidTransform: (why: string) => new ApiError(400, 5403, `Invalid transform: ${why}`),
+  undecodable: (why: string) =>
+    new ApiError(422, 5403, `Invalid transform: the image cannot be decoded: ${why}`),
+  notFound: (what = "Image") => new ApiError(404, 5404, `${what} not found`),
+  uploadTooSlow: () => new ApiError(408, 5408, "The upload was too slow or stood still"),
+  exists: (what: string) =>
+    new ApiError(409, 5409, `${what} already exists. Verify the resource information and try again.`),
+  notForm: (received: string) =>
+    new ApiError(
+      400,
+      5415,
+      `Images must be uploaded as a form, not as raw image data. Expected multipart/form-data but received ${received}`,
+    ),
+  denied: (why: string) => new ApiError(403, 9425, `Image access denied: ${why}`),
+  flexibleOff: () =>
+    new ApiError(403, 9429, "Transform options in the URL are switched off for this account: name a variant"),
+  busy: (retryAfterSeconds: number) =>
+    new ApiError(
+      429,
+      9413,
+      `Rate limit: too many images are waiting. Try again in ${retryAfterSeconds} seconds`,
+      {
+        retryAfterSeconds,
+      },
+    ),
+  tooLong: () => new ApiError(504, 9529, "The image took too long to transform"),
+};
+
+/** The code of a failed delivery in the public numbering of transform errors, which `cf-resized` carries. */
+export function resizedCode(error: ApiError): number {
+  if (error.code === 5403) return error.status === 422 ? 9516 : 9401;
+  if (error.code === 5404) return 9404;
+  return error.code >= 9000 ? error.code : 9523;
+}

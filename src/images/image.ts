@@ -1,0 +1,125 @@
+import { imageErrors } from "./errors.ts";
+
+export type SourceFormat = "jpeg" | "png" | "gif" | "webp";
+
+/** What is known of an image's bytes without decoding them. */
+export interface Probe {
+  format: SourceFormat;
+  /** As stored, before the EXIF orientation is applied. */
+  width: number;
+  height: number;
+  /** EXIF orientation, 1 to 8. */
+  orientation: number;
+  frames: number;
+  hasAlpha: boolean;
+  hasPalette: boolean;
+  isProgressive: boolean;
+}
+
+/** The bytes of an uploaded image. */
+export interface Content extends Probe {
+  blobKey: string;
+  sha256: string;
+  sizeBytes: number;
+}
+
+/** The point that a crop should keep, in fractions of the upright image. */
+export interface Focus {
+  x: number;
+  y: number;
+}
+
+export interface Image {
+  accountId: string;
+  id: string;
+  filename: string;
+  uploadedOn: number;
+  requireSignedUrls: boolean;
+  meta: Record<string, unknown>;
+  creator: string | null;
+  /** While a direct upload is awaited: until when, and the hash of the token in its URL. Then there is no content. */
+  draft: { expiresOn: number; tokenHash: string } | null;
+  content: Content | null;
+  /** Found once per image, with the first transform that asks for it. */
+  focus: Focus | null;
+}
+
+const mebibyte = 1024 * 1024;
+/** Limits of stored images; each stands in docs/reference/limits.md. */
+export const imageLimits = {
+  fileBytesMax: 100 * mebibyte,
+  sidePixelsMax: 12_000,
+  /** Of all frames together. */
+  pixelsMax: 100_000_000,
+  /** Animations above this are delivered as they are. */
+  animationPixelsMax: 50_000_000,
+  idCharactersMax: 1024,
+  filenameCharactersMax: 255,
+  metadataBytesMax: 1024,
+  creatorCharactersMax: 1024,
+  imagesPerAccountMax: 1_000_000,
+  variantsMax: 100,
+  keysMax: 10,
+} as const;
+
+export const contentTypes: Record<SourceFormat, string> = {
+  jpeg: "image/jpeg",
+  png: "image/png",
+  gif: "image/gif",
+  webp: "image/webp",
+};
+
+const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** An id that the caller chose. Slashes may stand inside; what looks like a generated id may not be chosen. */
+export function checkCustomId(id: string): string {
+  const fault =
+    id === "" || id.length > imageLimits.idCharactersMax
+      ? `1 to ${imageLimits.idCharactersMax} characters`
+      : id.startsWith("/") || id.endsWith("/")
+        ? "no slash at its beginning or end"
+        : uuidPattern.test(id)
+          ? "an id that is not a UUID: these are generated"
+          : // oxlint-disable-next-line no-control-regex
+            /[\u0000-\u001f\u007f]/.test(id) || !id.isWellFormed()
+            ? "no control characters"
+            : undefined;
+  if (fault === undefined) return id;
+  throw imageErrors.invalidUpload(
+    `Expected ${fault} for id but received ${JSON.stringify(id.slice(0, 80))}`,
+    "/body/id",
+  );
+}
+
+export function checkMetadata(metadata: unknown): Record<string, unknown> {
+  if (typeof metadata !== "object" || metadata === null || Array.isArray(metadata))
+    throw imageErrors.invalidUpload("Expected a JSON object for metadata", "/body/metadata");
+  const bytes = Buffer.byteLength(JSON.stringify(metadata));
+  if (bytes > imageLimits.metadataBytesMax)
+    throw imageErrors.invalidUpload(
+      `Expected at most ${imageLimits.metadataBytesMax} bytes of metadata but received ${bytes}`,
+      "/body/metadata",
+    );
+  return metadata as Record<string, unknown>;
+}
+
+export function checkCreator(creator: string): string {
+  if (creator.length <= imageLimits.creatorCharactersMax) return creator;
+  throw imageErrors.invalidUpload(
+    `Expected at most ${imageLimits.creatorCharactersMax} characters for creator`,
+    "/body/creator",
+  );
+}
+
+/** Refuses what would be too much to decode, from what its header says. */
+export function checkSize(probe: Probe): void {
+  const { width, height, frames } = probe;
+  if (Math.max(width, height) > imageLimits.sidePixelsMax)
+    throw imageErrors.tooManyPixels(
+      `expected sides of at most ${imageLimits.sidePixelsMax} pixels but received ${width}×${height}`,
+    );
+  if (width * height * frames > imageLimits.pixelsMax)
+    throw imageErrors.tooManyPixels(
+      `expected at most ${imageLimits.pixelsMax} pixels in all frames but received ${width}×${height}×${frames}`,
+    );
+}

@@ -1,0 +1,201 @@
+import type { Selectable } from "kysely";
+import type { ImagesTable } from "../storage/schema.ts";
+import type { Read, Write } from "../storage/storage.ts";
+import type { Content, Focus, Image } from "./image.ts";
+
+const toImage = (row: Selectable<ImagesTable>): Image => ({
+  accountId: row.account_id,
+  id: row.id,
+  filename: row.filename,
+  uploadedOn: row.uploaded_on,
+  requireSignedUrls: row.require_signed_urls === 1,
+  meta: JSON.parse(row.meta) as Record<string, unknown>,
+  creator: row.creator,
+  draft:
+    row.upload_token_hash === null ? null : { expiresOn: row.expires_on!, tokenHash: row.upload_token_hash },
+  content: row.content === null ? null : (JSON.parse(row.content) as Content),
+  focus: row.focus === null ? null : (JSON.parse(row.focus) as Focus),
+});
+
+const columns = (image: Image) => ({
+  filename: image.filename,
+  uploaded_on: image.uploadedOn,
+  require_signed_urls: image.requireSignedUrls ? (1 as const) : (0 as const),
+  meta: JSON.stringify(image.meta),
+  creator: image.creator,
+  upload_token_hash: image.draft?.tokenHash ?? null,
+  expires_on: image.draft?.expiresOn ?? null,
+  content: image.content === null ? null : JSON.stringify(image.content),
+  focus: image.focus === null ? null : JSON.stringify(image.focus),
+});
+
+export async function find(read: Read, accountId: string, id: string): Promise<Image | undefined> {
+  const row = await read
+    .selectFrom("images")
+    .selectAll()
+    .where("account_id", "=", accountId)
+    .where("id", "=", id)
+    .executeTakeFirst();
+  return row && toImage(row);
+}
+
+export async function findDraft(read: Read, tokenHash: string): Promise<Image | undefined> {
+  const row = await read
+    .selectFrom("images")
+    .selectAll()
+    .where("upload_token_hash", "=", tokenHash)
+    .executeTakeFirst();
+  return row && toImage(row);
+}
+
+export async function insert(trx: Write, image: Image): Promise<void> {
+  await trx
+    .insertInto("images")
+    .values({ account_id: image.accountId, id: image.id, ...columns(image) })
+    .execute();
+}
+
+/** False when the image is gone. */
+export async function update(trx: Write, image: Image): Promise<boolean> {
+  const { numUpdatedRows } = await trx
+    .updateTable("images")
+    .set(columns(image))
+    .where("account_id", "=", image.accountId)
+    .where("id", "=", image.id)
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+/** Puts content into a draft. False when another upload was first, or the draft is gone. */
+export async function complete(trx: Write, image: Image, tokenHash: string): Promise<boolean> {
+  const { numUpdatedRows } = await trx
+    .updateTable("images")
+    .set(columns(image))
+    .where("account_id", "=", image.accountId)
+    .where("id", "=", image.id)
+    .where("upload_token_hash", "=", tokenHash)
+    .where("content", "is", null)
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+export async function setFocus(trx: Write, accountId: string, id: string, focus: Focus): Promise<void> {
+  await trx
+    .updateTable("images")
+    .set({ focus: JSON.stringify(focus) })
+    .where("account_id", "=", accountId)
+    .where("id", "=", id)
+    .execute();
+}
+
+/** The deleted row, so that two callers cannot both have deleted it. */
+export async function remove(trx: Write, accountId: string, id: string): Promise<Image | undefined> {
+  const row = await trx
+    .deleteFrom("images")
+    .where("account_id", "=", accountId)
+    .where("id", "=", id)
+    .returningAll()
+    .executeTakeFirst();
+  return row && toImage(row);
+}
+
+/** Drafts whose time has passed, removed. */
+export async function removeExpired(trx: Write, now: number): Promise<{ accountId: string; id: string }[]> {
+  const rows = await trx
+    .deleteFrom("images")
+    .where("expires_on", "<=", now)
+    .where("content", "is", null)
+    .returning(["account_id", "id"])
+    .execute();
+  return rows.map((row) => ({ accountId: row.account_id, id: row.id }));
+}
+
+/** Notes a blob that no image names yet, or no longer. */
+export async function noteOrphan(trx: Write, blobKey: string, notedOn: number): Promise<void> {
+  await trx
+    .insertInto("image_orphans")
+    .values({ blob_key: blobKey, noted_on: notedOn })
+    .onConflict((conflict) => conflict.column("blob_key").doNothing())
+    .execute();
+}
+
+export async function forgetOrphan(trx: Write, blobKey: string): Promise<void> {
+  await trx.deleteFrom("image_orphans").where("blob_key", "=", blobKey).execute();
+}
+
+export async function orphans(read: Read, notedBefore: number): Promise<string[]> {
+  const rows = await read
+    .selectFrom("image_orphans")
+    .select("blob_key")
+    .where("noted_on", "<", notedBefore)
+    .limit(1000)
+    .execute();
+  return rows.map((row) => row.blob_key);
+}
+
+export async function count(read: Read, accountId: string, creator?: string | null): Promise<number> {
+  const { total } = await listed(read, accountId, creator)
+    .select((eb) => eb.fn.countAll<number>().as("total"))
+    .executeTakeFirstOrThrow();
+  return Number(total);
+}
+
+export async function page(
+  read: Read,
+  accountId: string,
+  query: { creator?: string | null | undefined; offset: number; limit: number },
+): Promise<Image[]> {
+  const rows = await listed(read, accountId, query.creator)
+    .selectAll()
+    .orderBy("uploaded_on", "desc")
+    .orderBy("id", "desc")
+    .offset(query.offset)
+    .limit(query.limit)
+    .execute();
+  return rows.map(toImage);
+}
+
+export interface Position {
+  uploadedOn: number;
+  id: string;
+}
+
+/** The images that follow a position: what is inserted or deleted meanwhile shifts nothing. */
+export async function after(
+  read: Read,
+  accountId: string,
+  query: {
+    creator?: string | null | undefined;
+    order: "asc" | "desc";
+    position?: Position | undefined;
+    limit: number;
+  },
+): Promise<Image[]> {
+  const comparison = query.order === "asc" ? ">" : "<";
+  const { position } = query;
+  let rows = listed(read, accountId, query.creator).selectAll();
+  if (position !== undefined) {
+    rows = rows.where((eb) =>
+      eb.or([
+        eb("uploaded_on", comparison, position.uploadedOn),
+        eb.and([eb("uploaded_on", "=", position.uploadedOn), eb("id", comparison, position.id)]),
+      ]),
+    );
+  }
+  const found = await rows
+    .orderBy("uploaded_on", query.order)
+    .orderBy("id", query.order)
+    .limit(query.limit)
+    .execute();
+  return found.map(toImage);
+}
+
+/** Drafts are not listed. Creator null: those that have none. */
+function listed(read: Read, accountId: string, creator: string | null | undefined) {
+  const images = read
+    .selectFrom("images")
+    .where("account_id", "=", accountId)
+    .where("content", "is not", null);
+  if (creator === undefined) return images;
+  return creator === null ? images.where("creator", "is", null) : images.where("creator", "=", creator);
+}
