@@ -7,6 +7,9 @@ import { systemLookUp } from "./edge/resolve.ts";
 import { Origins } from "./edge/origins.ts";
 import { edgeDefaults } from "./edge/settings.ts";
 import { EdgeFeed } from "./edge/feed.ts";
+import { noGeo, type GeoSource } from "./request-cf/geo-source.ts";
+import { RequestCf } from "./request-cf/request-cf.ts";
+import { TrustedProxies } from "./request-cf/trusted-proxies.ts";
 import type { Services } from "./services.ts";
 import { relayHandler } from "./smart-routing/relay-handler.ts";
 import { parseRelay, Relays } from "./smart-routing/relays.ts";
@@ -39,8 +42,15 @@ export async function startEdge(
   if (config.relays.length > 0 && relaySecret === undefined)
     throw new Error("Expected a value for relay-secret, as relays are set, but received none");
   const relays = new Relays(config.relays.map(parseRelay), relaySecret ?? "", settings);
+  const geo = await openGeo(config, logger);
   const edge = new Edge({
     settings,
+    requestCf: new RequestCf({
+      colo: config.colo,
+      geo,
+      proxies: new TrustedProxies(config.trustedProxies),
+      score: (zoneId, request, path) => services.botManagement.score(zoneId, request, path),
+    }),
     origins,
     routing: new SmartRouting(origins, relays, services.smartRouting),
     handlers: relaySecret === undefined ? [] : [relayHandler(relaySecret, origins, settings.bodyBytesMax)],
@@ -55,6 +65,15 @@ export async function startEdge(
     async close(deadlineMs) {
       await edge.close(deadlineMs);
       await relays.close();
+      geo.close();
     },
   };
+}
+
+/** The databases of addresses that the configuration names; loaded, like their reader, only where it names one. */
+async function openGeo({ geoCity, geoAsn }: Config, logger: Logger): Promise<GeoSource> {
+  if (geoCity === undefined && geoAsn === undefined) return noGeo;
+  const { GeoDatabase } = await import("./request-cf/geo.ts");
+  const warn = (error: Error): void => logger.warn({ err: error }, "the addresses known before stay in use");
+  return GeoDatabase.open({ city: geoCity, asn: geoAsn }, warn);
 }

@@ -3,6 +3,7 @@ import { userOperations } from "./accounts/user-api.ts";
 import type { Operation } from "./api/operation.ts";
 import { assetOperations } from "./assets/api.ts";
 import { dnsOperations } from "./dns/api.ts";
+import { botManagementOperations } from "./request-cf/api.ts";
 import { rulesetOperations } from "./rulesets/api.ts";
 import { smartRoutingOperations } from "./smart-routing/api.ts";
 import { snippetOperations } from "./snippets/api.ts";
@@ -20,4 +21,5 @@ export const operations: readonly Operation[] = [
   ...rulesetOperations,
   ...assetOperations,
   ...snippetOperations,
+  ...botManagementOperations,
 ];

@@ -15,6 +15,8 @@ import type { Config } from "./config/settings.ts";
 import { DnsRecords } from "./dns/records.ts";
 import { operations } from "./operations.ts";
 import { startEdge } from "./edge-service.ts";
+import { startNameServer } from "./name-server/index.ts";
+import { BotManagementSetting } from "./request-cf/bot-management.ts";
 import { Rulesets } from "./rulesets/rulesets.ts";
 import type { Services } from "./services.ts";
 import { Analytics } from "./smart-routing/analytics.ts";
@@ -29,8 +31,9 @@ import { Zones } from "./zones/zones.ts";
 export interface Ready {
   api: string;
   edge: string;
+  /** Host and port, for UDP and TCP. */
+  dns: string;
   /** Null while this version has no such listener. */
-  dns: string | null;
   delivery: string | null;
   dashboard: string | null;
   account_id: string;
@@ -74,18 +77,37 @@ export async function startServer(
   const records = new DnsRecords(storage);
   const rulesets = new Rulesets(storage);
   const snippets = new Snippets(storage, rulesets);
-  zones.onChange((id, zone) => zone ?? snippets.forget(id));
+  const botManagement = new BotManagementSetting(storage);
+  zones.onChange((id, zone) => {
+    if (zone !== undefined) return;
+    snippets.forget(id);
+    botManagement.forget(id);
+  });
   const smartRouting = new Analytics();
   zones.onChange((id, zone) => zone === undefined && smartRouting.remove(id));
   const assets = new Assets(storage, blobs, tokens.hash("asset upload tokens"));
   const assetServer = new AssetServer(assets, blobs, {
     cacheBytes: config.assetCacheMegabytes * 1024 * 1024,
   });
-  const services: Services = { accounts, tokens, zones, records, rulesets, snippets, blobs, assets, assetServer, smartRouting, logger };
+  const services: Services = {
+    accounts,
+    tokens,
+    zones,
+    records,
+    rulesets,
+    snippets,
+    botManagement,
+    blobs,
+    assets,
+    assetServer,
+    smartRouting,
+    logger,
+  };
 
   await storage.watch(watchIntervalMs);
   await accounts.load();
   await snippets.load();
+  await botManagement.load();
   const edge = await startEdge(config, services, storage, logger, onLoopback);
   const owner = await ensureOwner(config, accounts, tokens);
 
@@ -112,6 +134,10 @@ export async function startServer(
   const apiAddress = await listen(apiServer, ...hostAndPort(config.apiListen));
   edge.forbid(apiAddress);
   const edgeAddress = await edge.listen(...hostAndPort(config.edgeListen));
+  const cookieSecret = Buffer.from(tokens.hash("dns cookies"), "hex").subarray(0, 16);
+  const nameServer = await startNameServer(config, services, storage, logger, cookieSecret);
+  const dnsAddress = await nameServer.listen(...hostAndPort(config.dnsListen));
+  edge.forbid(dnsAddress);
 
   const timer = setInterval(() => {
     zones
@@ -123,7 +149,7 @@ export async function startServer(
   const ready: Ready = {
     api: `http://${show(apiAddress)}/client/v4`,
     edge: `http://${show(edgeAddress)}`,
-    dns: null,
+    dns: show(dnsAddress),
     delivery: null,
     dashboard: null,
     account_id: owner.account.id,
@@ -132,14 +158,14 @@ export async function startServer(
   };
   if (config.readyFile !== undefined)
     writeAtomically(config.readyFile, `${JSON.stringify(ready, null, 2)}\n`);
-  logger.info({ api: ready.api, edge: ready.edge }, "ready");
+  logger.info({ api: ready.api, edge: ready.edge, dns: ready.dns }, "ready");
   return {
     ready,
     services,
     newToken: owner.newToken,
     async close(deadlineMs) {
       clearInterval(timer);
-      await Promise.all([drain(apiServer, deadlineMs), edge.close(deadlineMs)]);
+      await Promise.all([drain(apiServer, deadlineMs), edge.close(deadlineMs), nameServer.close()]);
       await storage.close();
       if (config.ephemeral) rmSync(folder, { recursive: true, force: true });
     },

@@ -4,6 +4,7 @@ import type { AssetServer } from "./assets/asset-server.ts";
 import type { Assets } from "./assets/assets.ts";
 import type { DnsRecords } from "./dns/records.ts";
 import type { Analytics } from "./smart-routing/analytics.ts";
+import type { BotManagementSetting } from "./request-cf/bot-management.ts";
 import type { Rulesets } from "./rulesets/rulesets.ts";
 import type { Snippets } from "./snippets/snippets.ts";
 import type { Blobs } from "./storage/blobs.ts";
@@ -19,6 +20,7 @@ export interface Services {
   rulesets: Rulesets;
   smartRouting: Analytics;
   snippets: Snippets;
+  botManagement: BotManagementSetting;
   assets: Assets;
   assetServer: AssetServer;
   blobs: Blobs;

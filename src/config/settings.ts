@@ -63,6 +63,29 @@ export const settings = {
     default: "127.0.0.1:8053",
     describe: "name server",
   },
+  edgeAddresses: {
+    kind: "list",
+    flag: "edge-addresses",
+    env: "SELVEDGE_EDGE_ADDRESSES",
+    default: [],
+    describe: "IPv4 and IPv6 addresses that proxied names are answered with; where the edge listens",
+  },
+  dnsResponseRateLimit: {
+    kind: "count",
+    min: 0,
+    max: 1_000_000,
+    flag: "dns-response-rate-limit",
+    env: "SELVEDGE_DNS_RESPONSE_RATE_LIMIT",
+    default: 200,
+    describe: "like answers in a second to one network, /24 or /56, without a DNS cookie; 0 for no limit",
+  },
+  dnsCookieSecret: {
+    kind: "text",
+    flag: "dns-cookie-secret",
+    env: "SELVEDGE_DNS_COOKIE_SECRET",
+    describe: "32 hex characters that all servers of one address share (RFC 9018); the installation's own",
+    secret: true,
+  },
   databaseUrl: {
     kind: "text",
     flag: "database-url",
@@ -174,6 +197,26 @@ export const settings = {
     env: "SELVEDGE_RESOLVERS",
     default: [],
     describe: "DNS resolvers, address or address:port; the system's",
+  },
+  trustedProxies: {
+    kind: "list",
+    flag: "trusted-proxies",
+    env: "SELVEDGE_TRUSTED_PROXIES",
+    default: [],
+    describe:
+      "addresses and networks of proxies in front of the edge whose x-forwarded-for and selvedge-cf are believed; none",
+  },
+  geoCity: {
+    kind: "text",
+    flag: "geo-city",
+    env: "SELVEDGE_GEO_CITY",
+    describe: "MMDB file of the places of addresses; none",
+  },
+  geoAsn: {
+    kind: "text",
+    flag: "geo-asn",
+    env: "SELVEDGE_GEO_ASN",
+    describe: "MMDB file of the networks of addresses; none",
   },
   colo: {
     kind: "text",

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { CfObject } from "../request-cf/request-cf.ts";
 import type { RequestDescription } from "../rules/index.ts";
 import type { EdgeZone } from "./snapshot.ts";
 
@@ -14,6 +15,8 @@ export interface EdgeVisit {
   clientAddress: string;
   /** The zone in which the host has a proxied record; undefined for a host that has none here. Never a paused one. */
   zone: EdgeZone | undefined;
+  /** What is known of the request, as scripts see it; made anew at each call. */
+  cf(): CfObject;
   describe(): RequestDescription;
 }
 

@@ -20,6 +20,7 @@ const ours: ReadonlySet<string> = new Set([
   "cf-ray",
   "cf-visitor",
   "cf-worker",
+  "selvedge-cf",
   "true-client-ip",
   "x-forwarded-proto",
 ]);
@@ -28,6 +29,8 @@ const cdnName = "selvedge";
 export interface ForwardedRequest {
   rawHeaders: readonly string[];
   host: string;
+  /** Who made the connection, where that is not the client but a trusted proxy. */
+  peerAddress?: string;
   clientAddress: string;
   scheme: "http" | "https";
   ray: string;
@@ -59,7 +62,7 @@ export function originHeaders(request: ForwardedRequest): string[] {
     throw visitorErrors.loop();
   headers.push(
     "x-forwarded-for",
-    forwardedFor + request.clientAddress,
+    forwardedFor + (request.peerAddress ?? request.clientAddress),
     "x-forwarded-proto",
     request.scheme,
     "cf-connecting-ip",

@@ -4,6 +4,7 @@ import { isIP, type AddressInfo, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Logger } from "pino";
 import { drain, listen } from "../api/listener.ts";
+import type { CfObject, RequestCf } from "../request-cf/request-cf.ts";
 import type { RequestDescription } from "../rules/index.ts";
 import type { AddressPolicy } from "./address-policy.ts";
 import { answerError, renderError } from "./error-page.ts";
@@ -34,14 +35,19 @@ export interface EdgeOptions {
   routing?: Routing;
   /** How a zone's visitors and origins are spoken to; plain HTTP to origins, unless this says otherwise. */
   sslMode?: (zoneId: string) => SslMode;
+  /** Knows more of requests than they say themselves; without it their `cf` is empty. */
+  requestCf?: RequestCf;
 }
 
 /** What a request asks for, and what the snapshot has for it. */
 interface Found extends Target {
   zone: EdgeZone | undefined;
   entry: HostEntry | undefined;
+  /** Who made the connection; the client, or a trusted proxy that it came through. */
+  peerAddress: string;
   clientAddress: string;
   isTls: boolean;
+  cf: () => CfObject;
   describe: () => RequestDescription;
 }
 
@@ -175,19 +181,40 @@ export class Edge {
       if (!entry.isProxied)
         throw entry.targets.length === 0 ? visitorErrors.unknownHost() : visitorErrors.unproxied();
     }
-    const clientAddress = plainAddress(request.socket.remoteAddress ?? "");
+    const { requestCf } = this.#options;
+    const peerAddress = plainAddress(request.socket.remoteAddress ?? "");
+    const clientAddress = requestCf?.clientAddress(request, peerAddress) ?? peerAddress;
+    const cf = (): CfObject => requestCf?.of(request, peerAddress, zone?.id) ?? {};
     const isTls = "encrypted" in request.socket;
-    const describe = (): RequestDescription => ({
-      method: request.method ?? "GET",
-      url: path,
-      headers: request.rawHeaders,
+    let description: RequestDescription | undefined;
+    let ruleCf: CfObject | undefined;
+    // Both are made when they are first asked for, and once: many rules may ask.
+    const describe = (): RequestDescription =>
+      (description ??= {
+        method: request.method ?? "GET",
+        url: path,
+        headers: request.rawHeaders,
+        host,
+        tls: isTls,
+        ip: clientAddress,
+        httpVersion: request.httpVersionMajor === 2 ? "HTTP/2" : `HTTP/${request.httpVersion}`,
+        rayId: ray,
+        get cf() {
+          return (ruleCf ??= requestCf?.forRules(request, peerAddress, zone?.id) ?? {});
+        },
+      });
+    return {
       host,
-      tls: isTls,
-      ip: clientAddress,
-      httpVersion: request.httpVersionMajor === 2 ? "HTTP/2" : `HTTP/${request.httpVersion}`,
-      rayId: ray,
-    });
-    return { host, path, authority: asked.authority, zone, entry, clientAddress, isTls, describe };
+      path,
+      authority: asked.authority,
+      zone,
+      entry,
+      peerAddress,
+      clientAddress,
+      isTls,
+      cf,
+      describe,
+    };
   }
 
   async #isTaken(
@@ -196,16 +223,16 @@ export class Edge {
     response: ServerResponse,
     ray: string,
   ): Promise<boolean> {
-    const { host, path, clientAddress, describe } = found;
+    const { host, path, clientAddress, cf, describe } = found;
     const zone = found.entry === undefined ? undefined : found.zone;
-    const visit = { request, response, host, path, ray, clientAddress, zone, describe };
+    const visit = { request, response, host, path, ray, clientAddress, zone, cf, describe };
     for (const handler of this.#handlers) if (await handler(visit)) return true;
     return false;
   }
 
   /** Where a request goes: the addresses behind its record, and what is sent there. */
   async #route(found: Found, request: IncomingMessage, ray: string): Promise<OriginRequest> {
-    const { host, path, zone, entry, clientAddress, isTls } = found;
+    const { host, path, zone, entry, peerAddress, clientAddress, isTls } = found;
     if (zone === undefined || entry === undefined)
       throw isIP(host) === 0 ? visitorErrors.unknownHost() : visitorErrors.directAddress();
     const { addresses: known, port, tls, hostHeader } = await this.#origin(zone, entry, found);
@@ -222,6 +249,7 @@ export class Edge {
       headers: originHeaders({
         rawHeaders: request.rawHeaders,
         host: hostHeader,
+        peerAddress,
         clientAddress,
         scheme: isTls ? "https" : "http",
         ray,

@@ -101,7 +101,7 @@ it.each<[client: string, metadata: [name: string, value: string | File], part: s
   ["Terraform", ["metadata.main_module", "main.js"], "files", "main.js"],
 ])("takes the form of %s", async (_client, [name, value], part, file) => {
   const form = new FormData();
-  form.append(name, value as string);
+  form.append(name, value);
   form.append(part, new File([handler], file));
   expect((await send("form", form)).status).toBe(200);
 });

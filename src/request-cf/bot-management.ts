@@ -1,0 +1,60 @@
+import type { IncomingMessage } from "node:http";
+import type { Storage } from "../storage/storage.ts";
+import { scoreBot, type BotManagement } from "./bot-score.ts";
+import * as store from "./store.ts";
+import type { BotManagementRow } from "./store.ts";
+
+/** For which zones requests are scored; in memory, since every request may ask. */
+export class BotManagementSetting {
+  readonly #storage: Storage;
+  readonly #enabled = new Set<string>();
+  #isKnownBot: ((userAgent: string) => boolean) | undefined;
+
+  constructor(storage: Storage) {
+    this.#storage = storage;
+    storage.onChange(async (changes) => {
+      for (const { kind, id } of changes) {
+        if (kind === "bot_management") await this.#set(id, await store.find(storage.read, id));
+      }
+    });
+  }
+
+  async load(): Promise<void> {
+    for (const row of await store.loadAll(this.#storage.read)) await this.#set(row.zoneId, row);
+  }
+
+  async find(zoneId: string): Promise<BotManagementRow | undefined> {
+    return store.find(this.#storage.read, zoneId);
+  }
+
+  async put(zoneId: string, isEnabled: boolean): Promise<BotManagementRow> {
+    const before = await this.find(zoneId);
+    if ((before?.isEnabled ?? false) === isEnabled && before !== undefined) return before;
+    const row = { zoneId, isEnabled, modifiedOn: Date.now() };
+    await this.#storage.write(async (trx, changed) => {
+      await store.put(trx, row);
+      changed({ kind: "bot_management", id: zoneId, parentId: zoneId });
+    });
+    return row;
+  }
+
+  forget(zoneId: string): void {
+    this.#enabled.delete(zoneId);
+  }
+
+  /** Undefined where the zone has no bot management. */
+  score(zoneId: string, request: IncomingMessage, path: string): BotManagement | undefined {
+    if (this.#isKnownBot === undefined || !this.#enabled.has(zoneId)) return undefined;
+    return scoreBot(request.headers, path, this.#isKnownBot);
+  }
+
+  async #set(zoneId: string, row: BotManagementRow | undefined): Promise<void> {
+    if (row?.isEnabled !== true) {
+      this.#enabled.delete(zoneId);
+      return;
+    }
+    // The list of user agents is loaded with the first zone that wants it.
+    this.#isKnownBot ??= (await import("isbot")).isbot;
+    this.#enabled.add(zoneId);
+  }
+}

@@ -1,0 +1,159 @@
+import type { IncomingMessage } from "node:http";
+import { describe, expect, it } from "vitest";
+import { cipherName } from "./connection.ts";
+import { scoreBot } from "./bot-score.ts";
+import type { GeoSource } from "./geo-source.ts";
+import { RequestCf } from "./request-cf.ts";
+import { TrustedProxies } from "./trusted-proxies.ts";
+
+const geo: GeoSource = {
+  lookUp: (address): Record<string, string> =>
+    address === "192.0.2.1" ? { country: "DE", isEUCountry: "1", subdivision2Code: "X" } : {},
+  close: () => {},
+};
+const request = (headers: Record<string, string> = {}, more: object = {}): IncomingMessage =>
+  ({
+    headers,
+    httpVersion: "1.1",
+    url: "/",
+    socket: { localAddress: "::ffff:127.0.0.1", localPort: 8080 },
+    ...more,
+  }) as never;
+const make = (proxies: readonly string[] = [], score = () => undefined as never): RequestCf =>
+  new RequestCf({ colo: "TST", geo, proxies: new TrustedProxies(proxies), score });
+
+describe("request.cf", () => {
+  it("is there when nothing is known", () => {
+    expect(make().of(request(), "10.0.0.1", undefined)).toEqual({
+      colo: "TST",
+      country: null,
+      httpProtocol: "HTTP/1.1",
+      tlsVersion: "",
+      tlsCipher: "",
+      requestPriority: "",
+      clientAcceptEncoding: "",
+    });
+  });
+
+  it("says more to rules than to scripts", () => {
+    const cf = make();
+    expect(cf.of(request(), "192.0.2.1", undefined)).not.toHaveProperty("subdivision2Code");
+    expect(cf.forRules(request(), "192.0.2.1", undefined)).toMatchObject({
+      country: "DE",
+      subdivision2Code: "X",
+      edgeServerIp: "127.0.0.1",
+      edgeServerPort: 8080,
+    });
+  });
+
+  it("takes TLS and the protocol from the connection, the priority from the request", () => {
+    const socket = {
+      encrypted: true,
+      getProtocol: () => "TLSv1.3",
+      getCipher: () => ({ name: "TLS_AES_128_GCM_SHA256" }),
+    };
+    const headers = { priority: "u=1, i", "accept-encoding": "br" };
+    expect(make().of(request(headers, { httpVersion: "2.0", socket }), "", undefined)).toMatchObject({
+      httpProtocol: "HTTP/2",
+      tlsVersion: "TLSv1.3",
+      tlsCipher: "AEAD-AES128-GCM-SHA256",
+      requestPriority: "u=1, i",
+      clientAcceptEncoding: "br",
+    });
+  });
+
+  it.each([
+    ["TLS_AES_256_GCM_SHA384", "AEAD-AES256-GCM-SHA384"],
+    ["TLS_CHACHA20_POLY1305_SHA256", "AEAD-CHACHA20-POLY1305-SHA256"],
+    ["ECDHE-RSA-AES128-GCM-SHA256", "ECDHE-RSA-AES128-GCM-SHA256"],
+  ])("names the cipher %s %s", (name, shown) => {
+    expect(cipherName(name)).toBe(shown);
+  });
+});
+
+describe("trusted proxies", () => {
+  const proxies = ["10.0.0.0/8", "192.0.2.99", "2001:db8:1::/48"];
+
+  it.each([
+    ["a visitor's own word", "203.0.113.9", "192.0.2.1", "203.0.113.9"],
+    ["a proxy", "10.1.1.1", "192.0.2.1", "192.0.2.1"],
+    ["a chain of proxies", "10.1.1.1", "6.6.6.6, 192.0.2.1, 192.0.2.99, 10.9.9.9", "192.0.2.1"],
+    ["a proxy that says nothing", "10.1.1.1", undefined, "10.1.1.1"],
+    ["nonsense", "10.1.1.1", "192.0.2.1, unknown", "10.1.1.1"],
+    ["nonsense behind an address", "10.1.1.1", "x, 192.0.2.99", "192.0.2.99"],
+    ["a proxy over IPv6", "2001:db8:1::5", "2001:db8:2::1", "2001:db8:2::1"],
+  ])("takes %s for what it is worth", (_what, peer, header, client) => {
+    const headers = header === undefined ? {} : { "x-forwarded-for": header };
+    expect(make(proxies).clientAddress(request(headers as Record<string, string>), peer)).toBe(client);
+  });
+
+  it("says what the request is, over what is known here", () => {
+    const cf = { country: "SE", city: "Malmö", asn: 64_500, tlsVersion: "TLSv1.2" };
+    const headers = {
+      "selvedge-cf": Buffer.from(JSON.stringify(cf)).toString("latin1"),
+      "x-forwarded-for": "192.0.2.1",
+    };
+    expect(make(proxies).of(request(headers), "10.0.0.1", undefined)).toMatchObject({
+      ...cf,
+      isEUCountry: "1",
+      colo: "TST",
+    });
+    expect(make(proxies).of(request(headers), "203.0.113.1", undefined)).toMatchObject({
+      country: null,
+      tlsVersion: "",
+    });
+    expect(make().of(request(headers), "10.0.0.1", undefined)).toMatchObject({ country: null });
+  });
+
+  it("takes a country outside the union out of it", () => {
+    const headers = { "selvedge-cf": '{"country":"US"}', "x-forwarded-for": "192.0.2.1" };
+    expect(make(proxies).of(request(headers), "10.0.0.1", undefined)["isEUCountry"]).toBeUndefined();
+  });
+
+  it.each(["no json", "[1]", '{"clientIp":"1.2.3.4"}', '{"__proto__":1}'])("refuses %s", (header) => {
+    const bad = request({ "selvedge-cf": header });
+    expect(() => make(proxies).of(bad, "10.0.0.1", undefined)).toThrow(/selvedge-cf/);
+  });
+
+  it.each(["10.0.0.0/33", "10.0.0.0/", "example.com", "::/129", "10.0.0.0/-1", ""])(
+    "refuses the network %j",
+    (network) => {
+      expect(() => new TrustedProxies([network])).toThrow(/--trusted-proxies but received/);
+    },
+  );
+});
+
+describe("bot score", () => {
+  const browser = {
+    "user-agent": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
+    accept: "text/html",
+    "accept-language": "de",
+    "accept-encoding": "gzip",
+  };
+  const isKnownBot = (userAgent: string): boolean => userAgent.includes("curl");
+  const score = (headers: Record<string, string>): number => scoreBot(headers, "/", isKnownBot).score;
+
+  it("is high for a browser, and low for a program", () => {
+    expect(score(browser)).toBe(99);
+    expect(score({ ...browser, "user-agent": "curl/8.0" })).toBe(1);
+    expect(score({ ...browser, "user-agent": "" })).toBe(2);
+    expect(score({ "user-agent": browser["user-agent"] })).toBe(24);
+    expect(score({ "user-agent": browser["user-agent"], accept: "*/*", "accept-encoding": "gzip" })).toBe(59);
+  });
+
+  it.each([
+    ["/a/b.JPG?x=.html", true],
+    ["/app.js", true],
+    ["/", false],
+    ["/a.html", false],
+    ["/a.b/c", false],
+    ["/x?file=a.png", false],
+  ])("takes %s for a file that does not change: %s", (path, expected) => {
+    const bot = scoreBot(browser, path, isKnownBot);
+    expect([bot.staticResource, bot.static_resource]).toEqual([expected, expected]);
+  });
+
+  it("has both spellings, and verifies nobody", () => {
+    expect(scoreBot(browser, "/", isKnownBot)).toMatchObject({ verifiedBot: false, verified_bot: false });
+  });
+});

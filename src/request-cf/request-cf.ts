@@ -1,0 +1,94 @@
+import type { IncomingMessage } from "node:http";
+import { visitorErrors } from "../edge/errors.ts";
+import type { BotManagement } from "./bot-score.ts";
+import { connectionFacts } from "./connection.ts";
+import { isEuropeanUnion } from "./countries.ts";
+import type { GeoSource } from "./geo-source.ts";
+import type { TrustedProxies } from "./trusted-proxies.ts";
+
+export type CfObject = Readonly<Record<string, unknown>>;
+
+export interface RequestCfOptions {
+  /** The node's location code. */
+  colo: string;
+  geo: GeoSource;
+  proxies: TrustedProxies;
+  score: (zoneId: string, request: IncomingMessage, path: string) => BotManagement | undefined;
+}
+
+/** A JSON object of `request.cf` properties, believed from a trusted proxy only. Nobody further on sees it. */
+export const cfHeader = "selvedge-cf";
+
+/** What a trusted proxy may say of a request: what it knows better, standing before us. */
+const overridable: ReadonlySet<string> = new Set(
+  (
+    "asn asOrganization botManagement city clientTcpRtt colo continent country httpProtocol isEUCountry latitude " +
+    "longitude metroCode postalCode region regionCode requestPriority timezone tlsCipher tlsVersion"
+  ).split(" "),
+);
+
+/** Makes the `cf` object of requests: where the client is, what it speaks, and what it seems to be. */
+export class RequestCf {
+  readonly #options: RequestCfOptions;
+
+  constructor(options: RequestCfOptions) {
+    this.#options = options;
+  }
+
+  /** Who the client is, when `peer` made the connection. */
+  clientAddress(request: IncomingMessage, peer: string): string {
+    return this.#options.proxies.clientAddress(request, peer);
+  }
+
+  /** What scripts see. */
+  of(request: IncomingMessage, peer: string, zoneId: string | undefined): CfObject {
+    const { subdivision2Code: _, ...cf } = this.#facts(request, peer, zoneId);
+    return cf;
+  }
+
+  /** What rules are evaluated on: more than scripts see, since some fields have no property. */
+  forRules(request: IncomingMessage, peer: string, zoneId: string | undefined): CfObject {
+    const { localAddress, localPort } = request.socket;
+    return {
+      ...this.#facts(request, peer, zoneId),
+      edgeServerIp: localAddress?.replace(/^::ffff:(?=\d+\.)/, ""),
+      edgeServerPort: localPort,
+    };
+  }
+
+  #facts(request: IncomingMessage, peer: string, zoneId: string | undefined): Record<string, unknown> {
+    const { colo, geo, proxies, score } = this.#options;
+    const botManagement = zoneId === undefined ? undefined : score(zoneId, request, request.url ?? "/");
+    return {
+      colo,
+      country: null,
+      ...geo.lookUp(this.clientAddress(request, peer)),
+      ...connectionFacts(request),
+      ...(botManagement === undefined ? {} : { botManagement }),
+      ...(proxies.trusts(peer) ? overrides(request) : {}),
+    };
+  }
+}
+
+function overrides(request: IncomingMessage): Record<string, unknown> {
+  const header = request.headers[cfHeader];
+  if (header === undefined) return {};
+  const given = parseObject(String(header));
+  const unknown = Object.keys(given).find((property) => !overridable.has(property));
+  if (unknown !== undefined)
+    throw visitorErrors.badRequest(`The header ${cfHeader} has no property "${unknown}".`);
+  const { country } = given;
+  if (typeof country !== "string" || "isEUCountry" in given) return given;
+  return { ...given, isEUCountry: isEuropeanUnion(country) ? "1" : undefined };
+}
+
+function parseObject(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(text, "latin1").toString("utf8"));
+    if (typeof value === "object" && value !== null && !Array.isArray(value))
+      return value as Record<string, unknown>;
+  } catch {
+    // said below
+  }
+  throw visitorErrors.badRequest(`The header ${cfHeader} is not a JSON object.`);
+}
