@@ -29,10 +29,10 @@ export async function startSelvedge(
 ): Promise<Child & { ready: Ready; dataDir: string }> {
   const dataDir = mkdtempSync(join(tmpdir(), "selvedge-bench-"));
   const readyFile = join(dataDir, "ready.json");
-  const listen = ["--api-listen", "127.0.0.1:0", "--edge-listen", "127.0.0.1:0", "--data-dir", dataDir];
+  const listen = ["api", "edge", "dns"].flatMap((name) => [`--${name}-listen`, "127.0.0.1:0"]);
   const child = spawn(
     process.execPath,
-    ["bin/selvedge.js", "serve", ...listen, "--ready-file", readyFile, ...args],
+    ["bin/selvedge.js", "serve", ...listen, "--data-dir", dataDir, "--ready-file", readyFile, ...args],
     {
       env: {
         ...process.env,

@@ -121,6 +121,19 @@ export async function listOfZone(read: Read, zoneId: string): Promise<DnsRecord[
   return rows.map(toRecord);
 }
 
+/** All records of all zones; those of one name in the order in which `listAtName` has them. */
+export async function listAll(read: Read): Promise<DnsRecord[]> {
+  const rows = await read
+    .selectFrom("dns_records")
+    .selectAll()
+    .orderBy("zone_id")
+    .orderBy("name")
+    .orderBy("created_on")
+    .orderBy("id")
+    .execute();
+  return rows.map(toRecord);
+}
+
 /** What the edge needs of every record: its name, and where it leads when it is proxied. */
 export type Host = Pick<DnsRecord, "zoneId" | "name" | "type" | "content" | "proxied">;
 

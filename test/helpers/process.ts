@@ -27,6 +27,8 @@ export async function serve(
     "127.0.0.1:0",
     "--edge-listen",
     "127.0.0.1:0",
+    "--dns-listen",
+    "127.0.0.1:0",
     "--ready-file",
     readyFile,
   ];

@@ -34,6 +34,7 @@ export async function startTestServer(
       ephemeral: true,
       apiListen: "127.0.0.1:0",
       edgeListen: "127.0.0.1:0",
+      dnsListen: "127.0.0.1:0",
       apiToken: ownerToken,
       apiKey: ownerKey,
       apiRateLimit: 0,

@@ -1,0 +1,104 @@
+import * as records from "../dns/store.ts";
+import type { DnsRecord } from "../dns/record.ts";
+import type { Storage } from "../storage/storage.ts";
+import * as zoneStore from "../zones/store.ts";
+import type { Zone } from "../zones/zone.ts";
+import type { NamedRecords, Update } from "./update.ts";
+import {
+  nameServerTtlDefault,
+  soaDefaults,
+  type ServedRecord,
+  type ZoneFacts,
+  type ZoneKey,
+} from "./zone/facts.ts";
+
+export interface FeedSources {
+  storage: Storage;
+  /** What proxied names are answered with. */
+  edgeAddresses: () => readonly string[];
+  keyOf: (zoneId: string) => ZoneKey | undefined;
+}
+
+/** Follows storage, and tells the answering side what has changed: of a zone's records, the names that were touched. */
+export class Feed {
+  readonly #sources: FeedSources;
+  readonly #tell: (update: Update) => void;
+  readonly #served = new Map<string, ZoneFacts>();
+
+  constructor(sources: FeedSources, tell: (update: Update) => void) {
+    this.#sources = sources;
+    this.#tell = tell;
+    sources.storage.onChange(async (changes) => {
+      const touched = changes.filter(({ kind, parentId }) => kind === "dns_record" && parentId !== undefined);
+      for (const [zoneId, list] of Map.groupBy(touched, ({ parentId }) => parentId!)) {
+        await this.#renewNames(zoneId, new Set(list.map(({ id }) => id)));
+      }
+    });
+  }
+
+  /** Loads the records of every zone that is served. */
+  async load(): Promise<void> {
+    const all = await records.listAll(this.#sources.storage.read);
+    for (const [zoneId, ofZone] of Map.groupBy(all, (record) => record.zoneId)) {
+      const facts = this.#served.get(zoneId);
+      if (facts !== undefined) this.#tell({ kind: "zone", facts, names: byName(ofZone) });
+    }
+  }
+
+  /** Takes over a zone that was made or changed; its records, if it has any, are told of by themselves. */
+  setZone(id: string, zone: Zone | undefined): void {
+    const known = this.#served.get(id);
+    // Of a partial zone the authority is elsewhere.
+    if (zone === undefined || zone.type !== "full") {
+      if (this.#served.delete(id)) this.#tell({ kind: "zone_gone", id });
+      return;
+    }
+    const facts = this.#factsOf(zone, Math.max(zone.serial, known?.serial ?? 0));
+    if (known !== undefined && JSON.stringify(known) === JSON.stringify(facts)) return;
+    this.#served.set(id, facts);
+    this.#tell({ kind: "zone", facts, ...(known === undefined ? { names: [] } : {}) });
+  }
+
+  async #renewNames(zoneId: string, names: ReadonlySet<string>): Promise<void> {
+    if (!this.#served.has(zoneId)) return;
+    const { read } = this.#sources.storage;
+    // The serial before the records: what is newer than the serial is told again under the next one.
+    const serial = (await zoneStore.find(read, zoneId))?.serial;
+    const found = byName(await records.listInvolved(read, zoneId, [], [...names]));
+    const known = this.#served.get(zoneId);
+    if (serial === undefined || known === undefined) return; // deleted meanwhile
+    const present = new Set(found.map(([name]) => name));
+    const gone = [...names].filter((name) => !present.has(name)).map((name) => [name, []] as const);
+    const facts = { ...known, serial: Math.max(serial, known.serial) };
+    this.#served.set(zoneId, facts);
+    this.#tell({ kind: "names", zoneId, serial: facts.serial, names: [...found, ...gone] });
+  }
+
+  #factsOf(zone: Zone, serial: number): ZoneFacts {
+    return {
+      id: zone.id,
+      accountId: zone.accountId,
+      name: zone.name,
+      nameServers: zone.vanityNameServers.length > 0 ? zone.vanityNameServers : zone.nameServers,
+      nameServerTtl: nameServerTtlDefault,
+      soa: soaDefaults,
+      serial,
+      isProxying: zone.status === "active" && !zone.paused,
+      edgeAddresses: this.#sources.edgeAddresses(),
+      dnssec: this.#sources.keyOf(zone.id),
+    };
+  }
+}
+
+const byName = (list: readonly DnsRecord[]): NamedRecords =>
+  [...Map.groupBy(list, ({ name }) => name)].map(([name, group]) => [name, group.map(served)] as const);
+
+const served = ({ type, content, data, priority, ttl, proxied, settings }: DnsRecord): ServedRecord => ({
+  type,
+  content,
+  data,
+  priority,
+  ttl,
+  proxied,
+  settings,
+});

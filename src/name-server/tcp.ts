@@ -1,0 +1,146 @@
+import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
+import type { Answering } from "./answering.ts";
+import { plainAddress } from "./wire/address.ts";
+
+export interface TcpLimits {
+  connectionsMax: number;
+  connectionsPerAddressMax: number;
+  /** Time without a whole message after which a connection is ended (RFC 7766 §6.2.3). */
+  idleTimeoutMs: number;
+  /** Questions of one connection that are worked on at once. */
+  pipelinedMax: number;
+}
+export const tcpDefaults: TcpLimits = {
+  connectionsMax: 1000,
+  connectionsPerAddressMax: 100,
+  idleTimeoutMs: 10_000,
+  pipelinedMax: 100,
+};
+
+/** Takes questions that are answered with more than one message; true when it does. */
+export type StreamHandler = (message: Buffer, connection: Connection) => boolean;
+
+/** What a connection offers to those who answer on it. */
+export interface Connection {
+  readonly address: string;
+  /** Sends one message; resolves when more may be sent, false when nobody is there any more. */
+  send(message: Buffer): Promise<boolean>;
+}
+
+/** Answers messages on connections: any number of them, one after the other or at once (RFC 7766). */
+export class TcpListener {
+  readonly #answering: Answering;
+  readonly #streams: StreamHandler;
+  readonly #limits: TcpLimits;
+  readonly #sockets = new Set<Socket>();
+  readonly #perAddress = new Map<string, number>();
+  #server: Server | undefined;
+
+  constructor(answering: Answering, streams: StreamHandler, limits: TcpLimits = tcpDefaults) {
+    this.#answering = answering;
+    this.#streams = streams;
+    this.#limits = limits;
+  }
+
+  async listen(host: string, port: number): Promise<AddressInfo> {
+    const server = createServer({ noDelay: true }, (socket) => this.#accept(socket));
+    server.maxConnections = this.#limits.connectionsMax;
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", reject);
+      server.listen(port, host, () => {
+        server.off("error", reject);
+        resolve();
+      });
+    });
+    server.on("error", () => {});
+    this.#server = server;
+    return server.address() as AddressInfo;
+  }
+
+  async close(): Promise<void> {
+    const server = this.#server;
+    if (server === undefined) return;
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
+  }
+
+  #accept(socket: Socket): void {
+    const address = plainAddress(socket.remoteAddress ?? "");
+    const count = (this.#perAddress.get(address) ?? 0) + 1;
+    if (address === "" || count > this.#limits.connectionsPerAddressMax) {
+      socket.destroy();
+      return;
+    }
+    this.#perAddress.set(address, count);
+    this.#sockets.add(socket);
+    socket.on("error", () => socket.destroy());
+    socket.on("close", () => {
+      this.#sockets.delete(socket);
+      const left = this.#perAddress.get(address)! - 1;
+      if (left === 0) this.#perAddress.delete(address);
+      else this.#perAddress.set(address, left);
+    });
+    this.#converse(socket, address);
+  }
+
+  #converse(socket: Socket, address: string): void {
+    let pending: Buffer = Buffer.alloc(0);
+    let underWay = 0;
+    let isReading = false;
+    socket.setTimeout(this.#limits.idleTimeoutMs, () => socket.destroy());
+    const connection: Connection = { address, send: (message) => sendMessage(socket, message) };
+
+    const read = (): void => {
+      if (isReading) return;
+      isReading = true;
+      while (underWay < this.#limits.pipelinedMax && !socket.writableNeedDrain && pending.length >= 2) {
+        const end = 2 + pending.readUInt16BE(0);
+        if (pending.length < end) break;
+        const message = pending.subarray(2, end);
+        pending = pending.subarray(end);
+        if (this.#streams(message, connection)) continue;
+        underWay++;
+        this.#answering.take(message, { address, isTcp: true }, (answer) => {
+          underWay--;
+          if (answer !== undefined) socket.write(framed(answer));
+          if (!isReading) resume();
+        });
+      }
+      isReading = false;
+    };
+    const resume = (): void => {
+      read();
+      const isFull = underWay >= this.#limits.pipelinedMax || socket.writableNeedDrain;
+      if (isFull) socket.pause();
+      else socket.resume();
+    };
+    socket.on("data", (chunk: Buffer) => {
+      pending = pending.length === 0 ? chunk : Buffer.concat([pending, chunk]);
+      resume();
+    });
+    socket.on("drain", resume);
+  }
+}
+
+function framed(message: Buffer): Buffer {
+  const frame = Buffer.allocUnsafe(2 + message.length);
+  frame.writeUInt16BE(message.length, 0);
+  message.copy(frame, 2);
+  return frame;
+}
+
+async function sendMessage(socket: Socket, message: Buffer): Promise<boolean> {
+  if (socket.destroyed) return false;
+  if (socket.write(framed(message))) return true;
+  await new Promise<void>((resolve) => {
+    const done = (): void => {
+      socket.off("drain", done);
+      socket.off("close", done);
+      resolve();
+    };
+    socket.on("drain", done);
+    socket.on("close", done);
+  });
+  return !socket.destroyed;
+}

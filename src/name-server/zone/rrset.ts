@@ -1,0 +1,31 @@
+import { types } from "../wire/constants.ts";
+import { rdataOf, typeNumber, type Value } from "../wire/rdata.ts";
+
+/** The records of one type at one name, in wire form. */
+export interface RRset {
+  readonly type: number;
+  readonly ttl: number;
+  readonly rdatas: readonly Buffer[];
+}
+
+/** Where in its rdata a type has a name that may be compressed (RFC 3597 §4), for those that do. */
+const nameOffsets = new Map<number, number>([
+  [types.NS, 0],
+  [types.CNAME, 0],
+  [types.PTR, 0],
+  [types.MX, 2],
+]);
+export const compressibleAt = (type: number): number => nameOffsets.get(type) ?? -1;
+
+/** How long an "automatic" TTL is, in seconds. */
+const automaticTtl = 300;
+export const effectiveTtl = (ttl: number): number => (ttl === 1 ? automaticTtl : ttl);
+
+/** The RRset of records of one type: it has the least of their TTLs, as it may have one only (RFC 2181 §5.2). */
+export function rrsetOf(records: readonly (Value & { ttl: number })[]): RRset {
+  return {
+    type: typeNumber(records[0]!.type),
+    ttl: Math.min(...records.map(({ ttl }) => effectiveTtl(ttl))),
+    rdatas: records.map(rdataOf),
+  };
+}

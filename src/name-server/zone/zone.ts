@@ -1,0 +1,151 @@
+import { ByteWriter } from "../wire/byte-writer.ts";
+import { types } from "../wire/constants.ts";
+import { nameBytes, nameKey, parentOf, type NameKey } from "../wire/name.ts";
+import type { ServedRecord, ZoneFacts } from "./facts.ts";
+import { Node, type Contents } from "./node.ts";
+import type { RRset } from "./rrset.ts";
+import type { Signer } from "./signer.ts";
+
+/** What a name is in a zone (RFC 4592 §3.3.1). */
+export type Match =
+  | { kind: "node"; node: Node }
+  | { kind: "wildcard"; node: Node }
+  /** It exists only because something below it does. */
+  | { kind: "empty" }
+  | { kind: "none" };
+
+const empty: Match = { kind: "empty" };
+const none: Match = { kind: "none" };
+
+/** A zone as it is answered. */
+export class ServedZone {
+  readonly key: NameKey;
+  /** The keeper of the zone's key, when it is signed. */
+  signer: Signer | undefined;
+  /** Counts what has changed the zone. */
+  version = 0;
+  #facts: ZoneFacts;
+  #apex: ReadonlyMap<number, RRset>;
+  #negativeSoa: RRset;
+  readonly #nodes = new Map<NameKey, Node>();
+  readonly #ancestors = new Map<NameKey, number>();
+  readonly #cuts = new Set<NameKey>();
+
+  constructor(facts: ZoneFacts, signer: Signer | undefined) {
+    this.key = nameKey(facts.name);
+    this.#facts = facts;
+    this.signer = signer;
+    this.#apex = apexSets(facts, signer);
+    this.#negativeSoa = soaSet(facts, Math.min(facts.soa.ttl, facts.soa.minimum));
+    this.#nodes.set(this.key, new Node(this.key, []));
+  }
+
+  get facts(): ZoneFacts {
+    return this.#facts;
+  }
+
+  /** The SOA of negative answers; its TTL is how long they are to be kept (RFC 2308 §3). */
+  get negativeSoa(): RRset {
+    return this.#negativeSoa;
+  }
+
+  setFacts(facts: ZoneFacts, signer: Signer | undefined): void {
+    this.#facts = facts;
+    this.signer = signer;
+    for (const node of this.#nodes.values()) node.forget();
+    this.#renewApex();
+  }
+
+  setSerial(serial: number): void {
+    this.#facts = { ...this.#facts, serial };
+    this.#nodes.get(this.key)?.forget();
+    this.#renewApex();
+  }
+
+  setRecords(name: string, records: readonly ServedRecord[]): void {
+    const key = nameKey(name);
+    const existed = this.#nodes.has(key);
+    const exists = records.length > 0 || key === this.key;
+    if (exists) this.#nodes.set(key, new Node(key, records));
+    else this.#nodes.delete(key);
+    if (existed !== exists) this.#countAncestors(key, exists ? 1 : -1);
+    const isCut = key !== this.key && !key.startsWith("\x01*") && records.some(({ type }) => type === "NS");
+    if (isCut) this.#cuts.add(key);
+    else this.#cuts.delete(key);
+  }
+
+  node(key: NameKey): Node | undefined {
+    return this.#nodes.get(key);
+  }
+
+  nodes(): Iterable<Node> {
+    return this.#nodes.values();
+  }
+
+  contents(node: Node): Contents {
+    return node.contents(this.#facts, node.key === this.key ? this.#apex : undefined);
+  }
+
+  /** The delegation that a name is at or below: the one nearest to the apex, as what is below it is not ours. */
+  cutAbove(key: NameKey): Node | undefined {
+    if (this.#cuts.size === 0) return undefined;
+    let found: NameKey | undefined;
+    for (let name = key; name.length > this.key.length; name = parentOf(name)) {
+      if (this.#cuts.has(name)) found = name;
+    }
+    return found === undefined ? undefined : this.#nodes.get(found);
+  }
+
+  match(key: NameKey): Match {
+    const node = this.#nodes.get(key);
+    if (node !== undefined) return { kind: "node", node };
+    if (this.#ancestors.has(key)) return empty;
+    for (let name = parentOf(key); name.length >= this.key.length; name = parentOf(name)) {
+      if (!this.#nodes.has(name) && !this.#ancestors.has(name)) continue;
+      const wildcard = this.#nodes.get(`\x01*${name}`);
+      return wildcard === undefined ? none : { kind: "wildcard", node: wildcard };
+    }
+    return none;
+  }
+
+  #renewApex(): void {
+    this.#apex = apexSets(this.#facts, this.signer);
+    this.#negativeSoa = soaSet(this.#facts, Math.min(this.#facts.soa.ttl, this.#facts.soa.minimum));
+  }
+
+  #countAncestors(key: NameKey, step: 1 | -1): void {
+    for (let name = parentOf(key); name.length > this.key.length; name = parentOf(name)) {
+      const count = (this.#ancestors.get(name) ?? 0) + step;
+      if (count === 0) this.#ancestors.delete(name);
+      else this.#ancestors.set(name, count);
+    }
+  }
+}
+
+/** What the zone itself has at its apex: SOA, name servers, and its keys. */
+function apexSets(facts: ZoneFacts, signer: Signer | undefined): ReadonlyMap<number, RRset> {
+  const sets: RRset[] = [
+    soaSet(facts, facts.soa.ttl),
+    {
+      type: types.NS,
+      ttl: facts.nameServerTtl,
+      rdatas: facts.nameServers.map((name) => nameBytes(nameKey(name))),
+    },
+    ...(signer?.apexSets() ?? []),
+  ];
+  return new Map(sets.map((set) => [set.type, set]));
+}
+
+function soaSet(facts: ZoneFacts, ttl: number): RRset {
+  const { soa, serial } = facts;
+  const rdata = new ByteWriter()
+    .latin1(nameKey(facts.nameServers[0] ?? facts.name))
+    .latin1(nameKey(`dns.${facts.name}`))
+    .uint32(serial)
+    .uint32(soa.refresh)
+    .uint32(soa.retry)
+    .uint32(soa.expire)
+    .uint32(soa.minimum)
+    .done();
+  return { type: types.SOA, ttl, rdatas: [rdata] };
+}
