@@ -1,3 +1,4 @@
+import { compilePattern } from "./path-pattern.ts";
 import { readLocation, ruleLimits, ruleLines, type IgnoredLine } from "./rule-lines.ts";
 
 export interface HeaderRule {
@@ -48,6 +49,8 @@ function readPath(text: string): string | { why: string } {
   const wildcards = location.url.split("*").length - 1;
   if (wildcards > 1) return { why: "only one * is allowed in a path" };
   if (wildcards === 1 && /:splat(?!\w)/.test(location.url)) return { why: "* is :splat already" };
+  if (compilePattern(location.url) === undefined)
+    return { why: "it names a placeholder twice or is too large" };
   return location.url;
 }
 
