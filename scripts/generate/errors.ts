@@ -2,6 +2,7 @@ import { apiErrors, type ApiError } from "../../src/api/errors.ts";
 import { dnsErrors } from "../../src/dns/errors.ts";
 import { visitorErrors, type VisitorError } from "../../src/edge/errors.ts";
 import { rulesetErrors } from "../../src/rulesets/ruleset.ts";
+import { snippetErrors } from "../../src/snippets/snippet.ts";
 import { zoneErrors } from "../../src/zones/zone.ts";
 
 type Factories = Record<string, (...details: never[]) => ApiError | VisitorError>;
@@ -10,6 +11,7 @@ const tables: [title: string, errors: Factories][] = [
   ["Zones", zoneErrors],
   ["DNS records", dnsErrors],
   ["Rulesets", rulesetErrors],
+  ["Snippets", snippetErrors],
   ["Visitors at the edge", visitorErrors],
 ];
 // Reads as "…" in a message, whether it is printed or joined.

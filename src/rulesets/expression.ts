@@ -1,4 +1,4 @@
-import type { RequestDescription } from "../rules/index.ts";
+import type { FieldSource, RequestDescription } from "../rules/index.ts";
 
 /** Whether a rule applies to a request, which is described only when the rule asks about it. */
 export type RequestPredicate = (describe: () => RequestDescription) => boolean;
@@ -25,5 +25,13 @@ export async function compileExpression(text: string): Promise<RequestPredicate>
   const parsed = parseExpression(text);
   if (!parsed.ok) throw new Error(`a stored rule is not valid: ${parsed.error.message}`);
   const predicate = compile(parsed.expression);
-  return (describe) => predicate(requestFields(describe()));
+  return (describe) => {
+    const request = describe();
+    let fields = fieldsOf.get(request);
+    if (fields === undefined) fieldsOf.set(request, (fields = requestFields(request)));
+    return predicate(fields);
+  };
 }
+
+/** What one rule has worked out of a request, the next need not. */
+const fieldsOf = new WeakMap<RequestDescription, FieldSource>();

@@ -2,6 +2,7 @@ import Cloudflare from "cloudflare";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Operation } from "../../src/api/operation.ts";
 import { operations } from "../../src/operations.ts";
+import { botManagementOperations } from "../../src/request-cf/api.ts";
 import { rulesetOperations } from "../../src/rulesets/api.ts";
 import { snippetOperations } from "../../src/snippets/api.ts";
 import { recordingClient } from "../helpers/recording-client.ts";
@@ -15,6 +16,7 @@ let called: Set<string>;
 /** Operations that the tests beside this one call. */
 const calledElsewhere = new Set<Operation>([
   ...snippetOperations,
+  ...botManagementOperations,
   ...rulesetOperations.filter(({ id }) => id.endsWith("_snippets")),
 ]);
 

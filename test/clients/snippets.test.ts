@@ -1,6 +1,7 @@
 import Cloudflare, { toFile } from "cloudflare";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { operations } from "../../src/operations.ts";
+import { botManagementOperations } from "../../src/request-cf/api.ts";
 import { snippetOperations } from "../../src/snippets/api.ts";
 import { recordingClient } from "../helpers/recording-client.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
@@ -82,9 +83,17 @@ it("manages rules", async () => {
   expect(await client.snippets.delete("ruled", { zone_id })).toBeNull();
 });
 
+it("manages the bot management setting", async () => {
+  const name = "bot_management" as never; // not in the client's list of settings
+  expect(await client.zones.settings.get(name, { zone_id })).toMatchObject({ id: name, value: "off" });
+  const edited = await client.zones.settings.edit(name, { zone_id, value: "on" } as never);
+  expect(edited).toMatchObject({ value: "on" });
+});
+
 it("that was all of them", () => {
   const wanted = [
     ...snippetOperations.map(({ id }) => id),
+    ...botManagementOperations.map(({ id }) => id),
     "ruleset_entrypoint_get_snippets",
     "ruleset_entrypoint_put_snippets",
   ];
