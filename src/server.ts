@@ -18,6 +18,7 @@ import { startEdge } from "./edge-service.ts";
 import { startNameServer } from "./name-server/index.ts";
 import { BotManagementSetting } from "./request-cf/bot-management.ts";
 import { Rulesets } from "./rulesets/rulesets.ts";
+import { createScriptServices } from "./script-service.ts";
 import type { Services } from "./services.ts";
 import { Analytics } from "./smart-routing/analytics.ts";
 import { FileBlobs } from "./storage/blobs.ts";
@@ -89,7 +90,14 @@ export async function startServer(
   const assetServer = new AssetServer(assets, blobs, {
     cacheBytes: config.assetCacheMegabytes * 1024 * 1024,
   });
+  const scriptServices = createScriptServices(
+    config,
+    storage,
+    { accounts, tokens, zones, blobs, assets },
+    async () => false, // the queues are not there yet
+  );
   const services: Services = {
+    ...scriptServices,
     accounts,
     tokens,
     zones,
@@ -109,6 +117,7 @@ export async function startServer(
   await snippets.load();
   await botManagement.load();
   const edge = await startEdge(config, services, storage, logger, onLoopback);
+  await services.startScripts();
   const owner = await ensureOwner(config, accounts, tokens);
 
   const app = createApi({
@@ -134,6 +143,7 @@ export async function startServer(
   const apiAddress = await listen(apiServer, ...hostAndPort(config.apiListen));
   edge.forbid(apiAddress);
   const edgeAddress = await edge.listen(...hostAndPort(config.edgeListen));
+  services.scriptRouter.listening(edgeAddress.port);
   const cookieSecret = Buffer.from(tokens.hash("dns cookies"), "hex").subarray(0, 16);
   const nameServer = await startNameServer(config, services, storage, logger, cookieSecret);
   const dnsAddress = await nameServer.listen(...hostAndPort(config.dnsListen));

@@ -236,7 +236,8 @@ export const settings = {
     kind: "text",
     flag: "relay-secret",
     env: "SELVEDGE_RELAY_SECRET",
-    describe: "the secret that nodes which relay for each other share; without it this node relays for nobody",
+    describe:
+      "the secret that nodes which relay for each other share; without it this node relays for nobody",
     secret: true,
   },
   originSourceAddress: {
@@ -253,6 +254,22 @@ export const settings = {
     env: "SELVEDGE_ASSET_CACHE_MEGABYTES",
     default: 64,
     describe: "memory for static assets that are asked for often, plain and compressed",
+  },
+  workersDomain: {
+    kind: "text",
+    flag: "workers-domain",
+    env: "SELVEDGE_WORKERS_DOMAIN",
+    default: "workers.localhost",
+    describe: "domain under which each script has a host of its own: SCRIPT.ACCOUNT.DOMAIN",
+  },
+  scriptBytesMax: {
+    kind: "count",
+    min: 1024,
+    max: 1024 * mebibyte,
+    flag: "script-bytes-max",
+    env: "SELVEDGE_SCRIPT_BYTES_MAX",
+    default: 64 * mebibyte,
+    describe: "largest upload of a script, all modules together",
   },
   logLevel: {
     ...choice(["debug", "info", "warn", "error"]),

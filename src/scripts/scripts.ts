@@ -1,4 +1,4 @@
-import type { Storage, Write } from "../storage/storage.ts";
+import type { Change, Storage, Write } from "../storage/storage.ts";
 import { newId } from "../util/ids.ts";
 import type { LiveScript, RuntimeScript } from "./runtime-script.ts";
 import {
@@ -19,6 +19,8 @@ export type ScriptEdit = Partial<Pick<Script, "tags" | "subdomainEnabled" | "pre
   settings?: Partial<ScriptSettings>;
 };
 
+/** Removes, in the transaction that removes a script, what belongs to it. */
+export type DeleteListener = (trx: Write, script: Script, changed: (change: Change) => void) => Promise<void>;
 export type SaveScript = (script: Script) => Promise<void>;
 /** A transaction about one script: the script as it is, or undefined while there is none. */
 export type ScriptWork<T> = (trx: Write, script: Script | undefined, save: SaveScript) => Promise<T>;
@@ -32,6 +34,7 @@ export class Scripts {
   readonly #sealer: Sealer;
   readonly #byId = new Map<string, Script>();
   readonly #byOwner = new Map<string, Map<string, Script>>();
+  readonly #deleteListeners: DeleteListener[] = [];
 
   constructor(storage: Storage, sealer: Sealer) {
     this.#storage = storage;
@@ -49,6 +52,10 @@ export class Scripts {
     const ids = new Set(scripts.map(({ id }) => id));
     for (const id of this.#byId.keys()) if (!ids.has(id)) this.#set(id, undefined);
     for (const script of scripts) this.#set(script.id, script);
+  }
+
+  onDelete(listener: DeleteListener): void {
+    this.#deleteListeners.push(listener);
   }
 
   /** Drops the scripts of a dispatch namespace that is gone. */
@@ -166,9 +173,10 @@ export class Scripts {
   async delete(owner: Owner, names: readonly string[]): Promise<string[]> {
     const scripts = names.flatMap((name) => this.find(owner, name) ?? []);
     await this.#storage.write(async (trx, changed) => {
-      for (const { id, ownerId } of scripts) {
-        await store.remove(trx, id);
-        changed({ kind: "script", id, parentId: ownerId });
+      for (const script of scripts) {
+        for (const listener of this.#deleteListeners) await listener(trx, script, changed);
+        await store.remove(trx, script.id);
+        changed({ kind: "script", id: script.id, parentId: script.ownerId });
       }
     });
     return scripts.map(({ name }) => name);
@@ -210,7 +218,7 @@ export const newScript = (owner: Owner, name: string, now: number): Script => ({
   settings: { logpush: false, observability: null, tailConsumers: null },
   live: [],
   versionCount: 0,
-  subdomainEnabled: false,
+  subdomainEnabled: owner.namespace === undefined,
   previewsEnabled: false,
   createdOn: now,
   modifiedOn: now,

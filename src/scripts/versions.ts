@@ -73,14 +73,20 @@ export class Versions {
   readonly #scripts: Scripts;
   readonly #sealer: Sealer;
   readonly #resources: BindingResources;
-  /** Absent where this installation keeps no static files. */
-  assets: AssetManifests | undefined;
+  readonly #manifests: AssetManifests;
 
-  constructor(storage: Storage, scripts: Scripts, sealer: Sealer, resources: BindingResources) {
+  constructor(
+    storage: Storage,
+    scripts: Scripts,
+    sealer: Sealer,
+    resources: BindingResources,
+    manifests: AssetManifests,
+  ) {
     this.#storage = storage;
     this.#scripts = scripts;
     this.#sealer = sealer;
     this.#resources = resources;
+    this.#manifests = manifests;
   }
 
   /** Takes new code: a whole new version, deployed at once unless it is only to be kept. */
@@ -227,9 +233,7 @@ export class Versions {
         return kept === null || input.config === undefined ? kept : { ...kept, config: input.config };
       };
     }
-    if (this.assets === undefined)
-      throw scriptErrors.invalid("Static assets are not supported here", "/metadata/assets");
-    const manifest = await this.assets.complete(owner, name, input.completionToken);
+    const manifest = await this.#manifests.complete(owner, name, input.completionToken);
     return () => ({ manifest, config: input.config });
   }
 

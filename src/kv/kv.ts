@@ -1,0 +1,306 @@
+import type { Readable } from "node:stream";
+import { ApiError } from "../api/errors.ts";
+import type { Blobs } from "../storage/blobs.ts";
+import { isUniqueViolation } from "../storage/dialects.ts";
+import type { Storage } from "../storage/storage.ts";
+import { newId, newUuid } from "../util/ids.ts";
+import * as store from "./store.ts";
+
+export interface KvNamespace {
+  id: string;
+  accountId: string;
+  title: string;
+  createdOn: number;
+}
+
+export interface KvEntry {
+  content: Uint8Array | Readable;
+  sizeBytes: number;
+  /** Any JSON value; undefined where the entry has none. */
+  metadata: unknown;
+  /** Seconds since 1970. */
+  expiration: number | undefined;
+}
+
+export interface KvPut {
+  metadata?: unknown;
+  /** Seconds since 1970. */
+  expiration?: number | undefined;
+  expirationTtl?: number | undefined;
+}
+
+export interface KvKey {
+  name: string;
+  expiration?: number;
+  metadata?: unknown;
+}
+
+/** A value that has arrived whole, and waits to be put under a key. */
+export type KvContent = { bytes: Uint8Array } | { blobKey: string };
+
+export const kvLimits = {
+  keyBytesMax: 512,
+  valueBytesMax: 25 * 1024 * 1024,
+  metadataBytesMax: 1024,
+  ttlSecondsMin: 60,
+  listMax: 1000,
+  titleCharactersMax: 512,
+};
+/** Larger values lie in files: a database page is no place for megabytes. */
+const inlineBytesMax = 128 * 1024;
+const purgeBatch = 1000;
+
+export const kvErrors = {
+  namespaceNotFound: (id: string) => new ApiError(404, 10013, `namespace not found: "${id}"`),
+  titleExists: () =>
+    new ApiError(400, 10014, "create namespace: 'a namespace with this account ID and title already exists'"),
+  keyNotFound: () => new ApiError(404, 10009, "get: 'key not found'"),
+  key: (name: string) =>
+    new ApiError(
+      400,
+      10033,
+      `Expected a key of 1 to ${kvLimits.keyBytesMax} bytes that is not "." or ".." but received one of ${Buffer.byteLength(name)} bytes`,
+    ),
+  tooLarge: () => new ApiError(413, 10047, `Expected a value of at most ${kvLimits.valueBytesMax} bytes`),
+  metadata: (bytes: number) =>
+    new ApiError(
+      400,
+      10048,
+      `Expected metadata of at most ${kvLimits.metadataBytesMax} bytes as JSON but received ${bytes}`,
+    ),
+  expiration: (what: string) =>
+    new ApiError(400, 10020, `Expected ${what}, at least ${kvLimits.ttlSecondsMin} seconds from now`),
+  cursor: () => new ApiError(400, 10044, "Expected a cursor that a list of this namespace gave"),
+};
+
+/** Key-value namespaces and what is in them, for the API and for the bindings of scripts. */
+export class KvNamespaces {
+  readonly #storage: Storage;
+  readonly #blobs: Blobs;
+
+  constructor(storage: Storage, blobs: Blobs) {
+    this.#storage = storage;
+    this.#blobs = blobs;
+  }
+
+  async listNamespaces(accountId: string): Promise<KvNamespace[]> {
+    return store.listNamespaces(this.#storage.read, accountId);
+  }
+
+  async findNamespace(accountId: string, id: string): Promise<KvNamespace | undefined> {
+    const namespace = await store.findNamespace(this.#storage.read, id);
+    return namespace?.accountId === accountId ? namespace : undefined;
+  }
+
+  async getNamespace(accountId: string, id: string): Promise<KvNamespace> {
+    const namespace = await this.findNamespace(accountId, id);
+    if (namespace === undefined) throw kvErrors.namespaceNotFound(id);
+    return namespace;
+  }
+
+  async createNamespace(accountId: string, title: string): Promise<KvNamespace> {
+    return this.#saveNamespace({ id: newId(), accountId, title, createdOn: Date.now() });
+  }
+
+  async renameNamespace(namespace: KvNamespace, title: string): Promise<KvNamespace> {
+    return this.#saveNamespace({ ...namespace, title });
+  }
+
+  async deleteNamespace({ id }: KvNamespace): Promise<void> {
+    await this.#dropBlobs(await this.#storage.write((trx) => store.removeNamespace(trx, id)));
+  }
+
+  async get(namespaceId: string, key: string): Promise<KvEntry | undefined> {
+    const bytes = keyBytes(key);
+    // A value in a file may be replaced between the two reads: what is then there is found by reading again.
+    for (let attempt = 0; attempt < 3; attempt++) {
+      const entry = await store.find(this.#storage.read, namespaceId, bytes);
+      if (entry === undefined) return undefined;
+      const facts = {
+        metadata: entry.metadata === null ? undefined : (JSON.parse(entry.metadata) as unknown),
+        expiration: entry.expiresOn === null ? undefined : Math.floor(entry.expiresOn / 1000),
+      };
+      if (entry.blobKey === null) return { content: entry.value!, sizeBytes: entry.value!.length, ...facts };
+      const blob = await this.#blobs.get(entry.blobKey);
+      if (blob !== undefined) return { content: blob.stream, sizeBytes: blob.sizeBytes, ...facts };
+    }
+    throw new Error(`the value of a key in the namespace ${namespaceId} is missing from the blobs`);
+  }
+
+  /** Takes in a value while it arrives: a small one in memory, a large one on the disk. */
+  async receive(namespaceId: string, content: Uint8Array | AsyncIterable<Uint8Array>): Promise<KvContent> {
+    if (content instanceof Uint8Array && content.length <= inlineBytesMax) return { bytes: content };
+    const chunks = limited(content instanceof Uint8Array ? [content] : content);
+    const head: Uint8Array[] = [];
+    let length = 0;
+    while (length <= inlineBytesMax) {
+      const next = await chunks.next();
+      if (next.done === true) return { bytes: Buffer.concat(head) };
+      head.push(next.value);
+      length += next.value.length;
+    }
+    const blobKey = `kv/${namespaceId}/${newUuid()}`;
+    await this.#blobs.put(blobKey, concatenated(head, chunks));
+    return { blobKey };
+  }
+
+  async put(
+    namespaceId: string,
+    key: string,
+    content: Uint8Array | AsyncIterable<Uint8Array>,
+    options: KvPut = {},
+  ): Promise<void> {
+    entryOf(key, options); // before anything is taken in
+    await this.putReceived(namespaceId, [
+      { key, content: await this.receive(namespaceId, content), options },
+    ]);
+  }
+
+  /** Puts values that have been received already: all of them, or none. */
+  async putReceived(
+    namespaceId: string,
+    entries: readonly { key: string; content: KvContent; options: KvPut }[],
+  ): Promise<void> {
+    try {
+      const checked = entries.map(({ key, content, options }) => ({ ...entryOf(key, options), content }));
+      await this.#write(namespaceId, checked);
+    } catch (error) {
+      await this.discard(entries.map(({ content }) => content));
+      throw error;
+    }
+  }
+
+  /** Forgets received values that will not be put. */
+  async discard(contents: readonly KvContent[]): Promise<void> {
+    await this.#dropBlobs(contents.flatMap((content) => ("blobKey" in content ? [content.blobKey] : [])));
+  }
+
+  /** Also of keys that are not there. */
+  async delete(namespaceId: string, keys: readonly string[]): Promise<void> {
+    const bytes = keys.map(keyBytes);
+    const blobs = await this.#storage.write(async (trx) => {
+      const dropped: string[] = [];
+      for (let at = 0; at < bytes.length; at += purgeBatch)
+        dropped.push(...(await store.remove(trx, namespaceId, bytes.slice(at, at + purgeBatch))));
+      return dropped;
+    });
+    await this.#dropBlobs(blobs);
+  }
+
+  /** Keys in the order of their UTF-8 bytes. A cursor comes back where there are more. */
+  async list(
+    namespaceId: string,
+    options: { prefix?: string | undefined; limit?: number | undefined; cursor?: string | undefined } = {},
+  ): Promise<{ keys: KvKey[]; cursor: string | undefined }> {
+    const limit = Math.min(options.limit ?? kvLimits.listMax, kvLimits.listMax);
+    const rows = await store.list(this.#storage.read, namespaceId, {
+      prefix: Buffer.from(options.prefix ?? ""),
+      after: options.cursor === undefined || options.cursor === "" ? undefined : readCursor(options.cursor),
+      limit: limit + 1,
+    });
+    const page = rows.slice(0, limit);
+    const keys = page.map(({ key, metadata, expiresOn }) => ({
+      name: Buffer.from(key).toString(),
+      ...(expiresOn === null ? {} : { expiration: Math.floor(expiresOn / 1000) }),
+      ...(metadata === null ? {} : { metadata: JSON.parse(metadata) as unknown }),
+    }));
+    return { keys, cursor: rows.length > limit ? cursorAfter(page.at(-1)!.key) : undefined };
+  }
+
+  /** Removes what has expired; called by a timer. Until then nobody sees it either. */
+  async purge(): Promise<void> {
+    for (let count = purgeBatch; count === purgeBatch;) {
+      const removed = await this.#storage.write((trx) => store.removeExpired(trx, purgeBatch));
+      await this.#dropBlobs(removed.blobs);
+      ({ count } = removed);
+    }
+  }
+
+  async #write(
+    namespaceId: string,
+    entries: readonly (CheckedEntry & { content: KvContent })[],
+  ): Promise<void> {
+    const replaced = await this.#storage.write(async (trx) => {
+      const blobs: string[] = [];
+      for (const { content, ...entry } of entries) {
+        const place =
+          "bytes" in content
+            ? { value: content.bytes, blobKey: null }
+            : { value: null, blobKey: content.blobKey };
+        blobs.push(...(await store.put(trx, namespaceId, { ...entry, ...place })));
+      }
+      return blobs;
+    });
+    await this.#dropBlobs(replaced);
+  }
+
+  async #saveNamespace(namespace: KvNamespace): Promise<KvNamespace> {
+    try {
+      await this.#storage.write((trx) => store.putNamespace(trx, namespace));
+    } catch (error) {
+      throw isUniqueViolation(error) ? kvErrors.titleExists() : error;
+    }
+    return namespace;
+  }
+
+  async #dropBlobs(keys: readonly string[]): Promise<void> {
+    await Promise.all(keys.map((key) => this.#blobs.delete(key)));
+  }
+}
+
+type CheckedEntry = Pick<store.StoredEntry, "key" | "metadata" | "expiresOn">;
+
+function entryOf(key: string, { metadata, expiration, expirationTtl }: KvPut): CheckedEntry {
+  const text = metadata === undefined ? null : JSON.stringify(metadata);
+  const bytes = Buffer.byteLength(text ?? "");
+  if (bytes > kvLimits.metadataBytesMax) throw kvErrors.metadata(bytes);
+  return { key: keyBytes(key), metadata: text, expiresOn: expiryOf(expiration, expirationTtl) };
+}
+
+function expiryOf(expiration: number | undefined, ttl: number | undefined): number | null {
+  const earliest = Date.now() + kvLimits.ttlSecondsMin * 1000;
+  if (ttl !== undefined) {
+    if (!(ttl >= kvLimits.ttlSecondsMin)) throw kvErrors.expiration("an expiration_ttl in seconds");
+    return Date.now() + Math.floor(ttl) * 1000;
+  }
+  if (expiration === undefined) return null;
+  // A second of grace: the time was rounded down where it was made.
+  if (!(expiration * 1000 >= earliest - 1000))
+    throw kvErrors.expiration("an expiration in seconds since 1970");
+  return Math.floor(expiration) * 1000;
+}
+
+function keyBytes(key: string): Uint8Array {
+  const bytes = Buffer.from(key);
+  if (bytes.length === 0 || bytes.length > kvLimits.keyBytesMax || key === "." || key === "..")
+    throw kvErrors.key(key);
+  return bytes;
+}
+
+const cursorAfter = (key: Uint8Array): string => Buffer.from(key).toString("base64url");
+
+function readCursor(cursor: string): Uint8Array {
+  const key = Buffer.from(cursor, "base64url");
+  if (key.length === 0 || key.length > kvLimits.keyBytesMax || cursorAfter(key) !== cursor)
+    throw kvErrors.cursor();
+  return key;
+}
+
+async function* limited(
+  content: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array, void> {
+  let length = 0;
+  for await (const chunk of content) {
+    length += chunk.length;
+    if (length > kvLimits.valueBytesMax) throw kvErrors.tooLarge();
+    yield chunk;
+  }
+}
+
+async function* concatenated(
+  head: readonly Uint8Array[],
+  rest: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  yield* head;
+  yield* rest;
+}

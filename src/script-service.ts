@@ -1,0 +1,74 @@
+import type { Config } from "./config/settings.ts";
+import { DispatchNamespaces } from "./dispatch/namespaces.ts";
+import { KvNamespaces } from "./kv/kv.ts";
+import type { BindingResources } from "./scripts/bindings.ts";
+import { Deployments } from "./scripts/deployments.ts";
+import { Domains } from "./scripts/domains.ts";
+import { ScriptRouter } from "./scripts/router.ts";
+import { Routes } from "./scripts/routes.ts";
+import { Scripts } from "./scripts/scripts.ts";
+import { Sealer } from "./scripts/sealing.ts";
+import { Subdomains } from "./scripts/subdomains.ts";
+import { Versions } from "./scripts/versions.ts";
+import type { Services } from "./services.ts";
+import type { Storage } from "./storage/storage.ts";
+
+/** What belongs to hosting scripts. */
+export interface ScriptServices {
+  scripts: Scripts;
+  versions: Versions;
+  deployments: Deployments;
+  namespaces: DispatchNamespaces;
+  routes: Routes;
+  domains: Domains;
+  subdomains: Subdomains;
+  scriptRouter: ScriptRouter;
+  kv: KvNamespaces;
+  /** Reads everything that requests are routed by. To be called when accounts and zones are known. */
+  startScripts(): Promise<void>;
+}
+
+/** Puts the services of scripts together. `hasQueue` tells whether an account has a queue of a name. */
+export function createScriptServices(
+  config: Config,
+  storage: Storage,
+  services: Pick<Services, "accounts" | "tokens" | "zones" | "blobs" | "assets">,
+  hasQueue: BindingResources["queue"],
+): ScriptServices {
+  const { accounts, zones, blobs, tokens } = services;
+  const sealer = new Sealer(tokens.hash("script secrets"));
+  const scripts = new Scripts(storage, sealer);
+  const namespaces = new DispatchNamespaces(storage, scripts);
+  const routes = new Routes(storage, scripts, zones);
+  const domains = new Domains(storage, scripts);
+  const subdomains = new Subdomains(storage, accounts);
+  const kv = new KvNamespaces(storage, blobs);
+  const resources: BindingResources = {
+    kvNamespace: async (accountId, id) => (await kv.findNamespace(accountId, id)) !== undefined,
+    dispatchNamespace: async (accountId, name) => namespaces.find(accountId, name) !== undefined,
+    script: async (accountId, name) => scripts.find({ accountId }, name) !== undefined,
+    queue: hasQueue,
+  };
+  const versions = new Versions(storage, scripts, sealer, resources, {
+    complete: async ({ accountId, namespace }, scriptName, token) =>
+      services.assets.completeUpload({ accountId, namespaceId: namespace?.id, scriptName }, token),
+  });
+  return {
+    scripts,
+    versions,
+    deployments: new Deployments(storage, scripts),
+    namespaces,
+    routes,
+    domains,
+    subdomains,
+    scriptRouter: new ScriptRouter(scripts, routes, domains, subdomains, config.workersDomain),
+    kv,
+    async startScripts() {
+      await scripts.start();
+      await namespaces.start();
+      await routes.start();
+      await domains.start();
+      await subdomains.start();
+    },
+  };
+}

@@ -1,0 +1,107 @@
+import { ApiError } from "../api/errors.ts";
+import type { Storage } from "../storage/storage.ts";
+import { newId, newUuid } from "../util/ids.ts";
+import type { Zone } from "../zones/zone.ts";
+import type { Scripts } from "./scripts.ts";
+import * as store from "./store-routes.ts";
+
+/** A host name of a zone that belongs to a script whole. */
+export interface Domain {
+  id: string;
+  accountId: string;
+  zoneId: string;
+  hostname: string;
+  service: string;
+  certId: string;
+}
+
+export const domainErrors = {
+  notFound: (id: string) => new ApiError(404, 100114, `The account has no domain with the id "${id}"`),
+  taken: (hostname: string, service: string) =>
+    new ApiError(409, 100117, `The host name "${hostname}" belongs to the script "${service}" already`),
+  outside: (hostname: string) =>
+    new ApiError(400, 100116, `Expected a host name in a zone of this account but received "${hostname}"`, {
+      pointer: "/body/hostname",
+    }),
+};
+
+const hostnamePattern = /^(?=.{1,253}$)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?\.)+[a-z0-9-]+$/;
+
+/** Custom domains of scripts. All of them are in memory. */
+export class Domains {
+  readonly #storage: Storage;
+  readonly #scripts: Scripts;
+  #byHost = new Map<string, Domain>();
+
+  constructor(storage: Storage, scripts: Scripts) {
+    this.#storage = storage;
+    this.#scripts = scripts;
+    storage.onChange(async (changes) => {
+      if (changes.some(({ kind, id }) => kind === "worker_domain" || (kind === "zone" && this.#hasZone(id))))
+        await this.start();
+    });
+    // The domains of a script go with it.
+    scripts.onDelete(async (trx, { accountId, namespaceId, name }, changed) => {
+      if (namespaceId !== null) return;
+      const ids = this.list(accountId).flatMap((domain) => (domain.service === name ? [domain.id] : []));
+      await store.removeDomains(trx, ids);
+      for (const id of ids) changed({ kind: "worker_domain", id });
+    });
+  }
+
+  async start(): Promise<void> {
+    const domains = await store.listDomains(this.#storage.read);
+    this.#byHost = new Map(domains.map((domain) => [domain.hostname, domain]));
+  }
+
+  ofHost(host: string): Domain | undefined {
+    return this.#byHost.get(host);
+  }
+
+  list(accountId: string): Domain[] {
+    return [...this.#byHost.values()].filter((domain) => domain.accountId === accountId);
+  }
+
+  get(accountId: string, id: string): Domain {
+    const domain = this.list(accountId).find((each) => each.id === id);
+    if (domain === undefined) throw domainErrors.notFound(id);
+    return domain;
+  }
+
+  /** Gives a host name to a script. One that another script has is taken over only when that is meant. */
+  async put(zone: Zone, hostname: string, service: string, mayTakeOver: boolean): Promise<Domain> {
+    const host = hostname.toLowerCase();
+    const isInZone = host === zone.name || host.endsWith(`.${zone.name}`);
+    if (!isInZone || !hostnamePattern.test(host)) throw domainErrors.outside(hostname);
+    this.#scripts.get({ accountId: zone.accountId }, service);
+    const known = this.#byHost.get(host);
+    if (known !== undefined && known.service !== service && !mayTakeOver)
+      throw domainErrors.taken(host, known.service);
+    const domain: Domain = {
+      id: known?.id ?? newId(),
+      accountId: zone.accountId,
+      zoneId: zone.id,
+      hostname: host,
+      service,
+      certId: known?.certId ?? newUuid(),
+    };
+    await this.#storage.write(async (trx, changed) => {
+      await store.putDomain(trx, domain);
+      changed({ kind: "worker_domain", id: domain.id });
+    });
+    return domain;
+  }
+
+  async delete(domains: readonly Domain[]): Promise<void> {
+    if (domains.length === 0) return;
+    const ids = domains.map(({ id }) => id);
+    await this.#storage.write(async (trx, changed) => {
+      await store.removeDomains(trx, ids);
+      for (const id of ids) changed({ kind: "worker_domain", id });
+    });
+  }
+
+  #hasZone(zoneId: string): boolean {
+    return [...this.#byHost.values()].some((domain) => domain.zoneId === zoneId);
+  }
+}
