@@ -1,0 +1,92 @@
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { rootCertificates } from "node:tls";
+import { cellUser, certificateFile } from "./launch.ts";
+import { encodeConfig, enumerant, type WorkerdConfig } from "./workerd-config.ts";
+import { workerSources } from "./worker-sources.ts";
+
+/** Headers between the front and a cell. Nobody outside can send them: the front drops what begins so. */
+export const internal = {
+  prefix: "x-selvedge-",
+  script: "x-selvedge-script",
+  run: "x-selvedge-run",
+  cf: "x-selvedge-cf",
+  proto: "x-selvedge-proto",
+  outcome: "x-selvedge-outcome",
+  error: "x-selvedge-error",
+} as const;
+
+const compatibilityDate = "2026-11-01";
+
+/** A folder of a cell's own, with its configuration; the sockets of the cell and of the front appear in it. */
+export class CellFolder {
+  readonly path: string;
+
+  constructor() {
+    // Short, and not in the data folder: a unix socket's path may have 107 bytes.
+    this.path = mkdtempSync(join(tmpdir(), "selvedge-cell-"));
+  }
+
+  get cellSocket(): string {
+    return join(this.path, "cell.sock");
+  }
+
+  get frontSocket(): string {
+    return join(this.path, "front.sock");
+  }
+
+  /** `secret` marks what the system worker itself says to the front. */
+  write(secret: string, v8Flags: readonly string[], scriptsMax: number): void {
+    mkdirSync(this.path, { recursive: true });
+    writeFileSync(join(this.path, "config.capnp"), encodeConfig(configOf(secret, v8Flags, scriptsMax)));
+    // workerd does not start without a certificate to trust. It makes no TLS connection here, so any one will do.
+    writeFileSync(join(this.path, certificateFile), rootCertificates[0]!);
+    const user = cellUser();
+    if (user !== undefined) chownSync(this.path, user, user);
+    chmodSync(this.path, 0o700);
+  }
+
+  /** Lets the cell's user connect to a socket of the front. */
+  hand(socket: string): void {
+    const user = cellUser();
+    if (user !== undefined) chownSync(socket, user, user);
+  }
+
+  remove(): void {
+    rmSync(this.path, { recursive: true, force: true });
+  }
+}
+
+function configOf(secret: string, v8Flags: readonly string[], scriptsMax: number): WorkerdConfig {
+  return {
+    v8Flags: [...v8Flags],
+    services: [
+      {
+        name: "system",
+        worker: {
+          modules: workerSources("system").map(({ name, source }) => ({ name, esModule: source })),
+          compatibilityDate,
+          compatibilityFlags: ["experimental", "nodejs_als"],
+          bindings: [
+            { name: "LOADER", workerLoader: { id: "scripts" } },
+            { name: "FRONT", service: "front" },
+            { name: "SECRET", text: secret },
+            { name: "SCRIPTS_MAX", text: String(scriptsMax) },
+          ],
+          globalOutbound: "front",
+        },
+      },
+      // In proxy style the request line says the whole URL, so that the front sees the scheme.
+      { name: "front", external: { address: "unix:front.sock", http: { style: enumerant("proxy") } } },
+    ],
+    sockets: [
+      {
+        name: "main",
+        address: "unix:cell.sock",
+        service: "system",
+        http: { cfBlobHeader: internal.cf, forwardedProtoHeader: internal.proto },
+      },
+    ],
+  };
+}

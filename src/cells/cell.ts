@@ -1,0 +1,217 @@
+import { randomUUID } from "node:crypto";
+import { Client, Pool } from "undici";
+import { CellFolder, internal } from "./cell-folder.ts";
+import { CellFault, type FaultKind } from "./errors.ts";
+import { exchange, type CellRequest, type Sink, type Thrown } from "./exchange.ts";
+import { FrontServer, type RunHooks } from "./front-server.ts";
+import { launch } from "./launch.ts";
+import { CellProcess } from "./process.ts";
+import type { CellScript } from "./script.ts";
+import type { CellSettings } from "./settings.ts";
+
+/** A request that is in a cell. */
+export interface Visit {
+  script: CellScript;
+  /** `performance.now()` when it was sent in. */
+  sentAt: number;
+  /** CPU time of the cell that is laid to its charge, in shares with those that were there too. */
+  cpuShareMs: number;
+  fault: CellFault | undefined;
+}
+
+const exitGraceMs = 1000;
+/** Time after an answer in which what the script left running may still fetch. */
+const afterAnswerMs = 30_000;
+const recentMax = 32;
+
+/** A workerd process with its sockets, and the requests that are in it. */
+export class Cell {
+  readonly id: number;
+  readonly visits = new Set<Visit>();
+  /** The last that were answered: what they left running may do harm too. */
+  readonly recent: Visit[] = [];
+  /** Scripts that this cell has been sent. */
+  readonly scripts = new Set<string>();
+  lastActivityAt = performance.now();
+  readonly process: CellProcess;
+  readonly #folder: CellFolder;
+  readonly #front: FrontServer;
+  readonly #secret: string;
+  readonly #pool: Pool;
+  readonly #control: Client;
+  #isDead = false;
+
+  private constructor(
+    id: number,
+    process: CellProcess,
+    front: FrontServer,
+    folder: CellFolder,
+    secret: string,
+  ) {
+    this.id = id;
+    this.process = process;
+    this.#front = front;
+    this.#folder = folder;
+    this.#secret = secret;
+    // The front's own deadlines hold; a script may take its time.
+    const options = { socketPath: folder.cellSocket, headersTimeout: 0, bodyTimeout: 0, pipelining: 1 };
+    this.#pool = new Pool("http://cell", { ...options, connections: 512 });
+    this.#control = new Client("http://cell", options);
+  }
+
+  /** Starts a process; resolves when it answers. */
+  static async boot(id: number, settings: CellSettings, onMessage: (line: string) => void): Promise<Cell> {
+    const folder = new CellFolder();
+    const secret = randomUUID();
+    let cell: Cell | undefined;
+    const front = new FrontServer(() => cell?.touch());
+    try {
+      folder.write(secret, v8Flags(settings), settings.scriptsMax);
+      await front.listen(folder.frontSocket);
+      folder.hand(folder.frontSocket);
+      const process = new CellProcess(launch(folder.path), onMessage);
+      cell = new Cell(id, process, front, folder, secret);
+      await within(settings.bootTimeoutMs, process.listening);
+      await within(settings.bootTimeoutMs, cell.ping());
+      return cell;
+    } catch (error) {
+      cell?.process.kill("SIGKILL");
+      const exit = cell === undefined ? undefined : await cell.process.exited;
+      front.close();
+      folder.remove();
+      throw new Error(`a cell did not start: ${exit?.lastWords ?? ""}`, { cause: error });
+    }
+  }
+
+  get isDead(): boolean {
+    return this.#isDead;
+  }
+
+  touch(): void {
+    this.lastActivityAt = performance.now();
+  }
+
+  /** Resolves when the cell's thread is free to answer. With `keep`, all but so many unused scripts are unloaded. */
+  async ping(keep?: number): Promise<void> {
+    const path = keep === undefined ? "/" : `/?keep=${keep}`;
+    const { body } = await this.#control.request({ method: "GET", path });
+    await body.dump();
+  }
+
+  /** Loads a script without running it, so that what it takes to load is not laid to a request's charge. */
+  async load(script: CellScript): Promise<void> {
+    this.#offer(script);
+    const headers = { [internal.script]: script.id, [internal.run]: "" };
+    try {
+      const { body } = await this.#control.request({ method: "GET", path: "/", headers });
+      await body.dump();
+    } catch (error) {
+      throw await this.#faultOf(error);
+    }
+  }
+
+  /** Runs a script for one request. Resolves with what it threw, if it did. Rejects with a fault when the cell died. */
+  async run(
+    script: CellScript,
+    request: CellRequest,
+    sink: Sink,
+    hooks: RunHooks,
+    visit: Visit,
+  ): Promise<Thrown | undefined> {
+    this.#offer(script);
+    const token = randomUUID();
+    this.#front.begin(token, hooks);
+    this.visits.add(visit);
+    const headers = [...request.headers, internal.script, script.id, internal.run, token];
+    try {
+      return await exchange(this.#pool, { ...request, headers }, sink, this.#secret, () => this.touch());
+    } catch (error) {
+      throw visit.fault ?? (sink.response.destroyed ? error : await this.#faultOf(error, visit));
+    } finally {
+      this.visits.delete(visit);
+      if (this.recent.push(visit) > recentMax) this.recent.shift();
+      if (script.profile === "snippet") this.#front.end(token);
+      else setTimeout(() => this.#front.end(token), afterAnswerMs).unref();
+    }
+  }
+
+  /** Ends the process at once. Whoever was in it gets a fault, and the most likely culprits are told apart. */
+  die(kind: FaultKind): Visit[] {
+    if (this.#isDead) return [];
+    this.#isDead = true;
+    const suspects = this.#suspects();
+    for (const visit of this.visits) visit.fault = new CellFault(kind, suspects.includes(visit));
+    this.process.kill("SIGKILL");
+    this.#dispose();
+    return suspects;
+  }
+
+  /** Ends the process when nothing is in it any more. */
+  close(): void {
+    this.#isDead = true;
+    this.process.kill("SIGTERM");
+    this.#dispose();
+    const timer = setTimeout(() => this.process.kill("SIGKILL"), exitGraceMs);
+    void this.process.exited.then(() => clearTimeout(timer));
+  }
+
+  #dispose(): void {
+    this.#front.close();
+    void this.#pool.destroy();
+    void this.#control.destroy();
+    void this.process.exited.then(() => this.#folder.remove());
+  }
+
+  #offer(script: CellScript): void {
+    if (this.scripts.has(script.id)) return;
+    this.scripts.add(script.id);
+    this.#front.offer(script);
+  }
+
+  /**
+   * One thread runs everything, so since the last sign of life it has been in one script. That one was sent in before it, or
+   * was the first to be sent in after it; or it had answered shortly before, and left something running.
+   */
+  #suspects(): Visit[] {
+    const { lastActivityAt } = this;
+    const sent = [...this.visits];
+    const later = sent.filter((visit) => visit.sentAt > lastActivityAt + togetherMs);
+    const firstLater = later.toSorted((a, b) => a.sentAt - b.sentAt)[0];
+    return [
+      ...sent.filter((visit) => visit.sentAt <= lastActivityAt + togetherMs || visit === firstLater),
+      ...this.recent.filter(
+        (visit) => visit.script.profile === "script" && visit.sentAt > lastActivityAt - recentMs,
+      ),
+    ];
+  }
+
+  /** What a broken connection meant: the process may be gone, which is seen a moment later. */
+  async #faultOf(error: unknown, visit?: Visit): Promise<unknown> {
+    const isGone = this.#isDead || (await hasEnded(this.process, exitGraceMs));
+    if (!isGone) return error;
+    return visit?.fault ?? new CellFault("crashed", true);
+  }
+}
+
+const togetherMs = 2;
+const recentMs = 1000;
+
+function v8Flags({ memoryBytesMax }: CellSettings): string[] {
+  return [`--max-old-space-size=${Math.round(memoryBytesMax / 1024 / 1024)}`];
+}
+
+async function hasEnded(process: CellProcess, graceMs: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<false>((resolve) => (timer = setTimeout(resolve, graceMs, false)));
+  const ended = await Promise.race([process.exited.then(() => true as const), late]);
+  clearTimeout(timer);
+  return ended;
+}
+
+async function within<T>(timeoutMs: number, promise: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer in ${timeoutMs} ms`)), timeoutMs);
+  });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}

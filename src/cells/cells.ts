@@ -1,0 +1,255 @@
+import type { Logger } from "pino";
+import { Cell, type Visit } from "./cell.ts";
+import { CellError, CellFault, type FaultKind } from "./errors.ts";
+import type { CellRequest, Sink, Thrown } from "./exchange.ts";
+import type { RunHooks } from "./front-server.ts";
+import { initialLifecycle, step, type Effect, type Happening } from "./lifecycle.ts";
+import type { CellScript } from "./script.ts";
+import type { CellSettings } from "./settings.ts";
+import { SoloCells } from "./solo.ts";
+import { Suspects } from "./suspects.ts";
+import { SharedWatch } from "./watch.ts";
+
+export interface RunOptions {
+  script: CellScript;
+  /** Called for each attempt: a body can be read once only, so a request with one is tried once. */
+  request: CellRequest;
+  sink: Sink;
+  hooks: RunHooks;
+}
+
+const lookEveryMs = 10;
+const attemptsMax = 4;
+/** Methods that may be sent twice (RFC 9110, 9.2.1). */
+const repeatable: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
+
+/**
+ * Runs scripts in workerd processes. Scripts share cells; when a cell stalls, takes too much memory or dies, those who may
+ * have done it run alone from then on, everyone else is tried again elsewhere, and only the culprit gets an error.
+ */
+export class Cells {
+  readonly #settings: CellSettings;
+  readonly #logger: Logger;
+  readonly #suspects: Suspects;
+  readonly #solo: SoloCells;
+  readonly #cells = new Map<number, Cell>();
+  readonly #shared: Cell[] = [];
+  readonly #watches = new Map<Cell, SharedWatch>();
+  readonly #waitingShared: ((cell: Cell | undefined) => void)[] = [];
+  readonly #waitingSolo: ((cell: Cell | undefined) => void)[] = [];
+  #lifecycle = initialLifecycle;
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(settings: CellSettings, logger: Logger) {
+    this.#settings = settings;
+    this.#logger = logger;
+    this.#suspects = new Suspects(settings.soloRunsToTrust);
+    this.#solo = new SoloCells(
+      { want: async () => this.#wantSolo(), retire: (cell) => this.#retire(cell) },
+      settings,
+    );
+  }
+
+  /** Boots the cells, so that the first request need not wait for them. */
+  start(): void {
+    if (this.#isClosed || this.#timer !== undefined) return;
+    this.#timer = setInterval(() => this.#look(), lookEveryMs);
+    this.#timer.unref();
+    this.#happened({ type: "tick", now: performance.now() });
+  }
+
+  /** Cells by what they do, for tests, benchmarks and the log. */
+  get counts(): { shared: number; all: number } {
+    return { shared: this.#shared.length, all: this.#cells.size };
+  }
+
+  /** Pids of the cells that are running. */
+  get pids(): number[] {
+    return [...this.#cells.values()].map((cell) => cell.process.pid);
+  }
+
+  /**
+   * Runs a script for a request; its answer goes to the sink. Rejects with a CellError while nothing has been sent. A request
+   * that can be repeated and lost its cell through no fault of its own is tried again.
+   */
+  async run(options: RunOptions): Promise<void> {
+    this.start();
+    const { script, request, sink } = options;
+    const isRepeatable = request.body === null && repeatable.has(request.method);
+    for (let attempt = 1; ; attempt++) {
+      const isAlone = attempt === attemptsMax || this.#suspects.has(script.owner);
+      try {
+        const thrown = await (isAlone ? this.#runAlone(options) : this.#runShared(options));
+        if (thrown !== undefined) throw new CellError("exception", thrown.message, { cause: thrown });
+        return;
+      } catch (error) {
+        if (!(error instanceof CellFault)) throw error;
+        if (isAlone) {
+          this.#suspects.convict(script.owner);
+          this.#logger.warn({ script: script.owner, fault: error.kind }, "a script went over its limits");
+          throw new CellError(error.kind, messages[error.kind], { cause: error });
+        }
+        if (!isRepeatable || sink.response.headersSent)
+          throw new CellError(error.isSuspect ? error.kind : "crashed", messages[error.kind], {
+            cause: error,
+          });
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearInterval(this.#timer);
+    this.#solo.close();
+    const cells = [...this.#cells.values()];
+    this.#happened({ type: "close", now: performance.now() });
+    for (const resolve of [...this.#waitingShared.splice(0), ...this.#waitingSolo.splice(0)])
+      resolve(undefined);
+    await Promise.all(cells.map(async (cell) => cell.process.exited));
+  }
+
+  async #runShared({ script, request, sink, hooks }: RunOptions): Promise<Thrown | undefined> {
+    const cell = await this.#pick();
+    const visit: Visit = { script, sentAt: performance.now(), cpuShareMs: 0, fault: undefined };
+    const thrown = await cell.run(script, request, sink, hooks, visit);
+    // Only a share of what the cell used, but a good reason to measure exactly from now on.
+    if (visit.cpuShareMs > script.cpuMs) this.#suspects.suspect(script.owner);
+    return thrown;
+  }
+
+  async #runAlone({ script, request, sink, hooks }: RunOptions): Promise<Thrown | undefined> {
+    const { result, usedCpuMs } = await this.#solo.run(script, async (cell) =>
+      cell.run(script, request, sink, hooks, {
+        script,
+        sentAt: performance.now(),
+        cpuShareMs: 0,
+        fault: undefined,
+      }),
+    );
+    if (usedCpuMs > this.#settings.stallCpuMs / 2) this.#suspects.isHeavy(script.owner);
+    else this.#suspects.behaved(script.owner);
+    return result;
+  }
+
+  /** The shared cell with the fewest requests in it; waits while there is none. */
+  async #pick(): Promise<Cell> {
+    let best: Cell | undefined;
+    for (const cell of this.#shared)
+      if (best === undefined || cell.visits.size < best.visits.size) best = cell;
+    if (best !== undefined && best.visits.size < this.#settings.inFlightMax) return best;
+    if (best !== undefined) throw new CellError("overloaded", "Too many requests are being handled.");
+    const cell = await new Promise<Cell | undefined>((resolve) => this.#waitingShared.push(resolve));
+    if (cell === undefined)
+      throw new CellError("unavailable", "Scripts cannot be run now: no cell could be started.");
+    return cell;
+  }
+
+  async #wantSolo(): Promise<Cell> {
+    const cell = await new Promise<Cell | undefined>((resolve) => {
+      this.#waitingSolo.push(resolve);
+      this.#happened({ type: "soloWanted", now: performance.now() });
+    });
+    if (cell === undefined)
+      throw new CellError("unavailable", "Scripts cannot be run now: no cell could be started.");
+    return cell;
+  }
+
+  #retire(cell: Cell): void {
+    this.#happened({ type: "retire", id: cell.id, now: performance.now() });
+  }
+
+  /** One look at every cell that serves. */
+  #look(): void {
+    const now = performance.now();
+    for (const cell of this.#shared) {
+      const fault = this.#watches.get(cell)!.look(now, this.#settings);
+      if (fault !== undefined) this.#fault(cell, fault);
+    }
+    if (this.#lifecycle.bootAfter > 0) this.#happened({ type: "tick", now });
+  }
+
+  #fault(cell: Cell, kind: FaultKind): void {
+    const suspects = cell.die(kind);
+    for (const { script } of suspects) this.#suspects.suspect(script.owner);
+    this.#logger.warn(
+      {
+        cell: cell.id,
+        fault: kind,
+        requests: cell.visits.size,
+        suspects: suspects.map((visit) => visit.script.owner),
+      },
+      "a shared cell had to be ended",
+    );
+    this.#gone(cell);
+  }
+
+  #gone(cell: Cell): void {
+    if (!this.#cells.delete(cell.id)) return;
+    const index = this.#shared.indexOf(cell);
+    if (index >= 0) this.#shared.splice(index, 1);
+    this.#watches.delete(cell);
+    this.#happened({ type: "exited", id: cell.id, now: performance.now() });
+  }
+
+  #happened(happening: Happening): void {
+    const { state, effects } = step(this.#lifecycle, happening, this.#settings);
+    this.#lifecycle = state;
+    for (const effect of effects) this.#carryOut(effect);
+  }
+
+  #carryOut(effect: Effect): void {
+    const cell = this.#cells.get(effect.id);
+    switch (effect.do) {
+      case "boot":
+        void this.#boot(effect.id);
+        break;
+      case "share":
+        this.#shared.push(cell!);
+        this.#watches.set(cell!, new SharedWatch(cell!, performance.now()));
+        for (const resolve of this.#waitingShared.splice(0)) resolve(cell);
+        break;
+      case "giveSolo":
+        this.#waitingSolo.shift()?.(cell);
+        break;
+      case "end":
+        if (cell === undefined) break;
+        this.#cells.delete(cell.id);
+        cell.close();
+        break;
+    }
+  }
+
+  async #boot(id: number): Promise<void> {
+    try {
+      const cell = await Cell.boot(id, this.#settings, (line) => this.#logger.debug({ cell: id }, line));
+      if (this.#isClosed) {
+        cell.close();
+        return;
+      }
+      this.#cells.set(id, cell);
+      void cell.process.exited.then(({ lastWords }) => {
+        if (cell.isDead) this.#gone(cell);
+        else this.#fault(cell, /heap limit|out of memory/i.test(lastWords) ? "memory" : "crashed");
+      });
+      this.#happened({ type: "booted", id, now: performance.now() });
+    } catch (error) {
+      this.#logger.error({ err: error }, "a cell could not be started");
+      this.#happened({ type: "bootFailed", id, now: performance.now() });
+      // Whoever waits is told rather than left hanging, once it is not a single failure.
+      if (this.#lifecycle.failures < failuresToRefuse) return;
+      for (const resolve of this.#waitingShared.splice(0)) resolve(undefined);
+      for (const resolve of this.#waitingSolo.splice(0)) {
+        this.#happened({ type: "soloUnwanted", now: performance.now() });
+        resolve(undefined);
+      }
+    }
+  }
+}
+
+const failuresToRefuse = 3;
+const messages: Record<FaultKind, string> = {
+  cpu: "The script used more CPU time than it may.",
+  memory: "The script used more memory than it may.",
+  crashed: "The process that ran the script ended.",
+};

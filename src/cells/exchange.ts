@@ -1,0 +1,137 @@
+import { STATUS_CODES, type ServerResponse } from "node:http";
+import type { Readable } from "node:stream";
+import type { Dispatcher } from "undici";
+import { internal } from "./cell-folder.ts";
+
+export interface CellRequest {
+  method: string;
+  /** With its query. */
+  path: string;
+  /** Names and values in turn; the first is the host. */
+  headers: readonly string[];
+  body: Readable | null;
+}
+
+/** Where an answer of a cell goes: a response of the edge's listener, or of the front's own sockets. */
+export interface Sink {
+  response: ServerResponse;
+  /** The headers that the sink's client gets for those of the script. */
+  headers(raw: readonly string[], status: number): string[];
+}
+
+/** What a script threw, as the system worker tells it. */
+export interface Thrown {
+  name: string;
+  message: string;
+  stack: string | undefined;
+}
+
+const heldBytesMax = 64 * 1024;
+const thrownBytesMax = 64 * 1024;
+
+/**
+ * Sends a request into a cell and streams the answer out. A short answer is held until it is whole, so that a cell that dies
+ * under it leaves nothing half said. Resolves with what the script threw, if it did; rejects while nothing has been
+ * sent; ends the sink's connection where a part was.
+ */
+export function exchange(
+  dispatcher: Dispatcher,
+  request: CellRequest,
+  sink: Sink,
+  secret: string,
+  onActivity: () => void,
+): Promise<Thrown | undefined> {
+  const { response } = sink;
+  return new Promise((resolve, reject) => {
+    let controller: Dispatcher.DispatchController | undefined;
+    let held: Buffer[] | undefined;
+    let thrown: Buffer[] | undefined;
+    let head: { status: number; text: string; headers: string[] } | undefined;
+    const abandon = (): void => controller?.abort(new Error("the visitor left"));
+    const resume = (): void => controller?.resume();
+    const settle = (): void => {
+      response.off("close", abandon);
+      response.off("drain", resume);
+    };
+    const begin = (): void => {
+      response.writeHead(head!.status, head!.text, head!.headers);
+      head = undefined;
+    };
+    response.on("close", abandon);
+    response.on("drain", resume);
+    dispatcher.dispatch(
+      {
+        method: request.method as Dispatcher.HttpMethod,
+        path: request.path,
+        headers: request.headers as string[],
+        body: request.body,
+      },
+      {
+        onRequestStart(started) {
+          controller = started;
+          if (response.destroyed) abandon();
+        },
+        onResponseStart(started, status, headers, statusText) {
+          if (status < 200) return;
+          onActivity();
+          if (headers[internal.outcome] === secret) {
+            thrown = [];
+            return;
+          }
+          const raw = (started.rawHeaders as Buffer[]).map((each) => each.toString("latin1"));
+          head = {
+            status,
+            text: statusText === undefined || statusText === "" ? (STATUS_CODES[status] ?? "") : statusText,
+            headers: sink.headers(withoutInternal(raw), status),
+          };
+          if (Number(headers["content-length"] ?? Number.NaN) <= heldBytesMax) held = [];
+          else begin();
+        },
+        onResponseData(started, chunk) {
+          onActivity();
+          if (thrown !== undefined) {
+            if (thrown.length * chunk.length < thrownBytesMax) thrown.push(chunk);
+          } else if (held !== undefined) held.push(chunk);
+          else if (!response.write(chunk)) started.pause();
+        },
+        onResponseEnd() {
+          settle();
+          if (thrown !== undefined) {
+            resolve(parseThrown(Buffer.concat(thrown)));
+            return;
+          }
+          if (head !== undefined) begin();
+          if (held !== undefined && held.length === 1) response.end(held[0]);
+          else {
+            for (const chunk of held ?? []) response.write(chunk);
+            response.end();
+          }
+          resolve(undefined);
+        },
+        onResponseError(_started, error) {
+          settle();
+          if (response.headersSent || response.destroyed) {
+            response.destroy();
+            resolve(undefined);
+          } else reject(error);
+        },
+      },
+    );
+  });
+}
+
+function withoutInternal(raw: readonly string[]): string[] {
+  const headers: string[] = [];
+  for (let i = 0; i < raw.length; i += 2) {
+    if (!raw[i]!.toLowerCase().startsWith(internal.prefix)) headers.push(raw[i]!, raw[i + 1]!);
+  }
+  return headers;
+}
+
+function parseThrown(bytes: Buffer): Thrown {
+  try {
+    return JSON.parse(bytes.toString()) as Thrown;
+  } catch {
+    return { name: "Error", message: "the script threw something very large", stack: undefined };
+  }
+}

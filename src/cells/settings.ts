@@ -1,0 +1,46 @@
+/** Limits of cells and of what runs in them; each stands in docs/reference/limits.md. */
+export interface CellSettings {
+  /** Cells that many scripts share. */
+  shared: number;
+  /** Booted cells that wait for a fault or for a suspect. */
+  spares: number;
+  /** Cells that suspects have to themselves, at most; further suspects wait. */
+  soloMax: number;
+  /** Requests that wait for a solo cell, at most, for each owner. */
+  soloQueueMax: number;
+  /** Requests in one shared cell at a time; further ones wait. */
+  inFlightMax: number;
+  /** CPU time without a sign of life after which a shared cell counts as stalled. */
+  stallCpuMs: number;
+  /** CPU time that a script may take to load. */
+  startupCpuMs: number;
+  /** Growth of a cell's memory over what is normal that counts as a script's fault. */
+  memoryBytesMax: number;
+  /** Memory of one cell at which the least recently used scripts are unloaded. */
+  cellBytesMax: number;
+  /** Scripts loaded in one cell, at most. */
+  scriptsMax: number;
+  /** Time from spawn to the first answer. */
+  bootTimeoutMs: number;
+  /** Time that an idle solo cell is kept for its owner. */
+  soloIdleMs: number;
+  /** Runs in solo cells without a fault after which an owner is trusted again. */
+  soloRunsToTrust: number;
+}
+
+const mebibyte = 1024 * 1024;
+export const cellDefaults: CellSettings = {
+  shared: 2,
+  spares: 1,
+  soloMax: 8,
+  soloQueueMax: 100,
+  inFlightMax: 500,
+  stallCpuMs: 80,
+  startupCpuMs: 400,
+  memoryBytesMax: 128 * mebibyte,
+  cellBytesMax: 768 * mebibyte,
+  scriptsMax: 250,
+  bootTimeoutMs: 10_000,
+  soloIdleMs: 10_000,
+  soloRunsToTrust: 20,
+};

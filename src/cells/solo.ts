@@ -1,0 +1,155 @@
+import { setPriority } from "node:os";
+import type { Cell } from "./cell.ts";
+import { CellError, CellFault, type FaultKind } from "./errors.ts";
+import type { CellScript } from "./script.ts";
+import type { CellSettings } from "./settings.ts";
+import { SoloWatch } from "./watch.ts";
+
+/** The pool's side: gives a booted cell, now or later, and takes it back. */
+export interface SoloSource {
+  want(): Promise<Cell>;
+  retire(cell: Cell): void;
+}
+
+interface Kept {
+  cell: Cell;
+  timer: NodeJS.Timeout | undefined;
+  watch: SoloWatch;
+}
+
+const lookEveryMs = 2;
+/** Suspects yield to everyone else. */
+const niceness = 5;
+
+/** Runs suspects: one request to a cell, and the cell to one owner, so that what is measured is the owner's. */
+export class SoloCells {
+  readonly #source: SoloSource;
+  readonly #settings: CellSettings;
+  /** Cells that wait for their owner's next request. */
+  readonly #idle = new Map<string, Kept[]>();
+  readonly #waiting = new Map<string, number>();
+
+  constructor(source: SoloSource, settings: CellSettings) {
+    this.#source = source;
+    this.#settings = settings;
+  }
+
+  /** Runs with a cell of the owner's own. What is done there ends with a fault when it goes over the limits. */
+  async run<T>(
+    script: CellScript,
+    work: (cell: Cell) => Promise<T>,
+  ): Promise<{ result: T; usedCpuMs: number }> {
+    const cell = this.#takeIdle(script.owner) ?? (await this.#acquire(script));
+    if (!cell.scripts.has(script.id)) await this.#load(cell, script);
+    const watch = new SoloWatch(cell, script);
+    const stop = this.#guard(cell, () => watch.look());
+    try {
+      const result = await work(cell);
+      return { result, usedCpuMs: watch.usedCpuMs };
+    } finally {
+      stop();
+      if (!cell.isDead) this.#keep(script.owner, cell, watch);
+    }
+  }
+
+  close(): void {
+    for (const list of this.#idle.values()) for (const { timer } of list) clearInterval(timer);
+    this.#idle.clear();
+  }
+
+  async #acquire(script: CellScript): Promise<Cell> {
+    const waiting = this.#waiting.get(script.owner) ?? 0;
+    if (waiting >= this.#settings.soloQueueMax)
+      throw new CellError(
+        "overloaded",
+        "Too many requests wait for this script, which runs alone after a fault.",
+      );
+    this.#waiting.set(script.owner, waiting + 1);
+    try {
+      this.#freeOneIdle();
+      const cell = await this.#source.want();
+      try {
+        setPriority(cell.process.pid, niceness);
+      } catch {
+        // it runs on as it is
+      }
+      return cell;
+    } finally {
+      const left = this.#waiting.get(script.owner)! - 1;
+      if (left === 0) this.#waiting.delete(script.owner);
+      else this.#waiting.set(script.owner, left);
+    }
+  }
+
+  async #load(cell: Cell, script: CellScript): Promise<void> {
+    const limits = { cpuMs: this.#settings.startupCpuMs, memoryBytes: script.memoryBytes };
+    const watch = new SoloWatch(cell, limits);
+    let fault: FaultKind | undefined;
+    const stop = this.#guard(cell, () => (fault = watch.look()));
+    try {
+      await cell.load(script);
+    } catch (error) {
+      if (cell.isDead || error instanceof CellFault) throw new CellFault(fault ?? "crashed", true);
+      this.#source.retire(cell);
+      throw error;
+    } finally {
+      stop();
+    }
+  }
+
+  /** Looks until it is told to stop; ends the cell at the first fault. */
+  #guard(cell: Cell, look: () => FaultKind | undefined): () => void {
+    const timer = setInterval(() => {
+      const fault = look();
+      if (fault === undefined) return;
+      clearInterval(timer);
+      cell.die(fault);
+    }, lookEveryMs);
+    return () => clearInterval(timer);
+  }
+
+  #takeIdle(owner: string): Cell | undefined {
+    const list = this.#idle.get(owner);
+    for (let kept = list?.pop(); kept !== undefined; kept = list!.pop()) {
+      clearInterval(kept.timer);
+      if (!kept.cell.isDead) return kept.cell;
+    }
+    this.#idle.delete(owner);
+    return undefined;
+  }
+
+  /** Keeps a cell for its owner's next request. What the last one left running goes on being counted. */
+  #keep(owner: string, cell: Cell, watch: SoloWatch): void {
+    let list = this.#idle.get(owner);
+    if (list === undefined) this.#idle.set(owner, (list = []));
+    const since = performance.now();
+    const timer = setInterval(() => {
+      const fault = watch.look();
+      if (fault !== undefined) cell.die(fault);
+      else if (performance.now() - since > this.#settings.soloIdleMs) this.#source.retire(cell);
+      else return;
+      this.#forget(owner, cell);
+    }, idleLookEveryMs);
+    timer.unref();
+    list.push({ cell, timer, watch });
+  }
+
+  #forget(owner: string, cell: Cell): void {
+    const list = this.#idle.get(owner) ?? [];
+    const index = list.findIndex((kept) => kept.cell === cell);
+    if (index >= 0) clearInterval(list.splice(index, 1)[0]!.timer);
+    if (list.length === 0) this.#idle.delete(owner);
+  }
+
+  /** Cells are few: one that only waits makes room for a suspect that has none. */
+  #freeOneIdle(): void {
+    const total = [...this.#idle.values()].reduce((sum, list) => sum + list.length, 0);
+    if (total < this.#settings.soloMax / 2) return;
+    const [owner, list] = this.#idle.entries().next().value!;
+    const { cell } = list[0]!;
+    this.#forget(owner, cell);
+    this.#source.retire(cell);
+  }
+}
+
+const idleLookEveryMs = 20;

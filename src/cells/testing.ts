@@ -1,0 +1,104 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import pino from "pino";
+import { Cells } from "./cells.ts";
+import { CellError } from "./errors.ts";
+import type { RunHooks } from "./front-server.ts";
+import type { CellScript } from "./script.ts";
+import { cellDefaults, type CellSettings } from "./settings.ts";
+import { expect } from "vitest";
+
+export const quiet = pino({ level: "silent" });
+
+/** A snippet made of this code. */
+export const snippet = (owner: string, code: string, more: Partial<CellScript> = {}): CellScript => ({
+  id: `${owner}@1`,
+  owner,
+  profile: "snippet",
+  mainModule: "snippet.js",
+  modules: [{ name: "snippet.js", kind: "js", content: code }],
+  compatibilityDate: "2026-11-01",
+  compatibilityFlags: [],
+  cpuMs: 50,
+  memoryBytes: 64 * 1024 * 1024,
+  env: {},
+  ...more,
+});
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  text: string;
+}
+
+/** Cells behind a plain HTTP server: a request to `/name/…` runs the script of that name. */
+export class CellsHarness {
+  readonly cells: Cells;
+  readonly scripts = new Map<string, CellScript>();
+  /** What a script's own fetches get; the request's own host is answered with `origin`. */
+  hooks: RunHooks = {
+    fetch: (url, request, response) => {
+      request.resume().on("end", () => response.end(`origin of ${url.href}`));
+    },
+  };
+  readonly #server: Server;
+
+  constructor(settings: Partial<CellSettings> = {}) {
+    this.cells = new Cells({ ...cellDefaults, shared: 1, ...settings }, quiet);
+    this.#server = createServer((request, response) => void this.#serve(request, response));
+  }
+
+  async listen(): Promise<void> {
+    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
+    expect(this.port).toBeGreaterThan(0);
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  add(...scripts: CellScript[]): void {
+    for (const script of scripts) this.scripts.set(script.owner, script);
+  }
+
+  async visit(path: string, init: RequestInit = {}): Promise<Answer> {
+    const response = await fetch(`http://127.0.0.1:${this.port}${path}`, {
+      redirect: "manual",
+      ...init,
+    });
+    return { status: response.status, headers: response.headers, text: await response.text() };
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+    await this.cells.close();
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const [, name = "", ...rest] = (request.url ?? "").split("/");
+    const script = this.scripts.get(name);
+    if (script === undefined) {
+      response.writeHead(404).end();
+      return;
+    }
+    const hasBody = !["GET", "HEAD"].includes(request.method!);
+    const headers = ["host", "site.example", "x-selvedge-proto", "https", "x-selvedge-cf", '{"colo":"TST"}'];
+    try {
+      await this.cells.run({
+        script,
+        request: {
+          method: request.method!,
+          path: `/${rest.join("/")}`,
+          headers,
+          body: hasBody ? request : null,
+        },
+        sink: { response, headers: (raw) => [...raw] },
+        hooks: this.hooks,
+      });
+    } catch (error) {
+      const kind = error instanceof CellError ? error.kind : "other";
+      response.writeHead(500, { "x-kind": kind }).end(String((error as Error).message));
+    }
+  }
+}

@@ -1,0 +1,98 @@
+import type { Cell } from "./cell.ts";
+import type { FaultKind } from "./errors.ts";
+import type { CellSettings } from "./settings.ts";
+
+/** Memory that a cell may take on without it being anyone's fault: each script loaded, and a slow drift. */
+const scriptBytes = 3 * 1024 * 1024;
+const driftBytesPerMs = 24 * 1024;
+/** CPU time without a sign of life from which on it is worth asking for one. */
+const askAfterCpuMs = 20;
+const memoryEveryMs = 10;
+
+/** What is known of one shared cell from one look to the next. */
+export class SharedWatch {
+  readonly #cell: Cell;
+  #aliveCpuMs: number;
+  #seenActivityAt: number;
+  #cpuMs: number;
+  #isAsking = false;
+  #floorBytes: number;
+  #memoryAt: number;
+  #scripts = 0;
+
+  constructor(cell: Cell, now: number) {
+    this.#cell = cell;
+    this.#cpuMs = this.#aliveCpuMs = cell.process.cpuMs();
+    this.#seenActivityAt = cell.lastActivityAt;
+    this.#floorBytes = cell.process.rssBytes();
+    this.#memoryAt = now;
+  }
+
+  /** Says which fault a cell has, if it has one, and lays its CPU time to the charge of those in it. */
+  look(now: number, settings: CellSettings): FaultKind | undefined {
+    const cell = this.#cell;
+    const cpuMs = cell.process.cpuMs();
+    if (Number.isNaN(cpuMs)) return undefined; // its exit is reported elsewhere
+    const share = (cpuMs - this.#cpuMs) / Math.max(1, cell.visits.size);
+    for (const visit of cell.visits) visit.cpuShareMs += share;
+    this.#cpuMs = cpuMs;
+    if (cell.lastActivityAt !== this.#seenActivityAt) {
+      this.#seenActivityAt = cell.lastActivityAt;
+      this.#aliveCpuMs = cpuMs;
+    } else if (cpuMs - this.#aliveCpuMs > settings.stallCpuMs) {
+      return "cpu";
+    } else if (cpuMs - this.#aliveCpuMs > askAfterCpuMs && !this.#isAsking) this.#ask();
+    return this.#memory(now, settings);
+  }
+
+  #ask(): void {
+    this.#isAsking = true;
+    void this.#cell
+      .ping()
+      .then(
+        () => (this.#aliveCpuMs = this.#cell.process.cpuMs()),
+        () => undefined,
+      )
+      .finally(() => (this.#isAsking = false));
+  }
+
+  #memory(now: number, settings: CellSettings): FaultKind | undefined {
+    const elapsedMs = now - this.#memoryAt;
+    if (elapsedMs < memoryEveryMs) return undefined;
+    const rssBytes = this.#cell.process.rssBytes();
+    const loaded = this.#cell.scripts.size - this.#scripts;
+    this.#memoryAt = now;
+    this.#scripts = this.#cell.scripts.size;
+    this.#floorBytes = Math.min(
+      rssBytes,
+      this.#floorBytes + loaded * scriptBytes + elapsedMs * driftBytesPerMs,
+    );
+    let limitBytes = settings.memoryBytesMax;
+    for (const visit of this.#cell.visits) limitBytes = Math.min(limitBytes, visit.script.memoryBytes);
+    return rssBytes - this.#floorBytes > limitBytes ? "memory" : undefined;
+  }
+}
+
+/** The exact account of one script that has a cell to itself. */
+export class SoloWatch {
+  readonly #cell: Cell;
+  readonly #startCpuMs: number;
+  readonly #startBytes: number;
+  readonly #limits: { cpuMs: number; memoryBytes: number };
+
+  constructor(cell: Cell, limits: { cpuMs: number; memoryBytes: number }) {
+    this.#cell = cell;
+    this.#limits = limits;
+    this.#startCpuMs = cell.process.cpuMs();
+    this.#startBytes = cell.process.rssBytes();
+  }
+
+  get usedCpuMs(): number {
+    return this.#cell.process.cpuMs() - this.#startCpuMs;
+  }
+
+  look(): FaultKind | undefined {
+    if (this.#cell.process.rssBytes() - this.#startBytes > this.#limits.memoryBytes) return "memory";
+    return this.usedCpuMs > this.#limits.cpuMs ? "cpu" : undefined;
+  }
+}

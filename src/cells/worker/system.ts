@@ -1,0 +1,108 @@
+/* The one worker that a cell begins with. It loads scripts on demand, and unloads those not used for longest. */
+interface Env {
+  LOADER: WorkerLoader;
+  FRONT: Fetcher;
+  SECRET: string;
+  SCRIPTS_MAX: string;
+}
+
+interface Loadable {
+  mainModule: string;
+  modules: Record<string, Record<string, string | null> & { base64?: string }>;
+  compatibilityDate: string;
+  compatibilityFlags: string[];
+  env: Record<string, unknown>;
+}
+
+/** Scripts that are loaded, the longest unused first, with the number of requests that each is handling. */
+const loaded = new Map<string, number>();
+
+export default {
+  async fetch(request: Request, env: Env): Promise<Response> {
+    const { headers } = request;
+    const id = headers.get("x-selvedge-script");
+    // A sign of life; with a number, the count of scripts to keep.
+    if (id === null) return pong(request, env);
+    const run = headers.get("x-selvedge-run")!;
+    const inner = new Request(request);
+    inner.headers.delete("x-selvedge-script");
+    inner.headers.delete("x-selvedge-run");
+    inner.headers.delete("connection"); // of the front's connection, not of the visitor's
+    hold(id, env);
+    try {
+      const worker = load(id, env);
+      // Without a run it is loaded, and that is all.
+      if (run === "") return await worker.getEntrypoint("Control").fetch("http://cell/load");
+      return await worker.getEntrypoint("Entry", { props: { run } }).fetch(inner);
+    } catch (error) {
+      return failure(error, env);
+    } finally {
+      release(id);
+    }
+  },
+};
+
+function pong(request: Request, env: Env): Response {
+  const keep = Number(new URL(request.url).searchParams.get("keep") ?? Number.NaN);
+  if (!Number.isNaN(keep)) unloadDownTo(keep, env);
+  return new Response(String(loaded.size));
+}
+
+function load(id: string, env: Env): WorkerStub {
+  return env.LOADER.get(id, async () => {
+    const response = await env.FRONT.fetch(`http://front/script/${encodeURIComponent(id)}`);
+    if (!response.ok) throw new Error(`The script cannot be had: ${await response.text()}`);
+    const code: Loadable = await response.json();
+    return {
+      ...code,
+      modules: Object.fromEntries(
+        Object.entries(code.modules).map(([name, module]) => [name, decode(module)]),
+      ),
+      globalOutbound: env.FRONT,
+    } as WorkerLoaderWorkerCode;
+  });
+}
+
+function decode(module: Loadable["modules"][string]): WorkerLoaderModule {
+  const { base64, ...rest } = module;
+  const kind = Object.keys(rest)[0]!;
+  if (base64 !== undefined)
+    return { [kind]: Uint8Array.from(atob(base64), (character) => character.charCodeAt(0)).buffer };
+  return (kind === "json" ? { json: JSON.parse(rest[kind]!) as unknown } : rest) as WorkerLoaderModule;
+}
+
+/** Counts a request, makes the script the most recently used, and room for it if it is new. */
+function hold(id: string, env: Env): void {
+  const inFlight = loaded.get(id);
+  if (inFlight === undefined) unloadDownTo(Number(env.SCRIPTS_MAX) - 1, env);
+  else loaded.delete(id);
+  loaded.set(id, (inFlight ?? 0) + 1);
+}
+
+function release(id: string): void {
+  const inFlight = loaded.get(id);
+  if (inFlight !== undefined) loaded.set(id, inFlight - 1);
+}
+
+function unloadDownTo(count: number, env: Env): void {
+  if (loaded.size <= count) return;
+  for (const [id, inFlight] of loaded) {
+    if (inFlight > 0) continue;
+    loaded.delete(id);
+    // The isolate ends in the middle of this call: that it fails is how it succeeds.
+    load(id, env)
+      .getEntrypoint("Control")
+      .fetch("http://cell/unload")
+      .catch(() => {});
+    if (loaded.size <= count) return;
+  }
+}
+
+/** What a script threw, said in a way that no script can imitate. */
+function failure(error: unknown, env: Env): Response {
+  const { name, message, stack } = error instanceof Error ? error : new Error(String(error));
+  return Response.json(
+    { name, message, stack },
+    { status: 500, headers: { "x-selvedge-outcome": env.SECRET } },
+  );
+}
