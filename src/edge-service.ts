@@ -1,10 +1,14 @@
+import { availableParallelism } from "node:os";
 import type { AddressInfo } from "node:net";
 import type { Logger } from "pino";
 import type { Config } from "./config/settings.ts";
+import { Cells } from "./cells/cells.ts";
+import { cellDefaults } from "./cells/settings.ts";
 import { AddressPolicy } from "./edge/address-policy.ts";
 import { Edge } from "./edge/listener.ts";
 import { systemLookUp } from "./edge/resolve.ts";
 import { Origins } from "./edge/origins.ts";
+import { Outbound } from "./edge/outbound.ts";
 import { edgeDefaults } from "./edge/settings.ts";
 import { EdgeFeed } from "./edge/feed.ts";
 import { noGeo, type GeoSource } from "./request-cf/geo-source.ts";
@@ -14,10 +18,15 @@ import type { Services } from "./services.ts";
 import { relayHandler } from "./smart-routing/relay-handler.ts";
 import { parseRelay, Relays } from "./smart-routing/relays.ts";
 import { SmartRouting } from "./smart-routing/routing.ts";
+import { snippetHandler } from "./snippets/chain.ts";
+import type { TlsListener } from "./tls/listener.ts";
+import { schemeHandler } from "./tls/scheme-handler.ts";
 import type { Storage } from "./storage/storage.ts";
 
 export interface EdgeService {
   listen(host: string, port: number): Promise<AddressInfo>;
+  /** The same over TLS, with an authority of its own in the folder for names that have no other certificate. */
+  listenTls(host: string, port: number, authorityDir: string): Promise<AddressInfo>;
   /** Makes sure that nobody is led to this listener of the node's own. */
   forbid(address: AddressInfo): void;
   close(deadlineMs: number): Promise<void>;
@@ -36,13 +45,29 @@ export async function startEdge(
   services.zones.onChange((id, zone) => feed.setZone(id, zone));
   await services.zones.load();
   await feed.load();
-  const settings = { ...edgeDefaults, colo: config.colo, originSourceAddress: config.originSourceAddress };
+  const settings = {
+    ...edgeDefaults,
+    colo: config.colo,
+    originSourceAddress: config.originSourceAddress,
+    originCa: config.originCa.length === 0 ? undefined : await trusted(config.originCa),
+  };
   const origins = new Origins(settings, policy);
   const { relaySecret } = config;
   if (config.relays.length > 0 && relaySecret === undefined)
     throw new Error("Expected a value for relay-secret, as relays are set, but received none");
   const relays = new Relays(config.relays.map(parseRelay), relaySecret ?? "", settings);
   const geo = await openGeo(config, logger);
+  const ports: Record<"http" | "https", number | undefined> = { http: undefined, https: undefined };
+  let tls: TlsListener | undefined;
+  const lookUp = systemLookUp();
+  const cells = new Cells({ ...cellDefaults, shared: config.cells ?? availableParallelism() }, logger);
+  const scriptOrigins = new Origins(settings, policy, "script");
+  const outbound = new Outbound(scriptOrigins, lookUp, settings.bodyBytesMax);
+  const snippetLimits = {
+    cpuMs: config.snippetCpuMs,
+    memoryBytes: config.snippetMemoryMegabytes * 1024 * 1024,
+    bodyBytesMax: settings.bodyBytesMax,
+  };
   const edge = new Edge({
     settings,
     requestCf: new RequestCf({
@@ -52,18 +77,42 @@ export async function startEdge(
       score: (zoneId, request, path) => services.botManagement.score(zoneId, request, path),
     }),
     origins,
+    sslMode: (zoneId) => services.zoneSettings.value(zoneId, "ssl"),
     routing: new SmartRouting(origins, relays, services.smartRouting),
-    handlers: relaySecret === undefined ? [] : [relayHandler(relaySecret, origins, settings.bodyBytesMax)],
+    handlers: [
+      ...(relaySecret === undefined ? [] : [relayHandler(relaySecret, origins, settings.bodyBytesMax)]),
+      ...(config.edgeTlsListen === undefined ? [] : [schemeHandler(services.zoneSettings, () => ports)]),
+    ],
     snapshot: feed.snapshot,
     policy,
-    lookUp: systemLookUp(),
+    lookUp,
     logger,
   });
   return {
-    listen: (host, port) => edge.listen(host, port),
+    async listen(host, port) {
+      const address = await edge.listen(host, port);
+      ports.http = address.port;
+      return address;
+    },
+    async listenTls(host, port, authorityDir) {
+      const { startTls } = await import("./tls/start.ts");
+      tls = await startTls({
+        config,
+        services,
+        storage,
+        edge,
+        settings,
+        snapshot: feed.snapshot,
+        logger,
+        authorityDir,
+      });
+      const address = await tls.listen(host, port);
+      ports.https = address.port;
+      return address;
+    },
     forbid: (address) => policy.forbidListener(address.port),
     async close(deadlineMs) {
-      await edge.close(deadlineMs);
+      await Promise.all([edge.close(deadlineMs), tls?.close(deadlineMs)]);
       await relays.close();
       geo.close();
     },
@@ -76,4 +125,10 @@ async function openGeo({ geoCity, geoAsn }: Config, logger: Logger): Promise<Geo
   const { GeoDatabase } = await import("./request-cf/geo.ts");
   const warn = (error: Error): void => logger.warn({ err: error }, "the addresses known before stay in use");
   return GeoDatabase.open({ city: geoCity, asn: geoAsn }, warn);
+}
+
+/** The authorities that Node trusts, and those of the files. */
+async function trusted(files: readonly string[]): Promise<string[]> {
+  const [{ rootCertificates }, { readFileSync }] = await Promise.all([import("node:tls"), import("node:fs")]);
+  return [...rootCertificates, ...files.map((file) => readFileSync(file, "utf8"))];
 }

@@ -3,11 +3,14 @@ import { userOperations } from "./accounts/user-api.ts";
 import type { Operation } from "./api/operation.ts";
 import { assetOperations } from "./assets/api.ts";
 import { dnsOperations } from "./dns/api.ts";
+import { dnssecOperations } from "./name-server/api-dnssec.ts";
+import { dnsSettingsOperations } from "./name-server/api-settings.ts";
 import { botManagementOperations } from "./request-cf/api.ts";
 import { rulesetOperations } from "./rulesets/api.ts";
 import { smartRoutingOperations } from "./smart-routing/api.ts";
 import { snippetOperations } from "./snippets/api.ts";
 import { apiTokenOperations } from "./tokens/api.ts";
+import { tlsOperations } from "./tls/api.ts";
 import { zoneOperations } from "./zones/api.ts";
 
 /** Every operation of the management API. */
@@ -17,7 +20,10 @@ export const operations: readonly Operation[] = [
   ...apiTokenOperations,
   ...zoneOperations,
   ...dnsOperations,
+  ...dnssecOperations,
+  ...dnsSettingsOperations,
   ...smartRoutingOperations,
+  ...tlsOperations,
   ...rulesetOperations,
   ...assetOperations,
   ...snippetOperations,

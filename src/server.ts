@@ -1,8 +1,8 @@
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createHash } from "node:crypto";
 import { isIP } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import type { Logger } from "pino";
 import { Accounts } from "./accounts/accounts.ts";
 import { ensureOwner, ensurePepper } from "./accounts/owner.ts";
@@ -15,12 +15,17 @@ import type { Config } from "./config/settings.ts";
 import { DnsRecords } from "./dns/records.ts";
 import { operations } from "./operations.ts";
 import { startEdge } from "./edge-service.ts";
+import { DnsSettingsOfZones } from "./name-server/dns-settings.ts";
+import { Dnssec } from "./name-server/dnssec.ts";
 import { startNameServer } from "./name-server/index.ts";
 import { BotManagementSetting } from "./request-cf/bot-management.ts";
 import { Rulesets } from "./rulesets/rulesets.ts";
 import { createScriptServices } from "./script-service.ts";
 import type { Services } from "./services.ts";
 import { Analytics } from "./smart-routing/analytics.ts";
+import { Certificates } from "./tls/certificates.ts";
+import { authorityFiles } from "./tls/local-authority.ts";
+import { ZoneSettings } from "./tls/zone-settings.ts";
 import { FileBlobs } from "./storage/blobs.ts";
 import { Snippets } from "./snippets/snippets.ts";
 import { openStorage } from "./storage/storage.ts";
@@ -32,6 +37,9 @@ import { Zones } from "./zones/zones.ts";
 export interface Ready {
   api: string;
   edge: string;
+  /** Null where the edge does not listen for TLS; the authority is a file, in PEM, for those who are to trust it. */
+  edge_tls: string | null;
+  tls_authority: string | null;
   /** Host and port, for UDP and TCP. */
   dns: string;
   /** Null while this version has no such listener. */
@@ -59,24 +67,34 @@ export async function startServer(
   logger: Logger,
   options: { validateResults?: boolean } = {},
 ): Promise<RunningServer> {
-  const onLoopback = [config.apiListen, config.edgeListen, config.dnsListen].every(isLoopback);
+  const { edgeTlsListen } = config;
+  const listens = [config.apiListen, config.edgeListen, config.dnsListen, edgeTlsListen ?? config.edgeListen];
+  const onLoopback = listens.every(isLoopback);
   const storage = await openStorage(databaseUrl(config));
   // What lies in files is as ephemeral as the rest, and goes with the process.
   const folder = config.ephemeral ? mkdtempSync(join(tmpdir(), "selvedge-")) : config.dataDir;
   if (config.ephemeral) process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   const blobs = new FileBlobs(join(folder, "blobs"));
+  const activation = config.activation ?? (onLoopback ? "static" : "dns");
   const accounts = new Accounts(storage);
   const zones = new Zones(storage, {
     nameServers: config.nameServers,
     defaultPlan: config.defaultPlan,
     activation:
-      (config.activation ?? (onLoopback ? "static" : "dns")) === "static"
+      activation === "static"
         ? staticActivation
         : dnsActivation(config.resolvers, config.activationIntervalSeconds),
   });
   const tokens = new Tokens(storage, accounts, await ensurePepper(storage));
   const records = new DnsRecords(storage);
   const rulesets = new Rulesets(storage);
+  const dnssec = new Dnssec(
+    storage,
+    activation === "static"
+      ? { kind: "static" }
+      : { kind: "ask", intervalSeconds: config.activationIntervalSeconds },
+  );
+  const dnsSettings = new DnsSettingsOfZones(storage);
   const snippets = new Snippets(storage, rulesets);
   const botManagement = new BotManagementSetting(storage);
   zones.onChange((id, zone) => {
@@ -85,7 +103,13 @@ export async function startServer(
     botManagement.forget(id);
   });
   const smartRouting = new Analytics();
-  zones.onChange((id, zone) => zone === undefined && smartRouting.remove(id));
+  const certificates = new Certificates(storage);
+  const zoneSettings = new ZoneSettings(storage, config.defaultSsl ?? (onLoopback ? "flexible" : "full"));
+  zones.onChange((id, zone) => {
+    if (zone !== undefined) return;
+    smartRouting.remove(id);
+    zoneSettings.forget(id);
+  });
   const assets = new Assets(storage, blobs, tokens.hash("asset upload tokens"));
   const assetServer = new AssetServer(assets, blobs, {
     cacheBytes: config.assetCacheMegabytes * 1024 * 1024,
@@ -102,6 +126,8 @@ export async function startServer(
     tokens,
     zones,
     records,
+    dnssec,
+    dnsSettings,
     rulesets,
     snippets,
     botManagement,
@@ -109,11 +135,15 @@ export async function startServer(
     assets,
     assetServer,
     smartRouting,
+    certificates,
+    zoneSettings,
     logger,
   };
 
   await storage.watch(watchIntervalMs);
   await accounts.load();
+  await Promise.all([dnssec.load(), dnsSettings.load()]);
+  await zoneSettings.load();
   await snippets.load();
   await botManagement.load();
   const edge = await startEdge(config, services, storage, logger, onLoopback);
@@ -144,6 +174,10 @@ export async function startServer(
   edge.forbid(apiAddress);
   const edgeAddress = await edge.listen(...hostAndPort(config.edgeListen));
   services.scriptRouter.listening(edgeAddress.port);
+  // What an ephemeral start makes is forgotten; an authority that is kept, and perhaps trusted, is used by it too.
+  const authorityDir = existsSync(authorityFiles(config.dataDir).certificate) ? config.dataDir : folder;
+  const tlsAddress =
+    edgeTlsListen === undefined ? undefined : await edge.listenTls(...hostAndPort(edgeTlsListen), authorityDir);
   const cookieSecret = Buffer.from(tokens.hash("dns cookies"), "hex").subarray(0, 16);
   const nameServer = await startNameServer(config, services, storage, logger, cookieSecret);
   const dnsAddress = await nameServer.listen(...hostAndPort(config.dnsListen));
@@ -159,6 +193,8 @@ export async function startServer(
   const ready: Ready = {
     api: `http://${show(apiAddress)}/client/v4`,
     edge: `http://${show(edgeAddress)}`,
+    edge_tls: tlsAddress === undefined ? null : `https://${show(tlsAddress)}`,
+    tls_authority: tlsAddress === undefined ? null : resolve(authorityFiles(authorityDir).certificate),
     dns: show(dnsAddress),
     delivery: null,
     dashboard: null,

@@ -131,6 +131,7 @@ const idParameters = new Set([
   "token_id",
   "membership_id",
   "ruleset_id",
+  "custom_certificate_id",
   "asset_hash",
 ]);
 

@@ -56,6 +56,12 @@ export const settings = {
     default: "127.0.0.1:8080",
     describe: "edge, HTTP",
   },
+  edgeTlsListen: {
+    kind: "address",
+    flag: "edge-tls-listen",
+    env: "SELVEDGE_EDGE_TLS_LISTEN",
+    describe: "edge, HTTP/1.1 and HTTP/2 over TLS; none",
+  },
   dnsListen: {
     kind: "address",
     flag: "dns-listen",
@@ -225,6 +231,28 @@ export const settings = {
     default: "DEV",
     describe: "this node's location code, three letters",
   },
+  tlsCertificates: {
+    kind: "list",
+    flag: "tls-certificates",
+    env: "SELVEDGE_TLS_CERTIFICATES",
+    default: [],
+    describe: "certificates in files, CERTIFICATE.pem:KEY.pem; zones' own go before them",
+  },
+  defaultSsl: {
+    ...choice(["off", "flexible", "full", "strict"]),
+    flag: "default-ssl",
+    env: "SELVEDGE_DEFAULT_SSL",
+    describe:
+      "the setting ssl of zones that have not set it; flexible while every listener is on loopback, else full",
+  },
+  originCa: {
+    kind: "list",
+    flag: "origin-ca",
+    env: "SELVEDGE_ORIGIN_CA",
+    default: [],
+    describe:
+      "files with authorities, in PEM, that origins and relays may have certificates from, beside those that Node trusts",
+  },
   relays: {
     kind: "list",
     flag: "relays",
@@ -270,6 +298,32 @@ export const settings = {
     env: "SELVEDGE_SCRIPT_BYTES_MAX",
     default: 64 * mebibyte,
     describe: "largest upload of a script, all modules together",
+  },
+  cells: {
+    kind: "count",
+    min: 1,
+    max: 256,
+    flag: "cells",
+    env: "SELVEDGE_CELLS",
+    describe: "processes that scripts share; as many as cores",
+  },
+  snippetCpuMs: {
+    kind: "count",
+    min: 1,
+    max: 30_000,
+    flag: "snippet-cpu-ms",
+    env: "SELVEDGE_SNIPPET_CPU_MS",
+    default: 50,
+    describe: "CPU time of one run of a snippet (the public service allows 5)",
+  },
+  snippetMemoryMegabytes: {
+    kind: "count",
+    min: 8,
+    max: 1024,
+    flag: "snippet-memory-megabytes",
+    env: "SELVEDGE_SNIPPET_MEMORY_MEGABYTES",
+    default: 64,
+    describe: "memory that one run of a snippet may take (the public service allows 2)",
   },
   logLevel: {
     ...choice(["debug", "info", "warn", "error"]),

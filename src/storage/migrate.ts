@@ -5,6 +5,8 @@ import { workflows } from "./migrations/0005-workflows.ts";
 import { assetsQueues } from "./migrations/0006-assets-queues.ts";
 import { scripts } from "./migrations/0003-scripts.ts";
 import { snippets } from "./migrations/0002-snippets.ts";
+import { dnssec } from "./migrations/0007-dnssec.ts";
+import { tls } from "./migrations/0008-tls.ts";
 import type { Storage } from "./storage.ts";
 
 /** Brings the schema up to date. Kysely takes a lock in the database, so that nodes starting together take turns. */
@@ -15,6 +17,8 @@ export async function migrate(storage: Storage): Promise<void> {
     "0003-scripts": scripts(storage.engine),
     "0004-images": images,
     "0005-workflows": workflows(storage.engine), "0006-assets-queues": assetsQueues(storage.engine),
+    "0007-dnssec": dnssec,
+    "0008-tls": tls,
   };
   const migrator = new Migrator({ db: storage.read, provider: { getMigrations: async () => migrations } });
   const { error } = await migrator.migrateToLatest();

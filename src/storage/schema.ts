@@ -400,7 +400,110 @@ export interface MetaTable {
   value: string;
 }
 
+export interface DnssecTable {
+  zone_id: Immutable<string>;
+  status: string;
+  private_key: string;
+  public_key: string;
+  multi_signer: Flag;
+  ds_ttl: number;
+  ds_gone_on: number | null;
+  modified_on: number;
+}
+
+export interface DnsSettingsTable {
+  zone_id: Immutable<string>;
+  settings: string;
+}
+
+export interface TransferKeysTable {
+  id: Immutable<string>;
+  account_id: Immutable<string>;
+  name: string;
+  created_on: Immutable<number>;
+  algorithm: string;
+  secret: string;
+}
+
+export interface TransferNetworksTable {
+  id: Immutable<string>;
+  account_id: Immutable<string>;
+  name: string;
+  created_on: Immutable<number>;
+  network: string;
+}
+
+export interface TransferPeersTable {
+  id: Immutable<string>;
+  account_id: Immutable<string>;
+  name: string;
+  created_on: Immutable<number>;
+  address: string | null;
+  port: number;
+  incremental: Flag;
+  key_id: string | null;
+}
+
+export interface OutgoingTransfersTable {
+  zone_id: Immutable<string>;
+  name: string;
+  peer_ids: string;
+  enabled: Flag;
+  created_on: Immutable<number>;
+}
+
+export interface ZoneSettingsTable {
+  zone_id: Immutable<string>;
+  setting: Immutable<string>;
+  value: string;
+  modified_on: number;
+}
+
+export interface CertificatesTable {
+  id: Immutable<string>;
+  zone_id: Immutable<string>;
+  source: Immutable<"custom" | "acme">;
+  type: string;
+  bundle_method: string;
+  priority: number;
+  certificate: string;
+  private_key: string;
+  hosts: string;
+  issuer: string;
+  signature: string;
+  expires_on: number;
+  uploaded_on: number;
+  modified_on: number;
+}
+
+export interface AcmeAccountsTable {
+  directory: Immutable<string>;
+  private_key: string;
+  url: string | null;
+}
+
+export interface AcmeOrdersTable {
+  zone_id: Immutable<string>;
+  hosts: string;
+  attempts: number;
+  next_on: number;
+  error: string | null;
+}
+
+export interface AcmeChallengesTable {
+  token: Immutable<string>;
+  zone_id: Immutable<string>;
+  key_authorization: Immutable<string>;
+  created_on: Immutable<number>;
+}
+
 export interface Database {
+  dnssec: DnssecTable;
+  dns_settings: DnsSettingsTable;
+  transfer_keys: TransferKeysTable;
+  transfer_networks: TransferNetworksTable;
+  transfer_peers: TransferPeersTable;
+  outgoing_transfers: OutgoingTransfersTable;
   accounts: AccountsTable;
   users: UsersTable;
   memberships: MembershipsTable;
@@ -437,5 +540,10 @@ export interface Database {
   image_keys: ImageKeysTable;
   image_settings: ImageSettingsTable;
   image_orphans: ImageOrphansTable;
+  zone_settings: ZoneSettingsTable;
+  certificates: CertificatesTable;
+  acme_accounts: AcmeAccountsTable;
+  acme_orders: AcmeOrdersTable;
+  acme_challenges: AcmeChallengesTable;
   meta: MetaTable;
 }

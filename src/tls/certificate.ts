@@ -1,0 +1,112 @@
+import { createPrivateKey, X509Certificate, type KeyObject } from "node:crypto";
+import { ApiError } from "../api/errors.ts";
+import type { KeyPair } from "./x509.ts";
+
+/** What a certificate says of itself. */
+export interface CertificateFacts {
+  hosts: string[];
+  issuer: string;
+  /** As the API names it, like `SHA256WithRSA`. */
+  signature: string;
+  notBefore: number;
+  expiresOn: number;
+}
+
+export const certificateErrors = {
+  notFound: (id: string) => new ApiError(404, 1412, `No custom certificate of the zone has the id ${id}`),
+  unreadable: (why: string) =>
+    new ApiError(400, 1400, `Expected certificates in PEM, the server's first, for certificate but ${why}`, {
+      pointer: "/body/certificate",
+    }),
+  unreadableKey: (why: string) =>
+    new ApiError(400, 1401, `Expected an unencrypted private key in PEM for private_key but ${why}`, {
+      pointer: "/body/private_key",
+    }),
+  mismatch: () =>
+    new ApiError(400, 1402, "The private key does not belong to the certificate", {
+      pointer: "/body/private_key",
+    }),
+  expired: (on: string) =>
+    new ApiError(400, 1403, `The certificate expired on ${on}`, { pointer: "/body/certificate" }),
+  foreign: (zone: string, hosts: readonly string[]) =>
+    new ApiError(
+      400,
+      1404,
+      `Expected a certificate for ${zone} or names below it but received one for ${hosts.join(", ") || "no host name"}`,
+      { pointer: "/body/certificate" },
+    ),
+  brokenChain: (position: number) =>
+    new ApiError(400, 1405, `Certificate ${position} in the bundle was not issued by the one after it`, {
+      pointer: "/body/certificate",
+    }),
+};
+
+const blocks = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
+
+/** The certificates of a bundle, the server's first. */
+export function readChain(pem: string): X509Certificate[] {
+  const texts = pem.match(blocks) ?? [];
+  if (texts.length === 0) throw certificateErrors.unreadable("received none");
+  if (texts.length > 10)
+    throw certificateErrors.unreadable(`received ${texts.length} of them, 10 being the most`);
+  return texts.map((text, index) => {
+    try {
+      return new X509Certificate(text);
+    } catch {
+      throw certificateErrors.unreadable(`number ${index + 1} of them cannot be read`);
+    }
+  });
+}
+
+/** Checks that a bundle and a key belong together and can serve the zone; answers with what the certificate says. */
+export function checkPair(pair: KeyPair, zoneName: string, nowMs: number): CertificateFacts {
+  const chain = readChain(pair.certificate);
+  const [leaf] = chain as [X509Certificate];
+  chain.slice(0, -1).forEach((each, index) => {
+    if (!each.checkIssued(chain[index + 1]!)) throw certificateErrors.brokenChain(index + 1);
+  });
+  if (!leaf.checkPrivateKey(readKey(pair.privateKey))) throw certificateErrors.mismatch();
+  const facts = factsOf(leaf);
+  if (facts.expiresOn <= nowMs) throw certificateErrors.expired(new Date(facts.expiresOn).toISOString());
+  const isOfZone = (host: string): boolean => host === zoneName || host.endsWith(`.${zoneName}`);
+  if (!facts.hosts.some(isOfZone)) throw certificateErrors.foreign(zoneName, facts.hosts);
+  return facts;
+}
+
+function readKey(pem: string): KeyObject {
+  try {
+    return createPrivateKey(pem);
+  } catch (error) {
+    throw certificateErrors.unreadableKey(
+      /encrypted|passphrase/i.test(pem + String(error)) ? "it is encrypted" : "it cannot be read",
+    );
+  }
+}
+
+export function factsOf(certificate: X509Certificate): CertificateFacts {
+  const hosts = (certificate.subjectAltName ?? "")
+    .split(", ")
+    .filter((name) => name.startsWith("DNS:"))
+    .map((name) => name.slice(4).toLowerCase());
+  return {
+    hosts,
+    issuer: /O=(.+)/.exec(certificate.issuer)?.[1] ?? /CN=(.+)/.exec(certificate.issuer)?.[1] ?? "",
+    signature: signatureName(certificate),
+    notBefore: Date.parse(certificate.validFrom),
+    expiresOn: Date.parse(certificate.validTo),
+  };
+}
+
+/** OpenSSL's `ecdsa-with-SHA256` and `sha256WithRSAEncryption`, as the API writes them. */
+function signatureName(certificate: X509Certificate): string {
+  const name = certificate.signatureAlgorithm ?? "";
+  const hash = /sha-?(\d+)/i.exec(name)?.[1];
+  if (hash === undefined) return name.toUpperCase();
+  return /ecdsa/i.test(name) ? `ECDSAWithSHA${hash}` : `SHA${hash}WithRSA`;
+}
+
+/** Whether a certificate's name is, or stands for, a host: a wildcard is one whole label. */
+export function covers(name: string, host: string): boolean {
+  if (name === host) return true;
+  return name.startsWith("*.") && host.indexOf(".") > 0 && host.slice(host.indexOf(".")) === name.slice(1);
+}

@@ -1,0 +1,174 @@
+import { ApiError } from "../api/errors.ts";
+import { lockZone } from "../storage/dialects.ts";
+import type { Storage } from "../storage/storage.ts";
+import { newId } from "../util/ids.ts";
+import type { Zone } from "../zones/zone.ts";
+import { certificateErrors, checkPair } from "./certificate.ts";
+import * as store from "./store.ts";
+import type { KeyPair } from "./x509.ts";
+
+export const bundleMethods = ["ubiquitous", "optimal", "force"] as const;
+export const certificateTypes = ["sni_custom", "legacy_custom"] as const;
+
+export interface Certificate extends KeyPair {
+  id: string;
+  zoneId: string;
+  /** Who brought it: a user, or an ACME authority. */
+  source: "custom" | "acme";
+  type: (typeof certificateTypes)[number];
+  bundleMethod: (typeof bundleMethods)[number];
+  priority: number;
+  hosts: string[];
+  issuer: string;
+  signature: string;
+  expiresOn: number;
+  uploadedOn: number;
+  modifiedOn: number;
+}
+
+type Options = Pick<Certificate, "type" | "bundleMethod">;
+const certificatesMax = 100;
+
+/** The certificates of zones: those that users upload, and those that an ACME authority has issued. */
+export class Certificates {
+  readonly #storage: Storage;
+
+  constructor(storage: Storage) {
+    this.#storage = storage;
+  }
+
+  async loadAll(): Promise<Certificate[]> {
+    return store.loadAll(this.#storage.read);
+  }
+
+  async list(zoneId: string): Promise<Certificate[]> {
+    return store.listOfZone(this.#storage.read, zoneId);
+  }
+
+  async listCustom(zoneId: string): Promise<Certificate[]> {
+    return (await this.list(zoneId)).filter((each) => each.source === "custom");
+  }
+
+  async find(zone: Zone, id: string): Promise<Certificate> {
+    const certificate = await store.find(this.#storage.read, id);
+    if (certificate?.zoneId !== zone.id || certificate.source !== "custom")
+      throw certificateErrors.notFound(id);
+    return certificate;
+  }
+
+  async create(zone: Zone, pair: KeyPair, options: Options): Promise<Certificate> {
+    const now = Date.now();
+    const { hosts, issuer, signature, expiresOn } = checkPair(pair, zone.name, now);
+    const facts = { hosts, issuer, signature, expiresOn };
+    return this.#storage.write(async (trx, changed) => {
+      await lockZone(this.#storage, trx, zone.id);
+      const others = (await store.listOfZone(trx, zone.id)).filter((each) => each.source === "custom");
+      if (others.length >= certificatesMax)
+        throw new ApiError(400, 1406, `A zone has at most ${certificatesMax} custom certificates`);
+      const certificate: Certificate = {
+        id: newId(),
+        zoneId: zone.id,
+        source: "custom",
+        ...pair,
+        ...options,
+        ...facts,
+        priority: Math.max(0, ...others.map((each) => each.priority)) + 1,
+        uploadedOn: now,
+        modifiedOn: now,
+      };
+      await store.insert(trx, certificate);
+      changed({ kind: "certificate", id: zone.id, parentId: zone.id });
+      return certificate;
+    });
+  }
+
+  /** Replaces the pair, or how it is bundled. A certificate that changes gets a new id when it is chosen by SNI, as in public. */
+  async edit(
+    zone: Zone,
+    id: string,
+    change: { pair?: Partial<KeyPair>; bundleMethod?: Certificate["bundleMethod"] },
+  ): Promise<Certificate> {
+    return this.#storage.write(async (trx, changed) => {
+      await lockZone(this.#storage, trx, zone.id);
+      const before = await store.find(trx, id);
+      if (before?.zoneId !== zone.id || before.source !== "custom") throw certificateErrors.notFound(id);
+      const now = Date.now();
+      const { certificate, privateKey } = { ...before, ...change.pair };
+      const { hosts, issuer, signature, expiresOn } = checkPair({ certificate, privateKey }, zone.name, now);
+      const after: Certificate = {
+        ...before,
+        certificate,
+        privateKey,
+        hosts,
+        issuer,
+        signature,
+        expiresOn,
+        bundleMethod: change.bundleMethod ?? before.bundleMethod,
+        modifiedOn: now,
+      };
+      if (before.type === "sni_custom") {
+        after.id = newId();
+        await store.remove(trx, [before.id]);
+        await store.insert(trx, after);
+      } else {
+        await store.update(trx, after);
+      }
+      changed({ kind: "certificate", id: zone.id, parentId: zone.id });
+      return after;
+    });
+  }
+
+  async prioritize(zone: Zone, order: readonly { id: string; priority: number }[]): Promise<Certificate[]> {
+    await this.#storage.write(async (trx, changed) => {
+      await lockZone(this.#storage, trx, zone.id);
+      for (const { id, priority } of order) {
+        const certificate = await store.find(trx, id);
+        if (certificate?.zoneId !== zone.id || certificate.source !== "custom")
+          throw certificateErrors.notFound(id);
+        await store.update(trx, { ...certificate, priority, modifiedOn: Date.now() });
+      }
+      changed({ kind: "certificate", id: zone.id, parentId: zone.id });
+    });
+    return this.listCustom(zone.id);
+  }
+
+  async delete(zone: Zone, id: string): Promise<void> {
+    await this.find(zone, id);
+    await this.#storage.write(async (trx, changed) => {
+      await store.remove(trx, [id]);
+      changed({ kind: "certificate", id: zone.id, parentId: zone.id });
+    });
+  }
+
+  /** Puts what an authority has issued in the place of what it had issued before. */
+  async replaceIssued(zone: Zone, pair: KeyPair): Promise<Certificate> {
+    const now = Date.now();
+    const { hosts, issuer, signature, expiresOn } = checkPair(pair, zone.name, now);
+    const certificate: Certificate = {
+      id: newId(),
+      zoneId: zone.id,
+      source: "acme",
+      type: "sni_custom",
+      bundleMethod: "force",
+      priority: 0,
+      ...pair,
+      hosts,
+      issuer,
+      signature,
+      expiresOn,
+      uploadedOn: now,
+      modifiedOn: now,
+    };
+    await this.#storage.write(async (trx, changed) => {
+      await lockZone(this.#storage, trx, zone.id);
+      const old = (await store.listOfZone(trx, zone.id)).filter((each) => each.source === "acme");
+      await store.remove(
+        trx,
+        old.map((each) => each.id),
+      );
+      await store.insert(trx, certificate);
+      changed({ kind: "certificate", id: zone.id, parentId: zone.id });
+    });
+    return certificate;
+  }
+}

@@ -1,0 +1,114 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from "node:http2";
+import type { AddressInfo } from "node:net";
+import { createServer, type SecureContext, type Server, type TLSSocket } from "node:tls";
+import type { Logger } from "pino";
+import type { Edge } from "../edge/listener.ts";
+import type { EdgeSettings } from "../edge/settings.ts";
+import { VisitorRequest, VisitorResponse } from "./http2.ts";
+import type { KeyPair } from "./x509.ts";
+
+export interface TlsListenerOptions {
+  edge: Pick<Edge, "accept" | "serve">;
+  settings: EdgeSettings;
+  /** What a connection is secured with, by the name that the visitor asks for. */
+  contextFor: (serverName: string) => SecureContext;
+  /** For visitors who ask for no name. */
+  fallback: KeyPair;
+  logger: Logger;
+}
+
+const handshakeTimeoutMs = 20_000;
+const streamsMax = 256;
+
+/** The edge over TLS: HTTP/1.1 goes the same way as without, and HTTP/2 beside it. */
+export class TlsListener {
+  readonly #options: TlsListenerOptions;
+  readonly #http2: Http2Server;
+  readonly #sessions = new Set<ServerHttp2Session>();
+  readonly #sockets = new Set<TLSSocket>();
+  #server: Server | undefined;
+
+  constructor(options: TlsListenerOptions) {
+    this.#options = options;
+    const { settings } = options;
+    this.#http2 = createHttp2Server({
+      Http2ServerRequest: VisitorRequest as never,
+      Http2ServerResponse: VisitorResponse as never,
+      maxSessionMemory: 32,
+      settings: {
+        maxConcurrentStreams: streamsMax,
+        maxHeaderListSize: settings.headerBytesMax,
+        enablePush: false,
+      } as never,
+      maxHeaderListPairs: settings.headerCountMax * 2,
+      // Streams that are reset faster than they are served: CVE-2023-44487 and its kin.
+      streamResetBurst: 1000,
+      streamResetRate: 100,
+    } as never);
+    this.#http2.setTimeout(settings.idleTimeoutMs);
+    this.#http2.on("session", (session) => {
+      this.#sessions.add(session);
+      session.on("close", () => this.#sessions.delete(session));
+      session.on("error", () => session.destroy());
+      session.setTimeout(settings.idleTimeoutMs, () => session.close());
+    });
+    this.#http2.on("sessionError", () => {});
+    this.#http2.on("request", (request: unknown, response: unknown) =>
+      options.edge.serve(request as IncomingMessage, response as ServerResponse),
+    );
+  }
+
+  async listen(host: string, port: number): Promise<AddressInfo> {
+    const { contextFor, edge, fallback, logger } = this.#options;
+    const server = createServer({
+      cert: fallback.certificate,
+      key: fallback.privateKey,
+      SNICallback(name, done) {
+        try {
+          done(null, contextFor(name));
+        } catch (error) {
+          done(error as Error);
+        }
+      },
+      ALPNProtocols: ["h2", "http/1.1"],
+      minVersion: "TLSv1.2",
+      honorCipherOrder: true,
+      handshakeTimeout: handshakeTimeoutMs,
+    });
+    server.on("secureConnection", (socket) => {
+      this.#sockets.add(socket);
+      socket.on("close", () => this.#sockets.delete(socket));
+      socket.on("error", () => socket.destroy());
+      if (socket.alpnProtocol === "h2") this.#http2.emit("connection", socket);
+      else edge.accept(socket);
+    });
+    server.on("tlsClientError", (error, socket) => {
+      logger.debug({ err: error, client: socket.remoteAddress }, "a TLS handshake failed");
+      socket.destroy();
+    });
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", reject);
+      server.listen(port, host, () => {
+        server.off("error", reject);
+        resolve();
+      });
+    });
+    this.#server = server;
+    return server.address() as AddressInfo;
+  }
+
+  /** Stops accepting, lets requests under way finish until the deadline, and ends the rest. */
+  async close(deadlineMs: number): Promise<void> {
+    const server = this.#server;
+    if (server === undefined) return;
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    for (const session of this.#sessions) session.close();
+    const timer = setTimeout(() => {
+      for (const session of this.#sessions) session.destroy();
+      for (const socket of this.#sockets) socket.destroy();
+    }, deadlineMs);
+    await closed;
+    clearTimeout(timer);
+  }
+}
