@@ -1,3 +1,4 @@
+import type { IncomingMessage } from "node:http";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { openStorage, type Change, type Storage } from "../src/storage/storage.ts";
 import { startPostgres, type TestPostgres } from "./helpers/postgres.ts";
@@ -50,6 +51,41 @@ it("a record made through one node is served by the edge of another", async () =
     const answer = await visit(second.ready.edge, "www.two-nodes.example");
     expect(answer.status).toBe(521);
   }, 5000);
+  await second.close(1000);
+  await first.close(1000);
+});
+
+it("a snippet, its rule and bot management changed through one node are in force at another within a second", async () => {
+  const databaseUrl = await postgres.createDatabase();
+  const first = await startTestServer({ databaseUrl });
+  const second = await startTestServer({ databaseUrl });
+  const zone = (await first.call("POST", "/zones", { name: "two-nodes.example" })).body.result as {
+    id: string;
+  };
+  const upload = async (code: string): Promise<void> => {
+    const modules = [{ name: "a.js", content: code }];
+    await first.services.snippets.put(first.services.zones.find(zone.id)!, "a", {
+      mainModule: "a.js",
+      modules,
+    });
+  };
+  const there = second.services.snippets;
+  const within = { timeout: 1000, interval: 20 };
+  await upload("1");
+  const rules = [{ snippet_name: "a", expression: "ssl", enabled: true }];
+  await first.call("PUT", `/zones/${zone.id}/snippets/snippet_rules`, { rules });
+  await vi.waitFor(() => expect(there.snippet(zone.id, "a")?.modules[0]?.content).toBe("1"), within);
+  expect(there.snippetRules(zone.id).map(({ snippetName }) => snippetName)).toEqual(["a"]);
+  await upload("2");
+  await vi.waitFor(() => expect(there.snippet(zone.id, "a")?.modules[0]?.content).toBe("2"), within);
+  await first.call("DELETE", `/zones/${zone.id}/snippets/snippet_rules`);
+  await vi.waitFor(() => expect(there.snippetRules(zone.id)).toEqual([]), within);
+
+  const request = { headers: {} } as IncomingMessage;
+  const score = (): unknown => second.services.botManagement.score(zone.id, request, "/");
+  expect(score()).toBeUndefined();
+  await first.call("PATCH", `/zones/${zone.id}/settings/bot_management`, { value: "on" });
+  await vi.waitFor(() => expect(score()).toMatchObject({ score: 2 }), within);
   await second.close(1000);
   await first.close(1000);
 });

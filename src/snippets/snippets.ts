@@ -152,23 +152,18 @@ export class Snippets {
   }
 
   async #follow(changes: readonly Change[]): Promise<void> {
-    const zoneIds = new Set<string>();
-    for (const { kind, parentId } of changes) {
-      if ((kind === "ruleset" || kind === "snippet") && parentId !== undefined) zoneIds.add(parentId);
-    }
-    for (const zoneId of zoneIds) {
-      const changed = changes.flatMap(({ kind, id, parentId }) =>
-        kind === "snippet" && parentId === zoneId ? [id] : [],
-      );
+    const ours = changes.filter(({ kind }) => kind === "ruleset" || kind === "snippet");
+    for (const [zoneId = "", own] of Map.groupBy(ours, ({ parentId }) => parentId)) {
+      const uploaded = own.filter(({ kind }) => kind === "snippet").map(({ id }) => id);
       // A snippet that no enabled rule names is of no interest here.
-      const isOnlyCode = !changes.some(({ kind, parentId }) => kind === "ruleset" && parentId === zoneId);
-      if (isOnlyCode && !changed.some((name) => this.snippet(zoneId, name) !== undefined)) continue;
-      await this.#activate(zoneId, await this.rules(zoneId), changed);
+      const isOfInterest =
+        uploaded.length < own.length || uploaded.some((name) => this.snippet(zoneId, name) !== undefined);
+      if (isOfInterest) await this.#activate(zoneId, await this.rules(zoneId), uploaded);
     }
   }
 
   /** Makes a zone's rules ready to run. What is known is kept: expressions by their text, code unless it has changed. */
-  async #activate(zoneId: string, all: readonly Rule[], changed: readonly string[] = []): Promise<void> {
+  async #activate(zoneId: string, all: readonly Rule[], uploaded: readonly string[] = []): Promise<void> {
     const before = this.#active.get(zoneId);
     const enabled = all.filter((rule) => rule.enabled);
     const predicates = new Map(before?.rules.map((rule) => [rule.expression, rule.matches]));
@@ -180,7 +175,7 @@ export class Snippets {
     const snippets = new Map<string, RunnableSnippet>();
     const missing: string[] = [];
     for (const { snippetName } of rules) {
-      const known = changed.includes(snippetName) ? undefined : before?.snippets.get(snippetName);
+      const known = uploaded.includes(snippetName) ? undefined : before?.snippets.get(snippetName);
       if (known === undefined) missing.push(snippetName);
       else snippets.set(snippetName, known);
     }
