@@ -88,12 +88,8 @@ export async function startServer(
   const tokens = new Tokens(storage, accounts, await ensurePepper(storage));
   const records = new DnsRecords(storage);
   const rulesets = new Rulesets(storage);
-  const dnssec = new Dnssec(
-    storage,
-    activation === "static"
-      ? { kind: "static" }
-      : { kind: "ask", intervalSeconds: config.activationIntervalSeconds },
-  );
+  const parentsFollow = activation === "static";
+  const dnssec = new Dnssec(storage, parentsFollow ? 0 : config.activationIntervalSeconds);
   const dnsSettings = new DnsSettingsOfZones(storage);
   const snippets = new Snippets(storage, rulesets);
   const botManagement = new BotManagementSetting(storage);
@@ -177,9 +173,14 @@ export async function startServer(
   // What an ephemeral start makes is forgotten; an authority that is kept, and perhaps trusted, is used by it too.
   const authorityDir = existsSync(authorityFiles(config.dataDir).certificate) ? config.dataDir : folder;
   const tlsAddress =
-    edgeTlsListen === undefined ? undefined : await edge.listenTls(...hostAndPort(edgeTlsListen), authorityDir);
+    edgeTlsListen === undefined
+      ? undefined
+      : await edge.listenTls(...hostAndPort(edgeTlsListen), authorityDir);
   const cookieSecret = Buffer.from(tokens.hash("dns cookies"), "hex").subarray(0, 16);
-  const nameServer = await startNameServer(config, services, storage, logger, cookieSecret);
+  const nameServer = await startNameServer(config, services, storage, logger, {
+    cookieSecret,
+    parentsFollow,
+  });
   const dnsAddress = await nameServer.listen(...hostAndPort(config.dnsListen));
   edge.forbid(dnsAddress);
 

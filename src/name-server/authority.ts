@@ -81,8 +81,7 @@ export class Authority {
   #signerOf(zoneName: string, key: ZoneKey | undefined, before: ServedZone | undefined): Signer | undefined {
     if (key === undefined) return undefined;
     const known = before?.facts.dnssec;
-    const isSame =
-      known !== undefined && known.publicKey === key.publicKey && known.isLeaving === key.isLeaving;
+    const isSame = JSON.stringify(known) === JSON.stringify(key);
     return isSame ? before?.signer : this.#makeSigner(zoneName, key);
   }
 }

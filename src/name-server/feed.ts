@@ -4,19 +4,15 @@ import type { Storage } from "../storage/storage.ts";
 import * as zoneStore from "../zones/store.ts";
 import type { Zone } from "../zones/zone.ts";
 import type { NamedRecords, Update } from "./update.ts";
-import {
-  nameServerTtlDefault,
-  soaDefaults,
-  type ServedRecord,
-  type ZoneFacts,
-  type ZoneKey,
-} from "./zone/facts.ts";
+import type { DnsSettings } from "./dns-settings.ts";
+import type { ServedRecord, ZoneFacts, ZoneKey } from "./zone/facts.ts";
 
 export interface FeedSources {
   storage: Storage;
   /** What proxied names are answered with. */
   edgeAddresses: () => readonly string[];
   keyOf: (zoneId: string) => ZoneKey | undefined;
+  settingsOf: (zoneId: string) => DnsSettings;
 }
 
 /** Follows storage, and tells the answering side what has changed: of a zone's records, the names that were touched. */
@@ -32,6 +28,11 @@ export class Feed {
       const touched = changes.filter(({ kind, parentId }) => kind === "dns_record" && parentId !== undefined);
       for (const [zoneId, list] of Map.groupBy(touched, ({ parentId }) => parentId!)) {
         await this.#renewNames(zoneId, new Set(list.map(({ id }) => id)));
+      }
+      for (const { kind, id } of changes) {
+        if (kind !== "dnssec" && kind !== "dns_settings") continue;
+        const zone = await zoneStore.find(sources.storage.read, id);
+        if (zone !== undefined) this.setZone(id, zone);
       }
     });
   }
@@ -80,8 +81,7 @@ export class Feed {
       accountId: zone.accountId,
       name: zone.name,
       nameServers: zone.vanityNameServers.length > 0 ? zone.vanityNameServers : zone.nameServers,
-      nameServerTtl: nameServerTtlDefault,
-      soa: soaDefaults,
+      settings: this.#sources.settingsOf(zone.id),
       serial,
       isProxying: zone.status === "active" && !zone.paused,
       edgeAddresses: this.#sources.edgeAddresses(),

@@ -6,14 +6,30 @@ import type { Config } from "../config/settings.ts";
 import type { Services } from "../services.ts";
 import type { Storage } from "../storage/storage.ts";
 import { Authority } from "./authority.ts";
+import { resolversOf, type Server } from "./client.ts";
+import type { AskParent } from "./dnssec.ts";
+import { ZoneSigner } from "./dnssec/zone-signer.ts";
 import { Feed } from "./feed.ts";
+import { dsOf, lookUpAddresses, lookUpDs } from "./look-up.ts";
 import { TcpListener } from "./tcp.ts";
 import { UdpListener } from "./udp.ts";
+import { types } from "./wire/constants.ts";
+import { nameKey } from "./wire/name.ts";
+import type { Wanted } from "./zone/flattening.ts";
 
 export interface NameServer {
   listen(host: string, port: number): Promise<AddressInfo>;
   close(): Promise<void>;
 }
+
+export interface Installation {
+  /** 16 bytes, the same on all nodes. */
+  cookieSecret: Buffer;
+  /** Parents of zones elsewhere are not asked for DS records, as in a laboratory there are none. */
+  parentsFollow: boolean;
+}
+
+const parentTickMs = 1000;
 
 /** Fills the name server's memory from storage, keeps it current, and puts the listeners on it. */
 export async function startNameServer(
@@ -21,29 +37,33 @@ export async function startNameServer(
   services: Services,
   storage: Storage,
   logger: Logger,
-  /** 16 bytes, the same on all nodes of the installation. */
-  installationCookieSecret: Buffer,
+  installation: Installation,
 ): Promise<NameServer> {
-  const { dnsCookieSecret } = config;
-  const cookieSecret =
-    dnsCookieSecret === undefined ? installationCookieSecret : Buffer.from(dnsCookieSecret, "hex");
-  if (cookieSecret.length !== 16)
-    throw new Error("Expected 32 hexadecimal digits for dns-cookie-secret but received something else");
+  const resolvers = resolversOf(config.resolvers);
   const authority = new Authority(
     {
       responseRateLimit: config.dnsResponseRateLimit,
-      cookieSecret: cookieSecret.toString("base64"),
+      cookieSecret: cookieSecret(config, installation).toString("base64"),
       identity: config.colo.toLowerCase(),
     },
-    () => {
-      throw new Error("no signer");
-    },
-    () => {},
+    (zoneName, key) => new ZoneSigner(zoneName, key),
+    (wanted) => void look(wanted),
     logger,
   );
+  const look = async (wanted: Wanted): Promise<void> => {
+    const resolved = await lookUpAddresses(resolvers, wanted).catch(() => undefined);
+    authority.apply({ kind: "resolved", wanted, resolved });
+  };
+
   const edgeAddresses = edgeAddressesOf(config);
-  const feed = new Feed({ storage, edgeAddresses: () => edgeAddresses, keyOf: () => undefined }, (update) =>
-    authority.apply(update),
+  const feed = new Feed(
+    {
+      storage,
+      edgeAddresses: () => edgeAddresses,
+      keyOf: (zoneId) => services.dnssec.keyOf(zoneId),
+      settingsOf: (zoneId) => services.dnsSettings.find(zoneId),
+    },
+    (update) => authority.apply(update),
   );
   services.zones.onChange((id, zone) => feed.setZone(id, zone));
   for (const zone of services.zones.list()) feed.setZone(zone.id, zone);
@@ -51,12 +71,41 @@ export async function startNameServer(
 
   const tcp = new TcpListener(authority.answering, () => false);
   const udp = new UdpListener(authority.answering);
+  const timer = setInterval(() => {
+    services.dnssec
+      .checkParents(
+        (zoneId) => services.zones.find(zoneId)?.name,
+        askParent(authority, installation.parentsFollow ? undefined : resolvers),
+      )
+      .catch((error: unknown) => logger.warn({ err: error }, "checking parents of signed zones failed"));
+  }, parentTickMs);
+  timer.unref();
   return {
     listen: (host, port) => listenOnBoth(tcp, udp, host, port),
     async close() {
+      clearInterval(timer);
       await Promise.all([tcp.close(), udp.close()]);
     },
   };
+}
+
+/** The parent's DS records: from our own zones where the parent is one of them, else from the resolvers. */
+const askParent =
+  ({ space }: Authority, resolvers: readonly Server[] | undefined): AskParent =>
+  async (zoneName) => {
+    const name = nameKey(zoneName);
+    const parent = space.findParent(name);
+    if (parent === undefined || parent.key === name)
+      return resolvers === undefined ? "follows" : lookUpDs(resolvers, zoneName);
+    const node = parent.node(name);
+    const ds = node && parent.contents(node).sets.get(types.DS);
+    return dsOf(ds?.rdatas ?? [], ds?.ttl ?? 0);
+  };
+
+function cookieSecret({ dnsCookieSecret }: Config, installation: Installation): Buffer {
+  if (dnsCookieSecret === undefined) return installation.cookieSecret;
+  if (/^[\da-f]{32}$/i.test(dnsCookieSecret)) return Buffer.from(dnsCookieSecret, "hex");
+  throw new Error("Expected 32 hexadecimal digits for dns-cookie-secret but received something else");
 }
 
 const attemptsMax = 20;
@@ -82,15 +131,17 @@ async function listenOnBoth(
 
 /** Where visitors reach the edge: as configured, else where it listens. */
 function edgeAddressesOf(config: Config): readonly string[] {
-  if (config.edgeAddresses.length > 0) return config.edgeAddresses;
+  if (config.edgeAddresses.length > 0) {
+    const wrong = config.edgeAddresses.find((address) => isIP(address) === 0);
+    if (wrong === undefined) return config.edgeAddresses;
+    throw new Error(`Expected IP addresses for edge-addresses but received ${JSON.stringify(wrong)}`);
+  }
   const { host } = parseAddress(config.edgeListen)!;
   if (host === "localhost") return ["127.0.0.1"];
   if (isIP(host) !== 0 && host !== "0.0.0.0" && host !== "::") return [host];
   return Object.values(networkInterfaces())
     .flatMap((list) => list ?? [])
-    .filter(
-      ({ internal, address, family }) =>
-        !internal && !address.startsWith("fe80:") && (host === "::" || family === "IPv4"),
-    )
+    .filter(({ internal, address }) => !internal && !address.startsWith("fe80:"))
+    .filter(({ family }) => host === "::" || family === "IPv4")
     .map(({ address }) => address);
 }

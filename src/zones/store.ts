@@ -64,8 +64,10 @@ export async function insert(trx: Write, zone: Zone): Promise<void> {
     .execute();
 }
 
+/** What a zone's own row says shows in its answers, too: its status, and its name servers. So its serial is raised. */
 export async function update(trx: Write, zone: Zone): Promise<void> {
   await trx.updateTable("zones").set(columns(zone)).where("id", "=", zone.id).execute();
+  await raiseSerial(trx, { zoneId: zone.id, added: 0, now: Math.floor(Date.now() / 1000) });
 }
 
 export async function remove(trx: Write, id: string): Promise<void> {

@@ -1,4 +1,5 @@
 import type { DnsRecord } from "../../dns/record.ts";
+import type { DnsSettings } from "../dns-settings.ts";
 
 /** A zone's own part in what is answered: all but its records. Plain data, so that it can go to another thread. */
 export interface ZoneFacts {
@@ -6,32 +7,13 @@ export interface ZoneFacts {
   accountId: string;
   name: string;
   nameServers: readonly string[];
-  nameServerTtl: number;
-  soa: SoaTimes;
+  settings: DnsSettings;
   serial: number;
   /** Proxied names are answered with the edge's addresses; otherwise with what stands behind them. */
   isProxying: boolean;
   edgeAddresses: readonly string[];
   dnssec: ZoneKey | undefined;
 }
-
-/** Seconds. */
-export interface SoaTimes {
-  refresh: number;
-  retry: number;
-  expire: number;
-  minimum: number;
-  ttl: number;
-}
-
-export const soaDefaults: SoaTimes = {
-  refresh: 10_000,
-  retry: 2400,
-  expire: 604_800,
-  minimum: 1800,
-  ttl: 3600,
-};
-export const nameServerTtlDefault = 86_400;
 
 /** The key that a zone is signed with. */
 export interface ZoneKey {
@@ -42,6 +24,8 @@ export interface ZoneKey {
   keyTag: number;
   /** The DS is to be taken out of the parent: CDS and CDNSKEY say so (RFC 8078 §4). */
   isLeaving: boolean;
+  /** Others sign the zone too, and their keys stand among its DNSKEY records (RFC 8901). */
+  isMultiSigner: boolean;
 }
 
 /** What of a record decides on answers. */

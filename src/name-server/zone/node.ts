@@ -62,10 +62,11 @@ function contentsOf(
   apex: ReadonlyMap<number, RRset> | undefined,
 ): Contents {
   const isAtEdge = facts.isProxying && records.some(({ proxied }) => proxied);
-  const shown = records.filter(
-    ({ type }) =>
-      !(isAtEdge && replacedByEdge.has(type)) && !(apex !== undefined && type === "NS") && type !== "CNAME",
-  );
+  const isHidden = (type: string): boolean =>
+    type === "CNAME" ||
+    (isAtEdge && replacedByEdge.has(type)) ||
+    (apex !== undefined && isOfPlatform(type, facts));
+  const shown = records.filter(({ type }) => !isHidden(type));
   const sets = new Map<number, RRset>();
   for (const group of Map.groupBy(shown, ({ type }) => type).values()) {
     const set = rrsetOf(group);
@@ -80,12 +81,21 @@ function contentsOf(
   const cname = isAtEdge ? undefined : records.find(({ type }) => type === "CNAME");
   if (cname === undefined) return { sets, alias: undefined, flattened: undefined };
   // Beside other types a CNAME can only be seen as addresses.
-  const isFlattened = apex !== undefined || cname.settings.flatten_cname === true || records.some(stopsCname);
+  const isFlattened =
+    apex !== undefined ||
+    facts.settings.flatten_all_cnames ||
+    cname.settings.flatten_cname === true ||
+    records.some(stopsCname);
   const target = { target: cname.content, targetKey: nameKey(cname.content), ttl: effectiveTtl(cname.ttl) };
   return isFlattened
     ? { sets, alias: undefined, flattened: target }
     : { sets, alias: { ...rrsetOf([cname]), ...target }, flattened: undefined };
 }
+
+/** At the apex the platform's own name servers stand, and its keys, unless the zone is shared with others. */
+const isOfPlatform = (type: string, { dnssec, settings }: ZoneFacts): boolean =>
+  (type === "NS" && !settings.multi_provider) ||
+  (type === "DNSKEY" && dnssec !== undefined && !dnssec.isMultiSigner);
 
 const stopsCname = ({ type }: ServedRecord): boolean =>
   type !== "CNAME" && type !== "DS" && type !== "DNSKEY";

@@ -36,7 +36,7 @@ export class ServedZone {
     this.#facts = facts;
     this.signer = signer;
     this.#apex = apexSets(facts, signer);
-    this.#negativeSoa = soaSet(facts, Math.min(facts.soa.ttl, facts.soa.minimum));
+    this.#negativeSoa = soaSet(facts, negativeTtl(facts));
     this.#nodes.set(this.key, new Node(this.key, []));
   }
 
@@ -110,7 +110,7 @@ export class ServedZone {
 
   #renewApex(): void {
     this.#apex = apexSets(this.#facts, this.signer);
-    this.#negativeSoa = soaSet(this.#facts, Math.min(this.#facts.soa.ttl, this.#facts.soa.minimum));
+    this.#negativeSoa = soaSet(this.#facts, negativeTtl(this.#facts));
   }
 
   #countAncestors(key: NameKey, step: 1 | -1): void {
@@ -125,10 +125,10 @@ export class ServedZone {
 /** What the zone itself has at its apex: SOA, name servers, and its keys. */
 function apexSets(facts: ZoneFacts, signer: Signer | undefined): ReadonlyMap<number, RRset> {
   const sets: RRset[] = [
-    soaSet(facts, facts.soa.ttl),
+    soaSet(facts, facts.settings.soa.ttl),
     {
       type: types.NS,
-      ttl: facts.nameServerTtl,
+      ttl: facts.settings.ns_ttl,
       rdatas: facts.nameServers.map((name) => nameBytes(nameKey(name))),
     },
     ...(signer?.apexSets() ?? []),
@@ -136,16 +136,20 @@ function apexSets(facts: ZoneFacts, signer: Signer | undefined): ReadonlyMap<num
   return new Map(sets.map((set) => [set.type, set]));
 }
 
+/** RFC 2308 §5. */
+const negativeTtl = ({ settings }: ZoneFacts): number => Math.min(settings.soa.ttl, settings.soa.min_ttl);
+
 function soaSet(facts: ZoneFacts, ttl: number): RRset {
-  const { soa, serial } = facts;
+  const { serial, settings } = facts;
+  const { soa } = settings;
   const rdata = new ByteWriter()
-    .latin1(nameKey(facts.nameServers[0] ?? facts.name))
-    .latin1(nameKey(`dns.${facts.name}`))
+    .latin1(nameKey(soa.mname ?? facts.nameServers[0] ?? facts.name))
+    .latin1(nameKey(soa.rname ?? `dns.${facts.name}`))
     .uint32(serial)
     .uint32(soa.refresh)
     .uint32(soa.retry)
     .uint32(soa.expire)
-    .uint32(soa.minimum)
+    .uint32(soa.min_ttl)
     .done();
   return { type: types.SOA, ttl, rdatas: [rdata] };
 }
