@@ -4,12 +4,13 @@ import { KvNamespaces } from "./kv/kv.ts";
 import type { BindingResources } from "./scripts/bindings.ts";
 import { Deployments } from "./scripts/deployments.ts";
 import { Domains } from "./scripts/domains.ts";
+import { References } from "./scripts/references.ts";
 import { ScriptRouter } from "./scripts/router.ts";
 import { Routes } from "./scripts/routes.ts";
 import { Scripts } from "./scripts/scripts.ts";
 import { Sealer } from "./scripts/sealing.ts";
 import { Subdomains } from "./scripts/subdomains.ts";
-import { Versions } from "./scripts/versions.ts";
+import { Versions, type AssetManifests } from "./scripts/versions.ts";
 import type { Services } from "./services.ts";
 import type { Storage } from "./storage/storage.ts";
 
@@ -18,6 +19,7 @@ export interface ScriptServices {
   scripts: Scripts;
   versions: Versions;
   deployments: Deployments;
+  references: References;
   namespaces: DispatchNamespaces;
   routes: Routes;
   domains: Domains;
@@ -49,14 +51,16 @@ export function createScriptServices(
     script: async (accountId, name) => scripts.find({ accountId }, name) !== undefined,
     queue: hasQueue,
   };
-  const versions = new Versions(storage, scripts, sealer, resources, {
+  const manifests: AssetManifests = {
     complete: async ({ accountId, namespace }, scriptName, token) =>
       services.assets.completeUpload({ accountId, namespaceId: namespace?.id, scriptName }, token),
-  });
+  };
+  const versions = new Versions(storage, scripts, sealer, resources, manifests, config.scriptBytesMax);
   return {
     scripts,
     versions,
     deployments: new Deployments(storage, scripts),
+    references: new References(storage, scripts),
     namespaces,
     routes,
     domains,

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import type { z } from "zod";
 import { apiErrors } from "./errors.ts";
 import type { Operation } from "./operation.ts";
 import { validate } from "./validation.ts";
@@ -31,6 +32,15 @@ export async function readBody(
     throw apiErrors.contentType("application/json", contentType);
   }
   return validate(operation.body, parseJson(bytes), "body");
+}
+
+/** For an `own` body: JSON of any content type, and of any shape. */
+export async function readJson<S extends z.ZodType>(
+  request: IncomingMessage,
+  schema: S,
+  limitBytes: number,
+): Promise<z.output<S>> {
+  return validate(schema, parseJson(await readBytes(request, limitBytes)), "body");
 }
 
 function parseJson(bytes: Uint8Array): unknown {

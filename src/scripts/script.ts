@@ -64,6 +64,8 @@ export interface VersionContent {
   usageModel: string;
   assets: ScriptAssets | null;
   etag: string;
+  /** How long its code took to be read. */
+  startupTimeMs: number;
   handlers: readonly string[];
   namedHandlers: readonly NamedHandler[];
   annotations: Readonly<Record<string, string>>;

@@ -50,14 +50,17 @@ export interface Code {
   modules: readonly store.StoredModule[];
 }
 
-export interface Upload extends VersionInput {
-  code: Code;
+export interface Revision extends VersionInput {
+  code?: Code | undefined;
   tags?: readonly string[] | undefined;
   settings?: Partial<ScriptSettings> | undefined;
 }
 
+export type Upload = Revision & { code: Code };
+
 type InspectedCode = Code & {
   etag: string;
+  startupTimeMs: number;
   handlers: string[];
   namedHandlers: NamedHandler[];
   exportNames: ReadonlySet<string> | undefined;
@@ -74,6 +77,8 @@ export class Versions {
   readonly #sealer: Sealer;
   readonly #resources: BindingResources;
   readonly #manifests: AssetManifests;
+  /** The largest upload that is read. */
+  readonly uploadBytesMax: number;
 
   constructor(
     storage: Storage,
@@ -81,12 +86,47 @@ export class Versions {
     sealer: Sealer,
     resources: BindingResources,
     manifests: AssetManifests,
+    uploadBytesMax: number,
   ) {
     this.#storage = storage;
     this.#scripts = scripts;
     this.#sealer = sealer;
     this.#resources = resources;
     this.#manifests = manifests;
+    this.uploadBytesMax = uploadBytesMax;
+  }
+
+  /** The version that runs; of two, the first. */
+  async current(script: Script): Promise<Version> {
+    const id = script.live[0]?.versionId;
+    const version = id === undefined ? undefined : await store.find(this.#storage.read, id);
+    if (version === undefined) throw scriptErrors.noVersions();
+    return version;
+  }
+
+  /** As `current`, of many scripts. */
+  async currentOf(scripts: readonly Script[]): Promise<{ script: Script; version: Version }[]> {
+    const ids = scripts.flatMap(({ live }) => live[0]?.versionId ?? []);
+    const versions = await store.findMany(this.#storage.read, ids);
+    return scripts.flatMap((script) => {
+      const version = versions.get(script.live[0]?.versionId ?? "");
+      return version === undefined ? [] : [{ script, version }];
+    });
+  }
+
+  async get(script: Script, id: string): Promise<Version> {
+    const version = await store.find(this.#storage.read, id);
+    if (version?.scriptId !== script.id) throw scriptErrors.versionNotFound(id);
+    return version;
+  }
+
+  /** Newest first. */
+  async list(script: Script, page: { page: number; per_page: number }): Promise<Version[]> {
+    return store.list(this.#storage.read, script.id, page.per_page, (page.page - 1) * page.per_page);
+  }
+
+  async codeOf(version: Version): Promise<store.StoredModule[]> {
+    return store.modules(this.#storage.read, version.codeId);
   }
 
   /** Takes new code: a whole new version, deployed at once unless it is only to be kept. */
@@ -115,6 +155,7 @@ export class Versions {
         usageModel: upload.usageModel ?? "standard",
         assets: assets(base),
         etag: code.etag,
+        startupTimeMs: code.startupTimeMs,
         handlers: code.handlers,
         namedHandlers: code.namedHandlers,
         annotations: upload.annotations ?? {},
@@ -140,11 +181,7 @@ export class Versions {
     owner: Owner,
     name: string,
     author: Author,
-    input: (latest: Version) => VersionInput & {
-      tags?: readonly string[] | undefined;
-      settings?: Partial<ScriptSettings> | undefined;
-      code?: Code | undefined;
-    },
+    input: (latest: Version) => Revision,
   ): Promise<{ script: Script; version: Version }> {
     const script = this.#scripts.get(owner, name);
     const latest = await store.latest(this.#storage.read, script.id);
@@ -185,6 +222,7 @@ export class Versions {
           : {
               mainModule: code.mainModule,
               etag: code.etag,
+              startupTimeMs: code.startupTimeMs,
               handlers: code.handlers,
               namedHandlers: code.namedHandlers,
             }),
@@ -323,7 +361,9 @@ async function inherited(
 }
 
 async function inspect(code: Code): Promise<InspectedCode> {
+  const startedAt = performance.now();
   const inspection = await inspectCode(code.modules, code.mainModule);
+  const startupTimeMs = Math.ceil(performance.now() - startedAt);
   if ("fault" in inspection) throw scriptErrors.invalid(inspection.fault);
   const hash = createHash("sha256");
   for (const { name, kind, content } of code.modules)
@@ -332,6 +372,7 @@ async function inspect(code: Code): Promise<InspectedCode> {
   return {
     ...code,
     etag: hash.digest("hex"),
+    startupTimeMs,
     handlers,
     namedHandlers,
     exportNames: exportNames && new Set(exportNames),

@@ -1,0 +1,146 @@
+import { z } from "zod";
+import type { MultipartLimits } from "../api/multipart.ts";
+import { operation, rawOperation, type Operation } from "../api/operation.ts";
+import { readSniffedUploadForm, readUploadForm } from "../api/upload-form.ts";
+import { MetadataSchema, readUpload } from "./metadata.ts";
+import { readModules } from "./modules.ts";
+import {
+  authorOf,
+  editAccess,
+  nameOf,
+  newNameOf,
+  readAccess,
+  scriptOf,
+  type AnyCall,
+  type Place,
+} from "./place.ts";
+import { ScriptSchema, scriptResource, UploadedSchema } from "./resources.ts";
+import { scriptErrors, type Version } from "./script.ts";
+
+export const uploadLimits = ({ services }: AnyCall): MultipartLimits => ({
+  bodyBytesMax: services.versions.uploadBytesMax,
+  partBytesMax: services.versions.uploadBytesMax,
+  partsMax: 2000,
+});
+
+export const UploadQuery = z.object({
+  /** The only answers here are without the code, and a binding that cannot be inherited is always refused. */
+  excludeScript: z.string().optional(),
+  bindings_inherit: z.literal("strict").optional(),
+});
+export const UploadBody = z.object({ metadata: MetadataSchema });
+
+/** Upload, download and removal of a script's code. */
+export function codeOperations(place: Place): Operation[] {
+  const path = `${place.path}/{script_name}`;
+  return [
+    operation({
+      id: `${place.id}_upload`,
+      method: "PUT",
+      path,
+      summary: `Upload a ${place.noun} and put it to work`,
+      access: editAccess,
+      query: UploadQuery,
+      body: UploadBody,
+      bodyKind: "own",
+      acceptAnyContentType: true,
+      result: UploadedSchema,
+      async handle(call) {
+        const owner = place.owner(call);
+        const name = newNameOf(owner, call);
+        const form = await readSniffedUploadForm(call.incoming, uploadLimits(call));
+        const upload = await readUpload(form, call.messages);
+        const { script, version } = await call.services.versions.upload(owner, name, upload, authorOf(call), {
+          deploy: true,
+        });
+        return {
+          ...scriptResource(script, version),
+          startup_time_ms: version.content.startupTimeMs,
+          deployment_id: version.id,
+          entry_point: version.content.mainModule,
+        };
+      },
+    }),
+    operation({
+      id: `${place.id}_delete`,
+      method: "DELETE",
+      path,
+      summary: `Delete a ${place.noun} with all of its versions`,
+      access: editAccess,
+      query: z.object({ force: z.enum(["true", "false"]).optional() }),
+      result: z.null(),
+      handle: async (call) => deleteScript(place, call, call.query.force === "true"),
+    }),
+    rawOperation({
+      id: `${place.id}_content_get`,
+      method: "GET",
+      path: place.id === "script" ? `${path}/content/v2` : `${path}/content`,
+      summary: `Get the code of a ${place.noun} as multipart/form-data, a part for each module`,
+      access: readAccess,
+      query: z.object({ version: z.string().max(64).optional() }),
+      async handle(call) {
+        const { versions } = call.services;
+        const script = scriptOf(place, call);
+        const id = call.query.version;
+        return contentResponse(
+          call,
+          id === undefined ? await versions.current(script) : await versions.get(script, id),
+        );
+      },
+    }),
+    operation({
+      id: `${place.id}_content_put`,
+      method: "PUT",
+      path: `${path}/content`,
+      summary: `Replace the code of a ${place.noun}, and keep its settings`,
+      access: editAccess,
+      body: UploadBody,
+      bodyKind: "own",
+      result: ScriptSchema,
+      async handle(call) {
+        scriptOf(place, call);
+        const form = await readUploadForm(call.incoming, uploadLimits(call));
+        const mainModule =
+          form.metadata["main_module"] ?? call.incoming.headers["cf-worker-main-module-part"];
+        if (typeof mainModule !== "string")
+          throw scriptErrors.invalid("Expected the name of the entry module for metadata.main_module");
+        const code = { mainModule, modules: await readModules(form.files, mainModule) };
+        const { script, version } = await call.services.versions.revise(
+          place.owner(call),
+          nameOf(call),
+          authorOf(call),
+          () => ({ code }),
+        );
+        return scriptResource(script, version);
+      },
+    }),
+  ];
+}
+
+/** Removes a script. What others use is only removed by force. */
+export async function deleteScript(place: Place, call: AnyCall, force: boolean): Promise<null> {
+  const { scripts, references } = call.services;
+  const script = scriptOf(place, call);
+  if (!force && script.namespaceId === null) {
+    const users = await references.to(script);
+    if (users.length > 0)
+      throw scriptErrors.referenced(
+        script.name,
+        users.map(({ name }) => name),
+      );
+  }
+  await scripts.delete(place.owner(call), [script.name]);
+  return null;
+}
+
+/** The modules as a form, as they were uploaded. */
+export async function contentResponse(call: AnyCall, version: Version): Promise<Response> {
+  const form = new FormData();
+  for (const { name, content, contentType } of await call.services.versions.codeOf(version))
+    form.append(name, new File([content as Uint8Array<ArrayBuffer> | string], name, { type: contentType }));
+  const response = new Response(form);
+  response.headers.set("cf-entrypoint", version.content.mainModule);
+  response.headers.set("etag", `"${version.content.etag}"`);
+  response.headers.set("x-request-id", call.requestId);
+  return response;
+}

@@ -1,0 +1,202 @@
+import { z } from "zod";
+import type { Message } from "../api/envelope.ts";
+import type { UploadForm } from "../api/upload-form.ts";
+import { validate } from "../api/validation.ts";
+import { show } from "../util/json.ts";
+import { readBindings } from "./bindings.ts";
+import { readModules } from "./modules.ts";
+import { scriptErrors, type ScriptSettings } from "./script.ts";
+import type { AssetsInput, Revision, Upload, VersionInput } from "./versions.ts";
+
+const today = (): string => new Date().toISOString().slice(0, 10);
+const CompatibilityDate = z
+  .string()
+  .regex(/^\d{4}-\d{2}-\d{2}$/)
+  .refine((date) => !Number.isNaN(Date.parse(date)), { error: "an existing date" })
+  .refine((date) => date <= today(), { error: "a date that is not in the future" });
+
+export const tagsMax = 10;
+export const TagSchema = z
+  .string()
+  .min(1)
+  .max(512)
+  .regex(/^[^,&]+$/);
+export const TagsSchema = z.array(TagSchema).max(tagsMax);
+/** Form fields are text. */
+const number = z.coerce.number().int();
+const flag = z.union([z.boolean(), z.stringbool()]);
+
+export const LimitsSchema = z.strictObject({
+  cpu_ms: number.min(1).max(300_000).optional(),
+  subrequests: number.min(1).max(10_000_000).optional(),
+});
+export const ObservabilitySchema = z.looseObject({ enabled: flag.default(false) });
+const AnnotationsSchema = z.record(z.string().max(100), z.string().max(1000));
+
+/** What uploads and settings have in common. */
+const common = {
+  bindings: z.array(z.unknown()).optional(),
+  compatibility_date: CompatibilityDate.optional(),
+  compatibility_flags: z.array(z.string().max(100)).max(100).optional(),
+  limits: LimitsSchema.nullish(),
+  logpush: flag.optional(),
+  observability: ObservabilitySchema.nullish(),
+  placement: z.looseObject({}).nullish(),
+  tags: TagsSchema.nullish(),
+  tail_consumers: z.array(z.unknown()).nullish(),
+  usage_model: z.enum(["standard", "bundled", "unbound"]).optional(),
+  annotations: AnnotationsSchema.optional(),
+};
+
+export const MetadataSchema = z
+  .looseObject({
+    ...common,
+    main_module: z.string().min(1).max(1024).optional(),
+    body_part: z.string().optional(),
+    keep_bindings: z.array(z.string()).optional(),
+    keep_assets: flag.optional(),
+    assets: z
+      .looseObject({ jwt: z.string().optional(), config: z.record(z.string(), z.unknown()).optional() })
+      .optional(),
+  })
+  .meta({ id: "ScriptMetadata" });
+
+export const SettingsInputSchema = z.looseObject(common).meta({ id: "ScriptSettingsInput" });
+
+/** Fields that clients send and that change nothing here. */
+const harmless: ReadonlySet<string> = new Set(["code_update_strategy", "package_dependencies"]);
+/** Fields that ask for what is not here: refused, unless they ask for nothing. */
+const unsupported = [
+  "migrations",
+  "exports",
+  "containers",
+  "streaming_tail_consumers",
+  "cache_options",
+  "capnp_schema",
+] as const;
+
+type Common = z.output<typeof SettingsInputSchema>;
+
+/** Reads an upload of a whole script. What is not understood is said in `messages`. */
+export async function readUpload(form: UploadForm, messages: Message[]): Promise<Upload> {
+  const metadata = validate(MetadataSchema, form.metadata, "metadata");
+  refuseUnsupported(metadata, MetadataSchema, messages);
+  const mainModule = mainModuleOf(metadata);
+  const modules = await readModules(form.files, mainModule);
+  return {
+    ...readCommon(metadata),
+    code: { mainModule, modules },
+    bindings: readBindings(metadata.bindings ?? [], "metadata/bindings"),
+    keepBindings: metadata.keep_bindings,
+    assets: readAssets(metadata.assets, metadata.keep_assets === true),
+    tags: metadata.tags ?? undefined,
+  };
+}
+
+/** Reads a change of settings. `known` are the types of the bindings that the script has, by name. */
+export function readSettings(
+  value: unknown,
+  known: ReadonlyMap<string, string>,
+  messages: Message[],
+): Revision {
+  const settings = validate(SettingsInputSchema, value, "settings");
+  refuseUnsupported(settings, SettingsInputSchema, messages);
+  return {
+    ...readCommon(settings),
+    bindings:
+      settings.bindings &&
+      readBindings(
+        settings.bindings.map((each) => kept(each, known)),
+        "settings/bindings",
+      ),
+    tags: settings.tags ?? undefined,
+  };
+}
+
+/** Clients name the bindings that stay with their type and nothing else. */
+function kept(binding: unknown, known: ReadonlyMap<string, string>): unknown {
+  const { name, type, ...rest } = binding as { name?: string; type?: string };
+  const isKept = name !== undefined && known.get(name) === type && Object.keys(rest).length === 0;
+  return isKept ? { type: "inherit", name } : binding;
+}
+
+function readCommon(given: Common): VersionInput & { settings: Partial<ScriptSettings> } {
+  const { limits, placement } = given;
+  return {
+    compatibilityDate: given.compatibility_date,
+    compatibilityFlags: given.compatibility_flags,
+    limits:
+      limits == null
+        ? limits
+        : {
+            ...(limits.cpu_ms === undefined ? {} : { cpuMs: limits.cpu_ms }),
+            ...(limits.subrequests === undefined ? {} : { subRequests: limits.subrequests }),
+          },
+    placement,
+    usageModel: given.usage_model,
+    annotations: given.annotations,
+    settings: readScriptSettings(given),
+  };
+}
+
+/** The parts that do not belong to a version. Absent ones stay as they are. */
+export function readScriptSettings(
+  given: Pick<Common, "logpush" | "observability" | "tail_consumers">,
+): Partial<ScriptSettings> {
+  if (given.logpush === true)
+    throw scriptErrors.invalid("logpush is not supported here", "/metadata/logpush");
+  if ((given.tail_consumers?.length ?? 0) > 0)
+    throw scriptErrors.invalid("tail_consumers are not supported here", "/metadata/tail_consumers");
+  return given.observability === undefined ? {} : { observability: given.observability };
+}
+
+function mainModuleOf({ main_module, body_part }: z.output<typeof MetadataSchema>): string {
+  if (main_module !== undefined) return main_module;
+  throw scriptErrors.invalid(
+    body_part === undefined
+      ? "Expected the name of the entry module for main_module but received nothing"
+      : "Service-worker scripts (body_part, addEventListener) are not supported here: expected an ES module with a default export, named by main_module",
+    "/metadata/main_module",
+  );
+}
+
+function readAssets(
+  assets: { jwt?: string | undefined; config?: Record<string, unknown> | undefined } | undefined,
+  keeps: boolean,
+): AssetsInput | undefined {
+  if (assets?.jwt !== undefined) return { completionToken: assets.jwt, config: assets.config ?? {} };
+  if (keeps) return { keep: true, config: assets?.config };
+  if (assets === undefined) return undefined;
+  throw scriptErrors.invalid(
+    "Expected the completion token of an asset upload for assets.jwt, or keep_assets, but received neither",
+    "/metadata/assets/jwt",
+  );
+}
+
+function refuseUnsupported(
+  metadata: Record<string, unknown>,
+  schema: z.ZodObject,
+  messages: Message[],
+): void {
+  for (const field of unsupported) {
+    if (asksForSomething(metadata[field]))
+      throw scriptErrors.invalid(
+        `${field} is not supported here, but received ${show(metadata[field])}`,
+        `/metadata/${field}`,
+      );
+  }
+  for (const field of Object.keys(metadata)) {
+    if (field in schema.shape || harmless.has(field) || unsupported.some((each) => each === field)) continue;
+    messages.push({
+      code: 10021,
+      message: `The metadata has the field "${field}", which is unknown here and was ignored`,
+    });
+  }
+}
+
+function asksForSomething(value: unknown): boolean {
+  if (value == null || value === false || value === "") return false;
+  if (Array.isArray(value)) return value.length > 0;
+  if (typeof value !== "object") return true;
+  return Object.values(value).some(asksForSomething);
+}

@@ -1,0 +1,70 @@
+import { apiErrors } from "../api/errors.ts";
+import type { Call } from "../api/operation.ts";
+import { scriptErrors, type Author, type Owner, type Script } from "./script.ts";
+
+export type AnyCall = Call<unknown, unknown>;
+
+/** Where scripts are in the API. The operations on one are the same in an account and in a dispatch namespace. */
+export interface Place {
+  /** Begins the ids of operations. */
+  id: string;
+  /** Of the list of scripts. */
+  path: string;
+  /** How summaries call a script. */
+  noun: string;
+  owner(call: AnyCall): Owner;
+}
+
+export const accountPlace: Place = {
+  id: "script",
+  path: "/accounts/{account_id}/workers/scripts",
+  noun: "script",
+  owner: ({ account }) => ({ accountId: account.id }),
+};
+
+export const readAccess = { scope: "account", permission: "workers_scripts:read" } as const;
+export const editAccess = { scope: "account", permission: "workers_scripts:edit" } as const;
+
+export const nameOf = ({ params }: AnyCall): string => params["script_name"]!;
+
+/** The script that the path names. */
+export function scriptOf(place: Place, call: AnyCall): Script {
+  return call.services.scripts.get(place.owner(call), nameOf(call));
+}
+
+const names = {
+  account: {
+    pattern: /^[a-z0-9_][a-z0-9_-]{0,62}$/,
+    text: 'up to 63 lower-case letters, digits, "-" and "_"',
+  },
+  namespace: {
+    pattern: /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}$/,
+    text: 'up to 255 letters, digits, "-", "_" and "."',
+  },
+};
+
+/** A name that a new script may have: that of an account's script is a label of its host name. */
+export function newNameOf(owner: Owner, call: AnyCall): string {
+  const name = nameOf(call);
+  const { pattern, text } = owner.namespace === undefined ? names.account : names.namespace;
+  if (!pattern.test(name)) throw scriptErrors.name(name, text);
+  return name;
+}
+
+/** Who makes a change, and with which program. */
+export function authorOf({ actor, services, incoming }: AnyCall): Author {
+  const user = actor.userId === null ? undefined : services.accounts.findUser(actor.userId);
+  const agent = incoming.headers["user-agent"] ?? "";
+  return {
+    id: actor.userId ?? actor.id,
+    email: user?.email ?? "",
+    client: agent.startsWith("wrangler/") ? "wrangler" : "api",
+  };
+}
+
+/** An id in the path that is a UUID, as those of versions and deployments are. */
+export function uuidOf({ params, incoming }: AnyCall, parameter: string): string {
+  const id = params[parameter]!;
+  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id) || /^[0-9a-f]{32}$/.test(id)) return id;
+  throw apiErrors.noRoute(incoming.method ?? "", (incoming.url ?? "").split("?", 1)[0]!);
+}
