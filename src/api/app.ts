@@ -97,7 +97,7 @@ async function perform(
   const body =
     operation.answer === "page"
       ? successPage(result as Page<unknown>, call.messages)
-      : success(result, call.messages);
+      : success(result, call.messages, call.resultInfo);
   return new Response(JSON.stringify(body), {
     status: operation.status ?? 200,
     headers: { "content-type": "application/json", "x-request-id": call.requestId },

@@ -33,8 +33,18 @@ export const ErrorSchema = z
   })
   .meta({ id: "Error" });
 
-export function success(result: unknown, messages: readonly Message[] = []): object {
-  return { result, success: true, errors: [], messages };
+export function success(
+  result: unknown,
+  messages: readonly Message[] = [],
+  resultInfo?: Record<string, number>,
+): object {
+  return {
+    result,
+    success: true,
+    errors: [],
+    messages,
+    ...(resultInfo === undefined ? {} : { result_info: resultInfo }),
+  };
 }
 
 export function successPage(page: Page<unknown>, messages: readonly Message[] = []): object {

@@ -47,6 +47,8 @@ export interface Call<Q, B> {
   clientIp: string;
   /** Informational messages for the envelope. */
   messages: Message[];
+  /** For the envelope, where a list is a part of the result. */
+  resultInfo?: Record<string, number>;
 }
 
 /**
