@@ -36,7 +36,7 @@ export const ErrorSchema = z
 export function success(
   result: unknown,
   messages: readonly Message[] = [],
-  resultInfo?: Record<string, number>,
+  resultInfo?: Record<string, number | string>,
 ): object {
   return {
     result,

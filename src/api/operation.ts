@@ -48,7 +48,7 @@ export interface Call<Q, B> {
   /** Informational messages for the envelope. */
   messages: Message[];
   /** For the envelope, where a list is a part of the result. */
-  resultInfo?: Record<string, number>;
+  resultInfo?: Record<string, number | string>;
 }
 
 /**
