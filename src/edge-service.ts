@@ -4,7 +4,7 @@ import type { Logger } from "pino";
 import type { Config } from "./config/settings.ts";
 import { Cells } from "./cells/cells.ts";
 import { cellDefaults } from "./cells/settings.ts";
-import { AddressPolicy } from "./edge/address-policy.ts";
+import type { AddressPolicy } from "./edge/address-policy.ts";
 import { Edge } from "./edge/listener.ts";
 import { systemLookUp } from "./edge/resolve.ts";
 import { Origins } from "./edge/origins.ts";
@@ -38,9 +38,8 @@ export async function startEdge(
   services: Services,
   storage: Storage,
   logger: Logger,
-  onLoopback: boolean,
+  policy: AddressPolicy,
 ): Promise<EdgeService> {
-  const policy = new AddressPolicy(config.privateNetworks ?? (onLoopback ? "origins" : "deny"));
   const feed = new EdgeFeed(storage, services.rulesets);
   services.zones.onChange((id, zone) => feed.setZone(id, zone));
   await services.zones.load();
@@ -82,6 +81,8 @@ export async function startEdge(
     handlers: [
       ...(relaySecret === undefined ? [] : [relayHandler(relaySecret, origins, settings.bodyBytesMax)]),
       ...(config.edgeTlsListen === undefined ? [] : [schemeHandler(services.zoneSettings, () => ports)]),
+      services.images.delivery.handler,
+      snippetHandler({ snippets: services.snippets, cells, outbound, limits: snippetLimits, logger }),
     ],
     snapshot: feed.snapshot,
     policy,

@@ -139,7 +139,7 @@ export class Cell {
   die(kind: FaultKind): Visit[] {
     if (this.#isDead) return [];
     this.#isDead = true;
-    const suspects = this.#suspects();
+    const suspects = kind === "killed" ? [] : this.#suspects();
     for (const visit of this.visits) visit.fault = new CellFault(kind, suspects.includes(visit));
     this.process.kill("SIGKILL");
     this.#dispose();
@@ -189,7 +189,8 @@ export class Cell {
   async #faultOf(error: unknown, visit?: Visit): Promise<unknown> {
     const isGone = this.#isDead || (await hasEnded(this.process, exitGraceMs));
     if (!isGone) return error;
-    return visit?.fault ?? new CellFault("crashed", true);
+    // The exit is reported to the pool first, which says what it was.
+    return visit?.fault ?? new CellFault("killed", false);
   }
 }
 

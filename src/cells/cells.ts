@@ -4,6 +4,7 @@ import { CellError, CellFault, type FaultKind } from "./errors.ts";
 import type { CellRequest, Sink, Thrown } from "./exchange.ts";
 import type { RunHooks } from "./front-server.ts";
 import { initialLifecycle, step, type Effect, type Happening } from "./lifecycle.ts";
+import type { Exit } from "./process.ts";
 import type { CellScript } from "./script.ts";
 import type { CellSettings } from "./settings.ts";
 import { SoloCells } from "./solo.ts";
@@ -12,10 +13,11 @@ import { SharedWatch } from "./watch.ts";
 
 export interface RunOptions {
   script: CellScript;
-  /** Called for each attempt: a body can be read once only, so a request with one is tried once. */
+  /** Sent again where that is safe; one with a body is sent once. */
   request: CellRequest;
   sink: Sink;
-  hooks: RunHooks;
+  /** Made anew for each attempt. */
+  hooks: () => RunHooks;
 }
 
 const lookEveryMs = 10;
@@ -78,22 +80,23 @@ export class Cells {
     const { script, request, sink } = options;
     const isRepeatable = request.body === null && repeatable.has(request.method);
     for (let attempt = 1; ; attempt++) {
-      const isAlone = attempt === attemptsMax || this.#suspects.has(script.owner);
+      const isAlone = attempt >= attemptsMax || this.#suspects.has(script.owner);
       try {
         const thrown = await (isAlone ? this.#runAlone(options) : this.#runShared(options));
         if (thrown !== undefined) throw new CellError("exception", thrown.message, { cause: thrown });
         return;
       } catch (error) {
         if (!(error instanceof CellFault)) throw error;
-        if (isAlone) {
+        const { isSuspect } = error;
+        const isKilled = error.kind === "killed";
+        const kind = error.kind === "killed" ? "crashed" : error.kind;
+        if (isAlone && !isKilled) {
           this.#suspects.convict(script.owner);
-          this.#logger.warn({ script: script.owner, fault: error.kind }, "a script went over its limits");
-          throw new CellError(error.kind, messages[error.kind], { cause: error });
+          this.#logger.warn({ script: script.owner, fault: kind }, "a script went over its limits");
+          throw new CellError(kind, messages[kind], { cause: error });
         }
-        if (!isRepeatable || sink.response.headersSent)
-          throw new CellError(error.isSuspect ? error.kind : "crashed", messages[error.kind], {
-            cause: error,
-          });
+        if (!isRepeatable || sink.response.headersSent || attempt > attemptsMax)
+          throw new CellError(isSuspect ? kind : "crashed", messages[kind], { cause: error });
       }
     }
   }
@@ -112,7 +115,7 @@ export class Cells {
   async #runShared({ script, request, sink, hooks }: RunOptions): Promise<Thrown | undefined> {
     const cell = await this.#pick();
     const visit: Visit = { script, sentAt: performance.now(), cpuShareMs: 0, fault: undefined };
-    const thrown = await cell.run(script, request, sink, hooks, visit);
+    const thrown = await cell.run(script, request, sink, hooks(), visit);
     // Only a share of what the cell used, but a good reason to measure exactly from now on.
     if (visit.cpuShareMs > script.cpuMs) this.#suspects.suspect(script.owner);
     return thrown;
@@ -120,7 +123,7 @@ export class Cells {
 
   async #runAlone({ script, request, sink, hooks }: RunOptions): Promise<Thrown | undefined> {
     const { result, usedCpuMs } = await this.#solo.run(script, async (cell) =>
-      cell.run(script, request, sink, hooks, {
+      cell.run(script, request, sink, hooks(), {
         script,
         sentAt: performance.now(),
         cpuShareMs: 0,
@@ -192,6 +195,12 @@ export class Cells {
     this.#happened({ type: "exited", id: cell.id, now: performance.now() });
   }
 
+  async #waitForEnd(cell: Cell): Promise<void> {
+    const exit = await cell.process.exited;
+    if (cell.isDead) this.#gone(cell);
+    else this.#fault(cell, causeOf(exit));
+  }
+
   #happened(happening: Happening): void {
     const { state, effects } = step(this.#lifecycle, happening, this.#settings);
     this.#lifecycle = state;
@@ -228,10 +237,7 @@ export class Cells {
         return;
       }
       this.#cells.set(id, cell);
-      void cell.process.exited.then(({ lastWords }) => {
-        if (cell.isDead) this.#gone(cell);
-        else this.#fault(cell, /heap limit|out of memory/i.test(lastWords) ? "memory" : "crashed");
-      });
+      void this.#waitForEnd(cell);
       this.#happened({ type: "booted", id, now: performance.now() });
     } catch (error) {
       this.#logger.error({ err: error }, "a cell could not be started");
@@ -248,8 +254,14 @@ export class Cells {
 }
 
 const failuresToRefuse = 3;
-const messages: Record<FaultKind, string> = {
+const messages: Record<Exclude<FaultKind, "killed">, string> = {
   cpu: "The script used more CPU time than it may.",
   memory: "The script used more memory than it may.",
   crashed: "The process that ran the script ended.",
 };
+
+/** What ended a process that was not told to end. Behind its keeper a signal is seen as 128 and its number. */
+function causeOf({ code, signal, lastWords }: Exit): FaultKind {
+  if (signal === "SIGKILL" || signal === "SIGTERM" || code === 137 || code === 143) return "killed";
+  return /heap limit|out of memory/i.test(lastWords) ? "memory" : "crashed";
+}

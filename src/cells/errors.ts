@@ -14,8 +14,8 @@ export class CellError extends Error {
   }
 }
 
-/** A cell is gone, and with it whatever was in it. */
-export type FaultKind = "cpu" | "memory" | "crashed";
+/** Why a cell is gone, and with it whatever was in it. `killed` is what somebody else did: no script can. */
+export type FaultKind = "cpu" | "memory" | "crashed" | "killed";
 
 /** What every request in a cell gets when the cell dies. */
 export class CellFault extends Error {

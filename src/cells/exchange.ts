@@ -61,9 +61,9 @@ export function exchange(
     response.on("drain", resume);
     dispatcher.dispatch(
       {
-        method: request.method as Dispatcher.HttpMethod,
+        method: request.method,
         path: request.path,
-        headers: request.headers as string[],
+        headers: [...request.headers],
         body: request.body,
       },
       {

@@ -35,15 +35,23 @@ export class CellProcess {
       );
       child.once("exit", (code, signal) => resolve({ code, signal, lastWords: lastLines.join("\n") }));
     });
-    void this.exited.then(() => this.#closeSchedstat());
+    child.once("exit", () => this.#closeSchedstat());
     const info = launch.reportsPid ? firstLine(child.stdio[4] as Readable) : Promise.resolve("");
     const control = firstLine(child.stdio[3] as Readable);
-    this.listening = Promise.all([control, info]).then(([event, pid]) => {
-      if (!event.includes('"listen"')) throw new Error("the process ended before it listened");
-      this.#pid = launch.reportsPid ? Number(/"child-pid":\s*(\d+)/.exec(pid)![1]) : (child.pid ?? 0);
-      this.#schedstat = openSync(`/proc/${this.#pid}/schedstat`, "r");
-    });
+    this.listening = this.#listen(child, launch.reportsPid, control, info);
     this.listening.catch(() => {}); // whoever awaits it is told
+  }
+
+  async #listen(
+    child: ChildProcess,
+    reportsPid: boolean,
+    control: Promise<string>,
+    info: Promise<string>,
+  ): Promise<void> {
+    const [event, pid] = await Promise.all([control, info]);
+    if (!event.includes('"listen"')) throw new Error("the process ended before it listened");
+    this.#pid = reportsPid ? Number(/"child-pid":\s*(\d+)/.exec(pid)![1]) : (child.pid ?? 0);
+    this.#schedstat = openSync(`/proc/${this.#pid}/schedstat`, "r");
   }
 
   get pid(): number {

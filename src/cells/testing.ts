@@ -94,11 +94,11 @@ export class CellsHarness {
           body: hasBody ? request : null,
         },
         sink: { response, headers: (raw) => [...raw] },
-        hooks: this.hooks,
+        hooks: () => this.hooks,
       });
     } catch (error) {
       const kind = error instanceof CellError ? error.kind : "other";
-      response.writeHead(500, { "x-kind": kind }).end(String((error as Error).message));
+      response.writeHead(500, { "x-kind": kind }).end((error as Error).message);
     }
   }
 }

@@ -31,7 +31,7 @@ export function workerSources(part: Part): readonly { name: string; source: stri
 /** Types become blanks, so that lines and columns stay; imports then name the stripped files. */
 function strip(source: string): string {
   // It is what Node does to this program's own files; as a function it still warns that it may change.
-  const { emitWarning } = process;
+  const emitWarning = process.emitWarning.bind(process);
   process.emitWarning = () => {};
   try {
     return stripTypeScriptTypes(source).replace(/(from|import) "(\.\/[\w-]+)\.ts"/g, '$1 "$2.js"');

@@ -56,7 +56,7 @@ function encode(value: unknown): string {
   if (typeof value === "number" || typeof value === "boolean") return String(value);
   if (Array.isArray(value)) return `[${value.map(encode).join(", ")}]`;
   if (typeof value === "object" && value !== null) {
-    if ("enumerant" in value) return String((value as Enum).enumerant);
+    if ("enumerant" in value) return (value as Enum).enumerant;
     const fields = Object.entries(value).filter(([, each]) => each !== undefined);
     return `(${fields.map(([name, each]) => `${name} = ${encode(each)}`).join(", ")})`;
   }

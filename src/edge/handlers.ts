@@ -9,15 +9,25 @@ export interface EdgeVisit {
   response: ServerResponse;
   /** In lower case, without a port or a final dot. */
   host: string;
+  /** The host as the visitor wrote it, with its port. */
+  authority: string;
   /** With its query. */
   path: string;
   ray: string;
   clientAddress: string;
+  isTls: boolean;
   /** The zone in which the host has a proxied record; undefined for a host that has none here. Never a paused one. */
   zone: EdgeZone | undefined;
   /** What is known of the request, as scripts see it; made anew at each call. */
-  cf(): CfObject;
-  describe(): RequestDescription;
+  cf: () => CfObject;
+  describe: () => RequestDescription;
+  /** The visitor's headers as a script sees them: a flat list that begins with the host. */
+  scriptHeaders: () => string[];
+  /**
+   * Sends this request, or what a script has made of it, to the origin; the answer goes to `response`. Rejects with a visitor
+   * error while nothing has been sent.
+   */
+  toOrigin: (request: IncomingMessage, response: ServerResponse, path: string) => Promise<void>;
 }
 
 /**

@@ -25,6 +25,8 @@ const ours: ReadonlySet<string> = new Set([
   "x-forwarded-proto",
 ]);
 const cdnName = "selvedge";
+/** Said between the edge and its cells only: whoever else says it is not heard. */
+const isInternal = (name: string): boolean => name.startsWith("x-selvedge-");
 
 export interface ForwardedRequest {
   rawHeaders: readonly string[];
@@ -37,7 +39,12 @@ export interface ForwardedRequest {
 }
 
 /** The headers that go to the origin, as a flat list of names and values. */
-export function originHeaders(request: ForwardedRequest): string[] {
+export const originHeaders = (request: ForwardedRequest): string[] => passedOn(request, true);
+
+/** The headers that a script sees. What the edge adds to lists of hops it adds later, on the way to the origin. */
+export const scriptHeaders = (request: ForwardedRequest): string[] => passedOn(request, false);
+
+function passedOn(request: ForwardedRequest, isHop: boolean): string[] {
   const { rawHeaders } = request;
   const headers: string[] = ["host", request.host];
   let named: Set<string> | undefined;
@@ -52,7 +59,8 @@ export function originHeaders(request: ForwardedRequest): string[] {
     const raw = rawHeaders[i]!;
     const name = raw.toLowerCase();
     const value = rawHeaders[i + 1]!;
-    if (name === "host" || hopByHop.has(name) || ours.has(name) || isLookAlike(name)) continue;
+    if (name === "host" || hopByHop.has(name) || ours.has(name) || isLookAlike(name) || isInternal(name))
+      continue;
     if (name === "x-forwarded-for") forwardedFor += `${value}, `;
     else if (name === "cdn-loop") cdnLoop += `${value}, `;
     // A Connection header must not take away what the edge relies on, nor the body's length.
@@ -60,9 +68,9 @@ export function originHeaders(request: ForwardedRequest): string[] {
   }
   if (cdnLoop !== "" && listOf(cdnLoop).some((token) => token.split(";")[0]!.trim() === cdnName))
     throw visitorErrors.loop();
+  if (isHop) headers.push("x-forwarded-for", forwardedFor + (request.peerAddress ?? request.clientAddress));
+  else if (forwardedFor !== "") headers.push("x-forwarded-for", forwardedFor.slice(0, -2));
   headers.push(
-    "x-forwarded-for",
-    forwardedFor + (request.peerAddress ?? request.clientAddress),
     "x-forwarded-proto",
     request.scheme,
     "cf-connecting-ip",
@@ -71,9 +79,20 @@ export function originHeaders(request: ForwardedRequest): string[] {
     request.ray,
     "cf-visitor",
     request.scheme === "https" ? '{"scheme":"https"}' : '{"scheme":"http"}',
-    "cdn-loop",
-    cdnLoop + cdnName,
   );
+  if (isHop) headers.push("cdn-loop", cdnLoop + cdnName);
+  else if (cdnLoop !== "") headers.push("cdn-loop", cdnLoop.slice(0, -2));
+  return headers;
+}
+
+/** The headers of a script's own request to the outside: as it made them. */
+export function externalHeaders(rawHeaders: readonly string[], host: string): string[] {
+  const headers: string[] = ["host", host];
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!.toLowerCase();
+    if (name !== "host" && !hopByHop.has(name) && !isInternal(name))
+      headers.push(rawHeaders[i]!, rawHeaders[i + 1]!);
+  }
   return headers;
 }
 
@@ -98,12 +117,12 @@ export function visitorHeaders(rawHeaders: readonly string[], ray: string, statu
   }
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!.toLowerCase();
-    if (hopByHop.has(name) || name === "cf-ray") continue;
+    if (hopByHop.has(name) || (name === "cf-ray" && ray !== "") || isInternal(name)) continue;
     if ((status < 200 || status === 204) && name === "content-length") continue;
     if (named?.has(name) === true && name !== "content-length") continue;
     headers.push(rawHeaders[i]!, rawHeaders[i + 1]!);
   }
-  headers.push("cf-ray", ray);
+  if (ray !== "") headers.push("cf-ray", ray);
   return headers;
 }
 

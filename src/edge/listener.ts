@@ -9,8 +9,8 @@ import type { RequestDescription } from "../rules/index.ts";
 import type { AddressPolicy } from "./address-policy.ts";
 import { answerError, renderError } from "./error-page.ts";
 import { VisitorError, visitorErrors } from "./errors.ts";
-import type { EdgeHandler } from "./handlers.ts";
-import { originHeaders } from "./headers.ts";
+import type { EdgeHandler, EdgeVisit } from "./handlers.ts";
+import { originHeaders, scriptHeaders, type ForwardedRequest } from "./headers.ts";
 import { refuseMalformed } from "./malformed.ts";
 import { Origins } from "./origins.ts";
 import { forward, type OriginRequest } from "./proxy.ts";
@@ -139,8 +139,7 @@ export class Edge {
     try {
       const found = this.#find(request, ray);
       if (this.#handlers.length > 0 && (await this.#isTaken(found, request, response, ray))) return;
-      const origin = await this.#route(found, request, ray);
-      await forward(request, response, origin, this.#origins, this.#options.settings.bodyBytesMax);
+      await this.#toOrigin(found, request, response, found.path, ray);
     } catch (error) {
       answerError(request, response, this.#visitorError(error, request, ray), ray);
     }
@@ -152,7 +151,7 @@ export class Edge {
     socket.on("close", () => this.#tunnels.delete(socket));
     socket.on("error", () => socket.destroy());
     try {
-      const origin = await this.#route(this.#find(request, ray), request, ray);
+      const origin = await this.#upgradeRoute(request, ray);
       await tunnel(socket, head, origin, this.#origins, this.#options.settings);
     } catch (error) {
       const refusal = this.#visitorError(error, request, ray);
@@ -223,16 +222,45 @@ export class Edge {
     response: ServerResponse,
     ray: string,
   ): Promise<boolean> {
-    const { host, path, clientAddress, cf, describe } = found;
-    const zone = found.entry === undefined ? undefined : found.zone;
-    const visit = { request, response, host, path, ray, clientAddress, zone, cf, describe };
+    const { host, authority, path, clientAddress, isTls, cf, describe } = found;
+    const visit: EdgeVisit = {
+      request,
+      response,
+      host,
+      authority,
+      path,
+      ray,
+      clientAddress,
+      isTls,
+      zone: found.entry === undefined ? undefined : found.zone,
+      cf,
+      describe,
+      scriptHeaders: () => scriptHeaders(forwarded(found, request, authority, ray)),
+      toOrigin: async (from, to, newPath) => this.#toOrigin(found, from, to, newPath, ray),
+    };
     for (const handler of this.#handlers) if (await handler(visit)) return true;
     return false;
   }
 
+  async #toOrigin(
+    found: Found,
+    request: IncomingMessage,
+    response: ServerResponse,
+    path: string,
+    ray: string,
+  ): Promise<void> {
+    const origin = await this.#route(found, request, path, ray);
+    await forward(request, response, origin, this.#origins, this.#options.settings.bodyBytesMax);
+  }
+
+  async #upgradeRoute(request: IncomingMessage, ray: string): Promise<OriginRequest> {
+    const found = this.#find(request, ray);
+    return this.#route(found, request, found.path, ray);
+  }
+
   /** Where a request goes: the addresses behind its record, and what is sent there. */
-  async #route(found: Found, request: IncomingMessage, ray: string): Promise<OriginRequest> {
-    const { host, path, zone, entry, peerAddress, clientAddress, isTls } = found;
+  async #route(found: Found, request: IncomingMessage, path: string, ray: string): Promise<OriginRequest> {
+    const { host, zone, entry } = found;
     if (zone === undefined || entry === undefined)
       throw isIP(host) === 0 ? visitorErrors.unknownHost() : visitorErrors.directAddress();
     const { addresses: known, port, tls, hostHeader } = await this.#origin(zone, entry, found);
@@ -246,14 +274,7 @@ export class Edge {
       tls,
       ray,
       route: zone.facts?.smartRouting === "on" ? routing?.route(zone.id, addresses, port, tls) : undefined,
-      headers: originHeaders({
-        rawHeaders: request.rawHeaders,
-        host: hostHeader,
-        peerAddress,
-        clientAddress,
-        scheme: isTls ? "https" : "http",
-        ray,
-      }),
+      headers: originHeaders(forwarded(found, request, hostHeader, ray)),
     };
   }
 
@@ -308,6 +329,21 @@ export class Edge {
     return visible;
   }
 }
+
+/** A visitor's request, or what a script has made of it, on its way on. */
+const forwarded = (
+  { peerAddress, clientAddress, isTls }: Found,
+  { rawHeaders }: IncomingMessage,
+  host: string,
+  ray: string,
+): ForwardedRequest => ({
+  rawHeaders,
+  host,
+  peerAddress,
+  clientAddress,
+  scheme: isTls ? "https" : "http",
+  ray,
+});
 
 /** 16 hex characters, from the random ends of a UUID: Node draws these in advance, unlike random bytes. */
 function newRay(colo: string): string {

@@ -18,12 +18,15 @@ const refusals: Record<Exclude<Verdict, "allowed">, () => VisitorError> = {
 export class Origins {
   readonly #settings: EdgeSettings;
   readonly #policy: AddressPolicy;
+  readonly #who: "origin" | "script";
   readonly #pools: LRUCache<string, Pool>;
   readonly #downUntilMs = new LRUCache<string, number>({ max: 10_000 });
 
-  constructor(settings: EdgeSettings, policy: AddressPolicy) {
+  /** `who` says whose wish it is to connect: a zone's record, or a script's code. */
+  constructor(settings: EdgeSettings, policy: AddressPolicy, who: "origin" | "script" = "origin") {
     this.#settings = settings;
     this.#policy = policy;
+    this.#who = who;
     this.#pools = new LRUCache({
       max: settings.originsMax,
       // A pool that falls out finishes what it is doing.
@@ -36,7 +39,7 @@ export class Origins {
     const allowed: string[] = [];
     let refusal: Exclude<Verdict, "allowed"> | undefined;
     for (const address of addresses) {
-      const verdict = this.#policy.check(address, port, "origin");
+      const verdict = this.#policy.check(address, port, this.#who);
       if (verdict === "allowed") allowed.push(address);
       else refusal = verdict;
     }
