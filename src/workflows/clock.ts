@@ -1,0 +1,20 @@
+/** Time, as the engine sees it; the simulator has one of its own. */
+export interface Clock {
+  now(): number;
+  /** Calls `run` after some time, unless the returned function is called before. */
+  after(ms: number, run: () => void): () => void;
+  /** Calls `run` when what is happening right now has happened. */
+  soon(run: () => void): void;
+}
+
+const delayMsMax = 2 ** 31 - 1;
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  after(ms, run) {
+    const timer = setTimeout(run, Math.min(Math.max(ms, 0), delayMsMax));
+    timer.unref();
+    return () => clearTimeout(timer);
+  },
+  soon: (run) => void setImmediate(run),
+};

@@ -1,0 +1,337 @@
+import type { Change } from "./batch.ts";
+import type { Cells, Code } from "./cells.ts";
+import type { Clock } from "./clock.ts";
+import { History, type JournalRow } from "./journal.ts";
+import type { InstanceRow } from "./instance.ts";
+import { LiveInstance } from "./live-instance.ts";
+import { Scheduler } from "./scheduler.ts";
+import type { InstanceStore } from "./store.ts";
+import { DueHeap } from "./timers.ts";
+import { holdsSlot, isFinal, transition, type Effect, type Input, type Refusal } from "./transitions.ts";
+import type { StartMessage } from "./worker/messages.ts";
+import { FencedError, JournalWriter } from "./writer.ts";
+
+export interface Version {
+  rid: number;
+  workflowName: string;
+  code: Code;
+  stepsMax: number;
+}
+
+export interface EngineOptions {
+  store: InstanceStore;
+  cells: Cells;
+  clock: Clock;
+  /** The version that an instance runs, and the one that a restarted one begins with. */
+  version(versionRid: number): Promise<Version>;
+  latestVersion(workflowRid: number): Promise<Version>;
+  concurrency: number;
+  limits: StartMessage["limits"];
+  onFault(error: unknown, what: string): void;
+  onWarning?(instance: InstanceRow, warning: string): void;
+}
+
+/** Thrown when an operation is not possible for an instance as it is. */
+export class RefusedError extends Error {
+  readonly reason: Refusal | "notFound" | "cannotRestart";
+  constructor(reason: RefusedError["reason"], message: string = reason) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+/** Timers further away than this stay in the database. */
+const horizonMs = 10 * 60_000;
+const timerMsMax = 5000;
+const wakesPerTurnMax = 256;
+
+/** The instances that something happens to, and what every part of the engine does with them. */
+export class Core {
+  readonly options: EngineOptions;
+  readonly writer: JournalWriter;
+  readonly scheduler: Scheduler;
+  /** By the number of the segment that may write for it: the fence. */
+  readonly segments = new Map<number, LiveInstance>();
+  /** What is called when something of an instance has become durable. */
+  readonly watchers = new Map<number, Set<() => void>>();
+  readonly #live = new Map<number, LiveInstance>();
+  readonly #loading = new Map<number, Promise<LiveInstance | undefined>>();
+  readonly #heap = new DueHeap();
+  #timer: { due: number; cancel: () => void } | undefined;
+  #horizonEnd = 0;
+  #segment: number;
+  #isStopped = false;
+
+  constructor(options: EngineOptions) {
+    this.options = options;
+    const { store, clock } = options;
+    // Numbers of an earlier process must mean nothing to this one.
+    this.#segment = clock.now() * 1024;
+    this.writer = new JournalWriter(
+      (batch, shards) => store.commit(batch, shards),
+      clock,
+      (error) => options.onFault(error, "the journal could not be written"),
+    );
+    this.scheduler = new Scheduler(options.concurrency, (rid) => void this.#dispatch(rid));
+  }
+
+  get now(): number {
+    return this.options.clock.now();
+  }
+  get isStopped(): boolean {
+    return this.#isStopped;
+  }
+
+  /** Nothing happens any more; what was not durable has not happened. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#timer?.cancel();
+    this.segments.clear();
+    this.#live.clear();
+  }
+
+  /** Runs `use` with the instance in memory, from its durable state; it stays there as long as it is used. */
+  async with<T>(rid: number, use: (instance: LiveInstance) => Promise<T>): Promise<T> {
+    let instance = this.#live.get(rid);
+    if (instance === undefined) {
+      instance = await this.#load(rid);
+      instance = this.#live.get(rid) ?? instance;
+      if (instance === undefined || this.#isStopped) throw new RefusedError("notFound");
+      this.#live.set(rid, instance);
+    }
+    instance.pins++;
+    try {
+      return await use(instance);
+    } finally {
+      instance.pins--;
+      this.#release(instance);
+    }
+  }
+
+  adopt(row: InstanceRow, journal: readonly JournalRow[] = []): LiveInstance {
+    const instance = new LiveInstance(row, journal, []);
+    this.#live.set(row.rid, instance);
+    return instance;
+  }
+
+  /** Drops an instance that is no longer ours, or no longer at all. */
+  forget(instance: LiveInstance): void {
+    if (instance.segment !== undefined) this.#fence(instance);
+    this.scheduler.leave(instance.rid, instance.row.accountId, instance.row.workflowRid);
+    if (this.#live.get(instance.rid) === instance) this.#live.delete(instance.rid);
+  }
+
+  liveOf(shards: ReadonlySet<number>): LiveInstance[] {
+    return [...this.#live.values()].filter((instance) => shards.has(instance.row.shard));
+  }
+
+  /** Makes changes durable. An instance whose shard is gone is dropped, and what waits for it never happens. */
+  async commit(instance: LiveInstance, changes: readonly Change[], isRefusable = false): Promise<void> {
+    try {
+      await this.writer.append(instance.row.shard, changes, isRefusable);
+    } catch (error) {
+      if (error instanceof FencedError) this.forget(instance);
+      throw error;
+    }
+    for (const notify of this.watchers.get(instance.rid) ?? []) notify();
+  }
+
+  /** Moves an instance through the state machine; returns the changes to commit. Undefined when it came too late. */
+  move(instance: LiveInstance, input: Input): Change[] | undefined {
+    const move = transition(instance.row.status, input);
+    if (move === undefined) return undefined;
+    if ("refuse" in move) throw new RefusedError(move.refuse);
+    if (move.to === instance.row.status && move.effects.length === 0) return [];
+    const before = instance.row.status;
+    instance.row.status = move.to;
+    const changes = move.effects.flatMap((effect) => this.#perform(instance, effect));
+    if (holdsSlot(before) && !holdsSlot(move.to) && move.to !== "queued") {
+      this.scheduler.leave(instance.rid, instance.row.accountId, instance.row.workflowRid);
+    }
+    return [...changes, instance.update(this.now)];
+  }
+
+  #perform(instance: LiveInstance, effect: Effect): Change[] {
+    const { row } = instance;
+    const { now } = this;
+    switch (effect) {
+      case "dispatch":
+        row.startedOn ??= now;
+        return [];
+      case "fence":
+        this.#fence(instance);
+        return [];
+      case "hold":
+      case "release":
+        if (instance.segment !== undefined) this.options.cells.signal(instance.segment.number, effect);
+        return [];
+      case "enqueueWoken":
+      case "enqueueFresh":
+        this.scheduler.leave(row.rid, row.accountId, row.workflowRid);
+        this.#enqueue(instance, effect === "enqueueWoken" ? "woken" : "fresh");
+        return [];
+      case "dequeue":
+        this.scheduler.leave(row.rid, row.accountId, row.workflowRid);
+        return [];
+      case "armTimer":
+        if (row.wakeOn !== null) this.arm(row.wakeOn, row.rid);
+        return [];
+      case "disarmTimer":
+        row.wakeOn = null;
+        return [];
+      case "stopClocks":
+        row.pausedOn = now;
+        row.wakeOn = null;
+        return [];
+      case "startClocks": {
+        const stoppedOn = row.pausedOn ?? now;
+        row.pausedOn = null;
+        return [
+          instance.record({ kind: "shift", key: "", at: now, startedOn: stoppedOn, due: now - stoppedOn }),
+        ];
+      }
+      case "wipe":
+        row.run++;
+        Object.assign(row, { createdOn: now, startedOn: null, endedOn: null, pausedOn: null, wakeOn: null });
+        Object.assign(row, { expiresOn: null, crashes: 0, output: null, error: null });
+        instance.history = new History();
+        instance.events = [];
+        return [{ kind: "wipe", rid: row.rid, run: row.run }];
+      case "expire":
+        row.endedOn = now;
+        row.wakeOn = null;
+        row.pausedOn = null;
+        row.expiresOn = now + (row.status === "errored" ? row.errorRetentionMs : row.successRetentionMs);
+        return [];
+    }
+  }
+
+  #enqueue(instance: LiveInstance, from: "woken" | "fresh"): void {
+    const { rid, accountId, workflowRid, crashes } = instance.row;
+    this.scheduler.enqueue({ rid, accountId, workflowRid, isSuspect: crashes > 0 }, from);
+  }
+
+  /** Puts an instance that is queued in the database into the queue here. */
+  requeue(instance: LiveInstance): void {
+    this.#enqueue(instance, instance.row.startedOn === null ? "fresh" : "woken");
+  }
+
+  #fence(instance: LiveInstance): void {
+    if (instance.segment === undefined) return;
+    this.segments.delete(instance.segment.number);
+    this.options.cells.signal(instance.segment.number, "abort");
+    instance.segment = undefined;
+  }
+
+  async #dispatch(rid: number): Promise<void> {
+    if (this.#isStopped) return;
+    try {
+      await this.with(rid, async (instance) => {
+        const version = await this.options.version(instance.row.versionRid);
+        await this.#complete(instance);
+        if (instance.row.status !== "queued" || this.#isStopped) return;
+        const changes = this.move(instance, "slot") ?? [];
+        const number = ++this.#segment;
+        instance.segment = { number, pending: new Map(), stepsMax: version.stepsMax };
+        this.segments.set(number, instance);
+        const start = instance.startMessage(version.workflowName, this.options.limits, this.now);
+        instance.history.forgetValues();
+        // Nothing depends on this: after a crash a queued instance runs as well as a running one.
+        instance.pins++;
+        void this.writer.appendLazily(instance.row.shard, changes).finally(() => instance.pins--);
+        this.options.cells.run(number, version.code, JSON.stringify(start));
+      });
+    } catch (error) {
+      if (error instanceof RefusedError) return;
+      this.options.onFault(error, "an instance could not be started");
+      this.options.clock.after(1000, () => void this.#dispatch(rid));
+    }
+  }
+
+  /** Brings results back into memory that were left out while the instance ran. */
+  async #complete(instance: LiveInstance): Promise<void> {
+    while (instance.history.isPartial) {
+      const { history } = instance;
+      const { size } = history;
+      await this.writer.drain();
+      const rows = await this.options.store.journal(instance.rid, instance.row.run);
+      if (instance.history === history && history.size === size) instance.history = new History(rows);
+    }
+  }
+
+  /** Looks at the instance again at some time, if it is before the horizon; later ones are found in the database. */
+  arm(due: number, rid: number): void {
+    if (due >= this.#horizonEnd && this.#horizonEnd > 0) return;
+    this.#heap.push(due, rid);
+    this.#setTimer();
+  }
+
+  /** Fills the heap with what is due before the horizon, now and from then on. */
+  async keepHorizon(shards: () => readonly number[] | undefined): Promise<void> {
+    if (this.#isStopped) return;
+    const end = this.now + horizonMs;
+    this.#horizonEnd = end;
+    try {
+      for (const { rid, wakeOn } of await this.options.store.waking(end, shards()))
+        this.#heap.push(wakeOn, rid);
+    } catch (error) {
+      this.options.onFault(error, "timers could not be read");
+      this.#horizonEnd = 0; // until they can be, everything is kept in memory
+      this.options.clock.after(1000, () => void this.keepHorizon(shards));
+      return;
+    }
+    this.#setTimer();
+    this.options.clock.after(horizonMs / 2, () => void this.keepHorizon(shards));
+  }
+
+  onDue: (rid: number) => void = () => {};
+
+  #setTimer(): void {
+    const due = this.#heap.nextDue;
+    if (due === undefined || this.#isStopped) return;
+    if (this.#timer !== undefined) {
+      if (this.#timer.due <= due) return;
+      this.#timer.cancel();
+    }
+    // Not for longer at once: the clock may be set, or the machine may sleep.
+    const cancel = this.options.clock.after(Math.min(due - this.now, timerMsMax), () => this.#fire());
+    this.#timer = { due, cancel };
+  }
+
+  #fire(): void {
+    this.#timer = undefined;
+    if (this.#isStopped) return;
+    for (const rid of this.#heap.take(this.now, wakesPerTurnMax)) this.onDue(rid);
+    this.#setTimer();
+  }
+
+  #load(rid: number): Promise<LiveInstance | undefined> {
+    let loading = this.#loading.get(rid);
+    if (loading === undefined) {
+      loading = this.#read(rid).finally(() => this.#loading.delete(rid));
+      this.#loading.set(rid, loading);
+    }
+    return loading;
+  }
+
+  async #read(rid: number): Promise<LiveInstance | undefined> {
+    // An instance with changes on their way to the database is never let go: what is there is the whole of it.
+    const { store } = this.options;
+    const [row] = await store.instances([rid]);
+    if (row === undefined) return undefined;
+    const [journal, events] = await Promise.all([store.journal(rid, row.run), store.events(rid)]);
+    return new LiveInstance(row, journal, events);
+  }
+
+  #release(instance: LiveInstance): void {
+    if (instance.pins > 0 || instance.segment !== undefined) return;
+    const { status } = instance.row;
+    if (status !== "waiting" && status !== "paused" && !isFinal(status)) return;
+    if (this.#live.get(instance.rid) === instance) this.#live.delete(instance.rid);
+  }
+
+  /** For the end of a segment: nobody awaits it, so the instance is let go here. */
+  settle(instance: LiveInstance): void {
+    this.#release(instance);
+  }
+}

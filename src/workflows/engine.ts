@@ -1,0 +1,100 @@
+import { Core, RefusedError, type EngineOptions } from "./core.ts";
+import { Operations } from "./operations.ts";
+import { SegmentCalls } from "./segment-calls.ts";
+import { FencedError } from "./writer.ts";
+
+const sweepMs = 1000;
+const sweepRowsMax = 1000;
+
+/** The workflow engine of one node: its instances, timers, queue and journal, and what may be done to them. */
+export class Engine {
+  readonly core: Core;
+  readonly operations: Operations;
+  /** What cells report to. */
+  readonly calls: SegmentCalls;
+  /** The shards that this node holds; undefined where it is the only one. */
+  #shards: Set<number> | undefined;
+
+  constructor(options: EngineOptions) {
+    this.core = new Core(options);
+    this.calls = new SegmentCalls(this.core);
+    this.operations = new Operations(this.core, this.calls);
+    this.core.onDue = (rid) => {
+      this.operations.due(rid).catch((error: unknown) => {
+        if (error instanceof RefusedError || error instanceof FencedError) return;
+        options.onFault(error, "an instance could not be woken");
+        this.core.options.clock.after(1000, () => this.core.onDue(rid));
+      });
+    };
+  }
+
+  /** Takes up what was going on when the last process ended. With `shards`, only theirs: others come with `adopt`. */
+  async start(shards?: readonly number[]): Promise<void> {
+    this.#shards = shards === undefined ? undefined : new Set(shards);
+    await this.#recover(shards);
+    await this.core.keepHorizon(() => this.#held());
+    this.#sweepLater();
+  }
+
+  async stop(): Promise<void> {
+    await this.core.writer.drain();
+    this.core.stop();
+  }
+
+  async adopt(shards: readonly number[]): Promise<void> {
+    for (const shard of shards) this.#shards?.add(shard);
+    await this.#recover(shards);
+    for (const { rid, wakeOn } of await this.core.options.store.waking(this.core.now + 600_000, shards)) {
+      this.core.arm(wakeOn, rid);
+    }
+  }
+
+  /** Another node has the shards now, or will have: their instances stop here. */
+  abandon(shards: readonly number[]): void {
+    for (const shard of shards) this.#shards?.delete(shard);
+    for (const instance of this.core.liveOf(new Set(shards))) this.core.forget(instance);
+  }
+
+  #held(): readonly number[] | undefined {
+    return this.#shards === undefined ? undefined : [...this.#shards];
+  }
+
+  async #recover(shards: readonly number[] | undefined): Promise<void> {
+    for (const row of await this.core.options.store.live(shards)) {
+      const journal = await this.core.options.store.journal(row.rid, row.run);
+      const instance = this.core.adopt(row, journal);
+      instance.events = await this.core.options.store.events(row.rid);
+      if (row.status === "queued") this.core.requeue(instance);
+      else {
+        const changes = this.core.move(instance, "lost") ?? [];
+        void this.core.commit(instance, changes).catch(() => {});
+      }
+    }
+  }
+
+  /** Removes ended instances whose retention is over, a thousand at a time. */
+  #sweepLater(afterMs = sweepMs): void {
+    this.core.options.clock.after(afterMs, () => {
+      if (this.core.isStopped) return;
+      void this.#sweep().then(
+        (count) => this.#sweepLater(count === sweepRowsMax ? 0 : sweepMs),
+        () => this.#sweepLater(), // the database is away: later
+      );
+    });
+  }
+
+  async #sweep(): Promise<number> {
+    const expired = await this.core.options.store.expired(this.core.now, sweepRowsMax, this.#held());
+    const byShard = Map.groupBy(expired, ({ shard }) => shard);
+    await Promise.all(
+      [...byShard].map(([shard, rows]) =>
+        this.core.writer.append(
+          shard,
+          rows.map(({ rid }) => ({ kind: "remove", rid })),
+          true,
+        ),
+      ),
+    );
+    return expired.length;
+  }
+}

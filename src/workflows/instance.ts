@@ -1,0 +1,56 @@
+import type { Status } from "./transitions.ts";
+
+export type TriggerSource = "api" | "binding" | "cron" | "event" | "unknown";
+
+/** What never changes about an instance. */
+export interface InstanceHead {
+  rid: number;
+  shard: number;
+  accountId: string;
+  workflowRid: number;
+  id: string;
+  trigger: TriggerSource;
+  /** Text of codec.ts. */
+  params: string;
+  successRetentionMs: number;
+  errorRetentionMs: number;
+}
+
+/** What moves; always written as a whole, so that the last write of a flush is the truth. */
+export interface InstanceState {
+  status: Status;
+  run: number;
+  versionRid: number;
+  createdOn: number;
+  modifiedOn: number;
+  startedOn: number | null;
+  endedOn: number | null;
+  /** When the clocks stopped. */
+  pausedOn: number | null;
+  /** When a waiting instance goes on by itself. */
+  wakeOn: number | null;
+  expiresOn: number | null;
+  /** Cells that died under it since it last got a result into its journal. */
+  crashes: number;
+  output: string | null;
+  /** JSON of a StepError. */
+  error: string | null;
+}
+
+export interface InstanceRow extends InstanceHead, InstanceState {}
+export type NewInstance = Omit<InstanceRow, "rid">;
+
+/** An event that no wait has taken yet. `number` grows with arrival. */
+export interface EventRow {
+  rid: number;
+  number: number;
+  type: string;
+  payload: string;
+  at: number;
+}
+
+export interface StepError {
+  name: string;
+  message: string;
+  stack?: string;
+}

@@ -1,0 +1,133 @@
+import { CompiledQuery } from "kysely";
+import type { Read } from "../storage/storage.ts";
+import type { Batch } from "./batch.ts";
+import { FencedError } from "./writer.ts";
+import { eventColumns, instanceColumns, journalColumns, stateColumns } from "./store-columns.ts";
+
+/**
+ * Writes a batch on PostgreSQL as one statement, which is one round trip and one commit. The first part of it is the
+ * fence: it locks the leases that the batch needs, and when one is missing every other part writes nothing.
+ */
+export async function postgresCommit(
+  read: Read,
+  batch: Batch,
+  fence: { node: string; shards: readonly number[] },
+): Promise<(number | null)[]> {
+  const statement = new Statement(fence);
+  statement.insert(
+    "workflow_instances",
+    instanceColumns,
+    batch.creates,
+    "on conflict do nothing returning workflow_rid, id, rid",
+  );
+  statement.update([...batch.updates]);
+  statement.insert("workflow_journal", journalColumns, batch.journal);
+  statement.insert("workflow_events", eventColumns, batch.events);
+  const removed = [...batch.removes];
+  if (batch.consumed.length > 0) {
+    statement.delete("workflow_events", "rid = u.a and number = u.b", [
+      batch.consumed.map(({ rid }) => rid),
+      batch.consumed.map(({ number }) => number),
+    ]);
+  }
+  const wipes = [...batch.wipes, ...removed.map((rid) => [rid, 2 ** 31 - 1] as const)];
+  if (wipes.length > 0) {
+    const runs = [wipes.map(([rid]) => rid), wipes.map(([, run]) => run)] as const;
+    statement.delete("workflow_journal", "rid = u.a and run < u.b", runs);
+    statement.delete("workflow_events", "rid = u.a", runs);
+  }
+  if (removed.length > 0) statement.delete("workflow_instances", "rid = u.a", [removed, removed]);
+
+  const { held, created } = await statement.run(read);
+  if (held.length < fence.shards.length) {
+    throw new FencedError(fence.shards.filter((shard) => !held.includes(shard)));
+  }
+  const rids = new Map(created.map((row) => [`${row.workflow_rid}/${row.id}`, row.rid]));
+  return batch.creates.map(({ workflowRid, id }) => {
+    const key = `${workflowRid}/${id}`;
+    const rid = rids.get(key) ?? null;
+    rids.delete(key); // the same id twice in one batch: the first has it
+    return rid;
+  });
+}
+
+interface Created {
+  workflow_rid: number;
+  id: string;
+  rid: number;
+}
+
+class Statement {
+  readonly #parts: string[] = [];
+  readonly #values: unknown[] = [];
+  #creates = false;
+
+  constructor(fence: { node: string; shards: readonly number[] }) {
+    const [node, shards] = [this.#value(fence.node), this.#value(fence.shards)];
+    this.#parts.push(
+      `fence as materialized (select id from workflow_shards where owner = ${node} and id = any(${shards}::integer[]) and lease_until > now() for share)`,
+      `held as materialized (select count(*) = cardinality(${shards}::integer[]) as yes from fence)`,
+    );
+  }
+
+  insert<T>(
+    table: string,
+    {
+      names,
+      types,
+      values,
+    }: { names: readonly string[]; types: readonly string[]; values: (row: T) => unknown[] },
+    rows: readonly T[],
+    conflict = "",
+  ): void {
+    if (rows.length === 0) return;
+    const arrays = this.#arrays(rows.map(values), types);
+    const list = names.map((name) => `"${name}"`).join(", ");
+    this.#parts.push(
+      `p${this.#parts.length} as (insert into ${table} (${list}) select u.* from unnest(${arrays}) as u, held where held.yes ${conflict})`,
+    );
+    if (conflict !== "") this.#creates = true;
+  }
+
+  update(rows: readonly [rid: number, state: Parameters<typeof stateColumns.values>[0]][]): void {
+    if (rows.length === 0) return;
+    const arrays = this.#arrays(
+      rows.map(([rid, state]) => [rid, ...stateColumns.values(state)]),
+      ["bigint", ...stateColumns.types],
+    );
+    const names = stateColumns.names.map((name) => `"${name}"`);
+    this.#parts.push(
+      `p${this.#parts.length} as (update workflow_instances as i set ${names.map((name) => `${name} = u.${name}`).join(", ")} from unnest(${arrays}) as u(u_rid, ${names.join(", ")}), held where held.yes and i.rid = u.u_rid)`,
+    );
+  }
+
+  delete(table: string, condition: string, pairs: readonly [readonly number[], readonly number[]]): void {
+    const [a, b] = pairs.map((values) => this.#value(values));
+    this.#parts.push(
+      `p${this.#parts.length} as (delete from ${table} using unnest(${a}::bigint[], ${b}::bigint[]) as u(a, b), held where held.yes and ${condition})`,
+    );
+  }
+
+  async run(read: Read): Promise<{ held: number[]; created: Created[] }> {
+    const creates = this.#creates
+      ? "(select coalesce(json_agg(row_to_json(p2)), '[]'::json) from p2)"
+      : "'[]'::json";
+    const text = `with ${this.#parts.join(",\n")}\nselect (select coalesce(array_agg(id), '{}') from fence) as held, ${creates} as created`;
+    const { rows } = await read.executeQuery<{ held: number[]; created: Created[] }>(
+      CompiledQuery.raw(text, this.#values),
+    );
+    return rows[0]!;
+  }
+
+  #value(value: unknown): string {
+    this.#values.push(value);
+    return `$${this.#values.length}`;
+  }
+
+  /** Rows as one array for each column. */
+  #arrays(rows: readonly (readonly unknown[])[], types: readonly string[]): string {
+    return types
+      .map((type, column) => `${this.#value(rows.map((row) => row[column]))}::${type}[]`)
+      .join(", ");
+  }
+}

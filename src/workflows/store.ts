@@ -1,0 +1,133 @@
+import { sql, type Selectable } from "kysely";
+import type { WorkflowEventsTable, WorkflowInstancesTable, WorkflowJournalTable } from "../storage/schema.ts";
+import type { Storage } from "../storage/storage.ts";
+import type { EventRow, InstanceRow, TriggerSource } from "./instance.ts";
+import type { JournalRow, RowKind } from "./journal.ts";
+import { postgresCommit } from "./store-postgres.ts";
+import { sqliteCommit } from "./store-sqlite.ts";
+import type { Status } from "./transitions.ts";
+import type { Commit } from "./writer.ts";
+
+/** What the engine reads; it writes through `commit`, in batches. `shards` is undefined where there is one node only. */
+export interface InstanceStore {
+  commit: Commit;
+  instances(rids: readonly number[]): Promise<InstanceRow[]>;
+  journal(rid: number, run: number): Promise<JournalRow[]>;
+  events(rid: number): Promise<EventRow[]>;
+  /** Instances that were queued or running. */
+  live(shards: readonly number[] | undefined): Promise<InstanceRow[]>;
+  waking(beforeMs: number, shards: readonly number[] | undefined): Promise<{ rid: number; wakeOn: number }[]>;
+  expired(
+    beforeMs: number,
+    limit: number,
+    shards: readonly number[] | undefined,
+  ): Promise<{ rid: number; shard: number }[]>;
+}
+
+const toInstance = (row: Selectable<WorkflowInstancesTable>): InstanceRow => ({
+  rid: row.rid,
+  shard: row.shard,
+  accountId: row.account_id,
+  workflowRid: row.workflow_rid,
+  id: row.id,
+  trigger: row.trigger as TriggerSource,
+  params: row.params,
+  successRetentionMs: row.success_retention_ms,
+  errorRetentionMs: row.error_retention_ms,
+  status: row.status as Status,
+  run: row.run,
+  versionRid: row.version_rid,
+  createdOn: row.created_on,
+  modifiedOn: row.modified_on,
+  startedOn: row.started_on,
+  endedOn: row.ended_on,
+  pausedOn: row.paused_on,
+  wakeOn: row.wake_on,
+  expiresOn: row.expires_on,
+  crashes: row.crashes,
+  output: row.output,
+  error: row.error,
+});
+const toJournalRow = (row: Selectable<WorkflowJournalTable>): JournalRow => ({
+  rid: row.rid,
+  run: row.run,
+  kind: row.kind as RowKind,
+  key: row.key,
+  attempt: row.attempt,
+  at: row.at,
+  startedOn: row.started_on,
+  due: row.due,
+  value: row.value,
+  error: row.error,
+  config: row.config,
+});
+const toEvent = ({ rid, number, type, payload, at }: Selectable<WorkflowEventsTable>): EventRow => ({
+  rid,
+  number,
+  type,
+  payload,
+  at,
+});
+
+/** `node` names this process in the leases on PostgreSQL. */
+export function instanceStore(storage: Storage, node: string): InstanceStore {
+  const { read, direct } = storage;
+  const onSqlite = direct && sqliteCommit(direct);
+  const instances = (shards: readonly number[] | undefined) => {
+    const query = read.selectFrom("workflow_instances");
+    return shards === undefined ? query : query.where("shard", "in", [...shards, -1]);
+  };
+  return {
+    commit: (batch, shards) => onSqlite?.(batch) ?? postgresCommit(read, batch, { node, shards }),
+    async instances(rids) {
+      const rows = await read.selectFrom("workflow_instances").selectAll().where("rid", "in", rids).execute();
+      return rows.map(toInstance);
+    },
+    async journal(rid, run) {
+      const rows = await read
+        .selectFrom("workflow_journal")
+        .selectAll()
+        .where("rid", "=", rid)
+        .where("run", "=", run)
+        .orderBy("seq")
+        .execute();
+      return rows.map(toJournalRow);
+    },
+    async events(rid) {
+      const rows = await read
+        .selectFrom("workflow_events")
+        .selectAll()
+        .where("rid", "=", rid)
+        .orderBy("number")
+        .execute();
+      return rows.map(toEvent).filter((event, i, all) => event.number !== all[i - 1]?.number);
+    },
+    async live(shards) {
+      const rows = await instances(shards)
+        .selectAll()
+        // A literal list: an index on part of a table is not used for parameters.
+        .where(sql<boolean>`status in ('queued', 'running', 'waitingForPause')`)
+        .orderBy("rid")
+        .execute();
+      return rows.map(toInstance);
+    },
+    async waking(beforeMs, shards) {
+      const rows = await instances(shards)
+        .select(["rid", "wake_on"])
+        .where("wake_on", "is not", null)
+        .where("wake_on", "<", beforeMs)
+        .orderBy("wake_on")
+        .execute();
+      return rows.map((row) => ({ rid: row.rid, wakeOn: row.wake_on! }));
+    },
+    async expired(beforeMs, limit, shards) {
+      return instances(shards)
+        .select(["rid", "shard"])
+        .where("expires_on", "is not", null)
+        .where("expires_on", "<=", beforeMs)
+        .orderBy("expires_on")
+        .limit(limit)
+        .execute();
+    },
+  };
+}

@@ -1,0 +1,167 @@
+import type { CallMessage, Ending, HistoryMessage, NoteMessage, Signal, StartMessage } from "./messages.ts";
+
+/** The way to the engine. */
+export interface Lane {
+  call(message: string): Promise<string>;
+  note(message: string): unknown;
+}
+
+/** What a segment needs of where it runs; the simulator has its own. */
+export interface Host {
+  after(ms: number, run: () => void): () => void;
+  now(): number;
+  /** Whether code that runs now is inside of a step's callback, and a way to run code so. */
+  isInsideStep(): boolean;
+  insideStep<T>(run: () => T): T;
+  isNonRetryable(error: unknown): boolean;
+}
+
+/** Never resolves: what a step gets whose segment is over. */
+const never = new Promise<never>(() => {});
+const startNoteMs = 50;
+
+/**
+ * One invocation of an instance's `run`: what it has asked for, what runs, what waits. When nothing runs and something
+ * waits for a while, the segment ends; a later one replays the journal and goes on.
+ */
+export class Segment {
+  readonly history: ReadonlyMap<string, HistoryMessage>;
+  readonly limits: StartMessage["limits"];
+  readonly host: Host;
+  /** How the segment ended, unless `run` itself came to an end. */
+  readonly ended: Promise<Ending>;
+  readonly #lane: Lane;
+  readonly #asked = new Set<string>();
+  readonly #counts = new Map<string, number>();
+  readonly #running = new Map<string, { note: NoteMessage; since: number; isNoted: boolean }>();
+  readonly #blocked: (() => void)[] = [];
+  readonly #aborters = new Set<AbortController>();
+  #end!: (ending: Ending) => void;
+  #isOver = false;
+  #isHeld = false;
+  #active = 0;
+  #waiting = 0;
+  #idleSince = 0;
+  #lingering: (() => void) | undefined;
+  #noting: (() => void) | undefined;
+
+  constructor(lane: Lane, start: StartMessage, host: Host) {
+    this.#lane = lane;
+    this.host = host;
+    this.limits = start.limits;
+    this.history = new Map(start.history.map((entry) => [entry[0], entry]));
+    this.ended = new Promise((resolve) => (this.#end = resolve));
+  }
+
+  /** The journal's key for the next call with this name; code that runs again asks in the same order. */
+  key(kind: "do" | "sleep" | "waitForEvent", name: string): string {
+    const base = `${kind}:${name}`;
+    const count = (this.#counts.get(base) ?? 0) + 1;
+    this.#counts.set(base, count);
+    const key = `${base}-${count}`;
+    this.#asked.add(key);
+    return key;
+  }
+
+  unasked(): string[] {
+    return [...this.history.keys()].filter((key) => !this.#asked.has(key));
+  }
+
+  /** Asks the engine for something that takes no time but the disk's. */
+  async call(message: CallMessage): Promise<string> {
+    if (this.#isOver) return never;
+    const answer = await this.#lane.call(JSON.stringify(message));
+    return this.#isOver ? never : answer;
+  }
+
+  /** Asks for something that may take very long. */
+  async wait(message: CallMessage): Promise<string> {
+    this.#waiting++;
+    this.#linger();
+    const answer = await this.call(message);
+    this.#waiting--;
+    return answer;
+  }
+
+  /** Runs an attempt of a step; the segment does not end while it runs. */
+  async attempt<T>(note: NoteMessage, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    await this.#gate();
+    const aborter = new AbortController();
+    this.#aborters.add(aborter);
+    this.#active++;
+    const running = { note, since: this.host.now(), isNoted: false };
+    this.#running.set(note[1], running);
+    this.#noting ??= this.host.after(startNoteMs, () => this.#noteStarts());
+    try {
+      return await run(aborter.signal);
+    } finally {
+      this.#running.delete(note[1]);
+      this.#aborters.delete(aborter);
+      this.#active--;
+      this.#settle();
+    }
+  }
+
+  signal(signal: Signal): void {
+    if (signal === "hold") this.#isHeld = true;
+    else if (signal === "release") this.#isHeld = false;
+    else this.close();
+  }
+
+  /** Nothing that comes after this has an effect. */
+  close(ending?: Ending): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#lingering?.();
+    this.#noting?.();
+    for (const aborter of this.#aborters) aborter.abort();
+    this.#end(ending ?? { end: "held" });
+  }
+
+  /** While the instance is to be paused no step begins, but those inside of a running step. */
+  async #gate(): Promise<void> {
+    while (this.#isHeld && !this.host.isInsideStep() && !this.#isOver) {
+      this.#settle();
+      await new Promise<void>((resolve) => this.#blocked.push(resolve));
+    }
+    if (this.#isOver) await never;
+  }
+
+  #settle(): void {
+    if (this.#isOver || this.#active > 0) return;
+    if (this.#isHeld) return this.close({ end: "held" });
+    for (const go of this.#blocked.splice(0)) go();
+    this.#linger();
+  }
+
+  /** Ends the segment when it has been waiting, and nothing else, for a while. */
+  #linger(): void {
+    this.#idleSince = this.host.now();
+    if (this.#lingering !== undefined || this.#isOver) return;
+    const look = (): void => {
+      this.#lingering = undefined;
+      if (this.#isOver || this.#active > 0 || this.#waiting === 0) return;
+      const leftMs = this.#idleSince + this.limits.lingerMs - this.host.now();
+      if (leftMs > 0) this.#lingering = this.host.after(leftMs, look);
+      else if (this.#isHeld) this.close({ end: "held" });
+      else this.close({ end: "suspend", waiting: this.#waiting, unasked: this.unasked() });
+    };
+    if (this.#waiting > 0) this.#lingering = this.host.after(this.limits.lingerMs, look);
+  }
+
+  #noteStarts(): void {
+    this.#noting = undefined;
+    let nextMs: number | undefined;
+    for (const running of this.#running.values()) {
+      if (running.isNoted) continue;
+      const elapsedMs = this.host.now() - running.since;
+      if (elapsedMs >= startNoteMs) {
+        running.isNoted = true;
+        const [kind, key, attempt, , config] = running.note;
+        this.#lane.note(JSON.stringify([kind, key, attempt, elapsedMs, config]));
+      } else nextMs = startNoteMs;
+    }
+    if (nextMs !== undefined && !this.#isOver)
+      this.#noting = this.host.after(nextMs, () => this.#noteStarts());
+  }
+}

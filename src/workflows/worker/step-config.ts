@@ -1,0 +1,74 @@
+import { durationMs } from "./duration.ts";
+
+/** The effective configuration of a step, as its callback sees it and as the journal keeps it. */
+export interface StepConfig {
+  retries: { limit: number; delay?: number | string; backoff: Backoff };
+  timeout: number | string;
+  sensitive?: "output";
+}
+type Backoff = "constant" | "linear" | "exponential";
+export type DelayFunction = (input: {
+  ctx: unknown;
+  error: Error;
+}) => number | string | Promise<number | string>;
+
+const backoffs: readonly Backoff[] = ["constant", "linear", "exponential"];
+const limitMax = 10_000;
+const delayMsMax = 365 * 86_400_000;
+
+export const defaultTimeout = "10 minutes";
+export const defaultLimit = 5;
+
+/** Checks what the code gave to step.do. Whatever is not understood is refused by name. */
+export function readConfig(
+  given: unknown,
+  step: string,
+  retryDelayMs: number,
+): { config: StepConfig; delay: DelayFunction | undefined } {
+  const refuse = (message: string): never => {
+    throw new TypeError(`Step "${step}": ${message}`);
+  };
+  const record = (value: unknown, what: string, known: readonly string[]): Record<string, unknown> => {
+    if (typeof value !== "object" || value === null || Array.isArray(value))
+      refuse(`expected an object for ${what}`);
+    for (const key of Object.keys(value as object)) {
+      if (!known.includes(key)) refuse(`${what} has no option "${key}"; it has ${known.join(", ")}`);
+    }
+    return value as Record<string, unknown>;
+  };
+  const options =
+    given === undefined ? {} : record(given, "the configuration", ["retries", "timeout", "sensitive"]);
+  const retries =
+    options["retries"] === undefined
+      ? {}
+      : record(options["retries"], "retries", ["limit", "delay", "backoff"]);
+  const { limit = defaultLimit, delay = retryDelayMs, backoff = "exponential" } = retries;
+  if (typeof limit !== "number" || !(limit >= 0))
+    refuse(`expected a number of at least 0 for retries.limit but received ${String(limit)}`);
+  if (!backoffs.includes(backoff as Backoff))
+    refuse(`expected one of ${backoffs.join(", ")} for retries.backoff but received ${String(backoff)}`);
+  if (typeof delay !== "function") durationMs(delay, `retries.delay of step "${step}"`);
+  const timeout = options["timeout"] ?? defaultTimeout;
+  if (durationMs(timeout, `timeout of step "${step}"`) <= 0) refuse("expected more than 0 for timeout");
+  const { sensitive } = options;
+  if (sensitive !== undefined && sensitive !== "output")
+    refuse(`expected "output" for sensitive but received ${JSON.stringify(sensitive)}`);
+  return {
+    config: {
+      retries: {
+        limit: Math.min(limit as number, limitMax),
+        ...(typeof delay === "function" ? {} : { delay: delay as number | string }),
+        backoff: backoff as Backoff,
+      },
+      timeout: timeout as number | string,
+      ...(sensitive === "output" ? { sensitive } : {}),
+    },
+    delay: typeof delay === "function" ? (delay as DelayFunction) : undefined,
+  };
+}
+
+/** How long to wait after the given failure, counted from 1. */
+export function retryDelayMs(backoff: Backoff, delayMs: number, failures: number): number {
+  const factor = backoff === "constant" ? 1 : backoff === "linear" ? failures : 2 ** (failures - 1);
+  return Math.min(delayMs * factor, delayMsMax);
+}

@@ -1,0 +1,253 @@
+import { decode, encode, encodedBytes, makeError, NotSerializableError } from "./codec.ts";
+import { durationMs, durationMsMax } from "./duration.ts";
+import type { ErrorMessage, HistoryMessage, WaitAnswer } from "./messages.ts";
+import type { Segment } from "./segment.ts";
+import { readConfig, retryDelayMs, type DelayFunction, type StepConfig } from "./step-config.ts";
+
+type Callback = (context: StepContext) => unknown;
+interface StepContext {
+  step: { name: string; count: number };
+  attempt: number;
+  config: StepConfig;
+  /** Aborted when the attempt's time is over, or the segment's. */
+  signal: AbortSignal;
+}
+type Attempted = { value: string } | { error: unknown; isFatal: boolean };
+
+const nameLengthMax = 256;
+// oxlint-disable-next-line no-control-regex -- control characters are what is looked for
+const control = /[\u0000-\u001f]/;
+const typePattern = /^[a-zA-Z0-9_][a-zA-Z0-9_-]{0,99}$/;
+const delayFunctionMs = 5000;
+const defaultWait = "24 hours";
+
+/** The `step` that a workflow's `run` is given. It lives in the customer's isolate; only results cross its border. */
+export class Step {
+  readonly #segment: Segment;
+
+  constructor(segment: Segment) {
+    this.#segment = segment;
+  }
+
+  async do(name: string, ...rest: unknown[]): Promise<unknown> {
+    checkName(name);
+    const callback = typeof rest[0] === "function" ? rest.shift() : rest.splice(0, 2)[1];
+    const given = typeof arguments[1] === "function" ? undefined : (arguments[1] as unknown);
+    if (typeof callback !== "function") throw new TypeError(`Step "${name}" requires a callback function`);
+    if (rest[0] !== undefined) throw new TypeError(`Step "${name}": rollback handlers are not supported`);
+    const key = this.#segment.key("do", name);
+    const journaled = this.#segment.history.get(key);
+    if (journaled !== undefined && journaled[1] !== "open") return this.#replay(journaled);
+    const { config, delay } = readConfig(given, name, this.#segment.limits.retryDelayMs);
+    return this.#attempts(key, callback as Callback, kept(journaled) ?? config, delay, journaled);
+  }
+
+  async sleep(name: string, duration: number | string): Promise<void> {
+    checkName(name);
+    const ms = durationMs(duration, `the duration of sleep "${name}"`);
+    if (ms > durationMsMax)
+      throw new TypeError(`Sleep "${name}": expected at most 365 days but received ${String(duration)}`);
+    await this.#sleep(name, ms, null);
+  }
+
+  async sleepUntil(name: string, timestamp: Date | number): Promise<void> {
+    checkName(name);
+    const until = timestamp instanceof Date ? timestamp.getTime() : timestamp;
+    if (typeof until !== "number" || !Number.isFinite(until)) {
+      throw new TypeError(
+        `Sleep "${name}": expected a Date or milliseconds for the timestamp but received ${String(timestamp)}`,
+      );
+    }
+    if (until - this.#segment.host.now() > durationMsMax) {
+      throw new TypeError(
+        `Sleep "${name}": expected a time within 365 days but received ${new Date(until).toISOString()}`,
+      );
+    }
+    await this.#sleep(name, null, until);
+  }
+
+  async waitForEvent(
+    name: string,
+    options: { type?: string; event?: string; timeout?: number | string },
+  ): Promise<{ payload: unknown; timestamp: Date; type: string }> {
+    checkName(name);
+    const unknown = Object.keys(options ?? {}).find(
+      (option) => !["type", "event", "timeout"].includes(option),
+    );
+    if (unknown !== undefined)
+      throw new TypeError(`waitForEvent "${name}" has no option "${unknown}"; it has type, event, timeout`);
+    const type = options?.type ?? options?.event;
+    if (typeof type !== "string" || !typePattern.test(type)) {
+      throw new TypeError(
+        `waitForEvent "${name}": expected 1 to 100 letters, digits, "_" and "-" for type but received ${String(type)}`,
+      );
+    }
+    const timeoutMs = durationMs(options.timeout ?? defaultWait, `the timeout of waitForEvent "${name}"`);
+    if (timeoutMs > durationMsMax) {
+      throw new TypeError(
+        `waitForEvent "${name}": expected a timeout of at most 365 days but received ${String(options.timeout)}`,
+      );
+    }
+    const key = this.#segment.key("waitForEvent", name);
+    const journaled = this.#segment.history.get(key);
+    if (journaled?.[1] === "event") {
+      const [, , payload, eventType, at] = journaled;
+      return {
+        payload: decode(payload ?? (await this.#segment.call(["get", key]))),
+        timestamp: new Date(at),
+        type: eventType,
+      };
+    }
+    if (journaled?.[1] === "error") throw toError(journaled[2]);
+    const answer = JSON.parse(await this.#segment.wait(["wait", key, type, timeoutMs])) as WaitAnswer;
+    if (answer[0] === "timeout") throw toError(answer[1]);
+    return { payload: decode(answer[1]), timestamp: new Date(answer[3]), type: answer[2] };
+  }
+
+  async #sleep(name: string, forMs: number | null, untilMs: number | null): Promise<void> {
+    const key = this.#segment.key("sleep", name);
+    if (this.#segment.history.get(key)?.[1] === "value") return;
+    await this.#segment.wait(["sleep", key, forMs, untilMs]);
+  }
+
+  async #replay(journaled: HistoryMessage): Promise<unknown> {
+    if (journaled[1] === "error") throw toError(journaled[2]);
+    return decode((journaled[2] as string | null) ?? (await this.#segment.call(["get", journaled[0]])));
+  }
+
+  async #attempts(
+    key: string,
+    callback: Callback,
+    config: StepConfig,
+    delay: DelayFunction | undefined,
+    journaled: HistoryMessage | undefined,
+  ): Promise<unknown> {
+    const segment = this.#segment;
+    const keptConfig = JSON.stringify(
+      delay === undefined ? config : { ...config, retries: { ...config.retries, delay: "[dynamic]" } },
+    );
+    let [attempt, failures] = journaled?.[1] === "open" ? [journaled[2], journaled[3]] : [0, 0];
+    if (journaled?.[1] === "open" && journaled[4]) await segment.wait(["retry", key]);
+    for (;;) {
+      attempt++;
+      const toKeep = attempt === 1 ? keptConfig : null;
+      const context = { step: nameAndCount(key), attempt, config };
+      // The attempt is over when its outcome is durable: until then the segment must not end.
+      const outcome = await segment.attempt(["start", key, attempt, 0, toKeep], async (signal) => {
+        const since = segment.host.now();
+        const attempted = await this.#once(callback, { ...context, signal }, key);
+        const elapsedMs = segment.host.now() - since;
+        if ("value" in attempted) {
+          await segment.call(["done", key, attempt, elapsedMs, attempted.value, toKeep]);
+          return attempted;
+        }
+        const { error, delayMs } = await this.#delayAfter(attempted, ++failures, delay, context);
+        await segment.call(["failed", key, attempt, elapsedMs, toMessage(error), delayMs, toKeep]);
+        return { error, delayMs };
+      });
+      if ("value" in outcome) return decode(outcome.value);
+      if (outcome.delayMs === null) throw outcome.error;
+      await segment.wait(["retry", key]);
+    }
+  }
+
+  async #once(callback: Callback, context: StepContext, key: string): Promise<Attempted> {
+    const { host, limits } = this.#segment;
+    const ms = durationMs(context.config.timeout, "timeout");
+    const timedOut = new AbortController();
+    const signal = AbortSignal.any([context.signal, timedOut.signal]);
+    let cancel = (): void => {};
+    const timeout = new Promise<never>((_, reject) => {
+      cancel = host.after(ms, () => {
+        timedOut.abort();
+        reject(makeError("WorkflowTimeoutError", `Execution timed out after ${ms}ms`));
+      });
+    });
+    const label = `The result of step "${key.slice(3)}"`;
+    try {
+      const work = host.insideStep(async () => callback({ ...context, signal }));
+      const value = encode(await Promise.race([work, timeout]), label);
+      if (encodedBytes(value) <= limits.valueBytesMax) return { value };
+      const message = `Step ${key.slice(3)} output is too large. Maximum allowed size is ${limits.valueBytesMax / 2 ** 20}MiB.`;
+      return { error: makeError("WorkflowInternalError", message), isFatal: false };
+    } catch (error) {
+      return { error, isFatal: error instanceof NotSerializableError || host.isNonRetryable(error) };
+    } finally {
+      cancel();
+    }
+  }
+
+  /** How long to wait before the next attempt; null when there is none. */
+  async #delayAfter(
+    failed: { error: unknown; isFatal: boolean },
+    failures: number,
+    delay: DelayFunction | undefined,
+    { step, attempt, config }: Omit<StepContext, "signal">,
+  ): Promise<{ error: unknown; delayMs: number | null }> {
+    const { error } = failed;
+    const { limit, backoff } = config.retries;
+    if (failed.isFatal || failures > limit) return { error, delayMs: null };
+    const fixed = config.retries.delay ?? this.#segment.limits.retryDelayMs;
+    if (delay === undefined)
+      return { error, delayMs: retryDelayMs(backoff, durationMs(fixed, "retries.delay"), failures) };
+    const name = `${step.name}-${step.count}`;
+    let cancel = (): void => {};
+    try {
+      const late = new Promise<never>((_, reject) => {
+        cancel = this.#segment.host.after(delayFunctionMs, () =>
+          reject(new Error(`took more than ${delayFunctionMs} ms`)),
+        );
+      });
+      const { delay: _, ...retries } = config.retries;
+      const ctx = { step, attempt, config: { ...config, retries } };
+      const answer = await Promise.race([delay({ ctx, error: error as Error }), late]);
+      return { error, delayMs: retryDelayMs(backoff, durationMs(answer, "its result"), failures) };
+    } catch (fault) {
+      const why = fault instanceof Error ? fault.message : String(fault);
+      const message = `The delay function for step "${name}" failed: ${why}`;
+      return { error: makeError("NonRetryableDelayError", message), delayMs: null };
+    } finally {
+      cancel();
+    }
+  }
+}
+
+function checkName(name: unknown): void {
+  if (typeof name === "string" && name.length > 0 && name.length <= nameLengthMax && !control.test(name))
+    return;
+  throw new TypeError(
+    `Step name ${JSON.stringify(name)} exceeds max length (${nameLengthMax} chars) or invalid characters found`,
+  );
+}
+
+/** What a step was started with holds for all of its attempts, also under newer code. */
+function kept(journaled: HistoryMessage | undefined): StepConfig | undefined {
+  if (journaled?.[1] !== "open" || journaled[5] === null) return undefined;
+  const config = JSON.parse(journaled[5]) as StepConfig;
+  if (config.retries.delay === "[dynamic]") delete config.retries.delay;
+  return config;
+}
+
+function nameAndCount(key: string): { name: string; count: number } {
+  const end = key.lastIndexOf("-");
+  return { name: key.slice(key.indexOf(":") + 1, end), count: Number(key.slice(end + 1)) };
+}
+
+/** An error as the journal keeps it; whatever else is thrown is turned into one. */
+export function toMessage(thrown: unknown): ErrorMessage {
+  if (thrown instanceof Error) {
+    return {
+      name: thrown.name,
+      message: thrown.message,
+      ...(thrown.stack === undefined ? {} : { stack: thrown.stack.slice(0, 4096) }),
+    };
+  }
+  let message: string;
+  try {
+    message = typeof thrown === "string" ? thrown : (JSON.stringify(thrown) ?? String(thrown));
+  } catch {
+    message = String(thrown);
+  }
+  return { name: "Error", message };
+}
+const toError = ({ name, message, stack }: ErrorMessage): Error => makeError(name, message, stack);

@@ -1,0 +1,88 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { CellListener, Cells, Code } from "../../src/workflows/cells.ts";
+import type { Ending, Signal, StartMessage } from "../../src/workflows/worker/messages.ts";
+import { runSegment, Segment, type Workflow } from "../../src/workflows/worker/run.ts";
+import type { World } from "./simulated-world.ts";
+
+interface Running {
+  segment: Segment;
+  answers: Map<number, (answer: string) => void>;
+  cell: number;
+}
+
+/** Cells in memory: the real step object, over lanes that are late, with cells that die and go on speaking. */
+export class SimulatedCells implements Cells {
+  readonly running = new Map<number, Running>();
+  listener!: CellListener;
+  readonly #world: World;
+  readonly #workflow: (start: StartMessage, segment: number) => Workflow;
+  readonly #inside = new AsyncLocalStorage<true>();
+  #cell = 0;
+
+  constructor(world: World, workflow: (start: StartMessage, segment: number) => Workflow) {
+    this.#world = world;
+    this.#workflow = workflow;
+  }
+
+  run(number: number, _code: Code, text: string): void {
+    const start = JSON.parse(text) as StartMessage;
+    const answers = new Map<number, (answer: string) => void>();
+    let calls = 0;
+    // As on a WebSocket, what is said first arrives first.
+    let last = 0;
+    const send = (deliver: () => void): void => {
+      last = Math.max(last + 0.001, this.#world.time + this.#world.delay());
+      this.#world.at(last, deliver);
+    };
+    const lane = {
+      call: (message: string): Promise<string> => {
+        const call = ++calls;
+        send(() => this.listener.call(number, call, message));
+        if (this.#world.chance(0.02)) send(() => this.listener.call(number, call, message));
+        return new Promise((resolve) => answers.set(call, resolve));
+      },
+      note: (message: string): void => send(() => this.listener.note(number, message)),
+    };
+    const segment = new Segment(lane, start, {
+      after: (ms, run) => this.#world.after(ms, run),
+      now: () => this.#world.now(),
+      isInsideStep: () => this.#inside.getStore() === true,
+      insideStep: (run) => this.#inside.run(true, run),
+      isNonRetryable: (error) => error instanceof Error && error.name === "NonRetryableError",
+    });
+    const running: Running = { segment, answers, cell: this.#cell };
+    this.running.set(number, running);
+    this.#world.after(this.#world.delay(), () => {
+      const ended = (ending: Ending): void =>
+        send(() => {
+          this.running.delete(number);
+          this.listener.ended(number, ending);
+        });
+      void runSegment(segment, start, this.#workflow(start, number)).then(ended);
+    });
+  }
+
+  answer(number: number, call: number, answer: string): void {
+    this.#world.after(this.#world.delay(), () => this.running.get(number)?.answers.get(call)?.(answer));
+  }
+
+  signal(number: number, signal: Signal): void {
+    this.#world.after(this.#world.delay(), () => {
+      this.running.get(number)?.segment.signal(signal);
+      if (signal === "abort") this.running.delete(number);
+    });
+  }
+
+  /** The process dies. What it has sent may still arrive; its code may even run a little longer. */
+  kill(isSuspect: boolean): void {
+    const dead = [...this.running.entries()].filter(([, running]) => running.cell === this.#cell);
+    this.#cell++;
+    for (const [number, running] of dead) {
+      if (this.#world.chance(0.7)) {
+        running.segment.close();
+        this.running.delete(number);
+      }
+      this.#world.after(this.#world.delay(), () => this.listener.lost(number, isSuspect));
+    }
+  }
+}

@@ -1,0 +1,81 @@
+import type { Clock } from "../../src/workflows/clock.ts";
+
+/** Time and chance of one simulation: everything that happens in it follows from its seed. */
+export class World {
+  time = 0;
+  /** What the wall clock says beyond the time that has passed. */
+  skew = 1_790_000_000_000;
+  readonly trace: string[] = [];
+  #state: number;
+  #sequence = 0;
+  readonly #agenda: { at: number; sequence: number; run: () => void }[] = [];
+
+  constructor(seed: number) {
+    this.#state = seed * 2_654_435_761;
+  }
+
+  random(): number {
+    this.#state = (this.#state + 0x6d2b79f5) | 0;
+    let t = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
+  }
+  chance = (probability: number): boolean => this.random() < probability;
+  integer = (below: number): number => Math.floor(this.random() * below);
+  pick = <T>(of: readonly T[]): T => of[this.integer(of.length)]!;
+  /** How long a message takes. */
+  delay = (): number => (this.chance(0.05) ? this.random() * 500 : this.random() * 5);
+
+  now = (): number => Math.floor(this.skew + this.time);
+  log(line: string): void {
+    this.trace.push(`${this.time.toFixed(3)} ${line}`);
+  }
+
+  at(time: number, run: () => void): () => void {
+    const item = { at: Math.max(time, this.time), sequence: this.#sequence++, run };
+    const items = this.#agenda;
+    let low = 0;
+    let high = items.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      const other = items[middle]!;
+      // The next thing to happen stands last.
+      if (other.at > item.at || (other.at === item.at && other.sequence > item.sequence)) low = middle + 1;
+      else high = middle;
+    }
+    items.splice(low, 0, item);
+    return () => {
+      item.run = () => {};
+    };
+  }
+  after = (ms: number, run: () => void): (() => void) => this.at(this.time + Math.max(0, ms), run);
+
+  /** A clock of something that can die: after that its timers never fire. */
+  clock(isAlive: () => boolean): Clock {
+    const whileAlive = (run: () => void) => (): void => {
+      if (isAlive()) run();
+    };
+    return {
+      now: this.now,
+      after: (ms, run) => this.after(ms, whileAlive(run)),
+      soon: (run) => void this.after(0, whileAlive(run)),
+    };
+  }
+
+  /** Lets things happen until the time is reached, or until nothing is left to happen. */
+  async runUntil(time: number, check: () => void): Promise<void> {
+    for (;;) {
+      const next = this.#agenda.at(-1);
+      if (next === undefined || next.at > time) break;
+      this.#agenda.pop();
+      this.time = next.at;
+      next.run();
+      await settled();
+      check();
+    }
+    this.time = time;
+  }
+}
+
+/** Resolves when every promise that could go on has done so. */
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
