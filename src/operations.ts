@@ -3,6 +3,7 @@ import { userOperations } from "./accounts/user-api.ts";
 import type { Operation } from "./api/operation.ts";
 import { assetOperations } from "./assets/api.ts";
 import { dnsOperations } from "./dns/api.ts";
+import { imageOperations } from "./images/api.ts";
 import { dnssecOperations } from "./name-server/api-dnssec.ts";
 import { dnsSettingsOperations } from "./name-server/api-settings.ts";
 import { botManagementOperations } from "./request-cf/api.ts";
@@ -27,5 +28,6 @@ export const operations: readonly Operation[] = [
   ...rulesetOperations,
   ...assetOperations,
   ...snippetOperations,
+  ...imageOperations,
   ...botManagementOperations,
 ];

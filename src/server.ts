@@ -1,5 +1,4 @@
 import { existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { createHash } from "node:crypto";
 import { isIP } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -14,7 +13,10 @@ import { parseAddress } from "./config/config.ts";
 import type { Config } from "./config/settings.ts";
 import { DnsRecords } from "./dns/records.ts";
 import { operations } from "./operations.ts";
+import { AddressPolicy } from "./edge/address-policy.ts";
 import { startEdge } from "./edge-service.ts";
+import { deliveryPrefix } from "./images/delivery.ts";
+import { accountHash, ImagesService } from "./images/index.ts";
 import { DnsSettingsOfZones } from "./name-server/dns-settings.ts";
 import { Dnssec } from "./name-server/dnssec.ts";
 import { startNameServer } from "./name-server/index.ts";
@@ -42,8 +44,8 @@ export interface Ready {
   tls_authority: string | null;
   /** Host and port, for UDP and TCP. */
   dns: string;
+  delivery: string;
   /** Null while this version has no such listener. */
-  delivery: string | null;
   dashboard: string | null;
   account_id: string;
   account_hash: string;
@@ -60,6 +62,7 @@ export interface RunningServer {
 
 const watchIntervalMs = 500;
 const activationTickMs = 1000;
+const mebibyte = 1024 * 1024;
 
 /** Puts the platform together: storage, services, listeners, in that order. */
 export async function startServer(
@@ -108,7 +111,7 @@ export async function startServer(
   });
   const assets = new Assets(storage, blobs, tokens.hash("asset upload tokens"));
   const assetServer = new AssetServer(assets, blobs, {
-    cacheBytes: config.assetCacheMegabytes * 1024 * 1024,
+    cacheBytes: config.assetCacheMegabytes * mebibyte,
   });
   const scriptServices = createScriptServices(
     config,
@@ -116,6 +119,19 @@ export async function startServer(
     { accounts, tokens, zones, blobs, assets },
     async () => false, // the queues are not there yet
   );
+  const policy = new AddressPolicy(config.privateNetworks ?? (onLoopback ? "origins" : "deny"));
+  const images = new ImagesService({
+    storage,
+    accounts,
+    blobs,
+    policy,
+    logger,
+    cacheFolder: join(folder, "cache"),
+    memoryBytesMax: config.imageMemoryMegabytes * mebibyte,
+    diskBytesMax: config.imageDiskMegabytes * mebibyte,
+    deliveryUrl: config.deliveryUrl,
+    engine: { slots: config.imageSlots, faceDetector: config.imageFaceDetector },
+  });
   const services: Services = {
     ...scriptServices,
     accounts,
@@ -130,6 +146,7 @@ export async function startServer(
     blobs,
     assets,
     assetServer,
+    images,
     smartRouting,
     certificates,
     zoneSettings,
@@ -142,7 +159,7 @@ export async function startServer(
   await zoneSettings.load();
   await snippets.load();
   await botManagement.load();
-  const edge = await startEdge(config, services, storage, logger, onLoopback);
+  const edge = await startEdge(config, services, storage, logger, policy);
   await services.startScripts();
   const owner = await ensureOwner(config, accounts, tokens);
 
@@ -170,6 +187,7 @@ export async function startServer(
   edge.forbid(apiAddress);
   const edgeAddress = await edge.listen(...hostAndPort(config.edgeListen));
   services.scriptRouter.listening(edgeAddress.port);
+  images.listensAt(`http://${show(edgeAddress)}${deliveryPrefix}`);
   // What an ephemeral start makes is forgotten; an authority that is kept, and perhaps trusted, is used by it too.
   const authorityDir = existsSync(authorityFiles(config.dataDir).certificate) ? config.dataDir : folder;
   const tlsAddress =
@@ -197,10 +215,10 @@ export async function startServer(
     edge_tls: tlsAddress === undefined ? null : `https://${show(tlsAddress)}`,
     tls_authority: tlsAddress === undefined ? null : resolve(authorityFiles(authorityDir).certificate),
     dns: show(dnsAddress),
-    delivery: null,
+    delivery: images.deliveryUrl,
     dashboard: null,
     account_id: owner.account.id,
-    account_hash: createHash("sha256").update(`account:${owner.account.id}`).digest("base64url").slice(0, 22),
+    account_hash: accountHash(owner.account.id),
     pid: process.pid,
   };
   if (config.readyFile !== undefined)
@@ -213,6 +231,7 @@ export async function startServer(
     async close(deadlineMs) {
       clearInterval(timer);
       await Promise.all([drain(apiServer, deadlineMs), edge.close(deadlineMs), nameServer.close()]);
+      await images.close();
       await storage.close();
       if (config.ephemeral) rmSync(folder, { recursive: true, force: true });
     },

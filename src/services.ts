@@ -7,6 +7,7 @@ import type { DnsSettingsOfZones } from "./name-server/dns-settings.ts";
 import type { Dnssec } from "./name-server/dnssec.ts";
 import type { Analytics } from "./smart-routing/analytics.ts";
 import type { BotManagementSetting } from "./request-cf/bot-management.ts";
+import type { ImagesService } from "./images/index.ts";
 import type { Rulesets } from "./rulesets/rulesets.ts";
 import type { ScriptServices } from "./script-service.ts";
 import type { Snippets } from "./snippets/snippets.ts";
@@ -32,6 +33,7 @@ export interface Services extends ScriptServices {
   botManagement: BotManagementSetting;
   assets: Assets;
   assetServer: AssetServer;
+  images: ImagesService;
   blobs: Blobs;
   logger: Logger;
 }

@@ -28,7 +28,7 @@ export function formatColor({ r, g, b, alpha }: Color): string {
 }
 
 function fromHex(hex: string): Color | undefined {
-  const digits = hex.length <= 4 ? [...hex].map((digit) => digit + digit).join("") : hex;
+  const digits = hex.length <= 4 ? hex.replaceAll(/./g, "$&$&") : hex;
   if (digits.length !== 6 && digits.length !== 8) return undefined;
   const [r, g, b, alpha = 255] = digits.match(/../g)!.map((pair) => Number.parseInt(pair, 16));
   return { r: r!, g: g!, b: b!, alpha: alpha / 255 };

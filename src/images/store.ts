@@ -135,7 +135,7 @@ export async function orphans(read: Read, notedBefore: number): Promise<string[]
 
 export async function count(read: Read, accountId: string, creator?: string | null): Promise<number> {
   const { total } = await listed(read, accountId, creator)
-    .select((eb) => eb.fn.countAll<number>().as("total"))
+    .select((eb) => eb.fn.countAll<number | string>().as("total"))
     .executeTakeFirstOrThrow();
   return Number(total);
 }

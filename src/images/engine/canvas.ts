@@ -156,7 +156,7 @@ export const fromPixels = ({ data, width, height, channels }: Pixels): Sharp =>
 
 export async function toPixels(image: Sharp): Promise<Pixels> {
   const { data, info } = await image.toColourspace("srgb").raw().toBuffer({ resolveWithObject: true });
-  return { data, width: info.width, height: info.height, channels: info.channels as Pixels["channels"] };
+  return { data, width: info.width, height: info.height, channels: info.channels };
 }
 
 /** Puts the source's EXIF on pixels that have lost it, by way of an image that still has it. */

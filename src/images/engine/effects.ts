@@ -1,5 +1,5 @@
 import type { Transform } from "../options.ts";
-import { Canvas, fillOf, fromPixels, toPixels, type Pixels } from "./canvas.ts";
+import { fillOf, fromPixels, toPixels, type Canvas, type Pixels } from "./canvas.ts";
 
 /** What is done to the colours of an image that has its final size, and its border. */
 export async function applyEffects(canvas: Canvas, options: Transform): Promise<Canvas> {

@@ -1,6 +1,8 @@
 import { fork, type ChildProcess } from "node:child_process";
 import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import type { Logger } from "pino";
 import { imageErrors } from "../errors.ts";
 import { Admission, QueueFull } from "./admission.ts";
@@ -9,12 +11,12 @@ import type { Job, Reply, Request, Result } from "./job.ts";
 
 export interface EngineOptions {
   /** Jobs at a time. */
-  slots?: number;
+  slots?: number | undefined;
   /** Jobs that wait, for each slot. */
   queuePerSlotMax?: number;
   memoryBytes?: number;
   timeLimitSeconds?: number;
-  /** A module that finds faces; see focus.ts. */
+  /** File of a module that finds faces; see focus.ts. */
   faceDetector?: string | undefined;
   logger: Logger;
 }
@@ -148,6 +150,7 @@ export class Engine {
   }
 
   #start(): ChildProcess {
+    const { faceDetector } = this.#options;
     const preload = jemalloc.find((path) => existsSync(path));
     const child = fork(new URL("./process.ts", import.meta.url), [], {
       serialization: "advanced",
@@ -155,7 +158,7 @@ export class Engine {
       env: {
         UV_THREADPOOL_SIZE: String(this.#slots + spareThreads),
         ...(preload === undefined ? { MALLOC_ARENA_MAX: "2" } : { LD_PRELOAD: preload }),
-        ...(this.#options.faceDetector === undefined ? {} : { FACE_DETECTOR: this.#options.faceDetector }),
+        ...(faceDetector === undefined ? {} : { FACE_DETECTOR: pathToFileURL(resolve(faceDetector)).href }),
       },
       execArgv: ["--max-semi-space-size=1", "--max-old-space-size=256"],
       stdio: ["ignore", "ignore", "inherit", "ipc"],

@@ -33,7 +33,7 @@ export async function findFocus(canvas: Canvas, gravity: "auto" | "face" | "entr
     data: first.data.subarray(0, width * height * first.info.channels),
     width,
     height,
-    channels: first.info.channels as 1 | 2 | 3 | 4,
+    channels: first.info.channels,
   };
   const detect = gravity === "face" ? await faceDetector() : undefined;
   if (detect !== undefined) {

@@ -21,7 +21,7 @@ function kindOf(error: unknown, message: string): Extract<Reply, { fault: object
   if (error instanceof InvalidForImage) return "invalid";
   if (/timeout/i.test(message)) return "time";
   // What the library says of its own arguments is our fault; everything else is the picture's.
-  return error instanceof TypeError || error instanceof RangeError || /^Expected /.test(message)
+  return error instanceof TypeError || error instanceof RangeError || message.startsWith("Expected ")
     ? "internal"
     : "undecodable";
 }

@@ -1,0 +1,91 @@
+import { z } from "zod";
+import { operation, type Operation } from "../api/operation.ts";
+import { expiryOf } from "./direct-upload.ts";
+import { imageErrors } from "./errors.ts";
+import { readImageFields, readImageForm, type ImageForm } from "./form.ts";
+import { imageLimits, type Content } from "./image.ts";
+import { fetchRemote } from "./remote.ts";
+import { ImageSchema } from "./resource.ts";
+import type { Uploads } from "./uploads.ts";
+import type { AddressPolicy } from "../edge/address-policy.ts";
+
+const base = "/accounts/{account_id}/images";
+const edit = { scope: "account", permission: "images:edit" } as const;
+
+const FieldsSchema = z.strictObject({
+  id: z.string().optional().meta({ description: "A name of your own; generated without it" }),
+  metadata: z.unknown().meta({ description: "JSON text, or one field a value: metadata[name]" }),
+  requireSignedURLs: z.boolean().optional(),
+  creator: z.string().optional(),
+});
+
+/** The image itself, or what its URL leads to. */
+async function contentOf(
+  { file, url }: ImageForm,
+  uploads: Uploads,
+  policy: AddressPolicy,
+): Promise<{ filename: string; content: Content }> {
+  if (file !== undefined && url === undefined) return file;
+  if (file !== undefined) {
+    await uploads.discard(file.content.blobKey);
+    throw imageErrors.invalidUpload("Expected either file or url but received both", "/body");
+  }
+  if (url === undefined)
+    throw imageErrors.invalidUpload("Expected a part named file, or url, but received neither", "/body");
+  return fetchRemote(url, policy, async (body, filename) => ({
+    filename: filename.slice(0, imageLimits.filenameCharactersMax),
+    content: await uploads.receive(body),
+  }));
+}
+
+const createDirectUpload = (id: string, path: string): Operation =>
+  operation({
+    id,
+    method: "POST",
+    path,
+    summary: "Make a URL to which anybody may upload one image, once",
+    access: edit,
+    bodyKind: "own",
+    bodyOptional: true,
+    acceptAnyContentType: true,
+    body: FieldsSchema.extend({ expiry: z.string().optional().meta({ format: "date-time" }) }),
+    result: z.object({ id: z.string(), uploadURL: z.string() }),
+    async handle({ account, incoming, services }) {
+      const names = ["id", "metadata", "requireSignedURLs", "creator", "expiry"] as const;
+      const { expiry, url: _none, ...fields } = await readImageFields(incoming, names);
+      const { image, token } = await services.images.uploads.createDraft(
+        { accountId: account.id, filename: "", ...fields },
+        expiryOf(expiry),
+      );
+      return { id: image.id, uploadURL: `${services.images.deliveryUrl}/upload/${token}` };
+    },
+  });
+
+export const uploadOperations: readonly Operation[] = [
+  operation({
+    id: "image_upload",
+    method: "POST",
+    path: `${base}/v1`,
+    summary: "Upload an image, or have it fetched from a URL",
+    access: edit,
+    bodyKind: "own",
+    acceptAnyContentType: true,
+    body: FieldsSchema.extend({
+      file: z.string().optional().meta({ format: "binary" }),
+      url: z.string().optional().meta({ format: "uri" }),
+    }),
+    result: ImageSchema,
+    async handle({ account, incoming, services }) {
+      const { uploads, policy } = services.images;
+      const names = ["id", "url", "metadata", "requireSignedURLs", "creator"] as const;
+      const form = await readImageForm(incoming, names, uploads);
+      const { filename, content } = await contentOf(form, uploads, policy);
+      const { id, meta, requireSignedUrls, creator } = form;
+      const input = { accountId: account.id, id, filename, meta, requireSignedUrls, creator };
+      const image = await uploads.create(input, content);
+      return (await services.images.shown(account.id))(image);
+    },
+  }),
+  createDirectUpload("image_direct_upload", `${base}/v2/direct_upload`),
+  createDirectUpload("image_direct_upload_v1", `${base}/v1/direct_upload`),
+];

@@ -1,0 +1,228 @@
+import type { IncomingMessage } from "node:http";
+import type { Readable } from "node:stream";
+import { readBytes } from "../api/body.ts";
+import { ApiError } from "../api/errors.ts";
+import { streamParts } from "../api/multipart.ts";
+import { imageErrors } from "./errors.ts";
+import { checkCreator, checkCustomId, checkMetadata, imageLimits, type Content } from "./image.ts";
+
+/** What an upload form says beside the image. */
+export interface ImageFields {
+  id: string | undefined;
+  url: string | undefined;
+  meta: Record<string, unknown>;
+  requireSignedUrls: boolean;
+  creator: string | null;
+  expiry: string | undefined;
+}
+export interface ImageForm extends ImageFields {
+  file: { filename: string; content: Content } | undefined;
+}
+type FieldName = "id" | "url" | "metadata" | "requireSignedURLs" | "creator" | "expiry";
+
+const fieldBytesMax = 8 * 1024;
+const partsMax = 64 + 8;
+/** Beside the image a form has its fields and boundaries. */
+const formBytesMax = imageLimits.fileBytesMax + 1024 * 1024;
+const slowWindowMs = 30_000;
+const slowBytesPerSecond = 1024;
+
+/** Reads a multipart form whose image goes to `receive` while it arrives. Gives back what `receive` took when the rest fails. */
+export async function readImageForm(
+  request: IncomingMessage,
+  names: readonly FieldName[],
+  uploads: { receive(stream: Readable): Promise<Content>; discard(blobKey: string): Promise<void> },
+): Promise<ImageForm> {
+  const type = request.headers["content-type"] ?? "";
+  if (!/^multipart\/form-data\b/i.test(type)) throw imageErrors.notForm(type || "no content type");
+  if (Number(request.headers["content-length"] ?? 0) > formBytesMax)
+    throw imageErrors.tooLarge(imageLimits.fileBytesMax);
+  const fields = new Fields(names);
+  const received: { file?: ImageForm["file"] } = {};
+  try {
+    await inTime(
+      request,
+      streamParts(
+        request,
+        { bodyBytesMax: formBytesMax, partBytesMax: fieldBytesMax, partsMax },
+        async (head, stream) => {
+          if (head.name !== "file") return fields.set(head.name, await textOf(stream, head.name));
+          if (received.file !== undefined)
+            throw imageErrors.invalidUpload("Expected one file but received two", "/body/file");
+          received.file = { filename: filenameOf(head.filename), content: await uploads.receive(stream) };
+        },
+      ),
+    );
+    return { ...fields.parse(), file: received.file };
+  } catch (error) {
+    if (received.file !== undefined) await uploads.discard(received.file.content.blobKey);
+    if (error instanceof ApiError && error.code === 6413)
+      throw imageErrors.tooLarge(imageLimits.fileBytesMax);
+    if (error instanceof ApiError && error.code === 9207)
+      throw imageErrors.invalidUpload(error.message, error.pointer);
+    throw error;
+  }
+}
+
+/** Reads fields alone, in any of the forms in which they come: JSON, multipart, or urlencoded. */
+export async function readImageFields(
+  request: IncomingMessage,
+  names: readonly FieldName[],
+): Promise<ImageFields> {
+  const type = (request.headers["content-type"] ?? "").toLowerCase();
+  if (type.startsWith("multipart/form-data")) {
+    const refuse = async (): Promise<Content> => {
+      throw imageErrors.invalidUpload("Expected no file: it is sent to the uploadURL", "/body/file");
+    };
+    const { file: _none, ...fields } = await readImageForm(request, names, {
+      receive: refuse,
+      discard: async () => {},
+    });
+    return fields;
+  }
+  const text = Buffer.from(await readBytes(request, 64 * 1024)).toString();
+  const fields = new Fields(names);
+  if (type.startsWith("application/x-www-form-urlencoded")) {
+    for (const [name, value] of new URLSearchParams(text)) fields.set(name, value);
+  } else if (text.trim() !== "") {
+    for (const [name, value] of Object.entries(jsonObject(text, "the body"))) fields.set(name, value);
+  }
+  return fields.parse();
+}
+
+/** Fields as they come, by name; metadata whole, or one value at a time with brackets. */
+class Fields {
+  readonly #names: readonly string[];
+  readonly #values = new Map<string, unknown>();
+  #meta: Record<string, unknown> | undefined;
+
+  constructor(names: readonly FieldName[]) {
+    this.#names = names;
+  }
+
+  set(name: string, value: unknown): void {
+    if (name.startsWith("metadata[") && this.#names.includes("metadata")) {
+      this.#meta ??= {};
+      assign(this.#meta, name, String(value));
+    } else if (this.#names.includes(name)) {
+      if (this.#values.has(name))
+        throw imageErrors.invalidUpload(`Expected one ${name} but received two`, `/body/${name}`);
+      this.#values.set(name, value);
+    } else {
+      throw imageErrors.invalidUpload(
+        `Expected the fields ${this.#names.join(", ")} but received ${JSON.stringify(name)}`,
+        `/body/${name}`,
+      );
+    }
+  }
+
+  parse(): ImageFields {
+    const id = this.#text("id");
+    const creator = this.#text("creator");
+    return {
+      id: id === undefined ? undefined : checkCustomId(id),
+      url: this.#text("url"),
+      meta: this.#metadata(),
+      requireSignedUrls: this.#flag("requireSignedURLs"),
+      creator: creator === undefined ? null : checkCreator(creator),
+      expiry: this.#text("expiry"),
+    };
+  }
+
+  #text(name: FieldName): string | undefined {
+    const value = this.#values.get(name);
+    if (value === undefined || value === null) return undefined;
+    if (typeof value === "string") return value;
+    throw imageErrors.invalidUpload(`Expected text for ${name}`, `/body/${name}`);
+  }
+
+  #flag(name: FieldName): boolean {
+    const value = this.#values.get(name) ?? false;
+    if (value === true || value === "true") return true;
+    if (value === false || value === "false") return false;
+    throw imageErrors.invalidUpload(
+      `Expected true or false for ${name} but received ${JSON.stringify(value)}`,
+      `/body/${name}`,
+    );
+  }
+
+  #metadata(): Record<string, unknown> {
+    const value = this.#values.get("metadata");
+    const whole =
+      typeof value === "string" ? (value === "" ? {} : jsonObject(value, "metadata")) : (value ?? {});
+    return checkMetadata({ ...checkMetadata(whole), ...this.#meta });
+  }
+}
+
+const levelsMax = 5;
+
+/** `metadata[a][b]` as a place in an object. Values stay text, as the notation has no types. */
+function assign(meta: Record<string, unknown>, name: string, value: string): void {
+  const steps = [...name.matchAll(/\[([^[\]]*)\]/g)].map((match) => match[1]!);
+  const isWhole = `metadata${steps.map((step) => `[${step}]`).join("")}` === name;
+  const isSafe = steps.every((step) => step !== "" && step !== "__proto__");
+  if (!isWhole || !isSafe || steps.length > levelsMax)
+    throw imageErrors.invalidUpload(
+      `Expected metadata[name], at most ${levelsMax} levels deep, but received ${JSON.stringify(name.slice(0, 80))}`,
+      "/body/metadata",
+    );
+  let node = meta;
+  for (const step of steps.slice(0, -1)) {
+    const next = Object.hasOwn(node, step) ? node[step] : undefined;
+    node = (typeof next === "object" ? next : (node[step] = {})) as Record<string, unknown>;
+  }
+  node[steps.at(-1)!] = value;
+}
+
+function jsonObject(text: string, what: string): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    value = undefined;
+  }
+  if (typeof value === "object" && value !== null && !Array.isArray(value))
+    return value as Record<string, unknown>;
+  throw imageErrors.invalidUpload(
+    `Expected a JSON object for ${what} but received ${JSON.stringify(text.slice(0, 80))}`,
+    "/body/metadata",
+  );
+}
+
+async function textOf(stream: Readable, name: string): Promise<string> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > fieldBytesMax)
+      throw imageErrors.invalidUpload(
+        `Expected at most ${fieldBytesMax} bytes for ${name.slice(0, 80)}`,
+        "/body",
+      );
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+/** The last part of the name: some clients send whole paths. */
+function filenameOf(name: string | undefined): string {
+  const last = name?.split(/[/\\]/).at(-1) ?? "";
+  return (last === "" ? "file" : last).slice(0, imageLimits.filenameCharactersMax);
+}
+
+/** Gives up on an upload that comes too slowly to be one. */
+async function inTime(request: IncomingMessage, reading: Promise<void>): Promise<void> {
+  const { promise: slow, reject } = Promise.withResolvers<never>();
+  let before = request.socket.bytesRead;
+  const timer = setInterval(() => {
+    const now = request.socket.bytesRead;
+    if (!request.complete && now - before < (slowBytesPerSecond * slowWindowMs) / 1000)
+      reject(imageErrors.uploadTooSlow());
+    before = now;
+  }, slowWindowMs);
+  try {
+    await Promise.race([reading, slow]);
+  } finally {
+    clearInterval(timer);
+  }
+}

@@ -1,0 +1,117 @@
+import type { FileBlobs } from "../storage/blobs.ts";
+import type { Storage } from "../storage/storage.ts";
+import { imageErrors } from "./errors.ts";
+import type { Focus, Image } from "./image.ts";
+import { matchesMetadata, type MetadataFilter } from "./metadata-filter.ts";
+import * as store from "./store.ts";
+
+export interface ImageEdit {
+  meta?: Record<string, unknown> | undefined;
+  requireSignedUrls?: boolean | undefined;
+  creator?: string | null | undefined;
+}
+
+/** How many rows a filtered list looks at in one step. */
+const scanRows = 500;
+
+/** The stored images of accounts. */
+export class Images {
+  readonly #storage: Storage;
+  readonly #blobs: FileBlobs;
+  readonly #onDelete: (image: Image) => Promise<void>;
+
+  constructor(storage: Storage, blobs: FileBlobs, onDelete: (image: Image) => Promise<void>) {
+    this.#storage = storage;
+    this.#blobs = blobs;
+    this.#onDelete = onDelete;
+  }
+
+  async find(accountId: string, id: string): Promise<Image> {
+    const image = await store.find(this.#storage.read, accountId, id);
+    const hasExpired = image?.content === null && image.draft!.expiresOn <= Date.now();
+    if (image === undefined || hasExpired) throw imageErrors.notFound();
+    return image;
+  }
+
+  async count(accountId: string): Promise<number> {
+    return store.count(this.#storage.read, accountId);
+  }
+
+  async page(
+    accountId: string,
+    query: { creator?: string | null | undefined; page: number; perPage: number },
+  ): Promise<{ images: Image[]; totalCount: number }> {
+    const range = { creator: query.creator, offset: (query.page - 1) * query.perPage, limit: query.perPage };
+    const [images, totalCount] = await Promise.all([
+      store.page(this.#storage.read, accountId, range),
+      store.count(this.#storage.read, accountId, query.creator),
+    ]);
+    return { images, totalCount };
+  }
+
+  /** A stretch of the list after a position, and where the next one begins. */
+  async list(
+    accountId: string,
+    query: {
+      creator?: string | null | undefined;
+      order: "asc" | "desc";
+      filters: readonly MetadataFilter[];
+      position?: store.Position | undefined;
+      limit: number;
+    },
+  ): Promise<{ images: Image[]; next: store.Position | undefined }> {
+    const images: Image[] = [];
+    let { position } = query;
+    for (;;) {
+      const limit = query.filters.length === 0 ? query.limit + 1 : scanRows;
+      const rows = await store.after(this.#storage.read, accountId, { ...query, position, limit });
+      for (const image of rows) {
+        if (!matchesMetadata(image.meta, query.filters)) continue;
+        if (images.length === query.limit) return { images, next: positionOf(images.at(-1)!) };
+        images.push(image);
+      }
+      if (rows.length < limit) return { images, next: undefined };
+      position = positionOf(rows.at(-1)!);
+    }
+  }
+
+  async edit(accountId: string, id: string, edit: ImageEdit): Promise<Image> {
+    const image = await this.find(accountId, id);
+    const changed: Image = {
+      ...image,
+      meta: edit.meta ?? image.meta,
+      requireSignedUrls: edit.requireSignedUrls ?? image.requireSignedUrls,
+      creator: edit.creator === undefined ? image.creator : edit.creator,
+    };
+    await this.#storage.write(async (trx, noteChange) => {
+      const isThere = await store.update(trx, changed);
+      if (!isThere) throw imageErrors.notFound();
+      noteChange({ kind: "image", id, parentId: accountId });
+    });
+    return changed;
+  }
+
+  /** Remembers where a crop of the image goes. Nothing else changes, so nobody is told. */
+  async setFocus(image: Image, focus: Focus): Promise<void> {
+    await this.#storage.write((trx) => store.setFocus(trx, image.accountId, image.id, focus));
+  }
+
+  async delete(accountId: string, id: string): Promise<void> {
+    await this.find(accountId, id);
+    const image = await this.#storage.write(async (trx, noteChange) => {
+      const removed = await store.remove(trx, accountId, id);
+      if (removed === undefined) throw imageErrors.notFound();
+      // If this process dies before the bytes are gone, the sweep finds them here.
+      if (removed.content !== null) await store.noteOrphan(trx, removed.content.blobKey, 0);
+      noteChange({ kind: "image", id, parentId: accountId });
+      return removed;
+    });
+    if (image.content === null) return;
+    await this.#onDelete(image);
+    const { blobKey } = image.content;
+    await this.#blobs.delete(blobKey);
+    await this.#storage.write((trx) => store.forgetOrphan(trx, blobKey));
+  }
+}
+
+const positionOf = ({ uploadedOn, id }: Image): store.Position => ({ uploadedOn, id });

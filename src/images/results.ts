@@ -1,0 +1,140 @@
+import { mkdir, readFile, readdir, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { LRUCache } from "lru-cache";
+import type { Logger } from "pino";
+
+/** A finished picture: small ones lie in memory, others are streamed from their file. */
+export type Stored = { bytes: Buffer } | { path: string; sizeBytes: number };
+
+export interface ResultsOptions {
+  folder: string;
+  memoryBytesMax: number;
+  diskBytesMax: number;
+  logger: Logger;
+}
+
+/** Larger results are not worth their place in memory. */
+const memoryObjectBytesMax = 256 * 1024;
+/** Up to here one read is cheaper than a stream. */
+const readBytesMax = 1024 * 1024;
+/** How exact the order of use is after a restart. */
+const touchIntervalMs = 10 * 60_000;
+const namePattern = /^[0-9a-f]{64}\/[0-9a-f]{32}$/;
+
+interface Entry {
+  sizeBytes: number;
+  touchedAt: number;
+}
+
+/**
+ * Finished pictures, in memory and on disk, each bounded in bytes. A name is the hash of the source and the key of the
+ * recipe, so that everything made from a source is in one folder, and what is on disk is found again after a restart.
+ */
+export class Results {
+  readonly #options: ResultsOptions;
+  readonly #memory: LRUCache<string, Buffer>;
+  readonly #disk: LRUCache<string, Entry>;
+  #loaded: Promise<void> | undefined;
+  #temporaries = 0;
+
+  constructor(options: ResultsOptions) {
+    this.#options = options;
+    this.#memory = new LRUCache({
+      maxSize: options.memoryBytesMax,
+      maxEntrySize: memoryObjectBytesMax,
+      sizeCalculation: (bytes) => bytes.length + 256,
+    });
+    this.#disk = new LRUCache({
+      maxSize: options.diskBytesMax,
+      sizeCalculation: ({ sizeBytes }) => sizeBytes,
+      dispose: (_entry, name, reason) => {
+        if (reason === "set") return;
+        rm(this.#path(name), { force: true }).catch((error: unknown) => {
+          options.logger.warn({ err: error, name }, "a finished picture could not be removed");
+        });
+      },
+    });
+  }
+
+  /** What lies in memory, at once. */
+  quick(name: string): Buffer | undefined {
+    return this.#memory.get(name);
+  }
+
+  async get(name: string): Promise<Stored | undefined> {
+    const bytes = this.#memory.get(name);
+    if (bytes !== undefined) return { bytes };
+    await (this.#loaded ??= this.#load());
+    const entry = this.#disk.get(name);
+    if (entry === undefined) return undefined;
+    const path = this.#path(name);
+    if (entry.touchedAt < Date.now() - touchIntervalMs) {
+      entry.touchedAt = Date.now();
+      const now = new Date();
+      utimes(path, now, now).catch(() => {}); // only the order of use after a restart is lost
+    }
+    if (entry.sizeBytes > readBytesMax) return { path, sizeBytes: entry.sizeBytes };
+    try {
+      const read = await readFile(path);
+      this.#memory.set(name, read);
+      return { bytes: read };
+    } catch {
+      // Removed by hand: it is made again.
+      this.#disk.delete(name);
+      return undefined;
+    }
+  }
+
+  /** Keeps a result as long as `isWanted` holds: its source may have been deleted meanwhile. */
+  async put(name: string, bytes: Buffer, isWanted: () => boolean): Promise<void> {
+    if (!isWanted()) return;
+    this.#memory.set(name, bytes);
+    await (this.#loaded ??= this.#load());
+    const path = this.#path(name);
+    const temporary = join(this.#options.folder, `${process.pid}-${++this.#temporaries}.tmp`);
+    try {
+      await mkdir(join(path, ".."), { recursive: true });
+      await writeFile(temporary, bytes);
+      await rename(temporary, path);
+    } catch (error) {
+      // A full disk must not cost anybody an answer.
+      this.#options.logger.warn({ err: error }, "a finished picture could not be kept on disk");
+      await rm(temporary, { force: true });
+      return;
+    }
+    this.#disk.set(name, { sizeBytes: bytes.length, touchedAt: Date.now() });
+    if (!isWanted()) {
+      this.#memory.delete(name);
+      this.#disk.delete(name);
+    }
+  }
+
+  /** Forgets everything that was made from a source. */
+  async purge(sha256: string): Promise<void> {
+    for (const name of [...this.#memory.keys()]) if (name.startsWith(`${sha256}/`)) this.#memory.delete(name);
+    await (this.#loaded ??= this.#load());
+    for (const name of [...this.#disk.keys()]) if (name.startsWith(`${sha256}/`)) this.#disk.delete(name);
+    await rm(this.#path(sha256), { recursive: true, force: true });
+  }
+
+  #path(name: string): string {
+    return join(this.#options.folder, name.slice(0, 2), name);
+  }
+
+  /** Finds what an earlier process has left, the longest unused first. */
+  async #load(): Promise<void> {
+    const { folder } = this.#options;
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const found: { name: string; sizeBytes: number; usedAt: number }[] = [];
+    for (const file of await readdir(folder, { recursive: true, withFileTypes: true })) {
+      if (!file.isFile()) continue;
+      const path = join(file.parentPath, file.name);
+      const name = path.slice(folder.length + "/ab/".length);
+      const { size, mtimeMs } = await stat(path);
+      if (namePattern.test(name) && size > 0) found.push({ name, sizeBytes: size, usedAt: mtimeMs });
+      else await rm(path, { force: true });
+    }
+    for (const { name, sizeBytes, usedAt } of found.toSorted((a, b) => a.usedAt - b.usedAt))
+      this.#disk.set(name, { sizeBytes, touchedAt: usedAt });
+  }
+}

@@ -1,0 +1,89 @@
+import { LRUCache } from "lru-cache";
+import type { Logger } from "pino";
+import { ApiError } from "../api/errors.ts";
+import type { FileBlobs } from "../storage/blobs.ts";
+import type { Held } from "./directory.ts";
+import { estimate } from "./engine/cost.ts";
+import type { Engine } from "./engine/engine.ts";
+import type { Content, Focus, Image } from "./image.ts";
+import type { Planned } from "./recipe.ts";
+import type { Results, Stored } from "./results.ts";
+import { SingleFlight } from "./single-flight.ts";
+
+/** How long a picture that cannot be decoded is not tried again. */
+const failureMs = 30_000;
+
+/** Results of stored images: kept ones, and those that have to be made first, each once. */
+export class Transforms {
+  readonly #engine: Engine;
+  readonly #results: Results;
+  readonly #blobs: FileBlobs;
+  readonly #logger: Logger;
+  readonly #saveFocus: (image: Image, focus: Focus) => Promise<void>;
+  readonly #flights = new SingleFlight<Stored>();
+  readonly #failures = new LRUCache<string, ApiError>({ max: 10_000, ttl: failureMs });
+
+  constructor(options: {
+    engine: Engine;
+    results: Results;
+    blobs: FileBlobs;
+    logger: Logger;
+    saveFocus: (image: Image, focus: Focus) => Promise<void>;
+  }) {
+    this.#engine = options.engine;
+    this.#results = options.results;
+    this.#blobs = options.blobs;
+    this.#logger = options.logger;
+    this.#saveFocus = options.saveFocus;
+  }
+
+  /** The result if it is in memory. */
+  quick(name: string): Buffer | undefined {
+    return this.#results.quick(name);
+  }
+
+  kept(name: string): Promise<Stored | undefined> {
+    return this.#results.get(name);
+  }
+
+  /** Makes a result, or joins those who wait for it already. */
+  async make(held: Held, name: string, planned: Planned, signal: AbortSignal): Promise<Stored> {
+    const failure = this.#failures.get(name);
+    if (failure !== undefined) throw failure;
+    try {
+      return await this.#flights.run(name, (shared) => this.#make(held, name, planned, shared), signal);
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 422) this.#failures.set(name, error);
+      throw error;
+    }
+  }
+
+  async #make(held: Held, name: string, planned: Planned, signal: AbortSignal): Promise<Stored> {
+    const image = held.image!;
+    const content: Content = image.content!;
+    const { transform, output } = planned.recipe;
+    const picture = {
+      path: this.#blobs.path(content.blobKey),
+      steps: [{ kind: "transform" as const, transform }],
+      focus: image.focus,
+    };
+    const cost = estimate(content, planned.recipe, planned.size);
+    const result = await this.#engine.run(picture, output, cost, signal);
+    if (result.focus !== null && image.focus === null) {
+      image.focus = result.focus;
+      this.#saveFocus(image, result.focus).catch((error: unknown) => {
+        this.#logger.warn({ err: error, image: image.id }, "the focus of an image could not be saved");
+      });
+    }
+    const bytes = Buffer.from(result.bytes.buffer, result.bytes.byteOffset, result.bytes.byteLength);
+    const described = output.format === "json" ? withFileSize(bytes, content.sizeBytes) : bytes;
+    // The answer does not wait for the disk.
+    void this.#results.put(name, described, () => held.isCurrent);
+    return { bytes: described };
+  }
+}
+
+function withFileSize(description: Buffer, fileSize: number): Buffer {
+  const { original, ...size } = JSON.parse(description.toString()) as { original: object };
+  return Buffer.from(JSON.stringify({ ...size, original: { file_size: fileSize, ...original } }));
+}

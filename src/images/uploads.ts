@@ -1,0 +1,176 @@
+import { createHash, randomBytes, randomUUID } from "node:crypto";
+import { LRUCache } from "lru-cache";
+import type { Logger } from "pino";
+import type { FileBlobs } from "../storage/blobs.ts";
+import { isUniqueViolation } from "../storage/dialects.ts";
+import type { Storage } from "../storage/storage.ts";
+import { imageErrors } from "./errors.ts";
+import { checkSize, imageLimits, type Content, type Image } from "./image.ts";
+import { describeHead, probe, sniff, sniffBytes } from "./probe.ts";
+import * as store from "./store.ts";
+
+export interface NewImage {
+  accountId: string;
+  id: string | undefined;
+  filename: string;
+  requireSignedUrls: boolean;
+  meta: Record<string, unknown>;
+  creator: string | null;
+}
+
+export const draftDefaults = { expiryMs: 30 * 60_000, expiryMsMin: 2 * 60_000, expiryMsMax: 6 * 3_600_000 };
+/** A blob that no record names is an upload under way at first, and later what a dead process has left. */
+const countMs = 60_000;
+const orphanAgeMs = 24 * 3_600_000;
+
+/** Takes in the bytes of images, and makes their records: a record is never without its bytes. */
+export class Uploads {
+  readonly #storage: Storage;
+  readonly #blobs: FileBlobs;
+  readonly #logger: Logger;
+  readonly #counts = new LRUCache<string, number>({ max: 1000, ttl: countMs });
+
+  constructor(storage: Storage, blobs: FileBlobs, logger: Logger) {
+    this.#storage = storage;
+    this.#blobs = blobs;
+    this.#logger = logger;
+  }
+
+  /** Writes an image to its place while it arrives; refuses what is none with its first bytes, and what is too large at once. */
+  async receive(source: AsyncIterable<Uint8Array>): Promise<Content> {
+    const name = randomUUID();
+    const blobKey = `images/${name.slice(0, 2)}/${name}`;
+    await this.#storage.write((trx) => store.noteOrphan(trx, blobKey, Date.now()));
+    const hash = createHash("sha256");
+    try {
+      const { sizeBytes } = await this.#blobs.put(blobKey, checked(source, hash));
+      const found = await probe(this.#blobs.path(blobKey));
+      checkSize(found);
+      return { ...found, blobKey, sha256: hash.digest("hex"), sizeBytes };
+    } catch (error) {
+      await this.discard(blobKey);
+      throw error;
+    }
+  }
+
+  /** Takes back what was received, when it does not become an image. */
+  async discard(blobKey: string): Promise<void> {
+    await this.#blobs.delete(blobKey);
+    await this.#storage.write((trx) => store.forgetOrphan(trx, blobKey));
+  }
+
+  async create(input: NewImage, content: Content): Promise<Image> {
+    try {
+      return await this.#insert(input, null, content);
+    } catch (error) {
+      await this.discard(content.blobKey);
+      throw error;
+    }
+  }
+
+  /** A draft that waits for its bytes, and the token that lets anybody send them once. */
+  async createDraft(input: NewImage, expiresOn: number): Promise<{ image: Image; token: string }> {
+    const token = randomBytes(24).toString("base64url");
+    const image = await this.#insert(input, { expiresOn, tokenHash: hashOf(token) }, null);
+    return { image, token };
+  }
+
+  /** The draft that a token is for. */
+  async draft(token: string): Promise<Image> {
+    const draft = await store.findDraft(this.#storage.read, hashOf(token));
+    if (draft?.content != null) throw imageErrors.exists("The upload of this image");
+    if (draft === undefined || draft.draft!.expiresOn <= Date.now()) throw imageErrors.notFound("Upload");
+    return draft;
+  }
+
+  /** Puts bytes into a draft. Of several uploads at a time one wins. */
+  async complete(draft: Image, filename: string, content: Content): Promise<Image> {
+    const tokenHash = draft.draft!.tokenHash;
+    // The token stays with the image, so that a second use can be told from a wrong one.
+    const image: Image = { ...draft, filename, content, uploadedOn: Date.now() };
+    const isFirst = await this.#storage.write(async (trx, changed) => {
+      const done = await store.complete(trx, image, tokenHash);
+      if (done) await store.forgetOrphan(trx, content.blobKey);
+      changed({ kind: "image", id: image.id, parentId: image.accountId });
+      return done;
+    });
+    if (isFirst) return image;
+    await this.discard(content.blobKey);
+    const left = await store.find(this.#storage.read, image.accountId, image.id);
+    throw left === undefined
+      ? imageErrors.notFound("Upload")
+      : imageErrors.exists("The upload of this image");
+  }
+
+  /** Removes drafts whose time is over, and bytes that no image names. */
+  async sweep(now = Date.now()): Promise<void> {
+    await this.#storage.write(async (trx, changed) => {
+      for (const { accountId, id } of await store.removeExpired(trx, now))
+        changed({ kind: "image", id, parentId: accountId });
+    });
+    for (const blobKey of await store.orphans(this.#storage.read, now - orphanAgeMs)) {
+      this.#logger.info({ blob: blobKey }, "removing bytes that no image names");
+      await this.discard(blobKey);
+    }
+  }
+
+  async #insert(input: NewImage, draft: Image["draft"], content: Content | null): Promise<Image> {
+    const image: Image = {
+      ...input,
+      id: input.id ?? randomUUID(),
+      uploadedOn: Date.now(),
+      draft,
+      content,
+      focus: null,
+    };
+    await this.#checkCount(image.accountId);
+    await this.#storage
+      .write(async (trx, changed) => {
+        await store.insert(trx, image);
+        if (content !== null) await store.forgetOrphan(trx, content.blobKey);
+        changed({ kind: "image", id: image.id, parentId: image.accountId });
+      })
+      .catch((error: unknown) => {
+        throw isUniqueViolation(error) ? imageErrors.exists("Resource") : error;
+      });
+    return image;
+  }
+
+  /** Counting takes as long as there are images: what was counted lately is good enough. */
+  async #checkCount(accountId: string): Promise<void> {
+    const count = this.#counts.get(accountId) ?? (await store.count(this.#storage.read, accountId));
+    if (count >= imageLimits.imagesPerAccountMax)
+      throw imageErrors.invalidUpload(
+        `Expected at most ${imageLimits.imagesPerAccountMax} images in an account`,
+      );
+    this.#counts.set(accountId, count + 1, { ttl: this.#counts.getRemainingTTL(accountId) || countMs });
+  }
+}
+
+const hashOf = (token: string): string => createHash("sha256").update(token).digest("hex");
+
+/** Passes an upload on while it is hashed, counted and looked at. */
+async function* checked(
+  source: AsyncIterable<Uint8Array>,
+  hash: ReturnType<typeof createHash>,
+): AsyncIterable<Uint8Array> {
+  let head: Buffer | undefined = Buffer.alloc(0);
+  let sizeBytes = 0;
+  for await (const chunk of source) {
+    sizeBytes += chunk.length;
+    if (sizeBytes > imageLimits.fileBytesMax) throw imageErrors.tooLarge(imageLimits.fileBytesMax);
+    hash.update(chunk);
+    if (head === undefined) {
+      yield chunk;
+      continue;
+    }
+    head = Buffer.concat([head, chunk]);
+    if (head.length < sniffBytes) continue;
+    if (sniff(head) === undefined) throw imageErrors.invalidFormat(describeHead(head));
+    yield head;
+    head = undefined;
+  }
+  if (head === undefined) return;
+  if (sniff(head) === undefined) throw imageErrors.invalidFormat(describeHead(head));
+  yield head;
+}
