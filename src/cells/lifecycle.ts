@@ -78,7 +78,7 @@ export function step(
       next.cells.delete(happening.id);
       break;
     case "soloWanted":
-      next.waiting++;
+      if (next.isOpen) next.waiting++;
       break;
     case "soloUnwanted":
       next.waiting = Math.max(0, next.waiting - 1);
@@ -119,16 +119,13 @@ function settle(
     }
   }
   if (now < state.bootAfter) return;
+  const booting = count(state, "booting");
   const soloRoom = Math.min(state.waiting, targets.soloMax - count(state, "solo"));
   const missing =
-    targets.shared -
-    count(state, "shared") +
-    soloRoom +
-    targets.spares -
-    count(state, "spare") -
-    count(state, "booting");
+    targets.shared - count(state, "shared") + soloRoom + targets.spares - count(state, "spare") - booting;
   // After a failure one at a time: the cause is likely to be the same for all.
-  for (let i = 0; i < (state.failures > 0 ? Math.min(missing, 1) : missing); i++) {
+  const boots = state.failures > 0 ? Math.min(missing, 1 - booting) : missing;
+  for (let i = 0; i < boots; i++) {
     const id = state.nextId++;
     state.cells.set(id, "booting");
     effects.push({ do: "boot", id });

@@ -1,6 +1,12 @@
 import type { Cell } from "./cell.ts";
 import type { FaultKind } from "./errors.ts";
+import type { CellProcess } from "./process.ts";
 import type { CellSettings } from "./settings.ts";
+
+/** What is looked at of a cell. */
+export type WatchedCell = Pick<Cell, "visits" | "scripts" | "lastActivityAt" | "ping"> & {
+  readonly process: Pick<CellProcess, "cpuMs" | "rssBytes">;
+};
 
 /** Memory that a cell may take on without it being anyone's fault: each script loaded, and a slow drift. */
 const scriptBytes = 3 * 1024 * 1024;
@@ -11,7 +17,7 @@ const memoryEveryMs = 10;
 
 /** What is known of one shared cell from one look to the next. */
 export class SharedWatch {
-  readonly #cell: Cell;
+  readonly #cell: WatchedCell;
   #aliveCpuMs: number;
   #seenActivityAt: number;
   #cpuMs: number;
@@ -20,7 +26,7 @@ export class SharedWatch {
   #memoryAt: number;
   #scripts = 0;
 
-  constructor(cell: Cell, now: number) {
+  constructor(cell: WatchedCell, now: number) {
     this.#cell = cell;
     this.#cpuMs = this.#aliveCpuMs = cell.process.cpuMs();
     this.#seenActivityAt = cell.lastActivityAt;
@@ -75,12 +81,12 @@ export class SharedWatch {
 
 /** The exact account of one script that has a cell to itself. */
 export class SoloWatch {
-  readonly #cell: Cell;
+  readonly #cell: WatchedCell;
   readonly #startCpuMs: number;
   readonly #startBytes: number;
   readonly #limits: { cpuMs: number; memoryBytes: number };
 
-  constructor(cell: Cell, limits: { cpuMs: number; memoryBytes: number }) {
+  constructor(cell: WatchedCell, limits: { cpuMs: number; memoryBytes: number }) {
     this.#cell = cell;
     this.#limits = limits;
     this.#startCpuMs = cell.process.cpuMs();
