@@ -7,6 +7,7 @@ import { imageOperations } from "./images/api.ts";
 import { dnssecOperations } from "./name-server/api-dnssec.ts";
 import { dnsSettingsOperations } from "./name-server/api-settings.ts";
 import { botManagementOperations } from "./request-cf/api.ts";
+import { queueOperations } from "./queues/api.ts";
 import { rulesetOperations } from "./rulesets/api.ts";
 import { smartRoutingOperations } from "./smart-routing/api.ts";
 import { snippetOperations } from "./snippets/api.ts";
@@ -28,6 +29,7 @@ export const operations: readonly Operation[] = [
   ...rulesetOperations,
   ...assetOperations,
   ...snippetOperations,
+  ...queueOperations,
   ...imageOperations,
   ...botManagementOperations,
 ];

@@ -30,6 +30,7 @@ import { authorityFiles } from "./tls/local-authority.ts";
 import { ZoneSettings } from "./tls/zone-settings.ts";
 import { FileBlobs } from "./storage/blobs.ts";
 import { Snippets } from "./snippets/snippets.ts";
+import { createTriggerServices, type TriggerServices } from "./trigger-service.ts";
 import { openStorage } from "./storage/storage.ts";
 import { Tokens } from "./tokens/tokens.ts";
 import { dnsActivation, staticActivation } from "./zones/activation.ts";
@@ -117,7 +118,7 @@ export async function startServer(
     config,
     storage,
     { accounts, tokens, zones, blobs, assets },
-    async () => false, // the queues are not there yet
+    async (accountId, name) => triggers.queues.findByName(accountId, name) !== undefined,
   );
   const policy = new AddressPolicy(config.privateNetworks ?? (onLoopback ? "origins" : "deny"));
   const images = new ImagesService({
@@ -132,8 +133,10 @@ export async function startServer(
     deliveryUrl: config.deliveryUrl,
     engine: { slots: config.imageSlots, faceDetector: config.imageFaceDetector },
   });
+  const triggers: TriggerServices = createTriggerServices(storage, scriptServices);
   const services: Services = {
     ...scriptServices,
+    ...triggers,
     accounts,
     tokens,
     zones,
@@ -161,6 +164,7 @@ export async function startServer(
   await botManagement.load();
   const edge = await startEdge(config, services, storage, logger, policy);
   await services.startScripts();
+  await services.startTriggers();
   const owner = await ensureOwner(config, accounts, tokens);
 
   const app = createApi({

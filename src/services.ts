@@ -14,11 +14,12 @@ import type { Snippets } from "./snippets/snippets.ts";
 import type { Blobs } from "./storage/blobs.ts";
 import type { Certificates } from "./tls/certificates.ts";
 import type { ZoneSettings } from "./tls/zone-settings.ts";
+import type { TriggerServices } from "./trigger-service.ts";
 import type { Tokens } from "./tokens/tokens.ts";
 import type { Zones } from "./zones/zones.ts";
 
 /** What operations work with; server.ts makes it. */
-export interface Services extends ScriptServices {
+export interface Services extends ScriptServices, TriggerServices {
   accounts: Accounts;
   tokens: Tokens;
   zones: Zones;

@@ -131,10 +131,11 @@ describe.each(operations.map((operation) => [operation.id, operation] as const))
       const unknown = await server.call(operation.method, path, { no_such_field: 1 });
       expectFailure(unknown, 400, 9207);
       expect(unknown.body.errors.some((error) => error.source?.pointer === "/body/no_such_field")).toBe(true);
-      expectFailure(
-        await server.call(operation.method, path, "{}", { "content-type": "application/xml" }),
-        415,
-      );
+      if (!operation.acceptAnyContentType)
+        expectFailure(
+          await server.call(operation.method, path, "{}", { "content-type": "application/xml" }),
+          415,
+        );
       const limit = operation.bodyBytesMax ?? 1024 * 1024;
       expectFailure(await server.call(operation.method, path, " ".repeat(limit + 1)), 413);
     });

@@ -132,6 +132,8 @@ const idParameters = new Set([
   "membership_id",
   "ruleset_id",
   "custom_certificate_id",
+  "queue_id",
+  "consumer_id",
   "asset_hash",
 ]);
 

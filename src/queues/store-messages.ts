@@ -1,0 +1,220 @@
+import type { Selectable } from "kysely";
+import type { QueueMessagesTable } from "../storage/schema.ts";
+import type { Read, Write } from "../storage/storage.ts";
+import type { ContentType, Message } from "./queue.ts";
+
+export interface NewMessage {
+  id: string;
+  contentType: ContentType;
+  body: Uint8Array;
+  availableOn: number;
+}
+
+const toMessage = (row: Selectable<QueueMessagesTable>): Message => ({
+  number: row.number,
+  id: row.id,
+  contentType: row.content_type as ContentType,
+  body: row.body,
+  attempts: row.attempts,
+  sentOn: row.sent_on,
+});
+
+export async function insert(
+  trx: Write,
+  queueNumber: number,
+  messages: readonly NewMessage[],
+  sentOn: number,
+): Promise<void> {
+  await trx
+    .insertInto("queue_messages")
+    .values(
+      messages.map(({ id, contentType, body, availableOn }) => ({
+        queue_number: queueNumber,
+        id,
+        content_type: contentType,
+        body,
+        attempts: 0,
+        available_on: availableOn,
+        lease: null,
+        sent_on: sentOn,
+      })),
+    )
+    .execute();
+}
+
+/** When the first messages become available, soonest first. */
+export async function upcoming(read: Read, queueNumber: number, limit: number): Promise<number[]> {
+  const rows = await read
+    .selectFrom("queue_messages")
+    .select("available_on")
+    .where("queue_number", "=", queueNumber)
+    .orderBy("available_on")
+    .orderBy("number")
+    .limit(limit)
+    .execute();
+  return rows.map((row) => row.available_on);
+}
+
+/** Leases what is available to one caller. Nodes that claim at the same time get different messages. */
+export async function claim(
+  trx: Write,
+  engine: "sqlite" | "postgres",
+  claimed: { queueNumber: number; limit: number; lease: string; now: number; until: number },
+): Promise<Message[]> {
+  const rows = await trx
+    .updateTable("queue_messages")
+    .set((eb) => ({
+      lease: claimed.lease,
+      available_on: claimed.until,
+      attempts: eb("attempts", "+", 1),
+    }))
+    .where("number", "in", (eb) => {
+      const available = eb
+        .selectFrom("queue_messages")
+        .select("number")
+        .where("queue_number", "=", claimed.queueNumber)
+        .where("available_on", "<=", claimed.now)
+        .orderBy("available_on")
+        .orderBy("number")
+        .limit(claimed.limit);
+      return engine === "postgres" ? available.forUpdate().skipLocked() : available;
+    })
+    .returningAll()
+    .execute();
+  return rows.map(toMessage).sort((a, b) => a.number - b.number);
+}
+
+/** Moves the end of a lease. Answers with the messages that still had it. */
+export async function extend(
+  trx: Write,
+  lease: string,
+  until: number,
+  numbers?: readonly number[],
+): Promise<number[]> {
+  const rows = await trx
+    .updateTable("queue_messages")
+    .set({ available_on: until })
+    .where("lease", "=", lease)
+    .$if(numbers !== undefined, (query) => query.where("number", "in", numbers!))
+    .returning("number")
+    .execute();
+  return rows.map(({ number }) => number);
+}
+
+/** Removes messages that are done. One whose lease has gone to somebody else stays. */
+export async function acknowledge(trx: Write, lease: string, numbers: readonly number[]): Promise<number[]> {
+  if (numbers.length === 0) return [];
+  const rows = await trx
+    .deleteFrom("queue_messages")
+    .where("number", "in", numbers)
+    .where("lease", "=", lease)
+    .returning("number")
+    .execute();
+  return rows.map(({ number }) => number);
+}
+
+/** Gives messages back, to be delivered again from a time on. `attempts` is added to what was counted. */
+export async function release(
+  trx: Write,
+  lease: string,
+  numbers: readonly number[],
+  availableOn: number,
+  attempts = 0,
+): Promise<number[]> {
+  if (numbers.length === 0) return [];
+  const rows = await trx
+    .updateTable("queue_messages")
+    .set((eb) => ({ lease: null, available_on: availableOn, attempts: eb("attempts", "+", attempts) }))
+    .where("number", "in", numbers)
+    .where("lease", "=", lease)
+    .returning("number")
+    .execute();
+  return rows.map(({ number }) => number);
+}
+
+/** Puts messages into another queue, as new ones. */
+export async function move(
+  trx: Write,
+  lease: string,
+  numbers: readonly number[],
+  toQueueNumber: number,
+  now: number,
+): Promise<number[]> {
+  if (numbers.length === 0) return [];
+  const rows = await trx
+    .updateTable("queue_messages")
+    .set({ queue_number: toQueueNumber, lease: null, attempts: 0, available_on: now, sent_on: now })
+    .where("number", "in", numbers)
+    .where("lease", "=", lease)
+    .returning("number")
+    .execute();
+  return rows.map(({ number }) => number);
+}
+
+/** Ends leases whose holder is gone for certain. */
+export async function releaseLeases(trx: Write, prefix: string, now: number): Promise<void> {
+  await trx
+    .updateTable("queue_messages")
+    .set({ lease: null, available_on: now })
+    .where("lease", "like", `${prefix}%`)
+    .execute();
+}
+
+export interface Backlog {
+  count: number;
+  bytes: number;
+  /** 0 where there is none. */
+  oldestOn: number;
+}
+
+export async function backlog(read: Read, queueNumber: number): Promise<Backlog> {
+  const row = await read
+    .selectFrom("queue_messages")
+    .where("queue_number", "=", queueNumber)
+    .select((eb) => [
+      eb.fn.countAll().as("count"),
+      eb.fn.sum(eb.fn<number>("length", ["body"])).as("bytes"),
+      eb.fn.min("sent_on").as("oldest"),
+    ])
+    .executeTakeFirstOrThrow();
+  return { count: Number(row.count), bytes: Number(row.bytes ?? 0), oldestOn: row.oldest ?? 0 };
+}
+
+export async function peek(read: Read, queueNumber: number, limit: number): Promise<Message[]> {
+  const rows = await read
+    .selectFrom("queue_messages")
+    .selectAll()
+    .where("queue_number", "=", queueNumber)
+    .orderBy("number")
+    .limit(limit)
+    .execute();
+  return rows.map(toMessage);
+}
+
+export async function removeNumbers(
+  trx: Write,
+  queueNumber: number,
+  numbers: readonly number[],
+): Promise<number[]> {
+  if (numbers.length === 0) return [];
+  const rows = await trx
+    .deleteFrom("queue_messages")
+    .where("queue_number", "=", queueNumber)
+    .where("number", "in", numbers)
+    .returning("number")
+    .execute();
+  return rows.map(({ number }) => number);
+}
+
+export async function purge(trx: Write, queueNumber: number): Promise<void> {
+  await trx.deleteFrom("queue_messages").where("queue_number", "=", queueNumber).execute();
+}
+
+export async function expire(trx: Write, queueNumber: number, sentBefore: number): Promise<number> {
+  const result = await trx
+    .deleteFrom("queue_messages")
+    .where("queue_number", "=", queueNumber)
+    .where("sent_on", "<", sentBefore)
+    .executeTakeFirst();
+  return Number(result.numDeletedRows);
+}
