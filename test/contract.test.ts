@@ -97,6 +97,7 @@ describe.each(operations.map((operation) => [operation.id, operation] as const))
   if (lastParameter !== undefined && lastParameter !== "phase") {
     it("answers 404 to an unknown id", async () => {
       if (operation.access.scope === "caller" || operation.access.scope === "own") return;
+      if (operation.method === "PUT" && operation.body === undefined) return; // makes what is not there
       // Where a body is needed it is checked first: an id that does not exist is then no news.
       const answer = await server.call(
         operation.method,
@@ -110,7 +111,7 @@ describe.each(operations.map((operation) => [operation.id, operation] as const))
 
     it("answers 404 to a malformed id", async () => {
       // What is chosen by people is not malformed: it is only not there.
-      if (lastParameter === "rule_id" || lastParameter.endsWith("_name")) return;
+      if (["rule_id", "image_id"].includes(lastParameter) || lastParameter.endsWith("_name")) return;
       expectFailure(
         await server.call(
           operation.method,
@@ -151,12 +152,13 @@ describe.each(operations.map((operation) => [operation.id, operation] as const))
     it("refuses a page that cannot be, naming the parameter", async () => {
       const answer = await server.call(operation.method, `${pathOf(operation)}?page=0&per_page=x`);
       expectFailure(answer, 400, 9207);
-      expect(answer.body.errors.map((error) => error.source?.pointer)).toEqual([
-        "/query/page",
-        "/query/per_page",
-      ]);
+      expect(answer.body.errors.map((error) => error.source?.pointer)).toEqual(
+        ["page", "per_page"].filter((name) => name in operation.query!.shape).map((name) => `/query/${name}`),
+      );
     });
+  }
 
+  if (operation.answer === "page" && operation.query?.shape["per_page"] !== undefined) {
     it("answers a page past the end with an empty list", async () => {
       const answer = await server.call(operation.method, `${pathOf(operation)}?page=1000`);
       if (answer.status === 404) return;

@@ -3,6 +3,7 @@ import type { Storage, Write } from "../storage/storage.ts";
 import type { Directory } from "./directory.ts";
 import { imageErrors } from "./errors.ts";
 import { imageLimits } from "./image.ts";
+import { show } from "../util/json.ts";
 import type { Transform } from "./options.ts";
 import * as store from "./store-settings.ts";
 
@@ -101,6 +102,10 @@ export class ImageSettingsService {
   async putKey(accountId: string, name: string): Promise<SigningKey[]> {
     const { keys } = await this.#directory.settings(accountId);
     const isNew = keys.every((key) => key.name !== name);
+    if (!/^[\w. -]{1,20}$/.test(name))
+      throw imageErrors.invalidUpload(
+        `Expected 1 to 20 letters, digits, spaces, dots, - or _ for the name of a key but received ${show(name)}`,
+      );
     if (isNew && keys.length >= imageLimits.keysMax)
       throw imageErrors.invalidUpload(`Expected at most ${imageLimits.keysMax} signing keys in an account`);
     if (isNew) await this.#write(accountId, (trx) => store.addKey(trx, accountId, newKey(name), Date.now()));
