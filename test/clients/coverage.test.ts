@@ -2,6 +2,8 @@ import Cloudflare from "cloudflare";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Operation } from "../../src/api/operation.ts";
 import { operations } from "../../src/operations.ts";
+import { dnssecOperations } from "../../src/name-server/api-dnssec.ts";
+import { dnsSettingsOperations } from "../../src/name-server/api-settings.ts";
 import { botManagementOperations } from "../../src/request-cf/api.ts";
 import { rulesetOperations } from "../../src/rulesets/api.ts";
 import { snippetOperations } from "../../src/snippets/api.ts";
@@ -16,6 +18,8 @@ let called: Set<string>;
 /** Operations that the tests beside this one call. */
 const calledElsewhere = new Set<Operation>([
   ...snippetOperations,
+  ...dnssecOperations,
+  ...dnsSettingsOperations,
   ...botManagementOperations,
   ...rulesetOperations.filter(({ id }) => id.endsWith("_snippets")),
 ]);
