@@ -98,8 +98,8 @@ export function codeOperations(place: Place): Operation[] {
       bodyKind: "own",
       result: ScriptSchema,
       async handle(call) {
-        scriptOf(place, call);
         const form = await readUploadForm(call.incoming, uploadLimits(call));
+        scriptOf(place, call);
         const mainModule =
           form.metadata["main_module"] ?? call.incoming.headers["cf-worker-main-module-part"];
         if (typeof mainModule !== "string")

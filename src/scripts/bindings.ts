@@ -22,8 +22,8 @@ export interface BindingContext {
   classNames: ReadonlySet<string> | undefined;
 }
 
-const text = z.string().max(5 * 1024);
-const bindingName = z.string().regex(/^[A-Za-z_$][\w$]{0,63}$/);
+export const secretText = z.string().max(5 * 1024);
+export const bindingName = z.string().regex(/^[A-Za-z_$][\w$]{0,63}$/);
 const scriptName = z.string().min(1).max(255);
 
 type Fault = string | undefined;
@@ -42,8 +42,8 @@ async function missingScript(name: string, { accountId, scriptName, resources }:
 
 /** Every binding type that a script may have, once. */
 export const bindingTypes = {
-  plain_text: type({ fields: { text } }),
-  secret_text: type({ fields: { text } }),
+  plain_text: type({ fields: { text: secretText } }),
+  secret_text: type({ fields: { text: secretText } }),
   json: type({ fields: { json: z.json() } }),
   version_metadata: type({ fields: {} }),
   images: type({ fields: {} }),

@@ -3,7 +3,9 @@ import type { Message } from "../api/envelope.ts";
 import type { UploadForm } from "../api/upload-form.ts";
 import { validate } from "../api/validation.ts";
 import { show } from "../util/json.ts";
+import { readAssetConfig } from "../assets/config.ts";
 import { readBindings } from "./bindings.ts";
+import type { Code } from "./code.ts";
 import { readModules } from "./modules.ts";
 import { scriptErrors, type ScriptSettings } from "./script.ts";
 import type { AssetsInput, Revision, Upload, VersionInput } from "./versions.ts";
@@ -56,7 +58,7 @@ export const MetadataSchema = z
     keep_bindings: z.array(z.string()).optional(),
     keep_assets: flag.optional(),
     assets: z
-      .looseObject({ jwt: z.string().optional(), config: z.record(z.string(), z.unknown()).optional() })
+      .strictObject({ jwt: z.string().optional(), config: z.record(z.string(), z.unknown()).optional() })
       .optional(),
   })
   .meta({ id: "ScriptMetadata" });
@@ -81,14 +83,13 @@ type Common = z.output<typeof SettingsInputSchema>;
 export async function readUpload(form: UploadForm, messages: Message[]): Promise<Upload> {
   const metadata = validate(MetadataSchema, form.metadata, "metadata");
   refuseUnsupported(metadata, MetadataSchema, messages);
-  const mainModule = mainModuleOf(metadata);
-  const modules = await readModules(form.files, mainModule);
+  const assets = readAssets(metadata, messages);
   return {
     ...readCommon(metadata),
-    code: { mainModule, modules },
+    code: await readCode(form.files, metadata, assets !== undefined),
     bindings: readBindings(metadata.bindings ?? [], "metadata/bindings"),
     keepBindings: metadata.keep_bindings,
-    assets: readAssets(metadata.assets, metadata.keep_assets === true),
+    assets,
     tags: metadata.tags ?? undefined,
   };
 }
@@ -150,8 +151,13 @@ export function readScriptSettings(
   return given.observability === undefined ? {} : { observability: given.observability };
 }
 
-function mainModuleOf({ main_module, body_part }: z.output<typeof MetadataSchema>): string {
-  if (main_module !== undefined) return main_module;
+async function readCode(
+  files: UploadForm["files"],
+  { main_module: mainModule, body_part }: z.output<typeof MetadataSchema>,
+  hasAssets: boolean,
+): Promise<Code> {
+  if (mainModule !== undefined) return { mainModule, modules: await readModules(files, mainModule) };
+  if (body_part === undefined && hasAssets && files.length === 0) return { mainModule: "", modules: [] };
   throw scriptErrors.invalid(
     body_part === undefined
       ? "Expected the name of the entry module for main_module but received nothing"
@@ -161,12 +167,15 @@ function mainModuleOf({ main_module, body_part }: z.output<typeof MetadataSchema
 }
 
 function readAssets(
-  assets: { jwt?: string | undefined; config?: Record<string, unknown> | undefined } | undefined,
-  keeps: boolean,
+  { assets, keep_assets: keeps }: z.output<typeof MetadataSchema>,
+  messages: Message[],
 ): AssetsInput | undefined {
-  if (assets?.jwt !== undefined) return { completionToken: assets.jwt, config: assets.config ?? {} };
-  if (keeps) return { keep: true, config: assets?.config };
-  if (assets === undefined) return undefined;
+  if (assets === undefined) return keeps === true ? { keep: true, config: undefined } : undefined;
+  const given = assets.config === undefined ? undefined : readAssetConfig(assets.config);
+  for (const message of given?.warnings ?? []) messages.push({ code: 10021, message });
+  if (assets.jwt !== undefined)
+    return { completionToken: assets.jwt, config: (given ?? readAssetConfig({})).config };
+  if (keeps === true) return { keep: true, config: given?.config };
   throw scriptErrors.invalid(
     "Expected the completion token of an asset upload for assets.jwt, or keep_assets, but received neither",
     "/metadata/assets/jwt",

@@ -62,6 +62,16 @@ export function authorOf({ actor, services, incoming }: AnyCall): Author {
   };
 }
 
+/** Whether a script has the tags that a query such as `production:yes,staging:no` asks for. */
+export function tagFilter(query: string): (script: Script) => boolean {
+  const wanted = query.split(",").map((each) => {
+    const [, tag, answer] = /^(.+):(yes|no)$/.exec(each) ?? [];
+    if (tag === undefined) throw scriptErrors.tagFilter(query);
+    return { tag, has: answer === "yes" };
+  });
+  return ({ tags }) => wanted.every(({ tag, has }) => tags.includes(tag) === has);
+}
+
 /** An id in the path that is a UUID, as those of versions and deployments are. */
 export function uuidOf({ params, incoming }: AnyCall, parameter: string): string {
   const id = params[parameter]!;

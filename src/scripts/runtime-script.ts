@@ -1,3 +1,4 @@
+import type { AssetConfig } from "../assets/config.ts";
 import type { Binding } from "./bindings.ts";
 
 export const moduleKinds = ["js", "cjs", "text", "data", "json", "wasm"] as const;
@@ -13,7 +14,7 @@ export interface Module {
 /** Static files of a version: which manifest, and how they are served. */
 export interface ScriptAssets {
   manifest: string;
-  config: Record<string, unknown>;
+  config: AssetConfig;
 }
 
 /** All that is needed to run one version of a script. It never changes: another upload or setting is another id. */
@@ -23,7 +24,9 @@ export interface RuntimeScript {
   name: string;
   /** The dispatch namespace of a customer script. */
   namespace?: string;
+  /** "" where there are static files only. */
   mainModule: string;
+  /** Empty where there are static files only: what they do not answer is not found. */
   modules: readonly Module[];
   compatibilityDate: string;
   compatibilityFlags: readonly string[];

@@ -113,6 +113,10 @@ export const scriptErrors = {
   versionNotFound: (id: string) => new ApiError(404, 10222, `The script has no version "${id}"`),
   noVersions: () => new ApiError(404, 10222, "The script has no versions"),
   deploymentNotFound: (id: string) => new ApiError(404, 10213, `The script has no deployment "${id}"`),
+  percentages: (sum: number) =>
+    new ApiError(400, 10216, `Expected percentages that add up to 100 but received ${sum}`, {
+      pointer: "/body/versions",
+    }),
   deploymentIsLive: () =>
     new ApiError(400, 10214, "The latest deployment cannot be deleted: it serves requests"),
   latestNotDeployed: () =>
@@ -123,6 +127,21 @@ export const scriptErrors = {
     ),
   bindingNotFound: (name: string) =>
     new ApiError(404, 10056, `Binding not found: there is no secret "${name}"`),
+  bindingIsTaken: (name: string, type: string) =>
+    new ApiError(
+      400,
+      10053,
+      `Binding name "${name}" already in use: a binding of type ${type} has it. Give the secret another name, or remove that binding first`,
+    ),
+  tagNotFound: (tag: string) => new ApiError(404, 10096, `The script has no tag "${tag}"`),
+  tooManyTags: (max: number) => new ApiError(400, 10097, `Expected at most ${max} tags for a script`),
+  tagFilter: (text: string) =>
+    new ApiError(
+      400,
+      10098,
+      `Expected tags as <tag>:yes or <tag>:no, separated by commas, but received ${JSON.stringify(text)}`,
+      { pointer: "/query/tags" },
+    ),
   referenced: (name: string, by: readonly string[]) =>
     new ApiError(
       400,

@@ -1,11 +1,11 @@
-import { createHash } from "node:crypto";
 import { ApiErrors } from "../api/errors.ts";
+import type { AssetConfig } from "../assets/config.ts";
 import type { Storage, Write } from "../storage/storage.ts";
 import { newUuid } from "../util/ids.ts";
 import { missingResources, type Binding, type BindingResources, type InheritBinding } from "./bindings.ts";
 import { deploy } from "./deployments.ts";
-import { inspectCode } from "./inspection.ts";
-import type { NamedHandler, ScriptAssets } from "./runtime-script.ts";
+import { inspected, type Code } from "./code.ts";
+import type { ScriptAssets } from "./runtime-script.ts";
 import {
   scriptErrors,
   type Author,
@@ -28,8 +28,8 @@ export interface AssetManifests {
 
 /** Static files of a new version: those of an upload, or those of the version before. */
 export type AssetsInput =
-  | { completionToken: string; config: Record<string, unknown> }
-  | { keep: true; config: Record<string, unknown> | undefined };
+  | { completionToken: string; config: AssetConfig }
+  | { keep: true; config: AssetConfig | undefined };
 
 /** What a new version has that the one before it had not. Undefined fields of a revision stay as they were. */
 export interface VersionInput {
@@ -45,11 +45,6 @@ export interface VersionInput {
   annotations?: Readonly<Record<string, string>> | undefined;
 }
 
-export interface Code {
-  mainModule: string;
-  modules: readonly store.StoredModule[];
-}
-
 export interface Revision extends VersionInput {
   code?: Code | undefined;
   tags?: readonly string[] | undefined;
@@ -57,14 +52,6 @@ export interface Revision extends VersionInput {
 }
 
 export type Upload = Revision & { code: Code };
-
-type InspectedCode = Code & {
-  etag: string;
-  startupTimeMs: number;
-  handlers: string[];
-  namedHandlers: NamedHandler[];
-  exportNames: ReadonlySet<string> | undefined;
-};
 
 const defaultCompatibilityDate = "2021-11-02";
 /** Versions that stay beside those in use: account scripts can go back; customer scripts finish what they began. */
@@ -121,8 +108,15 @@ export class Versions {
   }
 
   /** Newest first. */
-  async list(script: Script, page: { page: number; per_page: number }): Promise<Version[]> {
-    return store.list(this.#storage.read, script.id, page.per_page, (page.page - 1) * page.per_page);
+  async list(
+    script: Script,
+    page: { page: number; per_page: number },
+  ): Promise<{ versions: Version[]; totalCount: number }> {
+    const [versions, totalCount] = await Promise.all([
+      store.list(this.#storage.read, script.id, page.per_page, (page.page - 1) * page.per_page),
+      store.count(this.#storage.read, script.id),
+    ]);
+    return { versions, totalCount };
   }
 
   async codeOf(version: Version): Promise<store.StoredModule[]> {
@@ -137,7 +131,7 @@ export class Versions {
     author: Author,
     options: { deploy: boolean },
   ): Promise<{ script: Script; version: Version }> {
-    const code = await inspect(upload.code);
+    const code = await inspected(upload.code);
     await this.#checkBindings(owner, name, upload, code.exportNames);
     const assets = await this.#assets(owner, name, upload.assets);
     return this.#scripts.change(owner, name, async (trx, current, save) => {
@@ -146,7 +140,7 @@ export class Versions {
       const script = current ?? newScript(owner, name, now);
       const base = current && (await store.latest(trx, script.id));
       const content: VersionContent = {
-        mainModule: code.mainModule,
+        ...code.facts,
         compatibilityDate: upload.compatibilityDate ?? defaultCompatibilityDate,
         compatibilityFlags: upload.compatibilityFlags ?? [],
         bindings: await this.#bindings(trx, script, base, upload.bindings ?? [], upload.keepBindings ?? []),
@@ -154,10 +148,6 @@ export class Versions {
         placement: upload.placement ?? null,
         usageModel: upload.usageModel ?? "standard",
         assets: assets(base),
-        etag: code.etag,
-        startupTimeMs: code.startupTimeMs,
-        handlers: code.handlers,
-        namedHandlers: code.namedHandlers,
         annotations: upload.annotations ?? {},
         author,
       };
@@ -183,26 +173,34 @@ export class Versions {
     author: Author,
     input: (latest: Version) => Revision,
   ): Promise<{ script: Script; version: Version }> {
-    const script = this.#scripts.get(owner, name);
-    const latest = await store.latest(this.#storage.read, script.id);
-    if (latest === undefined) throw scriptErrors.noVersions();
-    const change = input(latest);
-    const code = change.code === undefined ? undefined : await inspect(change.code);
-    const classNames = new Set(latest.content.namedHandlers.map((each) => each.name));
-    await this.#checkBindings(
-      owner,
-      name,
-      change,
-      code === undefined ? classNames : code.exportNames,
-      latest.content.assets,
-    );
+    for (;;) {
+      const script = this.#scripts.get(owner, name);
+      const latest = await store.latest(this.#storage.read, script.id);
+      if (latest === undefined) throw scriptErrors.noVersions();
+      const revised = await this.#revise(owner, name, author, latest, input(latest));
+      // Somebody else made a version meanwhile, which this one is to follow.
+      if (revised !== undefined) return revised;
+    }
+  }
+
+  async #revise(
+    owner: Owner,
+    name: string,
+    author: Author,
+    latest: Version,
+    change: Revision,
+  ): Promise<{ script: Script; version: Version } | undefined> {
+    const { content } = latest;
+    const code = change.code === undefined ? undefined : await inspected(change.code);
+    const classNames =
+      code === undefined ? new Set(content.namedHandlers.map((each) => each.name)) : code.exportNames;
+    await this.#checkBindings(owner, name, change, classNames, content.assets);
     const assets = await this.#assets(owner, name, change.assets ?? { keep: true, config: undefined });
     return this.#scripts.change(owner, name, async (trx, current, save) => {
       const base = current && (await store.latest(trx, current.id));
-      if (current === undefined || base === undefined) throw scriptErrors.notFound(owner, name);
+      if (current === undefined || base?.id !== latest.id) return undefined;
       if (current.live.length !== 1 || current.live[0]!.versionId !== base.id)
         throw scriptErrors.latestNotDeployed();
-      const { content } = base;
       const revised: VersionContent = {
         ...content,
         compatibilityDate: change.compatibilityDate ?? content.compatibilityDate,
@@ -217,15 +215,7 @@ export class Versions {
         assets: assets(base),
         annotations: change.annotations ?? {},
         author,
-        ...(code === undefined
-          ? {}
-          : {
-              mainModule: code.mainModule,
-              etag: code.etag,
-              startupTimeMs: code.startupTimeMs,
-              handlers: code.handlers,
-              namedHandlers: code.namedHandlers,
-            }),
+        ...(code === undefined ? {} : code.facts),
       };
       const codeId = code === undefined ? base.codeId : newUuid();
       const edited: Script = {
@@ -358,23 +348,4 @@ async function inherited(
   if (binding === undefined)
     throw scriptErrors.inherit(name, `version ${base.number} has no binding "${wanted}"`);
   return { ...binding, name } as StoredBinding;
-}
-
-async function inspect(code: Code): Promise<InspectedCode> {
-  const startedAt = performance.now();
-  const inspection = await inspectCode(code.modules, code.mainModule);
-  const startupTimeMs = Math.ceil(performance.now() - startedAt);
-  if ("fault" in inspection) throw scriptErrors.invalid(inspection.fault);
-  const hash = createHash("sha256");
-  for (const { name, kind, content } of code.modules)
-    hash.update(`${kind} ${name} ${content.length}\n`).update(content);
-  const { handlers, namedHandlers, exportNames } = inspection;
-  return {
-    ...code,
-    etag: hash.digest("hex"),
-    startupTimeMs,
-    handlers,
-    namedHandlers,
-    exportNames: exportNames && new Set(exportNames),
-  };
 }
