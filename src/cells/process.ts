@@ -22,7 +22,12 @@ export class CellProcess {
 
   constructor(launch: Launch, onMessage: (line: string) => void) {
     const { command, args, options } = launch;
-    const child = spawn(command, args, { ...options, stdio: ["ignore", "ignore", "pipe", "pipe", "pipe"] });
+    // A group of its own, so that its end takes along what it has started so far.
+    const child = spawn(command, args, {
+      ...options,
+      detached: true,
+      stdio: ["ignore", "ignore", "pipe", "pipe", "pipe"],
+    });
     this.#child = child;
     const lastLines: string[] = [];
     createInterface(child.stderr!).on("line", (line) => {
@@ -36,8 +41,8 @@ export class CellProcess {
       child.once("exit", (code, signal) => resolve({ code, signal, lastWords: lastLines.join("\n") }));
     });
     child.once("exit", () => this.#closeSchedstat());
-    const info = launch.reportsPid ? firstLine(child.stdio[4] as Readable) : Promise.resolve("");
-    const control = firstLine(child.stdio[3] as Readable);
+    const info = launch.reportsPid ? readUntil("}", child.stdio[4] as Readable) : Promise.resolve("");
+    const control = readUntil("\n", child.stdio[3] as Readable);
     this.listening = this.#listen(child, launch.reportsPid, control, info);
     this.listening.catch(() => {}); // whoever awaits it is told
   }
@@ -81,14 +86,10 @@ export class CellProcess {
 
   kill(signal: NodeJS.Signals): void {
     this.#child.kill(signal);
-    // Behind bubblewrap the child is its keeper; the process itself must not live on.
-    if (signal === "SIGKILL" && this.#pid !== 0 && this.#pid !== this.#child.pid && this.#schedstat >= 0) {
-      try {
-        process.kill(this.#pid, "SIGKILL");
-      } catch {
-        // gone already
-      }
-    }
+    if (signal !== "SIGKILL" || this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    // Behind bubblewrap the child is its keeper; the process itself must not live on. It has left the group by then.
+    if (this.#child.pid !== undefined) killIfThere(-this.#child.pid);
+    if (this.#pid !== 0 && this.#pid !== this.#child.pid) killIfThere(this.#pid);
   }
 
   #closeSchedstat(): void {
@@ -99,15 +100,21 @@ export class CellProcess {
 
 const pageBytes = 4096;
 
-/** The first line of a stream, or what there was of it at its end. */
-async function firstLine(stream: Readable): Promise<string> {
-  let text = "";
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
-    text += chunk.toString();
-    if (text.includes("\n") || text.includes("}")) {
-      stream.on("error", () => {}).resume();
-      return text;
-    }
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // gone already
   }
+}
+
+/** What a stream says up to a mark, or to its end. It is read on: a writer whose pipe is closed dies of it. */
+async function readUntil(mark: string, stream: Readable): Promise<string> {
+  let text = "";
+  for await (const chunk of stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    text += chunk.toString();
+    if (text.includes(mark)) break;
+  }
+  stream.on("error", () => {}).resume();
   return text;
 }
