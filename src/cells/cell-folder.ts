@@ -4,13 +4,18 @@ import { join } from "node:path";
 import { rootCertificates } from "node:tls";
 import { cellUser, certificateFile } from "./launch.ts";
 import { encodeConfig, enumerant, type WorkerdConfig } from "./workerd-config.ts";
-import { workerSources } from "./worker-sources.ts";
+import { workerSource } from "./worker-sources.ts";
 
 /** Headers between the front and a cell. Nobody outside can send them: the front drops what begins so. */
 export const internal = {
   prefix: "x-selvedge-",
   script: "x-selvedge-script",
   run: "x-selvedge-run",
+  entrypoint: "x-selvedge-entrypoint",
+  binding: "x-selvedge-binding",
+  event: "x-selvedge-event",
+  params: "x-selvedge-params",
+  dispatch: "x-selvedge-dispatch",
   cf: "x-selvedge-cf",
   proto: "x-selvedge-proto",
   outcome: "x-selvedge-outcome",
@@ -65,7 +70,7 @@ function configOf(secret: string, v8Flags: readonly string[], scriptsMax: number
       {
         name: "system",
         worker: {
-          modules: workerSources("system").map(({ name, source }) => ({ name, esModule: source })),
+          modules: [{ name: "system.js", esModule: workerSource("cells/worker/system.js") }],
           compatibilityDate,
           compatibilityFlags: ["experimental", "nodejs_als"],
           bindings: [

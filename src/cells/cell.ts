@@ -8,6 +8,17 @@ import { launch } from "./launch.ts";
 import { CellProcess } from "./process.ts";
 import type { CellScript } from "./script.ts";
 import type { CellSettings } from "./settings.ts";
+import { tunnel, type Visitor } from "./tunnel.ts";
+
+export interface RunOptions {
+  script: CellScript;
+  /** Sent again where that is safe; one with a body is sent once. */
+  request: CellRequest;
+  /** Where the answer goes. A visitor's socket is for an upgrade. */
+  answer: Sink | Visitor;
+  /** Made anew for each attempt. */
+  hooks: () => RunHooks;
+}
 
 /** A request that is in a cell. */
 export interface Visit {
@@ -64,7 +75,7 @@ export class Cell {
     const folder = new CellFolder();
     const secret = randomUUID();
     let cell: Cell | undefined;
-    const front = new FrontServer(() => cell?.touch());
+    const front = new FrontServer(secret, () => cell?.touch());
     try {
       folder.write(secret, v8Flags(settings), settings.scriptsMax);
       await front.listen(folder.frontSocket);
@@ -111,22 +122,20 @@ export class Cell {
   }
 
   /** Runs a script for one request. Resolves with what it threw, if it did. Rejects with a fault when the cell died. */
-  async run(
-    script: CellScript,
-    request: CellRequest,
-    sink: Sink,
-    hooks: RunHooks,
-    visit: Visit,
-  ): Promise<Thrown | undefined> {
+  async run({ script, request, answer, hooks }: RunOptions, visit: Visit): Promise<Thrown | undefined> {
     this.#offer(script);
     const token = randomUUID();
-    this.#front.begin(token, hooks);
+    this.#front.begin(token, hooks());
     this.visits.add(visit);
     const headers = [...request.headers, internal.script, script.id, internal.run, token];
     try {
-      return await exchange(this.#pool, { ...request, headers }, sink, this.#secret, () => this.touch());
+      const sent = { ...request, headers };
+      const touch = (): void => this.touch();
+      return await ("socket" in answer
+        ? tunnel(this.#folder.cellSocket, sent, answer, this.#secret, touch)
+        : exchange(this.#pool, sent, answer, this.#secret, touch));
     } catch (error) {
-      throw visit.fault ?? (sink.response.destroyed ? error : await this.#faultOf(error, visit));
+      throw visit.fault ?? (isGone(answer) ? error : await this.#faultOf(error, visit));
     } finally {
       this.visits.delete(visit);
       if (this.recent.push(visit) > recentMax) this.recent.shift();
@@ -187,12 +196,16 @@ export class Cell {
 
   /** What a broken connection meant: the process may be gone, which is seen a moment later. */
   async #faultOf(error: unknown, visit?: Visit): Promise<unknown> {
-    const isGone = this.#isDead || (await hasEnded(this.process, exitGraceMs));
-    if (!isGone) return error;
+    const hasDied = this.#isDead || (await hasEnded(this.process, exitGraceMs));
+    if (!hasDied) return error;
     // The exit is reported to the pool first, which says what it was.
     return visit?.fault ?? new CellFault("killed", false);
   }
 }
+
+/** Whether nobody waits for the answer any more. */
+const isGone = (answer: Sink | Visitor): boolean =>
+  "socket" in answer ? answer.socket.destroyed : answer.response.destroyed;
 
 const togetherMs = 2;
 const recentMs = 1000;

@@ -1,24 +1,13 @@
 import type { Logger } from "pino";
-import { Cell, type Visit } from "./cell.ts";
+import { Cell, type RunOptions, type Visit } from "./cell.ts";
 import { CellError, CellFault, type FaultKind } from "./errors.ts";
-import type { CellRequest, Sink, Thrown } from "./exchange.ts";
-import type { RunHooks } from "./front-server.ts";
+import type { Thrown } from "./exchange.ts";
 import { initialLifecycle, step, type Effect, type Happening } from "./lifecycle.ts";
 import type { Exit } from "./process.ts";
-import type { CellScript } from "./script.ts";
 import type { CellSettings } from "./settings.ts";
 import { SoloCells } from "./solo.ts";
 import { Suspects } from "./suspects.ts";
 import { SharedWatch } from "./watch.ts";
-
-export interface RunOptions {
-  script: CellScript;
-  /** Sent again where that is safe; one with a body is sent once. */
-  request: CellRequest;
-  sink: Sink;
-  /** Made anew for each attempt. */
-  hooks: () => RunHooks;
-}
 
 const lookEveryMs = 10;
 const attemptsMax = 4;
@@ -77,7 +66,7 @@ export class Cells {
    */
   async run(options: RunOptions): Promise<void> {
     this.start();
-    const { script, request, sink } = options;
+    const { script, request, answer } = options;
     const isRepeatable = request.body === null && repeatable.has(request.method);
     for (let attempt = 1; ; attempt++) {
       const isAlone = attempt >= attemptsMax || this.#suspects.has(script.owner);
@@ -95,7 +84,7 @@ export class Cells {
           this.#logger.warn({ script: script.owner, fault: kind }, "a script went over its limits");
           throw new CellError(kind, messages[kind], { cause: error });
         }
-        if (!isRepeatable || sink.response.headersSent || attempt > attemptsMax)
+        if (!isRepeatable || hasAnswered(answer) || attempt > attemptsMax)
           throw new CellError(isSuspect ? kind : "crashed", messages[kind], { cause: error });
       }
     }
@@ -112,23 +101,20 @@ export class Cells {
     await Promise.all(cells.map(async (cell) => cell.process.exited));
   }
 
-  async #runShared({ script, request, sink, hooks }: RunOptions): Promise<Thrown | undefined> {
+  async #runShared(options: RunOptions): Promise<Thrown | undefined> {
     const cell = await this.#pick();
+    const { script } = options;
     const visit: Visit = { script, sentAt: performance.now(), cpuShareMs: 0, fault: undefined };
-    const thrown = await cell.run(script, request, sink, hooks(), visit);
+    const thrown = await cell.run(options, visit);
     // Only a share of what the cell used, but a good reason to measure exactly from now on.
     if (visit.cpuShareMs > script.cpuMs) this.#suspects.suspect(script.owner);
     return thrown;
   }
 
-  async #runAlone({ script, request, sink, hooks }: RunOptions): Promise<Thrown | undefined> {
+  async #runAlone(options: RunOptions): Promise<Thrown | undefined> {
+    const { script } = options;
     const { result, usedCpuMs } = await this.#solo.run(script, async (cell) =>
-      cell.run(script, request, sink, hooks(), {
-        script,
-        sentAt: performance.now(),
-        cpuShareMs: 0,
-        fault: undefined,
-      }),
+      cell.run(options, { script, sentAt: performance.now(), cpuShareMs: 0, fault: undefined }),
     );
     if (usedCpuMs > this.#settings.stallCpuMs / 2) this.#suspects.isHeavy(script.owner);
     else this.#suspects.behaved(script.owner);
@@ -252,6 +238,9 @@ export class Cells {
     }
   }
 }
+
+const hasAnswered = (answer: RunOptions["answer"]): boolean =>
+  "socket" in answer ? answer.socket.bytesWritten > 0 : answer.response.headersSent;
 
 const failuresToRefuse = 3;
 const messages: Record<Exclude<FaultKind, "killed">, string> = {

@@ -1,5 +1,5 @@
-import { STATUS_CODES, type ServerResponse } from "node:http";
-import type { Readable } from "node:stream";
+import { STATUS_CODES } from "node:http";
+import type { Readable, Writable } from "node:stream";
 import type { Dispatcher } from "undici";
 import { internal } from "./cell-folder.ts";
 
@@ -12,9 +12,15 @@ export interface CellRequest {
   body: Readable | null;
 }
 
+/** What the head and the body of an answer are written to: a `ServerResponse` does. */
+export type Answerable = Writable & {
+  readonly headersSent: boolean;
+  writeHead(status: number, text: string, headers: string[]): unknown;
+};
+
 /** Where an answer of a cell goes: a response of the edge's listener, or of the front's own sockets. */
 export interface Sink {
-  response: ServerResponse;
+  response: Answerable;
   /** The headers that the sink's client gets for those of the script. */
   headers(raw: readonly string[], status: number): string[];
 }
@@ -120,7 +126,7 @@ export function exchange(
   });
 }
 
-function withoutInternal(raw: readonly string[]): string[] {
+export function withoutInternal(raw: readonly string[]): string[] {
   const headers: string[] = [];
   for (let i = 0; i < raw.length; i += 2) {
     if (!raw[i]!.toLowerCase().startsWith(internal.prefix)) headers.push(raw[i]!, raw[i + 1]!);
@@ -128,7 +134,7 @@ function withoutInternal(raw: readonly string[]): string[] {
   return headers;
 }
 
-function parseThrown(bytes: Buffer): Thrown {
+export function parseThrown(bytes: Buffer): Thrown {
   try {
     return JSON.parse(bytes.toString()) as Thrown;
   } catch {

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { internal } from "./cell-folder.ts";
@@ -8,18 +9,31 @@ import { loadable } from "./worker-sources.ts";
 export interface RunHooks {
   /** The script fetches: `url` is where to. The answer goes to `response`, or `refuse` tells the script why not. */
   fetch(url: URL, request: IncomingMessage, response: ServerResponse): void;
+  /** The script calls a method of another script, which a binding leads to. Rejects with what the script is told. */
+  nested?(binding: string): Promise<NestedRun>;
   /** The script opens a WebSocket, or another upgrade. Without this hook it is refused. */
   upgrade?(url: URL, request: IncomingMessage, socket: Duplex, head: Buffer): void;
+}
+
+/** Another script that runs in the same cell for the sake of a run. */
+export interface NestedRun {
+  script: CellScript;
+  entrypoint: string;
+  hooks: RunHooks;
 }
 
 /** The only thing that a cell can reach: its own socket to this process. */
 export class FrontServer {
   readonly #server: Server;
   readonly #runs = new Map<string, RunHooks>();
+  readonly #children = new Map<string, string[]>();
   readonly #scripts = new Map<string, CellScript>();
+  readonly #secret: string;
   readonly #onActivity: () => void;
 
-  constructor(onActivity: () => void) {
+  /** `secret` is what the cell's system worker shows: no script has it. */
+  constructor(secret: string, onActivity: () => void) {
+    this.#secret = secret;
     this.#onActivity = onActivity;
     this.#server = createServer({
       requireHostHeader: false, // the request line has the whole URL
@@ -58,6 +72,9 @@ export class FrontServer {
 
   end(token: string): void {
     this.#runs.delete(token);
+    const children = this.#children.get(token);
+    this.#children.delete(token);
+    for (const child of children ?? []) this.end(child);
   }
 
   #serve(request: IncomingMessage, response: ServerResponse): void {
@@ -68,8 +85,10 @@ export class FrontServer {
       return;
     }
     const token = request.headers[internal.run];
-    if (token === undefined && url.host === "front") {
-      this.#load(decodeURIComponent(url.pathname.slice("/script/".length)), response);
+    if (request.headers[internal.outcome] === this.#secret) {
+      if (token === undefined)
+        this.#load(decodeURIComponent(url.pathname.slice("/script/".length)), response);
+      else void this.#nest(String(token), String(request.headers[internal.binding]), response);
       return;
     }
     const run = typeof token === "string" ? this.#runs.get(token) : undefined;
@@ -84,21 +103,36 @@ export class FrontServer {
     const run = typeof token === "string" ? this.#runs.get(token) : undefined;
     if (url === undefined || run?.upgrade === undefined)
       socket.end(
-        `HTTP/1.1 403 Forbidden\r\n${internal.error}: A WebSocket cannot be opened from here.\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`,
+        `HTTP/1.1 403 Forbidden\r\n${internal.error}: ${encodeURIComponent("A WebSocket cannot be opened from here.")}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`,
       );
     else run.upgrade(url, request, socket, head);
   }
 
+  async #nest(token: string, binding: string, response: ServerResponse): Promise<void> {
+    try {
+      const nested = await this.#runs.get(token)?.nested?.(binding);
+      if (nested === undefined) throw new Error("This call belongs to no request that is being handled.");
+      const { script, entrypoint, hooks } = nested;
+      this.offer(script);
+      const run = randomUUID();
+      this.begin(run, hooks);
+      this.#children.set(token, [...(this.#children.get(token) ?? []), run]);
+      response.end(JSON.stringify({ id: script.id, run, entrypoint }));
+    } catch (error) {
+      response.writeHead(403).end((error as Error).message);
+    }
+  }
+
   #load(id: string, response: ServerResponse): void {
     const script = this.#scripts.get(id);
-    if (script === undefined) response.writeHead(404).end("no such script");
+    if (script === undefined) response.writeHead(404).end("it is not offered");
     else response.end(JSON.stringify(loadable(script)));
   }
 }
 
 /** Tells a script that its fetch is refused: it gets an error with this message, which it can catch. */
 export function refuse(response: ServerResponse, message: string): void {
-  response.writeHead(403, { [internal.error]: message, "content-length": 0 }).end();
+  response.writeHead(403, { [internal.error]: encodeURIComponent(message), "content-length": 0 }).end();
 }
 
 function parse(url: string): URL | undefined {

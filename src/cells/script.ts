@@ -13,8 +13,22 @@ export interface CellScript {
   /** CPU time of one run. */
   cpuMs: number;
   memoryBytes: number;
-  /** Read by the wrapper of the script's profile. */
+  /** Plain values. */
   env: Readonly<Record<string, unknown>>;
+  /** Its other bindings, which wrappers of ours make, and the classes that it exports. For the profile "script". */
+  bindings?: readonly CellBinding[];
+  classNames?: readonly string[];
+}
+
+export interface CellBinding {
+  name: string;
+  /** The module of src/ that makes the binding, and the function in it. */
+  module: string;
+  factory: string;
+  /** Handed to the function. */
+  description: unknown;
+  /** Whether it also leads to another script in the same cell. */
+  isService: boolean;
 }
 
 export interface CellModule {

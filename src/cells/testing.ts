@@ -93,7 +93,7 @@ export class CellsHarness {
           headers,
           body: hasBody ? request : null,
         },
-        sink: { response, headers: (raw) => [...raw] },
+        answer: { response, headers: (raw) => [...raw] },
         hooks: () => this.hooks,
       });
     } catch (error) {

@@ -2,30 +2,17 @@ import { readFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
 import type { CellScript } from "./script.ts";
 
-/**
- * The code that runs inside workerd: written in TypeScript, its types taken away, one module for each file. The first
- * of each list is where workerd begins.
- */
-const files = {
-  system: ["system.ts"],
-  snippet: ["lockdown-snippet.ts", "run.ts", "snippet.ts"],
-  script: ["run.ts", "script.ts", "bindings.ts"],
-} as const;
-type Part = keyof typeof files;
+const sources = new Map<string, string>();
 
-const folder = new URL("./worker/", import.meta.url);
-const sources = new Map<string, { name: string; source: string }[]>();
-
-export function workerSources(part: Part): readonly { name: string; source: string }[] {
-  let known = sources.get(part);
-  if (known === undefined) {
-    known = files[part].map((file) => ({
-      name: file.replace(/ts$/, "js"),
-      source: strip(readFileSync(new URL(file, folder), "utf8")),
-    }));
-    sources.set(part, known);
+/** A module of ours that runs inside workerd: the TypeScript file of that name under src/, without its types. */
+export function workerSource(name: string): string {
+  let source = sources.get(name);
+  if (source === undefined) {
+    const file = new URL(`../${name.replace(/js$/, "ts")}`, import.meta.url);
+    source = strip(readFileSync(file, "utf8"));
+    sources.set(name, source);
   }
-  return known;
+  return source;
 }
 
 /** Types become blanks, so that lines and columns stay; imports then name the stripped files. */
@@ -34,7 +21,7 @@ function strip(source: string): string {
   const emitWarning = process.emitWarning.bind(process);
   process.emitWarning = () => {};
   try {
-    return stripTypeScriptTypes(source).replace(/(from|import) "(\.\/[\w-]+)\.ts"/g, '$1 "$2.js"');
+    return stripTypeScriptTypes(source).replace(/(from|import) "(\.[\w./-]+)\.ts"/g, '$1 "$2.js"');
   } finally {
     process.emitWarning = emitWarning;
   }
@@ -51,7 +38,8 @@ export function loadable(script: CellScript): unknown {
         ? { [kind]: content }
         : { [kind]: null, base64: Buffer.from(content).toString("base64") };
   }
-  for (const { name, source } of workerSources(script.profile)) modules[`${home}/${name}`] = { js: source };
+  for (const name of parts(script)) modules[`${home}/${name}`] = { js: workerSource(name) };
+  if (script.profile === "script") modules[`${home}/env.js`] = { js: envModule(script) };
   modules[`${home}/entry.js`] = { js: entry(script) };
   return {
     mainModule: `${home}/entry.js`,
@@ -59,6 +47,7 @@ export function loadable(script: CellScript): unknown {
     compatibilityDate: script.compatibilityDate,
     compatibilityFlags: flagsOf(script),
     env: script.env,
+    services: (script.bindings ?? []).filter(({ isService }) => isService).map(({ name }) => name),
   };
 }
 
@@ -75,17 +64,36 @@ function flagsOf(script: CellScript): string[] {
   return [...asked, ...own.filter((flag) => !(hasNode && flag === "nodejs_als"))];
 }
 
-const entry = ({ profile, mainModule }: CellScript): string =>
+const snippetParts = ["cells/worker/lockdown-snippet.js", "cells/worker/run.js", "cells/worker/snippet.js"];
+const scriptParts = ["cells/worker/run.js", "runtime/worker/env.js", "runtime/worker/script.js"];
+
+/** The modules of ours that a script has beside its own. */
+const parts = ({ profile, bindings = [] }: CellScript): Iterable<string> =>
+  profile === "snippet" ? snippetParts : new Set([...scriptParts, ...bindings.map(({ module }) => module)]);
+
+const entry = ({ profile, mainModule, classNames = [] }: CellScript): string =>
   profile === "snippet"
-    ? `import "./lockdown-snippet.js";
-import { SnippetEntry } from "./snippet.js";
+    ? `import "./cells/worker/lockdown-snippet.js";
+import { SnippetEntry } from "./cells/worker/snippet.js";
 import handler from ${JSON.stringify(`../${mainModule}`)};
 export class Entry extends SnippetEntry { get handler() { return handler; } }
-export { Control } from "./run.js";
+export { Control } from "./cells/worker/run.js";
 `
-    : `import { entryOf } from "./script.js";
-export * from ${JSON.stringify(`../${mainModule}`)};
+    : `import "./env.js";
+import { entryOf, classOf } from "./runtime/worker/script.js";
 import * as user from ${JSON.stringify(`../${mainModule}`)};
-export const Entry = entryOf(user);
-export { Control } from "./run.js";
+export const Entry = entryOf(user.default);
+${classNames.map((name, i) => `const class${i} = classOf(user[${JSON.stringify(name)}]);\nexport { class${i} as ${JSON.stringify(`Entry:${name}`)} };\n`).join("")}export { Control } from "./cells/worker/run.js";
 `;
+
+/** Puts bindings into `env` before the script's own modules are evaluated: they may look at it. */
+function envModule({ bindings = [] }: CellScript): string {
+  const imports = bindings.map(
+    ({ module, factory }, i) => `import { ${factory} as make${i} } from ${JSON.stringify(`./${module}`)};\n`,
+  );
+  const calls = bindings.map(
+    ({ name, description }, i) =>
+      `bind(${JSON.stringify(name)}, make${i}, ${JSON.stringify(description)});\n`,
+  );
+  return `import { bind } from "./runtime/worker/env.js";\n${imports.join("")}${calls.join("")}`;
+}

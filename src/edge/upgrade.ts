@@ -1,6 +1,7 @@
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { pipeline } from "node:stream";
+import { answerHead, join } from "../util/raw-http.ts";
 import { visitorErrors } from "./errors.ts";
 import { visitorHeaders } from "./headers.ts";
 import type { Origins } from "./origins.ts";
@@ -111,20 +112,5 @@ function attempt(
   });
 }
 
-/** Passes on what one side sends. When that side is gone, the other still gets what was on its way to it. */
-function join(from: Socket, to: Socket, idleTimeoutMs: number): void {
-  from.setTimeout(idleTimeoutMs, () => from.destroy());
-  from.on("error", () => from.destroy());
-  from.on("close", () => to.destroySoon());
-  if (from.destroyed) to.destroySoon();
-  else from.pipe(to);
-}
-
 const connectTimeout = (): Error =>
   Object.assign(new Error("connect timed out"), { code: "ETIMEDOUT", syscall: "connect" });
-
-function answerHead(status: number, statusText: string, headers: readonly string[]): string {
-  let text = `HTTP/1.1 ${status} ${statusText}\r\n`;
-  for (let i = 0; i < headers.length; i += 2) text += `${headers[i]}: ${headers[i + 1]}\r\n`;
-  return `${text}\r\n`;
-}

@@ -102,7 +102,7 @@ class Chain {
           ],
           body: hasBody ? new CountedBody(request, limits.bodyBytesMax) : null,
         },
-        sink: { response, headers: answerHeaders },
+        answer: { response, headers: answerHeaders },
         hooks: () => (hooks = this.#hooks(index)),
       });
     } catch (error) {

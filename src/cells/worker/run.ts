@@ -10,6 +10,11 @@ const NativeRequest = globalThis.Request;
 const NativeError = globalThis.Error;
 const { apply } = Reflect;
 const setHeader = Headers.prototype.set;
+const deleteHeader = Headers.prototype.delete;
+const { stringify } = JSON;
+const [encode, decode] = [encodeURIComponent, decodeURIComponent];
+/** What only the wrapper says to the front. */
+const internalNames = ["x-selvedge-binding", "x-selvedge-dispatch", "x-selvedge-event"];
 const getHeader = Headers.prototype.get;
 const requestHeaders = Object.getOwnPropertyDescriptor(Request.prototype, "headers")!.get!;
 const responseHeaders = Object.getOwnPropertyDescriptor(Response.prototype, "headers")!.get!;
@@ -22,17 +27,40 @@ const currentRun = runs.getStore.bind(runs);
 export const forRun = <T>(token: string, handle: () => T): T => runWith(token, handle) as T;
 export { currentRun };
 
-async function fetchForRun(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
+/** Sends a request to the front, for the current run. What the front refuses is thrown. */
+async function send(request: Request, internal: readonly (readonly [string, string])[]): Promise<Response> {
   const token = currentRun();
-  if (token === undefined) throw new NativeError("fetch() works only while a request is handled.");
-  const request = new NativeRequest(input as RequestInfo, init);
-  apply(setHeader, apply(requestHeaders, request, []), ["x-selvedge-run", token]);
+  if (token === undefined) throw new NativeError("This works only while a request is handled.");
+  const headers = apply(requestHeaders, request, []);
+  for (const name of internalNames) apply(deleteHeader, headers, [name]);
+  apply(setHeader, headers, ["x-selvedge-run", token]);
+  for (const [name, value] of internal) apply(setHeader, headers, [name, value]);
   const response = await apply(nativeFetch, globalThis, [request]);
-  const refusal = apply(getHeader, apply(responseHeaders, response, []), ["x-selvedge-error"]) as
-    | string
-    | null;
-  if (refusal !== null) throw new NativeError(refusal);
-  return response;
+  const answered = apply(responseHeaders, response, []);
+  const refusal = apply(getHeader, answered, ["x-selvedge-error"]) as string | null;
+  if (refusal === null) return response;
+  const error = new NativeError(decode(refusal)) as Error & { code?: number };
+  const name = apply(getHeader, answered, ["x-selvedge-error-name"]) as string | null;
+  const code = apply(getHeader, answered, ["x-selvedge-error-code"]) as string | null;
+  if (name !== null) error.name = name;
+  if (code !== null) error.code = Number(code);
+  throw error;
+}
+
+async function fetchForRun(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
+  return send(new NativeRequest(input as RequestInfo, init), []);
+}
+
+/** A request to where a binding leads. `dispatch` is what the front is told besides. */
+export async function fetchThrough(
+  binding: string,
+  input: RequestInfo | URL,
+  init?: RequestInit,
+  dispatch?: unknown,
+): Promise<Response> {
+  const internal: [string, string][] = [["x-selvedge-binding", encode(binding)]];
+  if (dispatch !== undefined) internal.push(["x-selvedge-dispatch", encode(stringify(dispatch))]);
+  return send(new NativeRequest(input as RequestInfo, init), internal);
 }
 
 Object.defineProperty(globalThis, "fetch", {

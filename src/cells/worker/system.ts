@@ -1,4 +1,6 @@
 /* The one worker that a cell begins with. It loads scripts on demand, and unloads those not used for longest. */
+import { exports, WorkerEntrypoint } from "cloudflare:workers";
+
 interface Env {
   LOADER: WorkerLoader;
   FRONT: Fetcher;
@@ -12,6 +14,8 @@ interface Loadable {
   compatibilityDate: string;
   compatibilityFlags: string[];
   env: Record<string, unknown>;
+  /** Names of the bindings that lead to another script in this cell. */
+  services: string[];
 }
 
 /** Scripts that are loaded, the longest unused first, with the number of requests that each is handling. */
@@ -24,8 +28,10 @@ export default {
     // A sign of life; with a number, the count of scripts to keep.
     if (id === null) return pong(request, env);
     const run = headers.get("x-selvedge-run")!;
+    const entrypoint = headers.get("x-selvedge-entrypoint") ?? "Entry";
     const inner = new Request(request);
     inner.headers.delete("x-selvedge-script");
+    inner.headers.delete("x-selvedge-entrypoint");
     inner.headers.delete("x-selvedge-run");
     inner.headers.delete("connection"); // of the front's connection, not of the visitor's
     hold(id, env);
@@ -33,7 +39,7 @@ export default {
       const worker = load(id, env);
       // Without a run it is loaded, and that is all.
       if (run === "") return await worker.getEntrypoint("Control").fetch("http://cell/load");
-      return await worker.getEntrypoint("Entry", { props: { run } }).fetch(inner);
+      return await worker.getEntrypoint(entrypoint, { props: { run } }).fetch(inner);
     } catch (error) {
       return failure(error, env);
     } finally {
@@ -41,6 +47,33 @@ export default {
     }
   },
 };
+
+/**
+ * Calls methods of another script on the wish of one in this cell: the front says which script the binding leads to, and
+ * gives a run of its own to it.
+ */
+export class Service extends WorkerEntrypoint<Env> {
+  async call(run: string, binding: string, method: string, args: unknown[]): Promise<unknown> {
+    const { env } = this;
+    const response = await env.FRONT.fetch("http://front/nested", {
+      headers: { "x-selvedge-outcome": env.SECRET, "x-selvedge-run": run, "x-selvedge-binding": binding },
+    });
+    if (!response.ok) throw new Error(await response.text());
+    const nested: { id: string; run: string; entrypoint: string } = await response.json();
+    hold(nested.id, env);
+    try {
+      const target = load(nested.id, env).getEntrypoint(nested.entrypoint, {
+        props: { run: nested.run },
+      }) as unknown as Record<string, (...args: unknown[]) => unknown>;
+      return await target[method]!(...args);
+    } finally {
+      release(nested.id);
+    }
+  }
+}
+
+/** This module's own entrypoints, as they are handed to scripts. */
+const own = exports as unknown as { Service(options: { props: object }): Fetcher };
 
 function pong(request: Request, env: Env): Response {
   const keep = Number(new URL(request.url).searchParams.get("keep") ?? Number.NaN);
@@ -50,9 +83,12 @@ function pong(request: Request, env: Env): Response {
 
 function load(id: string, env: Env): WorkerStub {
   return env.LOADER.get(id, async () => {
-    const response = await env.FRONT.fetch(`http://front/script/${encodeURIComponent(id)}`);
+    const response = await env.FRONT.fetch(`http://front/script/${encodeURIComponent(id)}`, {
+      headers: { "x-selvedge-outcome": env.SECRET },
+    });
     if (!response.ok) throw new Error(`The script cannot be had: ${await response.text()}`);
-    const code: Loadable = await response.json();
+    const { services, ...code }: Loadable = await response.json();
+    for (const name of services) code.env[name] = own.Service({ props: {} });
     return {
       ...code,
       modules: Object.fromEntries(

@@ -1,0 +1,53 @@
+import { fetchThrough } from "../../cells/worker/run.ts";
+import type { BindingFetch } from "./env.ts";
+
+export interface DispatchOptions {
+  limits?: { cpuMs?: number; subRequests?: number };
+  outbound?: Record<string, unknown>;
+}
+
+/** What the front is told of one dispatch. */
+export interface Dispatch extends DispatchOptions {
+  script: string;
+}
+
+const known: Readonly<Record<string, readonly string[]>> = {
+  options: ["limits", "outbound"],
+  limits: ["cpuMs", "subRequests"],
+};
+
+/** A binding to a dispatch namespace: gives the customer script of a name, which is looked for when it is fetched. */
+export function dispatchNamespace(_call: BindingFetch, { name }: { name: string }): object {
+  return {
+    get(script: string, args: object = {}, options: DispatchOptions = {}) {
+      if (typeof script !== "string")
+        throw new TypeError(`Expected the name of a script as a string but received ${typeof script}`);
+      if (Object.keys(args).length > 0)
+        throw new TypeError("Arguments of a dispatched script are not supported: expected {}");
+      refuseUnknown("options", options);
+      const { limits, outbound } = options;
+      if (limits !== undefined) checkLimits(limits);
+      const dispatch: Dispatch = { script, ...(limits && { limits }), ...(outbound && { outbound }) };
+      return {
+        fetch: (input: RequestInfo | URL, init?: RequestInit) => fetchThrough(name, input, init, dispatch),
+      };
+    },
+  };
+}
+
+function checkLimits(limits: Record<string, unknown>): void {
+  refuseUnknown("limits", limits);
+  for (const [name, value] of Object.entries(limits)) {
+    if (value !== undefined && !(typeof value === "number" && value >= 0))
+      throw new TypeError(
+        `Expected limits.${name} to be a number of at least 0 but received ${String(value)}`,
+      );
+  }
+}
+
+function refuseUnknown(what: string, value: object): void {
+  for (const key of Object.keys(value)) {
+    if (!known[what]!.includes(key))
+      throw new TypeError(`Unknown ${what} "${key}". Expected one of ${known[what]!.join(", ")}`);
+  }
+}
