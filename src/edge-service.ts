@@ -19,6 +19,7 @@ import { relayHandler } from "./smart-routing/relay-handler.ts";
 import { parseRelay, Relays } from "./smart-routing/relays.ts";
 import { SmartRouting } from "./smart-routing/routing.ts";
 import { snippetHandler } from "./snippets/chain.ts";
+import { challengeHandler, Challenges } from "./tls/acme/challenges.ts";
 import type { TlsListener } from "./tls/listener.ts";
 import { schemeHandler } from "./tls/scheme-handler.ts";
 import type { Storage } from "./storage/storage.ts";
@@ -80,6 +81,7 @@ export async function startEdge(
     routing: new SmartRouting(origins, relays, services.smartRouting),
     handlers: [
       ...(relaySecret === undefined ? [] : [relayHandler(relaySecret, origins, settings.bodyBytesMax)]),
+      ...(config.acmeDirectory === undefined ? [] : [challengeHandler(new Challenges(storage))]),
       ...(config.edgeTlsListen === undefined ? [] : [schemeHandler(services.zoneSettings, () => ports)]),
       services.images.delivery.handler,
       snippetHandler({ snippets: services.snippets, cells, outbound, limits: snippetLimits, logger }),

@@ -26,6 +26,7 @@ import { createScriptServices } from "./script-service.ts";
 import type { Services } from "./services.ts";
 import { Analytics } from "./smart-routing/analytics.ts";
 import { Certificates } from "./tls/certificates.ts";
+import { CertificatePacks } from "./tls/packs.ts";
 import { authorityFiles } from "./tls/local-authority.ts";
 import { ZoneSettings } from "./tls/zone-settings.ts";
 import { FileBlobs } from "./storage/blobs.ts";
@@ -104,6 +105,7 @@ export async function startServer(
   });
   const smartRouting = new Analytics();
   const certificates = new Certificates(storage);
+  const certificatePacks = new CertificatePacks(storage, certificates, config.acmeDirectory !== undefined);
   const zoneSettings = new ZoneSettings(storage, config.defaultSsl ?? (onLoopback ? "flexible" : "full"));
   zones.onChange((id, zone) => {
     if (zone !== undefined) return;
@@ -152,6 +154,7 @@ export async function startServer(
     images,
     smartRouting,
     certificates,
+    certificatePacks,
     zoneSettings,
     logger,
   };
@@ -206,6 +209,16 @@ export async function startServer(
   const dnsAddress = await nameServer.listen(...hostAndPort(config.dnsListen));
   edge.forbid(dnsAddress);
 
+  const acme =
+    config.acmeDirectory === undefined
+      ? undefined
+      : (await import("./tls/acme/start.ts")).startAcme(
+          config.acmeDirectory,
+          config,
+          services,
+          storage,
+          logger,
+        );
   const timer = setInterval(() => {
     zones
       .checkPending()
@@ -234,6 +247,7 @@ export async function startServer(
     newToken: owner.newToken,
     async close(deadlineMs) {
       clearInterval(timer);
+      await acme?.close();
       await Promise.all([drain(apiServer, deadlineMs), edge.close(deadlineMs), nameServer.close()]);
       await images.close();
       await storage.close();

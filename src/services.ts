@@ -13,6 +13,7 @@ import type { ScriptServices } from "./script-service.ts";
 import type { Snippets } from "./snippets/snippets.ts";
 import type { Blobs } from "./storage/blobs.ts";
 import type { Certificates } from "./tls/certificates.ts";
+import type { CertificatePacks } from "./tls/packs.ts";
 import type { ZoneSettings } from "./tls/zone-settings.ts";
 import type { TriggerServices } from "./trigger-service.ts";
 import type { Tokens } from "./tokens/tokens.ts";
@@ -29,6 +30,7 @@ export interface Services extends ScriptServices, TriggerServices {
   rulesets: Rulesets;
   smartRouting: Analytics;
   certificates: Certificates;
+  certificatePacks: CertificatePacks;
   zoneSettings: ZoneSettings;
   snippets: Snippets;
   botManagement: BotManagementSetting;

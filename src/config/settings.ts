@@ -245,6 +245,56 @@ export const settings = {
     describe:
       "the setting ssl of zones that have not set it; flexible while every listener is on loopback, else full",
   },
+  acmeDirectory: {
+    kind: "text",
+    flag: "acme-directory",
+    env: "SELVEDGE_ACME_DIRECTORY",
+    describe:
+      "URL of the directory of an ACME authority that issues certificates for zones, whose terms are agreed to by this; none",
+  },
+  acmeEmail: {
+    kind: "text",
+    flag: "acme-email",
+    env: "SELVEDGE_ACME_EMAIL",
+    describe: "address that the ACME authority may write to; none",
+  },
+  acmeChallenge: {
+    ...choice(["dns-01", "http-01"]),
+    flag: "acme-challenge",
+    env: "SELVEDGE_ACME_CHALLENGE",
+    default: "dns-01",
+    describe:
+      "how the names of zones are proved: in our own DNS, with a wildcard, or over HTTP at each proxied name; partial zones always the latter",
+  },
+  acmeCa: {
+    kind: "text",
+    flag: "acme-ca",
+    env: "SELVEDGE_ACME_CA",
+    describe:
+      "file with the authority, in PEM, of the ACME directory's own certificate; those that Node trusts",
+  },
+  acmeEabKid: {
+    kind: "text",
+    flag: "acme-eab-kid",
+    env: "SELVEDGE_ACME_EAB_KID",
+    describe: "id of the external account that the ACME authority asks for; none",
+  },
+  acmeEabKey: {
+    kind: "text",
+    flag: "acme-eab-key",
+    env: "SELVEDGE_ACME_EAB_KEY",
+    describe: "HMAC key of the external account, in base64url; none",
+    secret: true,
+  },
+  acmeRetrySeconds: {
+    kind: "count",
+    min: 1,
+    max: 86_400,
+    flag: "acme-retry-seconds",
+    env: "SELVEDGE_ACME_RETRY_SECONDS",
+    default: 120,
+    describe: "wait after a certificate was not issued; doubled with each failure, up to a day",
+  },
   originCa: {
     kind: "list",
     flag: "origin-ca",

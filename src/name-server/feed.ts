@@ -1,6 +1,7 @@
 import * as records from "../dns/store.ts";
 import type { DnsRecord } from "../dns/record.ts";
 import type { Storage } from "../storage/storage.ts";
+import { listDnsChallenges } from "../tls/acme/store.ts";
 import * as zoneStore from "../zones/store.ts";
 import type { Zone } from "../zones/zone.ts";
 import type { NamedRecords, Update } from "./update.ts";
@@ -25,7 +26,10 @@ export class Feed {
     this.#sources = sources;
     this.#tell = tell;
     sources.storage.onChange(async (changes) => {
-      const touched = changes.filter(({ kind, parentId }) => kind === "dns_record" && parentId !== undefined);
+      const touched = changes.filter(
+        ({ kind, parentId }) =>
+          (kind === "dns_record" || kind === "acme_challenge") && parentId !== undefined,
+      );
       for (const [zoneId, list] of Map.groupBy(touched, ({ parentId }) => parentId!)) {
         await this.#renewNames(zoneId, new Set(list.map(({ id }) => id)));
       }
@@ -39,11 +43,15 @@ export class Feed {
 
   /** Loads the records of every zone that is served. */
   async load(): Promise<void> {
-    const all = await records.listAll(this.#sources.storage.read);
+    const { read } = this.#sources.storage;
+    const all = await records.listAll(read);
     for (const [zoneId, ofZone] of Map.groupBy(all, (record) => record.zoneId)) {
       const facts = this.#served.get(zoneId);
       if (facts !== undefined) this.#tell({ kind: "zone", facts, names: byName(ofZone) });
     }
+    const challenges = await listDnsChallenges(read);
+    for (const [zoneId, list] of Map.groupBy(challenges, (challenge) => challenge.zoneId))
+      await this.#renewNames(zoneId, new Set(list.map(({ name }) => name)));
   }
 
   /** Takes over a zone that was made or changed; its records, if it has any, are told of by themselves. */
@@ -65,7 +73,11 @@ export class Feed {
     const { read } = this.#sources.storage;
     // The serial before the records: what is newer than the serial is told again under the next one.
     const serial = (await zoneStore.find(read, zoneId))?.serial;
-    const found = byName(await records.listInvolved(read, zoneId, [], [...names]));
+    const challenges = await listDnsChallenges(read, { zoneId, names: [...names] });
+    const found = withChallenges(
+      byName(await records.listInvolved(read, zoneId, [], [...names])),
+      challenges,
+    );
     const known = this.#served.get(zoneId);
     if (serial === undefined || known === undefined) return; // deleted meanwhile
     const present = new Set(found.map(([name]) => name));
@@ -92,6 +104,28 @@ export class Feed {
 
 const byName = (list: readonly DnsRecord[]): NamedRecords =>
   [...Map.groupBy(list, ({ name }) => name)].map(([name, group]) => [name, group.map(served)] as const);
+
+/** With what ACME authorities ask for. A CNAME there would lead them elsewhere. */
+function withChallenges(
+  found: NamedRecords,
+  challenges: readonly { name: string; value: string }[],
+): NamedRecords {
+  const all = new Map(found);
+  for (const { name, value } of challenges) {
+    const others = (all.get(name) ?? []).filter(({ type }) => type !== "CNAME");
+    all.set(name, [...others, { ...challengeRecord, content: `"${value}"` }]);
+  }
+  return [...all];
+}
+
+const challengeRecord = {
+  type: "TXT",
+  data: null,
+  priority: null,
+  ttl: 60,
+  proxied: false,
+  settings: {},
+} as const;
 
 const served = ({ type, content, data, priority, ttl, proxied, settings }: DnsRecord): ServedRecord => ({
   type,

@@ -146,6 +146,12 @@ export interface WorkflowVersionsTable {
   created_on: Immutable<number>;
 }
 
+export interface WorkflowSettingsTable {
+  account_id: Immutable<string>;
+  success_retention_ms: number | null;
+  error_retention_ms: number | null;
+}
+
 export interface WorkflowInstancesTable {
   rid: Generated<number>;
   shard: Immutable<number>;
@@ -462,7 +468,7 @@ export interface ZoneSettingsTable {
 export interface CertificatesTable {
   id: Immutable<string>;
   zone_id: Immutable<string>;
-  source: Immutable<"custom" | "acme">;
+  pack_id: Immutable<string | null>;
   type: string;
   bundle_method: string;
   priority: number;
@@ -476,24 +482,31 @@ export interface CertificatesTable {
   modified_on: number;
 }
 
-export interface AcmeAccountsTable {
-  directory: Immutable<string>;
-  private_key: string;
-  url: string | null;
-}
-
-export interface AcmeOrdersTable {
+export interface CertificatePacksTable {
+  id: Immutable<string>;
   zone_id: Immutable<string>;
+  type: Immutable<"universal" | "advanced">;
   hosts: string;
+  validation_method: "txt" | "http";
+  certificate_authority: Immutable<string>;
+  validity_days: Immutable<number>;
   attempts: number;
   next_on: number;
   error: string | null;
+  created_on: Immutable<number>;
+}
+
+export interface AcmeAccountsTable {
+  directory: Immutable<string>;
+  private_key: Immutable<string>;
 }
 
 export interface AcmeChallengesTable {
   token: Immutable<string>;
   zone_id: Immutable<string>;
-  key_authorization: Immutable<string>;
+  kind: Immutable<"http" | "dns">;
+  name: Immutable<string>;
+  value: Immutable<string>;
   created_on: Immutable<number>;
 }
 
@@ -531,6 +544,7 @@ export interface Database {
   schedules: SchedulesTable;
   workflows: WorkflowsTable;
   workflow_versions: WorkflowVersionsTable;
+  workflow_settings: WorkflowSettingsTable;
   workflow_instances: WorkflowInstancesTable;
   workflow_journal: WorkflowJournalTable;
   workflow_events: WorkflowEventsTable;
@@ -543,7 +557,7 @@ export interface Database {
   zone_settings: ZoneSettingsTable;
   certificates: CertificatesTable;
   acme_accounts: AcmeAccountsTable;
-  acme_orders: AcmeOrdersTable;
+  certificate_packs: CertificatePacksTable;
   acme_challenges: AcmeChallengesTable;
   meta: MetaTable;
 }

@@ -34,8 +34,11 @@ export interface Change {
     | "bot_management"
     | "zone_setting"
     | "certificate"
+    | "certificate_pack"
+    | "acme_challenge"
     | "image"
-    | "image_settings";
+    | "image_settings"
+    | "workflow";
   id: string;
   parentId?: string;
 }

@@ -2,15 +2,15 @@ import { z } from "zod";
 import { operation, type Operation } from "../api/operation.ts";
 import { isoTime } from "../util/ids.ts";
 import type { Zone } from "../zones/zone.ts";
-import { settingValues, type SettingId, type ZoneSettings } from "./zone-settings.ts";
+import { settingValues, type ZoneSettings } from "./zone-settings.ts";
 
-const describe: Record<SettingId, { schema: string; what: string }> = {
+const describe: Record<"ssl" | "always_use_https", { schema: string; what: string }> = {
   ssl: { schema: "SslSetting", what: "how visitors and origins are spoken to over TLS" },
   always_use_https: { schema: "AlwaysUseHttpsSetting", what: "whether visitors are sent to https" },
 };
 
 /** Reading and changing one setting of a zone, in the form that all settings of zones have. */
-function settingOperations<S extends SettingId>(id: S): Operation[] {
+function settingOperations<S extends keyof typeof describe>(id: S): Operation[] {
   const { schema, what } = describe[id];
   const ValueSchema = z.enum(settingValues[id]);
   const SettingSchema = z

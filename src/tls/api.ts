@@ -4,6 +4,7 @@ import type { Message } from "../api/envelope.ts";
 import { listOperation, operation, type Operation } from "../api/operation.ts";
 import { pageQuery, paginate } from "../api/pagination.ts";
 import { isoTime } from "../util/ids.ts";
+import { packOperations } from "./api-packs.ts";
 import { zoneSettingOperations } from "./api-settings.ts";
 import { bundleMethods, certificateTypes, type Certificate } from "./certificates.ts";
 
@@ -210,5 +211,6 @@ export const tlsOperations: readonly Operation[] = [
   editCertificate,
   deleteCertificate,
   prioritizeCertificates,
+  ...packOperations,
   ...zoneSettingOperations,
 ];

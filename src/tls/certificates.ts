@@ -1,6 +1,6 @@
 import { ApiError } from "../api/errors.ts";
 import { lockZone } from "../storage/dialects.ts";
-import type { Storage } from "../storage/storage.ts";
+import type { Storage, Write } from "../storage/storage.ts";
 import { newId } from "../util/ids.ts";
 import type { Zone } from "../zones/zone.ts";
 import { certificateErrors, checkPair } from "./certificate.ts";
@@ -13,8 +13,8 @@ export const certificateTypes = ["sni_custom", "legacy_custom"] as const;
 export interface Certificate extends KeyPair {
   id: string;
   zoneId: string;
-  /** Who brought it: a user, or an ACME authority. */
-  source: "custom" | "acme";
+  /** The pack that an ACME authority has issued it for; null for one that a user has brought. */
+  packId: string | null;
   type: (typeof certificateTypes)[number];
   bundleMethod: (typeof bundleMethods)[number];
   priority: number;
@@ -46,13 +46,12 @@ export class Certificates {
   }
 
   async listCustom(zoneId: string): Promise<Certificate[]> {
-    return (await this.list(zoneId)).filter((each) => each.source === "custom");
+    return (await this.list(zoneId)).filter((each) => each.packId === null);
   }
 
   async find(zone: Zone, id: string): Promise<Certificate> {
     const certificate = await store.find(this.#storage.read, id);
-    if (certificate?.zoneId !== zone.id || certificate.source !== "custom")
-      throw certificateErrors.notFound(id);
+    if (certificate?.zoneId !== zone.id || certificate.packId !== null) throw certificateErrors.notFound(id);
     return certificate;
   }
 
@@ -62,13 +61,13 @@ export class Certificates {
     const facts = { hosts, issuer, signature, expiresOn };
     return this.#storage.write(async (trx, changed) => {
       await lockZone(this.#storage, trx, zone.id);
-      const others = (await store.listOfZone(trx, zone.id)).filter((each) => each.source === "custom");
+      const others = (await store.listOfZone(trx, zone.id)).filter((each) => each.packId === null);
       if (others.length >= certificatesMax)
         throw new ApiError(400, 1406, `A zone has at most ${certificatesMax} custom certificates`);
       const certificate: Certificate = {
         id: newId(),
         zoneId: zone.id,
-        source: "custom",
+        packId: null,
         ...pair,
         ...options,
         ...facts,
@@ -91,7 +90,7 @@ export class Certificates {
     return this.#storage.write(async (trx, changed) => {
       await lockZone(this.#storage, trx, zone.id);
       const before = await store.find(trx, id);
-      if (before?.zoneId !== zone.id || before.source !== "custom") throw certificateErrors.notFound(id);
+      if (before?.zoneId !== zone.id || before.packId !== null) throw certificateErrors.notFound(id);
       const now = Date.now();
       const { certificate, privateKey } = { ...before, ...change.pair };
       const { hosts, issuer, signature, expiresOn } = checkPair({ certificate, privateKey }, zone.name, now);
@@ -123,7 +122,7 @@ export class Certificates {
       await lockZone(this.#storage, trx, zone.id);
       for (const { id, priority } of order) {
         const certificate = await store.find(trx, id);
-        if (certificate?.zoneId !== zone.id || certificate.source !== "custom")
+        if (certificate?.zoneId !== zone.id || certificate.packId !== null)
           throw certificateErrors.notFound(id);
         await store.update(trx, { ...certificate, priority, modifiedOn: Date.now() });
       }
@@ -140,14 +139,14 @@ export class Certificates {
     });
   }
 
-  /** Puts what an authority has issued in the place of what it had issued before. */
-  async replaceIssued(zone: Zone, pair: KeyPair): Promise<Certificate> {
+  /** Puts what an authority has issued in the place of what it had issued before for the same pack. */
+  async replaceIssued(trx: Write, zone: Zone, packId: string, pair: KeyPair): Promise<Certificate> {
     const now = Date.now();
     const { hosts, issuer, signature, expiresOn } = checkPair(pair, zone.name, now);
     const certificate: Certificate = {
       id: newId(),
       zoneId: zone.id,
-      source: "acme",
+      packId,
       type: "sni_custom",
       bundleMethod: "force",
       priority: 0,
@@ -159,16 +158,12 @@ export class Certificates {
       uploadedOn: now,
       modifiedOn: now,
     };
-    await this.#storage.write(async (trx, changed) => {
-      await lockZone(this.#storage, trx, zone.id);
-      const old = (await store.listOfZone(trx, zone.id)).filter((each) => each.source === "acme");
-      await store.remove(
-        trx,
-        old.map((each) => each.id),
-      );
-      await store.insert(trx, certificate);
-      changed({ kind: "certificate", id: zone.id, parentId: zone.id });
-    });
+    const old = (await store.listOfZone(trx, zone.id)).filter((each) => each.packId === packId);
+    await store.remove(
+      trx,
+      old.map((each) => each.id),
+    );
+    await store.insert(trx, certificate);
     return certificate;
   }
 }

@@ -6,7 +6,7 @@ import type { Certificate } from "./certificates.ts";
 const toCertificate = (row: Selectable<CertificatesTable>): Certificate => ({
   id: row.id,
   zoneId: row.zone_id,
-  source: row.source,
+  packId: row.pack_id,
   type: row.type as Certificate["type"],
   bundleMethod: row.bundle_method as Certificate["bundleMethod"],
   priority: row.priority,
@@ -56,10 +56,10 @@ export async function find(read: Read, id: string): Promise<Certificate | undefi
 }
 
 export async function insert(trx: Write, certificate: Certificate): Promise<void> {
-  const { id, zoneId, source, uploadedOn } = certificate;
+  const { id, zoneId, packId, uploadedOn } = certificate;
   await trx
     .insertInto("certificates")
-    .values({ id, zone_id: zoneId, source, uploaded_on: uploadedOn, ...columns(certificate) })
+    .values({ id, zone_id: zoneId, pack_id: packId, uploaded_on: uploadedOn, ...columns(certificate) })
     .execute();
 }
 

@@ -48,5 +48,5 @@ const served = (each: Certificate): ServedCertificate => ({
   privateKey: each.privateKey,
   hosts: each.hosts,
   expiresOn: each.expiresOn,
-  rank: each.source === "acme" ? 0 : (each.type === "legacy_custom" ? 2_000_000 : 1) + each.priority,
+  rank: each.packId !== null ? 0 : (each.type === "legacy_custom" ? 2_000_000 : 1) + each.priority,
 });

@@ -6,6 +6,7 @@ import * as store from "./store-settings.ts";
 export const settingValues = {
   ssl: sslModes,
   always_use_https: ["off", "on"],
+  universal_ssl: ["off", "on"],
 } as const;
 export type SettingId = keyof typeof settingValues;
 type Values = { [S in SettingId]: (typeof settingValues)[S][number] };
@@ -18,7 +19,7 @@ export class ZoneSettings {
 
   constructor(storage: Storage, defaultSsl: SslMode) {
     this.#storage = storage;
-    this.#defaults = { ssl: defaultSsl, always_use_https: "off" };
+    this.#defaults = { ssl: defaultSsl, always_use_https: "off", universal_ssl: "on" };
     storage.onChange(async (changes) => {
       for (const { kind, id } of changes) {
         if (kind === "zone_setting") this.#set(id, await store.listOfZone(storage.read, id));

@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import type { Migration } from "kysely/migration";
 
-/** Settings of zones, certificates with their keys, and what is under way with an ACME authority. */
+/** Settings of zones; certificates with their keys; packs of them that an ACME authority is to issue, and its challenges. */
 export const tls: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
     await db.schema
@@ -14,10 +14,27 @@ export const tls: Migration = {
       .execute();
 
     await db.schema
+      .createTable("certificate_packs")
+      .addColumn("id", "text", (c) => c.primaryKey())
+      .addColumn("zone_id", "text", (c) => c.notNull().references("zones.id").onDelete("cascade"))
+      .addColumn("type", "text", (c) => c.notNull())
+      .addColumn("hosts", "text", (c) => c.notNull())
+      .addColumn("validation_method", "text", (c) => c.notNull())
+      .addColumn("certificate_authority", "text", (c) => c.notNull())
+      .addColumn("validity_days", "integer", (c) => c.notNull())
+      .addColumn("attempts", "integer", (c) => c.notNull())
+      .addColumn("next_on", "bigint", (c) => c.notNull())
+      .addColumn("error", "text")
+      .addColumn("created_on", "bigint", (c) => c.notNull())
+      .execute();
+    await db.schema.createIndex("certificate_packs_zone").on("certificate_packs").column("zone_id").execute();
+    await db.schema.createIndex("certificate_packs_next").on("certificate_packs").column("next_on").execute();
+
+    await db.schema
       .createTable("certificates")
       .addColumn("id", "text", (c) => c.primaryKey())
       .addColumn("zone_id", "text", (c) => c.notNull().references("zones.id").onDelete("cascade"))
-      .addColumn("source", "text", (c) => c.notNull())
+      .addColumn("pack_id", "text", (c) => c.references("certificate_packs.id").onDelete("cascade"))
       .addColumn("type", "text", (c) => c.notNull())
       .addColumn("bundle_method", "text", (c) => c.notNull())
       .addColumn("priority", "integer", (c) => c.notNull())
@@ -31,29 +48,27 @@ export const tls: Migration = {
       .addColumn("modified_on", "bigint", (c) => c.notNull())
       .execute();
     await db.schema.createIndex("certificates_zone").on("certificates").column("zone_id").execute();
+    await db.schema.createIndex("certificates_pack").on("certificates").column("pack_id").execute();
 
     await db.schema
       .createTable("acme_accounts")
       .addColumn("directory", "text", (c) => c.primaryKey())
       .addColumn("private_key", "text", (c) => c.notNull())
-      .addColumn("url", "text")
-      .execute();
-
-    await db.schema
-      .createTable("acme_orders")
-      .addColumn("zone_id", "text", (c) => c.primaryKey().references("zones.id").onDelete("cascade"))
-      .addColumn("hosts", "text", (c) => c.notNull())
-      .addColumn("attempts", "integer", (c) => c.notNull())
-      .addColumn("next_on", "bigint", (c) => c.notNull())
-      .addColumn("error", "text")
       .execute();
 
     await db.schema
       .createTable("acme_challenges")
       .addColumn("token", "text", (c) => c.primaryKey())
       .addColumn("zone_id", "text", (c) => c.notNull().references("zones.id").onDelete("cascade"))
-      .addColumn("key_authorization", "text", (c) => c.notNull())
+      .addColumn("kind", "text", (c) => c.notNull())
+      .addColumn("name", "text", (c) => c.notNull())
+      .addColumn("value", "text", (c) => c.notNull())
       .addColumn("created_on", "bigint", (c) => c.notNull())
+      .execute();
+    await db.schema
+      .createIndex("acme_challenges_zone")
+      .on("acme_challenges")
+      .columns(["zone_id", "name"])
       .execute();
   },
 };

@@ -1,0 +1,68 @@
+import type { Read, Write } from "../../storage/storage.ts";
+
+/** What an authority asks to see, over HTTP at a host or in a TXT record, before it believes that a name is ours. */
+export interface Challenge {
+  token: string;
+  zoneId: string;
+  kind: "http" | "dns";
+  /** The host, or the name of the TXT record. */
+  name: string;
+  value: string;
+}
+
+export async function insertChallenge(trx: Write, challenge: Challenge): Promise<void> {
+  const { token, zoneId: zone_id, kind, name, value } = challenge;
+  await trx
+    .insertInto("acme_challenges")
+    .values({ token, zone_id, kind, name, value, created_on: Date.now() })
+    .onConflict((conflict) => conflict.column("token").doNothing())
+    .execute();
+}
+
+export async function removeChallenge(trx: Write, token: string): Promise<void> {
+  await trx.deleteFrom("acme_challenges").where("token", "=", token).execute();
+}
+
+/** Challenges that a node left behind when it died. */
+export async function removeStaleChallenges(trx: Write, beforeMs: number): Promise<void> {
+  await trx.deleteFrom("acme_challenges").where("created_on", "<", beforeMs).execute();
+}
+
+export async function findHttpChallenge(read: Read, token: string): Promise<string | undefined> {
+  const row = await read
+    .selectFrom("acme_challenges")
+    .select("value")
+    .where("token", "=", token)
+    .where("kind", "=", "http")
+    .executeTakeFirst();
+  return row?.value;
+}
+
+/** TXT records for authorities, beside the zone's own: all, or those of a zone at the names. */
+export async function listDnsChallenges(
+  read: Read,
+  of?: { zoneId: string; names: readonly string[] },
+): Promise<{ zoneId: string; name: string; value: string }[]> {
+  const all = read
+    .selectFrom("acme_challenges")
+    .select(["zone_id", "name", "value"])
+    .where("kind", "=", "dns");
+  const some =
+    of === undefined ? all : all.where("zone_id", "=", of.zoneId).where("name", "in", [...of.names]);
+  return (await some.execute()).map(({ zone_id: zoneId, name, value }) => ({ zoneId, name, value }));
+}
+
+/** The key of this installation's account with an authority: the given one, unless there is one already. */
+export async function accountKey(trx: Write, directory: string, newKey: string): Promise<string> {
+  await trx
+    .insertInto("acme_accounts")
+    .values({ directory, private_key: newKey })
+    .onConflict((conflict) => conflict.column("directory").doNothing())
+    .execute();
+  const row = await trx
+    .selectFrom("acme_accounts")
+    .select("private_key")
+    .where("directory", "=", directory)
+    .executeTakeFirstOrThrow();
+  return row.private_key;
+}

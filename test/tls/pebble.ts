@@ -1,0 +1,105 @@
+import { spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openLocalAuthority } from "../../src/tls/local-authority.ts";
+
+/** Pebble, the ACME authority for tests of Let's Encrypt, as its own process. */
+export const hasPebble = spawnSync("pebble", ["-h"]).error === undefined;
+
+export interface Pebble {
+  directory: string;
+  /** A file with the authority of the directory's own certificate. */
+  ca: string;
+  /** The authority of the certificates that it issues, in PEM. */
+  root(): Promise<string>;
+  start(nameServer: string, httpPort: number): Promise<void>;
+  log(): string;
+  stop(): Promise<void>;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** Where Pebble will be; it starts when the name server that it is to ask is known. */
+export async function preparePebble(certificateSeconds: number): Promise<Pebble> {
+  const folder = mkdtempSync(join(tmpdir(), "selvedge-pebble-"));
+  const [port, managementPort] = [await freePort(), await freePort()];
+  const authority = openLocalAuthority(folder);
+  const pair = authority.issue(["127.0.0.1"]);
+  writeFileSync(join(folder, "pebble.pem"), pair.certificate);
+  writeFileSync(join(folder, "pebble.key"), pair.privateKey);
+  const ca = join(folder, "ca.pem");
+  writeFileSync(ca, authority.certificate);
+  let log = "";
+  let child: ReturnType<typeof spawn> | undefined;
+  const get = async (url: string): Promise<string> => {
+    const { request } = await import("node:https");
+    return new Promise((resolve, reject) => {
+      const outgoing = request(url, { ca: authority.certificate, agent: false }, (response) => {
+        let text = "";
+        response.on("data", (chunk: Buffer) => (text += chunk.toString()));
+        response.on("end", () => resolve(text));
+      });
+      outgoing.on("error", reject).end();
+    });
+  };
+  const directory = `https://127.0.0.1:${port}/dir`;
+  return {
+    directory,
+    ca,
+    root: async () => get(`https://127.0.0.1:${managementPort}/roots/0`),
+    async start(nameServer, httpPort) {
+      const config = {
+        pebble: {
+          listenAddress: `127.0.0.1:${port}`,
+          managementListenAddress: `127.0.0.1:${managementPort}`,
+          certificate: join(folder, "pebble.pem"),
+          privateKey: join(folder, "pebble.key"),
+          httpPort,
+          tlsPort: 1,
+          ocspResponderURL: "",
+          externalAccountBindingRequired: false,
+          certificateValidityPeriod: certificateSeconds,
+        },
+      };
+      writeFileSync(join(folder, "config.json"), JSON.stringify(config));
+      const started = spawn(
+        "pebble",
+        ["-config", join(folder, "config.json"), "-dnsserver", nameServer, "-strict"],
+        {
+          env: { ...process.env, PEBBLE_VA_NOSLEEP: "1" },
+          stdio: ["ignore", "pipe", "pipe"],
+        },
+      );
+      child = started;
+      for (const stream of [started.stdout, started.stderr])
+        stream.on("data", (chunk: Buffer) => (log += chunk.toString()));
+      for (;;) {
+        if (started.exitCode !== null) throw new Error(`Pebble ended: ${log}`);
+        const isUp = await get(directory).then(
+          () => true,
+          () => false,
+        );
+        if (isUp) return;
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    },
+    log: () => log,
+    async stop() {
+      const running = child;
+      if (running !== undefined && running.exitCode === null) {
+        const ended = new Promise((resolve) => running.once("exit", resolve));
+        running.kill();
+        await ended;
+      }
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
