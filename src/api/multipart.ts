@@ -79,9 +79,12 @@ async function eachPart(
   });
   let taken = Promise.resolve();
   let failure: Error | undefined;
+  const streams = new Set<BusboyFileStream>();
   const fail = (error: unknown): void => {
     failure ??= error instanceof Error ? error : new Error(String(error));
     if (!parser.destroyed) parser.destroy(failure);
+    // Those who read a part learn that it does not come to its end.
+    for (const stream of streams) stream.destroy(failure);
   };
   parser.on("file", (name: string, stream: BusboyFileStream, filename: string, _encoding, contentType) => {
     const head = {
@@ -90,7 +93,10 @@ async function eachPart(
       contentType: contentType === "" ? undefined : contentType,
     };
     stream.on("limit", () => fail(apiErrors.bodyTooLarge(limits.partBytesMax)));
-    stream.on("error", (error) => fail(malformed(error)));
+    // Who stops reading ends the stream: what was thrown says why.
+    stream.on("error", (error) => error.name !== "AbortError" && fail(malformed(error)));
+    stream.on("close", () => streams.delete(stream));
+    streams.add(stream);
     taken = taken.then(async () => take(head, stream)).catch(fail);
   });
   parser.on("partsLimit", () =>
@@ -99,15 +105,18 @@ async function eachPart(
   parser.on("error", (error) => fail(malformed(error)));
   const finished = once(parser, "finish").catch(() => undefined);
   let length = 0;
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > limits.bodyBytesMax) fail(apiErrors.bodyTooLarge(limits.bodyBytesMax));
-    if (failure !== undefined) throw failure;
-    if (!parser.write(chunk)) await Promise.race([once(parser, "drain").catch(() => undefined), finished]);
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      length += chunk.length;
+      if (length > limits.bodyBytesMax) fail(apiErrors.bodyTooLarge(limits.bodyBytesMax));
+      if (failure !== undefined) break;
+      if (!parser.write(chunk)) await Promise.race([once(parser, "drain").catch(() => undefined), finished]);
+    }
+    if (failure === undefined) parser.end();
+  } catch (error) {
+    fail(error);
   }
-  if (failure !== undefined) throw failure;
-  parser.end();
-  await finished;
+  if (failure === undefined) await finished;
   await taken;
   if (failure !== undefined) throw failure;
 }

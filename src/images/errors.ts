@@ -17,6 +17,7 @@ export const imageErrors = {
     new ApiError(422, 5403, `Invalid transform: the image cannot be decoded: ${why}`),
   notFound: (what = "Image") => new ApiError(404, 5404, `${what} not found`),
   uploadTooSlow: () => new ApiError(408, 5408, "The upload was too slow or stood still"),
+  aborted: () => new ApiError(400, 5433, "The client has broken the upload off"),
   exists: (what: string) =>
     new ApiError(409, 5409, `${what} already exists. Verify the resource information and try again.`),
   notForm: (received: string) =>

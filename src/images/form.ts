@@ -56,6 +56,7 @@ export async function readImageForm(
     return { ...fields.parse(), file: received.file };
   } catch (error) {
     if (received.file !== undefined) await uploads.discard(received.file.content.blobKey);
+    if ((error as NodeJS.ErrnoException).code === "ECONNRESET") throw imageErrors.aborted();
     if (error instanceof ApiError && error.code === 6413)
       throw imageErrors.tooLarge(imageLimits.fileBytesMax);
     if (error instanceof ApiError && error.code === 9207)

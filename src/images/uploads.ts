@@ -102,7 +102,7 @@ export class Uploads {
       : imageErrors.exists("The upload of this image");
   }
 
-  /** Removes drafts whose time is over, and bytes that no image names. */
+  /** Removes drafts whose time is over, bytes that no image names, and what writers have left that died. */
   async sweep(now = Date.now()): Promise<void> {
     await this.#storage.write(async (trx, changed) => {
       for (const { accountId, id } of await store.removeExpired(trx, now))
@@ -112,6 +112,7 @@ export class Uploads {
       this.#logger.info({ blob: blobKey }, "removing bytes that no image names");
       await this.discard(blobKey);
     }
+    await this.#blobs.removeAbandoned(now - orphanAgeMs);
   }
 
   async #insert(input: NewImage, draft: Image["draft"], content: Content | null): Promise<Image> {

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, open, rename, rm, stat } from "node:fs/promises";
+import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 
@@ -81,6 +81,16 @@ export class FileBlobs implements Blobs {
 
   async delete(key: string): Promise<void> {
     await rm(this.path(key), { force: true });
+  }
+
+  /** Removes what writers have left that died before their end. */
+  async removeAbandoned(untouchedSince: number): Promise<void> {
+    const folder = join(this.#folder, "incoming");
+    for (const name of (await readdir(folder).catch(missing)) ?? []) {
+      const found = await stat(join(folder, name)).catch(missing);
+      if (found !== undefined && found.mtimeMs < untouchedSince)
+        await rm(join(folder, name), { force: true });
+    }
   }
 
   /** Where the content lies, for those who map or stream the file itself. */

@@ -1,0 +1,140 @@
+import { readdirSync } from "node:fs";
+import { request as httpRequest } from "node:http";
+import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
+import type { FileBlobs } from "../../src/storage/blobs.ts";
+import { ownerToken, type Answer } from "../helpers/server.ts";
+import { fourColors, jpegOf } from "./fixtures.ts";
+import { startImagePlatform, type ImagePlatform } from "./platform.ts";
+
+/** From the creation of a URL to the image, for clients that have no token. */
+let platform: ImagePlatform;
+let jpeg: Buffer;
+
+beforeAll(async () => {
+  platform = await startImagePlatform();
+  jpeg = await jpegOf(fourColors(64, 48));
+});
+afterAll(() => platform.close(1000));
+afterEach(() => vi.useRealTimers());
+
+interface Created {
+  id: string;
+  uploadURL: string;
+}
+async function create(body: unknown = {}): Promise<Created> {
+  const answer = await platform.api("POST", "/v2/direct_upload", body);
+  expect(answer.status).toBe(200);
+  return answer.body.result as Created;
+}
+function post(url: string, bytes: Uint8Array = jpeg, name = "mine.jpg"): Promise<Response> {
+  const form = new FormData();
+  form.set("file", new File([bytes as Uint8Array<ArrayBuffer>], name));
+  return fetch(url, { method: "POST", body: form });
+}
+const codeOf = async (response: Response): Promise<[number, number | undefined]> => [
+  response.status,
+  Number(/ERROR (\d+)/.exec(await response.text())?.[1]),
+];
+
+it("goes from a draft to an image, once", async () => {
+  const { id, uploadURL } = await create({ requireSignedURLs: true, metadata: { a: 1 }, creator: "c" });
+  expect(uploadURL).toMatch(/\/upload\/[\w-]{32}$/);
+  const draft = (await platform.api("GET", `/v1/${id}`)).body.result;
+  expect(draft).toMatchObject({ id, draft: true, requireSignedURLs: true, meta: { a: 1 }, creator: "c" });
+  expect((await platform.api("GET", "/v1")).body.result.images).toEqual([]);
+  expect((await platform.deliver(id, "w=10")).status).toBe(404);
+
+  const answer = await post(uploadURL);
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get("access-control-allow-origin")).toBe("*");
+  const { result, success } = (await answer.json()) as Answer["body"];
+  expect(success).toBe(true);
+  expect(result).toMatchObject({ id, filename: "mine.jpg", requireSignedURLs: true, meta: { a: 1 } });
+  expect(result).not.toHaveProperty("draft");
+  expect((await platform.api("GET", `/v1/${id}`)).body.result).toEqual(result);
+  expect((await platform.api("GET", "/v1")).body.result.images).toEqual([result]);
+
+  expect(await codeOf(await post(uploadURL))).toEqual([409, 5409]);
+});
+
+it("is made by JSON, by a form with brackets, by an urlencoded body, and by nothing at all", async () => {
+  const url = `${platform.ready.api}/accounts/${platform.ready.account_id}/images/v2/direct_upload`;
+  const headers = { authorization: `Bearer ${ownerToken}` };
+  const form = new FormData();
+  form.set("requireSignedURLs", "true");
+  form.set("metadata[a]", "1");
+  form.set("metadata[n][b]", "x");
+  const bodies: [FormData | URLSearchParams | string | null, object][] = [
+    [form, { requireSignedURLs: true, meta: { a: "1", n: { b: "x" } } }],
+    [new URLSearchParams({ requireSignedURLs: "true" }), { requireSignedURLs: true }],
+    [JSON.stringify({ requireSignedURLs: false, id: "my/own" }), { requireSignedURLs: false, id: "my/own" }],
+    [null, { requireSignedURLs: false }],
+  ];
+  for (const [body, expected] of bodies) {
+    const response = await fetch(url, { method: "POST", headers, body });
+    expect(response.status).toBe(200);
+    const { id } = ((await response.json()) as { result: Created }).result;
+    expect((await platform.api("GET", `/v1/${encodeURIComponent(id)}`)).body.result).toMatchObject(expected);
+  }
+});
+
+it("lets browsers of any site post", async () => {
+  const { uploadURL } = await create();
+  const preflight = await fetch(uploadURL, {
+    method: "OPTIONS",
+    headers: { origin: "https://example.com", "access-control-request-method": "POST" },
+  });
+  expect([preflight.status, preflight.headers.get("access-control-allow-origin")]).toEqual([204, "*"]);
+});
+
+it("expires between 2 minutes and 6 hours, after 30 minutes unless told otherwise", async () => {
+  const inMinutes = (minutes: number) => new Date(Date.now() + minutes * 60_000).toISOString();
+  for (const expiry of [inMinutes(1), inMinutes(7 * 60), "tomorrow"]) {
+    const { status, body } = await platform.api("POST", "/v2/direct_upload", { expiry });
+    expect([status, body.errors[0]!.code]).toEqual([400, 5400]);
+  }
+  const [soon, usual] = [await create({ expiry: inMinutes(3) }), await create()];
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 4 * 60_000 });
+  expect(await codeOf(await post(soon.uploadURL))).toEqual([404, 5404]);
+  expect((await platform.api("GET", `/v1/${soon.id}`)).status).toBe(404);
+  await platform.services.images.uploads.sweep();
+  expect((await platform.api("GET", `/v1/${usual.id}`)).status).toBe(200);
+  expect((await post(usual.uploadURL)).status).toBe(200);
+});
+
+it("keeps the draft when what is sent is no image, or is broken off", async () => {
+  const { id, uploadURL } = await create();
+  expect(await codeOf(await post(uploadURL, Buffer.from("<html>")))).toEqual([400, 5400]);
+  const big = Buffer.concat([Buffer.from("<html>"), Buffer.alloc(30_000_000)]);
+  expect(await codeOf(await post(uploadURL, big))).toEqual([400, 5400]);
+  const broken = httpRequest(uploadURL, {
+    method: "POST",
+    headers: { "content-type": "multipart/form-data; boundary=x", "content-length": 1_000_000 },
+  });
+  broken.on("error", () => {});
+  broken.write('--x\r\nContent-Disposition: form-data; name="file"; filename="a.jpg"\r\n\r\n');
+  broken.write(Buffer.concat([jpeg, Buffer.alloc(200_000)]));
+  const incoming = () => readdirSync((platform.services.blobs as FileBlobs).path("incoming"));
+  await expect.poll(() => incoming().length).toBe(1);
+  broken.destroy();
+  await expect.poll(incoming).toEqual([]);
+  expect((await platform.api("GET", `/v1/${id}`)).body.result.draft).toBe(true);
+  expect((await post(uploadURL)).status).toBe(200);
+});
+
+it("of two posts at a time one wins", async () => {
+  const { id, uploadURL } = await create();
+  const statuses = (await Promise.all([post(uploadURL), post(uploadURL), post(uploadURL)])).map(
+    ({ status }) => status,
+  );
+  expect(statuses.toSorted((a, b) => a - b)).toEqual([200, 409, 409]);
+  expect((await platform.api("GET", `/v1/${id}`)).status).toBe(200);
+});
+
+it("knows only its own tokens, and its own methods", async () => {
+  const url = `${platform.ready.delivery}/upload/${"a".repeat(32)}`;
+  expect(await codeOf(await post(url))).toEqual([404, 5404]);
+  const { uploadURL } = await create();
+  expect((await fetch(uploadURL)).status).toBe(404);
+  expect(await codeOf(await fetch(uploadURL, { method: "POST", body: "x" }))).toEqual([400, 5415]);
+});
