@@ -135,6 +135,9 @@ const idParameters = new Set([
   "queue_id",
   "consumer_id",
   "asset_hash",
+  "route_id",
+  "domain_id",
+  "namespace_id",
 ]);
 
 function authorize(operation: Operation, call: Call<unknown, unknown>): void {

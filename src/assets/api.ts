@@ -8,14 +8,14 @@ import { operation, rawOperation, type Call, type Operation } from "../api/opera
 import { assetErrors, assetLimits, readManifest } from "./asset.ts";
 import type { UploadClaims } from "./upload-tokens.ts";
 
-const SessionInputSchema = z.strictObject({
+export const SessionInputSchema = z.strictObject({
   manifest: z.record(z.string(), z.strictObject({ hash: z.string(), size: z.int().min(0) })),
 });
-const SessionSchema = z
+export const SessionSchema = z
   .object({ jwt: z.string(), buckets: z.array(z.array(z.string())) })
   .meta({ id: "AssetUploadSession" });
 
-const sessionBodyBytesMax = 16 * 1024 * 1024;
+export const sessionBodyBytesMax = 16 * 1024 * 1024;
 /** A request may carry more than one bucket of ours: clients group as they like. */
 const uploadBodyBytesMax = 128 * 1024 * 1024;
 const uploadPartsMax = 2000;
