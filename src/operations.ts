@@ -2,13 +2,17 @@ import { accountOperations } from "./accounts/api.ts";
 import { userOperations } from "./accounts/user-api.ts";
 import type { Operation } from "./api/operation.ts";
 import { assetOperations } from "./assets/api.ts";
+import { dispatchOperations } from "./dispatch/api.ts";
 import { dnsOperations } from "./dns/api.ts";
 import { imageOperations } from "./images/api.ts";
 import { dnssecOperations } from "./name-server/api-dnssec.ts";
 import { dnsSettingsOperations } from "./name-server/api-settings.ts";
+import { transferPartyOperations } from "./name-server/api-transfer-parties.ts";
+import { outgoingTransferOperations } from "./name-server/api-transfers.ts";
 import { botManagementOperations } from "./request-cf/api.ts";
 import { queueOperations } from "./queues/api.ts";
 import { rulesetOperations } from "./rulesets/api.ts";
+import { scriptOperations } from "./scripts/api.ts";
 import { smartRoutingOperations } from "./smart-routing/api.ts";
 import { snippetOperations } from "./snippets/api.ts";
 import { apiTokenOperations } from "./tokens/api.ts";
@@ -24,10 +28,14 @@ export const operations: readonly Operation[] = [
   ...dnsOperations,
   ...dnssecOperations,
   ...dnsSettingsOperations,
+  ...outgoingTransferOperations,
+  ...transferPartyOperations,
   ...smartRoutingOperations,
   ...tlsOperations,
   ...rulesetOperations,
   ...assetOperations,
+  ...scriptOperations,
+  ...dispatchOperations,
   ...snippetOperations,
   ...queueOperations,
   ...imageOperations,

@@ -43,10 +43,11 @@ export const assetOperations: readonly Operation[] = [
     path: "/accounts/{account_id}/edge/assets/upload",
     summary: "Upload static assets, one base64 part for each, named by its hash",
     access: { scope: "own" },
-    query: z.object({ base64: z.literal("true") }),
+    query: z.object({ base64: z.string().optional() }),
     bodyKind: "own",
     async handle(call) {
       const claims = await claimsOf(call);
+      if (call.query.base64 !== "true") throw assetErrors.encoding(call.query.base64);
       const limits = {
         bodyBytesMax: uploadBodyBytesMax,
         partBytesMax: uploadBodyBytesMax,

@@ -50,6 +50,11 @@ export const assetErrors = {
       10304,
       `Expected ${expected} bytes for the asset ${hash}, as in the manifest, but received ${received}`,
     ),
+  encoding: (base64: string | undefined) =>
+    apiErrors.invalid(
+      `Expected base64=true in the query, as contents are sent in base64, but received ${JSON.stringify(base64 ?? null)}`,
+      "/query/base64",
+    ),
   base64: (hash: string) =>
     new ApiError(400, 10305, `Expected base64 for the asset ${hash} but received something else`),
   tooLarge: (hash: string) =>
