@@ -18,7 +18,8 @@ export class SecureContexts {
   readonly #authority: LocalAuthority;
   /** By the owner of the certificates: a zone, or the configuration. */
   readonly #owned = new Map<string, readonly ServedCertificate[]>();
-  readonly #byName = new Map<string, ServedCertificate>();
+  /** The best first. */
+  readonly #byName = new Map<string, ServedCertificate[]>();
   readonly #contexts = new WeakMap<ServedCertificate, SecureContext>();
   readonly #local = new LRUCache<string, SecureContext>({ max: contextsMax, ttl: localMs });
   readonly #isKnown: (host: string) => boolean;
@@ -31,26 +32,37 @@ export class SecureContexts {
 
   /** Replaces the certificates of one owner. */
   set(owner: string, certificates: readonly ServedCertificate[]): void {
+    for (const old of this.#owned.get(owner) ?? []) {
+      for (const host of old.hosts) {
+        const others = (this.#byName.get(host) ?? []).filter((each) => each !== old);
+        if (others.length === 0) this.#byName.delete(host);
+        else this.#byName.set(host, others);
+      }
+    }
     if (certificates.length === 0) this.#owned.delete(owner);
     else this.#owned.set(owner, certificates);
-    this.#byName.clear();
-    for (const certificate of [...this.#owned.values()].flat()) {
+    for (const certificate of certificates) {
       for (const host of certificate.hosts) {
-        const other = this.#byName.get(host);
-        if (other === undefined || isBetter(certificate, other)) this.#byName.set(host, certificate);
+        const all = [...(this.#byName.get(host) ?? []), certificate];
+        this.#byName.set(host, all.toSorted(byPreference));
       }
     }
   }
 
-  /** The certificate for a host: of its own name, else of the wildcard that stands for it. */
+  /** The certificate for a host: of its own name, else of the wildcard that stands for it. None that has expired. */
   find(host: string): ServedCertificate | undefined {
-    return this.#byName.get(host) ?? this.#byName.get(`*${host.slice(Math.max(host.indexOf("."), 0))}`);
+    const nowMs = Date.now();
+    const isValid = (each: ServedCertificate): boolean => each.expiresOn > nowMs;
+    return (
+      this.#byName.get(host)?.find(isValid) ??
+      this.#byName.get(`*${host.slice(Math.max(host.indexOf("."), 0))}`)?.find(isValid)
+    );
   }
 
   contextFor(serverName: string): SecureContext {
     const host = serverName.toLowerCase().replace(/\.$/, "");
     const certificate = this.find(host);
-    if (certificate === undefined || certificate.expiresOn <= Date.now()) return this.#localContext(host);
+    if (certificate === undefined) return this.#localContext(host);
     let context = this.#contexts.get(certificate);
     if (context === undefined) this.#contexts.set(certificate, (context = contextOf(certificate)));
     return context;
@@ -67,5 +79,5 @@ export class SecureContexts {
 const contextOf = (pair: KeyPair): SecureContext =>
   createSecureContext({ cert: pair.certificate, key: pair.privateKey, minVersion: "TLSv1.2" });
 
-const isBetter = (a: ServedCertificate, b: ServedCertificate): boolean =>
-  a.rank === b.rank ? a.expiresOn > b.expiresOn : a.rank > b.rank;
+const byPreference = (a: ServedCertificate, b: ServedCertificate): number =>
+  b.rank - a.rank || b.expiresOn - a.expiresOn;

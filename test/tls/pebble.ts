@@ -15,7 +15,8 @@ export interface Pebble {
   /** The authority of the certificates that it issues, in PEM. */
   root(): Promise<string>;
   start(nameServer: string, httpPort: number): Promise<void>;
-  log(): string;
+  /** It forgets everything, and makes itself a new root. */
+  restart(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -28,7 +29,10 @@ async function freePort(): Promise<number> {
 }
 
 /** Where Pebble will be; it starts when the name server that it is to ask is known. */
-export async function preparePebble(certificateSeconds: number): Promise<Pebble> {
+export async function preparePebble(
+  certificateSeconds: number,
+  externalAccount?: { kid: string; key: string },
+): Promise<Pebble> {
   const folder = mkdtempSync(join(tmpdir(), "selvedge-pebble-"));
   const [port, managementPort] = [await freePort(), await freePort()];
   const authority = openLocalAuthority(folder);
@@ -37,7 +41,6 @@ export async function preparePebble(certificateSeconds: number): Promise<Pebble>
   writeFileSync(join(folder, "pebble.key"), pair.privateKey);
   const ca = join(folder, "ca.pem");
   writeFileSync(ca, authority.certificate);
-  let log = "";
   let child: ReturnType<typeof spawn> | undefined;
   const get = async (url: string): Promise<string> => {
     const { request } = await import("node:https");
@@ -50,6 +53,14 @@ export async function preparePebble(certificateSeconds: number): Promise<Pebble>
       outgoing.on("error", reject).end();
     });
   };
+  const end = async (): Promise<void> => {
+    const running = child;
+    if (running === undefined || running.exitCode !== null) return;
+    const ended = new Promise((resolve) => running.once("exit", resolve));
+    running.kill();
+    await ended;
+  };
+  let again: () => Promise<void> = async () => {};
   const directory = `https://127.0.0.1:${port}/dir`;
   return {
     directory,
@@ -65,40 +76,41 @@ export async function preparePebble(certificateSeconds: number): Promise<Pebble>
           httpPort,
           tlsPort: 1,
           ocspResponderURL: "",
-          externalAccountBindingRequired: false,
+          externalAccountBindingRequired: externalAccount !== undefined,
+          externalAccountMACKeys:
+            externalAccount === undefined ? {} : { [externalAccount.kid]: externalAccount.key },
           certificateValidityPeriod: certificateSeconds,
         },
       };
-      writeFileSync(join(folder, "config.json"), JSON.stringify(config));
-      const started = spawn(
-        "pebble",
-        ["-config", join(folder, "config.json"), "-dnsserver", nameServer, "-strict"],
-        {
+      const configFile = join(folder, "config.json");
+      writeFileSync(configFile, JSON.stringify(config));
+      again = async () => {
+        const started = spawn("pebble", ["-config", configFile, "-dnsserver", nameServer, "-strict"], {
           env: { ...process.env, PEBBLE_VA_NOSLEEP: "1" },
           stdio: ["ignore", "pipe", "pipe"],
-        },
-      );
-      child = started;
-      for (const stream of [started.stdout, started.stderr])
-        stream.on("data", (chunk: Buffer) => (log += chunk.toString()));
-      for (;;) {
-        if (started.exitCode !== null) throw new Error(`Pebble ended: ${log}`);
-        const isUp = await get(directory).then(
-          () => true,
-          () => false,
-        );
-        if (isUp) return;
-        await new Promise((resolve) => setTimeout(resolve, 50));
-      }
+        });
+        child = started;
+        let log = "";
+        for (const stream of [started.stdout, started.stderr])
+          stream.on("data", (chunk: Buffer) => (log = (log + chunk.toString()).slice(-10_000)));
+        for (;;) {
+          if (started.exitCode !== null) throw new Error(`Pebble ended: ${log}`);
+          const isUp = await get(directory).then(
+            () => true,
+            () => false,
+          );
+          if (isUp) return;
+          await new Promise((resolve) => setTimeout(resolve, 50));
+        }
+      };
+      await again();
     },
-    log: () => log,
+    async restart() {
+      await end();
+      await again();
+    },
     async stop() {
-      const running = child;
-      if (running !== undefined && running.exitCode === null) {
-        const ended = new Promise((resolve) => running.once("exit", resolve));
-        running.kill();
-        await ended;
-      }
+      await end();
       rmSync(folder, { recursive: true, force: true });
     },
   };
