@@ -11,10 +11,9 @@ export interface Batch {
   messages: readonly Message[];
 }
 
-/** What the consumer's `queue` handler came to: the runtime's own report of the event. */
+/** What the consumer's `queue` handler came to. */
 export interface BatchResult {
-  /** "ok", or how it failed. */
-  outcome: string;
+  hasFailed: boolean;
   ackAll: boolean;
   retryBatch: { retry: boolean; delaySeconds?: number | undefined };
   explicitAcks: readonly string[];
@@ -224,8 +223,7 @@ export function settlement(
   const settled: Settlement = { acks: [], retries: [] };
   for (const { id, number, attempts } of messages) {
     const isRetried =
-      !acks.has(id) &&
-      (retries.has(id) || (!result.ackAll && (result.retryBatch.retry || result.outcome !== "ok")));
+      !acks.has(id) && (retries.has(id) || (!result.ackAll && (result.retryBatch.retry || result.hasFailed)));
     if (!isRetried) settled.acks.push(number);
     else {
       const delaySeconds = retries.get(id) ?? result.retryBatch.delaySeconds ?? retryDelay;

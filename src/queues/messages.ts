@@ -19,6 +19,7 @@ export class QueueMessages {
   readonly #storage: Storage;
   readonly #queues: Queues;
   readonly #listeners: ((queueNumber: number) => void)[] = [];
+  readonly #backlogs = new Map<number, { backlog: store.Backlog; validUntil: number }>();
 
   constructor(storage: Storage, queues: Queues) {
     this.#storage = storage;
@@ -97,6 +98,17 @@ export class QueueMessages {
 
   async backlog(queue: Queue): Promise<store.Backlog> {
     return store.backlog(this.#storage.read, queue.number);
+  }
+
+  /** For those who ask often: counting a long queue takes time, so it is done for a small part of the time. */
+  async backlogEstimate(queue: Queue): Promise<store.Backlog> {
+    const known = this.#backlogs.get(queue.number);
+    if (known !== undefined && known.validUntil > performance.now()) return known.backlog;
+    const startedAt = performance.now();
+    const backlog = await this.backlog(queue);
+    const tookMs = performance.now() - startedAt;
+    this.#backlogs.set(queue.number, { backlog, validUntil: startedAt + 50 * tookMs });
+    return backlog;
   }
 
   async peek(queue: Queue, limit: number): Promise<Message[]> {

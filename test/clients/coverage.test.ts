@@ -5,6 +5,7 @@ import { operations } from "../../src/operations.ts";
 import { dnssecOperations } from "../../src/name-server/api-dnssec.ts";
 import { dnsSettingsOperations } from "../../src/name-server/api-settings.ts";
 import { botManagementOperations } from "../../src/request-cf/api.ts";
+import { queueOperations } from "../../src/queues/api.ts";
 import { rulesetOperations } from "../../src/rulesets/api.ts";
 import { snippetOperations } from "../../src/snippets/api.ts";
 import { recordingClient } from "../helpers/recording-client.ts";
@@ -21,6 +22,7 @@ const calledElsewhere = new Set<Operation>([
   ...dnssecOperations,
   ...dnsSettingsOperations,
   ...botManagementOperations,
+  ...queueOperations,
   ...rulesetOperations.filter(({ id }) => id.endsWith("_snippets")),
 ]);
 
