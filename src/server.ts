@@ -19,6 +19,7 @@ import { deliveryPrefix } from "./images/delivery.ts";
 import { accountHash, ImagesService } from "./images/index.ts";
 import { DnsSettingsOfZones } from "./name-server/dns-settings.ts";
 import { Dnssec } from "./name-server/dnssec.ts";
+import { OutgoingTransfers } from "./name-server/transfers/outgoing.ts";
 import { startNameServer } from "./name-server/index.ts";
 import { BotManagementSetting } from "./request-cf/bot-management.ts";
 import { Rulesets } from "./rulesets/rulesets.ts";
@@ -94,6 +95,7 @@ export async function startServer(
   const records = new DnsRecords(storage);
   const rulesets = new Rulesets(storage);
   const parentsFollow = activation === "static";
+  const transfers = new OutgoingTransfers(storage);
   const dnssec = new Dnssec(storage, parentsFollow ? 0 : config.activationIntervalSeconds);
   const dnsSettings = new DnsSettingsOfZones(storage);
   const snippets = new Snippets(storage, rulesets);
@@ -144,6 +146,7 @@ export async function startServer(
     zones,
     records,
     dnssec,
+    transfers,
     dnsSettings,
     rulesets,
     snippets,
@@ -161,7 +164,7 @@ export async function startServer(
 
   await storage.watch(watchIntervalMs);
   await accounts.load();
-  await Promise.all([dnssec.load(), dnsSettings.load()]);
+  await Promise.all([dnssec.load(), dnsSettings.load(), transfers.load()]);
   await zoneSettings.load();
   await snippets.load();
   await botManagement.load();

@@ -5,6 +5,7 @@ import type { Assets } from "./assets/assets.ts";
 import type { DnsRecords } from "./dns/records.ts";
 import type { DnsSettingsOfZones } from "./name-server/dns-settings.ts";
 import type { Dnssec } from "./name-server/dnssec.ts";
+import type { OutgoingTransfers } from "./name-server/transfers/outgoing.ts";
 import type { Analytics } from "./smart-routing/analytics.ts";
 import type { BotManagementSetting } from "./request-cf/bot-management.ts";
 import type { ImagesService } from "./images/index.ts";
@@ -26,6 +27,7 @@ export interface Services extends ScriptServices, TriggerServices {
   zones: Zones;
   records: DnsRecords;
   dnssec: Dnssec;
+  transfers: OutgoingTransfers;
   dnsSettings: DnsSettingsOfZones;
   rulesets: Rulesets;
   smartRouting: Analytics;

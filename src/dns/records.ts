@@ -46,6 +46,10 @@ export class DnsRecords {
     return { zone: current ?? zone, records };
   }
 
+  async serialOf(zone: Zone): Promise<number> {
+    return (await findZone(this.#storage.read, zone.id))?.serial ?? zone.serial;
+  }
+
   async count(zone: Zone): Promise<number> {
     return store.count(this.#storage.read, zone.id);
   }
@@ -113,13 +117,14 @@ export class DnsRecords {
       if (draft.touchedNames.size === 0) return result;
 
       const { inserted, updated, deletedIds } = draft;
-      const count = await noteRecordChange(trx, zone.id, inserted.length - deletedIds.length);
+      const { count, serial } = await noteRecordChange(trx, zone.id, inserted.length - deletedIds.length);
       if (inserted.length > 0 && count > plan.dnsRecordsMax) throw dnsErrors.quota(plan.dnsRecordsMax, count);
       await store.remove(trx, deletedIds);
       for (const record of updated) await store.update(trx, record);
       await store.insert(trx, inserted);
       // A change is told by the name that it touches: that is what the edge and the name server look things up by.
       for (const name of draft.touchedNames) changed({ kind: "dns_record", id: name, parentId: zone.id });
+      changed({ kind: "dns_serial", id: String(serial), parentId: zone.id });
       return result;
     });
   }

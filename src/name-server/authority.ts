@@ -2,7 +2,10 @@ import type { Logger } from "pino";
 import { Answering } from "./answering.ts";
 import { ResponseRateLimit } from "./rate-limit.ts";
 import { Responder } from "./responder.ts";
-import type { Update } from "./update.ts";
+import { TransferAccess } from "./transfers/access.ts";
+import { Journal } from "./transfers/journal.ts";
+import { Transfers } from "./transfers/transfers.ts";
+import type { NamedRecords, Update } from "./update.ts";
 import { Flattening, type Wanted } from "./zone/flattening.ts";
 import { Lookup } from "./zone/lookup.ts";
 import { NameSpace } from "./zone/name-space.ts";
@@ -18,6 +21,12 @@ export interface AuthorityOptions {
   identity: string;
 }
 
+/** What an authority asks of those who have more than zones: names elsewhere, and who signs. */
+export interface AuthorityCalls {
+  makeSigner: MakeSigner;
+  want: (wanted: Wanted) => void;
+  onTransfer: (zoneId: string) => void;
+}
 export type MakeSigner = (zoneName: string, key: ZoneKey) => Signer;
 
 /** All that one thread needs to answer: the zones, kept current by updates, and who answers from them. */
@@ -25,20 +34,29 @@ export class Authority {
   readonly space = new NameSpace();
   readonly answering: Answering;
   readonly responder: Responder;
+  readonly transfers: Transfers;
   readonly #flattening: Flattening;
   readonly #makeSigner: MakeSigner;
+  readonly #access = new TransferAccess();
+  /** Of the zones that are given out. */
+  readonly #journals = new Map<string, Journal>();
 
-  constructor(
-    options: AuthorityOptions,
-    makeSigner: MakeSigner,
-    want: (wanted: Wanted) => void,
-    logger: Pick<Logger, "error">,
-  ) {
-    this.#makeSigner = makeSigner;
-    this.#flattening = new Flattening(want);
+  constructor(options: AuthorityOptions, calls: AuthorityCalls, logger: Pick<Logger, "error">) {
+    this.#makeSigner = calls.makeSigner;
+    this.#flattening = new Flattening(calls.want);
+    const lookup = new Lookup(this.space, this.#flattening);
+    this.transfers = new Transfers({
+      space: this.space,
+      lookup,
+      flattening: this.#flattening,
+      access: this.#access,
+      journalOf: (zoneId) => this.#journals.get(zoneId),
+      onTransfer: calls.onTransfer,
+    });
     this.responder = new Responder({
       space: this.space,
-      lookup: new Lookup(this.space, this.#flattening),
+      lookup,
+      access: this.#access,
       rateLimit: new ResponseRateLimit(options.responseRateLimit),
       cookieSecret: Buffer.from(options.cookieSecret, "base64"),
       identity: options.identity,
@@ -58,23 +76,50 @@ export class Authority {
           for (const [name, records] of names ?? []) zone.setRecords(name, records);
           space.add(zone);
         } else zone.setFacts(facts, signer);
+        this.#journals.get(facts.id)?.clear();
         break;
       }
       case "zone_gone":
         space.remove(update.id);
+        this.#journals.delete(update.id);
         break;
       case "names": {
         const zone = space.get(update.zoneId);
         if (zone === undefined) return;
-        for (const [name, records] of update.names) zone.setRecords(name, records);
-        zone.setSerial(update.serial);
+        this.#change(zone, update.names, update.serial);
         break;
       }
+      case "transfers":
+        this.#access.set(update.config);
+        this.#keepJournals();
+        return;
       case "resolved":
         this.#flattening.set(update.wanted, update.resolved, Date.now());
         return;
     }
     space.epoch++;
+  }
+
+  #change(zone: ServedZone, names: NamedRecords, serial: number): void {
+    const change = (): void => {
+      for (const [name, records] of names) zone.setRecords(name, records);
+      zone.setSerial(serial);
+    };
+    const journal = this.#journals.get(zone.facts.id);
+    if (journal === undefined) change();
+    else
+      journal.follow(
+        zone,
+        names.map(([name]) => name),
+        change,
+      );
+  }
+
+  #keepJournals(): void {
+    for (const { facts } of this.space.zones()) {
+      if (!this.#access.isGivenOut(facts.id)) this.#journals.delete(facts.id);
+      else if (!this.#journals.has(facts.id)) this.#journals.set(facts.id, new Journal());
+    }
   }
 
   /** The same key keeps its signer, and with it the signatures that were made. */

@@ -1,6 +1,6 @@
 import * as records from "../dns/store.ts";
 import type { DnsRecord } from "../dns/record.ts";
-import type { Storage } from "../storage/storage.ts";
+import type { Change, Storage } from "../storage/storage.ts";
 import { listDnsChallenges } from "../tls/acme/store.ts";
 import * as zoneStore from "../zones/store.ts";
 import type { Zone } from "../zones/zone.ts";
@@ -16,6 +16,9 @@ export interface FeedSources {
   settingsOf: (zoneId: string) => DnsSettings;
 }
 
+/** Kinds of changes that tell of names of a zone, or of the serial that they gave it. */
+const aboutNames: ReadonlySet<Change["kind"]> = new Set(["dns_record", "acme_challenge", "dns_serial"]);
+
 /** Follows storage, and tells the answering side what has changed: of a zone's records, the names that were touched. */
 export class Feed {
   readonly #sources: FeedSources;
@@ -26,12 +29,11 @@ export class Feed {
     this.#sources = sources;
     this.#tell = tell;
     sources.storage.onChange(async (changes) => {
-      const touched = changes.filter(
-        ({ kind, parentId }) =>
-          (kind === "dns_record" || kind === "acme_challenge") && parentId !== undefined,
-      );
-      for (const [zoneId, list] of Map.groupBy(touched, ({ parentId }) => parentId!)) {
-        await this.#renewNames(zoneId, new Set(list.map(({ id }) => id)));
+      const told = changes.filter(({ kind, parentId }) => aboutNames.has(kind) && parentId !== undefined);
+      for (const [zoneId, list] of Map.groupBy(told, ({ parentId }) => parentId!)) {
+        const [serials, touched] = partition(list, ({ kind }) => kind === "dns_serial");
+        const serial = Math.max(0, ...serials.map(({ id }) => Number(id)));
+        await this.#renewNames(zoneId, new Set(touched.map(({ id }) => id)), serial);
       }
       for (const { kind, id } of changes) {
         if (kind !== "dnssec" && kind !== "dns_settings") continue;
@@ -51,7 +53,7 @@ export class Feed {
     }
     const challenges = await listDnsChallenges(read);
     for (const [zoneId, list] of Map.groupBy(challenges, (challenge) => challenge.zoneId))
-      await this.#renewNames(zoneId, new Set(list.map(({ name }) => name)));
+      await this.#tellNames(zoneId, new Set(list.map(({ name }) => name)), 0);
   }
 
   /** Takes over a zone that was made or changed; its records, if it has any, are told of by themselves. */
@@ -68,18 +70,29 @@ export class Feed {
     this.#tell({ kind: "zone", facts, ...(known === undefined ? { names: [] } : {}) });
   }
 
-  async #renewNames(zoneId: string, names: ReadonlySet<string>): Promise<void> {
-    if (!this.#served.has(zoneId)) return;
+  async #renewNames(zoneId: string, names: ReadonlySet<string>, serial: number): Promise<void> {
+    const known = this.#served.get(zoneId);
+    if (known === undefined) return;
+    await this.#tellNames(zoneId, names, serial);
+    if (serial > known.serial || names.size === 0) return;
+    // Changes that were made at once may be told out of order, and a secondary may have taken the later serial without
+    // the earlier change; and not every change has a serial. A new one makes it look again.
+    await this.#sources.storage.write(async (trx, changed) => {
+      const next = await zoneStore.noteRecordChange(trx, zoneId, 0);
+      changed({ kind: "dns_serial", id: String(next.serial), parentId: zoneId });
+    });
+  }
+
+  async #tellNames(zoneId: string, names: ReadonlySet<string>, serial: number): Promise<void> {
     const { read } = this.#sources.storage;
-    // The serial before the records: what is newer than the serial is told again under the next one.
-    const serial = (await zoneStore.find(read, zoneId))?.serial;
     const challenges = await listDnsChallenges(read, { zoneId, names: [...names] });
+    // Records that are newer than the serial are told again under their own.
     const found = withChallenges(
       byName(await records.listInvolved(read, zoneId, [], [...names])),
       challenges,
     );
     const known = this.#served.get(zoneId);
-    if (serial === undefined || known === undefined) return; // deleted meanwhile
+    if (known === undefined) return; // deleted meanwhile
     const present = new Set(found.map(([name]) => name));
     const gone = [...names].filter((name) => !present.has(name)).map((name) => [name, []] as const);
     const facts = { ...known, serial: Math.max(serial, known.serial) };
@@ -136,3 +149,7 @@ const served = ({ type, content, data, priority, ttl, proxied, settings }: DnsRe
   proxied,
   settings,
 });
+
+function partition<T>(list: readonly T[], belongs: (item: T) => boolean): [T[], T[]] {
+  return [list.filter(belongs), list.filter((item) => !belongs(item))];
+}

@@ -12,6 +12,7 @@ import { ZoneSigner } from "./dnssec/zone-signer.ts";
 import { Feed } from "./feed.ts";
 import { dsOf, lookUpAddresses, lookUpDs } from "./look-up.ts";
 import { TcpListener } from "./tcp.ts";
+import { Notifier } from "./transfers/notifier.ts";
 import { UdpListener } from "./udp.ts";
 import { types } from "./wire/constants.ts";
 import { nameKey } from "./wire/name.ts";
@@ -39,6 +40,7 @@ export async function startNameServer(
   logger: Logger,
   installation: Installation,
 ): Promise<NameServer> {
+  const { transfers } = services;
   const resolvers = resolversOf(config.resolvers);
   const authority = new Authority(
     {
@@ -46,8 +48,11 @@ export async function startNameServer(
       cookieSecret: cookieSecret(config, installation).toString("base64"),
       identity: config.colo.toLowerCase(),
     },
-    (zoneName, key) => new ZoneSigner(zoneName, key),
-    (wanted) => void look(wanted),
+    {
+      makeSigner: (zoneName, key) => new ZoneSigner(zoneName, key),
+      want: (wanted) => void look(wanted),
+      onTransfer: (zoneId) => transfers.noteTransfer(zoneId),
+    },
     logger,
   );
   const look = async (wanted: Wanted): Promise<void> => {
@@ -56,6 +61,7 @@ export async function startNameServer(
   };
 
   const edgeAddresses = edgeAddressesOf(config);
+  const notifier = new Notifier(transfers, (zoneId) => authority.space.get(zoneId), logger);
   const feed = new Feed(
     {
       storage,
@@ -63,13 +69,23 @@ export async function startNameServer(
       keyOf: (zoneId) => services.dnssec.keyOf(zoneId),
       settingsOf: (zoneId) => services.dnsSettings.find(zoneId),
     },
-    (update) => authority.apply(update),
+    (update) => {
+      authority.apply(update);
+      if (update.kind === "names") notifier.notify(update.zoneId);
+      if (update.kind === "zone") notifier.notify(update.facts.id);
+    },
   );
   services.zones.onChange((id, zone) => feed.setZone(id, zone));
   for (const zone of services.zones.list()) feed.setZone(zone.id, zone);
   await feed.load();
+  const setTransfers = (): void => authority.apply({ kind: "transfers", config: transfers.config() });
+  transfers.onChange(setTransfers);
+  transfers.onNotify((zoneId) => notifier.notify(zoneId));
+  setTransfers();
 
-  const tcp = new TcpListener(authority.answering, () => false);
+  const tcp = new TcpListener(authority.answering, (message, connection) =>
+    authority.transfers.take(message, connection),
+  );
   const udp = new UdpListener(authority.answering);
   const timer = setInterval(() => {
     services.dnssec
@@ -84,6 +100,7 @@ export async function startNameServer(
     listen: (host, port) => listenOnBoth(tcp, udp, host, port),
     async close() {
       clearInterval(timer);
+      notifier.close();
       await Promise.all([tcp.close(), udp.close()]);
     },
   };

@@ -1,6 +1,8 @@
 import { Cookies } from "./cookies.ts";
 import { ednsAnswer, ednsLength, writeEdns, type EdnsAnswer } from "./edns.ts";
 import type { ResponseRateLimit } from "./rate-limit.ts";
+import type { TransferAccess } from "./transfers/access.ts";
+import { verifyTsig, type AnswerSigner, type TransferKey } from "./transfers/tsig.ts";
 import { ByteWriter } from "./wire/byte-writer.ts";
 import {
   classes,
@@ -35,10 +37,22 @@ export interface ResponderOptions {
   space: NameSpace;
   lookup: Lookup;
   rateLimit: ResponseRateLimit;
+  access: TransferAccess;
   /** 16 bytes. */
   cookieSecret: Buffer;
   /** Told to who asks which server this is. */
   identity: string;
+}
+
+/** A query with all that decides on its answer. */
+interface Exchange {
+  query: Query;
+  message: Buffer;
+  client: Client;
+  nowMs: number;
+  /** The key that the query is signed with, and who signs the answer. */
+  key: TransferKey | undefined;
+  signer: AnswerSigner | undefined;
 }
 
 const nothing: Pick<
@@ -63,6 +77,7 @@ const serverFailure = fail(rcodes.serverFailure);
 const badVersion = fail(rcodes.badVersion);
 const notOurs = fail(rcodes.refused, extendedErrors.notAuthoritative);
 const noQuestionType = fail(rcodes.formatError, extendedErrors.invalidQueryType);
+const notAuth = fail(rcodes.notAuth);
 const notByDatagram = fail(rcodes.refused, extendedErrors.notSupported);
 
 /** Types that are no data: of the protocol itself, or transfers (RFC 6895 §3.1). */
@@ -75,13 +90,15 @@ export class Responder {
   readonly #space: NameSpace;
   readonly #lookup: Lookup;
   readonly #rateLimit: ResponseRateLimit;
+  readonly #access: TransferAccess;
   readonly #cookies: Cookies;
   readonly #nsid: Buffer;
 
-  constructor({ space, lookup, rateLimit, cookieSecret, identity }: ResponderOptions) {
+  constructor({ space, lookup, rateLimit, access, cookieSecret, identity }: ResponderOptions) {
     this.#space = space;
     this.#lookup = lookup;
     this.#rateLimit = rateLimit;
+    this.#access = access;
     this.#cookies = new Cookies(cookieSecret);
     this.#nsid = Buffer.from(identity);
   }
@@ -91,31 +108,47 @@ export class Responder {
    * awaited is to be known before the message is given again.
    */
   respond(message: Buffer, length: number, client: Client): Buffer | Awaited | undefined {
-    const query = readQuery(message, length);
-    if (query === undefined) return undefined;
-    return this.respondTo(query, message, client);
-  }
-
-  respondTo(query: Query, message: Buffer, client: Client): Buffer | Awaited | undefined {
-    const nowMs = Date.now();
+    const exchange = this.#exchange(message, length, client);
+    if (exchange === undefined) return undefined;
     try {
-      const zone = this.#zoneOf(query);
-      const reply = this.#reply(query, zone, nowMs);
-      if (reply instanceof Awaited) return reply;
-      return this.#send(query, reply, zone, message, client, nowMs);
+      const zone = this.#zoneOf(exchange.query);
+      const reply = this.#reply(exchange, zone);
+      return reply instanceof Awaited ? reply : this.#send(exchange, reply, zone);
     } catch (error) {
       if (error instanceof Overloaded) return undefined;
-      if (error instanceof TooLarge)
-        return this.#send(query, serverFailure, undefined, message, client, nowMs);
+      if (error instanceof TooLarge) return this.#send(exchange, serverFailure, undefined);
       throw error;
     }
   }
 
   /** The answer that says that a name could not be looked up in time. */
   giveUp(message: Buffer, length: number, client: Client): Buffer | undefined {
-    const query = readQuery(message, length);
+    const exchange = this.#exchange(message, length, client);
     const reply = fail(rcodes.serverFailure, extendedErrors.noReachableAuthority);
-    return query && this.#send(query, reply, undefined, message, client, Date.now());
+    return exchange && this.#send(exchange, reply, undefined);
+  }
+
+  #exchange(message: Buffer, length: number, client: Client): Exchange | undefined {
+    const query = readQuery(message, length);
+    if (query === undefined) return undefined;
+    const exchange: Exchange = {
+      query,
+      message,
+      client,
+      nowMs: Date.now(),
+      key: undefined,
+      signer: undefined,
+    };
+    if (query.tsigAt >= 0 && query.fault === rcodes.noError) this.#verify(exchange, length);
+    return exchange;
+  }
+
+  #verify(exchange: Exchange, length: number): void {
+    const { query, message, nowMs } = exchange;
+    const keysNamed = (name: NameKey): readonly TransferKey[] => this.#access.keysNamed(name);
+    const verdict = verifyTsig(message, query.tsigAt, length, keysNamed, Math.floor(nowMs / 1000));
+    if (verdict === undefined) query.fault = rcodes.formatError;
+    else ({ key: exchange.key, signer: exchange.signer } = verdict);
   }
 
   #zoneOf({ name, type, fault }: Query): ServedZone | undefined {
@@ -123,14 +156,17 @@ export class Responder {
     return type === types.DS ? this.#space.findParent(name) : this.#space.find(name);
   }
 
-  #reply(query: Query, zone: ServedZone | undefined, nowMs: number): Reply | Answer | Awaited {
+  #reply(exchange: Exchange, zone: ServedZone | undefined): Reply | Answer | Awaited {
+    const { query, nowMs, key, signer } = exchange;
     const { name, type, edns } = query;
     if (query.opcode !== opcodes.query) return query.opcode === opcodes.notify ? refused : notImplemented;
     if (query.fault !== rcodes.noError) return formatError;
+    if (signer !== undefined && key === undefined) return notAuth;
     if (edns !== undefined && edns.version > 0) return badVersion;
     if (query.class === classes.CH) return this.#chaos(query);
     if (query.class !== classes.IN) return refused;
     if (isMeta(type)) {
+      if (type === types.IXFR && zone !== undefined) return this.#newestSerial(exchange, zone);
       if (type === types.AXFR || type === types.IXFR) return notByDatagram;
       return type === types.NXNAME ? noQuestionType : formatError;
     }
@@ -138,6 +174,14 @@ export class Responder {
     const isSigned = zone.signer !== undefined && edns !== undefined && (edns.flags & ednsFlags.do) !== 0;
     const isCompactOk = isSigned && (edns.flags & ednsFlags.co) !== 0;
     return this.#lookup.answer(zone, { name, type, isSigned, isCompactOk }, nowMs);
+  }
+
+  /** A difference hardly fits into a datagram; so it is told that there is one, and the client comes by TCP (RFC 1995 §2). */
+  #newestSerial({ query, client, key, nowMs }: Exchange, zone: ServedZone): Reply | Answer | Awaited {
+    if (zone.key !== query.name) return notAuth;
+    if (!this.#access.permits(zone.facts.id, client.address, key)) return refused;
+    const question = { name: zone.key, type: types.SOA, isSigned: false, isCompactOk: false };
+    return this.#lookup.answer(zone, question, nowMs);
   }
 
   /** Which server this is (RFC 4892); its version is nobody's business. */
@@ -150,34 +194,28 @@ export class Responder {
     return { ...nothing, ...composed, rcode: rcodes.noError };
   }
 
-  #send(
-    query: Query,
-    reply: Reply,
-    zone: ServedZone | undefined,
-    message: Buffer,
-    client: Client,
-    nowMs: number,
-  ): Buffer | undefined {
+  #send(exchange: Exchange, reply: Reply, zone: ServedZone | undefined): Buffer | undefined {
+    const { query, client, nowMs } = exchange;
     const { edns } = query;
     let opt: EdnsAnswer | undefined;
-    let hasCookie = false;
+    let isKnown = client.isTcp || exchange.key !== undefined;
     if (edns !== undefined) {
       opt = ednsAnswer(edns, this.#nsid, reply.rcode);
       opt.extendedError = reply.extendedError;
       if (edns.cookie !== undefined) {
         const { isValid, answer } = this.#cookies.check(edns.cookie, client.address, nowMs);
         opt.cookie = answer;
-        hasCookie = isValid;
+        isKnown ||= isValid;
       }
     }
-    if (client.isTcp || hasCookie) return write(query, reply, opt, message, client.isTcp, false);
+    if (isKnown) return write(exchange, reply, opt, false);
     const verdict = this.#rateLimit.check(client.address, kindOf(query, reply, zone), nowMs);
-    if (verdict === "answer") return write(query, reply, opt, message, false, false);
+    if (verdict === "answer") return write(exchange, reply, opt, false);
     if (verdict === "drop") return undefined;
-    if (opt?.cookie === undefined) return write(query, reply, opt, message, false, true);
+    if (opt?.cookie === undefined) return write(exchange, reply, opt, true);
     // A client that is real comes back with the cookie (RFC 7873 §5.2.3), and is then not limited.
     opt.extendedRcode = rcodes.badCookie >> 4;
-    return write(query, fail(rcodes.badCookie), opt, message, false, false);
+    return write(exchange, fail(rcodes.badCookie), opt, false);
   }
 }
 
@@ -187,17 +225,11 @@ function kindOf(query: Query, reply: Reply, zone: ServedZone | undefined): strin
   return `${reply.rcode} ${zone?.facts.id ?? ""}`;
 }
 
-function write(
-  query: Query,
-  reply: Reply,
-  opt: EdnsAnswer | undefined,
-  message: Buffer,
-  isTcp: boolean,
-  isShort: boolean,
-): Buffer {
+function write(exchange: Exchange, reply: Reply, opt: EdnsAnswer | undefined, isShort: boolean): Buffer {
+  const { query, message, client, signer } = exchange;
   const { questionEnd } = query;
   const optLength = opt === undefined ? 0 : ednsLength(opt);
-  const limit = isTcp ? messageBytesMax : datagramLimit(query);
+  const limit = (client.isTcp ? messageBytesMax : datagramLimit(query)) - (signer?.length ?? 0);
   const whole = questionEnd + reply.body.length + optLength;
   const isTruncated = isShort || whole > limit;
   const { rcode, isAuthoritative, answers, authorities, additionals, body, suffix } = reply;
@@ -224,7 +256,7 @@ function write(
       put16(out, questionEnd, 0xc000 | (headerBytes + query.name.length - suffix.length));
   }
   if (opt !== undefined) writeEdns(opt, out, out.length - optLength);
-  return out;
+  return signer === undefined ? out : signer.sign(out);
 }
 
 function put16(out: Buffer, at: number, value: number): void {

@@ -25,6 +25,7 @@ export interface Connection {
   readonly address: string;
   /** Sends one message; resolves when more may be sent, false when nobody is there any more. */
   send(message: Buffer): Promise<boolean>;
+  end(): void;
 }
 
 /** Answers messages on connections: any number of them, one after the other or at once (RFC 7766). */
@@ -89,7 +90,11 @@ export class TcpListener {
     let underWay = 0;
     let isReading = false;
     socket.setTimeout(this.#limits.idleTimeoutMs, () => socket.destroy());
-    const connection: Connection = { address, send: (message) => sendMessage(socket, message) };
+    const connection: Connection = {
+      address,
+      send: (message) => sendMessage(socket, message),
+      end: () => socket.destroy(),
+    };
 
     const read = (): void => {
       if (isReading) return;

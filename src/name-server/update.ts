@@ -1,3 +1,4 @@
+import type { TransferConfig } from "./transfers/access.ts";
 import type { Resolved, Wanted } from "./zone/flattening.ts";
 import type { ServedRecord, ZoneFacts } from "./zone/facts.ts";
 
@@ -10,4 +11,6 @@ export type Update =
   | { kind: "zone"; facts: ZoneFacts; names?: NamedRecords }
   | { kind: "zone_gone"; id: string }
   | { kind: "names"; zoneId: string; serial: number; names: NamedRecords }
+  /** To whom zones are given. */
+  | { kind: "transfers"; config: TransferConfig }
   | { kind: "resolved"; wanted: Wanted; resolved: Resolved | undefined };

@@ -19,6 +19,8 @@ export interface Change {
     | "api_token"
     | "zone"
     | "dns_record"
+    /** The serial that a change of records gave the zone: `id` is the number. */
+    | "dns_serial"
     | "ruleset"
     | "dnssec"
     | "dns_settings"

@@ -88,15 +88,19 @@ const raiseSerial = prepared((db, { zoneId, added, now }: { zoneId: string; adde
       record_count: eb("record_count", "+", added),
     }))
     .where("id", "=", zoneId)
-    .returning("record_count"),
+    .returning(["record_count", "serial"]),
 );
 
 /**
  * Notes a change of the zone's records: raises the SOA serial (always forward, and never behind the clock) and counts
- * the records. Returns the new count.
+ * the records.
  */
-export async function noteRecordChange(trx: Write, zoneId: string, added: number): Promise<number> {
+export async function noteRecordChange(
+  trx: Write,
+  zoneId: string,
+  added: number,
+): Promise<{ count: number; serial: number }> {
   const [row] = await raiseSerial(trx, { zoneId, added, now: Math.floor(Date.now() / 1000) });
   if (row === undefined) throw zoneErrors.notFound(zoneId); // deleted meanwhile
-  return row.record_count;
+  return { count: row.record_count, serial: row.serial };
 }

@@ -4,6 +4,8 @@ import type { Operation } from "../../src/api/operation.ts";
 import { operations } from "../../src/operations.ts";
 import { dnssecOperations } from "../../src/name-server/api-dnssec.ts";
 import { dnsSettingsOperations } from "../../src/name-server/api-settings.ts";
+import { transferPartyOperations } from "../../src/name-server/api-transfer-parties.ts";
+import { outgoingTransferOperations } from "../../src/name-server/api-transfers.ts";
 import { botManagementOperations } from "../../src/request-cf/api.ts";
 import { queueOperations } from "../../src/queues/api.ts";
 import { rulesetOperations } from "../../src/rulesets/api.ts";
@@ -21,6 +23,8 @@ const calledElsewhere = new Set<Operation>([
   ...snippetOperations,
   ...dnssecOperations,
   ...dnsSettingsOperations,
+  ...outgoingTransferOperations,
+  ...transferPartyOperations,
   ...botManagementOperations,
   ...queueOperations,
   ...rulesetOperations.filter(({ id }) => id.endsWith("_snippets")),

@@ -3,6 +3,8 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { operations } from "../../src/operations.ts";
 import { dnssecOperations } from "../../src/name-server/api-dnssec.ts";
 import { dnsSettingsOperations } from "../../src/name-server/api-settings.ts";
+import { transferPartyOperations } from "../../src/name-server/api-transfer-parties.ts";
+import { outgoingTransferOperations } from "../../src/name-server/api-transfers.ts";
 import { recordingClient } from "../helpers/recording-client.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 
@@ -42,7 +44,65 @@ it("changes the DNS settings of a zone", async () => {
   expect(await zone.get({ zone_id })).toEqual(edited);
 });
 
+it("gives a zone to peers", async () => {
+  const account_id = server.ready.account_id;
+  const { acls, tsigs, peers, outgoing } = client.dns.zoneTransfers;
+
+  const network = { account_id, name: "office", ip_range: "192.0.2.0/28" };
+  const acl = await acls.create(network);
+  expect(await acls.get(acl.id, { account_id })).toEqual(acl);
+  const wider = { ...network, ip_range: "2001:db8::/32" };
+  expect((await acls.update(acl.id, wider)).ip_range).toBe("2001:db8::/32");
+  expect(await collect(acls.list({ account_id }))).toHaveLength(1);
+
+  const secret = Buffer.from("a secret of a few bytes").toString("base64");
+  const tsig = await tsigs.create({ account_id, name: "key.example.", algo: "hmac-sha256.", secret });
+  const stronger = { account_id, name: "key.example.", algo: "hmac-sha512.", secret };
+  expect((await tsigs.update(tsig.id, stronger)).algo).toBe("hmac-sha512.");
+  expect(await tsigs.get(tsig.id, { account_id })).toMatchObject({ name: "key.example.", secret });
+  expect(await collect(tsigs.list({ account_id }))).toHaveLength(1);
+
+  const made = await peers.create({ account_id, name: "secondary" });
+  const peer = await peers.update(made.id, {
+    account_id,
+    name: "secondary",
+    ip: "192.0.2.53",
+    port: 5353,
+    ixfr_enable: true,
+    tsig_id: tsig.id,
+  });
+  expect(await peers.get(peer.id, { account_id })).toEqual(peer);
+  expect(await collect(peers.list({ account_id }))).toEqual([peer]);
+
+  const given = await outgoing.create({ zone_id, name: "answers.example", peers: [] });
+  expect(given).toMatchObject({ id: zone_id, peers: [], last_transferred_time: null });
+  const changed = await outgoing.update({ zone_id, name: "answers.example", peers: [peer.id] });
+  expect(await outgoing.get({ zone_id })).toEqual(changed);
+  expect(await outgoing.status.get({ zone_id })).toBe("Disabled");
+  expect(await outgoing.enable({ zone_id, body: {} } as never)).toBe("Enabled");
+  expect(await outgoing.forceNotify({ zone_id, body: {} } as never)).toBe("OK");
+  expect(await outgoing.disable({ zone_id, body: {} } as never)).toBe("Disabled");
+
+  await expect(peers.delete(peer.id, { account_id })).rejects.toMatchObject({ status: 409 });
+  await expect(tsigs.delete(tsig.id, { account_id })).rejects.toMatchObject({ status: 409 });
+  expect(await outgoing.delete({ zone_id })).toEqual({ id: zone_id });
+  expect(await peers.delete(peer.id, { account_id })).toEqual({ id: peer.id });
+  expect(await tsigs.delete(tsig.id, { account_id })).toEqual({ id: tsig.id });
+  expect(await acls.delete(acl.id, { account_id })).toEqual({ id: acl.id });
+});
+
+async function collect<T>(list: AsyncIterable<T>): Promise<T[]> {
+  const items: T[] = [];
+  for await (const item of list) items.push(item);
+  return items;
+}
+
 it("that was all of them", () => {
-  const expected = [...dnssecOperations, ...dnsSettingsOperations];
+  const expected = [
+    ...dnssecOperations,
+    ...dnsSettingsOperations,
+    ...outgoingTransferOperations,
+    ...transferPartyOperations,
+  ];
   expect(expected.map(({ id }) => id).filter((id) => !called.has(id))).toEqual([]);
 });

@@ -163,7 +163,7 @@ export class Lookup {
   ): Awaited | undefined {
     draft.isWide = true;
     const { type } = draft.question;
-    const found = this.#addresses(flattened, type, zone, nowMs, 0);
+    const found = this.addresses(flattened, type, zone, nowMs);
     if (found instanceof Awaited) return found;
     if (found === "failed") {
       draft.rcode = rcodes.serverFailure;
@@ -182,12 +182,12 @@ export class Lookup {
   }
 
   /** The addresses that a target leads to: from our own zones, or as they were found elsewhere. */
-  #addresses(
+  addresses(
     { target, targetKey }: Target,
     type: number,
     from: ServedZone,
     nowMs: number,
-    hops: number,
+    hops = 0,
   ): RRset | "failed" | Awaited {
     const none: RRset = { type, ttl: from.negativeSoa.ttl, rdatas: [] };
     if (hops > hopsMax) return "failed";
@@ -207,7 +207,7 @@ export class Lookup {
     if (set !== undefined) return set;
     const next = flattened ?? alias;
     if (next === undefined) return none;
-    const found = this.#addresses(next, type, zone, nowMs, hops + 1);
+    const found = this.addresses(next, type, zone, nowMs, hops + 1);
     return typeof found === "string" || found instanceof Awaited
       ? found
       : { ...found, ttl: Math.min(found.ttl, next.ttl) };

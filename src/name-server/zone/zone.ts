@@ -22,7 +22,7 @@ export class ServedZone {
   readonly key: NameKey;
   /** The keeper of the zone's key, when it is signed. */
   signer: Signer | undefined;
-  /** Counts what has changed the zone. */
+  /** Counts what has changed the zone as a whole. */
   version = 0;
   #facts: ZoneFacts;
   #apex: ReadonlyMap<number, RRset>;
@@ -50,6 +50,7 @@ export class ServedZone {
   }
 
   setFacts(facts: ZoneFacts, signer: Signer | undefined): void {
+    this.version++;
     this.#facts = facts;
     this.signer = signer;
     for (const node of this.#nodes.values()) node.forget();

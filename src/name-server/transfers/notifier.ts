@@ -1,0 +1,106 @@
+import { randomInt } from "node:crypto";
+import type { Logger } from "pino";
+import { exchange } from "../client.ts";
+import { ByteWriter } from "../wire/byte-writer.ts";
+import { classes, flags, opcodes, types } from "../wire/constants.ts";
+import { noSections } from "../zone/answer.ts";
+import { compose } from "../zone/composer.ts";
+import type { ServedZone } from "../zone/zone.ts";
+import type { OutgoingTransfers } from "./outgoing.ts";
+import { soaEntry } from "./record.ts";
+import { signRequest } from "./tsig.ts";
+
+type Addressee = ReturnType<OutgoingTransfers["peersToNotify"]>[number];
+
+/** Pauses between attempts, as RFC 1996 §3.6 has them: a peer that is away looks for itself when it is back. */
+const pausesMs = [1000, 2000, 4000, 8000, 16_000];
+
+/** Tells peers that a zone has changed (NOTIFY, RFC 1996). */
+export class Notifier {
+  readonly #transfers: OutgoingTransfers;
+  readonly #zoneOf: (zoneId: string) => ServedZone | undefined;
+  readonly #logger: Pick<Logger, "warn">;
+  /** Who is being told; true when there is more to tell already. */
+  readonly #underWay = new Map<string, boolean>();
+  readonly #closing = new AbortController();
+
+  constructor(
+    transfers: OutgoingTransfers,
+    zoneOf: (zoneId: string) => ServedZone | undefined,
+    logger: Pick<Logger, "warn">,
+  ) {
+    this.#transfers = transfers;
+    this.#zoneOf = zoneOf;
+    this.#logger = logger;
+  }
+
+  notify(zoneId: string): void {
+    for (const peer of this.#transfers.peersToNotify(zoneId)) {
+      const key = `${zoneId} ${peer.address} ${peer.port}`;
+      if (this.#underWay.has(key)) this.#underWay.set(key, true);
+      else void this.#tell(key, zoneId, peer);
+    }
+  }
+
+  close(): void {
+    this.#closing.abort();
+  }
+
+  async #tell(key: string, zoneId: string, peer: Addressee): Promise<void> {
+    do {
+      this.#underWay.set(key, false);
+      const isTold = await this.#attempt(zoneId, peer);
+      if (isTold) this.#transfers.noteNotified(zoneId);
+      else if (!this.#closing.signal.aborted && this.#zoneOf(zoneId) !== undefined)
+        this.#logger.warn({ zone: zoneId, peer: peer.address }, "a peer did not answer a notification");
+    } while (this.#underWay.get(key) === true && !this.#closing.signal.aborted);
+    this.#underWay.delete(key);
+  }
+
+  async #attempt(zoneId: string, peer: Addressee): Promise<boolean> {
+    for (const pauseMs of pausesMs) {
+      const zone = this.#zoneOf(zoneId);
+      if (zone === undefined || this.#closing.signal.aborted) return false;
+      const message = notification(zone);
+      const signed =
+        peer.key === undefined ? message : signRequest(message, peer.key, Math.floor(Date.now() / 1000));
+      try {
+        await exchange(peer, signed);
+        return true;
+      } catch {
+        await pause(pauseMs, this.#closing.signal);
+      }
+    }
+    return false;
+  }
+}
+
+function notification(zone: ServedZone): Buffer {
+  const { body } = compose({ ...noSections(), answer: [soaEntry(zone)] }, zone.key, false);
+  return new ByteWriter()
+    .uint16(randomInt(65_536))
+    .uint16((opcodes.notify << 11) | flags.aa)
+    .uint16(1)
+    .uint16(1)
+    .uint32(0)
+    .latin1(zone.key)
+    .uint16(types.SOA)
+    .uint16(classes.IN)
+    .bytes(body)
+    .done();
+}
+
+/** Ends early when there is no more to wait for, and does not keep the process. */
+const pause = (timeMs: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const timer = setTimeout(resolve, timeMs);
+    timer.unref();
+    signal.addEventListener(
+      "abort",
+      () => {
+        clearTimeout(timer);
+        resolve();
+      },
+      { once: true },
+    );
+  });
