@@ -5,6 +5,7 @@ import { assetOperations } from "./assets/api.ts";
 import { dispatchOperations } from "./dispatch/api.ts";
 import { dnsOperations } from "./dns/api.ts";
 import { imageOperations } from "./images/api.ts";
+import { kvOperations } from "./kv/api.ts";
 import { dnssecOperations } from "./name-server/api-dnssec.ts";
 import { dnsSettingsOperations } from "./name-server/api-settings.ts";
 import { transferPartyOperations } from "./name-server/api-transfer-parties.ts";
@@ -36,6 +37,7 @@ export const operations: readonly Operation[] = [
   ...assetOperations,
   ...scriptOperations,
   ...dispatchOperations,
+  ...kvOperations,
   ...snippetOperations,
   ...queueOperations,
   ...imageOperations,

@@ -48,6 +48,16 @@ export async function readSniffedUploadForm(
   };
 }
 
+/** The parts under a name such as `metadata[author][name]`, as one object; undefined where there are none. */
+export function nestedFields(parts: readonly Part[], root: string): Record<string, unknown> | undefined {
+  const under = parts.filter(({ name }) => isUnder(name, root));
+  if (under.length === 0) return undefined;
+  const fields: Record<string, unknown> = {};
+  for (const { name, bytes, contentType } of under)
+    assign(fields, pathOf(name.slice(root.length)), value(bytes.toString(), contentType));
+  return fields;
+}
+
 function uploadForm(parts: readonly Part[], metadataName: string): UploadForm {
   const files: UploadForm["files"] = [];
   let metadata: Record<string, unknown> = {};

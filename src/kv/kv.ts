@@ -22,6 +22,10 @@ export interface KvEntry {
   expiration: number | undefined;
 }
 
+export interface KvText extends Pick<KvEntry, "metadata" | "expiration"> {
+  text: string;
+}
+
 export interface KvPut {
   metadata?: unknown;
   /** Seconds since 1970. */
@@ -62,6 +66,12 @@ export const kvErrors = {
       `Expected a key of 1 to ${kvLimits.keyBytesMax} bytes that is not "." or ".." but received one of ${Buffer.byteLength(name)} bytes`,
     ),
   tooLarge: () => new ApiError(413, 10047, `Expected a value of at most ${kvLimits.valueBytesMax} bytes`),
+  tooMuch: (bytesMax: number) =>
+    new ApiError(413, 10049, `The values together are too large. Expected at most ${bytesMax} bytes`),
+  notJson: (key: string) =>
+    new ApiError(400, 10050, `The value of the key ${JSON.stringify(key)} is not JSON`),
+  base64: (key: string) =>
+    new ApiError(400, 10051, `Expected base64 for the value of the key ${JSON.stringify(key)}`),
   metadata: (bytes: number) =>
     new ApiError(
       400,
@@ -125,6 +135,31 @@ export class KvNamespaces {
       if (blob !== undefined) return { content: blob.stream, sizeBytes: blob.sizeBytes, ...facts };
     }
     throw new Error(`the value of a key in the namespace ${namespaceId} is missing from the blobs`);
+  }
+
+  /** Values as text, all together of a bounded size; null for keys that are not there. */
+  async getMany(
+    namespaceId: string,
+    keys: readonly string[],
+    bytesMax: number,
+  ): Promise<Map<string, KvText | null>> {
+    const found = new Map<string, KvText | null>();
+    let bytes = 0;
+    for (const key of new Set(keys)) {
+      const entry = await this.get(namespaceId, key);
+      if (entry === undefined) {
+        found.set(key, null);
+        continue;
+      }
+      const { content, sizeBytes, metadata, expiration } = entry;
+      bytes += sizeBytes;
+      if (bytes > bytesMax) {
+        if (!(content instanceof Uint8Array)) content.destroy();
+        throw kvErrors.tooMuch(bytesMax);
+      }
+      found.set(key, { text: await textOf(content), metadata, expiration });
+    }
+    return found;
   }
 
   /** Takes in a value while it arrives: a small one in memory, a large one on the disk. */
@@ -248,9 +283,17 @@ export class KvNamespaces {
   }
 }
 
+async function textOf(content: Uint8Array | Readable): Promise<string> {
+  if (content instanceof Uint8Array) return Buffer.from(content).toString();
+  const chunks: Buffer[] = [];
+  for await (const chunk of content as AsyncIterable<Buffer>) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}
+
 type CheckedEntry = Pick<store.StoredEntry, "key" | "metadata" | "expiresOn">;
 
-function entryOf(key: string, { metadata, expiration, expirationTtl }: KvPut): CheckedEntry {
+/** An entry as it is kept, without its value. Throws where its key or what goes with it cannot be. */
+export function entryOf(key: string, { metadata, expiration, expirationTtl }: KvPut): CheckedEntry {
   const text = metadata === undefined ? null : JSON.stringify(metadata);
   const bytes = Buffer.byteLength(text ?? "");
   if (bytes > kvLimits.metadataBytesMax) throw kvErrors.metadata(bytes);
