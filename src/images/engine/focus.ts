@@ -1,5 +1,6 @@
+import type { OutputInfo } from "sharp";
 import type { Focus } from "../image.ts";
-import { fromPixels, toPixels, type Canvas } from "./canvas.ts";
+import { fromPixels, toPixels, type Canvas, type Pixels } from "./canvas.ts";
 
 /** In pixels of the picture that is looked at. */
 export interface Face {
@@ -49,19 +50,38 @@ export async function findFocus(canvas: Canvas, gravity: "auto" | "face" | "entr
   const proxy = await toPixels(
     fromPixels(frame).resize({ width: proxyPixels, height: proxyPixels, fit: "inside" }),
   );
-  const side = Math.max(1, Math.round(Math.min(proxy.width, proxy.height) / 2));
-  const position = gravity === "entropy" ? "entropy" : "attention";
-  const { info } = await fromPixels(proxy)
-    .resize({ width: side, height: side, fit: "cover", position, withoutEnlargement: true })
-    .raw()
-    .toBuffer({ resolveWithObject: true });
-  const at = info as typeof info & { attentionX?: number; attentionY?: number };
-  if (at.attentionX !== undefined && at.attentionY !== undefined)
-    return { x: share(at.attentionX, proxy.width), y: share(at.attentionY, proxy.height) };
-  return {
-    x: share(-(info.cropOffsetLeft ?? 0) + side / 2, proxy.width),
-    y: share(-(info.cropOffsetTop ?? 0) + side / 2, proxy.height),
+  return gravity === "entropy" ? busiest(proxy) : mostSalient(proxy);
+}
+
+/** Cropped to half of its longer side, so that nothing is scaled: the point is told in the picture's own pixels. */
+async function mostSalient(picture: Pixels): Promise<Focus> {
+  const isWide = picture.width >= picture.height;
+  const { attentionX, attentionY } = (await halved(picture, isWide, "attention")) as {
+    attentionX?: number;
+    attentionY?: number;
   };
+  if (attentionX === undefined || attentionY === undefined) return { x: 0.5, y: 0.5 };
+  return { x: share(attentionX, picture.width), y: share(attentionY, picture.height) };
+}
+
+async function busiest(picture: Pixels): Promise<Focus> {
+  const across = await halved(picture, true, "entropy");
+  const down = await halved(picture, false, "entropy");
+  return {
+    x: share(across.width / 2 - (across.cropOffsetLeft ?? 0), picture.width),
+    y: share(down.height / 2 - (down.cropOffsetTop ?? 0), picture.height),
+  };
+}
+
+async function halved(
+  picture: Pixels,
+  isAcross: boolean,
+  position: "attention" | "entropy",
+): Promise<OutputInfo> {
+  const { width, height } = picture;
+  const box = isAcross ? { width: Math.ceil(width / 2), height } : { width, height: Math.ceil(height / 2) };
+  const image = fromPixels(picture).resize({ ...box, fit: "cover", position });
+  return (await image.raw().toBuffer({ resolveWithObject: true })).info;
 }
 
 function centreOf(faces: readonly Face[], width: number, height: number): Focus {
