@@ -41,11 +41,12 @@ function operationsOf<T extends OfAccount, R extends z.ZodObject, B extends z.Zo
   kind: Kind<T, R, B>,
 ): Operation[] {
   const path = `/accounts/{account_id}/secondary_dns/${kind.path}`;
-  const one = `${path}/{id}`;
+  const parameter = `${kind.path.slice(0, -1)}_id`;
+  const one = `${path}/{${parameter}}`;
   const id = (action: string): string => `zone_transfer_${kind.path.slice(0, -1)}_${action}`;
   const find = (services: Services, account: Account, params: Record<string, string>): T => {
-    const found = kind.list(services.transfers, account.id).find((each) => each.id === params["id"]);
-    if (found === undefined) throw transferErrors.notFound(kind.noun, params["id"]!);
+    const found = kind.list(services.transfers, account.id).find((each) => each.id === params[parameter]);
+    if (found === undefined) throw transferErrors.notFound(kind.noun, params[parameter]!);
     return found;
   };
   const fromBody = (body: unknown, own: Omit<OfAccount, "name">): T =>
@@ -65,7 +66,7 @@ function operationsOf<T extends OfAccount, R extends z.ZodObject, B extends z.Zo
       id: id("create"),
       method: "POST",
       path,
-      summary: `Create ${kind.noun}`,
+      summary: `Create a ${kind.noun}`,
       access: edit,
       body: kind.body,
       result: kind.result,
@@ -78,7 +79,7 @@ function operationsOf<T extends OfAccount, R extends z.ZodObject, B extends z.Zo
       id: id("get"),
       method: "GET",
       path: one,
-      summary: `Get ${kind.noun}`,
+      summary: `Get a ${kind.noun}`,
       access: read,
       result: kind.result,
       handle: async ({ account, params, services }) => kind.resource(find(services, account, params)),
@@ -87,7 +88,7 @@ function operationsOf<T extends OfAccount, R extends z.ZodObject, B extends z.Zo
       id: id("update"),
       method: "PUT",
       path: one,
-      summary: `Replace ${kind.noun}`,
+      summary: `Replace a ${kind.noun}`,
       access: edit,
       body: kind.body,
       result: kind.result,
@@ -102,7 +103,7 @@ function operationsOf<T extends OfAccount, R extends z.ZodObject, B extends z.Zo
       id: id("delete"),
       method: "DELETE",
       path: one,
-      summary: `Delete ${kind.noun}`,
+      summary: `Delete a ${kind.noun}`,
       access: edit,
       result: z.object({ id: z.string() }),
       async handle({ account, params, services }) {
@@ -116,7 +117,7 @@ function operationsOf<T extends OfAccount, R extends z.ZodObject, B extends z.Zo
 
 const networks = operationsOf({
   path: "acls",
-  noun: "a network that peers may ask from",
+  noun: "network that peers may ask from",
   plural: "the networks that peers may ask from",
   result: z
     .object({ id: z.string(), name: z.string(), ip_range: z.string() })
@@ -131,7 +132,7 @@ const networks = operationsOf({
 
 const secrets = operationsOf({
   path: "tsigs",
-  noun: "a TSIG key",
+  noun: "TSIG key",
   plural: "the TSIG keys",
   result: z
     .object({ id: z.string(), name: z.string(), algo: z.string(), secret: z.string() })
@@ -154,7 +155,7 @@ const secrets = operationsOf({
 
 const peers = operationsOf({
   path: "peers",
-  noun: "a peer",
+  noun: "peer",
   plural: "the peers that zones are given to",
   result: z
     .object({
