@@ -42,6 +42,7 @@ export class ImagesService {
   readonly settings: ImageSettingsService;
   readonly delivery: Delivery;
   readonly engine: Engine;
+  readonly #results: Results;
   readonly policy: AddressPolicy;
   readonly #directory: Directory;
   readonly #sweeper: NodeJS.Timeout;
@@ -53,12 +54,12 @@ export class ImagesService {
     this.#deliveryUrl = options.deliveryUrl?.replace(/\/$/, "") ?? "";
     this.#directory = new Directory(storage, options.accounts);
     this.engine = new Engine({ ...options.engine, logger });
-    const results = new Results({
+    const results = (this.#results = new Results({
       folder: join(options.cacheFolder, "images"),
       memoryBytesMax: options.memoryBytesMax,
       diskBytesMax: options.diskBytesMax,
       logger,
-    });
+    }));
     this.stored = new Images(storage, blobs, async ({ content }) => {
       if (content !== null) await results.purge(content.sha256);
     });
@@ -106,6 +107,6 @@ export class ImagesService {
 
   async close(): Promise<void> {
     clearInterval(this.#sweeper);
-    await this.engine.close();
+    await Promise.all([this.engine.close(), this.#results.close()]);
   }
 }

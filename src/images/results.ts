@@ -35,6 +35,7 @@ export class Results {
   readonly #memory: LRUCache<string, Buffer>;
   readonly #disk: LRUCache<string, Entry>;
   #loaded: Promise<void> | undefined;
+  readonly #writing = new Set<Promise<void>>();
   #temporaries = 0;
 
   constructor(options: ResultsOptions) {
@@ -85,10 +86,20 @@ export class Results {
     }
   }
 
-  /** Keeps a result as long as `isWanted` holds: its source may have been deleted meanwhile. */
-  async put(name: string, bytes: Buffer, isWanted: () => boolean): Promise<void> {
+  /** Keeps a result as long as `isWanted` holds: its source may have been deleted meanwhile. Nobody has to wait for the disk. */
+  put(name: string, bytes: Buffer, isWanted: () => boolean): void {
     if (!isWanted()) return;
     this.#memory.set(name, bytes);
+    const writing = this.#write(name, bytes, isWanted).finally(() => this.#writing.delete(writing));
+    this.#writing.add(writing);
+  }
+
+  /** Resolves when everything is on disk. */
+  async close(): Promise<void> {
+    await Promise.all(this.#writing);
+  }
+
+  async #write(name: string, bytes: Buffer, isWanted: () => boolean): Promise<void> {
     await (this.#loaded ??= this.#load());
     const path = this.#path(name);
     const temporary = join(this.#options.folder, `${process.pid}-${++this.#temporaries}.tmp`);

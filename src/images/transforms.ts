@@ -77,8 +77,7 @@ export class Transforms {
     }
     const bytes = Buffer.from(result.bytes.buffer, result.bytes.byteOffset, result.bytes.byteLength);
     const described = output.format === "json" ? withFileSize(bytes, content.sizeBytes) : bytes;
-    // The answer does not wait for the disk.
-    void this.#results.put(name, described, () => held.isCurrent);
+    this.#results.put(name, described, () => held.isCurrent);
     return { bytes: described };
   }
 }

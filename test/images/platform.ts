@@ -63,7 +63,7 @@ export interface Raster {
   height: number;
   channels: number;
   data: Buffer;
-  at(x: number, y: number): number[];
+  at: (x: number, y: number) => number[];
 }
 
 /** The pixels of an encoded image, in sRGB. */

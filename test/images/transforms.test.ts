@@ -1,4 +1,4 @@
-import sharp from "sharp";
+import sharp, { type Sharp } from "sharp";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { animation, fourColors, hollowGif, jpegOf, painted, pngOf, quadrants, scenery } from "./fixtures.ts";
 import { colorDistance, raster, sizeOf, ssim, startImagePlatform, type ImagePlatform } from "./platform.ts";
@@ -97,7 +97,7 @@ it("shows a progressive JPEG as a baseline one", async () => {
 
 describe("EXIF orientation", () => {
   // How a camera stores the upright picture for each orientation: turned and flipped so that a viewer undoes it.
-  const stored: Record<number, (image: sharp.Sharp) => sharp.Sharp> = {
+  const stored: Record<number, (image: Sharp) => Sharp> = {
     1: (image) => image,
     2: (image) => image.flop(),
     3: (image) => image.rotate(180),

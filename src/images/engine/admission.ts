@@ -36,8 +36,8 @@ export class Admission {
     this.#limits = limits;
   }
 
-  get waiting(): number {
-    return this.#queue.length;
+  get load(): { running: number; waiting: number } {
+    return { running: this.#running, waiting: this.#queue.length };
   }
 
   /**

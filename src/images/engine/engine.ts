@@ -79,6 +79,10 @@ export class Engine {
     return this.#child?.pid;
   }
 
+  get load(): { running: number; waiting: number } {
+    return this.#admission.load;
+  }
+
   /** Throws an `ApiError` that says why there is no result, or the signal's reason. */
   async run(
     picture: Job["picture"],

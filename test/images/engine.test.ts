@@ -1,0 +1,144 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { fourColors, jpegOf, painted, pngOf, scenery } from "./fixtures.ts";
+import { colorDistance, raster, startImagePlatform, type ImagePlatform } from "./platform.ts";
+
+/** How work is shared, queued, given up and kept. */
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "selvedge-images-"));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const platforms: ImagePlatform[] = [];
+async function start(settings: Parameters<typeof startImagePlatform>[0] = {}): Promise<ImagePlatform> {
+  const platform = await startImagePlatform(settings);
+  platforms.push(platform);
+  return platform;
+}
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await Promise.all(platforms.splice(0).map((platform) => platform.close(1000)));
+});
+
+it("decodes once for 32 clients that ask for the same picture", async () => {
+  const platform = await start();
+  const id = await platform.store(await jpegOf(scenery(2000, 1500)));
+  const run = vi.spyOn(platform.services.images.engine, "run");
+  const answers = await Promise.all(Array.from({ length: 32 }, () => platform.deliver(id, "w=800,f=webp")));
+  expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 32 }, () => 200));
+  expect(new Set(answers.map(({ bytes }) => bytes.toString("base64"))).size).toBe(1);
+  expect(run).toHaveBeenCalledTimes(1);
+});
+
+it("refuses what the queue has no room for, while what is in the cache is answered as before", async () => {
+  const platform = await start({ imageSlots: 1 });
+  const id = await platform.store(await jpegOf(scenery(800, 600)));
+  await platform.deliver(id, "w=10,f=png");
+  const cold = Array.from({ length: 80 }, (_, i) => platform.deliver(id, `w=${300 + i},f=avif`));
+  const hits = await Promise.all(Array.from({ length: 10 }, () => platform.deliver(id, "w=10,f=png")));
+  expect(
+    hits.every(({ status, headers }) => status === 200 && headers.get("cf-cache-status") === "HIT"),
+  ).toBe(true);
+  const answers = await Promise.all(cold);
+  const refused = answers.filter(({ status }) => status !== 200);
+  // One runs, and 32 wait.
+  expect(refused.length).toBeGreaterThan(0);
+  expect(answers.length - refused.length).toBeGreaterThanOrEqual(33);
+  for (const { status, headers, bytes } of refused) {
+    expect([status, headers.get("cache-control"), headers.get("cf-resized")]).toEqual([
+      429,
+      "no-store",
+      "err=9413",
+    ]);
+    expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
+    expect(bytes.toString()).toMatch(/^ERROR 9413: /);
+  }
+  expect((await platform.deliver(id, "w=299,f=avif")).status).toBe(200);
+});
+
+it("gives up what nobody waits for any more", async () => {
+  const platform = await start({ imageSlots: 1 });
+  const id = await platform.store(await jpegOf(scenery(1600, 1200)));
+  const { engine } = platform.services.images;
+  const path = (options: string) =>
+    `${platform.ready.delivery}/${platform.ready.account_hash}/${id}/${options}`;
+  const first = platform.deliver(id, "w=1599,f=avif");
+  await expect.poll(() => engine.load.running).toBe(1);
+  const leaving = Array.from({ length: 20 }, (_, i) => {
+    const sent = request(path(`w=${1000 + i},f=avif`));
+    sent.on("error", () => {});
+    sent.end();
+    return sent;
+  });
+  await expect.poll(() => engine.load.waiting).toBe(20);
+  for (const sent of leaving) sent.destroy();
+  await expect.poll(() => engine.load.waiting).toBe(0);
+  expect((await first).status).toBe(200);
+  await expect.poll(() => engine.load.running).toBe(0);
+});
+
+it("goes on when the image process dies under a job", async () => {
+  const platform = await start({ imageSlots: 1 });
+  const id = await platform.store(await jpegOf(scenery(1600, 1200)));
+  await platform.deliver(id, "w=10");
+  const { engine } = platform.services.images;
+  const before = engine.pid!;
+  const underway = platform.deliver(id, "w=1500,f=avif");
+  await expect.poll(() => engine.load.running).toBe(1);
+  process.kill(before, "SIGKILL");
+  expect((await underway).status).toBe(200);
+  expect(engine.pid).not.toBe(before);
+});
+
+it("finds finished pictures again after a restart", async () => {
+  const settings = { ephemeral: false, dataDir: join(folder, "kept"), accountId: "a".repeat(32) };
+  const first = await startImagePlatform(settings);
+  const id = await first.store(await jpegOf(scenery(800, 600)));
+  const options = ["w=100,f=webp", "w=200,f=png", "w=700,f=png", "w=100,f=json"];
+  const made = [];
+  for (const each of options) made.push(await first.deliver(id, each));
+  await first.close(1000);
+
+  const second = await start(settings);
+  const run = vi.spyOn(second.services.images.engine, "run");
+  for (const [i, each] of options.entries()) {
+    const { headers, bytes } = await second.deliver(id, each);
+    expect([headers.get("cf-cache-status"), headers.get("etag"), bytes.equals(made[i]!.bytes)]).toEqual([
+      "HIT",
+      made[i]!.headers.get("etag"),
+      true,
+    ]);
+  }
+  expect(run).not.toHaveBeenCalled();
+});
+
+describe("gravity=face", () => {
+  it("follows a detector, and zoom goes nearer", async () => {
+    const detector = join(folder, "detector.mjs");
+    writeFileSync(
+      detector,
+      `export const detect = (rgb, width, height) =>
+        rgb.length === width * height * 3 ? [{ left: width * 0.7, top: height * 0.4, width: width * 0.2, height: height * 0.2 }] : [];`,
+    );
+    const platform = await start({ imageFaceDetector: detector });
+    const source = await pngOf(
+      painted(400, 100, (x) => (x >= 280 && x < 360 ? [250, 200, 180] : [30, 30, 200])),
+    );
+    const id = await platform.store(source);
+    const at = async (options: string, x: number) =>
+      (
+        await raster(
+          (await platform.deliver(id, `w=100,h=100,fit=cover,gravity=face,f=png,${options}`)).bytes,
+        )
+      ).at(x, 50);
+    expect(colorDistance(await at("zoom=0", 50), [250, 200, 180])).toBeLessThan(5);
+    expect(colorDistance(await at("zoom=0", 4), [30, 30, 200])).toBeLessThan(5);
+    expect(colorDistance(await at("zoom=1", 4), [250, 200, 180])).toBeLessThan(5);
+    const other = await platform.store(await pngOf(fourColors(64, 64)));
+    expect((await platform.deliver(other, "w=32,h=16,fit=cover,gravity=face")).status).toBe(200);
+  });
+});
