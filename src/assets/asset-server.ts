@@ -43,6 +43,11 @@ export class AssetServer {
     return loading;
   }
 
+  /** A site that is in memory, or on its way there. */
+  known(key: string): Site | Promise<Site> | undefined {
+    return this.#sites.get(key);
+  }
+
   /** For a site that came from `site`. */
   answer(site: Site, request: AssetRequest): Answer | Promise<Answer> {
     return answer(site, request, this.#contents!);

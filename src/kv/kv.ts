@@ -78,6 +78,7 @@ export const kvErrors = {
       10048,
       `Expected metadata of at most ${kvLimits.metadataBytesMax} bytes as JSON but received ${bytes}`,
     ),
+  badMetadata: () => new ApiError(400, 10052, "Expected metadata as JSON"),
   expiration: (what: string) =>
     new ApiError(400, 10020, `Expected ${what}, at least ${kvLimits.ttlSecondsMin} seconds from now`),
   cursor: () => new ApiError(400, 10044, "Expected a cursor that a list of this namespace gave"),

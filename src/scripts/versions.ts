@@ -119,6 +119,11 @@ export class Versions {
     return { versions, totalCount };
   }
 
+  /** The static files of a version, by its id. */
+  async assetsOf(id: string): Promise<ScriptAssets | undefined> {
+    return (await store.find(this.#storage.read, id))?.content.assets ?? undefined;
+  }
+
   async codeOf(version: Version): Promise<store.StoredModule[]> {
     return store.modules(this.#storage.read, version.codeId);
   }
