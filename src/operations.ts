@@ -15,6 +15,7 @@ import { queueOperations } from "./queues/api.ts";
 import { rulesetOperations } from "./rulesets/api.ts";
 import { scriptOperations } from "./scripts/api.ts";
 import { smartRoutingOperations } from "./smart-routing/api.ts";
+import { scheduleOperations } from "./schedules/api.ts";
 import { snippetOperations } from "./snippets/api.ts";
 import { apiTokenOperations } from "./tokens/api.ts";
 import { tlsOperations } from "./tls/api.ts";
@@ -40,6 +41,7 @@ export const operations: readonly Operation[] = [
   ...kvOperations,
   ...snippetOperations,
   ...queueOperations,
+  ...scheduleOperations,
   ...imageOperations,
   ...botManagementOperations,
 ];

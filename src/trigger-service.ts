@@ -1,5 +1,6 @@
 import { QueueMessages } from "./queues/messages.ts";
 import { Queues } from "./queues/queues.ts";
+import { Schedules } from "./schedules/schedules.ts";
 import type { ScriptServices } from "./script-service.ts";
 import type { Storage } from "./storage/storage.ts";
 
@@ -7,6 +8,7 @@ import type { Storage } from "./storage/storage.ts";
 export interface TriggerServices {
   queues: Queues;
   queueMessages: QueueMessages;
+  schedules: Schedules;
   /** Reads everything that triggers are known by. To be called when scripts are known. */
   startTriggers(): Promise<void>;
 }
@@ -16,11 +18,14 @@ export function createTriggerServices(
   { scripts }: Pick<ScriptServices, "scripts">,
 ): TriggerServices {
   const queues = new Queues(storage, scripts);
+  const schedules = new Schedules(storage, scripts);
   return {
     queues,
     queueMessages: new QueueMessages(storage, queues),
+    schedules,
     async startTriggers() {
       await queues.load();
+      await schedules.load();
     },
   };
 }

@@ -397,6 +397,8 @@ export interface SchedulesTable {
   script_name: Immutable<string>;
   cron: Immutable<string>;
   last_run_on: number;
+  missed_runs: number;
+  last_missed_on: number | null;
   created_on: Immutable<number>;
   modified_on: number;
 }

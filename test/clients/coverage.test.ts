@@ -9,6 +9,7 @@ import { outgoingTransferOperations } from "../../src/name-server/api-transfers.
 import { botManagementOperations } from "../../src/request-cf/api.ts";
 import { queueOperations } from "../../src/queues/api.ts";
 import { rulesetOperations } from "../../src/rulesets/api.ts";
+import { scheduleOperations } from "../../src/schedules/api.ts";
 import { snippetOperations } from "../../src/snippets/api.ts";
 import { recordingClient } from "../helpers/recording-client.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
@@ -27,6 +28,7 @@ const calledElsewhere = new Set<Operation>([
   ...transferPartyOperations,
   ...botManagementOperations,
   ...queueOperations,
+  ...scheduleOperations,
   ...rulesetOperations.filter(({ id }) => id.endsWith("_snippets")),
 ]);
 

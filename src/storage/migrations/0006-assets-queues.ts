@@ -77,6 +77,8 @@ export const assetsQueues = (engine: "sqlite" | "postgres"): Migration => ({
       .addColumn("script_name", "text", (c) => c.notNull())
       .addColumn("cron", "text", (c) => c.notNull())
       .addColumn("last_run_on", "bigint", (c) => c.notNull())
+      .addColumn("missed_runs", "integer", (c) => c.notNull())
+      .addColumn("last_missed_on", "bigint")
       .addColumn("created_on", "bigint", (c) => c.notNull())
       .addColumn("modified_on", "bigint", (c) => c.notNull())
       .addPrimaryKeyConstraint("schedules_script_cron", ["account_id", "script_name", "cron"])
