@@ -1,20 +1,17 @@
-import { availableParallelism } from "node:os";
 import type { AddressInfo } from "node:net";
 import type { Logger } from "pino";
 import type { Config } from "./config/settings.ts";
-import { Cells } from "./cells/cells.ts";
-import { cellDefaults } from "./cells/settings.ts";
 import type { AddressPolicy } from "./edge/address-policy.ts";
 import { Edge } from "./edge/listener.ts";
 import { systemLookUp } from "./edge/resolve.ts";
 import { Origins } from "./edge/origins.ts";
-import { Outbound } from "./edge/outbound.ts";
-import { edgeDefaults } from "./edge/settings.ts";
+import { edgeDefaults, type EdgeSettings } from "./edge/settings.ts";
 import { EdgeFeed } from "./edge/feed.ts";
 import { noGeo, type GeoSource } from "./request-cf/geo-source.ts";
 import { RequestCf } from "./request-cf/request-cf.ts";
 import { TrustedProxies } from "./request-cf/trusted-proxies.ts";
 import type { Services } from "./services.ts";
+import { scriptHandlers } from "./runtime/edge-handler.ts";
 import { relayHandler } from "./smart-routing/relay-handler.ts";
 import { parseRelay, Relays } from "./smart-routing/relays.ts";
 import { SmartRouting } from "./smart-routing/routing.ts";
@@ -40,17 +37,12 @@ export async function startEdge(
   storage: Storage,
   logger: Logger,
   policy: AddressPolicy,
+  settings: EdgeSettings,
 ): Promise<EdgeService> {
   const feed = new EdgeFeed(storage, services.rulesets);
   services.zones.onChange((id, zone) => feed.setZone(id, zone));
   await services.zones.load();
   await feed.load();
-  const settings = {
-    ...edgeDefaults,
-    colo: config.colo,
-    originSourceAddress: config.originSourceAddress,
-    originCa: config.originCa.length === 0 ? undefined : await trusted(config.originCa),
-  };
   const origins = new Origins(settings, policy);
   const { relaySecret } = config;
   if (config.relays.length > 0 && relaySecret === undefined)
@@ -60,14 +52,13 @@ export async function startEdge(
   const ports: Record<"http" | "https", number | undefined> = { http: undefined, https: undefined };
   let tls: TlsListener | undefined;
   const lookUp = systemLookUp();
-  const cells = new Cells({ ...cellDefaults, shared: config.cells ?? availableParallelism() }, logger);
-  const scriptOrigins = new Origins(settings, policy, "script");
-  const outbound = new Outbound(scriptOrigins, lookUp, settings.bodyBytesMax);
+  const { snippets, cells, outbound, runtime, scriptRouter } = services;
   const snippetLimits = {
     cpuMs: config.snippetCpuMs,
     memoryBytes: config.snippetMemoryMegabytes * 1024 * 1024,
     bodyBytesMax: settings.bodyBytesMax,
   };
+  const scripts = scriptHandlers(scriptRouter, runtime, logger);
   const edge = new Edge({
     settings,
     requestCf: new RequestCf({
@@ -84,8 +75,10 @@ export async function startEdge(
       ...(config.acmeDirectory === undefined ? [] : [challengeHandler(new Challenges(storage))]),
       ...(config.edgeTlsListen === undefined ? [] : [schemeHandler(services.zoneSettings, () => ports)]),
       services.images.delivery.handler,
-      snippetHandler({ snippets: services.snippets, cells, outbound, limits: snippetLimits, logger }),
+      snippetHandler({ snippets, cells, outbound, limits: snippetLimits, logger }),
+      scripts.handler,
     ],
+    upgradeHandlers: [scripts.upgradeHandler],
     snapshot: feed.snapshot,
     policy,
     lookUp,
@@ -121,6 +114,18 @@ export async function startEdge(
     },
   };
 }
+
+/** The limits of the edge, with what the configuration says of them. */
+export const edgeSettings = async ({
+  colo,
+  originSourceAddress,
+  originCa,
+}: Config): Promise<EdgeSettings> => ({
+  ...edgeDefaults,
+  colo,
+  originSourceAddress,
+  originCa: originCa.length === 0 ? undefined : await trusted(originCa),
+});
 
 /** The databases of addresses that the configuration names; loaded, like their reader, only where it names one. */
 async function openGeo({ geoCity, geoAsn }: Config, logger: Logger): Promise<GeoSource> {

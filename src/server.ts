@@ -14,15 +14,18 @@ import type { Config } from "./config/settings.ts";
 import { DnsRecords } from "./dns/records.ts";
 import { operations } from "./operations.ts";
 import { AddressPolicy } from "./edge/address-policy.ts";
-import { startEdge } from "./edge-service.ts";
+import { edgeSettings, startEdge } from "./edge-service.ts";
 import { deliveryPrefix } from "./images/delivery.ts";
 import { accountHash, ImagesService } from "./images/index.ts";
 import { DnsSettingsOfZones } from "./name-server/dns-settings.ts";
 import { Dnssec } from "./name-server/dnssec.ts";
 import { OutgoingTransfers } from "./name-server/transfers/outgoing.ts";
 import { startNameServer } from "./name-server/index.ts";
+import { queueBinding } from "./queues/binding.ts";
 import { BotManagementSetting } from "./request-cf/bot-management.ts";
 import { Rulesets } from "./rulesets/rulesets.ts";
+import type { BindingHandlers } from "./runtime/runtime.ts";
+import { createRuntimeServices } from "./runtime-service.ts";
 import { createScriptServices } from "./script-service.ts";
 import type { Services } from "./services.ts";
 import { Analytics } from "./smart-routing/analytics.ts";
@@ -137,9 +140,15 @@ export async function startServer(
     deliveryUrl: config.deliveryUrl,
     engine: { slots: config.imageSlots, faceDetector: config.imageFaceDetector },
   });
+  const settings = await edgeSettings(config);
+  const handlers = (): BindingHandlers => ({
+    queue: queueBinding(triggers.queues, triggers.queueMessages),
+  });
+  const runtimeServices = createRuntimeServices(config, scriptServices, handlers, settings, policy, logger);
   const triggers: TriggerServices = createTriggerServices(storage, scriptServices);
   const services: Services = {
     ...scriptServices,
+    ...runtimeServices,
     ...triggers,
     accounts,
     tokens,
@@ -168,7 +177,7 @@ export async function startServer(
   await zoneSettings.load();
   await snippets.load();
   await botManagement.load();
-  const edge = await startEdge(config, services, storage, logger, policy);
+  const edge = await startEdge(config, services, storage, logger, policy, settings);
   await services.startScripts();
   await services.startTriggers();
   const owner = await ensureOwner(config, accounts, tokens);
@@ -252,6 +261,7 @@ export async function startServer(
       clearInterval(timer);
       await acme?.close();
       await Promise.all([drain(apiServer, deadlineMs), edge.close(deadlineMs), nameServer.close()]);
+      await runtimeServices.closeRuntime();
       await images.close();
       await storage.close();
       if (config.ephemeral) rmSync(folder, { recursive: true, force: true });

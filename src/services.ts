@@ -10,6 +10,7 @@ import type { Analytics } from "./smart-routing/analytics.ts";
 import type { BotManagementSetting } from "./request-cf/bot-management.ts";
 import type { ImagesService } from "./images/index.ts";
 import type { Rulesets } from "./rulesets/rulesets.ts";
+import type { RuntimeServices } from "./runtime-service.ts";
 import type { ScriptServices } from "./script-service.ts";
 import type { Snippets } from "./snippets/snippets.ts";
 import type { Blobs } from "./storage/blobs.ts";
@@ -21,7 +22,7 @@ import type { Tokens } from "./tokens/tokens.ts";
 import type { Zones } from "./zones/zones.ts";
 
 /** What operations work with; server.ts makes it. */
-export interface Services extends ScriptServices, TriggerServices {
+export interface Services extends ScriptServices, RuntimeServices, TriggerServices {
   accounts: Accounts;
   tokens: Tokens;
   zones: Zones;

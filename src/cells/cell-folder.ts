@@ -11,6 +11,7 @@ export const internal = {
   prefix: "x-selvedge-",
   script: "x-selvedge-script",
   run: "x-selvedge-run",
+  lane: "x-selvedge-lane",
   entrypoint: "x-selvedge-entrypoint",
   binding: "x-selvedge-binding",
   event: "x-selvedge-event",
@@ -21,6 +22,9 @@ export const internal = {
   outcome: "x-selvedge-outcome",
   error: "x-selvedge-error",
 } as const;
+
+/** The first is where it begins. */
+const systemParts = ["cells/worker/system.js", "workflows/worker/lane.js"];
 
 const compatibilityDate = "2026-11-01";
 
@@ -70,7 +74,7 @@ function configOf(secret: string, v8Flags: readonly string[], scriptsMax: number
       {
         name: "system",
         worker: {
-          modules: [{ name: "system.js", esModule: workerSource("cells/worker/system.js") }],
+          modules: systemParts.map((name) => ({ name, esModule: workerSource(name) })),
           compatibilityDate,
           compatibilityFlags: ["experimental", "nodejs_als"],
           bindings: [

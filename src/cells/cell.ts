@@ -144,6 +144,26 @@ export class Cell {
     }
   }
 
+  /** Where the engine of workflows connects to: one WebSocket, over which many invocations run. */
+  get laneAddress(): { path: string; headers: Record<string, string> } {
+    return { path: this.#folder.cellSocket, headers: { [internal.lane]: this.#secret } };
+  }
+
+  /** As `run`, for an invocation over a lane: what the script asks for until it leaves is answered by the hooks. */
+  enter(script: CellScript, hooks: RunHooks, visit: Visit): string {
+    this.#offer(script);
+    const token = randomUUID();
+    this.#front.begin(token, hooks);
+    this.visits.add(visit);
+    return token;
+  }
+
+  leave(token: string, visit: Visit): void {
+    this.visits.delete(visit);
+    if (this.recent.push(visit) > recentMax) this.recent.shift();
+    setTimeout(() => this.#front.end(token), afterAnswerMs).unref();
+  }
+
   /** Ends the process at once. Whoever was in it gets a fault, and the most likely culprits are told apart. */
   die(kind: FaultKind): Visit[] {
     if (this.#isDead) return [];

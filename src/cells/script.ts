@@ -18,6 +18,8 @@ export interface CellScript {
   /** Its other bindings, which wrappers of ours make, and the classes that it exports. For the profile "script". */
   bindings?: readonly CellBinding[];
   classNames?: readonly string[];
+  /** Whether workflows that it exports are run: then it has what they need beside it. */
+  hasWorkflows?: boolean;
 }
 
 export interface CellBinding {

@@ -10,7 +10,7 @@ export interface Visitor {
   /** What came after the request. */
   head: Buffer;
   /** The headers that the visitor gets for those of the script. */
-  headers(raw: readonly string[], status: number): string[];
+  headers: (raw: readonly string[], status: number) => string[];
   idleTimeoutMs: number;
 }
 

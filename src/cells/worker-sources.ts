@@ -65,13 +65,28 @@ function flagsOf(script: CellScript): string[] {
 }
 
 const snippetParts = ["cells/worker/lockdown-snippet.js", "cells/worker/run.js", "cells/worker/snippet.js"];
-const scriptParts = ["cells/worker/run.js", "runtime/worker/env.js", "runtime/worker/script.js"];
+const scriptParts = [
+  "cells/worker/run.js",
+  "runtime/worker/env.js",
+  "runtime/worker/events.js",
+  "runtime/worker/script.js",
+];
+
+const workflowParts = ["codec", "duration", "entry", "run", "segment", "step", "step-config"].map(
+  (name) => `workflows/worker/${name}.js`,
+);
 
 /** The modules of ours that a script has beside its own. */
-const parts = ({ profile, bindings = [] }: CellScript): Iterable<string> =>
-  profile === "snippet" ? snippetParts : new Set([...scriptParts, ...bindings.map(({ module }) => module)]);
+const parts = ({ profile, bindings = [], hasWorkflows }: CellScript): Iterable<string> =>
+  profile === "snippet"
+    ? snippetParts
+    : new Set([
+        ...scriptParts,
+        ...bindings.map(({ module }) => module),
+        ...(hasWorkflows === true ? workflowParts : []),
+      ]);
 
-const entry = ({ profile, mainModule, classNames = [] }: CellScript): string =>
+const entry = ({ profile, mainModule, classNames = [], hasWorkflows }: CellScript): string =>
   profile === "snippet"
     ? `import "./cells/worker/lockdown-snippet.js";
 import { SnippetEntry } from "./cells/worker/snippet.js";
@@ -80,10 +95,10 @@ export class Entry extends SnippetEntry { get handler() { return handler; } }
 export { Control } from "./cells/worker/run.js";
 `
     : `import "./env.js";
-import { entryOf, classOf } from "./runtime/worker/script.js";
+import { entryOf } from "./runtime/worker/script.js";
 import * as user from ${JSON.stringify(`../${mainModule}`)};
 export const Entry = entryOf(user.default);
-${classNames.map((name, i) => `const class${i} = classOf(user[${JSON.stringify(name)}]);\nexport { class${i} as ${JSON.stringify(`Entry:${name}`)} };\n`).join("")}export { Control } from "./cells/worker/run.js";
+${hasWorkflows === true ? 'import { segmentsOf } from "./workflows/worker/entry.js";\nexport const Segments = segmentsOf(user);\n' : ""}${classNames.map((name, i) => `const class${i} = entryOf(user[${JSON.stringify(name)}]);\nexport { class${i} as ${JSON.stringify(`Entry:${name}`)} };\n`).join("")}export { Control } from "./cells/worker/run.js";
 `;
 
 /** Puts bindings into `env` before the script's own modules are evaluated: they may look at it. */

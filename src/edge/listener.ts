@@ -9,7 +9,7 @@ import type { RequestDescription } from "../rules/index.ts";
 import type { AddressPolicy } from "./address-policy.ts";
 import { answerError, renderError } from "./error-page.ts";
 import { VisitorError, visitorErrors } from "./errors.ts";
-import type { EdgeHandler, EdgeVisit } from "./handlers.ts";
+import type { EdgeHandler, EdgeVisit, UpgradeHandler, UpgradeVisit, Visit } from "./handlers.ts";
 import { originHeaders, scriptHeaders, type ForwardedRequest } from "./headers.ts";
 import { refuseMalformed } from "./malformed.ts";
 import { Origins } from "./origins.ts";
@@ -29,6 +29,7 @@ export interface EdgeOptions {
   logger: Logger;
   /** Asked in turn, before the origin, whether they take a request. */
   handlers?: readonly EdgeHandler[];
+  upgradeHandlers?: readonly UpgradeHandler[];
   /** Shared with those who also send to origins; an edge without them has its own. */
   origins?: Origins;
   /** Chooses paths where smart routing is on; without it the addresses are tried in turn. */
@@ -138,8 +139,7 @@ export class Edge {
     response.on("close", () => this.#isClosing && this.#server.closeIdleConnections());
     try {
       const found = this.#find(request, ray);
-      if (this.#handlers.length > 0 && (await this.#isTaken(found, request, response, ray))) return;
-      await this.#toOrigin(found, request, response, found.path, ray);
+      await this.#pass(0, found, request, response, found.path, ray);
     } catch (error) {
       answerError(request, response, this.#visitorError(error, request, ray), ray);
     }
@@ -151,8 +151,7 @@ export class Edge {
     socket.on("close", () => this.#tunnels.delete(socket));
     socket.on("error", () => socket.destroy());
     try {
-      const origin = await this.#upgradeRoute(request, ray);
-      await tunnel(socket, head, origin, this.#origins, this.#options.settings);
+      await this.#passUpgrade(this.#find(request, ray), request, socket, head, ray);
     } catch (error) {
       const refusal = this.#visitorError(error, request, ray);
       const { type, body } = renderError(
@@ -216,46 +215,41 @@ export class Edge {
     };
   }
 
-  async #isTaken(
-    found: Found,
-    request: IncomingMessage,
-    response: ServerResponse,
-    ray: string,
-  ): Promise<boolean> {
-    const { host, authority, path, clientAddress, isTls, cf, describe } = found;
-    const visit: EdgeVisit = {
-      request,
-      response,
-      host,
-      authority,
-      path,
-      ray,
-      clientAddress,
-      isTls,
-      zone: found.entry === undefined ? undefined : found.zone,
-      cf,
-      describe,
-      scriptHeaders: () => scriptHeaders(forwarded(found, request, authority, ray)),
-      toOrigin: async (from, to, newPath) => this.#toOrigin(found, from, to, newPath, ray),
-    };
-    for (const handler of this.#handlers) if (await handler(visit)) return true;
-    return false;
-  }
-
-  async #toOrigin(
+  /** Offers a request to the handlers from `index` on, and sends it to the origin when none of them takes it. */
+  async #pass(
+    index: number,
     found: Found,
     request: IncomingMessage,
     response: ServerResponse,
     path: string,
     ray: string,
   ): Promise<void> {
+    for (let i = index; i < this.#handlers.length; i++) {
+      const visit: EdgeVisit = {
+        ...visitOf(found, request, path, ray),
+        response,
+        next: async (from, to, newPath) => this.#pass(i + 1, found, from, to, newPath, ray),
+      };
+      if (await this.#handlers[i]!(visit)) return;
+    }
     const origin = await this.#route(found, request, path, ray);
     await forward(request, response, origin, this.#origins, this.#options.settings.bodyBytesMax);
   }
 
-  async #upgradeRoute(request: IncomingMessage, ray: string): Promise<OriginRequest> {
-    const found = this.#find(request, ray);
-    return this.#route(found, request, found.path, ray);
+  async #passUpgrade(
+    found: Found,
+    request: IncomingMessage,
+    socket: Socket,
+    head: Buffer,
+    ray: string,
+  ): Promise<void> {
+    const next: UpgradeVisit["next"] = async (from, to, first, path) => {
+      const origin = await this.#route(found, from, path, ray);
+      await tunnel(to, first, origin, this.#origins, this.#options.settings);
+    };
+    const visit: UpgradeVisit = { ...visitOf(found, request, found.path, ray), socket, head, next };
+    for (const handler of this.#options.upgradeHandlers ?? []) if (await handler(visit)) return;
+    await next(request, socket, head, found.path);
   }
 
   /** Where a request goes: the addresses behind its record, and what is sent there. */
@@ -329,6 +323,21 @@ export class Edge {
     return visible;
   }
 }
+
+/** A request, or what a handler has made of it, as handlers see it. */
+const visitOf = (found: Found, request: IncomingMessage, path: string, ray: string): Visit => ({
+  request,
+  host: found.host,
+  authority: found.authority,
+  path,
+  ray,
+  clientAddress: found.clientAddress,
+  isTls: found.isTls,
+  zone: found.entry === undefined ? undefined : found.zone,
+  cf: found.cf,
+  describe: found.describe,
+  scriptHeaders: () => scriptHeaders(forwarded(found, request, found.authority, ray)),
+});
 
 /** A visitor's request, or what a script has made of it, on its way on. */
 const forwarded = (

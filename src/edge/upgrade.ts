@@ -1,4 +1,5 @@
 import { request as httpRequest, type IncomingMessage } from "node:http";
+import { request as httpsRequest } from "node:https";
 import type { Socket } from "node:net";
 import { pipeline } from "node:stream";
 import { answerHead, join } from "../util/raw-http.ts";
@@ -40,7 +41,17 @@ function attempt(
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     let isConnected = false;
-    const upstream = httpRequest({
+    const { tls } = origin;
+    const secure =
+      tls === undefined
+        ? {}
+        : {
+            servername: tls.servername,
+            rejectUnauthorized: tls.isVerified,
+            ...(settings.originCa === undefined ? {} : { ca: [...settings.originCa] }),
+          };
+    const upstream = (tls === undefined ? httpRequest : httpsRequest)({
+      ...secure,
       host: address,
       port: origin.port,
       method: origin.method,
@@ -51,7 +62,7 @@ function attempt(
       maxHeaderSize: settings.headerBytesMax * 2,
     });
     upstream.once("socket", (originSocket) =>
-      originSocket.once("connect", () => {
+      originSocket.once(tls === undefined ? "connect" : "secureConnect", () => {
         isConnected = true;
         originSocket.setTimeout(settings.originFirstByteTimeoutMs);
       }),

@@ -8,8 +8,9 @@ import { CountedBody } from "../edge/body.ts";
 import { answerError } from "../edge/error-page.ts";
 import { VisitorError, visitorErrors } from "../edge/errors.ts";
 import type { EdgeHandler, EdgeVisit } from "../edge/handlers.ts";
-import { visitorHeaders } from "../edge/headers.ts";
+import { externalHeaders, visitorHeaders } from "../edge/headers.ts";
 import type { Outbound } from "../edge/outbound.ts";
+import { asciiJson } from "../util/ascii-json.ts";
 import { plans } from "../zones/plans.ts";
 import type { RunnableSnippet } from "./snippet.ts";
 import type { Snippets } from "./snippets.ts";
@@ -149,10 +150,10 @@ class Chain {
   ): Promise<void> {
     const path = url.pathname + url.search;
     if (index + 1 >= this.#snippets.length) {
-      await this.#visit.toOrigin(request, response, path);
+      await this.#visit.next(request, response, path);
       return;
     }
-    const headers = withoutInternal(request.rawHeaders, url.host);
+    const headers = externalHeaders(request.rawHeaders, url.host);
     await this.#runAt(index + 1, request, response, path, headers, (raw) => [...raw]);
   }
 
@@ -191,26 +192,3 @@ interface SnippetHooks extends RunHooks {
   /** The last fetch that was refused. */
   refusal: SnippetFault | undefined;
 }
-
-function withoutInternal(rawHeaders: readonly string[], host: string): string[] {
-  const headers = ["host", host];
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i]!.toLowerCase();
-    if (
-      name === "host" ||
-      name === "connection" ||
-      name === "transfer-encoding" ||
-      name.startsWith("x-selvedge-")
-    )
-      continue;
-    headers.push(rawHeaders[i]!, rawHeaders[i + 1]!);
-  }
-  return headers;
-}
-
-/** JSON that fits in a header: everything outside ASCII as an escape. */
-const asciiJson = (value: unknown): string =>
-  JSON.stringify(value).replace(
-    /[\u007f-\uffff]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );

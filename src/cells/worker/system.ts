@@ -1,5 +1,6 @@
 /* The one worker that a cell begins with. It loads scripts on demand, and unloads those not used for longest. */
-import { exports, WorkerEntrypoint } from "cloudflare:workers";
+import { exports, WorkerEntrypoint, type RpcTarget } from "cloudflare:workers";
+import { openLane, type LaneHost } from "../../workflows/worker/lane.ts";
 
 interface Env {
   LOADER: WorkerLoader;
@@ -25,6 +26,7 @@ export default {
   async fetch(request: Request, env: Env): Promise<Response> {
     const { headers } = request;
     const id = headers.get("x-selvedge-script");
+    if (headers.get("x-selvedge-lane") === env.SECRET) return openLane(segmentsOf(env));
     // A sign of life; with a number, the count of scripts to keep.
     if (id === null) return pong(request, env);
     const run = headers.get("x-selvedge-run")!;
@@ -47,6 +49,22 @@ export default {
     }
   },
 };
+
+/** Runs segments of workflows for a lane. */
+const segmentsOf = (env: Env): LaneHost => ({
+  async run(id, run, className, lane, start) {
+    hold(id, env);
+    try {
+      const segments = load(id, env).getEntrypoint("Segments", { props: { run } });
+      return await (segments as unknown as Segments).run(className, lane, start);
+    } finally {
+      release(id);
+    }
+  },
+});
+interface Segments {
+  run(className: string, lane: RpcTarget, start: string): Promise<string>;
+}
 
 /**
  * Calls methods of another script on the wish of one in this cell: the front says which script the binding leads to, and

@@ -1,15 +1,6 @@
 import { fetchThrough } from "../../cells/worker/run.ts";
+import type { Dispatch, DispatchOptions } from "../dispatch.ts";
 import type { BindingFetch } from "./env.ts";
-
-export interface DispatchOptions {
-  limits?: { cpuMs?: number; subRequests?: number };
-  outbound?: Record<string, unknown>;
-}
-
-/** What the front is told of one dispatch. */
-export interface Dispatch extends DispatchOptions {
-  script: string;
-}
 
 const known: Readonly<Record<string, readonly string[]>> = {
   options: ["limits", "outbound"],
@@ -40,7 +31,7 @@ function checkLimits(limits: Record<string, unknown>): void {
   for (const [name, value] of Object.entries(limits)) {
     if (value !== undefined && !(typeof value === "number" && value >= 0))
       throw new TypeError(
-        `Expected limits.${name} to be a number of at least 0 but received ${String(value)}`,
+        `Expected limits.${name} to be a number of at least 0 but received ${JSON.stringify(value)}`,
       );
   }
 }

@@ -12,7 +12,7 @@ interface Running {
   env: Env;
 }
 
-/** The entrypoint around a script's default export: an object of handlers, or a class. */
+/** The entrypoint around what a script exports: an object of handlers, or a class. */
 export function entryOf(main: unknown): EntrypointClass {
   if (typeof main === "function") return classOf(main);
   const handlers = (main ?? {}) as Handlers;
@@ -24,11 +24,9 @@ export function entryOf(main: unknown): EntrypointClass {
   };
 }
 
-/** The entrypoint around a class that a script exports: its methods run for the request that they are called for. */
-export function classOf(exported: unknown): EntrypointClass {
-  if (typeof exported !== "function")
-    throw new TypeError("Expected an exported class that extends WorkerEntrypoint");
-  const Base = exported as unknown as EntrypointClass;
+/** Its methods run for the request that they are called for. */
+function classOf(exported: unknown): EntrypointClass {
+  const Base = exported as EntrypointClass;
   class Entry extends Base {
     override fetch(request: Request): Promise<Response> {
       const { ctx, env } = this as unknown as Running;
@@ -43,7 +41,7 @@ export function classOf(exported: unknown): EntrypointClass {
     }
   }
   let at = Base.prototype as object;
-  while (at !== WorkerEntrypoint.prototype && at !== Object.prototype) {
+  while (at !== null && at !== WorkerEntrypoint.prototype && at !== Object.prototype) {
     for (const [key, { value }] of Object.entries(Object.getOwnPropertyDescriptors(at))) {
       if (typeof value !== "function" || Object.hasOwn(Entry.prototype, key)) continue;
       const method = value as Method;

@@ -1,0 +1,63 @@
+import { availableParallelism } from "node:os";
+import type { Logger } from "pino";
+import { Cells } from "./cells/cells.ts";
+import { cellDefaults } from "./cells/settings.ts";
+import type { Config } from "./config/settings.ts";
+import type { AddressPolicy } from "./edge/address-policy.ts";
+import { Origins } from "./edge/origins.ts";
+import { Outbound } from "./edge/outbound.ts";
+import { systemLookUp } from "./edge/resolve.ts";
+import type { EdgeSettings } from "./edge/settings.ts";
+import { Runtime, type BindingHandlers } from "./runtime/runtime.ts";
+import type { ScriptServices } from "./script-service.ts";
+
+/** What runs the code of accounts and of their customers. */
+export interface RuntimeServices {
+  runtime: Runtime;
+  /** Cells of the accounts' own code, snippets included; those of customers are the runtime's alone. */
+  cells: Cells;
+  outbound: Outbound;
+  closeRuntime(): Promise<void>;
+}
+
+const mebibyte = 1024 * 1024;
+
+/** Nothing is booted before the first request that needs it. `handlers` is asked when the first binding is used. */
+export function createRuntimeServices(
+  config: Config,
+  { scripts, namespaces }: ScriptServices,
+  handlers: () => BindingHandlers,
+  settings: EdgeSettings,
+  policy: AddressPolicy,
+  logger: Logger,
+): RuntimeServices {
+  const cellSettings = { ...cellDefaults, shared: config.cells ?? availableParallelism() };
+  const cells = new Cells(cellSettings, logger);
+  const customers = new Cells(cellSettings, logger);
+  const origins = new Origins(settings, policy, "script");
+  const outbound = new Outbound(origins, systemLookUp(), settings);
+  const runtime = new Runtime({
+    scripts,
+    namespaces,
+    cells: { own: cells, customers },
+    outbound,
+    handlers,
+    limits: {
+      cpuMs: config.scriptCpuMs,
+      subRequests: config.scriptSubrequestsMax,
+      memoryBytes: config.scriptMemoryMegabytes * mebibyte,
+      bodyBytesMax: settings.bodyBytesMax,
+      idleTimeoutMs: settings.idleTimeoutMs,
+      cacheBytes: config.scriptCacheMegabytes * mebibyte,
+    },
+  });
+  return {
+    runtime,
+    cells,
+    outbound,
+    async closeRuntime() {
+      await Promise.all([cells.close(), customers.close()]);
+      await origins.close();
+    },
+  };
+}

@@ -1,0 +1,239 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { internal } from "../cells/cell-folder.ts";
+import { CellError } from "../cells/errors.ts";
+import type { Thrown } from "../cells/exchange.ts";
+import type { NestedRun, RunHooks } from "../cells/front-server.ts";
+import type { EdgeVisit, UpgradeVisit, Visit } from "../edge/handlers.ts";
+import { VisitorError } from "../edge/errors.ts";
+import type { Binding, BindingOf } from "../scripts/bindings.ts";
+import { answerHead } from "../util/raw-http.ts";
+import { throwInScript, type Caller } from "./binding.ts";
+import type { Dispatch } from "./dispatch.ts";
+import { depthMessage, messages, subrequestsMessage } from "./errors.ts";
+import type { Runtime } from "./runtime.ts";
+import type { LoadedScript } from "./script-cache.ts";
+
+export interface RunLimits {
+  cpuMs: number;
+  subRequests: number;
+}
+
+/** Where a customer's fetches go first: a script of the host's, with what it is to know of the customer. */
+export interface OutboundScript {
+  service: string;
+  entrypoint: string | undefined;
+  params: Readonly<Record<string, unknown>>;
+}
+
+/** What all runs for the sake of one request have in common. */
+export interface RunRoot {
+  visit: Visit | undefined;
+  /** Goes on from the visit to its zone's origin, if there is one. */
+  next: EdgeVisit["next"] | undefined;
+  nextUpgrade: UpgradeVisit["next"] | undefined;
+  /** The last limit that a script went over which another one had called. */
+  limitFault: string | undefined;
+}
+
+export interface RunContext {
+  loaded: LoadedScript;
+  caller: Caller;
+  limits: RunLimits;
+  outbound: OutboundScript | undefined;
+  root: RunRoot;
+  /** How many scripts have called each other to come here. */
+  depth: number;
+}
+
+/** A script that a run leads to. */
+export interface Target {
+  context: RunContext;
+  entrypoint: string | undefined;
+  /** Added to its `env` for this request. */
+  params: Readonly<Record<string, unknown>> | undefined;
+  /** Whether it sees what the visitor's connection says. */
+  seesCf: boolean;
+}
+
+const depthMax = 16;
+
+/** One run of a script, as the front sees it: everything that the script asks for comes here. */
+export class Run implements RunHooks {
+  readonly #runtime: Runtime;
+  readonly #context: RunContext;
+  #subrequests = 0;
+
+  constructor(runtime: Runtime, context: RunContext) {
+    this.#runtime = runtime;
+    this.#context = context;
+  }
+
+  fetch(url: URL, request: IncomingMessage, response: ServerResponse): void {
+    this.#answer(url, request, response).catch((error: unknown) => this.#fail(error, request, response));
+  }
+
+  upgrade(url: URL, request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    this.#answerUpgrade(url, request, socket as Socket, head).catch((error: unknown) => {
+      // Whoever asked is told why, as long as nothing has been said.
+      if ((socket as Socket).bytesWritten > 0) socket.destroy();
+      else socket.end(refusedUpgrade(this.#told(error)));
+    });
+  }
+
+  async nested(name: string): Promise<NestedRun> {
+    this.#count();
+    const binding = this.#binding(name);
+    if (binding?.type !== "service") throw new Error(`The binding "${name}" is not a service`);
+    const { context, entrypoint } = await this.#serviceTarget(binding);
+    return {
+      script: this.#runtime.cellScript(context),
+      entrypoint: entrypointName(entrypoint),
+      hooks: new Run(this.#runtime, context),
+    };
+  }
+
+  #count(): void {
+    if (++this.#subrequests > this.#context.limits.subRequests) throw new Error(subrequestsMessage);
+  }
+
+  #binding(name: string): Binding | undefined {
+    return this.#context.loaded.script.bindings.find((binding) => binding.name === name);
+  }
+
+  async #answer(url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    this.#count();
+    const binding = this.#bindingOf(request);
+    const target = await this.#target(binding, request);
+    if (target !== undefined) await this.#runtime.runNested(target, { url, request, response });
+    else if (binding !== undefined) {
+      const handler = this.#runtime.bindingHandler(binding.type);
+      if (handler === undefined) throw new Error(`The binding "${binding.name}" cannot be used here.`);
+      await handler({ caller: this.#context.caller, binding: binding as never, url, request, response });
+    } else if (this.#isOfVisit(url))
+      await this.#context.root.next!(request, response, url.pathname + url.search);
+    else await this.#runtime.outbound.fetch(url, request, response);
+  }
+
+  async #answerUpgrade(url: URL, request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
+    this.#count();
+    const binding = this.#bindingOf(request);
+    const target = await this.#target(binding, request);
+    if (target !== undefined) await this.#runtime.runNestedUpgrade(target, { url, request, socket, head });
+    else if (binding !== undefined) throw new Error(`The binding "${binding.name}" takes no WebSockets.`);
+    else if (this.#isOfVisit(url))
+      await this.#context.root.nextUpgrade!(request, socket, head, url.pathname + url.search);
+    else await this.#runtime.outbound.upgrade(url, request, socket, head);
+  }
+
+  #bindingOf(request: IncomingMessage): Binding | undefined {
+    const name = request.headers[internal.binding];
+    if (name === undefined) return undefined;
+    const binding = this.#binding(decodeURIComponent(String(name)));
+    if (binding === undefined) throw new Error("The script has no such binding.");
+    return binding;
+  }
+
+  /** The script that a request goes to: by a binding, or as a customer's way out. */
+  async #target(binding: Binding | undefined, request: IncomingMessage): Promise<Target | undefined> {
+    if (binding === undefined) return this.#outboundTarget();
+    if (binding.type === "service") return this.#serviceTarget(binding);
+    return binding.type === "dispatch_namespace" ? this.#dispatchTarget(binding, request) : undefined;
+  }
+
+  async #outboundTarget(): Promise<Target | undefined> {
+    const { outbound, root, loaded } = this.#context;
+    if (outbound === undefined) return undefined;
+    const { accountId } = loaded.script;
+    const context = await this.#runtime.accountScript(accountId, outbound.service, root, this.#depth());
+    return { context, entrypoint: outbound.entrypoint, params: outbound.params, seesCf: false };
+  }
+
+  /** A customer gets at the zone that it is dispatched from only as anyone does. */
+  #isOfVisit({ hostname }: URL): boolean {
+    const { root, loaded } = this.#context;
+    const { visit } = root;
+    return visit?.zone !== undefined && hostname === visit.host && loaded.script.namespace === undefined;
+  }
+
+  async #dispatchTarget(binding: BindingOf<"dispatch_namespace">, request: IncomingMessage): Promise<Target> {
+    const said = String(request.headers[internal.dispatch]);
+    const { script, limits, outbound } = JSON.parse(decodeURIComponent(said)) as Dispatch;
+    const { accountId } = this.#context.loaded.script;
+    const context = await this.#runtime.customerScript(accountId, binding.namespace, script, {
+      root: this.#context.root,
+      depth: this.#depth(),
+      limits,
+      outbound: outboundOf(binding, outbound),
+    });
+    const seesCf = this.#runtime.isTrusted(accountId, binding.namespace);
+    return { context, entrypoint: undefined, params: undefined, seesCf };
+  }
+
+  async #serviceTarget({ service, entrypoint }: BindingOf<"service">): Promise<Target> {
+    const { loaded, root } = this.#context;
+    const context = await this.#runtime.accountScript(loaded.script.accountId, service, root, this.#depth());
+    return { context, entrypoint, params: undefined, seesCf: true };
+  }
+
+  #depth(): number {
+    const depth = this.#context.depth + 1;
+    if (depth > depthMax) throw new Error(depthMessage);
+    return depth;
+  }
+
+  /** What could not be had is an error in the script, which it can catch. */
+  #fail(error: unknown, request: IncomingMessage, response: ServerResponse): void {
+    if (response.headersSent || response.destroyed) {
+      response.destroy();
+      return;
+    }
+    request.resume();
+    throwInScript(response, this.#told(error));
+  }
+
+  #told(error: unknown): { message: string; name?: string } {
+    if (error instanceof VisitorError) return { message: `${error.title}: ${error.message}` };
+    if (!(error instanceof CellError)) return { message: (error as Error).message };
+    if (error.kind === "exception") {
+      const { name } = error.cause as Thrown;
+      return { message: error.message, name };
+    }
+    this.#context.root.limitFault = messages[error.kind];
+    return { message: messages[error.kind] };
+  }
+}
+
+const refusedUpgrade = ({ message }: { message: string }): string =>
+  answerHead(403, "Forbidden", [
+    internal.error,
+    encodeURIComponent(message),
+    "connection",
+    "close",
+    "content-length",
+    "0",
+  ]);
+
+/** As the entry module of a script exports it. */
+export const entrypointName = (entrypoint: string | undefined): string =>
+  entrypoint === undefined || entrypoint === "default" ? "Entry" : `Entry:${entrypoint}`;
+
+function outboundOf(
+  { outbound }: BindingOf<"dispatch_namespace">,
+  values: Readonly<Record<string, unknown>> = {},
+): OutboundScript | undefined {
+  if (outbound === undefined) {
+    const [name] = Object.keys(values);
+    if (name === undefined) return undefined;
+    throw new Error(`The outbound parameter "${name}" was given, but the binding names no outbound script.`);
+  }
+  const declared = outbound.params?.map(({ name }) => name);
+  for (const name of Object.keys(values)) {
+    if (declared?.includes(name) === false)
+      throw new Error(
+        `The outbound parameter "${name}" is not one of the binding's: ${declared.join(", ")}.`,
+      );
+  }
+  return { service: outbound.worker.service, entrypoint: outbound.worker.entrypoint, params: values };
+}

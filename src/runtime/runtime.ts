@@ -1,0 +1,279 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { internal } from "../cells/cell-folder.ts";
+import type { RunOptions } from "../cells/cell.ts";
+import type { Cells } from "../cells/cells.ts";
+import type { CellRequest } from "../cells/exchange.ts";
+import type { CellScript } from "../cells/script.ts";
+import { CountedBody } from "../edge/body.ts";
+import type { EdgeVisit, UpgradeVisit, Visit } from "../edge/handlers.ts";
+import { externalHeaders, visitorHeaders } from "../edge/headers.ts";
+import type { Outbound } from "../edge/outbound.ts";
+import { visitorErrors } from "../edge/errors.ts";
+import type { DispatchNamespaces } from "../dispatch/namespaces.ts";
+import { ownerOf } from "../dispatch/namespaces.ts";
+import type { BindingTypeName } from "../scripts/bindings.ts";
+import type { LiveScript } from "../scripts/runtime-script.ts";
+import type { Owner } from "../scripts/script.ts";
+import type { Scripts } from "../scripts/scripts.ts";
+import { asciiJson } from "../util/ascii-json.ts";
+import type { BindingHandler } from "./binding.ts";
+import { CollectedResponse } from "./collected-response.ts";
+import { notFoundMessage } from "./errors.ts";
+import {
+  entrypointName,
+  Run,
+  type OutboundScript,
+  type RunContext,
+  type RunLimits,
+  type RunRoot,
+  type Target,
+} from "./run.ts";
+import { ScriptCache, type LoadedScript } from "./script-cache.ts";
+
+export interface RuntimeLimits extends RunLimits {
+  memoryBytes: number;
+  bodyBytesMax: number;
+  idleTimeoutMs: number;
+  cacheBytes: number;
+}
+
+export interface RuntimeOptions {
+  scripts: Scripts;
+  namespaces: DispatchNamespaces;
+  /** Where the account's own scripts run, and where those of its customers: never in one process. */
+  cells: { own: Cells; customers: Cells };
+  outbound: Outbound;
+  handlers: () => BindingHandlers;
+  limits: RuntimeLimits;
+}
+
+export type BindingHandlers = { [Type in BindingTypeName]?: BindingHandler<Type> };
+
+/** For what nobody has asked for over HTTP. */
+const noVisit = (): RunRoot => ({
+  visit: undefined,
+  next: undefined,
+  nextUpgrade: undefined,
+  limitFault: undefined,
+});
+
+const eventAnswerBytesMax = 1024 * 1024;
+
+/** Runs the scripts of accounts and of their customers: for visitors, for each other, and for events. */
+export class Runtime {
+  readonly outbound: Outbound;
+  readonly #options: RuntimeOptions;
+  readonly #cache: ScriptCache;
+  #handlers: BindingHandlers | undefined;
+
+  constructor(options: RuntimeOptions) {
+    this.#options = options;
+    this.outbound = options.outbound;
+    this.#cache = new ScriptCache(options.limits.cacheBytes);
+  }
+
+  bindingHandler(type: BindingTypeName): BindingHandler<BindingTypeName> | undefined {
+    this.#handlers ??= this.#options.handlers();
+    return this.#handlers[type] as BindingHandler<BindingTypeName> | undefined;
+  }
+
+  /** Runs a script for a visitor. Rejects with a CellError while nothing has been sent. */
+  async visit(visit: EdgeVisit, live: LiveScript, root: RunRoot): Promise<void> {
+    const { request, response, ray } = visit;
+    const context = await this.#top(live, root);
+    await this.#run(context, this.#requestOf(visit, this.#body(request)), {
+      response,
+      headers: (raw, status) => visitorHeaders(raw, ray, status),
+    });
+  }
+
+  /** The same for a visitor who wants a WebSocket. */
+  async visitUpgrade(visit: UpgradeVisit, live: LiveScript, root: RunRoot): Promise<void> {
+    const { socket, head, ray } = visit;
+    const context = await this.#top(live, root);
+    await this.#run(context, this.#requestOf(visit, null), {
+      socket,
+      head,
+      headers: (raw, status) => visitorHeaders(raw, ray, status),
+      idleTimeoutMs: this.#options.limits.idleTimeoutMs,
+    });
+  }
+
+  /**
+   * Has a script handle an event other than a request: `scheduled`, `queue`, `tail`. Resolves with what the wrapper of the event
+   * says. Rejects with a CellError.
+   */
+  async invoke(
+    owner: Owner,
+    live: LiveScript,
+    event: string,
+    body: string | Uint8Array,
+    entrypoint?: string,
+  ): Promise<unknown> {
+    const context = await this.#top(live, noVisit(), owner);
+    const response = new CollectedResponse(eventAnswerBytesMax);
+    const { Readable } = await import("node:stream");
+    await this.#run(
+      context,
+      {
+        method: "POST",
+        path: "/",
+        headers: ["host", "event", internal.event, event, internal.entrypoint, entrypointName(entrypoint)],
+        body: Readable.from([body], { objectMode: false }),
+      },
+      { response, headers: (raw) => [...raw] },
+    );
+    return JSON.parse(response.body.toString()) as unknown;
+  }
+
+  /** Runs a script for another one; the answer goes to the front's socket. */
+  async runNested(
+    target: Target,
+    { url, request, response }: { url: URL; request: IncomingMessage; response: ServerResponse },
+  ): Promise<void> {
+    await this.#run(target.context, nestedRequest(target, url, request, this.#body(request)), {
+      response,
+      headers: (raw) => [...raw],
+    });
+  }
+
+  async runNestedUpgrade(
+    target: Target,
+    { url, request, socket, head }: { url: URL; request: IncomingMessage; socket: Socket; head: Buffer },
+  ): Promise<void> {
+    await this.#run(target.context, nestedRequest(target, url, request, null), {
+      socket,
+      head,
+      headers: (raw) => visitorHeaders(raw, ""),
+      idleTimeoutMs: this.#options.limits.idleTimeoutMs,
+    });
+  }
+
+  /** A script of an account, called by another. */
+  async accountScript(accountId: string, name: string, root: RunRoot, depth: number): Promise<RunContext> {
+    const owner: Owner = { accountId };
+    const live = this.#options.scripts.live(owner, name);
+    if (live === undefined) throw notFound();
+    return this.#contextOf(owner, live, { root, depth });
+  }
+
+  /** A customer's script, with what its dispatcher says of it. */
+  async customerScript(
+    accountId: string,
+    namespace: string,
+    name: string,
+    more: {
+      root: RunRoot;
+      depth: number;
+      limits: Partial<RunLimits> | undefined;
+      outbound: OutboundScript | undefined;
+    },
+  ): Promise<RunContext> {
+    const { namespaces } = this.#options;
+    const found = namespaces.find(accountId, namespace);
+    const live = found && namespaces.live(accountId, namespace, name);
+    if (live === undefined) throw notFound();
+    return this.#contextOf(ownerOf(found!), live, more);
+  }
+
+  isTrusted(accountId: string, namespace: string): boolean {
+    return this.#options.namespaces.find(accountId, namespace)?.isTrusted ?? false;
+  }
+
+  cellScript({ loaded, limits }: RunContext): CellScript {
+    return { ...loaded.cell, cpuMs: limits.cpuMs, memoryBytes: this.#options.limits.memoryBytes };
+  }
+
+  async #top(
+    live: LiveScript,
+    root: RunRoot,
+    owner: Owner = { accountId: live.accountId },
+  ): Promise<RunContext> {
+    return this.#contextOf(owner, live, { root, depth: 0 });
+  }
+
+  async #contextOf(
+    owner: Owner,
+    live: LiveScript,
+    {
+      root,
+      depth,
+      limits,
+      outbound,
+    }: Pick<RunContext, "root" | "depth"> & {
+      limits?: Partial<RunLimits> | undefined;
+      outbound?: OutboundScript | undefined;
+    },
+  ): Promise<RunContext> {
+    const loaded = await this.#load(owner, live);
+    const { limits: defaults } = this.#options;
+    const own = loaded.script.limits;
+    return {
+      loaded,
+      caller: {
+        accountId: live.accountId,
+        scriptId: live.scriptId,
+        scriptName: live.name,
+        versionId: live.versionId,
+      },
+      // The strictest of the installation's, the script's own and the dispatcher's.
+      limits: {
+        cpuMs: Math.min(defaults.cpuMs, own?.cpuMs ?? Infinity, limits?.cpuMs ?? Infinity),
+        subRequests: Math.min(
+          defaults.subRequests,
+          own?.subRequests ?? Infinity,
+          limits?.subRequests ?? Infinity,
+        ),
+      },
+      outbound,
+      root,
+      depth,
+    };
+  }
+
+  async #load(owner: Owner, live: LiveScript): Promise<LoadedScript> {
+    const { scripts } = this.#options;
+    const loaded = await this.#cache.get(live.versionId, async () => scripts.loadVersion(owner, live));
+    if (loaded === undefined) throw new Error(notFoundMessage);
+    return loaded;
+  }
+
+  async #run(context: RunContext, request: CellRequest, answer: RunOptions["answer"]): Promise<void> {
+    const { own, customers } = this.#options.cells;
+    const cells = context.loaded.script.namespace === undefined ? own : customers;
+    const script = this.cellScript(context);
+    await cells.run({ script, request, answer, hooks: () => new Run(this, context) });
+  }
+
+  #requestOf(visit: Visit, body: CountedBody | null): CellRequest {
+    const { request, path, isTls, cf } = visit;
+    const headers = visit.scriptHeaders();
+    headers.push(internal.cf, asciiJson(cf()), internal.proto, isTls ? "https" : "http");
+    return { method: request.method ?? "GET", path, headers, body };
+  }
+
+  #body(request: IncomingMessage): CountedBody | null {
+    const { bodyBytesMax } = this.#options.limits;
+    const { "content-length": length, "transfer-encoding": coding } = request.headers;
+    if (Number(length ?? 0) > bodyBytesMax) throw visitorErrors.bodyTooLarge();
+    return length !== undefined || coding !== undefined ? new CountedBody(request, bodyBytesMax) : null;
+  }
+}
+
+/** What a script has made, as the next one gets it. */
+function nestedRequest(
+  { context, entrypoint, params, seesCf }: Target,
+  url: URL,
+  request: IncomingMessage,
+  body: CountedBody | null,
+): CellRequest {
+  const headers = externalHeaders(request.rawHeaders, url.host);
+  headers.push(internal.proto, url.protocol.slice(0, -1), internal.entrypoint, entrypointName(entrypoint));
+  if (params !== undefined) headers.push(internal.params, encodeURIComponent(JSON.stringify(params)));
+  const { visit } = context.root;
+  if (seesCf && visit !== undefined) headers.push(internal.cf, asciiJson(visit.cf()));
+  return { method: request.method ?? "GET", path: url.pathname + url.search, headers, body };
+}
+
+const notFound = (): Error => new Error(notFoundMessage);
