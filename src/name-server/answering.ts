@@ -1,4 +1,3 @@
-import type { Logger } from "pino";
 import type { Client, Responder } from "./responder.ts";
 import { Awaited, type Flattening } from "./zone/flattening.ts";
 
@@ -6,39 +5,46 @@ import { Awaited, type Flattening } from "./zone/flattening.ts";
 const waitMs = 4000;
 const waitingMax = 10_000;
 
+export interface ErrorLog {
+  error(details: object, message: string): void;
+}
+
 type Send = (answer: Buffer | undefined) => void;
 
 /** Gives messages to the responder, and again once what it awaits is known; no message can bring it down. */
 export class Answering {
   readonly #responder: Responder;
   readonly #flattening: Flattening;
-  readonly #logger: Pick<Logger, "error">;
+  readonly #logger: ErrorLog;
   #waiting = 0;
 
-  constructor(responder: Responder, flattening: Flattening, logger: Pick<Logger, "error">) {
+  constructor(responder: Responder, flattening: Flattening, logger: ErrorLog) {
     this.#responder = responder;
     this.#flattening = flattening;
     this.#logger = logger;
   }
 
-  /** `send` is called once, with undefined for silence; `message` is not used after that. */
-  take(message: Buffer, client: Client, send: Send): void {
+  /**
+   * Takes the first `length` bytes of `message`, which may be used again as soon as this returns. `send` is called once,
+   * with undefined for silence.
+   */
+  take(message: Buffer, length: number, client: Client, send: Send): void {
     let answer: Buffer | Awaited | undefined;
     try {
-      answer = this.#responder.respond(message, message.length, client);
+      answer = this.#responder.respond(message, length, client);
     } catch (error) {
       this.#logger.error(
-        { err: error, message: message.toString("base64") },
+        { err: error, message: message.toString("base64", 0, length) },
         "a DNS message was not answered",
       );
       send(undefined);
       return;
     }
-    if (answer instanceof Awaited) this.#wait(answer, message, client, send, Date.now() + waitMs);
+    if (answer instanceof Awaited) this.#wait(answer, Buffer.from(message.subarray(0, length)), client, send);
     else send(answer);
   }
 
-  #wait({ wanted }: Awaited, message: Buffer, client: Client, send: Send, deadlineMs: number): void {
+  #wait({ wanted }: Awaited, message: Buffer, client: Client, send: Send): void {
     if (this.#waiting >= waitingMax) {
       send(undefined);
       return;
@@ -51,10 +57,7 @@ export class Answering {
       clearTimeout(timer);
       send(answer);
     };
-    const timer = setTimeout(
-      () => finish(this.#responder.giveUp(message, message.length, client)),
-      deadlineMs - Date.now(),
-    );
+    const timer = setTimeout(() => finish(this.#responder.giveUp(message, message.length, client)), waitMs);
     timer.unref();
     const again = (awaited: Awaited["wanted"]): void =>
       this.#flattening.await(awaited, () => {

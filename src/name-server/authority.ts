@@ -1,5 +1,4 @@
-import type { Logger } from "pino";
-import { Answering } from "./answering.ts";
+import { Answering, type ErrorLog } from "./answering.ts";
 import { ResponseRateLimit } from "./rate-limit.ts";
 import { Responder } from "./responder.ts";
 import { TransferAccess } from "./transfers/access.ts";
@@ -21,11 +20,13 @@ export interface AuthorityOptions {
   identity: string;
 }
 
-/** What an authority asks of those who have more than zones: names elsewhere, and who signs. */
-export interface AuthorityCalls {
-  makeSigner: MakeSigner;
+/** What an authority has others do: look up names elsewhere, and know of transfers. */
+export interface OutwardCalls {
   want: (wanted: Wanted) => void;
   onTransfer: (zoneId: string) => void;
+}
+export interface AuthorityCalls extends OutwardCalls {
+  makeSigner: MakeSigner;
 }
 export type MakeSigner = (zoneName: string, key: ZoneKey) => Signer;
 
@@ -41,7 +42,7 @@ export class Authority {
   /** Of the zones that are given out. */
   readonly #journals = new Map<string, Journal>();
 
-  constructor(options: AuthorityOptions, calls: AuthorityCalls, logger: Pick<Logger, "error">) {
+  constructor(options: AuthorityOptions, calls: AuthorityCalls, logger: ErrorLog) {
     this.#makeSigner = calls.makeSigner;
     this.#flattening = new Flattening(calls.want);
     const lookup = new Lookup(this.space, this.#flattening);

@@ -16,16 +16,19 @@ export interface FeedSources {
   settingsOf: (zoneId: string) => DnsSettings;
 }
 
+/** Resolves when what is told is what is answered. */
+type Tell = (update: Update) => Promise<void>;
+
 /** Kinds of changes that tell of names of a zone, or of the serial that they gave it. */
 const aboutNames: ReadonlySet<Change["kind"]> = new Set(["dns_record", "acme_challenge", "dns_serial"]);
 
 /** Follows storage, and tells the answering side what has changed: of a zone's records, the names that were touched. */
 export class Feed {
   readonly #sources: FeedSources;
-  readonly #tell: (update: Update) => void;
+  readonly #tell: Tell;
   readonly #served = new Map<string, ZoneFacts>();
 
-  constructor(sources: FeedSources, tell: (update: Update) => void) {
+  constructor(sources: FeedSources, tell: Tell) {
     this.#sources = sources;
     this.#tell = tell;
     sources.storage.onChange(async (changes) => {
@@ -49,7 +52,7 @@ export class Feed {
     const all = await records.listAll(read);
     for (const [zoneId, ofZone] of Map.groupBy(all, (record) => record.zoneId)) {
       const facts = this.#served.get(zoneId);
-      if (facts !== undefined) this.#tell({ kind: "zone", facts, names: byName(ofZone) });
+      if (facts !== undefined) await this.#tell({ kind: "zone", facts, names: byName(ofZone) });
     }
     const challenges = await listDnsChallenges(read);
     for (const [zoneId, list] of Map.groupBy(challenges, (challenge) => challenge.zoneId))
@@ -61,13 +64,13 @@ export class Feed {
     const known = this.#served.get(id);
     // Of a partial zone the authority is elsewhere.
     if (zone === undefined || zone.type !== "full") {
-      if (this.#served.delete(id)) this.#tell({ kind: "zone_gone", id });
+      if (this.#served.delete(id)) void this.#tell({ kind: "zone_gone", id });
       return;
     }
     const facts = this.#factsOf(zone, Math.max(zone.serial, known?.serial ?? 0));
     if (known !== undefined && JSON.stringify(known) === JSON.stringify(facts)) return;
     this.#served.set(id, facts);
-    this.#tell({ kind: "zone", facts, ...(known === undefined ? { names: [] } : {}) });
+    void this.#tell({ kind: "zone", facts, ...(known === undefined ? { names: [] } : {}) });
   }
 
   async #renewNames(zoneId: string, names: ReadonlySet<string>, serial: number): Promise<void> {
@@ -97,7 +100,7 @@ export class Feed {
     const gone = [...names].filter((name) => !present.has(name)).map((name) => [name, []] as const);
     const facts = { ...known, serial: Math.max(serial, known.serial) };
     this.#served.set(zoneId, facts);
-    this.#tell({ kind: "names", zoneId, serial: facts.serial, names: [...found, ...gone] });
+    await this.#tell({ kind: "names", zoneId, serial: facts.serial, names: [...found, ...gone] });
   }
 
   #factsOf(zone: Zone, serial: number): ZoneFacts {

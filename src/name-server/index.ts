@@ -5,15 +5,17 @@ import { parseAddress } from "../config/config.ts";
 import type { Config } from "../config/settings.ts";
 import type { Services } from "../services.ts";
 import type { Storage } from "../storage/storage.ts";
-import { Authority } from "./authority.ts";
+import { Authority, type AuthorityOptions, type OutwardCalls } from "./authority.ts";
 import { resolversOf, type Server } from "./client.ts";
 import type { AskParent } from "./dnssec.ts";
 import { ZoneSigner } from "./dnssec/zone-signer.ts";
 import { Feed } from "./feed.ts";
 import { dsOf, lookUpAddresses, lookUpDs } from "./look-up.ts";
-import { TcpListener } from "./tcp.ts";
+import { Listeners } from "./listeners.ts";
+import { Threads } from "./threads.ts";
 import { Notifier } from "./transfers/notifier.ts";
-import { UdpListener } from "./udp.ts";
+import { loadSystemCalls } from "./system-calls.ts";
+import type { Update } from "./update.ts";
 import { types } from "./wire/constants.ts";
 import { nameKey } from "./wire/name.ts";
 import type { Wanted } from "./zone/flattening.ts";
@@ -42,22 +44,34 @@ export async function startNameServer(
 ): Promise<NameServer> {
   const { transfers } = services;
   const resolvers = resolversOf(config.resolvers);
+  const options: AuthorityOptions = {
+    responseRateLimit: config.dnsResponseRateLimit,
+    cookieSecret: cookieSecret(config, installation).toString("base64"),
+    identity: config.colo.toLowerCase(),
+  };
+  const calls: OutwardCalls = {
+    want: (wanted) => void look(wanted),
+    onTransfer: (zoneId) => transfers.noteTransfer(zoneId),
+  };
   const authority = new Authority(
-    {
-      responseRateLimit: config.dnsResponseRateLimit,
-      cookieSecret: cookieSecret(config, installation).toString("base64"),
-      identity: config.colo.toLowerCase(),
-    },
-    {
-      makeSigner: (zoneName, key) => new ZoneSigner(zoneName, key),
-      want: (wanted) => void look(wanted),
-      onTransfer: (zoneId) => transfers.noteTransfer(zoneId),
-    },
+    options,
+    { makeSigner: (zoneName, key) => new ZoneSigner(zoneName, key), ...calls },
     logger,
   );
   const look = async (wanted: Wanted): Promise<void> => {
     const resolved = await lookUpAddresses(resolvers, wanted).catch(() => undefined);
-    authority.apply({ kind: "resolved", wanted, resolved });
+    void apply({ kind: "resolved", wanted, resolved });
+  };
+
+  const threads = new Threads(
+    config.dnsThreads,
+    { options, isBatched: config.dnsUdp === "batched" },
+    calls,
+    logger,
+  );
+  const apply = (update: Update): Promise<void> => {
+    authority.apply(update);
+    return threads.apply(update);
   };
 
   const edgeAddresses = edgeAddressesOf(config);
@@ -70,23 +84,26 @@ export async function startNameServer(
       settingsOf: (zoneId) => services.dnsSettings.find(zoneId),
     },
     (update) => {
-      authority.apply(update);
+      const applied = apply(update);
       if (update.kind === "names") notifier.notify(update.zoneId);
       if (update.kind === "zone") notifier.notify(update.facts.id);
+      return applied;
     },
   );
   services.zones.onChange((id, zone) => feed.setZone(id, zone));
   for (const zone of services.zones.list()) feed.setZone(zone.id, zone);
   await feed.load();
-  const setTransfers = (): void => authority.apply({ kind: "transfers", config: transfers.config() });
+  const setTransfers = (): void => void apply({ kind: "transfers", config: transfers.config() });
   transfers.onChange(setTransfers);
   transfers.onNotify((zoneId) => notifier.notify(zoneId));
   setTransfers();
 
-  const tcp = new TcpListener(authority.answering, (message, connection) =>
-    authority.transfers.take(message, connection),
+  const listeners = new Listeners(
+    authority,
+    config.dnsUdp === "batched" ? await loadSystemCalls() : undefined,
   );
-  const udp = new UdpListener(authority.answering);
+  if (config.dnsUdp === "batched" && !listeners.isBatched)
+    logger.warn("this runtime cannot take datagrams in batches: the name server takes them one by one");
   const timer = setInterval(() => {
     services.dnssec
       .checkParents(
@@ -97,11 +114,12 @@ export async function startNameServer(
   }, parentTickMs);
   timer.unref();
   return {
-    listen: (host, port) => listenOnBoth(tcp, udp, host, port),
+    listen: (host, port) =>
+      config.dnsThreads > 0 ? threads.listen(host, port) : listeners.listen(host, port, false),
     async close() {
       clearInterval(timer);
       notifier.close();
-      await Promise.all([tcp.close(), udp.close()]);
+      await Promise.all([listeners.close(), threads.close()]);
     },
   };
 }
@@ -123,27 +141,6 @@ function cookieSecret({ dnsCookieSecret }: Config, installation: Installation): 
   if (dnsCookieSecret === undefined) return installation.cookieSecret;
   if (/^[\da-f]{32}$/i.test(dnsCookieSecret)) return Buffer.from(dnsCookieSecret, "hex");
   throw new Error("Expected 32 hexadecimal digits for dns-cookie-secret but received something else");
-}
-
-const attemptsMax = 20;
-
-/** TCP and UDP on one port; a free one of TCP may be taken in UDP, and then another is tried. */
-async function listenOnBoth(
-  tcp: TcpListener,
-  udp: UdpListener,
-  host: string,
-  port: number,
-): Promise<AddressInfo> {
-  for (let attempt = 1; ; attempt++) {
-    const address = await tcp.listen(host, port);
-    try {
-      await udp.listen(host, address.port, false);
-      return address;
-    } catch (error) {
-      await tcp.close();
-      if (port !== 0 || attempt >= attemptsMax) throw error;
-    }
-  }
 }
 
 /** Where visitors reach the edge: as configured, else where it listens. */

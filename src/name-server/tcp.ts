@@ -43,12 +43,13 @@ export class TcpListener {
     this.#limits = limits;
   }
 
-  async listen(host: string, port: number): Promise<AddressInfo> {
+  /** Several threads may listen on one port when `isShared`: the system gives each a part of the connections. */
+  async listen(host: string, port: number, isShared: boolean): Promise<AddressInfo> {
     const server = createServer({ noDelay: true }, (socket) => this.#accept(socket));
     server.maxConnections = this.#limits.connectionsMax;
     await new Promise<void>((resolve, reject) => {
       server.once("error", reject);
-      server.listen(port, host, () => {
+      server.listen({ port, host, reusePort: isShared }, () => {
         server.off("error", reject);
         resolve();
       });
@@ -106,7 +107,7 @@ export class TcpListener {
         pending = pending.subarray(end);
         if (this.#streams(message, connection)) continue;
         underWay++;
-        this.#answering.take(message, { address, isTcp: true }, (answer) => {
+        this.#answering.take(message, message.length, { address, isTcp: true }, (answer) => {
           underWay--;
           if (answer !== undefined) socket.write(framed(answer));
           if (!isReading) resume();

@@ -48,9 +48,14 @@ export class UdpListener {
 
   #take(socket: Socket, message: Buffer, { address, port }: RemoteInfo): void {
     if (port === 0) return;
-    this.#answering.take(message, { address: plainAddress(address), isTcp: false }, (answer) => {
-      if (answer !== undefined && socket === this.#socket) socket.send(answer, port, address, ignore);
-    });
+    this.#answering.take(
+      message,
+      message.length,
+      { address: plainAddress(address), isTcp: false },
+      (answer) => {
+        if (answer !== undefined && socket === this.#socket) socket.send(answer, port, address, ignore);
+      },
+    );
   }
 }
 

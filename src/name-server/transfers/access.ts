@@ -1,4 +1,5 @@
 import { BlockList, isIPv6 } from "node:net";
+import { addressBytes } from "../wire/address.ts";
 import type { NameKey } from "../wire/name.ts";
 import type { TransferKey } from "./tsig.ts";
 
@@ -52,10 +53,13 @@ export class TransferAccess {
     return rule.peers.some(
       (peer) =>
         (peer.keyId === null || peer.keyId === key?.id) &&
-        (isInNetwork || (peer.address === null ? peer.keyId !== null : peer.address === address)),
+        (isInNetwork || (peer.address === null ? peer.keyId !== null : isSame(peer.address, address))),
     );
   }
 }
+
+/** An address may be spelled in several ways. */
+const isSame = (one: string, other: string): boolean => addressBytes(one).equals(addressBytes(other));
 
 function listOf(networks: readonly string[]): BlockList {
   const list = new BlockList();

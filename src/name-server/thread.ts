@@ -1,0 +1,56 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { Authority, type AuthorityOptions } from "./authority.ts";
+import { ZoneSigner } from "./dnssec/zone-signer.ts";
+import { Listeners } from "./listeners.ts";
+import { loadSystemCalls } from "./system-calls.ts";
+import type { Update } from "./update.ts";
+import type { Wanted } from "./zone/flattening.ts";
+
+export interface ThreadOptions {
+  options: AuthorityOptions;
+  isBatched: boolean;
+}
+/** Each is answered with "done" or "failed", in turn. */
+export type ToThread =
+  | { kind: "update"; update: Update }
+  | { kind: "listen"; host: string; port: number }
+  | { kind: "close" };
+export type FromThread =
+  | { kind: "done"; value: unknown }
+  | { kind: "failed"; message: string; code: unknown }
+  | { kind: "want"; wanted: Wanted }
+  | { kind: "transferred"; zoneId: string }
+  | { kind: "error"; details: object; message: string };
+
+const { options, isBatched } = workerData as ThreadOptions;
+const port = parentPort!;
+const tell = (message: FromThread): void => port.postMessage(message);
+
+const authority = new Authority(
+  options,
+  {
+    makeSigner: (zoneName, key) => new ZoneSigner(zoneName, key),
+    want: (wanted) => tell({ kind: "want", wanted }),
+    onTransfer: (zoneId) => tell({ kind: "transferred", zoneId }),
+  },
+  { error: (details: object, message: string) => tell({ kind: "error", details, message }) },
+);
+const listeners = new Listeners(authority, isBatched ? await loadSystemCalls() : undefined);
+
+async function carryOut(order: ToThread): Promise<unknown> {
+  if (order.kind === "update") authority.apply(order.update);
+  else if (order.kind === "listen") return listeners.listen(order.host, order.port, true);
+  else await listeners.close();
+  return undefined;
+}
+
+let turn: Promise<void> = Promise.resolve();
+port.on("message", (order: ToThread) => {
+  turn = turn
+    .then(() => carryOut(order))
+    .then(
+      (value) => tell({ kind: "done", value }),
+      (error: Error & { code?: unknown }) =>
+        tell({ kind: "failed", message: error.message, code: error.code }),
+    );
+});

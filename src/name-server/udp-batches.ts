@@ -1,0 +1,142 @@
+import { createSocket, type RemoteInfo, type Socket } from "node:dgram";
+import { isIPv6, type AddressInfo } from "node:net";
+import type { Answering } from "./answering.ts";
+import { AF_INET, AF_INET6, batch, DatagramBatch, nameBytes, socketAddress } from "./datagram-batch.ts";
+import type { SystemCalls } from "./system-calls.ts";
+import { plainAddress } from "./wire/address.ts";
+import { udpBytesMax } from "./wire/constants.ts";
+
+/** Calls made before the event loop has its turn. */
+const roundsMax = 16;
+const queryBytesMax = 4096;
+const bufferBytes = 4 * 1024 * 1024;
+
+// Numbers of Linux.
+const SOCK_DGRAM_CLOEXEC = 2 | 0o2000000;
+const SOL_SOCKET = 1;
+const SO_SNDBUF = 7;
+const SO_RCVBUF = 8;
+const SO_REUSEPORT = 15;
+const MSG_DONTWAIT = 0x40;
+
+/**
+ * Answers datagrams, many for each system call. The event loop tells that there are some, with the first of them; the
+ * others are taken here.
+ */
+export class BatchedUdpListener {
+  readonly #answering: Answering;
+  readonly #calls: SystemCalls;
+  readonly #received: DatagramBatch;
+  readonly #answers: DatagramBatch;
+  #socket: Socket | undefined;
+  #descriptor = -1;
+
+  constructor(answering: Answering, calls: SystemCalls) {
+    this.#answering = answering;
+    this.#calls = calls;
+    const names = Buffer.alloc(batch * nameBytes);
+    this.#received = new DatagramBatch(calls, names, queryBytesMax);
+    // An answer goes where the query with the same number came from.
+    this.#answers = new DatagramBatch(calls, names, udpBytesMax);
+  }
+
+  async listen(host: string, port: number, isShared: boolean): Promise<AddressInfo> {
+    const descriptor = this.#open(host, port, isShared);
+    const socket = createSocket(isIPv6(host) ? "udp6" : "udp4");
+    socket.on("message", (message, remote) => this.#take(message, remote));
+    await new Promise<void>((resolve, reject) => {
+      socket.once("error", reject);
+      socket.bind({ fd: descriptor }, () => {
+        socket.off("error", reject);
+        resolve();
+      });
+    });
+    socket.on("error", () => {}); // of one packet
+    this.#socket = socket;
+    this.#descriptor = descriptor;
+    return socket.address();
+  }
+
+  async close(): Promise<void> {
+    const socket = this.#socket;
+    this.#socket = undefined;
+    if (socket !== undefined) await new Promise<void>((resolve) => socket.close(() => resolve()));
+  }
+
+  #open(host: string, port: number, isShared: boolean): number {
+    const calls = this.#calls;
+    const descriptor = calls.socket(isIPv6(host) ? AF_INET6 : AF_INET, SOCK_DGRAM_CLOEXEC, 0);
+    const set = (option: number, value: number): void => {
+      const bytes = Buffer.alloc(4);
+      bytes.writeInt32LE(value);
+      calls.setsockopt(descriptor, SOL_SOCKET, option, bytes, bytes.length); // a limit of the system may be lower
+    };
+    set(SO_RCVBUF, bufferBytes);
+    set(SO_SNDBUF, bufferBytes);
+    if (isShared) set(SO_REUSEPORT, 1);
+    const name = socketAddress(host, port);
+    if (descriptor >= 0 && calls.bind(descriptor, name, name.length) === 0) return descriptor;
+    if (descriptor >= 0) calls.close(descriptor);
+    throw Object.assign(new Error(`cannot listen for datagrams at ${host} port ${port}`), {
+      code: "EADDRINUSE",
+    });
+  }
+
+  #take(message: Buffer, { address, port }: RemoteInfo): void {
+    if (port !== 0) this.#answerAlone(message, plainAddress(address), address, port);
+    for (let round = 0; round < roundsMax && this.#takeBatch(); round++);
+  }
+
+  #answerAlone(message: Buffer, client: string, address: string, port: number): void {
+    this.#answering.take(message, message.length, { address: client, isTcp: false }, (answer) => {
+      if (answer !== undefined) this.#socket?.send(answer, port, address, () => {});
+    });
+  }
+
+  /** Returns whether there may be more. */
+  #takeBatch(): boolean {
+    if (this.#socket === undefined) return false;
+    const received = this.#received;
+    received.prepare();
+    const count = this.#calls.recvmmsg(this.#descriptor, received.headers, batch, MSG_DONTWAIT, null);
+    let first = 0;
+    for (let index = 0; index < count; index++) {
+      const isAnswered = this.#answerOne(index);
+      if (isAnswered) continue;
+      this.#send(first, index);
+      first = index + 1;
+    }
+    this.#send(first, count);
+    return count === batch;
+  }
+
+  /** Puts the answer to a message at the same place; false when there is none, or not yet. */
+  #answerOne(index: number): boolean {
+    const received = this.#received;
+    const port = received.port(index);
+    if (port === 0 || received.isCut(index)) return false;
+    const address = received.address(index);
+    let isAnswered = false;
+    let isWaiting = false;
+    const client = { address, isTcp: false };
+    this.#answering.take(received.bodies[index]!, received.length(index), client, (answer) => {
+      if (isWaiting) {
+        if (answer !== undefined) this.#socket?.send(answer, port, address, () => {});
+      } else if (answer !== undefined) {
+        this.#answers.put(index, answer, received.nameLength(index));
+        isAnswered = true;
+      }
+    });
+    isWaiting = true;
+    return isAnswered;
+  }
+
+  #send(from: number, to: number): void {
+    let next = from;
+    while (next < to) {
+      const sent = this.#calls.sendmmsg(this.#descriptor, this.#answers.from(next), to - next, MSG_DONTWAIT);
+      // The first one cannot be sent: its client is out of reach, or the system has no room. It will ask again.
+      next += Math.max(sent, 1);
+    }
+  }
+}
