@@ -19,6 +19,7 @@ import { scheduleOperations } from "./schedules/api.ts";
 import { snippetOperations } from "./snippets/api.ts";
 import { apiTokenOperations } from "./tokens/api.ts";
 import { tlsOperations } from "./tls/api.ts";
+import { workflowOperations } from "./workflows/api.ts";
 import { zoneOperations } from "./zones/api.ts";
 
 /** Every operation of the management API. */
@@ -44,4 +45,5 @@ export const operations: readonly Operation[] = [
   ...scheduleOperations,
   ...imageOperations,
   ...botManagementOperations,
+  ...workflowOperations,
 ];

@@ -19,10 +19,11 @@ import type { CertificatePacks } from "./tls/packs.ts";
 import type { ZoneSettings } from "./tls/zone-settings.ts";
 import type { TriggerServices } from "./trigger-service.ts";
 import type { Tokens } from "./tokens/tokens.ts";
+import type { WorkflowServices } from "./workflows/index.ts";
 import type { Zones } from "./zones/zones.ts";
 
 /** What operations work with; server.ts makes it. */
-export interface Services extends ScriptServices, RuntimeServices, TriggerServices {
+export interface Services extends ScriptServices, RuntimeServices, TriggerServices, WorkflowServices {
   accounts: Accounts;
   tokens: Tokens;
   zones: Zones;

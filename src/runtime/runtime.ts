@@ -4,6 +4,7 @@ import { internal } from "../cells/cell-folder.ts";
 import type { RunOptions } from "../cells/cell.ts";
 import type { Cells } from "../cells/cells.ts";
 import type { CellRequest } from "../cells/exchange.ts";
+import type { RunHooks } from "../cells/front-server.ts";
 import type { CellScript } from "../cells/script.ts";
 import { CountedBody } from "../edge/body.ts";
 import type { EdgeVisit, UpgradeVisit, Visit } from "../edge/handlers.ts";
@@ -179,6 +180,12 @@ export class Runtime {
 
   isTrusted(accountId: string, namespace: string): boolean {
     return this.#options.namespaces.find(accountId, namespace)?.isTrusted ?? false;
+  }
+
+  /** For invocations over a lane of their own, those of workflows: the code of a version, and what it may ask for. */
+  async prepare(live: LiveScript): Promise<{ script: CellScript; hooks: () => RunHooks }> {
+    const context = await this.#top(live, noVisit());
+    return { script: this.cellScript(context), hooks: () => new Run(this, context) };
   }
 
   cellScript({ loaded, limits }: RunContext): CellScript {

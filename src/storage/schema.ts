@@ -1,8 +1,47 @@
-import type { ColumnType, Generated } from "kysely";
-
-/** Times are integer milliseconds, booleans are 0 or 1, and JSON is text: the same on SQLite and PostgreSQL. */
-type Flag = 0 | 1;
-type Immutable<T> = ColumnType<T, T, never>;
+import type { Generated } from "kysely";
+import type { Flag, Immutable } from "./columns.ts";
+import type {
+  WorkflowsTable,
+  WorkflowVersionsTable,
+  WorkflowSettingsTable,
+  WorkflowInstancesTable,
+  WorkflowJournalTable,
+  WorkflowEventsTable,
+  DispatchNamespacesTable,
+  ScriptsTable,
+  ScriptVersionsTable,
+  ScriptModulesTable,
+  ScriptDeploymentsTable,
+  WorkerRoutesTable,
+  WorkerDomainsTable,
+  AccountSubdomainsTable,
+  KvNamespacesTable,
+  KvEntriesTable,
+  AssetFilesTable,
+  AssetManifestsTable,
+  QueuesTable,
+  QueueConsumersTable,
+  QueueMessagesTable,
+  SchedulesTable,
+  ImagesTable,
+  ImageVariantsTable,
+  ImageKeysTable,
+  ImageSettingsTable,
+  ImageOrphansTable,
+} from "./schema-hosting.ts";
+import type {
+  DnssecTable,
+  DnsSettingsTable,
+  TransferKeysTable,
+  TransferNetworksTable,
+  TransferPeersTable,
+  OutgoingTransfersTable,
+  ZoneSettingsTable,
+  CertificatesTable,
+  CertificatePacksTable,
+  AcmeAccountsTable,
+  AcmeChallengesTable,
+} from "./schema-network.ts";
 
 export interface AccountsTable {
   id: Immutable<string>;
@@ -120,87 +159,6 @@ export interface BotManagementTable {
   modified_on: number;
 }
 
-/** See migrations/0005-workflows.ts. */
-export interface WorkflowsTable {
-  rid: Generated<number>;
-  id: Immutable<string>;
-  account_id: Immutable<string>;
-  name: Immutable<string>;
-  script_name: string;
-  class_name: string;
-  steps_max: number | null;
-  success_retention_ms: number | null;
-  error_retention_ms: number | null;
-  created_on: Immutable<number>;
-  modified_on: number;
-}
-
-export interface WorkflowVersionsTable {
-  rid: Generated<number>;
-  id: Immutable<string>;
-  workflow_rid: Immutable<number>;
-  script_name: Immutable<string>;
-  script_version: Immutable<string>;
-  class_name: Immutable<string>;
-  steps_max: Immutable<number | null>;
-  created_on: Immutable<number>;
-}
-
-export interface WorkflowSettingsTable {
-  account_id: Immutable<string>;
-  success_retention_ms: number | null;
-  error_retention_ms: number | null;
-}
-
-export interface WorkflowInstancesTable {
-  rid: Generated<number>;
-  shard: Immutable<number>;
-  account_id: Immutable<string>;
-  workflow_rid: Immutable<number>;
-  id: Immutable<string>;
-  trigger: Immutable<string>;
-  params: Immutable<string>;
-  success_retention_ms: Immutable<number>;
-  error_retention_ms: Immutable<number>;
-  status: string;
-  run: number;
-  version_rid: number;
-  created_on: number;
-  modified_on: number;
-  started_on: number | null;
-  ended_on: number | null;
-  paused_on: number | null;
-  wake_on: number | null;
-  expires_on: number | null;
-  crashes: number;
-  output: string | null;
-  error: string | null;
-}
-
-export interface WorkflowJournalTable {
-  seq: Generated<number>;
-  rid: Immutable<number>;
-  run: Immutable<number>;
-  kind: Immutable<string>;
-  key: Immutable<string>;
-  attempt: Immutable<number>;
-  at: Immutable<number>;
-  started_on: Immutable<number | null>;
-  due: Immutable<number | null>;
-  value: Immutable<string | null>;
-  error: Immutable<string | null>;
-  config: Immutable<string | null>;
-}
-
-export interface WorkflowEventsTable {
-  seq: Generated<number>;
-  rid: Immutable<number>;
-  number: Immutable<number>;
-  type: Immutable<string>;
-  payload: Immutable<string>;
-  at: Immutable<number>;
-}
-
 /** On PostgreSQL, every committed configuration change; see change-log.ts. */
 export interface ChangesTable {
   seq: Generated<number>;
@@ -210,306 +168,9 @@ export interface ChangesTable {
   logged_on: Immutable<number>;
 }
 
-export interface DispatchNamespacesTable {
-  id: Immutable<string>;
-  account_id: Immutable<string>;
-  name: string;
-  trusted: Flag;
-  created_on: Immutable<number>;
-  created_by: Immutable<string>;
-  modified_on: number;
-  modified_by: string;
-}
-
-export interface ScriptsTable {
-  id: Immutable<string>;
-  account_id: Immutable<string>;
-  namespace_id: Immutable<string | null>;
-  owner_id: Immutable<string>;
-  name: Immutable<string>;
-  tags: string;
-  settings: string;
-  live_versions: string;
-  version_count: number;
-  subdomain_enabled: Flag;
-  previews_enabled: Flag;
-  created_on: Immutable<number>;
-  modified_on: number;
-}
-
-export interface ScriptVersionsTable {
-  id: Immutable<string>;
-  script_id: Immutable<string>;
-  number: Immutable<number>;
-  code_id: Immutable<string>;
-  content: Immutable<string>;
-  created_on: Immutable<number>;
-}
-
-export interface ScriptModulesTable {
-  code_id: Immutable<string>;
-  position: Immutable<number>;
-  script_id: Immutable<string>;
-  name: Immutable<string>;
-  kind: Immutable<string>;
-  content_type: Immutable<string>;
-  content: Immutable<Uint8Array>;
-}
-
-export interface ScriptDeploymentsTable {
-  id: Immutable<string>;
-  script_id: Immutable<string>;
-  versions: Immutable<string>;
-  source: Immutable<string>;
-  author_email: Immutable<string>;
-  annotations: Immutable<string>;
-  created_on: Immutable<number>;
-}
-
-export interface WorkerRoutesTable {
-  id: Immutable<string>;
-  zone_id: Immutable<string>;
-  pattern: string;
-  script: string | null;
-}
-
-export interface WorkerDomainsTable {
-  id: Immutable<string>;
-  account_id: Immutable<string>;
-  zone_id: Immutable<string>;
-  hostname: Immutable<string>;
-  service: string;
-  cert_id: Immutable<string>;
-}
-
-export interface AccountSubdomainsTable {
-  account_id: Immutable<string>;
-  subdomain: string | null;
-}
-
-export interface KvNamespacesTable {
-  id: Immutable<string>;
-  account_id: Immutable<string>;
-  title: string;
-  created_on: Immutable<number>;
-}
-
-export interface KvEntriesTable {
-  namespace_id: Immutable<string>;
-  key: Immutable<Uint8Array>;
-  value: Uint8Array | null;
-  blob_key: string | null;
-  metadata: string | null;
-  expires_on: number | null;
-}
-
-export interface ImagesTable {
-  account_id: Immutable<string>;
-  id: Immutable<string>;
-  filename: string;
-  uploaded_on: number;
-  require_signed_urls: Flag;
-  meta: string;
-  creator: string | null;
-  upload_token_hash: string | null;
-  expires_on: number | null;
-  content: string | null;
-  focus: string | null;
-}
-
-export interface ImageVariantsTable {
-  account_id: Immutable<string>;
-  id: Immutable<string>;
-  options: string;
-  never_require_signed_urls: Flag;
-  created_on: Immutable<number>;
-}
-
-export interface ImageKeysTable {
-  account_id: Immutable<string>;
-  name: Immutable<string>;
-  value: Immutable<string>;
-  created_on: Immutable<number>;
-}
-
-export interface ImageSettingsTable {
-  account_id: Immutable<string>;
-  flexible_variants: Flag;
-  browser_ttl: number | null;
-}
-
-export interface ImageOrphansTable {
-  blob_key: Immutable<string>;
-  noted_on: Immutable<number>;
-}
-
-export interface AssetFilesTable {
-  scope: Immutable<string>;
-  hash: Immutable<string>;
-  size_bytes: Immutable<number>;
-  content_type: Immutable<string | null>;
-  blob_key: Immutable<string>;
-  created_on: Immutable<number>;
-}
-
-export interface AssetManifestsTable {
-  id: Immutable<string>;
-  scope: Immutable<string>;
-  entries: Immutable<string>;
-  created_on: Immutable<number>;
-}
-
-export interface QueuesTable {
-  number: Generated<number>;
-  id: Immutable<string>;
-  account_id: Immutable<string>;
-  name: string;
-  settings: string;
-  created_on: Immutable<number>;
-  modified_on: number;
-}
-
-export interface QueueConsumersTable {
-  id: Immutable<string>;
-  queue_number: Immutable<number>;
-  type: string;
-  script_name: string | null;
-  dead_letter_queue: string | null;
-  settings: string;
-  created_on: Immutable<number>;
-}
-
-/** `available_on` is when a message may be delivered (again): after its delay, or when its lease ends. */
-export interface QueueMessagesTable {
-  number: Generated<number>;
-  queue_number: number;
-  id: Immutable<string>;
-  content_type: Immutable<string>;
-  body: Immutable<Uint8Array>;
-  attempts: number;
-  available_on: number;
-  lease: string | null;
-  sent_on: number;
-}
-
-export interface SchedulesTable {
-  account_id: Immutable<string>;
-  script_name: Immutable<string>;
-  cron: Immutable<string>;
-  last_run_on: number;
-  missed_runs: number;
-  last_missed_on: number | null;
-  created_on: Immutable<number>;
-  modified_on: number;
-}
-
 export interface MetaTable {
   key: Immutable<string>;
   value: string;
-}
-
-export interface DnssecTable {
-  zone_id: Immutable<string>;
-  status: string;
-  private_key: string;
-  public_key: string;
-  multi_signer: Flag;
-  ds_ttl: number;
-  ds_gone_on: number | null;
-  modified_on: number;
-}
-
-export interface DnsSettingsTable {
-  zone_id: Immutable<string>;
-  settings: string;
-}
-
-export interface TransferKeysTable {
-  id: Immutable<string>;
-  account_id: Immutable<string>;
-  name: string;
-  created_on: Immutable<number>;
-  algorithm: string;
-  secret: string;
-}
-
-export interface TransferNetworksTable {
-  id: Immutable<string>;
-  account_id: Immutable<string>;
-  name: string;
-  created_on: Immutable<number>;
-  network: string;
-}
-
-export interface TransferPeersTable {
-  id: Immutable<string>;
-  account_id: Immutable<string>;
-  name: string;
-  created_on: Immutable<number>;
-  address: string | null;
-  port: number;
-  incremental: Flag;
-  key_id: string | null;
-}
-
-export interface OutgoingTransfersTable {
-  zone_id: Immutable<string>;
-  name: string;
-  peer_ids: string;
-  enabled: Flag;
-  created_on: Immutable<number>;
-}
-
-export interface ZoneSettingsTable {
-  zone_id: Immutable<string>;
-  setting: Immutable<string>;
-  value: string;
-  modified_on: number;
-}
-
-export interface CertificatesTable {
-  id: Immutable<string>;
-  zone_id: Immutable<string>;
-  pack_id: Immutable<string | null>;
-  type: string;
-  bundle_method: string;
-  priority: number;
-  certificate: string;
-  private_key: string;
-  hosts: string;
-  issuer: string;
-  signature: string;
-  expires_on: number;
-  uploaded_on: number;
-  modified_on: number;
-}
-
-export interface CertificatePacksTable {
-  id: Immutable<string>;
-  zone_id: Immutable<string>;
-  type: Immutable<"universal" | "advanced">;
-  hosts: string;
-  validation_method: "txt" | "http";
-  certificate_authority: Immutable<string>;
-  validity_days: Immutable<number>;
-  attempts: number;
-  next_on: number;
-  error: string | null;
-  created_on: Immutable<number>;
-}
-
-export interface AcmeAccountsTable {
-  directory: Immutable<string>;
-  private_key: Immutable<string>;
-}
-
-export interface AcmeChallengesTable {
-  token: Immutable<string>;
-  zone_id: Immutable<string>;
-  kind: Immutable<"http" | "dns">;
-  name: Immutable<string>;
-  value: Immutable<string>;
-  created_on: Immutable<number>;
 }
 
 export interface Database {

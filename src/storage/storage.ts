@@ -56,12 +56,7 @@ export class Storage {
   readonly #log: ChangeLog | undefined;
   #stopWatching: (() => Promise<void>) | undefined;
 
-  constructor(
-    read: Read,
-    engine: "sqlite" | "postgres",
-    durability: Durability,
-    database?: DatabaseSync,
-  ) {
+  constructor(read: Read, engine: "sqlite" | "postgres", durability: Durability, database?: DatabaseSync) {
     this.read = read;
     this.engine = engine;
     this.#durability = durability;
@@ -155,7 +150,12 @@ async function openSqliteStorage(path: string): Promise<Storage> {
   // The write-ahead log exists only after a first write.
   if (path !== ":memory:") database.exec("pragma user_version = 1");
   const durability = path === ":memory:" ? noDurability : await walDurability(path);
-  return new Storage(new Kysely<Database>({ dialect: sqliteDialect(database) }), "sqlite", durability, database);
+  return new Storage(
+    new Kysely<Database>({ dialect: sqliteDialect(database) }),
+    "sqlite",
+    durability,
+    database,
+  );
 }
 
 async function openPostgresStorage(url: string): Promise<Storage> {

@@ -10,7 +10,8 @@ export interface Code {
 
 /** Where segments run. Each has a number that is never used again: what a segment of another number says is void. */
 export interface Cells {
-  run(segment: number, code: Code, start: string): void;
+  /** `isAlone` for one under which cells have died: it runs where it can harm no other. */
+  run(segment: number, code: Code, start: string, isAlone: boolean): void;
   answer(segment: number, call: number, answer: string): void;
   signal(segment: number, signal: Signal): void;
 }

@@ -54,6 +54,8 @@ export class Core {
   readonly segments = new Map<number, LiveInstance>();
   /** What is called when something of an instance has become durable. */
   readonly watchers = new Map<number, Set<() => void>>();
+  /** Changes whenever shards are taken over. */
+  loads = 0;
   readonly #live = new Map<number, LiveInstance>();
   readonly #loading = new Map<number, Promise<LiveInstance | undefined>>();
   readonly #heap = new DueHeap();
@@ -93,8 +95,14 @@ export class Core {
   /** Runs `use` with the instance in memory, from its durable state; it stays there as long as it is used. */
   async with<T>(rid: number, use: (instance: LiveInstance) => Promise<T>): Promise<T> {
     let instance = this.#live.get(rid);
-    if (instance === undefined) {
+    while (instance === undefined) {
+      const { loads } = this;
       instance = await this.#load(rid);
+      // What was read while shards were taken over may be what it was before another node had it.
+      if (loads !== this.loads) {
+        instance = this.#live.get(rid);
+        if (instance === undefined) continue;
+      }
       instance = this.#live.get(rid) ?? instance;
       if (instance === undefined || this.#isStopped) throw new RefusedError("notFound");
       this.#live.set(rid, instance);
@@ -114,6 +122,17 @@ export class Core {
     return instance;
   }
 
+  /** The instance as it is in memory, if it is there. */
+  peek(rid: number): Readonly<InstanceRow> | undefined {
+    return this.#live.get(rid)?.row;
+  }
+
+  /** Drops an instance that another node has. */
+  lose(instance: LiveInstance): void {
+    instance.isLost = true;
+    this.forget(instance);
+  }
+
   /** Drops an instance that is no longer ours, or no longer at all. */
   forget(instance: LiveInstance): void {
     if (instance.segment !== undefined) this.#fence(instance);
@@ -127,10 +146,11 @@ export class Core {
 
   /** Makes changes durable. An instance whose shard is gone is dropped, and what waits for it never happens. */
   async commit(instance: LiveInstance, changes: readonly Change[], isRefusable = false): Promise<void> {
+    if (instance.isLost) throw new FencedError([]);
     try {
       await this.writer.append(instance.row.shard, changes, isRefusable);
     } catch (error) {
-      if (error instanceof FencedError) this.forget(instance);
+      if (error instanceof FencedError) this.lose(instance);
       throw error;
     }
     for (const notify of this.watchers.get(instance.rid) ?? []) notify();
@@ -229,7 +249,7 @@ export class Core {
       await this.with(rid, async (instance) => {
         const version = await this.options.version(instance.row.versionRid);
         await this.#complete(instance);
-        if (instance.row.status !== "queued" || this.#isStopped) return;
+        if (instance.row.status !== "queued" || instance.isLost || this.#isStopped) return;
         const changes = this.move(instance, "slot") ?? [];
         const number = ++this.#segment;
         instance.segment = { number, pending: new Map(), stepsMax: version.stepsMax };
@@ -239,7 +259,7 @@ export class Core {
         // Nothing depends on this: after a crash a queued instance runs as well as a running one.
         instance.pins++;
         void this.writer.appendLazily(instance.row.shard, changes).finally(() => instance.pins--);
-        this.options.cells.run(number, version.code, JSON.stringify(start));
+        this.options.cells.run(number, version.code, JSON.stringify(start), instance.row.crashes > 0);
       });
     } catch (error) {
       if (error instanceof RefusedError) return;

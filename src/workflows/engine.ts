@@ -42,6 +42,8 @@ export class Engine {
   }
 
   async adopt(shards: readonly number[]): Promise<void> {
+    this.core.loads++;
+    this.abandon(shards); // what is known of them from an earlier term is not true any more
     for (const shard of shards) this.#shards?.add(shard);
     await this.#recover(shards);
     for (const { rid, wakeOn } of await this.core.options.store.waking(this.core.now + 600_000, shards)) {
@@ -52,7 +54,7 @@ export class Engine {
   /** Another node has the shards now, or will have: their instances stop here. */
   abandon(shards: readonly number[]): void {
     for (const shard of shards) this.#shards?.delete(shard);
-    for (const instance of this.core.liveOf(new Set(shards))) this.core.forget(instance);
+    for (const instance of this.core.liveOf(new Set(shards))) this.core.lose(instance);
   }
 
   #held(): readonly number[] | undefined {

@@ -1,7 +1,7 @@
 import { CompiledQuery } from "kysely";
 import type { Read } from "../storage/storage.ts";
 import type { Batch } from "./batch.ts";
-import { FencedError } from "./writer.ts";
+import { FencedError, type Lease } from "./writer.ts";
 import { eventColumns, instanceColumns, journalColumns, stateColumns } from "./store-columns.ts";
 
 /**
@@ -11,7 +11,7 @@ import { eventColumns, instanceColumns, journalColumns, stateColumns } from "./s
 export async function postgresCommit(
   read: Read,
   batch: Batch,
-  fence: { node: string; shards: readonly number[] },
+  fence: { node: string; leases: readonly Lease[] },
 ): Promise<(number | null)[]> {
   const statement = new Statement(fence);
   statement.insert(
@@ -39,9 +39,8 @@ export async function postgresCommit(
   if (removed.length > 0) statement.delete("workflow_instances", "rid = u.a", [removed, removed]);
 
   const { held, created } = await statement.run(read);
-  if (held.length < fence.shards.length) {
-    throw new FencedError(fence.shards.filter((shard) => !held.includes(shard)));
-  }
+  const isHeld = ({ shard, term }: Lease): boolean => held.includes(`${shard}/${term}`);
+  if (!fence.leases.every(isHeld)) throw new FencedError(fence.leases.filter((lease) => !isHeld(lease)));
   const rids = new Map(created.map((row) => [`${row.workflow_rid}/${row.id}`, row.rid]));
   return batch.creates.map(({ workflowRid, id }) => {
     const key = `${workflowRid}/${id}`;
@@ -62,10 +61,12 @@ class Statement {
   readonly #values: unknown[] = [];
   #creates = false;
 
-  constructor(fence: { node: string; shards: readonly number[] }) {
-    const [node, shards] = [this.#value(fence.node), this.#value(fence.shards)];
+  constructor(fence: { node: string; leases: readonly Lease[] }) {
+    const node = this.#value(fence.node);
+    const shards = this.#value(fence.leases.map(({ shard }) => shard));
+    const terms = this.#value(fence.leases.map(({ term }) => term));
     this.#parts.push(
-      `fence as materialized (select id from workflow_shards where owner = ${node} and id = any(${shards}::integer[]) and lease_until > now() for share)`,
+      `fence as materialized (select id, term from workflow_shards where owner = ${node} and (id, term) in (select * from unnest(${shards}::integer[], ${terms}::bigint[])) and lease_until > now() for share)`,
       `held as materialized (select count(*) = cardinality(${shards}::integer[]) as yes from fence)`,
     );
   }
@@ -108,12 +109,12 @@ class Statement {
     );
   }
 
-  async run(read: Read): Promise<{ held: number[]; created: Created[] }> {
+  async run(read: Read): Promise<{ held: string[]; created: Created[] }> {
     const creates = this.#creates
       ? "(select coalesce(json_agg(row_to_json(p2)), '[]'::json) from p2)"
       : "'[]'::json";
-    const text = `with ${this.#parts.join(",\n")}\nselect (select coalesce(array_agg(id), '{}') from fence) as held, ${creates} as created`;
-    const { rows } = await read.executeQuery<{ held: number[]; created: Created[] }>(
+    const text = `with ${this.#parts.join(",\n")}\nselect (select coalesce(array_agg(id || '/' || term), '{}') from fence) as held, ${creates} as created`;
+    const { rows } = await read.executeQuery<{ held: string[]; created: Created[] }>(
       CompiledQuery.raw(text, this.#values),
     );
     return rows[0]!;

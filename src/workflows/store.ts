@@ -1,5 +1,5 @@
 import { sql, type Selectable } from "kysely";
-import type { WorkflowEventsTable, WorkflowInstancesTable, WorkflowJournalTable } from "../storage/schema.ts";
+import type { WorkflowEventsTable, WorkflowInstancesTable, WorkflowJournalTable } from "../storage/schema-hosting.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { EventRow, InstanceRow, TriggerSource } from "./instance.ts";
 import type { JournalRow, RowKind } from "./journal.ts";
@@ -24,7 +24,7 @@ export interface InstanceStore {
   ): Promise<{ rid: number; shard: number }[]>;
 }
 
-const toInstance = (row: Selectable<WorkflowInstancesTable>): InstanceRow => ({
+export const toInstance = (row: Selectable<WorkflowInstancesTable>): InstanceRow => ({
   rid: row.rid,
   shard: row.shard,
   accountId: row.account_id,
@@ -78,7 +78,7 @@ export function instanceStore(storage: Storage, node: string): InstanceStore {
     return shards === undefined ? query : query.where("shard", "in", [...shards, -1]);
   };
   return {
-    commit: (batch, shards) => onSqlite?.(batch) ?? postgresCommit(read, batch, { node, shards }),
+    commit: async (batch, leases) => onSqlite?.(batch) ?? postgresCommit(read, batch, { node, leases }),
     async instances(rids) {
       const rows = await read.selectFrom("workflow_instances").selectAll().where("rid", "in", rids).execute();
       return rows.map(toInstance);

@@ -1,15 +1,21 @@
 import { merge, type Batch, type Change } from "./batch.ts";
 import type { Clock } from "./clock.ts";
 
-/** Durably writes one batch; resolves with the rid of each create, or null where its id was taken. */
-export type Commit = (batch: Batch, shards: readonly number[]) => Promise<(number | null)[]>;
+/** The right to write for a shard. Each time that a node takes it there is another term. */
+export interface Lease {
+  shard: number;
+  term: number;
+}
 
-/** Thrown by a commit when another node has taken the shards over: nothing of it was written. */
+/** Durably writes one batch; resolves with the rid of each create, or null where its id was taken. */
+export type Commit = (batch: Batch, leases: readonly Lease[]) => Promise<(number | null)[]>;
+
+/** Thrown by a commit when leases that it needs are gone: nothing of it was written. */
 export class FencedError extends Error {
-  readonly shards: readonly number[];
-  constructor(shards: readonly number[]) {
-    super(`The leases of shards ${shards.join(", ")} are gone`);
-    this.shards = shards;
+  readonly leases: readonly Lease[];
+  constructor(leases: readonly Lease[]) {
+    super(`The leases of shards ${leases.map(({ shard }) => shard).join(", ")} are gone`);
+    this.leases = leases;
   }
 }
 
@@ -21,7 +27,7 @@ export class StorageFaultError extends Error {
 }
 
 interface Group {
-  shard: number;
+  lease: Lease | undefined;
   changes: readonly Change[];
   refusable: boolean;
   resolve(created: (number | null)[]): void;
@@ -41,6 +47,9 @@ export class JournalWriter {
   readonly #commit: Commit;
   readonly #clock: Clock;
   readonly #onFault: (error: unknown) => void;
+  /** The terms of the shards that this node holds; where it is the only one there are none. */
+  readonly terms = new Map<number, number>();
+  readonly #leases = new Map<number, Lease>();
   #pending: Group[] = [];
   #isFlushing = false;
   #isSoonDue = false;
@@ -64,10 +73,14 @@ export class JournalWriter {
    * Commits the changes together. A `refusable` append fails with StorageFaultError when the database does; others wait
    * for it to recover. Rejects with FencedError when the shard is no longer ours.
    */
-  async append(shard: number, changes: readonly Change[], refusable = false): Promise<(number | null)[]> {
+  async append(
+    shard: number | undefined,
+    changes: readonly Change[],
+    refusable = false,
+  ): Promise<(number | null)[]> {
     if (refusable) this.refuseDuringFault();
     return new Promise((resolve, reject) => {
-      this.#pending.push({ shard, changes, refusable, resolve, reject });
+      this.#pending.push({ lease: this.#lease(shard), changes, refusable, resolve, reject });
       this.#start();
     });
   }
@@ -83,13 +96,28 @@ export class JournalWriter {
     }
     return new Promise((resolve) => {
       const done = (): void => resolve();
-      this.#pending.push({ shard, changes, refusable: false, resolve: done, reject: done });
+      this.#pending.push({
+        lease: this.#lease(shard),
+        changes,
+        refusable: false,
+        resolve: done,
+        reject: done,
+      });
     });
   }
 
   /** Resolves when everything appended before the call is durable. */
   async drain(): Promise<void> {
-    if (this.#pending.length > 0 || this.#isFlushing) await this.append(-1, []);
+    if (this.#pending.length > 0 || this.#isFlushing) await this.append(undefined, []);
+  }
+
+  /** One object for each term, so that leases are told apart by identity. */
+  #lease(shard: number | undefined): Lease | undefined {
+    if (shard === undefined) return undefined;
+    const term = this.terms.get(shard) ?? 0;
+    let lease = this.#leases.get(shard);
+    if (lease?.term !== term) this.#leases.set(shard, (lease = { shard, term }));
+    return lease;
   }
 
   #start(): void {
@@ -103,8 +131,8 @@ export class JournalWriter {
     const groups = this.#take();
     try {
       const batch = merge(groups.flatMap((group) => group.changes));
-      const shards = [...new Set(groups.map((group) => group.shard))].filter((shard) => shard >= 0);
-      const created = shards.length === 0 ? [] : await this.#commit(batch, shards);
+      const leases = [...new Set(groups.flatMap(({ lease }) => lease ?? []))];
+      const created = leases.length === 0 ? [] : await this.#commit(batch, leases);
       this.counts.commits++;
       this.#fault = undefined;
       this.#retryMs = retryMsMin;
@@ -137,9 +165,9 @@ export class JournalWriter {
 
   #failed(groups: Group[], error: unknown): void {
     if (error instanceof FencedError) {
-      const lost = new Set(error.shards);
-      for (const group of groups) if (lost.has(group.shard)) group.reject(error);
-      this.#pending.unshift(...groups.filter((group) => !lost.has(group.shard)));
+      const isLost = ({ lease }: Group): boolean => lease !== undefined && error.leases.includes(lease);
+      for (const group of groups) if (isLost(group)) group.reject(error);
+      this.#pending.unshift(...groups.filter((group) => !isLost(group)));
       return this.#next();
     }
     if (this.#fault === undefined) this.#onFault(error);

@@ -121,7 +121,7 @@ class Simulation implements Observer {
     await wait();
     if (!isAlive()) return new Promise(() => {});
     if (!this.#isCalm && this.#world.chance(0.02)) throw new Error("disk full");
-    const created = await this.#store.commit(batch, [0]);
+    const created = await this.#store.commit(batch, []);
     this.#world.log(
       `commit ${[...batch.updates].map(([rid, state]) => `${rid}=${state.status}`).join(" ")} ${batch.journal.map((row) => `${row.rid}.${row.kind}:${row.key}`).join(" ")}`,
     );

@@ -46,6 +46,13 @@ export const workflows = (engine: "sqlite" | "postgres"): Migration => ({
       .execute();
 
     await db.schema
+      .createTable("workflow_settings")
+      .addColumn("account_id", "text", (c) => c.primaryKey().references("accounts.id").onDelete("cascade"))
+      .addColumn("success_retention_ms", "bigint")
+      .addColumn("error_retention_ms", "bigint")
+      .execute();
+
+    await db.schema
       .createTable("workflow_instances")
       .addColumn("rid", serial, (c) => c.primaryKey())
       .addColumn("shard", "integer", (c) => c.notNull())
@@ -126,6 +133,7 @@ export const workflows = (engine: "sqlite" | "postgres"): Migration => ({
       .createTable("workflow_shards")
       .addColumn("id", "integer", (c) => c.primaryKey())
       .addColumn("owner", "text")
+      .addColumn("term", "bigint", (c) => c.notNull().defaultTo(0))
       .addColumn("lease_until", "timestamptz", (c) => c.notNull().defaultTo(sql`now()`))
       .execute();
     await sql`insert into workflow_shards (id) select generate_series(0, ${sql.raw(String(shardCount - 1))})`.execute(

@@ -1,0 +1,251 @@
+import { z } from "zod";
+import { readJson } from "../api/body.ts";
+import { apiErrors } from "../api/errors.ts";
+import { operation, rawOperation, type Call, type Operation } from "../api/operation.ts";
+import { queryFlag } from "../api/pagination.ts";
+import { isoTime } from "../util/ids.ts";
+import { versionIdOf } from "./api-instances.ts";
+import type { InstanceRow } from "./instance.ts";
+import { follow } from "./follow.ts";
+import { timelinePage } from "./page.ts";
+import { DetailsSchema, detailsResource, ErrorSchema, StatusSchema } from "./resource.ts";
+import { outputOf, shown, shownError } from "./timeline.ts";
+import { encode } from "./worker/codec.ts";
+import { workflowErrors, type Workflow } from "./workflow.ts";
+
+/** One instance: what it is, what it did, and what is done to it. */
+const base = "/accounts/{account_id}/workflows/{workflow_name}/instances/{instance_id}";
+const read = { scope: "account", permission: "workers_scripts:read" } as const;
+const edit = { scope: "account", permission: "workers_scripts:edit" } as const;
+const eventBytesMax = 2 * 1024 * 1024;
+
+const workflowOf = ({ account, params, services }: Call<unknown, unknown>): Workflow =>
+  services.workflows.get(account.id, params["workflow_name"]!);
+const instanceOf = async (call: Call<unknown, unknown>): Promise<InstanceRow> =>
+  call.services.workflowInstances.get(workflowOf(call), call.params["instance_id"]!);
+
+const StatusResultSchema = z.object({
+  status: StatusSchema,
+  error: ErrorSchema.nullable(),
+  output: z.json(),
+});
+
+export const oneInstanceOperations: readonly Operation[] = [
+  operation({
+    id: "workflow_instance_get",
+    method: "GET",
+    path: base,
+    summary: "Get an instance with its steps, their attempts and results; long results are cut",
+    access: read,
+    query: z.object({ order: z.enum(["asc", "desc"]).default("asc"), simple: queryFlag.default(false) }),
+    result: DetailsSchema,
+    async handle(call) {
+      const row = await instanceOf(call);
+      const history = await call.services.workflowInstances.history(row);
+      return detailsResource(row, history, await versionIdOf(call.services, row), call.query);
+    },
+  }),
+  operation({
+    id: "workflow_instance_status",
+    method: "GET",
+    path: `${base}/status`,
+    summary: "Get an instance's status, and its output or error when it is over",
+    access: read,
+    result: StatusResultSchema,
+    async handle(call) {
+      const row = await instanceOf(call);
+      return {
+        status: row.status,
+        error: shownError(row.error),
+        output: shown(row.output) as z.input<typeof StatusResultSchema>["output"],
+      };
+    },
+  }),
+  operation({
+    id: "workflow_instance_status_edit",
+    method: "PATCH",
+    path: `${base}/status`,
+    summary: "Pause, resume, terminate or restart an instance",
+    access: edit,
+    acceptAnyContentType: true,
+    body: z.strictObject({
+      status: z.enum(["pause", "resume", "terminate", "restart"]),
+      rollback: z.literal(false).optional(),
+      from: z
+        .strictObject({
+          name: z.string().min(1).max(256),
+          count: z.int().min(1).default(1),
+          type: z.enum(["do", "sleep", "waitForEvent"]).default("do"),
+        })
+        .optional(),
+    }),
+    result: z.object({ status: StatusSchema, timestamp: z.string().meta({ format: "date-time" }) }),
+    async handle(call) {
+      const { params, body, services } = call;
+      const id = params["instance_id"]!;
+      if (body.from !== undefined && body.status !== "restart")
+        throw apiErrors.invalid('Expected from only where status is "restart"', "/body/from");
+      const from = body.from && { name: body.from.name, count: body.from.count, kind: body.from.type };
+      const workflow = workflowOf(call);
+      const { workflowInstances } = services;
+      const row = await (body.status === "restart"
+        ? workflowInstances.restart(workflow, id, from)
+        : workflowInstances.control(workflow, id, body.status));
+      return { status: row.status, timestamp: isoTime(Date.now()) };
+    },
+  }),
+  operation({
+    id: "workflow_instance_event",
+    method: "POST",
+    path: `${base}/events`,
+    summary:
+      "Send an event to an instance; it is durable when this answers, also if nothing waits for it yet",
+    access: edit,
+    acceptAnyContentType: true,
+    bodyBytesMax: eventBytesMax,
+    body: z.strictObject({ type: z.string(), payload: z.json().optional() }),
+    result: z.object({}),
+    async handle(call) {
+      const { params, body, services } = call;
+      const payload = encode(body.payload ?? null, "payload");
+      await services.workflowInstances.sendEvent(
+        workflowOf(call),
+        params["instance_id"]!,
+        body.type,
+        payload,
+      );
+      return {};
+    },
+  }),
+  operation({
+    id: "workflow_instance_event_of_type",
+    method: "POST",
+    path: `${base}/events/{event_type}`,
+    summary: "Send an event whose payload is the whole body",
+    access: edit,
+    acceptAnyContentType: true,
+    bodyKind: "own",
+    body: z.json(),
+    result: z.object({}),
+    async handle(call) {
+      const { params, incoming, services } = call;
+      const workflow = workflowOf(call);
+      await services.workflowInstances.get(workflow, params["instance_id"]!);
+      const payload =
+        incoming.headers["content-length"] === "0" || isBodyless(incoming.headers)
+          ? null
+          : await readJson(incoming, z.json(), eventBytesMax);
+      const text = encode(payload, "payload");
+      await services.workflowInstances.sendEvent(
+        workflow,
+        params["instance_id"]!,
+        params["event_type"]!,
+        text,
+      );
+      return {};
+    },
+  }),
+  operation({
+    id: "workflow_instance_step",
+    method: "GET",
+    path: `${base}/step`,
+    summary: "Get the whole result of one step, or its error",
+    access: read,
+    query: z.object({
+      name: z.string().min(1),
+      type: z.enum(["step", "waitForEvent"]),
+      attempt: z.coerce.number().int().min(1).optional(),
+    }),
+    result: z.object({
+      status: z.enum(["running", "waiting", "complete", "errored"]),
+      error: ErrorSchema.nullable(),
+      output: z.json(),
+      event_type: z.string().optional(),
+    }),
+    async handle(call) {
+      const { name, type, attempt } = call.query;
+      if (type === "waitForEvent" && attempt !== undefined)
+        throw apiErrors.invalid("Expected attempt only where type is step", "/query/attempt");
+      const row = await instanceOf(call);
+      const history = await call.services.workflowInstances.history(row);
+      const entry = history.get(`${type === "step" ? "do" : type}:${name}`);
+      if (entry === undefined) throw workflowErrors.stepNotFound(name);
+      const chosen =
+        attempt === undefined ? undefined : entry.attempts.find(({ number }) => number === attempt);
+      if (attempt !== undefined && chosen === undefined)
+        throw workflowErrors.stepNotFound(`${name}, attempt ${attempt}`);
+      const isLast = chosen === undefined || chosen === entry.attempts.at(-1);
+      const failed = entry.outcome !== undefined && "error" in entry.outcome ? entry.outcome.error : null;
+      const error = shownError(
+        chosen === undefined ? (failed ?? entry.attempts.at(-1)?.error) : chosen.error,
+      );
+      const isOver = chosen === undefined ? entry.outcome !== undefined : chosen.endedOn !== null;
+      return {
+        status: isOver
+          ? (chosen === undefined ? failed : chosen.error) === null
+            ? ("complete" as const)
+            : ("errored" as const)
+          : type === "step"
+            ? ("running" as const)
+            : ("waiting" as const),
+        error,
+        output: (isLast ? outputOf(entry) : null) as z.input<typeof StatusResultSchema>["output"],
+        ...(type === "waitForEvent" ? { event_type: entry.eventType ?? "" } : {}),
+      };
+    },
+  }),
+  operation({
+    id: "workflow_instance_delete",
+    method: "DELETE",
+    path: base,
+    summary: "Stop and delete an instance",
+    access: edit,
+    result: z.object({ instanceId: z.string(), timestamp: z.string().meta({ format: "date-time" }) }),
+    async handle(call) {
+      const id = call.params["instance_id"]!;
+      await call.services.workflowInstances.delete(workflowOf(call), id);
+      return { instanceId: id, timestamp: isoTime(Date.now()) };
+    },
+  }),
+  rawOperation({
+    id: "workflow_instance_timeline",
+    method: "GET",
+    path: `${base}/timeline`,
+    summary: "Get an instance's steps as a page to look at",
+    access: read,
+    async handle(call) {
+      const row = await instanceOf(call);
+      const history = await call.services.workflowInstances.history(row);
+      return new Response(timelinePage(workflowOf(call), row, history), {
+        headers: {
+          "content-type": "text/html; charset=utf-8",
+          "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'",
+        },
+      });
+    },
+  }),
+  rawOperation({
+    id: "workflow_instance_subscribe",
+    method: "GET",
+    path: `${base}/subscribe`,
+    summary: "Follow an instance: server-sent events, one for each change, until it is over",
+    access: read,
+    async handle(call) {
+      const row = await instanceOf(call);
+      const workflow = workflowOf(call);
+      const { services } = call;
+      const stream = follow(services.workflowInstances.core, row.rid, async () => {
+        const now = await services.workflowInstances.get(workflow, row.id);
+        const history = await services.workflowInstances.history(now);
+        const versionId = await versionIdOf(services, now);
+        return detailsResource(now, history, versionId, { order: "asc", simple: false });
+      });
+      return new Response(stream, {
+        headers: { "content-type": "text/event-stream", "cache-control": "no-store" },
+      });
+    },
+  }),
+];
+
+const isBodyless = (headers: Record<string, unknown>): boolean =>
+  headers["content-length"] === undefined && headers["transfer-encoding"] === undefined;

@@ -1,0 +1,24 @@
+import { notFoundMessage } from "../runtime/errors.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import type { Scripts } from "../scripts/scripts.ts";
+import type { Code } from "./cells.ts";
+import type { Prepared } from "./lane-cells.ts";
+
+/** CPU time of one run of a workflow up to where it waits; the public service allows as much for a step. */
+const cpuMsMax = 30_000;
+
+/** Finds the code that an instance began with; undefined when it is gone. */
+export const workflowCode =
+  (scripts: Pick<Scripts, "find">, runtime: Pick<Runtime, "prepare">) =>
+  async ({ accountId, scriptName, scriptVersion }: Code): Promise<Prepared | undefined> => {
+    const script = scripts.find({ accountId }, scriptName);
+    if (script === undefined) return undefined;
+    try {
+      const live = { scriptId: script.id, accountId, name: scriptName, versionId: scriptVersion };
+      const { script: cell, hooks } = await runtime.prepare(live);
+      return { script: { ...cell, hasWorkflows: true, cpuMs: cpuMsMax }, hooks };
+    } catch (error) {
+      if (error instanceof Error && error.message === notFoundMessage) return undefined;
+      throw error;
+    }
+  };

@@ -1,0 +1,113 @@
+import { availableParallelism } from "node:os";
+import { randomUUID } from "node:crypto";
+import type { Logger } from "pino";
+import { cellDefaults } from "../cells/settings.ts";
+import type { Config } from "../config/settings.ts";
+import type { Scripts } from "../scripts/scripts.ts";
+import type { Storage } from "../storage/storage.ts";
+import { plans } from "../zones/plans.ts";
+import type { Code } from "./cells.ts";
+import { systemClock } from "./clock.ts";
+import { Engine } from "./engine.ts";
+import { Instances } from "./instances.ts";
+import { LaneCells, type Prepared } from "./lane-cells.ts";
+import { SharedNodes, singleNode } from "./nodes.ts";
+import { instanceStore } from "./store.ts";
+import { workflowErrors, workflowLimits } from "./workflow.ts";
+import { Workflows } from "./workflows.ts";
+
+/** What belongs to workflows. */
+export interface WorkflowServices {
+  workflows: Workflows;
+  workflowInstances: Instances;
+  /** Steps of an instance whose workflow says nothing else. */
+  workflowStepsMax: number;
+  /** Goes on with what was going on; `prepare` finds the code of an instance. */
+  startWorkflows(prepare: (code: Code) => Promise<Prepared | undefined>): Promise<void>;
+  closeWorkflows(): Promise<void>;
+}
+
+const mebibyte = 1024 * 1024;
+const dayMs = 86_400_000;
+
+/** Puts the engine of workflows together. */
+export function createWorkflows(
+  config: Config,
+  storage: Storage,
+  scripts: Pick<Scripts, "live">,
+  logger: Logger,
+): WorkflowServices {
+  const workflows = new Workflows(storage, scripts);
+  const node = randomUUID();
+  const store = instanceStore(storage, node);
+  let prepare: (code: Code) => Promise<Prepared | undefined> = async () => undefined;
+  const cells = new LaneCells({
+    settings: {
+      ...cellDefaults,
+      shared: config.workflowCells ?? Math.max(1, Math.floor(availableParallelism() / 2)),
+      // Nobody waits for a workflow as for an answer: a step may take its time.
+      stallCpuMs: 1000,
+      memoryBytesMax: 512 * mebibyte,
+    },
+    prepare: async (code) => prepare(code),
+    logger,
+  });
+  const version = async (rid: number) => {
+    const found = await workflows.version(rid);
+    if (found === undefined) throw workflowErrors.versionNotFound();
+    const { version: of, workflow } = found;
+    return {
+      rid,
+      workflowName: workflow.name,
+      stepsMax: of.stepsMax ?? config.workflowStepsMax,
+      code: {
+        accountId: workflow.accountId,
+        scriptName: of.scriptName,
+        scriptVersion: of.scriptVersion,
+        className: of.className,
+      },
+    };
+  };
+  const engine = new Engine({
+    store,
+    cells,
+    clock: systemClock,
+    version,
+    latestVersion: async (rid) => version((await workflows.latestVersionOf(rid)).rid),
+    concurrency: config.workflowConcurrency,
+    limits: {
+      lingerMs: config.workflowLingerMs,
+      valueBytesMax: workflowLimits.valueBytesMax,
+      retryDelayMs: config.workflowRetryDelayMs,
+    },
+    onFault: (error, what) => logger.error({ err: error }, what),
+    onWarning: ({ id, accountId }, warning) =>
+      logger.warn({ workflow_instance: id, account: accountId }, warning),
+  });
+  cells.listener = engine.calls;
+  const shared =
+    storage.engine === "postgres" ? new SharedNodes(storage.read, node, engine, logger) : undefined;
+  return {
+    workflows,
+    workflowStepsMax: config.workflowStepsMax,
+    workflowInstances: new Instances({
+      read: storage.read,
+      store,
+      engine,
+      nodes: shared ?? singleNode(engine),
+      workflows,
+      retentionMs: plans[config.defaultPlan].workflowRetentionDays * dayMs,
+      queuedMax: config.workflowQueuedMax,
+    }),
+    async startWorkflows(given) {
+      prepare = given;
+      await workflows.load();
+      await (shared === undefined ? engine.start() : shared.start());
+    },
+    async closeWorkflows() {
+      await engine.stop();
+      await shared?.stop();
+      await cells.close();
+    },
+  };
+}

@@ -1,0 +1,284 @@
+import type { Logger } from "pino";
+import { Cell, type Visit } from "../cells/cell.ts";
+import { CellError, CellFault, type FaultKind } from "../cells/errors.ts";
+import type { RunHooks } from "../cells/front-server.ts";
+import type { Exit } from "../cells/process.ts";
+import type { CellScript } from "../cells/script.ts";
+import type { CellSettings } from "../cells/settings.ts";
+import { SoloCells } from "../cells/solo.ts";
+import { Suspects } from "../cells/suspects.ts";
+import { SharedWatch } from "../cells/watch.ts";
+import type { CellListener, Cells, Code } from "./cells.ts";
+import { Lane } from "./lane.ts";
+import type { Signal } from "./worker/messages.ts";
+
+/** Code that is ready to be given to a cell. */
+export interface Prepared {
+  script: CellScript;
+  hooks: () => RunHooks;
+}
+
+export interface LaneCellsOptions {
+  settings: CellSettings;
+  /** Undefined when the code is gone, with its script or its version. */
+  prepare(code: Code): Promise<Prepared | undefined>;
+  logger: Logger;
+}
+
+/** A segment that runs, or is about to. */
+interface Running {
+  segment: number;
+  code: Code;
+  start: string;
+  isAlone: boolean;
+  /** Where it runs; absent while it waits for a cell. */
+  place: { lane: Lane; visit: Visit; token: string } | undefined;
+  /** Ends its stay in a solo cell. */
+  leave: (error?: Error) => void;
+  isOver: boolean;
+}
+
+interface Shared {
+  lane: Lane;
+  watch: SharedWatch;
+}
+
+const lookEveryMs = 10;
+const retryMs = 1000;
+
+/**
+ * Runs segments of workflows in cells of their own: shared ones with a lane each, so that a request never waits for a workflow,
+ * and solo ones for what has ended a shared one before. A cell is booted when there is something to run.
+ */
+export class LaneCells implements Cells {
+  listener!: CellListener;
+  readonly #options: LaneCellsOptions;
+  readonly #suspects: Suspects;
+  readonly #solo: SoloCells;
+  readonly #running = new Map<number, Running>();
+  readonly #shared: Shared[] = [];
+  readonly #booting = new Set<Promise<Shared>>();
+  readonly #lanes = new Map<Cell, Promise<Lane>>();
+  #timer: NodeJS.Timeout | undefined;
+  #cells = 0;
+  #isClosed = false;
+
+  constructor(options: LaneCellsOptions) {
+    this.#options = options;
+    this.#suspects = new Suspects(options.settings.soloRunsToTrust);
+    this.#solo = new SoloCells(
+      { want: async () => this.#boot(), retire: (cell) => this.#retire(cell) },
+      options.settings,
+    );
+  }
+
+  /** Pids of the cells that are running. */
+  get pids(): number[] {
+    return [...this.#lanes.keys()].map((cell) => cell.process.pid);
+  }
+
+  run(segment: number, code: Code, start: string, isAlone: boolean): void {
+    const running: Running = {
+      segment,
+      code,
+      start,
+      isAlone,
+      place: undefined,
+      leave: () => {},
+      isOver: false,
+    };
+    this.#running.set(segment, running);
+    this.#begin(running).catch((error: unknown) => this.#failed(running, error));
+  }
+
+  answer(segment: number, call: number, answer: string): void {
+    this.#running.get(segment)?.place?.lane.answer(segment, call, answer);
+  }
+
+  signal(segment: number, signal: Signal): void {
+    const running = this.#running.get(segment);
+    running?.place?.lane.signal(segment, signal);
+    // Nobody hears what an aborted segment still says.
+    if (running !== undefined && signal === "abort" && running.place === undefined) this.#ended(segment);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearInterval(this.#timer);
+    this.#solo.close();
+    this.#running.clear();
+    await Promise.allSettled(this.#booting);
+    const cells = [...this.#lanes.keys()];
+    for (const cell of cells) this.#retire(cell);
+    await Promise.all(cells.map(async (cell) => cell.process.exited));
+  }
+
+  async #begin(running: Running): Promise<void> {
+    const { segment, code } = running;
+    const prepared = await this.#options.prepare(code);
+    if (prepared === undefined) {
+      this.#ended(segment);
+      const message = `The code of this instance is gone: version ${code.scriptVersion} of the script "${code.scriptName}"`;
+      this.listener.ended(segment, {
+        end: "throw",
+        error: { name: "WorkflowInternalError", message },
+        unasked: [],
+      });
+      return;
+    }
+    if (running.isAlone || this.#suspects.has(prepared.script.owner)) {
+      await this.#runAlone(running, prepared);
+      return;
+    }
+    const shared = this.#leastBusy() ?? (await this.#bootShared());
+    if (!running.isOver) this.#enter(running, prepared, shared.lane);
+  }
+
+  async #runAlone(running: Running, prepared: Prepared): Promise<void> {
+    const { usedCpuMs } = await this.#solo.run(prepared.script, async (cell) => {
+      if (running.isOver) return;
+      const lane = await this.#laneOf(cell);
+      const left = new Promise<void>((resolve, reject) => {
+        running.leave = (error) => (error === undefined ? resolve() : reject(error));
+      });
+      this.#enter(running, prepared, lane);
+      await left;
+    });
+    if (usedCpuMs > this.#options.settings.stallCpuMs / 2) this.#suspects.isHeavy(prepared.script.owner);
+    else this.#suspects.behaved(prepared.script.owner);
+  }
+
+  #enter(running: Running, { script, hooks }: Prepared, lane: Lane): void {
+    const visit: Visit = { script, sentAt: performance.now(), cpuShareMs: 0, fault: undefined };
+    const token = lane.cell.enter(script, hooks(), visit);
+    running.place = { lane, visit, token };
+    lane.run(running.segment, script.id, token, running.code.className, running.start);
+  }
+
+  #ended(segment: number): void {
+    const running = this.#running.get(segment);
+    if (running === undefined) return;
+    this.#running.delete(segment);
+    running.isOver = true;
+    if (running.place !== undefined) running.place.lane.cell.leave(running.place.token, running.place.visit);
+    running.leave();
+  }
+
+  /** It could not be run at all, or its solo cell has died under it. */
+  #failed(running: Running, error: unknown): void {
+    if (running.isOver || this.#isClosed) return;
+    if (error instanceof CellFault) {
+      this.#lost(running, true);
+      return;
+    }
+    if (!(error instanceof CellError))
+      this.#options.logger.error({ err: error }, "a workflow could not be run");
+    const timer = setTimeout(() => {
+      if (running.isOver || this.#isClosed) return;
+      this.#begin(running).catch((again: unknown) => this.#failed(running, again));
+    }, retryMs);
+    timer.unref();
+  }
+
+  #lost(running: Running, isSuspect: boolean): void {
+    this.#ended(running.segment);
+    this.listener.lost(running.segment, isSuspect);
+  }
+
+  #leastBusy(): Shared | undefined {
+    let best: Shared | undefined;
+    for (const each of this.#shared)
+      if (best === undefined || each.lane.cell.visits.size < best.lane.cell.visits.size) best = each;
+    const wanted = this.#options.settings.shared - this.#shared.length - this.#booting.size;
+    // Another cell is worth its memory only when those that are there have something to do.
+    if (best !== undefined && best.lane.cell.visits.size > 0 && wanted > 0)
+      this.#bootShared().catch(() => {});
+    return best;
+  }
+
+  async #bootShared(): Promise<Shared> {
+    const [already] = this.#booting;
+    if (already !== undefined) return already;
+    const booting = this.#makeShared().finally(() => this.#booting.delete(booting));
+    this.#booting.add(booting);
+    return booting;
+  }
+
+  async #makeShared(): Promise<Shared> {
+    const cell = await this.#boot();
+    const lane = await this.#laneOf(cell);
+    const shared = { lane, watch: new SharedWatch(cell, performance.now()) };
+    this.#shared.push(shared);
+    this.#timer ??= setInterval(() => this.#look(), lookEveryMs).unref();
+    return shared;
+  }
+
+  #look(): void {
+    const now = performance.now();
+    for (const { lane, watch } of this.#shared) {
+      if (lane.cell.visits.size === 0) continue;
+      const fault = watch.look(now, this.#options.settings);
+      if (fault !== undefined) this.#fault(lane.cell, fault);
+    }
+  }
+
+  async #boot(): Promise<Cell> {
+    if (this.#isClosed) throw new CellError("unavailable", "No workflow runs any more");
+    const id = ++this.#cells;
+    const { settings, logger } = this.#options;
+    const cell = await Cell.boot(id, settings, (line) => logger.debug({ cell: `workflows ${id}` }, line));
+    void cell.process.exited.then((exit) => this.#fault(cell, causeOf(exit)));
+    return cell;
+  }
+
+  async #laneOf(cell: Cell): Promise<Lane> {
+    let lane = this.#lanes.get(cell);
+    if (lane === undefined) {
+      lane = Lane.open(
+        cell,
+        () => this.listener,
+        (segment) => this.#ended(segment),
+        () => this.#fault(cell, "killed"),
+      );
+      this.#lanes.set(cell, lane);
+    }
+    return lane;
+  }
+
+  /** Whatever ran in the cell goes on elsewhere; what may have been the cause goes on alone. */
+  #fault(cell: Cell, kind: FaultKind): void {
+    const gone = [...this.#running.values()].filter(({ place }) => place?.lane.cell === cell);
+    const suspects = cell.die(kind);
+    this.#forget(cell);
+    for (const { script } of suspects) this.#suspects.suspect(script.owner);
+    if (gone.length > 0 && !this.#isClosed)
+      this.#options.logger.warn(
+        { cell: cell.id, fault: kind, segments: gone.length },
+        "a cell of workflows ended",
+      );
+    for (const running of gone) {
+      const isSuspect = running.place?.visit.fault?.isSuspect ?? false;
+      running.leave(new CellFault(kind, isSuspect));
+      this.#lost(running, isSuspect);
+    }
+  }
+
+  #retire(cell: Cell): void {
+    this.#forget(cell);
+    cell.close();
+  }
+
+  #forget(cell: Cell): void {
+    const index = this.#shared.findIndex(({ lane }) => lane.cell === cell);
+    if (index >= 0) this.#shared.splice(index, 1);
+    const lane = this.#lanes.get(cell);
+    this.#lanes.delete(cell);
+    void lane?.then((open) => open.close()).catch(() => {});
+  }
+}
+
+/** What ended a process that was not told to end. */
+function causeOf({ code, signal, lastWords }: Exit): FaultKind {
+  if (signal === "SIGKILL" || signal === "SIGTERM" || code === 137 || code === 143) return "killed";
+  return /heap limit|out of memory/i.test(lastWords) ? "memory" : "crashed";
+}

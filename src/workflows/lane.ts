@@ -1,0 +1,122 @@
+import type { WebSocket } from "ws";
+import type { Cell } from "../cells/cell.ts";
+import type { CellListener } from "./cells.ts";
+import type { Ending, Signal } from "./worker/messages.ts";
+
+/** The engine's side of a lane: one WebSocket into a cell, over which its segments run. See worker/lane.ts for the lines. */
+export class Lane {
+  readonly cell: Cell;
+  readonly #socket: WebSocket;
+  readonly #listener: () => CellListener;
+  readonly #onEnded: (segment: number) => void;
+  #outgoing = "";
+
+  private constructor(
+    cell: Cell,
+    socket: WebSocket,
+    listener: () => CellListener,
+    onEnded: (segment: number) => void,
+  ) {
+    this.cell = cell;
+    this.#socket = socket;
+    this.#listener = listener;
+    this.#onEnded = onEnded;
+    socket.on("message", (data: Buffer) => this.#receive(data.toString()));
+  }
+
+  static async open(
+    cell: Cell,
+    listener: () => CellListener,
+    onEnded: (segment: number) => void,
+    onLost: () => void,
+  ): Promise<Lane> {
+    const { WebSocket } = await import("ws");
+    const { path, headers } = cell.laneAddress;
+    const socket = new WebSocket(`ws+unix:${path}:/`, {
+      headers,
+      perMessageDeflate: false,
+      maxPayload: 0,
+      skipUTF8Validation: true,
+    });
+    await new Promise<void>((resolve, reject) => {
+      socket.once("open", () => resolve());
+      socket.once("error", reject);
+    });
+    const lane = new Lane(cell, socket, listener, onEnded);
+    socket.on("error", () => {}); // what it means is seen by its end
+    socket.on("close", onLost);
+    return lane;
+  }
+
+  run(segment: number, script: string, run: string, className: string, start: string): void {
+    this.#send(`R\t${segment}\t${script}\t${run}\t${className}\t${start}`);
+  }
+  answer(segment: number, call: number, answer: string): void {
+    this.#send(`A\t${segment}\t${call}\t${answer}`);
+  }
+  signal(segment: number, signal: Signal): void {
+    this.#send(`S\t${segment}\t${signal}`);
+  }
+  close(): void {
+    this.#socket.terminate();
+  }
+
+  /** What is said in one turn goes out as one message. */
+  #send(line: string): void {
+    if (this.#outgoing === "")
+      setImmediate(() => {
+        const text = this.#outgoing;
+        this.#outgoing = "";
+        if (this.#socket.readyState === this.#socket.OPEN) this.#socket.send(text);
+      });
+    this.#outgoing += this.#outgoing === "" ? line : `\n${line}`;
+  }
+
+  #receive(text: string): void {
+    this.cell.touch();
+    const listener = this.#listener();
+    for (const line of text.split("\n")) {
+      const [kind, number, first, second] = line.split("\t") as [string, string, string, string];
+      const segment = Number(number);
+      if (kind === "C") listener.call(segment, Number(first), second);
+      else if (kind === "N") listener.note(segment, first);
+      else {
+        this.#onEnded(segment);
+        listener.ended(segment, readEnding(first));
+      }
+    }
+  }
+}
+
+/** Endings come from a script's isolate, and may be anything. */
+function readEnding(text: string): Ending {
+  const given = parse(text);
+  const unasked = Array.isArray(given["unasked"]) ? given["unasked"].map(String) : [];
+  switch (given["end"]) {
+    case "return":
+      if (typeof given["value"] === "string") return { end: "return", value: given["value"], unasked };
+      break;
+    case "throw": {
+      const error = (given["error"] ?? {}) as Record<string, unknown>;
+      const [name, message, stack] = ["name", "message", "stack"].map((key) => {
+        const value = error[key];
+        return typeof value === "string" ? value : "";
+      });
+      return { end: "throw", error: { name: name || "Error", message: message!, stack: stack! }, unasked };
+    }
+    case "suspend":
+      return { end: "suspend", waiting: Number(given["waiting"]), unasked };
+    case "held":
+      return { end: "held" };
+  }
+  const message = "The script ended its invocation in a way that is not understood";
+  return { end: "throw", error: { name: "WorkflowInternalError", message }, unasked };
+}
+
+function parse(text: string): Record<string, unknown> {
+  try {
+    return (JSON.parse(text) ?? {}) as Record<string, unknown>;
+  } catch {
+    return {};
+  }
+}

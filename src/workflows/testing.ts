@@ -1,0 +1,145 @@
+import type { CellScript } from "../cells/script.ts";
+import { cellDefaults, type CellSettings } from "../cells/settings.ts";
+import { quiet } from "../cells/testing.ts";
+import { openStorage, type Storage } from "../storage/storage.ts";
+import { systemClock } from "./clock.ts";
+import { Engine } from "./engine.ts";
+import type { InstanceRow } from "./instance.ts";
+import { LaneCells } from "./lane-cells.ts";
+import { instanceStore } from "./store.ts";
+import { isFinal } from "./transitions.ts";
+import { decode } from "./worker/codec.ts";
+
+/** An engine over real cells, whose instances are all of one class `Main` with the given body of `run(event, step)`. */
+export class EngineHarness {
+  readonly engine: Engine;
+  readonly cells: LaneCells;
+  readonly storage: Storage;
+  /** Requests that scripts made, by path; each is answered with its number. */
+  readonly requests: string[] = [];
+  readonly #store: ReturnType<typeof instanceStore>;
+
+  private constructor(storage: Storage, code: string, options: HarnessOptions) {
+    const script: CellScript = {
+      id: "workflow@1",
+      owner: "workflow",
+      profile: "script",
+      hasWorkflows: true,
+      mainModule: "main.js",
+      modules: [{ name: "main.js", kind: "js", content: code }],
+      compatibilityDate: "2026-11-01",
+      compatibilityFlags: [],
+      cpuMs: 30_000,
+      memoryBytes: 256 * 1024 * 1024,
+      env: { GREETING: "hello" },
+    };
+    this.storage = storage;
+    this.#store = instanceStore(storage, "test");
+    this.cells = new LaneCells({
+      settings: { ...cellDefaults, shared: 1, stallCpuMs: 1000, ...options.cells },
+      prepare: async () => ({
+        script,
+        hooks: () => ({
+          fetch: (url, request, response) => {
+            this.requests.push(url.pathname);
+            request.resume().on("end", () => response.end(String(this.requests.length)));
+          },
+        }),
+      }),
+      logger: quiet,
+    });
+    const version = {
+      rid: 1,
+      workflowName: "test",
+      stepsMax: options.stepsMax ?? 10_000,
+      code: { accountId: "a", scriptName: "s", scriptVersion: "v", className: "Main" },
+    };
+    this.engine = new Engine({
+      store: this.#store,
+      cells: this.cells,
+      clock: systemClock,
+      version: async () => version,
+      latestVersion: async () => version,
+      concurrency: options.concurrency ?? 1000,
+      limits: { lingerMs: options.lingerMs ?? 100, valueBytesMax: 2 ** 20, retryDelayMs: 10 },
+      onFault: (error) => {
+        throw error;
+      },
+    });
+    this.cells.listener = this.engine.calls;
+  }
+
+  static async start(run: string, options: HarnessOptions = {}): Promise<EngineHarness> {
+    const storage = options.storage ?? (await openStorage("sqlite::memory:"));
+    const code = `import { WorkflowEntrypoint } from "cloudflare:workers";
+import { NonRetryableError } from "cloudflare:workflows";
+const visit = async (path) => Number(await (await fetch("http://observer/" + path)).text());
+export class Main extends WorkflowEntrypoint { async run(event, step) { ${run} } }
+export default {};`;
+    const harness = new EngineHarness(storage, options.code ?? code, options);
+    await harness.engine.start();
+    return harness;
+  }
+
+  async create(id: string, params: unknown = {}): Promise<InstanceRow> {
+    const [row] = await this.engine.operations.create(0, [
+      {
+        accountId: "a",
+        workflowRid: 1,
+        versionRid: 1,
+        id,
+        params: `j${JSON.stringify(params)}`,
+        trigger: "api",
+        successRetentionMs: 86_400_000,
+        errorRetentionMs: 86_400_000,
+      },
+    ]);
+    return row!;
+  }
+
+  async row(rid: number): Promise<InstanceRow> {
+    const [row] = await this.#store.instances([rid]);
+    return row!;
+  }
+
+  /** Resolves when the instance is as wanted; looks whenever something of it has become durable. */
+  async until(rid: number, wanted: (row: InstanceRow) => boolean, timeoutMs = 20_000): Promise<InstanceRow> {
+    const end = Date.now() + timeoutMs;
+    for (;;) {
+      const row = await this.row(rid);
+      if (wanted(row)) return row;
+      if (Date.now() > end) throw new Error(`The instance is still ${row.status}`);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  }
+
+  async ended(rid: number, timeoutMs?: number): Promise<{ status: string; output: unknown; error: unknown }> {
+    const row = await this.until(rid, ({ status }) => isFinal(status), timeoutMs);
+    return {
+      status: row.status,
+      output: row.output === null ? undefined : decode(row.output),
+      error: row.error === null ? undefined : (JSON.parse(row.error) as unknown),
+    };
+  }
+
+  async journal(rid: number) {
+    const { run } = await this.row(rid);
+    return this.#store.journal(rid, run);
+  }
+
+  async close(): Promise<void> {
+    await this.engine.stop();
+    await this.cells.close();
+    await this.storage.close();
+  }
+}
+
+export interface HarnessOptions {
+  storage?: Storage;
+  /** The whole script, instead of one made of `run`. */
+  code?: string;
+  cells?: Partial<CellSettings>;
+  concurrency?: number;
+  lingerMs?: number;
+  stepsMax?: number;
+}

@@ -1,0 +1,164 @@
+import { ApiError } from "../api/errors.ts";
+
+/** How long ended instances are kept; null for what the account, or the installation, says. */
+export interface Retention {
+  successMs: number | null;
+  errorMs: number | null;
+}
+
+/** A class of a script whose instances are durable. */
+export interface Workflow {
+  /** In the tables of instances: a small integer. */
+  rid: number;
+  id: string;
+  accountId: string;
+  name: string;
+  scriptName: string;
+  className: string;
+  stepsMax: number | null;
+  retention: Retention;
+  createdOn: number;
+  modifiedOn: number;
+}
+
+/** The code that instances began with, and stay on. */
+export interface WorkflowVersion {
+  rid: number;
+  id: string;
+  workflowRid: number;
+  scriptName: string;
+  scriptVersion: string;
+  className: string;
+  stepsMax: number | null;
+  createdOn: number;
+}
+
+/** Names of workflows, ids of instances and types of events, by length. */
+export const namePattern = /^[a-zA-Z0-9_][a-zA-Z0-9_-]{0,63}$/;
+export const instanceIdPattern = /^[a-zA-Z0-9_][a-zA-Z0-9_-]{0,99}$/;
+/** Ids that only the platform gives. */
+export const reservedIdPattern = /^cf_[0-9a-f]{64}$/;
+export const eventTypePattern = instanceIdPattern;
+
+export const workflowLimits = {
+  valueBytesMax: 1024 * 1024,
+  stepsMax: 25_000,
+  batchMax: 100,
+  retentionMsMax: 30 * 86_400_000,
+};
+
+/** A fault that the API answers with, and that a script gets from its binding in other words. */
+export class WorkflowError extends ApiError {
+  readonly scriptMessage: string;
+  constructor(status: number, code: number, message: string, scriptMessage: string, more = {}) {
+    super(status, code, message, more);
+    this.scriptMessage = scriptMessage;
+  }
+}
+
+const prefix = "workflows.api.error";
+const cannot = (what: "pause" | "resume" | "terminate"): WorkflowError =>
+  new WorkflowError(
+    409,
+    10401,
+    `${prefix}.instance.cannot_${what}`,
+    `(instance.cannot_${what}) Cannot ${what} instance since its on a finite state`,
+  );
+
+export const workflowErrors = {
+  workflowNotFound: (name: string) =>
+    new WorkflowError(
+      404,
+      10200,
+      `${prefix}.workflow.not_found`,
+      `(workflow.not_found) Workflow "${name}" does not exist`,
+    ),
+  versionNotFound: () =>
+    new WorkflowError(404, 10201, `${prefix}.version.not_found`, "(version.not_found) Version not found"),
+  noScript: (workflow: { name: string; scriptName: string }) =>
+    new WorkflowError(
+      400,
+      10202,
+      `${prefix}.workflow.script_not_found: "${workflow.scriptName}" has no version that runs`,
+      `(workflow.script_not_found) The script "${workflow.scriptName}" of workflow "${workflow.name}" has no version that runs`,
+    ),
+  instanceNotFound: () =>
+    new WorkflowError(
+      404,
+      10400,
+      `${prefix}.instance.not_found`,
+      "(instance.not_found) Provided id does not exist",
+    ),
+  alreadyExists: () =>
+    new WorkflowError(
+      409,
+      10405,
+      `${prefix}.instance.already_exists`,
+      "(instance.already_exists) Instance already exists",
+    ),
+  duplicateInBatch: () =>
+    new WorkflowError(
+      409,
+      10415,
+      `${prefix}.instance.duplicate_in_batch`,
+      "(instance.duplicate_in_batch) The id stands twice in the batch",
+    ),
+  invalidId: (id: unknown) =>
+    new WorkflowError(
+      400,
+      10410,
+      `${prefix}.instance.invalid_id: expected 1 to 100 letters, digits, "_" and "-" but received ${JSON.stringify(id)}`,
+      "(instance.invalid_id) Instance ID is invalid",
+      { pointer: "/body/instance_id" },
+    ),
+  cannotPause: () => cannot("pause"),
+  cannotResume: () => cannot("resume"),
+  cannotTerminate: () => cannot("terminate"),
+  cannotRestart: (why: string) =>
+    new WorkflowError(
+      409,
+      10401,
+      `${prefix}.instance.cannot_restart: ${why}`,
+      `(instance.cannot_restart) ${why}`,
+    ),
+  inFiniteState: () =>
+    new WorkflowError(
+      409,
+      10402,
+      `${prefix}.instance.in_finite_state`,
+      "(instance.in_finite_state) Instance reached a finite state, cannot send events to it",
+    ),
+  stepNotFound: (name: string) =>
+    new WorkflowError(
+      404,
+      10403,
+      `${prefix}.step.not_found: "${name}"`,
+      `(step.not_found) Step "${name}" not found`,
+    ),
+  queueFull: (max: number) =>
+    new WorkflowError(
+      429,
+      10429,
+      `${prefix}.queue_full: ${max} instances are queued`,
+      `(queue_full) ${max} instances are queued already`,
+      { retryAfterSeconds: 1 },
+    ),
+  storageFault: () =>
+    new WorkflowError(
+      503,
+      10503,
+      `${prefix}.storage_unavailable: the database takes no writes at the moment; running instances wait`,
+      "(storage_unavailable) The database takes no writes at the moment",
+      { retryAfterSeconds: 1 },
+    ),
+  moved: () =>
+    new WorkflowError(
+      503,
+      10504,
+      `${prefix}.instance.unreachable: the node that has it does not answer; another one takes it over`,
+      "(instance.unreachable) The node that has the instance does not answer",
+      { retryAfterSeconds: 5 },
+    ),
+  invalid: (what: string, pointer?: string) =>
+    new WorkflowError(400, 9207, what, `(body) ${what}`, pointer === undefined ? {} : { pointer }),
+};
