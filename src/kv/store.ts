@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { KvNamespacesTable } from "../storage/schema.ts";
+import type { KvNamespacesTable } from "../storage/schema-hosting.ts";
 import { prepared } from "../storage/prepared.ts";
 import type { Read, Write } from "../storage/storage.ts";
 import type { KvNamespace } from "./kv.ts";
@@ -148,7 +148,7 @@ export async function list(
 function endOfPrefix(prefix: Uint8Array): Uint8Array | undefined {
   const last = prefix.findLastIndex((byte) => byte < 0xff);
   if (last < 0) return undefined;
-  const end = prefix.slice(0, last + 1);
+  const end = Uint8Array.from(prefix.subarray(0, last + 1));
   end[last]! += 1;
   return end;
 }

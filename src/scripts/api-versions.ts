@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { operation, type Operation } from "../api/operation.ts";
-import { pageQuery } from "../api/pagination.ts";
+import { pageQuery, paginate } from "../api/pagination.ts";
 import { readUploadForm } from "../api/upload-form.ts";
 import { UploadBody, UploadQuery, uploadLimits } from "./api-code.ts";
 import { readUpload } from "./metadata.ts";
@@ -13,6 +13,7 @@ const read = { access: readAccess } as const;
 const edit = { access: editAccess } as const;
 
 const UploadedVersionSchema = VersionSchema.extend({ startup_time_ms: z.int() });
+const DeploymentListSchema = z.object({ deployments: z.array(DeploymentSchema) });
 const DeploymentInputSchema = z.strictObject({
   strategy: z.literal("percentage").default("percentage"),
   versions: z
@@ -21,7 +22,7 @@ const DeploymentInputSchema = z.strictObject({
     .max(2),
   annotations: z.record(z.string().max(100), z.string().max(1000)).default({}),
   /** A deployment is in force for every request that begins after it: nothing is deferred. */
-  code_update_strategy: z.unknown(),
+  code_update_strategy: z.unknown().optional(),
   // As it is read, so that it can be sent back.
   id: z.string().optional(),
   source: z.string().optional(),
@@ -99,10 +100,13 @@ const deploymentOperations: readonly Operation[] = [
     path: `${path}/deployments`,
     summary: "List the deployments of a script, newest first: the first serves requests",
     ...read,
-    result: z.object({ deployments: z.array(DeploymentSchema) }),
+    query: pageQuery({ default: 100, max: 100 }),
+    // The official client reads `items` to know whether a page is the last, people and tools read `deployments`.
+    result: DeploymentListSchema.extend({ items: z.array(DeploymentListSchema) }),
     async handle(call) {
-      const deployments = await call.services.deployments.list(scriptOf(accountPlace, call));
-      return { deployments: deployments.map(deploymentResource) };
+      const all = await call.services.deployments.list(scriptOf(accountPlace, call));
+      const deployments = paginate(all, call.query).items.map(deploymentResource);
+      return { deployments, items: deployments.length === 0 ? [] : [{ deployments }] };
     },
   }),
   operation({

@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { ScriptDeploymentsTable, ScriptVersionsTable } from "../storage/schema.ts";
+import type { ScriptDeploymentsTable, ScriptVersionsTable } from "../storage/schema-hosting.ts";
 import type { Read, Write } from "../storage/storage.ts";
 import type { Module, ModuleKind } from "./runtime-script.ts";
 import type { Deployment, Share, Version, VersionContent } from "./script.ts";

@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { ScriptsTable } from "../storage/schema.ts";
+import type { ScriptsTable } from "../storage/schema-hosting.ts";
 import type { Read, Write } from "../storage/storage.ts";
 import type { Script, ScriptSettings, Share } from "./script.ts";
 

@@ -1,6 +1,9 @@
 import Cloudflare from "cloudflare";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Operation } from "../../src/api/operation.ts";
+import { assetOperations } from "../../src/assets/api.ts";
+import { dispatchOperations } from "../../src/dispatch/api.ts";
+import { kvOperations } from "../../src/kv/api.ts";
 import { operations } from "../../src/operations.ts";
 import { dnssecOperations } from "../../src/name-server/api-dnssec.ts";
 import { dnsSettingsOperations } from "../../src/name-server/api-settings.ts";
@@ -10,6 +13,7 @@ import { botManagementOperations } from "../../src/request-cf/api.ts";
 import { queueOperations } from "../../src/queues/api.ts";
 import { rulesetOperations } from "../../src/rulesets/api.ts";
 import { scheduleOperations } from "../../src/schedules/api.ts";
+import { scriptOperations } from "../../src/scripts/api.ts";
 import { snippetOperations } from "../../src/snippets/api.ts";
 import { recordingClient } from "../helpers/recording-client.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
@@ -22,6 +26,10 @@ let called: Set<string>;
 /** Operations that the tests beside this one call. */
 const calledElsewhere = new Set<Operation>([
   ...snippetOperations,
+  ...assetOperations,
+  ...scriptOperations,
+  ...dispatchOperations,
+  ...kvOperations,
   ...dnssecOperations,
   ...dnsSettingsOperations,
   ...outgoingTransferOperations,
