@@ -1,4 +1,5 @@
-import { settings, type Setting } from "../../src/config/settings.ts";
+import type { Setting } from "../../src/config/setting.ts";
+import { settings } from "../../src/config/settings.ts";
 
 /** docs/reference/configuration.md: every setting, from its declaration. */
 export function configurationPage(): string {

@@ -1,6 +1,7 @@
 import { Option, type Command } from "commander";
 import { loadConfig, type LoadedConfig } from "../config/config.ts";
-import { settings, type Setting, type SettingName } from "../config/settings.ts";
+import type { Setting } from "../config/setting.ts";
+import { settings, type SettingName } from "../config/settings.ts";
 
 const names = Object.keys(settings) as SettingName[];
 

@@ -2,7 +2,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { parse as parseToml } from "smol-toml";
 import { show } from "../util/json.ts";
 import { suggest } from "../util/suggest.ts";
-import { settings, type Config, type Setting, type SettingName } from "./settings.ts";
+import type { Setting } from "./setting.ts";
+import { settings, type Config, type SettingName } from "./settings.ts";
 
 export type Origin = "flag" | "environment" | "file" | "default";
 export interface LoadedConfig {

@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { DispatchNamespacesTable } from "../storage/schema.ts";
+import type { DispatchNamespacesTable } from "../storage/schema-hosting.ts";
 import type { Read, Write } from "../storage/storage.ts";
 import type { DispatchNamespace } from "./namespaces.ts";
 

@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { ImagesTable } from "../storage/schema.ts";
+import type { ImagesTable } from "../storage/schema-hosting.ts";
 import type { Read, Write } from "../storage/storage.ts";
 import type { Content, Focus, Image } from "./image.ts";
 

@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { DnssecTable } from "../storage/schema.ts";
+import type { DnssecTable } from "../storage/schema-network.ts";
 import type { Read, Write } from "../storage/storage.ts";
 import type { SigningState } from "./dnssec.ts";
 

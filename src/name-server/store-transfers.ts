@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { OutgoingTransfersTable } from "../storage/schema.ts";
+import type { OutgoingTransfersTable } from "../storage/schema-network.ts";
 import type { Read, Write } from "../storage/storage.ts";
 import type { NetworkOfPeers, OutgoingTransfer, Peer, TsigSecret } from "./transfers/outgoing.ts";
 import type { TransferAlgorithm } from "./transfers/tsig.ts";

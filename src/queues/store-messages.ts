@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { QueueMessagesTable } from "../storage/schema.ts";
+import type { QueueMessagesTable } from "../storage/schema-hosting.ts";
 import type { Read, Write } from "../storage/storage.ts";
 import type { ContentType, Message } from "./queue.ts";
 

@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { SchedulesTable } from "../storage/schema.ts";
+import type { SchedulesTable } from "../storage/schema-hosting.ts";
 import type { Read, Write } from "../storage/storage.ts";
 import type { Schedule } from "./schedule.ts";
 

@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { CertificatePacksTable } from "../storage/schema.ts";
+import type { CertificatePacksTable } from "../storage/schema-network.ts";
 import type { Read, Write } from "../storage/storage.ts";
 import type { CertificatePack } from "./packs.ts";
 

@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { CertificatesTable } from "../storage/schema.ts";
+import type { CertificatesTable } from "../storage/schema-network.ts";
 import type { Read, Write } from "../storage/storage.ts";
 import type { Certificate } from "./certificates.ts";
 
