@@ -21,6 +21,7 @@ import { DnsSettingsOfZones } from "./name-server/dns-settings.ts";
 import { Dnssec } from "./name-server/dnssec.ts";
 import { OutgoingTransfers } from "./name-server/transfers/outgoing.ts";
 import { startNameServer } from "./name-server/index.ts";
+import { kvBinding } from "./kv/binding.ts";
 import { queueBinding } from "./queues/binding.ts";
 import { BotManagementSetting } from "./request-cf/bot-management.ts";
 import { Rulesets } from "./rulesets/rulesets.ts";
@@ -142,6 +143,7 @@ export async function startServer(
   });
   const settings = await edgeSettings(config);
   const handlers = (): BindingHandlers => ({
+    kv_namespace: kvBinding(scriptServices.kv),
     queue: queueBinding(triggers.queues, triggers.queueMessages),
   });
   const runtimeServices = createRuntimeServices(config, scriptServices, handlers, settings, policy, logger);

@@ -6,6 +6,7 @@ import type { RuntimeScript } from "../scripts/runtime-script.ts";
 const made: { [Type in BindingTypeName]?: readonly [module: string, factory: string] } = {
   dispatch_namespace: ["runtime/worker/dispatch.js", "dispatchNamespace"],
   service: ["runtime/worker/service.js", "service"],
+  kv_namespace: ["kv/worker/binding.js", "kvNamespace"],
   queue: ["queues/worker/binding.js", "queueBinding"],
 };
 
