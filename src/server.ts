@@ -40,6 +40,8 @@ import { createTriggerServices, type TriggerServices } from "./trigger-service.t
 import { openStorage } from "./storage/storage.ts";
 import { Tokens } from "./tokens/tokens.ts";
 import { dnsActivation, staticActivation } from "./zones/activation.ts";
+import { createWorkflows } from "./workflows/index.ts";
+import { workflowCode } from "./workflows/code.ts";
 import { Zones } from "./zones/zones.ts";
 
 /** Where everything listens: the content of the ready file. */
@@ -148,8 +150,10 @@ export async function startServer(
   });
   const runtimeServices = createRuntimeServices(config, scriptServices, handlers, settings, policy, logger);
   const triggers: TriggerServices = createTriggerServices(storage, scriptServices);
+  const workflowServices = createWorkflows(config, storage, scriptServices.scripts, logger);
   const services: Services = {
     ...scriptServices,
+    ...workflowServices,
     ...runtimeServices,
     ...triggers,
     accounts,
@@ -182,6 +186,7 @@ export async function startServer(
   const edge = await startEdge(config, services, storage, logger, policy, settings);
   await services.startScripts();
   await services.startTriggers();
+  await services.startWorkflows(workflowCode(services.scripts, services.runtime));
   const owner = await ensureOwner(config, accounts, tokens);
 
   const app = createApi({
@@ -263,6 +268,7 @@ export async function startServer(
       clearInterval(timer);
       await acme?.close();
       await Promise.all([drain(apiServer, deadlineMs), edge.close(deadlineMs), nameServer.close()]);
+      await workflowServices.closeWorkflows();
       await runtimeServices.closeRuntime();
       await images.close();
       await storage.close();
