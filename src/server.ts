@@ -149,7 +149,12 @@ export async function startServer(
     queue: queueBinding(triggers.queues, triggers.queueMessages),
   });
   const runtimeServices = createRuntimeServices(config, scriptServices, handlers, settings, policy, logger);
-  const triggers: TriggerServices = createTriggerServices(storage, scriptServices);
+  const triggers: TriggerServices = createTriggerServices(
+    storage,
+    scriptServices,
+    runtimeServices.runtime,
+    logger,
+  );
   const workflowServices = createWorkflows(config, storage, scriptServices.scripts, logger);
   const services: Services = {
     ...scriptServices,
@@ -238,6 +243,7 @@ export async function startServer(
           storage,
           logger,
         );
+  await services.runTriggers();
   const timer = setInterval(() => {
     zones
       .checkPending()
@@ -267,6 +273,7 @@ export async function startServer(
     async close(deadlineMs) {
       clearInterval(timer);
       await acme?.close();
+      await services.stopTriggers();
       await Promise.all([drain(apiServer, deadlineMs), edge.close(deadlineMs), nameServer.close()]);
       await workflowServices.closeWorkflows();
       await runtimeServices.closeRuntime();

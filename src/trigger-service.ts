@@ -1,5 +1,11 @@
+import type { Logger } from "pino";
+import { deliverTo } from "./queues/delivery.ts";
+import { QueueDispatcher } from "./queues/dispatcher.ts";
 import { QueueMessages } from "./queues/messages.ts";
 import { Queues } from "./queues/queues.ts";
+import type { Runtime } from "./runtime/runtime.ts";
+import { runScheduled } from "./schedules/run.ts";
+import { Scheduler } from "./schedules/scheduler.ts";
 import { Schedules } from "./schedules/schedules.ts";
 import type { ScriptServices } from "./script-service.ts";
 import type { Storage } from "./storage/storage.ts";
@@ -11,21 +17,39 @@ export interface TriggerServices {
   schedules: Schedules;
   /** Reads everything that triggers are known by. To be called when scripts are known. */
   startTriggers(): Promise<void>;
+  /** From now on, they run scripts. */
+  runTriggers(): Promise<void>;
+  /** Waits for what is under way. */
+  stopTriggers(): Promise<void>;
 }
 
 export function createTriggerServices(
   storage: Storage,
   { scripts }: Pick<ScriptServices, "scripts">,
+  runtime: Runtime,
+  logger: Logger,
 ): TriggerServices {
   const queues = new Queues(storage, scripts);
+  const queueMessages = new QueueMessages(storage, queues);
   const schedules = new Schedules(storage, scripts);
+  const deliver = deliverTo({ scripts, runtime, queueMessages, logger });
+  const isShared = storage.engine === "postgres";
+  const dispatcher = new QueueDispatcher(queues, queueMessages, deliver, logger, { isShared });
+  const scheduler = new Scheduler(schedules, runScheduled(scripts, runtime), logger);
   return {
     queues,
-    queueMessages: new QueueMessages(storage, queues),
+    queueMessages,
     schedules,
     async startTriggers() {
       await queues.load();
       await schedules.load();
+    },
+    async runTriggers() {
+      await dispatcher.start();
+      await scheduler.start();
+    },
+    async stopTriggers() {
+      await Promise.all([dispatcher.stop(), scheduler.stop()]);
     },
   };
 }

@@ -70,6 +70,7 @@ const scriptParts = [
   "runtime/worker/env.js",
   "runtime/worker/events.js",
   "runtime/worker/script.js",
+  "queues/worker/batch.js",
 ];
 
 const workflowParts = ["codec", "duration", "entry", "run", "segment", "step", "step-config"].map(

@@ -1,5 +1,56 @@
-import type { Message } from "./queue.ts";
+import type { Logger } from "pino";
+import { z } from "zod";
+import { CellError, type CellErrorKind } from "../cells/errors.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import type { Scripts } from "../scripts/scripts.ts";
+import type { BatchResult, Deliver } from "./dispatcher.ts";
+import type { QueueMessages } from "./messages.ts";
+import { queueLimits, type Message } from "./queue.ts";
 import type { Backlog } from "./store-messages.ts";
+
+/** What is not the script's doing: the batch was not delivered at all. */
+const blameless: ReadonlySet<CellErrorKind> = new Set(["overloaded", "unavailable"]);
+
+const delaySeconds = z.int().min(0).max(queueLimits.delaySeconds).optional();
+/** It comes from the script's isolate, so it is as the script wants it. */
+const AnswerSchema = z.object({
+  ackAll: z.boolean(),
+  retryBatch: z.object({ retry: z.boolean(), delaySeconds }),
+  explicitAcks: z.array(z.string()),
+  retryMessages: z.array(z.object({ msgId: z.string(), delaySeconds })),
+  error: z.object({ name: z.string(), message: z.string(), stack: z.string() }).optional(),
+});
+
+/** Runs the `queue` handler of the version that is live now. */
+export const deliverTo =
+  (services: { scripts: Scripts; runtime: Runtime; queueMessages: QueueMessages; logger: Logger }): Deliver =>
+  async ({ queue, scriptName, messages }) => {
+    const { scripts, runtime, queueMessages, logger } = services;
+    const owner = { accountId: queue.accountId };
+    const live = scripts.live(owner, scriptName);
+    if (live === undefined) throw new Error("the script has no version that runs");
+    const batch = JSON.stringify(wireBatch(queue.name, messages, await queueMessages.backlogEstimate(queue)));
+    const log = { account: owner.accountId, script: scriptName, queue: queue.name };
+    try {
+      const answer = AnswerSchema.safeParse(await runtime.invoke(owner, live, "queue", batch));
+      if (!answer.success) return failed;
+      const { error, ...result } = answer.data;
+      if (error !== undefined) logger.warn({ ...log, err: error }, "a batch failed");
+      return { ...result, hasFailed: error !== undefined };
+    } catch (error) {
+      if (!(error instanceof CellError) || blameless.has(error.kind)) throw error;
+      logger.warn({ ...log, err: error }, "a batch failed");
+      return failed;
+    }
+  };
+
+const failed: BatchResult = {
+  hasFailed: true,
+  ackAll: false,
+  retryBatch: { retry: false },
+  explicitAcks: [],
+  retryMessages: [],
+};
 
 /** A batch as worker/batch.ts reads it: `bytes` in base64, everything else as its text. */
 export function wireBatch(queueName: string, messages: readonly Message[], backlog: Backlog): object {

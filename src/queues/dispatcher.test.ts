@@ -83,7 +83,7 @@ describeStorage("queues", (open) => {
     await until(isEmpty(queue));
     expect(delivered().flat().toSorted()).toEqual(["a", "b", "c"]);
     expect(Math.max(...delivered().map(({ length }) => length))).toBe(2);
-    expect(batches[0]).toMatchObject({ accountId, scriptName: "worker", queueName: "jobs" });
+    expect(batches[0]).toMatchObject({ scriptName: "worker", queue: { name: "jobs" } });
   });
 
   it("waits for a batch to fill up, and not for longer than asked", async () => {

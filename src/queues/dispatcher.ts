@@ -4,10 +4,9 @@ import type { Message, Queue } from "./queue.ts";
 import type { Queues } from "./queues.ts";
 
 export interface Batch {
-  accountId: string;
+  queue: Queue;
   /** The consumer. */
   scriptName: string;
-  queueName: string;
   messages: readonly Message[];
 }
 
@@ -186,15 +185,14 @@ class Lane {
   }
 
   async #run(queue: Queue, scriptName: string, lease: string, messages: readonly Message[]): Promise<void> {
-    const { accountId, name: queueName } = queue;
-    const log = { queue: queueName, script: scriptName, messages: messages.length };
+    const log = { queue: queue.name, script: scriptName, messages: messages.length };
     const renewal = setInterval(() => {
       this.#messages
         .extend(lease, leaseMs)
         .catch((error: unknown) => this.#logger.warn({ err: error, ...log }, "renewing a lease failed"));
     }, leaseMs / 3);
     try {
-      const result = await this.#deliver({ accountId, scriptName, queueName, messages });
+      const result = await this.#deliver({ queue, scriptName, messages });
       this.#failures = 0;
       const retryDelay = queue.consumer?.settings.retryDelay ?? 0;
       await this.#messages.settle(queue, lease, settlement(messages, result, retryDelay));

@@ -1,4 +1,12 @@
+import { queueEvent } from "../../queues/worker/batch.ts";
 import type { Handlers } from "./script.ts";
+
+interface Event {
+  event: object;
+  outcome?(): unknown;
+  /** What to answer of a handler that threw; without it, it is the whole run that failed. */
+  failure?(error: unknown): unknown;
+}
 
 /** Runs a handler for something other than a request. The answer is JSON, and depends on the event. */
 export async function handleEvent(
@@ -10,21 +18,24 @@ export async function handleEvent(
 ): Promise<Response> {
   const handler = handlers[event];
   if (handler === undefined) throw new Error(`Handler does not export a ${event}() function.`);
-  const makers: Record<string, (body: never) => { event: object; outcome?: () => unknown }> = {
+  const makers: Record<string, (body: never) => Event> = {
     scheduled: scheduledEvent,
+    queue: queueEvent,
     tail: (body: object) => ({ event: body }),
   };
   const maker = makers[event];
   if (maker === undefined) throw new Error(`Unknown event ${event}`);
   const made = maker((await request.json()) as never);
-  await handler(made.event, env, ctx);
+  try {
+    await handler(made.event, env, ctx);
+  } catch (error) {
+    if (made.failure === undefined) throw error;
+    return Response.json(made.failure(error));
+  }
   return Response.json(made.outcome?.() ?? {});
 }
 
-function scheduledEvent({ cron, scheduledTime }: { cron: string; scheduledTime: number }): {
-  event: object;
-  outcome: () => unknown;
-} {
+function scheduledEvent({ cron, scheduledTime }: { cron: string; scheduledTime: number }): Event {
   let isFinal = false;
   const noRetry = (): void => void (isFinal = true);
   return {
