@@ -14,6 +14,7 @@ import type { Services } from "./services.ts";
 import { scriptHandlers } from "./runtime/edge-handler.ts";
 import { relayHandler } from "./smart-routing/relay-handler.ts";
 import { parseRelay, Relays } from "./smart-routing/relays.ts";
+import { Probes } from "./smart-routing/probes.ts";
 import { SmartRouting } from "./smart-routing/routing.ts";
 import { snippetHandler } from "./snippets/chain.ts";
 import { challengeHandler, Challenges } from "./tls/acme/challenges.ts";
@@ -59,6 +60,8 @@ export async function startEdge(
     bodyBytesMax: settings.bodyBytesMax,
   };
   const scripts = scriptHandlers(scriptRouter, runtime, logger);
+  const smartRouting = new SmartRouting(origins, relays, services.smartRouting, logger);
+  const probes = new Probes(relays, () => smartRouting.setAside(), logger);
   const edge = new Edge({
     settings,
     requestCf: new RequestCf({
@@ -69,7 +72,7 @@ export async function startEdge(
     }),
     origins,
     sslMode: (zoneId) => services.zoneSettings.value(zoneId, "ssl"),
-    routing: new SmartRouting(origins, relays, services.smartRouting),
+    routing: smartRouting,
     handlers: [
       ...(relaySecret === undefined ? [] : [relayHandler(relaySecret, origins, settings.bodyBytesMax)]),
       ...(config.acmeDirectory === undefined ? [] : [challengeHandler(new Challenges(storage))]),
@@ -87,6 +90,7 @@ export async function startEdge(
   return {
     async listen(host, port) {
       const address = await edge.listen(host, port);
+      probes.start();
       ports.http = address.port;
       return address;
     },
@@ -108,6 +112,7 @@ export async function startEdge(
     },
     forbid: (address) => policy.forbidListener(address.port),
     async close(deadlineMs) {
+      probes.stop();
       await Promise.all([edge.close(deadlineMs), tls?.close(deadlineMs)]);
       await relays.close();
       geo.close();

@@ -40,6 +40,11 @@ export class CountedBody extends Readable {
     this.on("error", () => {}); // whoever reads is told; nobody may be reading any more
   }
 
+  /** Whether some of the request may be gone: then another stream of it would not be whole. */
+  get isTouched(): boolean {
+    return this.#isReading;
+  }
+
   override _read(): void {
     if (!this.#isReading) {
       this.#isReading = true;

@@ -43,7 +43,8 @@ export async function forward(
     }
   };
   if (origin.route !== undefined) {
-    await origin.route.send(attempt, !hasBody && repeatable.has(origin.method));
+    const isRepeatable = !hasBody && repeatable.has(origin.method);
+    await origin.route.send(attempt, isRepeatable, () => body?.isTouched !== true);
   } else {
     await origins.connect(origin.addresses, origin.port, async (address) =>
       attempt({ dispatcher: await origins.pool(address, origin.port, origin.tls) }),

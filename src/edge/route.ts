@@ -18,7 +18,12 @@ export interface Race {
 
 /** Sends one request on the path, or the paths, that it chooses. Rejects with a visitor error while nothing has been sent. */
 export interface Route {
-  send(attempt: (path: Path, race: Race) => Promise<void>, isRepeatable: boolean): Promise<void>;
+  /** A request that is not repeatable goes to another path only if it is whole still, and no origin has seen it. */
+  send(
+    attempt: (path: Path, race: Race) => Promise<void>,
+    isRepeatable: boolean,
+    isWhole: () => boolean,
+  ): Promise<void>;
 }
 
 /** Chooses paths for the zones where smart routing is on. `addresses` may be connected to, the first of them first. */

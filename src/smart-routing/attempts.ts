@@ -10,11 +10,13 @@ export interface Attempts {
   send(path: Path, race: Race): Promise<void>;
   /** Whether it means the same when it is sent twice: only then is it hedged, and repeated after a failure. */
   isRepeatable: boolean;
-  /** Whether a failed attempt cannot have reached the origin. */
+  /** Whether a failed attempt cannot have reached the origin, and has left the request whole. */
   isUnsent(error: unknown): boolean;
   /** Told the time to first byte, as the visitor had it. */
   answered(ttfbMs: number): void;
   hedged(): void;
+  /** Told that a path will not be used for a while, and the failure after which. */
+  setAside(path: OriginPath, failure: unknown): void;
 }
 
 class Superseded extends Error {}
@@ -44,7 +46,7 @@ export async function sendOver(first: OriginPath, mayHedge: boolean, attempts: A
         if (status >= 500) path.faulty();
         else path.succeeded();
         path.end(request);
-        group.review(path, nowMs);
+        if (group.review(path, nowMs)) attempts.setAside(path, new Error(`status ${status}`));
         attempts.answered(nowMs - startMs);
         for (const [other, abort] of running) if (other !== path) abort(new Superseded());
         return undefined;
@@ -56,7 +58,7 @@ export async function sendOver(first: OriginPath, mayHedge: boolean, attempts: A
       const nowMs = performance.now();
       if (winner === undefined) path.failed(request, nowMs);
       else path.sample(request, nowMs); // it would have taken at least as long
-      group.review(path, nowMs);
+      if (group.review(path, nowMs)) attempts.setAside(path, error);
       throw error;
     } finally {
       path.end(request);

@@ -5,6 +5,9 @@ const failuresMax = 5;
 const ejectionBaseMs = 30_000;
 const ejectionMaxMs = 300_000;
 const failurePenaltyMs = 1000;
+/** Share of what is known of successes that each request replaces. */
+const successWeight = 0.02;
+const judgedRequestsMin = 50;
 
 /** One way to an origin: an address, and the node that a request goes through, if any. What is known of how it does. */
 export class OriginPath {
@@ -17,6 +20,8 @@ export class OriginPath {
   /** Start times of requests that wait for their first byte, the oldest first. */
   readonly #waiting = new Set<{ startMs: number }>();
   #consecutiveFailures = 0;
+  #successShare = 1;
+  #outcomes = 0;
   #ejections = 0;
   #ejectedUntilMs = 0;
 
@@ -54,6 +59,7 @@ export class OriginPath {
   succeeded(): void {
     this.#consecutiveFailures = 0;
     this.#ejections = 0;
+    this.#outcome(1);
   }
 
   failed(request: { startMs: number }, nowMs: number): void {
@@ -65,16 +71,29 @@ export class OriginPath {
   faulty(): void {
     this.failures += 1;
     this.#consecutiveFailures += 1;
+    this.#outcome(0);
   }
 
-  get isSuspect(): boolean {
+  get hasFailedInARow(): boolean {
     return this.#consecutiveFailures >= failuresMax;
+  }
+
+  /** Share of the late requests that were answered well; undefined before enough of them to judge. */
+  get successShare(): number | undefined {
+    return this.#outcomes < judgedRequestsMin ? undefined : this.#successShare;
   }
 
   eject(nowMs: number): void {
     this.#ejections += 1;
     this.#consecutiveFailures = 0;
+    this.#successShare = 1;
+    this.#outcomes = 0;
     this.#ejectedUntilMs = nowMs + Math.min(ejectionBaseMs * this.#ejections, ejectionMaxMs);
+  }
+
+  /** Set aside as it is, it stays so until then at least: nobody answers at its end. */
+  stayAway(untilMs: number): void {
+    this.#ejectedUntilMs = Math.max(this.#ejectedUntilMs, untilMs);
   }
 
   /**
@@ -86,5 +105,10 @@ export class OriginPath {
     if (this.#waiting.size < 2) return ms;
     const [, second] = this.#waiting;
     return Math.max(ms ?? 0, nowMs - second!.startMs);
+  }
+
+  #outcome(success: 0 | 1): void {
+    this.#outcomes += 1;
+    this.#successShare += (success - this.#successShare) * successWeight;
   }
 }

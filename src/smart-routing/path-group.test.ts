@@ -102,6 +102,25 @@ describe("paths that fail", () => {
   });
 });
 
+it("a path that fails clearly more often than four others is set aside, also without failures in a row", () => {
+  const paths = ["a", "b", "c", "d", "e"].map((name) => path(name, 100));
+  const group = new PathGroup(paths, never);
+  const serve = (each: OriginPath, failsEvery: number): void => {
+    for (let i = 1; i <= 100; i++) {
+      if (i % failsEvery === 0) each.faulty();
+      else each.succeeded();
+    }
+  };
+  for (const each of paths) serve(each, 50);
+  expect(paths.map((each) => group.review(each, 1))).toEqual([false, false, false, false, false]);
+  serve(paths[2]!, 2);
+  expect(paths.map((each) => group.review(each, 1))).toEqual([false, false, true, false, false]);
+  // Nobody answers at its end: it stays away for longer than its time.
+  paths[2]!.stayAway(60_000);
+  expect(paths[2]!.isEjected(59_999)).toBe(true);
+  expect(paths[2]!.isEjected(60_001)).toBe(false);
+});
+
 it("hedges cost at most 5 % of the requests", () => {
   const group = new PathGroup([path("a", 100), path("b", 100)], never);
   let hedges = 0;

@@ -12,6 +12,9 @@ const advantageMs = 5;
 const hedgeShare = 0.05;
 const hedgesAtOnce = 10;
 const ejectedShareMax = 0.5;
+const comparedPathsMin = 5;
+const successShareFine = 0.9;
+const outlierDeviations = 1.9;
 
 export interface Choice {
   path: OriginPath;
@@ -71,11 +74,24 @@ export class PathGroup {
     return true;
   }
 
-  /** Sets aside a path that fails, unless half of them are set aside already. */
-  review(path: OriginPath, nowMs: number): void {
-    if (!path.isSuspect) return;
+  /** Sets aside a path that fails, unless half of them are set aside already. True when it has just been set aside. */
+  review(path: OriginPath, nowMs: number): boolean {
+    if (path.isEjected(nowMs) || !(path.hasFailedInARow || this.#isOutlier(path))) return false;
     const ejected = this.paths.filter((each) => each.isEjected(nowMs)).length;
-    if ((ejected + 1) / this.paths.length <= ejectedShareMax) path.eject(nowMs);
+    if ((ejected + 1) / this.paths.length > ejectedShareMax) return false;
+    path.eject(nowMs);
+    return true;
+  }
+
+  /** Whether a path fails clearly more often than the others, of which it takes some to compare. */
+  #isOutlier(path: OriginPath): boolean {
+    const own = path.successShare;
+    if (own === undefined || own >= successShareFine) return false;
+    const shares = this.paths.flatMap(({ successShare }) => successShare ?? []);
+    if (shares.length < comparedPathsMin) return false;
+    const mean = shares.reduce((sum, share) => sum + share, 0) / shares.length;
+    const variance = shares.reduce((sum, share) => sum + (share - mean) ** 2, 0) / shares.length;
+    return own < mean - outlierDeviations * Math.sqrt(variance);
   }
 
   get current(): OriginPath | undefined {

@@ -4,7 +4,7 @@ import type { EdgeHandler } from "../edge/handlers.ts";
 import { neverConnected, type Origins } from "../edge/origins.ts";
 import { forward } from "../edge/proxy.ts";
 import { readTarget } from "./relay-token.ts";
-import { relayHeaders, relayHost } from "./relays.ts";
+import { pingAddress, relayHeaders, relayHost } from "./relays.ts";
 
 const ownHeaders: ReadonlySet<string> = new Set([
   "host",
@@ -13,8 +13,12 @@ const ownHeaders: ReadonlySet<string> = new Set([
   ...Object.values(relayHeaders),
 ]);
 
+/** Requests of other nodes that are served at a time: with more, they do better without this one. */
+const underWayMax = 2000;
+
 /** Passes on what other nodes send through this one. A relay goes to the origin itself, never through another relay. */
 export function relayHandler(secret: string, origins: Origins, bodyBytesMax: number): EdgeHandler {
+  let underWay = 0;
   return async ({ request, response, host, path, ray }) => {
     if (host !== relayHost) return false;
     const target = readTarget(String(request.headers[relayHeaders.target] ?? ""), secret, Date.now());
@@ -22,6 +26,15 @@ export function relayHandler(secret: string, origins: Origins, bodyBytesMax: num
       refuse(response, 403, "unauthorized");
       return true;
     }
+    if (target.address === pingAddress) {
+      response.writeHead(204).end();
+      return true;
+    }
+    if (underWay >= underWayMax) {
+      refuse(response, 503, "unsent");
+      return true;
+    }
+    underWay += 1;
     let isUnsent = true;
     try {
       const addresses = origins.choose([target.address], target.port);
@@ -39,6 +52,8 @@ export function relayHandler(secret: string, origins: Origins, bodyBytesMax: num
         502,
         isUnsent || neverConnected(visible.cause ?? visible) ? "unsent" : `origin ${visible.code}`,
       );
+    } finally {
+      underWay -= 1;
     }
     return true;
   };

@@ -12,12 +12,16 @@ export interface Relay {
 
 /** The Host of a request between nodes: no zone has this name. */
 export const relayHost = "relay.selvedge.internal";
+/** In the place of an address: only whether the relay is there is asked. */
+export const pingAddress = "ping";
 export const relayHeaders = {
   target: "selvedge-relay-target",
   host: "selvedge-relay-host",
   /** On an answer that is not the origin's: how the relay failed. */
   failure: "selvedge-relay-failure",
 } as const;
+
+const pingIntervalMs = 10_000;
 
 /** The failure of a relay, or of its connection to the origin. */
 export class RelayError extends Error {
@@ -66,6 +70,23 @@ export class Relays {
     };
   }
 
+  /** Whether a relay answers; keeps a connection to it warm. */
+  async ping(relay: Relay, timeoutMs: number): Promise<boolean> {
+    try {
+      const pool = await this.#pool(relay);
+      const { statusCode, body } = await pool.request({
+        method: "GET",
+        path: "/",
+        headers: { host: relayHost, [relayHeaders.target]: this.#token(pingAddress, 0, undefined) },
+        signal: AbortSignal.timeout(timeoutMs),
+      });
+      await body.dump();
+      return statusCode === 204;
+    } catch {
+      return false;
+    }
+  }
+
   async close(): Promise<void> {
     await Promise.all([...this.#pools.values()].map(async (pool) => (await pool).destroy()));
   }
@@ -89,14 +110,20 @@ export class Relays {
   }
 
   async #connect(relay: Relay): Promise<Pool> {
-    const { Pool } = await import("undici");
+    const { buildConnector, Pool } = await import("undici");
     const { originCa: ca, originConnectTimeoutMs: timeout } = this.#settings;
     const isTls = relay.url.startsWith("https:");
+    const trust = ca === undefined ? {} : { ca: [...ca] };
+    const connect = buildConnector({ timeout, allowH2: isTls, preferH2: true, ...trust });
     return new Pool(relay.url, {
       ...(isTls
-        ? { allowH2: true, connections: 2, pipelining: 100 }
+        ? { allowH2: true, connections: 2, pipelining: 100, h2Options: { pingInterval: pingIntervalMs } }
         : { connections: this.#settings.originConnectionsMax }),
-      connect: { timeout, allowH2: isTls, preferH2: true, ...(ca === undefined ? {} : { ca: [...ca] }) },
+      // The certificate is for the name in the URL: undici would take the Host header's.
+      connect: (options, done) => {
+        const { servername: _, ...own } = options;
+        connect(own, done);
+      },
       headersTimeout: this.#settings.originFirstByteTimeoutMs,
       bodyTimeout: this.#settings.originIdleTimeoutMs,
       keepAliveTimeout: 60_000,

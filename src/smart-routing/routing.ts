@@ -1,4 +1,5 @@
 import { LRUCache } from "lru-cache";
+import type { Logger } from "pino";
 import { originError } from "../edge/errors.ts";
 import { neverConnected, type Origins } from "../edge/origins.ts";
 import type { OriginTls, Path, Route, Routing } from "../edge/route.ts";
@@ -6,6 +7,7 @@ import type { Analytics, PathReport } from "./analytics.ts";
 import { sendOver } from "./attempts.ts";
 import { OriginPath } from "./origin-path.ts";
 import { PathGroup } from "./path-group.ts";
+import type { SetAside } from "./probes.ts";
 import type { Relays } from "./relays.ts";
 
 const groupsMax = 10_000;
@@ -16,12 +18,16 @@ export class SmartRouting implements Routing {
   readonly #origins: Origins;
   readonly #relays: Relays;
   readonly #analytics: Analytics;
-  readonly #groups = new LRUCache<string, { zoneId: string; group: PathGroup }>({ max: groupsMax });
+  readonly #logger: Pick<Logger, "warn" | "info">;
+  readonly #groups = new LRUCache<string, { zoneId: string; port: number; group: PathGroup }>({
+    max: groupsMax,
+  });
 
-  constructor(origins: Origins, relays: Relays, analytics: Analytics) {
+  constructor(origins: Origins, relays: Relays, analytics: Analytics, logger: Pick<Logger, "warn" | "info">) {
     this.#origins = origins;
     this.#relays = relays;
     this.#analytics = analytics;
+    this.#logger = logger;
     analytics.pathsOf = (zoneId) => this.#report(zoneId);
   }
 
@@ -29,7 +35,7 @@ export class SmartRouting implements Routing {
     const group = this.#group(zoneId, addresses, port, tls);
     const series = this.#analytics.zone(zoneId);
     return {
-      send: async (attempt, isRepeatable) => {
+      send: async (attempt, isRepeatable, isWhole) => {
         const { path, kind } = group.choose(addresses[0]!, isRepeatable, performance.now());
         try {
           await sendOver(path, kind !== "control", {
@@ -37,9 +43,14 @@ export class SmartRouting implements Routing {
             isRepeatable,
             send: attempt,
             connect: (each) => this.#connect(each, port, tls),
-            isUnsent: neverConnected,
+            isUnsent: (error) => isWhole() && neverConnected(error),
             answered: (ttfbMs) => series.add(kind === "control" ? "direct" : "smart", ttfbMs),
             hedged: () => series.hedged(),
+            setAside: (each, failure) =>
+              this.#logger.warn(
+                { zone: zoneId, path: each.name, err: failure },
+                "a path to an origin fails, and is set aside",
+              ),
           });
         } catch (error) {
           series.failed();
@@ -47,6 +58,14 @@ export class SmartRouting implements Routing {
         }
       },
     };
+  }
+
+  /** The paths that no request takes at present. */
+  setAside(): SetAside[] {
+    const nowMs = performance.now();
+    return [...this.#groups.values()].flatMap(({ group, port }) =>
+      group.paths.filter((path) => path.isEjected(nowMs)).map((path) => ({ path, port })),
+    );
   }
 
   #report(zoneId: string): PathReport[] {
@@ -79,7 +98,7 @@ export class SmartRouting implements Routing {
         .flatMap((address) =>
           [undefined, ...this.#relays.list].map((relay) => new OriginPath(address, relay)),
         );
-      this.#groups.set(name, (known = { zoneId, group: new PathGroup(paths) }));
+      this.#groups.set(name, (known = { zoneId, port, group: new PathGroup(paths) }));
     }
     return known.group;
   }

@@ -1,7 +1,8 @@
-import { createServer, request, type RequestListener, type Server } from "node:http";
-import { connect, createServer as createNetServer, type AddressInfo } from "node:net";
+import { createServer, request, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { startLink, type Way } from "../helpers/links.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 import { visit } from "../helpers/visit.ts";
 
@@ -20,46 +21,26 @@ afterEach(() => {
   for (const close of closing.splice(0)) close();
 });
 
-function onClose(listener: Server | ReturnType<typeof createNetServer>): void {
-  closing.push(() => {
-    if ("closeAllConnections" in listener) listener.closeAllConnections();
-    listener.close();
-  });
-}
-
 /** An origin on the address, at a port that is free there. */
 async function origin(address: string, port: number, listener: RequestListener): Promise<number> {
   const made = createServer(listener);
   await new Promise<void>((resolve) => made.listen(port, address, resolve));
-  onClose(made);
+  closing.push(() => {
+    made.closeAllConnections();
+    made.close();
+  });
   return (made.address() as AddressInfo).port;
 }
 
-/** A link on `address` to an origin, on which every byte needs `oneWayMs` in each direction. */
+/** A link on `address` to an origin, on which every byte needs `way.ms` in each direction. */
 async function link(
   address: string,
   port: number,
   to: { host: string; port: number },
-  way: { ms: number },
+  way: Way,
 ): Promise<void> {
-  const made = createNetServer((near) => {
-    const far = connect(to);
-    for (const [from, other] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      let last = Promise.resolve();
-      const later = (act: () => void): void => {
-        const wait = delay(way.ms);
-        last = last.then(() => wait).then(act);
-      };
-      from.on("data", (chunk) => later(() => other.destroyed || other.write(chunk)));
-      from.on("close", () => later(() => other.destroy()));
-      from.on("error", () => {});
-    }
-  });
-  await new Promise<void>((resolve) => made.listen(port, address, resolve));
-  onClose(made);
+  const made = await startLink({ host: address, port }, to, () => way);
+  closing.push(() => void made.close());
 }
 
 async function point(addresses: readonly string[], port: number, smart = true): Promise<void> {

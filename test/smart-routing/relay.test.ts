@@ -1,0 +1,175 @@
+import { createServer, request, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { startLink, type Link, type Way } from "../helpers/links.ts";
+import { serve, type ServerProcess } from "../helpers/process.ts";
+import { visit } from "../helpers/visit.ts";
+
+/**
+ * Two nodes as processes, an origin that is far from the one and near to the other, and between them links that take their
+ * time. The nodes differ in the address that they connect from, so that one and the same origin is slow for the one only.
+ */
+const host = "www.relay.example";
+const token = "owner-token-of-the-relay-test";
+const originAddress = "127.0.5.1";
+const edgeAddress = "127.0.5.2";
+const relayAddress = "127.0.5.3";
+const farMs = 60;
+const nearMs = 5;
+let [edge, relay]: ServerProcess[] = [];
+let origin: Server;
+let links: Link[];
+let zoneId: string;
+let way: (client: string) => Way = (client) => ({ ms: client === relayAddress ? nearMs : farMs });
+const bodies: string[] = [];
+const answer: RequestListener = (incoming, response) => {
+  let body = "";
+  incoming.on("data", (chunk: Buffer) => (body += chunk.toString()));
+  incoming.on("end", () => {
+    if (incoming.method === "POST") bodies.push(body);
+    response.setHeader("x-seen-host", incoming.headers.host!);
+    response.end(JSON.stringify(incoming.headers));
+  });
+};
+
+async function call(method: string, path: string, body?: unknown) {
+  const response = await fetch(`${edge!.ready.api}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const envelope = (await response.json()) as { success: boolean; result: never; errors: unknown };
+  if (!envelope.success) throw new Error(JSON.stringify(envelope.errors));
+  // oxlint-disable-next-line typescript/no-explicit-any
+  return envelope.result as any;
+}
+const analytics = async () => call("GET", `/zones/${zoneId}/edge/smart_routing/analytics`);
+const pathNamed = async (name: string) =>
+  (
+    (await analytics()).paths as { path: string; current: boolean; requests: number; failures: number }[]
+  ).find((each) => each.path === name)!;
+
+beforeAll(async () => {
+  origin = createServer(answer);
+  await new Promise<void>((resolve) => origin.listen(0, "127.0.0.1", resolve));
+  const { port } = origin.address() as AddressInfo;
+  const toOrigin = await startLink({ host: originAddress, port: 0 }, { host: "127.0.0.1", port }, (client) =>
+    way(client),
+  );
+  const common = ["--ephemeral", "--relay-secret", "a secret of two nodes", "--log-level", "warn"];
+  relay = await serve([
+    ...common,
+    "--edge-tls-listen",
+    "127.0.0.1:0",
+    "--origin-source-address",
+    relayAddress,
+  ]);
+  const toRelay = await startLink(
+    { host: "127.0.0.1", port: 0 },
+    { host: "127.0.0.1", port: Number(new URL(relay.ready.edge_tls!).port) },
+    () => ({ ms: nearMs }),
+  );
+  links = [toOrigin, toRelay];
+  edge = await serve(
+    [
+      ...common,
+      "--relays",
+      `r1=https://127.0.0.1:${toRelay.port}`,
+      "--origin-ca",
+      relay.ready.tls_authority!,
+      "--origin-source-address",
+      edgeAddress,
+    ],
+    { SELVEDGE_API_TOKEN: token },
+  );
+  zoneId = (await call("POST", "/zones", { name: "relay.example" })).id;
+  const record = { type: "A", name: "www", content: originAddress, proxied: true };
+  await call("POST", `/zones/${zoneId}/dns_records`, record);
+  await call("PUT", `/zones/${zoneId}/rulesets/phases/http_request_origin/entrypoint`, {
+    rules: [{ action: "route", expression: "true", action_parameters: { origin: { port: toOrigin.port } } }],
+  });
+  await call("PATCH", `/zones/${zoneId}/edge/smart_routing`, { value: "on" });
+}, 60_000);
+afterAll(async () => {
+  for (const node of [edge, relay]) {
+    node?.process.kill("SIGKILL");
+    await node?.exited;
+  }
+  for (const link of links ?? []) await link.close();
+  origin?.close();
+});
+
+const get = async (path = "/"): Promise<{ ms: number; status: number; body: string }> => {
+  const start = performance.now();
+  const { status, body } = await visit(edge!.ready.edge, host, path);
+  return { ms: performance.now() - start, status, body };
+};
+const median = (values: number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1]!;
+
+it("requests go through the node that is nearer to the origin, as the edge has made them", async () => {
+  for (let i = 0; i < 15; i++) expect((await get()).status).toBe(200);
+  const answers = [];
+  for (let i = 0; i < 40; i++) answers.push(await get());
+  expect(await pathNamed(`r1>${originAddress}`)).toMatchObject({ current: true, failures: 0 });
+  expect(median(answers.map(({ ms }) => ms))).toBeLessThan(2 * farMs * 0.6);
+  const headers = JSON.parse(answers.at(-1)!.body) as Record<string, string>;
+  expect(headers).toMatchObject({ host, "cf-connecting-ip": "127.0.0.1", "x-forwarded-for": "127.0.0.1" });
+  expect(Object.keys(headers).filter((name) => name.startsWith("selvedge-"))).toEqual([]);
+  const { smart, direct } = await analytics();
+  expect(smart.requests + direct.requests).toBe(55);
+});
+
+const post = async (body: string): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const options = { method: "POST", headers: { host, "content-type": "text/plain" }, agent: false };
+    const outgoing = request(edge!.ready.edge, options, (response) =>
+      response.resume().on("end", () => resolve(response.statusCode!)),
+    );
+    outgoing.on("error", reject);
+    outgoing.end(body);
+  });
+
+it("bodies go through it whole, and once", async () => {
+  const large = "x".repeat(300_000);
+  bodies.length = 0;
+  for (let i = 0; i < 5; i++) expect(await post(`${i} ${large}`)).toBe(200);
+  expect(bodies).toEqual(Array.from({ length: 5 }, (_, i) => `${i} ${large}`));
+});
+
+it("a body is never sent half, nor twice, when the node between cannot connect", async () => {
+  bodies.length = 0;
+  // From here on the relay reaches nobody; the edge does.
+  const [toOrigin] = links as [Link];
+  const { port } = origin.address() as AddressInfo;
+  await toOrigin.close();
+  const statuses = [];
+  for (let i = 0; i < 4; i++) statuses.push(await post(`lost ${i}`));
+  expect(statuses.every((status) => status >= 500)).toBe(true);
+  links[0] = await startLink(
+    { host: originAddress, port: toOrigin.port },
+    { host: "127.0.0.1", port },
+    (client) => way(client),
+  );
+  for (let i = 0; i < 4; i++) statuses.push(await post(`sent ${i}`));
+  expect(bodies.every((body) => /^sent \d$/.test(body))).toBe(true);
+  expect(new Set(bodies).size).toBe(bodies.length);
+});
+
+it("visitors notice nothing of a relay that dies", async () => {
+  way = () => ({ ms: nearMs });
+  relay!.process.kill("SIGKILL");
+  await relay!.exited;
+  for (let i = 0; i < 30; i++) expect((await get()).status).toBe(200);
+  expect((await pathNamed(originAddress)).current).toBe(true);
+});
+
+it("who runs the edge learns that a relay does not answer", async () => {
+  await expect
+    .poll(() => edge!.stdout() + edge!.stderr(), { timeout: 20_000 })
+    .toContain("a relay does not answer");
+});
+
+it("nobody goes through a node without the secret", async () => {
+  const headers = { "selvedge-relay-target": `${Math.floor(Date.now() / 1000)},127.0.0.1,80,http,,AAAA` };
+  expect((await visit(edge!.ready.edge, "relay.selvedge.internal", "/", headers)).status).toBe(403);
+});
