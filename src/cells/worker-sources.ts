@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
+import { posix } from "node:path";
 import type { CellScript } from "./script.ts";
 
 const sources = new Map<string, string>();
@@ -64,28 +65,31 @@ function flagsOf(script: CellScript): string[] {
   return [...asked, ...own.filter((flag) => !(hasNode && flag === "nodejs_als"))];
 }
 
-const snippetParts = ["cells/worker/lockdown-snippet.js", "cells/worker/run.js", "cells/worker/snippet.js"];
-const scriptParts = [
-  "cells/worker/run.js",
-  "runtime/worker/env.js",
-  "runtime/worker/events.js",
-  "runtime/worker/script.js",
-  "queues/worker/batch.js",
-];
-
-const workflowParts = ["codec", "duration", "entry", "run", "segment", "step", "step-config"].map(
-  (name) => `workflows/worker/${name}.js`,
-);
+const scriptParts = ["cells/worker/run.js", "runtime/worker/env.js", "runtime/worker/script.js"];
+const snippetParts = ["cells/worker/lockdown-snippet.js", "cells/worker/snippet.js"];
 
 /** The modules of ours that a script has beside its own. */
 const parts = ({ profile, bindings = [], hasWorkflows }: CellScript): Iterable<string> =>
-  profile === "snippet"
-    ? snippetParts
-    : new Set([
-        ...scriptParts,
-        ...bindings.map(({ module }) => module),
-        ...(hasWorkflows === true ? workflowParts : []),
-      ]);
+  withImports(
+    profile === "snippet"
+      ? snippetParts
+      : [
+          ...scriptParts,
+          ...bindings.map(({ module }) => module),
+          ...(hasWorkflows === true ? ["workflows/worker/entry.js"] : []),
+        ],
+  );
+
+/** Modules with those that they import. */
+function withImports(names: readonly string[]): Set<string> {
+  const all = new Set(names);
+  // What is added to a set while it is walked is walked too.
+  for (const name of all) {
+    for (const [, path] of workerSource(name).matchAll(/(?:from|import) "(\.[\w./-]+\.js)"/g))
+      all.add(posix.join(posix.dirname(name), path!));
+  }
+  return all;
+}
 
 const entry = ({ profile, mainModule, classNames = [], hasWorkflows }: CellScript): string =>
   profile === "snippet"

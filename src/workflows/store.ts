@@ -1,5 +1,9 @@
 import { sql, type Selectable } from "kysely";
-import type { WorkflowEventsTable, WorkflowInstancesTable, WorkflowJournalTable } from "../storage/schema-hosting.ts";
+import type {
+  WorkflowEventsTable,
+  WorkflowInstancesTable,
+  WorkflowJournalTable,
+} from "../storage/schema-hosting.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { EventRow, InstanceRow, TriggerSource } from "./instance.ts";
 import type { JournalRow, RowKind } from "./journal.ts";
