@@ -40,6 +40,7 @@ import { createTriggerServices, type TriggerServices } from "./trigger-service.t
 import { openStorage } from "./storage/storage.ts";
 import { Tokens } from "./tokens/tokens.ts";
 import { dnsActivation, staticActivation } from "./zones/activation.ts";
+import { workflowBinding } from "./workflows/binding.ts";
 import { createWorkflows } from "./workflows/index.ts";
 import { workflowCode } from "./workflows/code.ts";
 import { Zones } from "./zones/zones.ts";
@@ -147,6 +148,7 @@ export async function startServer(
   const handlers = (): BindingHandlers => ({
     kv_namespace: kvBinding(scriptServices.kv),
     queue: queueBinding(triggers.queues, triggers.queueMessages),
+    workflow: workflowBinding(workflowServices.workflows, workflowServices.workflowInstances),
   });
   const runtimeServices = createRuntimeServices(config, scriptServices, handlers, settings, policy, logger);
   const triggers: TriggerServices = createTriggerServices(

@@ -8,6 +8,7 @@ const made: { [Type in BindingTypeName]?: readonly [module: string, factory: str
   service: ["runtime/worker/service.js", "service"],
   kv_namespace: ["kv/worker/binding.js", "kvNamespace"],
   queue: ["queues/worker/binding.js", "queueBinding"],
+  workflow: ["workflows/worker/binding.js", "workflowBinding"],
 };
 
 /** The part of a script's `env` that is plain values. */
