@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import type { Logger } from "pino";
+import type { AssetServer } from "./assets/asset-server.ts";
 import { Cells } from "./cells/cells.ts";
 import { cellDefaults } from "./cells/settings.ts";
 import type { Config } from "./config/settings.ts";
@@ -25,7 +26,7 @@ const mebibyte = 1024 * 1024;
 /** Nothing is booted before the first request that needs it. `handlers` is asked when the first binding is used. */
 export function createRuntimeServices(
   config: Config,
-  { scripts, namespaces }: ScriptServices,
+  { scripts, namespaces, assetServer }: ScriptServices & { assetServer: AssetServer },
   handlers: () => BindingHandlers,
   settings: EdgeSettings,
   policy: AddressPolicy,
@@ -41,6 +42,7 @@ export function createRuntimeServices(
     namespaces,
     cells: { own: cells, customers },
     outbound,
+    assets: assetServer,
     handlers,
     limits: {
       cpuMs: config.scriptCpuMs,

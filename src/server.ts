@@ -6,6 +6,7 @@ import type { Logger } from "pino";
 import { Accounts } from "./accounts/accounts.ts";
 import { ensureOwner, ensurePepper } from "./accounts/owner.ts";
 import { AssetServer } from "./assets/asset-server.ts";
+import { assetsBinding } from "./assets/binding.ts";
 import { Assets } from "./assets/assets.ts";
 import { createApi } from "./api/app.ts";
 import { createApiServer, drain, listen } from "./api/listener.ts";
@@ -147,10 +148,18 @@ export async function startServer(
   const settings = await edgeSettings(config);
   const handlers = (): BindingHandlers => ({
     kv_namespace: kvBinding(scriptServices.kv),
+    assets: assetsBinding(assetServer, async (id) => scriptServices.versions.assetsOf(id)),
     queue: queueBinding(triggers.queues, triggers.queueMessages),
     workflow: workflowBinding(workflowServices.workflows, workflowServices.workflowInstances),
   });
-  const runtimeServices = createRuntimeServices(config, scriptServices, handlers, settings, policy, logger);
+  const runtimeServices = createRuntimeServices(
+    config,
+    { ...scriptServices, assetServer },
+    handlers,
+    settings,
+    policy,
+    logger,
+  );
   const triggers: TriggerServices = createTriggerServices(
     storage,
     scriptServices,

@@ -7,6 +7,7 @@ const made: { [Type in BindingTypeName]?: readonly [module: string, factory: str
   dispatch_namespace: ["runtime/worker/dispatch.js", "dispatchNamespace"],
   service: ["runtime/worker/service.js", "service"],
   kv_namespace: ["kv/worker/binding.js", "kvNamespace"],
+  assets: ["assets/worker/binding.js", "assets"],
   queue: ["queues/worker/binding.js", "queueBinding"],
   workflow: ["workflows/worker/binding.js", "workflowBinding"],
 };

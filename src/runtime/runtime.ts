@@ -1,5 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import type { AssetServer } from "../assets/asset-server.ts";
+import { answerWithAsset, type AssetVisit } from "../assets/front.ts";
 import { internal } from "../cells/cell-folder.ts";
 import type { RunOptions } from "../cells/cell.ts";
 import type { Cells } from "../cells/cells.ts";
@@ -45,6 +47,7 @@ export interface RuntimeOptions {
   /** Where the account's own scripts run, and where those of its customers: never in one process. */
   cells: { own: Cells; customers: Cells };
   outbound: Outbound;
+  assets: AssetServer;
   handlers: () => BindingHandlers;
   limits: RuntimeLimits;
 }
@@ -79,10 +82,12 @@ export class Runtime {
     return this.#handlers[type] as BindingHandler<BindingTypeName> | undefined;
   }
 
-  /** Runs a script for a visitor. Rejects with a CellError while nothing has been sent. */
+  /** Runs a script for a visitor, or answers with a file of its own. Rejects with a CellError while nothing has been sent. */
   async visit(visit: EdgeVisit, live: LiveScript, root: RunRoot): Promise<void> {
-    const { request, response, ray } = visit;
+    const { request, response, ray, host, path } = visit;
     const context = await this.#top(live, root);
+    const asset: AssetVisit = { request, response, host, path, headers: ["cf-ray", ray] };
+    if (await answerWithAsset(this.#options.assets, context.loaded.script, asset)) return;
     await this.#run(context, this.#requestOf(visit, this.#body(request)), {
       response,
       headers: (raw, status) => visitorHeaders(raw, ray, status),
@@ -133,6 +138,18 @@ export class Runtime {
     target: Target,
     { url, request, response }: { url: URL; request: IncomingMessage; response: ServerResponse },
   ): Promise<void> {
+    const asset: AssetVisit = {
+      request,
+      response,
+      host: url.hostname,
+      path: url.pathname + url.search,
+      headers: [],
+    };
+    if (
+      target.entrypoint === undefined &&
+      (await answerWithAsset(this.#options.assets, target.context.loaded.script, asset))
+    )
+      return;
     await this.#run(target.context, nestedRequest(target, url, request, this.#body(request)), {
       response,
       headers: (raw) => [...raw],
