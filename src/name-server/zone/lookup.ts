@@ -62,14 +62,16 @@ export class Lookup {
       return this.#make(zone, question, nowMs);
 
     const { node } = match;
+    // What is kept at a wildcard serves for it and for every name that it stands for.
+    const forSeveral = isWildcard || (node.key.startsWith("\x01*") && !question.isSigned);
     const key = keptKey(question);
     const kept = node.answers.get(key);
     if (kept !== undefined && this.#holds(kept, nowMs)) return kept;
     const contents = zone.contents(node);
     if (!question.isSigned && isNegative(contents, type)) return negative(zone, rcodes.noError);
-    if (isWildcard && (contents.alias !== undefined || contents.flattened !== undefined))
+    if (forSeveral && (contents.alias !== undefined || contents.flattened !== undefined))
       return this.#make(zone, question, nowMs);
-    const made = this.#make(zone, question, nowMs, isWildcard);
+    const made = this.#make(zone, question, nowMs, forSeveral);
     const isKept = !(made instanceof Awaited) && type <= keptTypeMax && contents.flattened === undefined;
     if (isKept) node.answers.set(key, made);
     return made;
