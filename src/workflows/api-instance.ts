@@ -152,8 +152,8 @@ export const oneInstanceOperations: readonly Operation[] = [
     summary: "Get the whole result of one step, or its error",
     access: read,
     query: z.object({
-      name: z.string().min(1),
-      type: z.enum(["step", "waitForEvent"]),
+      name: z.string().min(1).optional(),
+      type: z.enum(["step", "waitForEvent"]).default("step"),
       attempt: z.coerce.number().int().min(1).optional(),
     }),
     result: z.object({
@@ -167,6 +167,11 @@ export const oneInstanceOperations: readonly Operation[] = [
       if (type === "waitForEvent" && attempt !== undefined)
         throw apiErrors.invalid("Expected attempt only where type is step", "/query/attempt");
       const row = await instanceOf(call);
+      if (name === undefined)
+        throw apiErrors.invalid(
+          "Expected a step's name with its count for name, which is required",
+          "/query/name",
+        );
       const history = await call.services.workflowInstances.history(row);
       const entry = history.get(`${type === "step" ? "do" : type}:${name}`);
       if (entry === undefined) throw workflowErrors.stepNotFound(name);
