@@ -62,8 +62,14 @@ function flagsOf(script: CellScript): string[] {
   const own = ownFlags[script.profile];
   const asked = script.compatibilityFlags.filter((flag) => flag !== "experimental" && !own.includes(flag));
   const hasNode = asked.some((flag) => flag === "nodejs_compat" || flag === "nodejs_compat_v2");
-  return [...asked, ...own.filter((flag) => !(hasNode && flag === "nodejs_als"))];
+  const named = own.filter((flag) => !(hasNode && flag === "nodejs_als"));
+  return [...asked, ...named, ...(isBeforeGetters(script, asked) ? [getters] : [])];
 }
+
+const getters = "workers_api_getters_setters_on_prototype";
+/** The wrappers take getters from prototypes, where scripts of before this date do not have them. */
+const isBeforeGetters = ({ compatibilityDate }: CellScript, asked: readonly string[]): boolean =>
+  compatibilityDate < "2022-01-31" && !asked.includes(getters);
 
 const scriptParts = ["cells/worker/run.js", "runtime/worker/env.js", "runtime/worker/script.js"];
 const snippetParts = ["cells/worker/lockdown-snippet.js", "cells/worker/snippet.js"];
