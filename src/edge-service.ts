@@ -73,6 +73,7 @@ export async function startEdge(
     origins,
     sslMode: (zoneId) => services.zoneSettings.value(zoneId, "ssl"),
     routing: smartRouting,
+    observe: services.metrics?.edge,
     handlers: [
       ...(relaySecret === undefined ? [] : [relayHandler(relaySecret, origins, settings.bodyBytesMax)]),
       ...(config.acmeDirectory === undefined ? [] : [challengeHandler(new Challenges(storage))]),

@@ -21,6 +21,7 @@ export interface RuntimeServices {
   closeRuntime(): Promise<void>;
 }
 
+  cellCounts(): Record<"accounts" | "customers", { shared: number; all: number }>;
 const mebibyte = 1024 * 1024;
 
 /** Nothing is booted before the first request that needs it. `handlers` is asked when the first binding is used. */
@@ -63,3 +64,4 @@ export function createRuntimeServices(
     },
   };
 }
+    cellCounts: () => ({ accounts: cells.counts, customers: customers.counts }),

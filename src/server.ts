@@ -56,6 +56,8 @@ export interface Ready {
   /** Host and port, for UDP and TCP. */
   dns: string;
   delivery: string;
+  /** Null where nobody asks for metrics. */
+  metrics: string | null;
   /** Null while this version has no such listener. */
   dashboard: string | null;
   account_id: string;
@@ -168,6 +170,17 @@ export async function startServer(
   );
   const workflowServices = createWorkflows(config, storage, scriptServices.scripts, logger);
   const services: Services = {
+  const { metricsListen } = config;
+  const metrics =
+    metricsListen === undefined
+      ? undefined
+      : new (await import("./observability/metrics.ts")).Metrics({
+          smartRouting,
+          zoneName: (id) => zones.find(id)?.name,
+          cells: runtimeServices.cellCounts,
+          certificates,
+          certificatePacks,
+        });
     ...scriptServices,
     ...workflowServices,
     ...runtimeServices,
@@ -191,6 +204,7 @@ export async function startServer(
     certificatePacks,
     zoneSettings,
     logger,
+    metrics,
   };
 
   await storage.watch(watchIntervalMs);
@@ -224,11 +238,17 @@ export async function startServer(
         () => [],
         () => ["database"],
       );
-  const apiServer = createApiServer(app, { faults });
+  const apiServer = createApiServer(app, { faults }, metrics?.api);
   const apiAddress = await listen(apiServer, ...hostAndPort(config.apiListen));
   edge.forbid(apiAddress);
   const edgeAddress = await edge.listen(...hostAndPort(config.edgeListen));
   services.scriptRouter.listening(edgeAddress.port);
+  const metricsServer = metrics?.createServer();
+  const metricsAddress =
+    metricsListen === undefined || metricsServer === undefined
+      ? undefined
+      : await listen(metricsServer, ...hostAndPort(metricsListen));
+  if (metricsAddress !== undefined) edge.forbid(metricsAddress);
   images.listensAt(`http://${show(edgeAddress)}${deliveryPrefix}`);
   // What an ephemeral start makes is forgotten; an authority that is kept, and perhaps trusted, is used by it too.
   const authorityDir = existsSync(authorityFiles(config.dataDir).certificate) ? config.dataDir : folder;
@@ -270,6 +290,7 @@ export async function startServer(
     dns: show(dnsAddress),
     delivery: images.deliveryUrl,
     dashboard: null,
+    metrics: metricsAddress === undefined ? null : `http://${show(metricsAddress)}/metrics`,
     account_id: owner.account.id,
     account_hash: accountHash(owner.account.id),
     pid: process.pid,
@@ -286,6 +307,7 @@ export async function startServer(
       await acme?.close();
       await services.stopTriggers();
       await Promise.all([drain(apiServer, deadlineMs), edge.close(deadlineMs), nameServer.close()]);
+      if (metricsServer !== undefined) await drain(metricsServer, 0);
       await workflowServices.closeWorkflows();
       await runtimeServices.closeRuntime();
       await images.close();

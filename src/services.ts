@@ -6,6 +6,7 @@ import type { DnsRecords } from "./dns/records.ts";
 import type { DnsSettingsOfZones } from "./name-server/dns-settings.ts";
 import type { Dnssec } from "./name-server/dnssec.ts";
 import type { OutgoingTransfers } from "./name-server/transfers/outgoing.ts";
+import type { Metrics } from "./observability/metrics.ts";
 import type { Analytics } from "./smart-routing/analytics.ts";
 import type { BotManagementSetting } from "./request-cf/bot-management.ts";
 import type { ImagesService } from "./images/index.ts";
@@ -34,6 +35,8 @@ export interface Services extends ScriptServices, RuntimeServices, TriggerServic
   rulesets: Rulesets;
   smartRouting: Analytics;
   certificates: Certificates;
+  /** Undefined where nobody asks for them. */
+  metrics: Metrics | undefined;
   certificatePacks: CertificatePacks;
   zoneSettings: ZoneSettings;
   snippets: Snippets;

@@ -2,6 +2,7 @@ import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import type { Env, Hono } from "hono";
+import { observeAnswer, type Observe } from "../observability/observation.ts";
 
 export interface Health {
   /** What is not ready, by name; empty when everything is. */
@@ -9,7 +10,7 @@ export interface Health {
 }
 
 /** The HTTP server of the management API, with `/healthz` and `/readyz` beside it for those who watch over it. */
-export function createApiServer<E extends Env>(app: Hono<E>, health: Health): Server {
+export function createApiServer<E extends Env>(app: Hono<E>, health: Health, observe?: Observe): Server {
   const listener = getRequestListener(app.fetch);
   const server = createServer(
     { requestTimeout: 120_000, headersTimeout: 30_000, keepAliveTimeout: 65_000, maxHeaderSize: 32 * 1024 },
@@ -17,6 +18,7 @@ export function createApiServer<E extends Env>(app: Hono<E>, health: Health): Se
       if (request.url === "/healthz" || request.url === "/readyz") {
         void answerHealth(response, request.url === "/readyz" ? health : undefined);
       } else {
+        if (observe !== undefined) observeAnswer(response, request, observe);
         void listener(request, response);
       }
     },

@@ -42,6 +42,12 @@ export const nodeSettings = {
     env: "SELVEDGE_EDGE_TLS_LISTEN",
     describe: "edge, HTTP/1.1 and HTTP/2 over TLS; none",
   },
+  metricsListen: {
+    kind: "address",
+    flag: "metrics-listen",
+    env: "SELVEDGE_METRICS_LISTEN",
+    describe: "metrics for Prometheus, at /metrics; none",
+  },
   dnsListen: {
     kind: "address",
     flag: "dns-listen",

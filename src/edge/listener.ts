@@ -4,6 +4,7 @@ import { isIP, type AddressInfo, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Logger } from "pino";
 import { drain, listen } from "../api/listener.ts";
+import { observeAnswer, type Observe } from "../observability/observation.ts";
 import type { CfObject, RequestCf } from "../request-cf/request-cf.ts";
 import type { RequestDescription } from "../rules/index.ts";
 import type { AddressPolicy } from "./address-policy.ts";
@@ -36,6 +37,8 @@ export interface EdgeOptions {
   routing?: Routing;
   /** How a zone's visitors and origins are spoken to; plain HTTP to origins, unless this says otherwise. */
   sslMode?: (zoneId: string) => SslMode;
+  /** Told of each request when it is over. */
+  observe?: Observe | undefined;
   /** Knows more of requests than they say themselves; without it their `cf` is empty. */
   requestCf?: RequestCf;
 }
@@ -137,8 +140,11 @@ export class Edge {
     if (request.headers.upgrade !== undefined || this.#isClosing) response.shouldKeepAlive = false;
     // A visitor whose answer began before the close was not told that the connection ends with it.
     response.on("close", () => this.#isClosing && this.#server.closeIdleConnections());
+    let found: Found | undefined;
+    const { observe } = this.#options;
+    if (observe !== undefined) observeAnswer(response, request, observe, () => found?.zone?.name);
     try {
-      const found = this.#find(request, ray);
+      found = this.#find(request, ray);
       await this.#pass(0, found, request, response, found.path, ray);
     } catch (error) {
       answerError(request, response, this.#visitorError(error, request, ray), ray);

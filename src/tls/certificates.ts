@@ -41,6 +41,11 @@ export class Certificates {
     return store.loadAll(this.#storage.read);
   }
 
+  /** When which certificates expire, of all zones. */
+  async expiries(): Promise<store.Expiry[]> {
+    return store.listExpiries(this.#storage.read);
+  }
+
   async list(zoneId: string): Promise<Certificate[]> {
     return store.listOfZone(this.#storage.read, zoneId);
   }

@@ -171,6 +171,11 @@ export class CertificatePacks {
     });
   }
 
+  /** How many packs' last attempt failed. */
+  async countFailing(): Promise<number> {
+    return store.countFailing(this.#storage.read);
+  }
+
   async proxiedNames(zone: Zone): Promise<string[]> {
     return store.proxiedNames(this.#storage.read, zone.id, packHostsMax);
   }

@@ -76,6 +76,15 @@ export async function listDue(read: Read, nowMs: number, limit: number): Promise
   return rows.map(toPack);
 }
 
+export async function countFailing(read: Read): Promise<number> {
+  const row = await read
+    .selectFrom("certificate_packs")
+    .select((eb) => eb.fn.countAll().as("count"))
+    .where("error", "is not", null)
+    .executeTakeFirstOrThrow();
+  return Number(row.count);
+}
+
 /** Puts a pack's turn off, unless another node has done so since it was read: the one that did works on it. */
 export async function claim(read: Read, pack: CertificatePack, untilMs: number): Promise<boolean> {
   const { numUpdatedRows } = await read

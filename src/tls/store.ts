@@ -37,6 +37,21 @@ export async function loadAll(read: Read): Promise<Certificate[]> {
   return (await read.selectFrom("certificates").selectAll().execute()).map(toCertificate);
 }
 
+export interface Expiry {
+  zoneId: string;
+  hosts: string[];
+  expiresOn: number;
+}
+
+export async function listExpiries(read: Read): Promise<Expiry[]> {
+  const rows = await read.selectFrom("certificates").select(["zone_id", "hosts", "expires_on"]).execute();
+  return rows.map((row) => ({
+    zoneId: row.zone_id,
+    hosts: JSON.parse(row.hosts) as string[],
+    expiresOn: row.expires_on,
+  }));
+}
+
 /** The certificates of a zone, the one that is preferred first. */
 export async function listOfZone(read: Read, zoneId: string): Promise<Certificate[]> {
   const rows = await read
