@@ -18,10 +18,10 @@ export interface RuntimeServices {
   /** Cells of the accounts' own code, snippets included; those of customers are the runtime's alone. */
   cells: Cells;
   outbound: Outbound;
+  cellCounts(): Record<"accounts" | "customers", { shared: number; all: number }>;
   closeRuntime(): Promise<void>;
 }
 
-  cellCounts(): Record<"accounts" | "customers", { shared: number; all: number }>;
 const mebibyte = 1024 * 1024;
 
 /** Nothing is booted before the first request that needs it. `handlers` is asked when the first binding is used. */
@@ -58,10 +58,10 @@ export function createRuntimeServices(
     runtime,
     cells,
     outbound,
+    cellCounts: () => ({ accounts: cells.counts, customers: customers.counts }),
     async closeRuntime() {
       await Promise.all([cells.close(), customers.close()]);
       await origins.close();
     },
   };
 }
-    cellCounts: () => ({ accounts: cells.counts, customers: customers.counts }),

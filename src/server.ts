@@ -55,9 +55,9 @@ export interface Ready {
   tls_authority: string | null;
   /** Host and port, for UDP and TCP. */
   dns: string;
-  delivery: string;
   /** Null where nobody asks for metrics. */
   metrics: string | null;
+  delivery: string;
   /** Null while this version has no such listener. */
   dashboard: string | null;
   account_id: string;
@@ -169,7 +169,6 @@ export async function startServer(
     logger,
   );
   const workflowServices = createWorkflows(config, storage, scriptServices.scripts, logger);
-  const services: Services = {
   const { metricsListen } = config;
   const metrics =
     metricsListen === undefined
@@ -181,6 +180,7 @@ export async function startServer(
           certificates,
           certificatePacks,
         });
+  const services: Services = {
     ...scriptServices,
     ...workflowServices,
     ...runtimeServices,
@@ -203,8 +203,8 @@ export async function startServer(
     certificates,
     certificatePacks,
     zoneSettings,
-    logger,
     metrics,
+    logger,
   };
 
   await storage.watch(watchIntervalMs);
@@ -241,14 +241,14 @@ export async function startServer(
   const apiServer = createApiServer(app, { faults }, metrics?.api);
   const apiAddress = await listen(apiServer, ...hostAndPort(config.apiListen));
   edge.forbid(apiAddress);
-  const edgeAddress = await edge.listen(...hostAndPort(config.edgeListen));
-  services.scriptRouter.listening(edgeAddress.port);
   const metricsServer = metrics?.createServer();
   const metricsAddress =
     metricsListen === undefined || metricsServer === undefined
       ? undefined
       : await listen(metricsServer, ...hostAndPort(metricsListen));
   if (metricsAddress !== undefined) edge.forbid(metricsAddress);
+  const edgeAddress = await edge.listen(...hostAndPort(config.edgeListen));
+  services.scriptRouter.listening(edgeAddress.port);
   images.listensAt(`http://${show(edgeAddress)}${deliveryPrefix}`);
   // What an ephemeral start makes is forgotten; an authority that is kept, and perhaps trusted, is used by it too.
   const authorityDir = existsSync(authorityFiles(config.dataDir).certificate) ? config.dataDir : folder;
@@ -288,9 +288,9 @@ export async function startServer(
     edge_tls: tlsAddress === undefined ? null : `https://${show(tlsAddress)}`,
     tls_authority: tlsAddress === undefined ? null : resolve(authorityFiles(authorityDir).certificate),
     dns: show(dnsAddress),
+    metrics: metricsAddress === undefined ? null : `http://${show(metricsAddress)}/metrics`,
     delivery: images.deliveryUrl,
     dashboard: null,
-    metrics: metricsAddress === undefined ? null : `http://${show(metricsAddress)}/metrics`,
     account_id: owner.account.id,
     account_hash: accountHash(owner.account.id),
     pid: process.pid,
@@ -305,9 +305,9 @@ export async function startServer(
     async close(deadlineMs) {
       clearInterval(timer);
       await acme?.close();
+      if (metricsServer !== undefined) await drain(metricsServer, 0);
       await services.stopTriggers();
       await Promise.all([drain(apiServer, deadlineMs), edge.close(deadlineMs), nameServer.close()]);
-      if (metricsServer !== undefined) await drain(metricsServer, 0);
       await workflowServices.closeWorkflows();
       await runtimeServices.closeRuntime();
       await images.close();
