@@ -2,10 +2,13 @@ import { z } from "zod";
 import { listOperation, operation, type Operation } from "../api/operation.ts";
 import { pageQuery, paginate } from "../api/pagination.ts";
 import { isoTime } from "../util/ids.ts";
+import { readJson } from "../api/body.ts";
 import { deleteScript } from "./api-code.ts";
-import { accountPlace, editAccess, readAccess, scriptOf, type AnyCall } from "./place.ts";
-import { ScriptSchema, scriptResource, TimeSchema } from "./resources.ts";
-import { scriptErrors, type Script } from "./script.ts";
+import { bindingName, readBindings, type Binding, type InheritBinding } from "./bindings.ts";
+import { AnnotationsSchema, CompatibilityDate, CompatibilityFlags } from "./metadata.ts";
+import { accountPlace, authorOf, editAccess, readAccess, scriptOf, type AnyCall } from "./place.ts";
+import { ScriptSchema, scriptResource, TimeSchema, VersionSchema, versionResource } from "./resources.ts";
+import { scriptErrors, type Script, type StoredBinding } from "./script.ts";
 
 const base = "/accounts/{account_id}/workers";
 const LooseObject = z.record(z.string(), z.unknown());
@@ -49,6 +52,26 @@ const WorkerSchema = z
     }),
   })
   .meta({ id: "Worker" });
+
+const VersionPatchSchema = z.strictObject({
+  env: z.record(bindingName, z.record(z.string(), z.unknown()).nullable()).optional(),
+  annotations: AnnotationsSchema.optional(),
+  compatibility_date: CompatibilityDate.optional(),
+  compatibility_flags: CompatibilityFlags.optional(),
+});
+const patchBytesMax = 4 * 1024 * 1024;
+
+/** Bindings by name: those that are given replace others, null takes one away. */
+function patchedBindings(
+  bindings: readonly StoredBinding[],
+  env: NonNullable<z.output<typeof VersionPatchSchema>["env"]>,
+): (Binding | InheritBinding)[] {
+  const kept = bindings.filter(({ name }) => !Object.hasOwn(env, name)).map(({ name }) => ({ type: "inherit", name }));
+  const given = Object.entries(env).flatMap(([name, binding]) =>
+    binding === null ? [] : [{ name, ...binding }],
+  );
+  return readBindings([...kept, ...given], "body/env");
+}
 
 /** A script is found by its name, or by its id. */
 function byNameOrId(call: AnyCall, text: string): Script {
@@ -146,6 +169,36 @@ export const workerOperations: readonly Operation[] = [
     access: readAccess,
     result: WorkerSchema,
     handle: async (call) => workerResource(call, byNameOrId(call, call.params["worker_name"]!)),
+  }),
+  operation({
+    id: "worker_version_patch",
+    method: "PATCH",
+    path: `${base}/workers/{worker_name}/versions/latest`,
+    summary: "Make a version from the latest one by a merge patch, without putting it to work",
+    access: editAccess,
+    query: z.object({ deploy: z.enum(["true", "false"]).default("false") }),
+    body: VersionPatchSchema,
+    bodyKind: "own",
+    acceptAnyContentType: true,
+    result: VersionSchema,
+    async handle(call) {
+      const patch = await readJson(call.incoming, VersionPatchSchema, patchBytesMax);
+      const { name } = byNameOrId(call, call.params["worker_name"]!);
+      const { env } = patch;
+      const { version } = await call.services.versions.revise(
+        accountPlace.owner(call),
+        name,
+        authorOf(call),
+        ({ content }) => ({
+          compatibilityDate: patch.compatibility_date,
+          compatibilityFlags: patch.compatibility_flags,
+          annotations: patch.annotations,
+          bindings: env && patchedBindings(content.bindings, env),
+          deploy: call.query.deploy === "true",
+        }),
+      );
+      return versionResource(version);
+    },
   }),
   operation({
     id: "service_get",

@@ -11,11 +11,13 @@ import { scriptErrors, type ScriptSettings } from "./script.ts";
 import type { AssetsInput, Revision, Upload, VersionInput } from "./versions.ts";
 
 const today = (): string => new Date().toISOString().slice(0, 10);
-const CompatibilityDate = z
+export const CompatibilityDate = z
   .string()
   .regex(/^\d{4}-\d{2}-\d{2}$/)
   .refine((date) => !Number.isNaN(Date.parse(date)), { error: "an existing date" })
   .refine((date) => date <= today(), { error: "a date that is not in the future" });
+
+export const CompatibilityFlags = z.array(z.string().max(100)).max(100);
 
 export const tagsMax = 10;
 export const TagSchema = z
@@ -33,13 +35,13 @@ export const LimitsSchema = z.strictObject({
   subrequests: number.min(1).max(10_000_000).optional(),
 });
 export const ObservabilitySchema = z.looseObject({ enabled: flag.default(false) });
-const AnnotationsSchema = z.record(z.string().max(100), z.string().max(1000));
+export const AnnotationsSchema = z.record(z.string().max(100), z.string().max(1000));
 
 /** What uploads and settings have in common. */
 const common = {
   bindings: z.array(z.unknown()).optional(),
   compatibility_date: CompatibilityDate.optional(),
-  compatibility_flags: z.array(z.string().max(100)).max(100).optional(),
+  compatibility_flags: CompatibilityFlags.optional(),
   limits: LimitsSchema.nullish(),
   logpush: flag.optional(),
   observability: ObservabilitySchema.nullish(),

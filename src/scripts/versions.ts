@@ -46,6 +46,8 @@ export interface VersionInput {
 }
 
 export interface Revision extends VersionInput {
+  /** Whether it is put to work at once, which it is unless told otherwise. */
+  deploy?: boolean | undefined;
   code?: Code | undefined;
   tags?: readonly string[] | undefined;
   settings?: Partial<ScriptSettings> | undefined;
@@ -169,8 +171,8 @@ export class Versions {
   }
 
   /**
-   * A new version that differs from the latest one as told, deployed at once. The latest must be what runs: otherwise
-   * a setting would bring code along that nobody has deployed.
+   * A new version that differs from the latest one as told. Where it is deployed at once the latest must be what runs:
+   * otherwise a setting would bring code along that nobody has deployed.
    */
   async revise(
     owner: Owner,
@@ -196,6 +198,7 @@ export class Versions {
     change: Revision,
   ): Promise<{ script: Script; version: Version } | undefined> {
     const { content } = latest;
+    const { deploy: isDeployed = true } = change;
     const code = change.code === undefined ? undefined : await inspected(change.code);
     const classNames =
       code === undefined ? new Set(content.namedHandlers.map((each) => each.name)) : code.exportNames;
@@ -204,7 +207,7 @@ export class Versions {
     return this.#scripts.change(owner, name, async (trx, current, save) => {
       const base = current && (await store.latest(trx, current.id));
       if (current === undefined || base?.id !== latest.id) return undefined;
-      if (current.live.length !== 1 || current.live[0]!.versionId !== base.id)
+      if (isDeployed && (current.live.length !== 1 || current.live[0]!.versionId !== base.id))
         throw scriptErrors.latestNotDeployed();
       const revised: VersionContent = {
         ...content,
@@ -228,7 +231,7 @@ export class Versions {
         tags: change.tags ?? current.tags,
         settings: { ...current.settings, ...change.settings },
       };
-      const added = await this.#add(trx, edited, save, { content: revised, codeId, deploy: true });
+      const added = await this.#add(trx, edited, save, { content: revised, codeId, deploy: isDeployed });
       if (code !== undefined) await store.insertModules(trx, current.id, codeId, code.modules);
       return added;
     });

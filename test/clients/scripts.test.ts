@@ -284,6 +284,15 @@ describe("an uploaded script", () => {
       name,
       references: { domains: [{ hostname: "b.scripts.example" }] },
     });
+    const patched = await client.patch(`${base}/workers/${name}/versions/latest`, {
+      body: {
+        env: { TEXT: { type: "plain_text", text: "t" }, GONE: null },
+        annotations: { "workers/tag": "p" },
+      },
+    });
+    expect(patched).toMatchObject({
+      result: { annotations: { "workers/tag": "p" }, resources: { bindings: [{ name: "TEXT" }] } },
+    });
     expect(await client.get(`${base}/services/${name}`)).toMatchObject({
       result: { default_environment: { script: { id: name } } },
     });

@@ -1,0 +1,69 @@
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { ownerToken, type TestServer } from "../helpers/server.ts";
+
+export interface WranglerRun {
+  code: number | null;
+  /** Standard output and error, in the order in which they came. */
+  output: string;
+}
+
+/** A project folder, and wrangler as a process of its own in it, against a platform. */
+export class Project {
+  readonly folder = mkdtempSync(join(tmpdir(), "selvedge-wrangler-"));
+  readonly #environment: Record<string, string>;
+
+  constructor(server: TestServer) {
+    this.#environment = {
+      PATH: process.env["PATH"] ?? "",
+      HOME: this.folder,
+      XDG_CONFIG_HOME: join(this.folder, ".config"),
+      CI: "1",
+      NO_COLOR: "1",
+      WRANGLER_SEND_METRICS: "false",
+      WRANGLER_SEND_ERROR_REPORTS: "false",
+      WRANGLER_LOG_SANITIZE: "false",
+      CLOUDFLARE_API_BASE_URL: server.ready.api,
+      CLOUDFLARE_API_TOKEN: ownerToken,
+      CLOUDFLARE_ACCOUNT_ID: server.ready.account_id,
+    };
+  }
+
+  /** Writes files; objects as JSON. */
+  write(files: Record<string, string | object>): void {
+    for (const [name, content] of Object.entries(files)) {
+      const path = join(this.folder, name);
+      mkdirSync(dirname(path), { recursive: true });
+      writeFileSync(path, typeof content === "string" ? content : JSON.stringify(content));
+    }
+  }
+
+  /** Runs a command that must succeed; answers with what it printed. */
+  async run(args: readonly string[], input?: string): Promise<string> {
+    const { code, output } = await this.attempt(args, input);
+    if (code !== 0) throw new Error(`wrangler ${args.join(" ")} ended with ${code}:\n${output}`);
+    return output;
+  }
+
+  async attempt(args: readonly string[], input = ""): Promise<WranglerRun> {
+    const child = spawn(process.execPath, [resolve("node_modules/wrangler/bin/wrangler.js"), ...args], {
+      cwd: this.folder,
+      env: this.#environment,
+      stdio: ["pipe", "pipe", "pipe"],
+    });
+    child.stdin.end(input);
+    let output = "";
+    child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
+    child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
+    return new Promise((done, reject) => {
+      child.once("error", reject);
+      child.once("close", (code) => done({ code, output }));
+    });
+  }
+
+  remove(): void {
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
