@@ -16,6 +16,7 @@ export const internal = {
   binding: "x-selvedge-binding",
   event: "x-selvedge-event",
   params: "x-selvedge-params",
+  pass: "x-selvedge-pass",
   dispatch: "x-selvedge-dispatch",
   cf: "x-selvedge-cf",
   proto: "x-selvedge-proto",

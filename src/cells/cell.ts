@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { Client, Pool } from "undici";
 import { CellFolder, internal } from "./cell-folder.ts";
 import { CellFault, type FaultKind } from "./errors.ts";
-import { exchange, type CellRequest, type Sink, type Thrown } from "./exchange.ts";
+import { exchange, headerBytesMax, type CellRequest, type Sink, type Thrown } from "./exchange.ts";
 import { FrontServer, type RunHooks } from "./front-server.ts";
 import { launch } from "./launch.ts";
 import { CellProcess } from "./process.ts";
@@ -66,7 +66,7 @@ export class Cell {
     this.#secret = secret;
     // The front's own deadlines hold; a script may take its time.
     const options = { socketPath: folder.cellSocket, headersTimeout: 0, bodyTimeout: 0, pipelining: 1 };
-    this.#pool = new Pool("http://cell", { ...options, connections: 512 });
+    this.#pool = new Pool("http://cell", { ...options, connections: 512, maxHeaderSize: headerBytesMax });
     this.#control = new Client("http://cell", options);
   }
 

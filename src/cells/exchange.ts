@@ -32,6 +32,14 @@ export interface Thrown {
   stack: string | undefined;
 }
 
+/** Headers of an answer. */
+export const headerBytesMax = 128 * 1024;
+const tooManyHeaders: Thrown = {
+  name: "Error",
+  message: `The response has more than ${headerBytesMax / 1024} KiB of headers.`,
+  stack: undefined,
+};
+
 const heldBytesMax = 64 * 1024;
 const thrownBytesMax = 64 * 1024;
 
@@ -119,7 +127,9 @@ export function exchange(
           if (response.headersSent || response.destroyed) {
             response.destroy();
             resolve(undefined);
-          } else reject(error);
+          } else if ((error as { code?: string }).code === "UND_ERR_HEADERS_OVERFLOW")
+            resolve(tooManyHeaders);
+          else reject(error);
         },
       },
     );

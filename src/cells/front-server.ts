@@ -99,7 +99,7 @@ export class FrontServer {
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     this.#onActivity();
     const url = parse(request.url ?? "");
-    const token = request.headers[internal.run];
+    const token = request.headers[internal.run] ?? takeRunProtocol(request);
     const run = typeof token === "string" ? this.#runs.get(token) : undefined;
     if (url === undefined || run?.upgrade === undefined)
       socket.end(
@@ -133,6 +133,19 @@ export class FrontServer {
 /** Tells a script that its fetch is refused: it gets an error with this message, which it can catch. */
 export function refuse(response: ServerResponse, message: string): void {
   response.writeHead(403, { [internal.error]: encodeURIComponent(message), "content-length": 0 }).end();
+}
+
+const runProtocol = `${internal.run}.`;
+
+/** A WebSocket that a script makes with `new` can say its run among the protocols only; the others stay. */
+function takeRunProtocol({ rawHeaders }: IncomingMessage): string | undefined {
+  const at = rawHeaders.findIndex((name, i) => i % 2 === 0 && /^sec-websocket-protocol$/i.test(name));
+  const offered = rawHeaders[at + 1]?.split(",").map((protocol) => protocol.trim()) ?? [];
+  if (at < 0 || offered.at(-1)?.startsWith(runProtocol) !== true) return undefined;
+  const token = offered.pop()!.slice(runProtocol.length);
+  if (offered.length === 0) rawHeaders.splice(at, 2);
+  else rawHeaders[at + 1] = offered.join(", ");
+  return token;
 }
 
 function parse(url: string): URL | undefined {

@@ -64,6 +64,7 @@ export class Run implements RunHooks {
   readonly #runtime: Runtime;
   readonly #context: RunContext;
   #subrequests = 0;
+  #hasPassed = false;
 
   constructor(runtime: Runtime, context: RunContext) {
     this.#runtime = runtime;
@@ -103,6 +104,10 @@ export class Run implements RunHooks {
   }
 
   async #answer(url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.headers[internal.pass] !== undefined) {
+      await this.#passOn(url, request, response);
+      return;
+    }
     this.#count();
     const binding = this.#bindingOf(request);
     const target = await this.#target(binding, request);
@@ -114,6 +119,14 @@ export class Run implements RunHooks {
     } else if (this.#isOfVisit(url))
       await this.#context.root.next!(request, response, url.pathname + url.search);
     else await this.#runtime.outbound.fetch(url, request, response);
+  }
+
+  /** For a script that has thrown: its visitor's request goes on to the origin, once. */
+  async #passOn(url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { depth, root } = this.#context;
+    if (depth > 0 || this.#hasPassed || !this.#isOfVisit(url)) throw new Error("There is no origin here.");
+    this.#hasPassed = true;
+    await root.next!(request, response, url.pathname + url.search);
   }
 
   async #answerUpgrade(url: URL, request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {

@@ -1,59 +1,212 @@
+import {
+  createServer,
+  request,
+  type IncomingHttpHeaders,
+  type RequestListener,
+  type Server,
+} from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import type { Readable } from "node:stream";
+import { extname } from "node:path";
+import { WebSocket } from "ws";
 import { ownerToken, startTestServer, type TestServer } from "../helpers/server.ts";
-import { visit, type Visit } from "../helpers/visit.ts";
 
 export interface ScriptUpload {
   /** The main module's source, or all modules by name, the first of them the main one. */
-  code: string | Record<string, string>;
+  code: string | Record<string, string | Uint8Array>;
   bindings?: readonly Record<string, unknown>[];
   metadata?: Record<string, unknown>;
+}
+
+export interface AskOptions {
+  method?: string;
+  headers?: Record<string, string>;
+  body?: string | Uint8Array | Readable;
+}
+export interface Visit {
+  status: number;
+  statusText: string;
+  headers: IncomingHttpHeaders;
+  body: string;
 }
 
 /** A running platform with the calls that hosts of scripts make. */
 export interface Hosting extends TestServer {
   account: string;
-  /** Uploads a script of the account, and waits for nothing: it takes the next request. */
+  /** Uploads a script of the account: it takes the next request. */
   deploy(name: string, upload: ScriptUpload | string): Promise<void>;
   deployCustomer(namespace: string, name: string, upload: ScriptUpload | string): Promise<void>;
+  createNamespace(name: string, more?: Record<string, unknown>): Promise<void>;
+  createKv(title: string, values?: Record<string, string>): Promise<string>;
+  /** A zone whose host names are served by a program on this machine. */
+  createZone(name: string, originPort: number): Promise<string>;
   /** A request to a script's own host name. */
-  ask(script: string, path?: string, headers?: Record<string, string>): Promise<Visit>;
+  ask(script: string, path?: string, options?: AskOptions): Promise<Visit>;
+  /** A request to any host. */
+  askHost(host: string, path?: string, options?: AskOptions): Promise<Visit>;
+  /** A WebSocket to a script's own host name. */
+  connect(script: string, path?: string): WebSocket;
   hostOf(script: string): string;
+}
+
+const contentTypes: Record<string, string> = {
+  ".js": "application/javascript+module",
+  ".mjs": "application/javascript+module",
+  ".cjs": "application/javascript",
+  ".txt": "text/plain",
+  ".bin": "application/octet-stream",
+  ".json": "application/json",
+  ".wasm": "application/wasm",
+};
+
+const main = "index.js";
+
+/** The multipart form of an upload. */
+export function uploadForm(given: ScriptUpload | string): FormData {
+  const { code, bindings = [], metadata = {} } = typeof given === "string" ? { code: given } : given;
+  const modules = typeof code === "string" ? { [main]: code } : code;
+  const form = new FormData();
+  const first = Object.keys(modules)[0];
+  const description = { main_module: first, compatibility_date: "2026-11-01", bindings, ...metadata };
+  form.set("metadata", new Blob([JSON.stringify(description)], { type: "application/json" }));
+  for (const [name, source] of Object.entries(modules))
+    form.set(name, new File([source as string], name, { type: contentTypes[extname(name)]! }));
+  return form;
 }
 
 export async function startHosting(settings: Parameters<typeof startTestServer>[0] = {}): Promise<Hosting> {
   const server = await startTestServer(settings);
   const account = server.ready.account_id;
   const upload = async (path: string, given: ScriptUpload | string): Promise<void> => {
-    const { code, bindings = [], metadata = {} } = typeof given === "string" ? { code: given } : given;
-    const modules = typeof code === "string" ? { "index.js": code } : code;
-    const form = new FormData();
-    const main = Object.keys(modules)[0];
-    form.set(
-      "metadata",
-      new Blob(
-        [JSON.stringify({ main_module: main, compatibility_date: "2026-11-01", bindings, ...metadata })],
-        { type: "application/json" },
-      ),
-    );
-    for (const [name, source] of Object.entries(modules))
-      form.set(name, new File([source], name, { type: "application/javascript+module" }));
     const response = await fetch(`${server.ready.api}${path}`, {
       method: "PUT",
       headers: { authorization: `Bearer ${ownerToken}` },
-      body: form,
+      body: uploadForm(given),
     });
     const answer = await response.text();
     if (!response.ok) throw new Error(`PUT ${path}: ${answer}`);
   };
-  const subdomain = await server.call("GET", `/accounts/${account}/workers/subdomain`);
-  const hostOf = (script: string): string =>
-    `${script}.${String(subdomain.body.result.subdomain)}.workers.localhost`;
+  const succeed = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
+    const answer = await server.call(method, path, body);
+    if (!answer.body.success) throw new Error(`${method} ${path}: ${JSON.stringify(answer.body.errors)}`);
+    return answer.body.result as T;
+  };
+  const { subdomain } = await succeed<{ subdomain: string }>("GET", `/accounts/${account}/workers/subdomain`);
+  const hostOf = (script: string): string => `${script}.${subdomain}.workers.localhost`;
+  const askHost: Hosting["askHost"] = async (host, path, options) =>
+    askEdge(server.ready.edge, host, path, options);
   return {
     ...server,
     account,
     hostOf,
+    askHost,
     deploy: async (name, given) => upload(`/accounts/${account}/workers/scripts/${name}`, given),
     deployCustomer: async (namespace, name, given) =>
       upload(`/accounts/${account}/workers/dispatch/namespaces/${namespace}/scripts/${name}`, given),
-    ask: async (script, path, headers) => visit(server.ready.edge, hostOf(script), path, headers),
+    async createNamespace(name, more = {}) {
+      await succeed("POST", `/accounts/${account}/workers/dispatch/namespaces`, { name });
+      if (Object.keys(more).length > 0)
+        await succeed("PATCH", `/accounts/${account}/workers/dispatch/namespaces/${name}`, more);
+    },
+    async createKv(title, values = {}) {
+      const path = `/accounts/${account}/storage/kv/namespaces`;
+      const { id } = await succeed<{ id: string }>("POST", path, { title });
+      const entries = Object.entries(values).map(([key, value]) => ({ key, value }));
+      if (entries.length > 0) await succeed("PUT", `${path}/${id}/bulk`, entries);
+      return id;
+    },
+    async createZone(name, originPort) {
+      const { id } = await succeed<{ id: string }>("POST", "/zones", { name });
+      for (const host of [name, `*.${name}`])
+        await succeed("POST", `/zones/${id}/dns_records`, {
+          type: "A",
+          name: host,
+          content: "127.0.0.1",
+          proxied: true,
+          ttl: 1,
+        });
+      await succeed("PUT", `/zones/${id}/rulesets/phases/http_request_origin/entrypoint`, {
+        rules: [{ action: "route", expression: "true", action_parameters: { origin: { port: originPort } } }],
+      });
+      return id;
+    },
+    ask: async (script, path, options) => askHost(hostOf(script), path, options),
+    connect: (script, path = "/") =>
+      new WebSocket(`${server.ready.edge.replace("http", "ws")}${path}`, {
+        headers: { host: hostOf(script) },
+      }),
   };
 }
+
+function askEdge(
+  edge: string,
+  host: string,
+  path = "/",
+  { method = "GET", headers = {}, body }: AskOptions = {},
+): Promise<Visit> {
+  return new Promise((resolve, reject) => {
+    const outgoing = request(
+      `${edge}${path}`,
+      { method, headers: { host, ...headers }, agent: false },
+      (response) => {
+        let text = "";
+        response.setEncoding("utf8");
+        response.on("data", (chunk: string) => (text += chunk));
+        response.on("error", reject);
+        response.on("end", () =>
+          resolve({
+            status: response.statusCode ?? 0,
+            statusText: response.statusMessage ?? "",
+            headers: response.headers,
+            body: text,
+          }),
+        );
+      },
+    );
+    outgoing.on("error", reject);
+    if (body === undefined || typeof body === "string" || body instanceof Uint8Array) outgoing.end(body);
+    else body.pipe(outgoing);
+  });
+}
+
+export interface Outside {
+  url: string;
+  port: number;
+  server: Server;
+  /** The requests that came, as "METHOD path". */
+  seen: string[];
+  close(): Promise<void>;
+}
+
+/** A server that scripts fetch from, at the wish of a test. */
+export async function startOutside(listener: RequestListener): Promise<Outside> {
+  const seen: string[] = [];
+  const server = createServer((incoming, response) => {
+    seen.push(`${incoming.method} ${incoming.url}`);
+    listener(incoming, response);
+  });
+  const sockets = new Set<Socket>();
+  server.on("connection", (socket) => {
+    sockets.add(socket.on("close", () => sockets.delete(socket)));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    server,
+    seen,
+    async close() {
+      for (const socket of sockets) socket.destroy(); // WebSockets too
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** The next message of a WebSocket, or how it closed. */
+export const nextMessage = (socket: WebSocket): Promise<string> =>
+  new Promise((resolve, reject) => {
+    socket.once("message", (data: Buffer) => resolve(data.toString()));
+    socket.once("close", (code) => resolve(`closed with ${code}`));
+    socket.once("error", reject);
+  });

@@ -14,7 +14,7 @@ const deleteHeader = Headers.prototype.delete;
 const { stringify } = JSON;
 const [encode, decode] = [encodeURIComponent, decodeURIComponent];
 /** What only the wrapper says to the front. */
-const internalNames = ["x-selvedge-binding", "x-selvedge-dispatch", "x-selvedge-event"];
+const internalNames = ["x-selvedge-binding", "x-selvedge-dispatch", "x-selvedge-event", "x-selvedge-pass"];
 const getHeader = Headers.prototype.get;
 const requestHeaders = Object.getOwnPropertyDescriptor(Request.prototype, "headers")!.get!;
 const responseHeaders = Object.getOwnPropertyDescriptor(Response.prototype, "headers")!.get!;
@@ -62,6 +62,10 @@ export async function fetchThrough(
   if (dispatch !== undefined) internal.push(["x-selvedge-dispatch", encode(stringify(dispatch))]);
   return send(new NativeRequest(input as RequestInfo, init), internal);
 }
+
+/** Sends a visitor's request on to the origin, for a script that has failed. */
+export const passOn = async (request: Request): Promise<Response> =>
+  send(new NativeRequest(request), [["x-selvedge-pass", "1"]]);
 
 Object.defineProperty(globalThis, "fetch", {
   value: fetchForRun,

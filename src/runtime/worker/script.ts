@@ -1,16 +1,15 @@
 import { WorkerEntrypoint, withEnv } from "cloudflare:workers";
-import { forRun } from "../../cells/worker/run.ts";
+import { forRun, passOn } from "../../cells/worker/run.ts";
+import { carry } from "./carry.ts";
 import { handleEvent } from "./events.ts";
+import "./globals.ts";
 
 type Env = Record<string, unknown>;
 type Method = (...args: unknown[]) => unknown;
 export type Handlers = Record<string, Method | undefined>;
 type Entrypoint = WorkerEntrypoint<Env, { run: string }>;
 type EntrypointClass = new (ctx: ExecutionContext, env: Env) => Entrypoint;
-interface Running {
-  ctx: ExecutionContext<{ run: string }>;
-  env: Env;
-}
+type Context = ExecutionContext<{ run?: string }>;
 
 /** The entrypoint around what a script exports: an object of handlers, or a class. */
 export function entryOf(main: unknown): EntrypointClass {
@@ -19,7 +18,7 @@ export function entryOf(main: unknown): EntrypointClass {
   return class Entry extends WorkerEntrypoint<Env, { run: string }> {
     override fetch(request: Request): Promise<Response> {
       const { ctx, env } = this;
-      return forRun(ctx.props.run, () => handle(handlers, request, env, contextOf(ctx)));
+      return forRun(takeRun(ctx), () => handle(handlers, request, env, ctx));
     }
   };
 }
@@ -28,8 +27,16 @@ export function entryOf(main: unknown): EntrypointClass {
 function classOf(exported: unknown): EntrypointClass {
   const Base = exported as EntrypointClass;
   class Entry extends Base {
+    readonly #run: string;
+
+    constructor(ctx: ExecutionContext, env: Env) {
+      const run = takeRun(ctx);
+      super(ctx, env);
+      this.#run = run;
+    }
+
     override fetch(request: Request): Promise<Response> {
-      const { ctx, env } = this as unknown as Running;
+      const { ctx, env } = this;
       const own = Base.prototype as unknown as Handlers;
       const handlers = Object.fromEntries(
         handlerNames.flatMap((name) => {
@@ -37,7 +44,11 @@ function classOf(exported: unknown): EntrypointClass {
           return method === undefined ? [] : [[name, (...args: unknown[]) => method.apply(this, args)]];
         }),
       ) as Handlers;
-      return forRun(ctx.props.run, () => handle(handlers, request, env, ctx));
+      return forRun(this.#run, () => handle(handlers, request, env, ctx));
+    }
+
+    static runOf(entry: Entry): string {
+      return entry.#run;
     }
   }
   let at = Base.prototype as object;
@@ -46,14 +57,29 @@ function classOf(exported: unknown): EntrypointClass {
       if (typeof value !== "function" || Object.hasOwn(Entry.prototype, key)) continue;
       const method = value as Method;
       Object.defineProperty(Entry.prototype, key, {
-        value(this: Running, ...args: unknown[]) {
-          return forRun(this.ctx.props.run, () => method.apply(this, args));
+        value(this: Entry, ...args: unknown[]) {
+          return forRun(Entry.runOf(this), () => carry(method.apply(this, args)));
         },
       });
     }
     at = Object.getPrototypeOf(at) as object;
   }
   return Entry;
+}
+
+/** Contexts whose script has asked for its request to go on to the origin, should it throw. */
+const passing = new WeakSet();
+
+/** The run that an invocation is for. It is the wrapper's: what the script sees of its context is without it. */
+function takeRun(ctx: object): string {
+  const { run } = (ctx as Context).props;
+  Object.defineProperties(ctx, {
+    props: { value: {}, writable: true, configurable: true },
+    // They would name the wrapper's entrypoints.
+    exports: { value: undefined, writable: true, configurable: true },
+    passThroughOnException: { value: () => void passing.add(ctx), writable: true, configurable: true },
+  });
+  return run ?? "";
 }
 
 const handlerNames = ["fetch", "scheduled", "queue", "tail"];
@@ -74,12 +100,13 @@ async function handle(handlers: Handlers, request: Request, env: Env, ctx: objec
 
 async function respond(handlers: Handlers, request: Request, env: Env, ctx: object): Promise<Response> {
   if (handlers["fetch"] === undefined) throw new Error("Handler does not export a fetch() function.");
-  return (await handlers["fetch"](request, env, ctx)) as Response;
+  try {
+    return (await handlers["fetch"](request, env, ctx)) as Response;
+  } catch (error) {
+    if (!passing.has(ctx) || request.bodyUsed) throw error;
+    // Where there is no origin behind the script, what it threw stands.
+    return passOn(request).catch(() => {
+      throw error;
+    });
+  }
 }
-
-/** What a handler may do beyond its answer. The run's own props stay here. */
-const contextOf = (ctx: ExecutionContext): object => ({
-  waitUntil: (promise: Promise<unknown>) => ctx.waitUntil(promise),
-  passThroughOnException: () => ctx.passThroughOnException(),
-  props: {},
-});

@@ -1,5 +1,6 @@
 import { env } from "cloudflare:workers";
 import { currentRun, fetchThrough } from "../../cells/worker/run.ts";
+import { carry } from "./carry.ts";
 import type { BindingFetch } from "./env.ts";
 
 interface Caller {
@@ -21,7 +22,7 @@ export function service(_call: BindingFetch, { name }: { name: string }): object
         return (...args: unknown[]) => {
           const run = currentRun();
           if (run === undefined) throw new Error("A service is called only while a request is handled.");
-          return stub.call(run, name, key, args);
+          return stub.call(run, name, key, carry(args) as unknown[]);
         };
       },
     },
