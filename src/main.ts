@@ -12,8 +12,11 @@ export async function main(argv: readonly string[]): Promise<void> {
     .exitOverride();
   registerServeCommand(program);
   registerConfigCommand(program);
-  // The rules language takes a while to load, and serving starts without it.
-  if (argv[2] !== "serve") (await import("./cli/rules.ts")).registerRulesCommand(program);
+  // What takes a while to load, and serving starts without.
+  if (argv[2] !== "serve") {
+    (await import("./cli/rules.ts")).registerRulesCommand(program);
+    (await import("./cli/tls.ts")).registerTlsCommand(program);
+  }
   for (const command of program.commands) command.exitOverride();
   try {
     await program.parseAsync(argv);
