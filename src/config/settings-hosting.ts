@@ -36,7 +36,7 @@ export const hostingSettings = {
   },
   imageDiskMegabytes: {
     kind: "count",
-    min: 1,
+    min: 512,
     max: 100_000_000,
     flag: "image-disk-megabytes",
     env: "SELVEDGE_IMAGE_DISK_MEGABYTES",

@@ -1,3 +1,5 @@
+import type { Rights } from "./image.ts";
+
 /** The few EXIF tags that matter: everything else is passed on whole, or not at all. */
 const tags = { orientation: 0x0112, artist: 0x013b, copyright: 0x8298 } as const;
 
@@ -8,7 +10,7 @@ export function exifOrientation(exif: Uint8Array): number {
 }
 
 /** Whose the image is. */
-export function exifRights(exif: Uint8Array): { Copyright?: string; Artist?: string } {
+export function exifRights(exif: Uint8Array): Rights {
   const directory = firstDirectory(exif);
   const [copyright, artist] = [directory.get(tags.copyright), directory.get(tags.artist)];
   return {

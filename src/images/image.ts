@@ -2,6 +2,12 @@ import { imageErrors } from "./errors.ts";
 
 export type SourceFormat = "jpeg" | "png" | "gif" | "webp";
 
+/** Whose an image is, as its EXIF says. */
+export interface Rights {
+  Copyright?: string;
+  Artist?: string;
+}
+
 /** What is known of an image's bytes without decoding them. */
 export interface Probe {
   format: SourceFormat;
@@ -10,6 +16,8 @@ export interface Probe {
   height: number;
   /** EXIF orientation, 1 to 8. */
   orientation: number;
+  /** Whose a JPEG is; the other formats are asked when it matters. */
+  rights?: Rights;
   frames: number;
   hasAlpha: boolean;
   hasPalette: boolean;

@@ -42,7 +42,6 @@ export class ImagesService {
   readonly settings: ImageSettingsService;
   readonly delivery: Delivery;
   readonly engine: Engine;
-  readonly #results: Results;
   readonly policy: AddressPolicy;
   readonly #directory: Directory;
   readonly #sweeper: NodeJS.Timeout;
@@ -54,12 +53,12 @@ export class ImagesService {
     this.#deliveryUrl = options.deliveryUrl?.replace(/\/$/, "") ?? "";
     this.#directory = new Directory(storage, options.accounts);
     this.engine = new Engine({ ...options.engine, logger });
-    const results = (this.#results = new Results({
+    const results = new Results({
       folder: join(options.cacheFolder, "images"),
       memoryBytesMax: options.memoryBytesMax,
       diskBytesMax: options.diskBytesMax,
       logger,
-    }));
+    });
     this.stored = new Images(storage, blobs, async ({ content }) => {
       if (content !== null) await results.purge(content.sha256);
     });
@@ -107,6 +106,6 @@ export class ImagesService {
 
   async close(): Promise<void> {
     clearInterval(this.#sweeper);
-    await Promise.all([this.engine.close(), this.#results.close()]);
+    await this.engine.close();
   }
 }

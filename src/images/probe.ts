@@ -1,6 +1,6 @@
 import { open } from "node:fs/promises";
 import { imageErrors } from "./errors.ts";
-import { exifOrientation } from "./exif.ts";
+import { exifOrientation, exifRights } from "./exif.ts";
 import type { Probe, SourceFormat } from "./image.ts";
 
 /** Bytes from which `sniff` can tell. */
@@ -106,7 +106,8 @@ const exifBytesMax = 64 * 1024;
 
 const readers: Record<SourceFormat, (reader: Reader) => Promise<Found>> = {
   async jpeg(reader) {
-    let orientation = 1;
+    let exif: Buffer | undefined;
+    let found: Found | undefined;
     for (let at = 2; ;) {
       const head = await reader.bytes(at, 4);
       if (head[0] !== 0xff) throw new Damaged("a marker is missing");
@@ -119,18 +120,21 @@ const readers: Record<SourceFormat, (reader: Reader) => Promise<Found>> = {
       const isFrame = marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker);
       if (isFrame) {
         const frame = await reader.bytes(at + 4, 6);
-        return {
+        found ??= {
           ...still,
           width: frame.readUInt16BE(3),
           height: frame.readUInt16BE(1),
-          orientation,
           isProgressive: (marker & 3) === 2,
         };
       }
+      if (marker === 0xda && found !== undefined) {
+        if (exif === undefined) return found;
+        return { ...found, orientation: exifOrientation(exif), rights: exifRights(exif) };
+      }
       if (marker === 0xda || marker === 0xd9 || length < 2) throw new Damaged("it has no frame header");
-      if (marker === 0xe1 && length > 8) {
+      if (marker === 0xe1 && length > 8 && exif === undefined) {
         const app = await reader.bytes(at + 4, length - 2);
-        if (app.toString("latin1", 0, 6) === "Exif\0\0") orientation = exifOrientation(app.subarray(6));
+        if (app.toString("latin1", 0, 6) === "Exif\0\0") exif = Buffer.from(app.subarray(6));
       }
       at += 2 + length;
     }

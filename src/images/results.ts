@@ -1,7 +1,9 @@
-import { mkdir, readFile, readdir, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { readFileSync } from "node:fs";
+import { mkdir, readFile, readdir, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { LRUCache } from "lru-cache";
 import type { Logger } from "pino";
+import { imageErrors } from "./errors.ts";
 
 /** A finished picture: small ones lie in memory, others are streamed from their file. */
 export type Stored = { bytes: Buffer } | { path: string; sizeBytes: number };
@@ -35,8 +37,6 @@ export class Results {
   readonly #memory: LRUCache<string, Buffer>;
   readonly #disk: LRUCache<string, Entry>;
   #loaded: Promise<void> | undefined;
-  readonly #writing = new Set<Promise<void>>();
-  #temporaries = 0;
 
   constructor(options: ResultsOptions) {
     this.#options = options;
@@ -50,7 +50,7 @@ export class Results {
       sizeCalculation: ({ sizeBytes }) => sizeBytes,
       dispose: (_entry, name, reason) => {
         if (reason === "set") return;
-        rm(this.#path(name), { force: true }).catch((error: unknown) => {
+        rm(this.path(name), { force: true }).catch((error: unknown) => {
           options.logger.warn({ err: error, name }, "a finished picture could not be removed");
         });
       },
@@ -68,7 +68,7 @@ export class Results {
     await (this.#loaded ??= this.#load());
     const entry = this.#disk.get(name);
     if (entry === undefined) return undefined;
-    const path = this.#path(name);
+    const path = this.path(name);
     if (entry.touchedAt < Date.now() - touchIntervalMs) {
       entry.touchedAt = Date.now();
       const now = new Date();
@@ -86,38 +86,16 @@ export class Results {
     }
   }
 
-  /** Keeps a result as long as `isWanted` holds: its source may have been deleted meanwhile. Nobody has to wait for the disk. */
-  put(name: string, bytes: Buffer, isWanted: () => boolean): void {
-    if (!isWanted()) return;
-    this.#memory.set(name, bytes);
-    const writing = this.#write(name, bytes, isWanted).finally(() => this.#writing.delete(writing));
-    this.#writing.add(writing);
-  }
-
-  /** Resolves when everything is on disk. */
-  async close(): Promise<void> {
-    await Promise.all(this.#writing);
-  }
-
-  async #write(name: string, bytes: Buffer, isWanted: () => boolean): Promise<void> {
-    await (this.#loaded ??= this.#load());
-    const path = this.#path(name);
-    const temporary = join(this.#options.folder, `${process.pid}-${++this.#temporaries}.tmp`);
-    try {
-      await mkdir(join(path, ".."), { recursive: true });
-      await writeFile(temporary, bytes);
-      await rename(temporary, path);
-    } catch (error) {
-      // A full disk must not cost anybody an answer.
-      this.#options.logger.warn({ err: error }, "a finished picture could not be kept on disk");
-      await rm(temporary, { force: true });
-      return;
-    }
-    this.#disk.set(name, { sizeBytes: bytes.length, touchedAt: Date.now() });
-    if (!isWanted()) {
-      this.#memory.delete(name);
-      this.#disk.delete(name);
-    }
+  /** Takes over what has been written to its path, as long as `isWanted` holds: its source may have been deleted meanwhile. */
+  adopt(name: string, sizeBytes: number, isWanted: () => boolean): Stored {
+    const path = this.path(name);
+    const isSmall = sizeBytes <= readBytesMax;
+    // It was written a moment ago: this reads memory.
+    const stored: Stored = isSmall ? { bytes: readNow(path) } : { path, sizeBytes };
+    this.#disk.set(name, { sizeBytes, touchedAt: Date.now() });
+    if (!isWanted()) this.#disk.delete(name);
+    else if ("bytes" in stored) this.#memory.set(name, stored.bytes);
+    return stored;
   }
 
   /** Forgets everything that was made from a source. */
@@ -125,10 +103,11 @@ export class Results {
     for (const name of [...this.#memory.keys()]) if (name.startsWith(`${sha256}/`)) this.#memory.delete(name);
     await (this.#loaded ??= this.#load());
     for (const name of [...this.#disk.keys()]) if (name.startsWith(`${sha256}/`)) this.#disk.delete(name);
-    await rm(this.#path(sha256), { recursive: true, force: true });
+    await rm(this.path(sha256), { recursive: true, force: true });
   }
 
-  #path(name: string): string {
+  /** Where a result is to lie. */
+  path(name: string): string {
     return join(this.#options.folder, name.slice(0, 2), name);
   }
 
@@ -147,5 +126,14 @@ export class Results {
     }
     for (const { name, sizeBytes, usedAt } of found.toSorted((a, b) => a.usedAt - b.usedAt))
       this.#disk.set(name, { sizeBytes, touchedAt: usedAt });
+  }
+}
+
+function readNow(path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    // Its source was deleted in this very moment.
+    throw (error as NodeJS.ErrnoException).code === "ENOENT" ? imageErrors.notFound() : error;
   }
 }

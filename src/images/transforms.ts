@@ -64,25 +64,23 @@ export class Transforms {
     const { transform, output } = planned.recipe;
     const picture = {
       path: this.#blobs.path(content.blobKey),
+      probe: content,
       steps: [{ kind: "transform" as const, transform }],
       focus: image.focus,
     };
     const cost = estimate(content, planned.recipe, planned.size);
-    const result = await this.#engine.run(picture, output, cost, signal);
+    const target = this.#results.path(name);
+    const result = await this.#engine.run({ picture, output, target }, cost, signal);
     if (result.focus !== null && image.focus === null) {
       image.focus = result.focus;
       this.#saveFocus(image, result.focus).catch((error: unknown) => {
         this.#logger.warn({ err: error, image: image.id }, "the focus of an image could not be saved");
       });
     }
-    const bytes = Buffer.from(result.bytes.buffer, result.bytes.byteOffset, result.bytes.byteLength);
-    const described = output.format === "json" ? withFileSize(bytes, content.sizeBytes) : bytes;
-    this.#results.put(name, described, () => held.isCurrent);
-    return { bytes: described };
+    if (result.bytes !== undefined) {
+      this.#logger.warn({ path: target }, "a finished picture could not be kept on disk");
+      return { bytes: Buffer.from(result.bytes) };
+    }
+    return this.#results.adopt(name, result.sizeBytes, () => held.isCurrent);
   }
-}
-
-function withFileSize(description: Buffer, fileSize: number): Buffer {
-  const { original, ...size } = JSON.parse(description.toString()) as { original: object };
-  return Buffer.from(JSON.stringify({ ...size, original: { file_size: fileSize, ...original } }));
 }

@@ -1,6 +1,7 @@
 import sharp, { type Sharp, type SharpOptions } from "sharp";
 import { parseColor } from "../color.ts";
 import { turned, type Box, type Size } from "../geometry.ts";
+import type { Rights } from "../image.ts";
 import type { Sides, Transform } from "../options.ts";
 
 /** A picture's file, and what its header says. */
@@ -14,7 +15,8 @@ export interface Source {
   delay: number[] | undefined;
   loop: number | undefined;
   format: string;
-  exif: Buffer | undefined;
+  rights: Rights | undefined;
+  /** The source has EXIF, and the result is to have it too. */
   isExifKept: boolean;
 }
 
@@ -134,8 +136,7 @@ export class Canvas {
   }
 
   get #keepsExif(): boolean {
-    const { isExifKept, exif, frames } = this.source;
-    return isExifKept && exif !== undefined && frames === 1;
+    return this.source.isExifKept && this.source.frames === 1;
   }
 
   #with(image: Sharp, size: Size): Canvas {

@@ -85,12 +85,11 @@ export class Engine {
 
   /** Throws an `ApiError` that says why there is no result, or the signal's reason. */
   async run(
-    picture: Job["picture"],
-    output: Job["output"],
+    { picture, output, target }: Pick<Job, "picture" | "output" | "target">,
     cost: Cost,
     signal?: AbortSignal,
   ): Promise<Result> {
-    const job: Job = { picture, output, timeLimitSeconds: this.timeLimitSeconds };
+    const job: Job = { picture, output, target, timeLimitSeconds: this.timeLimitSeconds };
     try {
       return await this.#admitted(job, cost, signal, false);
     } catch (error) {

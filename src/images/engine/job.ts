@@ -1,4 +1,4 @@
-import type { Focus } from "../image.ts";
+import type { Focus, Probe } from "../image.ts";
 import type { Transform } from "../options.ts";
 import type { Output } from "../recipe.ts";
 
@@ -20,6 +20,7 @@ export type Step =
 /** A file and what is done with it, step by step. */
 export interface Picture {
   path: string;
+  probe: Probe;
   steps: Step[];
   /** Where a crop by what is in the picture goes, when that has been found before. */
   focus: Focus | null;
@@ -29,10 +30,14 @@ export interface Job {
   picture: Picture;
   output: Output;
   timeLimitSeconds: number;
+  /** The file that the result is for; without one, or when it cannot be written, the result comes as bytes. */
+  target: string | undefined;
 }
 
 export interface Result {
-  bytes: Uint8Array;
+  /** Undefined when they are in the target. */
+  bytes: Uint8Array | undefined;
+  sizeBytes: number;
   width: number;
   height: number;
   /** Found in the picture by this job, in fractions of the upright image. */

@@ -1,3 +1,4 @@
+import { stat } from "node:fs/promises";
 import sharp, { type Sharp, type SharpOptions } from "sharp";
 import { exifRights } from "../exif.ts";
 import { beforeTurn, cropBox, layout, needsFocus, turned, type Box, type Size } from "../geometry.ts";
@@ -26,18 +27,20 @@ sharp.unblock({
   ],
 });
 
-/** Decodes a picture, runs its steps in their order, and writes the result. */
-export async function run(job: Job): Promise<Result> {
-  const { output } = job;
-  const opened = await open(job.picture, output, job.timeLimitSeconds);
-  const { canvas, focus } = await runSteps(opened, job.picture);
+/** What comes out: its bytes, or its description. */
+export type Made = Omit<Result, "bytes" | "sizeBytes"> & { bytes: Buffer };
+
+/** Decodes a picture, runs its steps in their order, and encodes the result. */
+export async function run({ picture, output, timeLimitSeconds }: Job): Promise<Made> {
+  const opened = await open(picture, output, timeLimitSeconds);
+  const { canvas, focus } = await runSteps(opened, picture);
   if (output.format === "json") return describe(opened, canvas);
   const { data, info } = await encode(canvas, output, opened).toBuffer({ resolveWithObject: true });
   return { bytes: data, width: info.width, height: info.pageHeight ?? info.height, focus };
 }
 
 async function open(
-  { path }: Picture,
+  { path, probe }: Picture,
   { isAnimated, metadata }: Pick<Output, "isAnimated" | "metadata">,
   timeLimitSeconds: number,
 ): Promise<Source> {
@@ -47,7 +50,11 @@ async function open(
     sequentialRead: true,
     animated: isAnimated,
   };
-  const found = await sharp(path, options).metadata();
+  // Of a still JPEG everything is known since its upload.
+  const isKnown = probe.format === "jpeg" && metadata !== "keep";
+  const found = isKnown
+    ? { ...probe, exif: undefined, pageHeight: undefined, pages: 1, delay: undefined, loop: undefined }
+    : await sharp(path, options).metadata();
   const size = { width: found.width, height: found.pageHeight ?? found.height };
   const isTurned = (found.orientation ?? 1) >= 5;
   return {
@@ -59,8 +66,8 @@ async function open(
     delay: found.delay,
     loop: found.loop,
     format: found.format,
-    exif: found.exif,
-    isExifKept: metadata === "keep",
+    rights: found.exif === undefined ? probe.rights : exifRights(found.exif),
+    isExifKept: metadata === "keep" && found.exif !== undefined,
   };
 }
 
@@ -190,10 +197,8 @@ function encode(canvas: Canvas, output: Output, source: Source): Sharp {
   };
   let image = canvas.image;
   if (output.metadata === "keep") image = image.keepExif();
-  if (output.metadata === "copyright" && source.exif !== undefined) {
-    const rights = exifRights(source.exif);
-    if (Object.keys(rights).length > 0) image = image.withExif({ IFD0: rights });
-  }
+  if (output.metadata === "copyright" && source.rights !== undefined && Object.keys(source.rights).length > 0)
+    image = image.withExif({ IFD0: { ...source.rights } });
   switch (output.format) {
     case "jpeg":
       return image
@@ -215,13 +220,18 @@ function encode(canvas: Canvas, output: Output, source: Source): Sharp {
   }
 }
 
-/** Shape of the public `format=json`. The file's size is known to those who have the file's record. */
-function describe(source: Source, canvas: Canvas): Result {
+/** Shape of the public `format=json`. */
+async function describe(source: Source, canvas: Canvas): Promise<Made> {
   const { width, height } = canvas.size;
   const description = {
     width,
     height,
-    original: { width: source.size.width, height: source.size.height, format: `image/${source.format}` },
+    original: {
+      file_size: (await stat(source.path)).size,
+      width: source.size.width,
+      height: source.size.height,
+      format: `image/${source.format}`,
+    },
   };
   return { bytes: Buffer.from(JSON.stringify(description)), width, height, focus: null };
 }

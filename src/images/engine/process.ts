@@ -1,3 +1,5 @@
+import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { InvalidForImage } from "./invalid.ts";
 import type { Job, Reply, Request } from "./job.ts";
 import { run } from "./pipeline.ts";
@@ -10,10 +12,34 @@ process.on("disconnect", () => process.exit(0));
 
 async function work(id: number, job: Job): Promise<void> {
   try {
-    reply({ id, result: await run(job) });
+    const { bytes, ...made } = await run(job);
+    const isKept = job.target !== undefined && keep(bytes, job.target);
+    reply({ id, result: { ...made, bytes: isKept ? undefined : bytes, sizeBytes: bytes.length } });
   } catch (error) {
     const message = error instanceof Error ? error.message.split("\n", 1)[0]! : String(error);
     reply({ id, fault: { kind: kindOf(error, message), message } });
+  }
+}
+
+/** Puts a result in its place, whole or not at all. False where that cannot be: a full disk costs nobody an answer. */
+function keep(bytes: Buffer, target: string): boolean {
+  const temporary = `${target}.${process.pid}.tmp`;
+  const write = (): void => {
+    writeFileSync(temporary, bytes, { mode: 0o600 });
+    renameSync(temporary, target);
+  };
+  try {
+    try {
+      write();
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+      mkdirSync(dirname(target), { recursive: true, mode: 0o700 });
+      write();
+    }
+    return true;
+  } catch {
+    rmSync(temporary, { force: true });
+    return false;
   }
 }
 
