@@ -17,6 +17,7 @@ import { scriptOperations } from "./scripts/api.ts";
 import { smartRoutingOperations } from "./smart-routing/api.ts";
 import { scheduleOperations } from "./schedules/api.ts";
 import { snippetOperations } from "./snippets/api.ts";
+import { tailOperations } from "./tail/api.ts";
 import { apiTokenOperations } from "./tokens/api.ts";
 import { tlsOperations } from "./tls/api.ts";
 import { workflowOperations } from "./workflows/api.ts";
@@ -43,6 +44,7 @@ export const operations: readonly Operation[] = [
   ...snippetOperations,
   ...queueOperations,
   ...scheduleOperations,
+  ...tailOperations,
   ...imageOperations,
   ...botManagementOperations,
   ...workflowOperations,

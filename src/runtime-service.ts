@@ -10,11 +10,14 @@ import { Outbound } from "./edge/outbound.ts";
 import { systemLookUp } from "./edge/resolve.ts";
 import type { EdgeSettings } from "./edge/settings.ts";
 import { Runtime, type BindingHandlers } from "./runtime/runtime.ts";
+import { Tails } from "./tail/tails.ts";
 import type { ScriptServices } from "./script-service.ts";
 
 /** What runs the code of accounts and of their customers. */
 export interface RuntimeServices {
   runtime: Runtime;
+  /** Who watches which of the runs. */
+  tails: Tails;
   /** Cells of the accounts' own code, snippets included; those of customers are the runtime's alone. */
   cells: Cells;
   outbound: Outbound;
@@ -38,12 +41,14 @@ export function createRuntimeServices(
   const customers = new Cells(cellSettings, logger);
   const origins = new Origins(settings, policy, "script");
   const outbound = new Outbound(origins, systemLookUp(), settings);
+  const tails = new Tails();
   const runtime = new Runtime({
     scripts,
     namespaces,
     cells: { own: cells, customers },
     outbound,
     assets: assetServer,
+    tails,
     handlers,
     limits: {
       cpuMs: config.scriptCpuMs,
@@ -56,10 +61,12 @@ export function createRuntimeServices(
   });
   return {
     runtime,
+    tails,
     cells,
     outbound,
     cellCounts: () => ({ accounts: cells.counts, customers: customers.counts }),
     async closeRuntime() {
+      tails.endAll();
       await Promise.all([cells.close(), customers.close()]);
       await origins.close();
     },

@@ -37,6 +37,7 @@ import { authorityFiles } from "./tls/local-authority.ts";
 import { ZoneSettings } from "./tls/zone-settings.ts";
 import { FileBlobs } from "./storage/blobs.ts";
 import { Snippets } from "./snippets/snippets.ts";
+import { tailUpgrade } from "./tail/listener.ts";
 import { createTriggerServices, type TriggerServices } from "./trigger-service.ts";
 import { openStorage } from "./storage/storage.ts";
 import { Tokens } from "./tokens/tokens.ts";
@@ -239,6 +240,7 @@ export async function startServer(
         () => ["database"],
       );
   const apiServer = createApiServer(app, { faults }, metrics?.api);
+  apiServer.on("upgrade", tailUpgrade(services.tails));
   const apiAddress = await listen(apiServer, ...hostAndPort(config.apiListen));
   edge.forbid(apiAddress);
   const metricsServer = metrics?.createServer();

@@ -137,6 +137,7 @@ const idParameters = new Set([
   "peer_id",
   "queue_id",
   "consumer_id",
+  "tail_id",
   "asset_hash",
   "route_id",
   "domain_id",

@@ -15,6 +15,7 @@ export const internal = {
   entrypoint: "x-selvedge-entrypoint",
   binding: "x-selvedge-binding",
   event: "x-selvedge-event",
+  tail: "x-selvedge-tail",
   params: "x-selvedge-params",
   pass: "x-selvedge-pass",
   dispatch: "x-selvedge-dispatch",

@@ -8,6 +8,7 @@ import type { NestedRun, RunHooks } from "../cells/front-server.ts";
 import type { EdgeVisit, UpgradeVisit, Visit } from "../edge/handlers.ts";
 import { VisitorError } from "../edge/errors.ts";
 import type { Binding, BindingOf } from "../scripts/bindings.ts";
+import type { RunTrace } from "../tail/run-trace.ts";
 import { answerHead } from "../util/raw-http.ts";
 import { throwInScript, type Caller } from "./binding.ts";
 import type { Dispatch } from "./dispatch.ts";
@@ -63,16 +64,22 @@ const depthMax = 16;
 export class Run implements RunHooks {
   readonly #runtime: Runtime;
   readonly #context: RunContext;
+  readonly #trace: RunTrace | undefined;
   #subrequests = 0;
   #hasPassed = false;
 
-  constructor(runtime: Runtime, context: RunContext) {
+  /** `trace` is there where somebody watches. */
+  constructor(runtime: Runtime, context: RunContext, trace?: RunTrace) {
     this.#runtime = runtime;
     this.#context = context;
+    this.#trace = trace;
   }
 
   fetch(url: URL, request: IncomingMessage, response: ServerResponse): void {
-    this.#answer(url, request, response).catch((error: unknown) => this.#fail(error, request, response));
+    const said = request.headers[internal.event] === "trace" ? this.#trace : undefined;
+    (said?.collect(request, response) ?? this.#answer(url, request, response)).catch((error: unknown) =>
+      this.#fail(error, request, response),
+    );
   }
 
   upgrade(url: URL, request: IncomingMessage, socket: Duplex, head: Buffer): void {

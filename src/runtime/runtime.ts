@@ -19,6 +19,10 @@ import type { BindingTypeName } from "../scripts/bindings.ts";
 import type { LiveScript } from "../scripts/runtime-script.ts";
 import type { Owner } from "../scripts/script.ts";
 import type { Scripts } from "../scripts/scripts.ts";
+import type { TailEvent } from "../tail/event.ts";
+import { requestEvent, triggerEvent } from "../tail/run-event.ts";
+import { openTrace } from "../tail/run-trace.ts";
+import type { Tails } from "../tail/tails.ts";
 import { asciiJson } from "../util/ascii-json.ts";
 import type { BindingHandler } from "./binding.ts";
 import { CollectedResponse } from "./collected-response.ts";
@@ -48,6 +52,7 @@ export interface RuntimeOptions {
   cells: { own: Cells; customers: Cells };
   outbound: Outbound;
   assets: AssetServer;
+  tails: Tails;
   handlers: () => BindingHandlers;
   limits: RuntimeLimits;
 }
@@ -129,6 +134,7 @@ export class Runtime {
         body: Readable.from([body], { objectMode: false }),
       },
       { response, headers: (raw) => [...raw] },
+      () => triggerEvent(event, body),
     );
     return JSON.parse(response.body.toString()) as unknown;
   }
@@ -263,11 +269,25 @@ export class Runtime {
     return loaded;
   }
 
-  async #run(context: RunContext, request: CellRequest, answer: RunOptions["answer"]): Promise<void> {
-    const { own, customers } = this.#options.cells;
-    const cells = context.loaded.script.namespace === undefined ? own : customers;
+  async #run(
+    context: RunContext,
+    request: CellRequest,
+    answer: RunOptions["answer"],
+    event?: () => TailEvent["event"],
+  ): Promise<void> {
+    const { cells: all, tails } = this.#options;
+    const { caller, loaded } = context;
+    const cells = loaded.script.namespace === undefined ? all.own : all.customers;
     const script = this.cellScript(context);
-    await cells.run({ script, request, answer, hooks: () => new Run(this, context) });
+    const trace = tails.isWatched(caller)
+      ? openTrace(tails, caller, loaded.script.namespace, event ?? (() => requestEvent(request)))
+      : undefined;
+    const hooks = (): RunHooks => new Run(this, context, trace);
+    if (trace === undefined) await cells.run({ script, request, answer, hooks });
+    else {
+      const watched = { ...request, headers: [...request.headers, internal.tail, "1"] };
+      await trace.follow(answer, async (sink) => cells.run({ script, request: watched, answer: sink, hooks }));
+    }
   }
 
   #requestOf(visit: Visit, body: CountedBody | null): CellRequest {

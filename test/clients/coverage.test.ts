@@ -15,6 +15,7 @@ import { rulesetOperations } from "../../src/rulesets/api.ts";
 import { scheduleOperations } from "../../src/schedules/api.ts";
 import { scriptOperations } from "../../src/scripts/api.ts";
 import { snippetOperations } from "../../src/snippets/api.ts";
+import { tailOperations } from "../../src/tail/api.ts";
 import { workflowOperations } from "../../src/workflows/api.ts";
 import { recordingClient } from "../helpers/recording-client.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
@@ -38,6 +39,7 @@ const calledElsewhere = new Set<Operation>([
   ...botManagementOperations,
   ...queueOperations,
   ...scheduleOperations,
+  ...tailOperations,
   ...workflowOperations,
   ...rulesetOperations.filter(({ id }) => id.endsWith("_snippets")),
 ]);

@@ -46,8 +46,8 @@ interface Taken {
   messages: { body: { act?: string; n?: number } | string; attempts: number; kind: string }[];
 }
 interface World {
-  send(...calls: unknown[][]): Promise<unknown[]>;
-  taken(): Promise<Taken[]>;
+  send: (...calls: unknown[][]) => Promise<unknown[]>;
+  taken: () => Promise<Taken[]>;
   queueId: string;
 }
 

@@ -67,6 +67,12 @@ export async function fetchThrough(
 export const passOn = async (request: Request): Promise<Response> =>
   send(new NativeRequest(request), [["x-selvedge-pass", "1"]]);
 
+/** Tells the front something of the current run. */
+export async function tellFront(what: string, body: string): Promise<void> {
+  const request = new NativeRequest("http://front/", { method: "POST", body });
+  await send(request, [["x-selvedge-event", what]]);
+}
+
 Object.defineProperty(globalThis, "fetch", {
   value: fetchForRun,
   writable: true,

@@ -1,6 +1,7 @@
 import { WorkerEntrypoint, withEnv } from "cloudflare:workers";
 import { forRun, passOn } from "../../cells/worker/run.ts";
 import { carry } from "./carry.ts";
+import { traced, type Waiting } from "../../tail/worker/console.ts";
 import { handleEvent } from "./events.ts";
 import "./globals.ts";
 
@@ -86,6 +87,11 @@ const handlerNames = ["fetch", "scheduled", "queue", "tail"];
 
 async function handle(handlers: Handlers, request: Request, env: Env, ctx: object): Promise<Response> {
   const { headers } = request;
+  if (headers.has("x-selvedge-tail")) {
+    const inner = new Request(request);
+    inner.headers.delete("x-selvedge-tail");
+    return traced(ctx as Waiting, () => handle(handlers, inner, env, ctx));
+  }
   const event = headers.get("x-selvedge-event");
   if (event !== null) return handleEvent(event, handlers, request, env, ctx);
   const params = headers.get("x-selvedge-params");

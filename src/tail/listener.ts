@@ -1,0 +1,69 @@
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import type { TailEvent } from "./event.ts";
+import type { Tails } from "./tails.ts";
+import { TellingSocket } from "./web-socket.ts";
+
+/** The protocol that clients name when they connect. */
+const protocol = "trace-v1";
+const pathPattern = /^\/client\/v4\/tails\/([0-9a-f]{32})\/([\w-]{32})$/;
+/** A watcher who takes no more is not told more either: memory is for those who serve. */
+const waitingBytesMax = 1024 * 1024;
+
+export const tailPath = (id: string, secret: string): string => `/client/v4/tails/${id}/${secret}`;
+
+/** Takes those who come to watch. The address itself is what entitles them. */
+export const tailUpgrade =
+  (tails: Tails) =>
+  (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    const match = pathPattern.exec((request.url ?? "").split("?", 1)[0]!);
+    const tail = match === null ? undefined : tails.find(match[1]!, match[2]!);
+    const asked = (request.headers["sec-websocket-protocol"] ?? "").split(/\s*,\s*/);
+    if (request.headers.upgrade?.toLowerCase() !== "websocket" || tail === undefined)
+      refuse(socket, "404 Not Found");
+    else if (!asked.includes(protocol)) refuse(socket, "400 Bad Request");
+    else {
+      const connection = new TellingSocket(request, socket, head, protocol, () => tails.end(tail));
+      tails.connect(tail, watcherOf(connection));
+    }
+  };
+
+function refuse(socket: Duplex, status: string): void {
+  socket.on("error", () => socket.destroy());
+  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+}
+
+function watcherOf(connection: TellingSocket): { tell(event: TailEvent): void; end(): void } {
+  let dropped = 0;
+  return {
+    tell(event) {
+      if (connection.waitingBytes > waitingBytesMax) {
+        if (dropped === 0)
+          connection.tell(
+            notice("overload", "There is more than you take: some of it is left out from here on."),
+          );
+        dropped += 1;
+        return;
+      }
+      if (dropped > 0) {
+        connection.tell(
+          notice("overload-stop", `${dropped} runs were left out. From here on it is whole again.`),
+        );
+        dropped = 0;
+      }
+      connection.tell(JSON.stringify(event));
+    },
+    end: () => connection.close(1000, "the tail has ended"),
+  };
+}
+
+const notice = (type: "overload" | "overload-stop", message: string): string =>
+  JSON.stringify({
+    outcome: "ok",
+    scriptName: null,
+    event: { type, message },
+    eventTimestamp: Date.now(),
+    logs: [],
+    exceptions: [],
+    diagnosticsChannelEvents: [],
+  });
