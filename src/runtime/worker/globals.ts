@@ -65,22 +65,25 @@ for (const name of ["onopen", "onmessage", "onclose", "onerror"]) {
   });
 }
 
-define(
-  globalThis,
-  "EventSource",
-  new Proxy((globalThis as unknown as { EventSource: new () => object }).EventSource, {
-    construct() {
-      throw new Error(
-        "new EventSource() is not supported here. Fetch the stream, and give its body to EventSource.from()",
-      );
-    },
-  }),
-);
-
-define(navigator, "sendBeacon", function sendBeacon(url: string, body?: BodyInit): boolean {
-  waitUntil(fetch(url, { method: "POST", ...(body === undefined ? {} : { body }) }).catch(() => {}));
-  return true;
-});
+// Scripts of early dates have neither of these.
+const { EventSource: NativeEventSource } = globalThis as { EventSource?: new () => object };
+if (NativeEventSource !== undefined)
+  define(
+    globalThis,
+    "EventSource",
+    new Proxy(NativeEventSource, {
+      construct() {
+        throw new Error(
+          "new EventSource() is not supported here. Fetch the stream, and give its body to EventSource.from()",
+        );
+      },
+    }),
+  );
+if ("navigator" in globalThis)
+  define(navigator, "sendBeacon", function sendBeacon(url: string, body?: BodyInit): boolean {
+    waitUntil(fetch(url, { method: "POST", ...(body === undefined ? {} : { body }) }).catch(() => {}));
+    return true;
+  });
 
 function define(target: object, name: string, value: unknown): void {
   Object.defineProperty(target, name, { value, writable: true, configurable: true, enumerable: true });
