@@ -7,6 +7,9 @@ import type { Prepared } from "./lane-cells.ts";
 /** CPU time of one run of a workflow up to where it waits; the public service allows as much for a step. */
 const cpuMsMax = 30_000;
 
+/** Memory of the instances of one script in one cell, all together. */
+export const workflowMemoryBytes = 256 * 1024 * 1024;
+
 /** Finds the code that an instance began with; undefined when it is gone. */
 export const workflowCode =
   (scripts: Pick<Scripts, "find">, runtime: Pick<Runtime, "prepare">) =>
@@ -16,7 +19,10 @@ export const workflowCode =
     try {
       const live = { scriptId: script.id, accountId, name: scriptName, versionId: scriptVersion };
       const { script: cell, hooks } = await runtime.prepare(live);
-      return { script: { ...cell, hasWorkflows: true, cpuMs: cpuMsMax }, hooks };
+      return {
+        script: { ...cell, hasWorkflows: true, cpuMs: cpuMsMax, memoryBytes: workflowMemoryBytes },
+        hooks,
+      };
     } catch (error) {
       if (error instanceof Error && error.message === notFoundMessage) return undefined;
       throw error;

@@ -45,6 +45,7 @@ interface Shared {
 
 const lookEveryMs = 10;
 const retryMs = 1000;
+const exitGraceMs = 1000;
 
 /**
  * Runs segments of workflows in cells of their own: shared ones with a lane each, so that a request never waits for a workflow,
@@ -238,7 +239,8 @@ export class LaneCells implements Cells {
         cell,
         () => this.listener,
         (segment) => this.#ended(segment),
-        () => this.#fault(cell, "killed"),
+        // Mostly the process has died, and its exit says of what a moment later.
+        () => void setTimeout(() => this.#fault(cell, "killed"), exitGraceMs).unref(),
       );
       this.#lanes.set(cell, lane);
     }

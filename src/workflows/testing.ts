@@ -29,7 +29,7 @@ export class EngineHarness {
       modules: [{ name: "main.js", kind: "js", content: code }],
       compatibilityDate: "2026-11-01",
       compatibilityFlags: [],
-      cpuMs: 30_000,
+      cpuMs: options.cpuMs ?? 30_000,
       memoryBytes: 256 * 1024 * 1024,
       env: { GREETING: "hello" },
     };
@@ -63,7 +63,7 @@ export class EngineHarness {
       concurrency: options.concurrency ?? 1000,
       limits: { lingerMs: options.lingerMs ?? 100, valueBytesMax: 2 ** 20, retryDelayMs: 10 },
       onFault: (error) => {
-        throw error;
+        if (options.isFaultExpected !== true) throw error;
       },
     });
     this.cells.listener = this.engine.calls;
@@ -142,4 +142,6 @@ export interface HarnessOptions {
   concurrency?: number;
   lingerMs?: number;
   stepsMax?: number;
+  isFaultExpected?: boolean;
+  cpuMs?: number;
 }

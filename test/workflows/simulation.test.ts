@@ -1,0 +1,6 @@
+import { it } from "vitest";
+import { simulateSeeds } from "./simulate.ts";
+
+it("every invariant holds for 200 seeds of crashes, late messages, clock jumps and failing commits", async () => {
+  await simulateSeeds(1, 200);
+}, 240_000);
