@@ -7,7 +7,7 @@ let server: Hosting;
 let account: string;
 
 beforeAll(async () => {
-  server = await startHosting();
+  server = await startHosting({ scriptCpuMs: 300 });
   account = `/accounts/${server.account}`;
 });
 afterAll(() => server.close(1000));

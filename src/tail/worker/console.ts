@@ -40,6 +40,7 @@ function collect(level: string, args: readonly unknown[]): void {
 
 /** A value as JSON can carry it. */
 function shown(value: unknown): unknown {
+  if (typeof value === "bigint") return String(value);
   if (value instanceof Error) return value.stack ?? String(value);
   try {
     const text = stringify(value) as string | undefined;
