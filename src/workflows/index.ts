@@ -46,7 +46,7 @@ export function createWorkflows(
       ...cellDefaults,
       shared: config.workflowCells ?? Math.max(1, Math.floor(availableParallelism() / 2)),
       // Nobody waits for a workflow as for an answer: a step may take its time.
-      stallCpuMs: 1000,
+      stallCpuMs: 5000,
       memoryBytesMax: workflowMemoryBytes,
     },
     prepare: async (code) => prepare(code),

@@ -12,6 +12,7 @@ const { values } = parseArgs({
   options: {
     rounds: { type: "string", default: "20" },
     instances: { type: "string", default: "500" },
+    kill: { type: "string" },
   },
 });
 const rounds = Number(values.rounds);
@@ -25,7 +26,7 @@ await node.deploy(witness);
 const kinds = ["both", "engine", "cells"] as const;
 const results: (Round & { what: string; killAfterMs: number })[] = [];
 for (let i = 0; i < rounds; i++) {
-  const what = kinds[i % kinds.length]!;
+  const what = (values.kill as (typeof kinds)[number] | undefined) ?? kinds[i % kinds.length]!;
   const killAfterMs = Math.round(100 + Math.random() * 2500);
   const round = await crashRound(node, witness, {
     name: `r${i}`,
@@ -43,11 +44,10 @@ for (let i = 0; i < rounds; i++) {
 await node.stop();
 witness.close();
 rmSync(folder, { recursive: true, force: true });
-const median = (of: keyof Round): string =>
-  results
-    .map((each) => each[of])
-    .toSorted((a, b) => a - b)
-    [Math.floor(results.length / 2)]!.toFixed(0);
+const median = (of: keyof Round): string => {
+  const sorted = results.map((each) => each[of]).toSorted((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)]!.toFixed(0);
+};
 process.stdout.write(
   `${rounds} rounds of ${instances}: 0 lost, 0 executed again after their acknowledgement; medians: ready ${median("readyMs")} ms, first step ${median("firstStepMs")} ms, all done ${median("doneMs")} ms\n`,
 );

@@ -83,7 +83,7 @@ export class Node {
           ...process.env,
           SELVEDGE_API_TOKEN: token,
           SELVEDGE_API_RATE_LIMIT: "0",
-          SELVEDGE_LOG_LEVEL: "error",
+          SELVEDGE_LOG_LEVEL: process.env["SELVEDGE_LOG_LEVEL"] ?? "error",
         },
         stdio: ["ignore", "ignore", "inherit"],
       },
