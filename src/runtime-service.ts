@@ -11,6 +11,7 @@ import { systemLookUp } from "./edge/resolve.ts";
 import type { EdgeSettings } from "./edge/settings.ts";
 import { Runtime, type BindingHandlers } from "./runtime/runtime.ts";
 import { Tails } from "./tail/tails.ts";
+import { Startup } from "./runtime/startup.ts";
 import type { ScriptServices } from "./script-service.ts";
 
 /** What runs the code of accounts and of their customers. */
@@ -21,6 +22,7 @@ export interface RuntimeServices {
   /** Cells of the accounts' own code, snippets included; those of customers are the runtime's alone. */
   cells: Cells;
   outbound: Outbound;
+  startup: Startup;
   cellCounts(): Record<"accounts" | "customers", { shared: number; all: number }>;
   closeRuntime(): Promise<void>;
 }
@@ -64,6 +66,7 @@ export function createRuntimeServices(
     tails,
     cells,
     outbound,
+    startup: new Startup({ own: cells, customers }, config.scriptMemoryMegabytes * mebibyte),
     cellCounts: () => ({ accounts: cells.counts, customers: customers.counts }),
     async closeRuntime() {
       tails.endAll();

@@ -10,7 +10,7 @@ import { Routes } from "./scripts/routes.ts";
 import { Scripts } from "./scripts/scripts.ts";
 import { Sealer } from "./scripts/sealing.ts";
 import { Subdomains } from "./scripts/subdomains.ts";
-import { Versions, type AssetManifests } from "./scripts/versions.ts";
+import { Versions, type AssetManifests, type StartupFault } from "./scripts/versions.ts";
 import type { Services } from "./services.ts";
 import type { Storage } from "./storage/storage.ts";
 
@@ -36,6 +36,7 @@ export function createScriptServices(
   storage: Storage,
   services: Pick<Services, "accounts" | "tokens" | "zones" | "blobs" | "assets">,
   hasQueue: BindingResources["queue"],
+  startupFault: StartupFault,
 ): ScriptServices {
   const { accounts, zones, blobs, tokens } = services;
   const sealer = new Sealer(tokens.hash("script secrets"));
@@ -55,7 +56,15 @@ export function createScriptServices(
     complete: async ({ accountId, namespace }, scriptName, token) =>
       services.assets.completeUpload({ accountId, namespaceId: namespace?.id, scriptName }, token),
   };
-  const versions = new Versions(storage, scripts, sealer, resources, manifests, config.scriptBytesMax);
+  const versions = new Versions(
+    storage,
+    scripts,
+    sealer,
+    resources,
+    manifests,
+    startupFault,
+    config.scriptBytesMax,
+  );
   return {
     scripts,
     versions,

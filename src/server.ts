@@ -134,6 +134,7 @@ export async function startServer(
     storage,
     { accounts, tokens, zones, blobs, assets },
     async (accountId, name) => triggers.queues.findByName(accountId, name) !== undefined,
+    async (script) => runtimeServices.startup.faultOf(script),
   );
   const policy = new AddressPolicy(config.privateNetworks ?? (onLoopback ? "origins" : "deny"));
   const images = new ImagesService({

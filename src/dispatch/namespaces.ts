@@ -42,6 +42,8 @@ export class DispatchNamespaces {
   readonly #storage: Storage;
   readonly #scripts: Scripts;
   #byAccount = new Map<string, Map<string, DispatchNamespace>>();
+  /** Grows with each change. */
+  revision = 0;
 
   constructor(storage: Storage, scripts: Scripts) {
     this.#storage = storage;
@@ -64,6 +66,7 @@ export class DispatchNamespaces {
       else siblings.set(name, namespace);
     }
     this.#byAccount = byAccount;
+    this.revision++;
     for (const id of gone) this.#scripts.forget(id);
   }
 

@@ -66,7 +66,9 @@ function patchedBindings(
   bindings: readonly StoredBinding[],
   env: NonNullable<z.output<typeof VersionPatchSchema>["env"]>,
 ): (Binding | InheritBinding)[] {
-  const kept = bindings.filter(({ name }) => !Object.hasOwn(env, name)).map(({ name }) => ({ type: "inherit", name }));
+  const kept = bindings
+    .filter(({ name }) => !Object.hasOwn(env, name))
+    .map(({ name }) => ({ type: "inherit", name }));
   const given = Object.entries(env).flatMap(([name, binding]) =>
     binding === null ? [] : [{ name, ...binding }],
   );

@@ -12,24 +12,22 @@ export interface Code {
 export interface InspectedCode {
   modules: readonly StoredModule[];
   /** What a version says of its code. */
-  facts: Pick<VersionContent, "mainModule" | "etag" | "startupTimeMs" | "handlers" | "namedHandlers">;
+  facts: Pick<VersionContent, "mainModule" | "etag" | "handlers" | "namedHandlers">;
   /** Undefined where they cannot be told. */
   exportNames: ReadonlySet<string> | undefined;
 }
 
 /** Refuses code that cannot run, and says what is in it. */
 export async function inspected({ mainModule, modules }: Code): Promise<InspectedCode> {
-  const startedAt = performance.now();
   const inspection =
-    modules.length === 0
+    mainModule === ""
       ? { handlers: [], namedHandlers: [], exportNames: [] }
       : await inspectCode(modules, mainModule);
-  const startupTimeMs = Math.ceil(performance.now() - startedAt);
   if ("fault" in inspection) throw scriptErrors.invalid(inspection.fault);
   const { handlers, namedHandlers, exportNames } = inspection;
   return {
     modules,
-    facts: { mainModule, etag: etagOf(modules), startupTimeMs, handlers, namedHandlers },
+    facts: { mainModule, etag: etagOf(modules), handlers, namedHandlers },
     exportNames: exportNames && new Set(exportNames),
   };
 }

@@ -64,7 +64,7 @@ export interface VersionContent {
   usageModel: string;
   assets: ScriptAssets | null;
   etag: string;
-  /** How long its code took to be read. */
+  /** How long its code took until it waited for requests. */
   startupTimeMs: number;
   handlers: readonly string[];
   namedHandlers: readonly NamedHandler[];

@@ -1,18 +1,10 @@
 import type { Change, Storage, Write } from "../storage/storage.ts";
 import { newId } from "../util/ids.ts";
 import type { LiveScript, RuntimeScript } from "./runtime-script.ts";
-import {
-  ownerId,
-  scriptErrors,
-  type Owner,
-  type Script,
-  type ScriptSettings,
-  type Share,
-  type StoredBinding,
-  type Version,
-} from "./script.ts";
+import { ownerId, scriptErrors, type Owner, type Script, type ScriptSettings, type Share } from "./script.ts";
 import type { Sealer } from "./sealing.ts";
 import * as store from "./store.ts";
+import { openBinding } from "./stored-bindings.ts";
 import * as versionStore from "./store-versions.ts";
 
 export type ScriptEdit = Partial<Pick<Script, "tags" | "subdomainEnabled" | "previewsEnabled">> & {
@@ -35,6 +27,8 @@ export class Scripts {
   readonly #byId = new Map<string, Script>();
   readonly #byOwner = new Map<string, Map<string, Script>>();
   readonly #deleteListeners: DeleteListener[] = [];
+  /** Grows with each change of which scripts there are and what runs. */
+  revision = 0;
 
   constructor(storage: Storage, sealer: Sealer) {
     this.#storage = storage;
@@ -62,6 +56,7 @@ export class Scripts {
   forget(namespaceId: string): void {
     for (const { id } of this.#byOwner.get(namespaceId)?.values() ?? []) this.#byId.delete(id);
     this.#byOwner.delete(namespaceId);
+    this.revision++;
   }
 
   find(owner: Owner, name: string): Script | undefined {
@@ -120,7 +115,7 @@ export class Scripts {
       modules,
       compatibilityDate: content.compatibilityDate,
       compatibilityFlags: content.compatibilityFlags,
-      bindings: content.bindings.map((binding) => this.#open(version, binding)),
+      bindings: content.bindings.map((binding) => openBinding(this.#sealer, version.scriptId, binding)),
       ...(content.limits === null ? {} : { limits: content.limits }),
       ...(content.assets === null ? {} : { assets: content.assets }),
       version: {
@@ -130,15 +125,6 @@ export class Scripts {
       },
       handlers: content.handlers,
       namedHandlers: content.namedHandlers,
-    };
-  }
-
-  #open(version: Version, binding: StoredBinding): RuntimeScript["bindings"][number] {
-    if (binding.type !== "secret_text") return binding;
-    return {
-      type: "secret_text",
-      name: binding.name,
-      text: this.#sealer.open(binding.sealed, version.scriptId),
     };
   }
 
@@ -183,6 +169,7 @@ export class Scripts {
   }
 
   #set(id: string, script: Script | undefined): void {
+    this.revision++;
     const before = this.#byId.get(id);
     if (before !== undefined && script === undefined) {
       this.#byId.delete(id);

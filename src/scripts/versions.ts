@@ -1,11 +1,11 @@
 import { ApiErrors } from "../api/errors.ts";
 import type { AssetConfig } from "../assets/config.ts";
-import type { Storage, Write } from "../storage/storage.ts";
+import type { Read, Storage, Write } from "../storage/storage.ts";
 import { newUuid } from "../util/ids.ts";
 import { missingResources, type Binding, type BindingResources, type InheritBinding } from "./bindings.ts";
 import { deploy } from "./deployments.ts";
-import { inspected, type Code } from "./code.ts";
-import type { ScriptAssets } from "./runtime-script.ts";
+import { inspected, type Code, type InspectedCode } from "./code.ts";
+import type { RuntimeScript, ScriptAssets } from "./runtime-script.ts";
 import {
   scriptErrors,
   type Author,
@@ -19,12 +19,16 @@ import {
 import { newScript, type SaveScript, type Scripts } from "./scripts.ts";
 import type { Sealer } from "./sealing.ts";
 import * as store from "./store-versions.ts";
+import { openBinding, storedBindings } from "./stored-bindings.ts";
 
 /** Where static files are kept. A version names a manifest that stays as it is. */
 export interface AssetManifests {
   /** The manifest of a completed upload for this script. Throws where the token is not one. */
   complete(owner: Owner, scriptName: string, completionToken: string): Promise<string>;
 }
+
+/** Why code does not start; undefined where it does. */
+export type StartupFault = (script: RuntimeScript) => Promise<string | undefined>;
 
 /** Static files of a new version: those of an upload, or those of the version before. */
 export type AssetsInput =
@@ -66,6 +70,7 @@ export class Versions {
   readonly #sealer: Sealer;
   readonly #resources: BindingResources;
   readonly #manifests: AssetManifests;
+  readonly #startupFault: StartupFault;
   /** The largest upload that is read. */
   readonly uploadBytesMax: number;
 
@@ -75,6 +80,7 @@ export class Versions {
     sealer: Sealer,
     resources: BindingResources,
     manifests: AssetManifests,
+    startupFault: StartupFault,
     uploadBytesMax: number,
   ) {
     this.#storage = storage;
@@ -82,6 +88,7 @@ export class Versions {
     this.#sealer = sealer;
     this.#resources = resources;
     this.#manifests = manifests;
+    this.#startupFault = startupFault;
     this.uploadBytesMax = uploadBytesMax;
   }
 
@@ -141,6 +148,11 @@ export class Versions {
     const code = await inspected(upload.code);
     await this.#checkBindings(owner, name, upload, code.exportNames);
     const assets = await this.#assets(owner, name, upload.assets);
+    const compatibility = {
+      compatibilityDate: upload.compatibilityDate ?? defaultCompatibilityDate,
+      compatibilityFlags: upload.compatibilityFlags ?? [],
+    };
+    const startupTimeMs = await this.#start(owner, name, code, compatibility, upload);
     return this.#scripts.change(owner, name, async (trx, current, save) => {
       if (current === undefined && !options.deploy) throw scriptErrors.notFound(owner, name);
       const now = Date.now();
@@ -148,9 +160,9 @@ export class Versions {
       const base = current && (await store.latest(trx, script.id));
       const content: VersionContent = {
         ...code.facts,
-        compatibilityDate: upload.compatibilityDate ?? defaultCompatibilityDate,
-        compatibilityFlags: upload.compatibilityFlags ?? [],
-        bindings: await this.#bindings(trx, script, base, upload.bindings ?? [], upload.keepBindings ?? []),
+        ...compatibility,
+        startupTimeMs,
+        bindings: await this.#stored(trx, script.id, base, upload),
         limits: upload.limits ?? null,
         placement: upload.placement ?? null,
         usageModel: upload.usageModel ?? "standard",
@@ -204,6 +216,21 @@ export class Versions {
       code === undefined ? new Set(content.namedHandlers.map((each) => each.name)) : code.exportNames;
     await this.#checkBindings(owner, name, change, classNames, content.assets);
     const assets = await this.#assets(owner, name, change.assets ?? { keep: true, config: undefined });
+    const compatibility = {
+      compatibilityDate: change.compatibilityDate ?? content.compatibilityDate,
+      compatibilityFlags: change.compatibilityFlags ?? content.compatibilityFlags,
+    };
+    let { startupTimeMs } = content;
+    if (
+      code !== undefined ||
+      change.compatibilityDate !== undefined ||
+      change.compatibilityFlags !== undefined
+    ) {
+      const runs = code ?? { modules: await this.codeOf(latest), facts: content };
+      const bindings =
+        change.bindings ?? content.bindings.map(({ name }) => ({ type: "inherit" as const, name }));
+      startupTimeMs = await this.#start(owner, name, runs, compatibility, { ...change, bindings });
+    }
     return this.#scripts.change(owner, name, async (trx, current, save) => {
       const base = current && (await store.latest(trx, current.id));
       if (current === undefined || base?.id !== latest.id) return undefined;
@@ -211,12 +238,12 @@ export class Versions {
         throw scriptErrors.latestNotDeployed();
       const revised: VersionContent = {
         ...content,
-        compatibilityDate: change.compatibilityDate ?? content.compatibilityDate,
-        compatibilityFlags: change.compatibilityFlags ?? content.compatibilityFlags,
+        ...compatibility,
+        startupTimeMs,
         bindings:
           change.bindings === undefined
             ? content.bindings
-            : await this.#bindings(trx, current, base, change.bindings, change.keepBindings ?? []),
+            : await this.#stored(trx, current.id, base, change),
         limits: change.limits === undefined ? content.limits : change.limits,
         placement: change.placement === undefined ? content.placement : change.placement,
         usageModel: change.usageModel ?? content.usageModel,
@@ -273,30 +300,41 @@ export class Versions {
     return () => ({ manifest, config: input.config });
   }
 
-  /** Bindings as they are kept: inherited ones resolved, secrets sealed. */
-  async #bindings(
-    trx: Write,
-    script: Script,
+  async #stored(
+    read: Read,
+    scriptId: string,
     base: Version | undefined,
-    given: readonly (Binding | InheritBinding)[],
-    keep: readonly string[],
+    { bindings = [], keepBindings = [] }: VersionInput,
   ): Promise<StoredBinding[]> {
-    const bindings: StoredBinding[] = [];
-    for (const binding of given) {
-      if (binding.type === "inherit") bindings.push(await inherited(trx, script, base, binding));
-      else if (binding.type === "secret_text")
-        bindings.push({
-          type: "secret_text",
-          name: binding.name,
-          sealed: this.#sealer.seal(binding.text, script.id),
-        });
-      else bindings.push(binding);
-    }
-    const names = new Set(bindings.map(({ name }) => name));
-    const kept = (base?.content.bindings ?? []).filter(
-      ({ type, name }) => keep.includes(type) && !names.has(name),
-    );
-    return [...bindings, ...kept];
+    return storedBindings(read, this.#sealer, scriptId, base, bindings, keepBindings);
+  }
+
+  /** Refuses code that does not get as far as waiting for requests, with the bindings that it will have. */
+  async #start(
+    owner: Owner,
+    name: string,
+    { modules, facts }: Pick<InspectedCode, "modules" | "facts">,
+    compatibility: Pick<VersionContent, "compatibilityDate" | "compatibilityFlags">,
+    input: VersionInput,
+  ): Promise<number> {
+    if (modules.length === 0) return 0;
+    const { read } = this.#storage;
+    const { id } = this.#scripts.find(owner, name) ?? newScript(owner, name, 0);
+    const bindings = await this.#stored(read, id, await store.latest(read, id), input);
+    const startedAt = performance.now();
+    const fault = await this.#startupFault({
+      ...facts,
+      ...compatibility,
+      id: "",
+      accountId: owner.accountId,
+      name,
+      ...(owner.namespace === undefined ? {} : { namespace: owner.namespace.name }),
+      modules,
+      bindings: bindings.map((binding) => openBinding(this.#sealer, id, binding)),
+      version: { id: "", tag: "", timestamp: new Date().toISOString() },
+    });
+    if (fault !== undefined) throw scriptErrors.invalid(fault);
+    return Math.ceil(performance.now() - startedAt);
   }
 
   async #add(
@@ -334,26 +372,4 @@ export class Versions {
       old.filter((id) => !live.has(id)),
     );
   }
-}
-
-async function inherited(
-  trx: Write,
-  script: Script,
-  latest: Version | undefined,
-  { name, old_name, version_id }: InheritBinding,
-): Promise<StoredBinding> {
-  const base =
-    version_id === undefined || version_id === "latest" ? latest : await store.find(trx, version_id);
-  if (base === undefined || base.scriptId !== script.id)
-    throw scriptErrors.inherit(
-      name,
-      version_id === undefined
-        ? "the script has no version before this one"
-        : `the script has no version "${version_id}"`,
-    );
-  const wanted = old_name ?? name;
-  const binding = base.content.bindings.find((each) => each.name === wanted);
-  if (binding === undefined)
-    throw scriptErrors.inherit(name, `version ${base.number} has no binding "${wanted}"`);
-  return { ...binding, name } as StoredBinding;
 }

@@ -1,0 +1,71 @@
+import { randomUUID } from "node:crypto";
+import { internal } from "../cells/cell-folder.ts";
+import type { Cells } from "../cells/cells.ts";
+import { CellError } from "../cells/errors.ts";
+import type { CellScript } from "../cells/script.ts";
+import type { RuntimeScript } from "../scripts/runtime-script.ts";
+import { madeBindings, plainEnv } from "./bindings.ts";
+import { CollectedResponse } from "./collected-response.ts";
+
+const startupCpuMs = 1000;
+const answerBytesMax = 1024;
+
+/** Runs code up to where it waits for requests, before anyone is sent to it. */
+export class Startup {
+  readonly #cells: { own: Cells; customers: Cells };
+  readonly #memoryBytes: number;
+
+  constructor(cells: { own: Cells; customers: Cells }, memoryBytes: number) {
+    this.#cells = cells;
+    this.#memoryBytes = memoryBytes;
+  }
+
+  /** Why a script does not start; undefined where it does. */
+  async faultOf(script: RuntimeScript): Promise<string | undefined> {
+    const cells = script.namespace === undefined ? this.#cells.own : this.#cells.customers;
+    try {
+      await cells.run(() => ({
+        script: this.#cellScript(script),
+        request: {
+          method: "GET",
+          path: "/load",
+          headers: ["host", "startup", internal.entrypoint, "Control"],
+          body: null,
+        },
+        answer: { response: new CollectedResponse(answerBytesMax), headers: (raw) => [...raw] },
+        hooks: () => ({ fetch: (_url, _request, response) => response.writeHead(403).end() }),
+      }));
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof CellError)) throw error;
+      return faults[error.kind]?.(error);
+    }
+  }
+
+  #cellScript(script: RuntimeScript): CellScript {
+    const { accountId, namespace = "", name } = script;
+    return {
+      // Not that of the version: what it gets to see here is not all that it gets later.
+      id: `startup-${randomUUID()}`,
+      owner: `startup ${accountId}/${namespace}/${name}`,
+      profile: "script",
+      mainModule: script.mainModule,
+      modules: script.modules,
+      compatibilityDate: script.compatibilityDate,
+      compatibilityFlags: script.compatibilityFlags,
+      cpuMs: startupCpuMs,
+      memoryBytes: this.#memoryBytes,
+      env: plainEnv(script),
+      bindings: madeBindings(script),
+      classNames: script.namedHandlers.map((each) => each.name),
+    };
+  }
+}
+
+/** That no cell can be had says nothing of the script. */
+const faults: Partial<Record<CellError["kind"], (error: CellError) => string>> = {
+  exception: ({ message }) => message.replace(/^Failed to start Worker:\s*/, ""),
+  cpu: () => "Error: Script startup exceeded CPU time limit.",
+  memory: () => "Error: Script startup exceeded memory limit.",
+  crashed: () => "Error: The script took its process down at startup.",
+};
