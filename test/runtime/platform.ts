@@ -44,8 +44,8 @@ export interface Hosting extends TestServer {
   ask(script: string, path?: string, options?: AskOptions): Promise<Visit>;
   /** A request to any host. */
   askHost(host: string, path?: string, options?: AskOptions): Promise<Visit>;
-  /** A WebSocket to a script's own host name. */
-  connect(script: string, path?: string): WebSocket;
+  /** A WebSocket to a script's own host name, or to another. */
+  connect(script: string, path?: string, host?: string): WebSocket;
   hostOf(script: string): string;
 }
 
@@ -131,10 +131,8 @@ export async function startHosting(settings: Parameters<typeof startTestServer>[
       return id;
     },
     ask: async (script, path, options) => askHost(hostOf(script), path, options),
-    connect: (script, path = "/") =>
-      new WebSocket(`${server.ready.edge.replace("http", "ws")}${path}`, {
-        headers: { host: hostOf(script) },
-      }),
+    connect: (script, path = "/", host = hostOf(script)) =>
+      new WebSocket(`${server.ready.edge.replace("http", "ws")}${path}`, { headers: { host } }),
   };
 }
 

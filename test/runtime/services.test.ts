@@ -84,11 +84,7 @@ describe("a service binding", () => {
     ["an exported object", `(await PLAIN.fetch("http://x/")).text()`, "a named object"],
     ["a stream", `new Response(await LIBRARY.stream("streamed")).text()`, "streamed"],
     ["a callback", `LIBRARY.call((word) => word + " back")`, "called back"],
-    [
-      "a callback that fetches",
-      `LIBRARY.call(async () => (await fetch("OUTSIDE/back")).text())`,
-      "/back",
-    ],
+    ["a callback that fetches", `LIBRARY.call(async () => (await fetch("OUTSIDE/back")).text())`, "/back"],
     [
       "dates and maps",
       `LIBRARY.kit().then(({ when, map }) => [when, map.get(1)])`,
