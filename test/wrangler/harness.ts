@@ -10,6 +10,13 @@ export interface WranglerRun {
   output: string;
 }
 
+export interface RunningWrangler {
+  /** What it has printed until now. */
+  output: () => string;
+  interrupt: () => void;
+  ended: Promise<WranglerRun>;
+}
+
 /** A project folder, and wrangler as a process of its own in it, against a platform. */
 export class Project {
   readonly folder = mkdtempSync(join(tmpdir(), "selvedge-wrangler-"));
@@ -48,6 +55,11 @@ export class Project {
   }
 
   async attempt(args: readonly string[], input = ""): Promise<WranglerRun> {
+    return this.start(args, input).ended;
+  }
+
+  /** A command that goes on until it is interrupted. */
+  start(args: readonly string[], input = ""): RunningWrangler {
     const child = spawn(process.execPath, [resolve("node_modules/wrangler/bin/wrangler.js"), ...args], {
       cwd: this.folder,
       env: this.#environment,
@@ -57,10 +69,11 @@ export class Project {
     let output = "";
     child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
     child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
-    return new Promise((done, reject) => {
+    const ended = new Promise<WranglerRun>((done, reject) => {
       child.once("error", reject);
       child.once("close", (code) => done({ code, output }));
     });
+    return { output: () => output, interrupt: () => void child.kill("SIGINT"), ended };
   }
 
   remove(): void {
