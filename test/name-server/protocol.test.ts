@@ -1,0 +1,217 @@
+import { randomBytes } from "node:crypto";
+import { connect } from "node:net";
+import { encode } from "dns-packet";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startTestServer, type TestServer } from "../helpers/server.ts";
+import { ask, dnsPort, edns, exchange, read, type Told } from "./ask.ts";
+import { DnsStream } from "./stream.ts";
+
+const zone = "protocol.example";
+let server: TestServer;
+
+beforeAll(async () => {
+  server = await startTestServer({ colo: "LAX" });
+  const { id } = await server.client.zones.create({ account: { id: server.ready.account_id }, name: zone });
+  const many = Array.from({ length: 60 }, (_, index) => `many 300 IN A 192.0.2.${index + 1}`);
+  const long = "l".repeat(200);
+  const file = ["www 300 IN A 192.0.2.1", ...many, `big 300 IN TXT "${long}" "${long}" "${long}"`].join("\n");
+  await server.client.dns.records.import({ zone_id: id, file: `${file}\n` });
+});
+afterAll(() => server.close(1000));
+
+const query = (name: string, type: string, more: object = {}): Buffer =>
+  encode({ type: "query", id: 4711, flags: 0x0100, questions: [{ name, type } as never], ...more });
+/** Sends a message as it is. */
+const send = async (message: Buffer): Promise<Told> => {
+  const answer = await exchange(dnsPort(server), message);
+  if (answer === undefined) throw new Error("no answer");
+  return read(answer);
+};
+const truncated = 0x0200;
+const codes = { formatError: 1, notImplemented: 4, refused: 5, badVersion: 16, badCookie: 23 };
+
+describe("the header", () => {
+  it("has the question's id and letters, and no more than is true", async () => {
+    const told = await send(query("wWw.ProTocol.exAmple", "A"));
+    expect(told.message.readUInt16BE(0)).toBe(4711);
+    expect(told.flags & 0xfff0).toBe(0x8500); // QR AA RD; no RA, no AD
+    expect(told.message.toString("latin1")).toContain("wWw\x08ProTocol\x07exAmple");
+    expect(told.answers).toEqual(["wWw.ProTocol.exAmple 300 A 192.0.2.1"]);
+  });
+
+  it.each([
+    ["an unknown opcode", 15 << 11, codes.notImplemented],
+    ["STATUS", 2 << 11, codes.notImplemented],
+    ["UPDATE", 5 << 11, codes.notImplemented],
+    ["NOTIFY", 4 << 11, codes.refused],
+  ])("answers %s", async (_what, bits, rcode) => {
+    const message = query(`www.${zone}`, "A");
+    message.writeUInt16BE(bits, 2);
+    expect((await send(message)).rcode).toBe(rcode);
+  });
+
+  it.each([0, 2, 65_535])("refuses %i questions", async (count) => {
+    const message = query(`www.${zone}`, "A");
+    message.writeUInt16BE(count, 4);
+    expect((await send(message)).rcode).toBe(codes.formatError);
+  });
+
+  it("answers a header alone", async () => {
+    expect((await send(query(`www.${zone}`, "A").subarray(0, 12))).rcode).toBe(codes.formatError);
+  });
+
+  it("is silent to answers, and to what is too short", async () => {
+    const answer = query(`www.${zone}`, "A");
+    answer.writeUInt16BE(0x8000, 2);
+    expect(await exchange(dnsPort(server), answer, 300)).toBeUndefined();
+    expect(await exchange(dnsPort(server), answer.subarray(0, 11), 300)).toBeUndefined();
+  });
+
+  it.each([
+    ["OPT", codes.formatError],
+    ["AXFR", codes.refused],
+    ["IXFR", codes.refused],
+  ])("does not take %s for a type that names have", async (type, rcode) => {
+    expect((await send(query(zone, type))).rcode).toBe(rcode);
+  });
+
+  it("tells who it is, and not what", async () => {
+    const told = await send(
+      query("id.server", "TXT", { questions: [{ name: "id.server", type: "TXT", class: "CH" }] }),
+    );
+    expect(told.answers[0]).toContain("lax");
+    const version = { questions: [{ name: "version.bind", type: "TXT", class: "CH" }] };
+    expect((await send(query("version.bind", "TXT", version))).rcode).toBe(codes.refused);
+  });
+});
+
+describe("EDNS", () => {
+  it("is answered only when it is there", async () => {
+    expect((await ask(server, `www.${zone}`, "A")).opt).toBeUndefined();
+    const told = await ask(server, `www.${zone}`, "A", edns());
+    expect(told.opt).toEqual({ version: 0, udpPayloadSize: 1232, flags: 0, extendedRcode: 0 });
+  });
+
+  it("of another version is not understood", async () => {
+    const told = await ask(server, `www.${zone}`, "A", edns({ ednsVersion: 1 }));
+    expect([told.rcode, told.opt?.version, told.answers]).toEqual([codes.badVersion, 0, []]);
+  });
+
+  it("gives back DO, and no flag that is unknown", async () => {
+    expect((await ask(server, `www.${zone}`, "A", edns({ flags: 0x8000 }))).opt?.flags).toBe(0x8000);
+    expect((await ask(server, `www.${zone}`, "A", edns({ flags: 0x0040 }))).opt?.flags).toBe(0);
+  });
+
+  it("passes over options that are unknown", async () => {
+    const options = [{ code: 100, data: Buffer.from("??") }];
+    const told = await ask(server, `www.${zone}`, "A", edns({ options }));
+    expect([told.answers.length, told.options.size]).toEqual([1, 0]);
+  });
+
+  it("may be there once", async () => {
+    const [opt] = edns().additionals!;
+    const told = await ask(server, `www.${zone}`, "A", { additionals: [opt!, opt!] });
+    expect(told.rcode).toBe(codes.formatError);
+  });
+
+  it("tells the server's name when asked for it", async () => {
+    const options = [{ code: 3, data: Buffer.alloc(0) }];
+    expect((await ask(server, `www.${zone}`, "A", edns({ options }))).options.get(3)?.toString()).toBe("lax");
+  });
+
+  it("tells why a name is refused", async () => {
+    const told = await ask(server, "nobody.test", "A", edns());
+    expect([told.rcode, told.options.get(15)?.readUInt16BE(0)]).toEqual([codes.refused, 20]);
+  });
+});
+
+describe("what does not fit", () => {
+  it.each([
+    ["without EDNS", "many", {}, 512],
+    ["into 512 bytes", "big", edns({ udpPayloadSize: 512 }), 512],
+    ["into less than a client may say", "big", edns({ udpPayloadSize: 1 }), 512],
+  ])("%s is left to TCP", async (_what, name, more, limit) => {
+    const told = await ask(server, `${name}.${zone}`, name === "many" ? "A" : "TXT", more);
+    expect(told.flags & truncated).toBe(truncated);
+    expect([told.answers, told.message.length <= limit]).toEqual([[], true]);
+  });
+
+  it("is whole with EDNS, and over TCP", async () => {
+    expect((await ask(server, `many.${zone}`, "A", edns())).answers).toHaveLength(60);
+    const stream = await DnsStream.open(dnsPort(server));
+    expect(read(await stream.ask(query(`many.${zone}`, "A"))).answers).toHaveLength(60);
+    stream.close();
+  });
+});
+
+describe("TCP", () => {
+  const frame = (message: Buffer): Buffer => {
+    const length = Buffer.alloc(2);
+    length.writeUInt16BE(message.length);
+    return Buffer.concat([length, message]);
+  };
+  /** What comes back for parts of a stream, sent one after the other. */
+  async function converse(parts: readonly Buffer[], answers: number): Promise<Told[]> {
+    const socket = connect({ port: dnsPort(server), host: "127.0.0.1", noDelay: true });
+    const told: Told[] = [];
+    let received: Buffer = Buffer.alloc(0);
+    try {
+      for (const part of parts) {
+        socket.write(part);
+        await new Promise(setImmediate);
+      }
+      for await (const chunk of socket as AsyncIterable<Buffer>) {
+        received = Buffer.concat([received, chunk]);
+        while (received.length >= 2 && received.length >= 2 + received.readUInt16BE(0)) {
+          const end = 2 + received.readUInt16BE(0);
+          told.push(read(received.subarray(2, end)));
+          received = received.subarray(end);
+        }
+        if (told.length === answers) return told;
+      }
+      return told;
+    } finally {
+      socket.destroy();
+    }
+  }
+
+  it("takes several questions in one segment", async () => {
+    const both = Buffer.concat([frame(query(`www.${zone}`, "A")), frame(query(`many.${zone}`, "A"))]);
+    expect((await converse([both], 2)).map(({ answers }) => answers.length).toSorted()).toEqual([1, 60]);
+  });
+
+  it("takes one question in several segments", async () => {
+    const whole = frame(query(`www.${zone}`, "A"));
+    const parts = [whole.subarray(0, 1), whole.subarray(1, 9), whole.subarray(9)];
+    expect((await converse(parts, 1))[0]!.answers).toHaveLength(1);
+  });
+
+  it("takes a thousand questions at once", async () => {
+    const stream = await DnsStream.open(dnsPort(server));
+    const questions = Array.from({ length: 1000 }, () => stream.ask(query(`www.${zone}`, "A")));
+    for (const answer of await Promise.all(questions)) expect(read(answer).answers).toHaveLength(1);
+    stream.close();
+  });
+});
+
+describe("cookies", () => {
+  const client = randomBytes(8);
+  const withCookie = (data: Buffer) =>
+    ask(server, `www.${zone}`, "A", edns({ options: [{ code: 10, data }] }));
+
+  it("are given, and known again", async () => {
+    const given = (await withCookie(client)).options.get(10)!;
+    expect([given.length, given.subarray(0, 8)]).toEqual([24, client]);
+    expect((await withCookie(given)).options.get(10)).toEqual(given);
+  });
+
+  it("of other servers are replaced", async () => {
+    const foreign = Buffer.concat([client, randomBytes(16)]);
+    const told = await withCookie(foreign);
+    expect([told.answers.length, told.options.get(10)!.equals(foreign)]).toEqual([1, false]);
+  });
+
+  it.each([1, 7, 9, 15, 41])("of %i bytes are malformed", async (length) => {
+    expect((await withCookie(Buffer.alloc(length))).rcode).toBe(codes.formatError);
+  });
+});
