@@ -1,62 +1,239 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startHosting, type Hosting } from "./platform.ts";
+import { startHosting, startOutside, type Hosting, type Outside, type Visit } from "./platform.ts";
 
 let hosting: Hosting;
+let outside: Outside;
 
-const dispatcher = `
+/** A dispatcher as hosts write it: `name` says how it finds its customer. */
+const dispatcher = (name: string, options = "{}"): string => `
 export default {
   async fetch(request, env) {
-    const name = new URL(request.url).pathname.split("/")[1];
+    const url = new URL(request.url);
     try {
-      return await env.CUSTOMERS.get(name, {}, { limits: { cpuMs: 50, subRequests: 2 } }).fetch(request);
+      const name = ${name};
+      return await env.CUSTOMERS.get(name, {}, ${options}).fetch(request);
     } catch (error) {
       if (error.message.startsWith("Worker not found")) return new Response("no such customer", { status: 404 });
       return new Response(error.message, { status: 500 });
     }
   },
 };`;
+const toShop = { type: "dispatch_namespace", name: "CUSTOMERS", namespace: "shop" };
 
 beforeAll(async () => {
-  hosting = await startHosting();
-  await hosting.call("POST", `/accounts/${hosting.account}/workers/dispatch/namespaces`, { name: "shop" });
+  hosting = await startHosting({ privateNetworks: "all" });
+  outside = await startOutside((request, response) => {
+    const hops = Number(/^\/hop(\d)$/.exec(request.url!)?.[1] ?? 0);
+    if (hops > 0) response.writeHead(302, { location: `/hop${hops - 1}` }).end();
+    else response.end(`fetched ${request.url}`);
+  });
+  await hosting.createNamespace("shop");
   await hosting.deployCustomer("shop", "hello", {
     code: `export default { fetch(request, env, ctx) {
       return Response.json({ url: request.url, cf: request.cf ?? null, text: env.TEXT, keys: Object.keys(env) });
     } };`,
     bindings: [{ type: "plain_text", name: "TEXT", text: "of hello" }],
   });
-  await hosting.deploy("dispatcher", {
-    code: dispatcher,
-    bindings: [{ type: "dispatch_namespace", name: "CUSTOMERS", namespace: "shop" }],
-  });
+  await hosting.deploy("by-path", { code: dispatcher(`url.pathname.split("/")[1]`), bindings: [toShop] });
 });
-afterAll(async () => hosting.close(0));
+afterAll(async () => {
+  await outside.close();
+  await hosting.close(0);
+});
+
+/** What a customer's handler answers behind a dispatcher with these options. */
+async function dispatched(body: string, options = "{}", path = "/"): Promise<Visit> {
+  const code = `export default { async fetch(request, env, ctx) { ${body.replaceAll("OUTSIDE", outside.url)} } };`;
+  await hosting.deployCustomer("shop", "customer", code);
+  await hosting.deploy("to-customer", { code: dispatcher(`"customer"`, options), bindings: [toShop] });
+  return hosting.ask("to-customer", path);
+}
 
 describe("a dispatcher", () => {
-  test("gives requests to the customer's script", async () => {
-    const { status, body } = await hosting.ask("dispatcher", "/hello/there?a=1");
+  test("finds customers by the first segment of the path", async () => {
+    const { status, body } = await hosting.ask("by-path", "/hello/there?a=1");
     expect(status, body).toBe(200);
     expect(JSON.parse(body)).toEqual({
-      url: `http://${hosting.hostOf("dispatcher")}/hello/there?a=1`,
+      url: `http://${hosting.hostOf("by-path")}/hello/there?a=1`,
       cf: null,
       text: "of hello",
       keys: ["TEXT"],
     });
   });
 
-  test("is told of a customer that is not there", async () => {
-    expect(await hosting.ask("dispatcher", "/nobody")).toMatchObject({
+  test("finds customers by the first label of the host", async () => {
+    const zone = await hosting.createZone("shops.example", outside.port);
+    await hosting.deploy("by-label", { code: dispatcher(`url.hostname.split(".")[0]`), bindings: [toShop] });
+    await hosting.call("POST", `/zones/${zone}/workers/routes`, {
+      pattern: "*.shops.example/*",
+      script: "by-label",
+    });
+    const { status, body } = await hosting.askHost("hello.shops.example", "/x");
+    expect(status, body).toBe(200);
+    expect(JSON.parse(body)).toMatchObject({ url: "http://hello.shops.example/x" });
+    expect(await hosting.askHost("nobody.shops.example")).toMatchObject({
       status: 404,
       body: "no such customer",
     });
   });
 
-  test("is told of a customer that goes over its CPU time, each time", async () => {
+  test("finds customers by a key-value namespace of hosts", async () => {
+    const zone = await hosting.createZone("custom.example", outside.port);
+    const id = await hosting.createKv("hosts", { "custom.example": "hello" });
+    await hosting.deploy("by-key", {
+      code: dispatcher(`(await env.HOSTS.get(url.hostname)) ?? "nobody"`),
+      bindings: [toShop, { type: "kv_namespace", name: "HOSTS", namespace_id: id }],
+    });
+    await hosting.call("POST", `/zones/${zone}/workers/routes`, {
+      pattern: "*custom.example/*",
+      script: "by-key",
+    });
+    expect((await hosting.askHost("custom.example")).status).toBe(200);
+    expect((await hosting.askHost("www.custom.example")).status).toBe(404);
+  });
+
+  test("is told of a customer that is not there, or no longer", async () => {
+    expect(await hosting.ask("by-path", "/nobody")).toMatchObject({ status: 404, body: "no such customer" });
+    await hosting.deployCustomer(
+      "shop",
+      "leaving",
+      `export default { fetch: () => new Response("still here") };`,
+    );
+    expect((await hosting.ask("by-path", "/leaving")).body).toBe("still here");
+    const base = `/accounts/${hosting.account}/workers/dispatch/namespaces/shop/scripts`;
+    expect((await hosting.call("DELETE", `${base}/leaving`)).status).toBe(200);
+    expect((await hosting.ask("by-path", "/leaving")).status).toBe(404);
+  });
+
+  test("uses a customer's new version at once", async () => {
+    for (const word of ["first", "second", "third"]) {
+      await hosting.deployCustomer(
+        "shop",
+        "changing",
+        `export default { fetch: () => new Response("${word}") };`,
+      );
+      expect((await hosting.ask("by-path", "/changing")).body).toBe(word);
+    }
+  });
+
+  test.each([
+    [
+      `env.CUSTOMERS.get("hello", { some: "argument" })`,
+      /Arguments of a dispatched script are not supported/,
+    ],
+    [
+      `env.CUSTOMERS.get("hello", {}, { limit: {} })`,
+      /Unknown options "limit". Expected one of limits, outbound/,
+    ],
+    [`env.CUSTOMERS.get("hello", {}, { limits: { cpu: 5 } })`, /Unknown limits "cpu"/],
+    [`env.CUSTOMERS.get("hello", {}, { limits: { cpuMs: "5" } })`, /limits.cpuMs to be a number/],
+    [`env.CUSTOMERS.get("hello", {}, { limits: { subRequests: -1 } })`, /limits.subRequests to be a number/],
+    [`env.CUSTOMERS.get(5)`, /name of a script as a string/],
+    [`env.CUSTOMERS.get("hello", {}, { outbound: { name: "x" } })`, /names no outbound script/],
+  ])("is refused what is not supported: %s", async (expression, message) => {
+    await hosting.deploy("odd", {
+      code: `export default { async fetch(request, env) {
+        try { return await ${expression}.fetch(request); } catch (error) { return new Response(error.message); }
+      } };`,
+      bindings: [toShop],
+    });
+    expect((await hosting.ask("odd")).body).toMatch(message);
+  });
+
+  test("gets what a customer throws as an error of that name, and can hide it", async () => {
+    const visit = await dispatched(`throw new RangeError("a customer's own")`);
+    expect(visit).toMatchObject({ status: 500, body: "a customer's own" });
+  });
+
+  test("that catches nothing shows the page of the limit that the customer went over", async () => {
+    await hosting.deployCustomer("shop", "endless", `export default { fetch() { for (;;) {} } };`);
+    await hosting.deploy("careless", {
+      code: `export default { fetch: (request, env) => env.CUSTOMERS.get("endless", {}, { limits: { cpuMs: 20 } }).fetch(request) };`,
+      bindings: [toShop],
+    });
+    const { status, body } = await hosting.ask("careless");
+    expect([status, body.includes("error 1102")]).toEqual([503, true]);
+  });
+});
+
+describe("limits", () => {
+  test("cpuMs ends the run, each time, and nobody else's", async () => {
     await hosting.deployCustomer("shop", "spin", `export default { fetch() { for (;;) {} } };`);
-    for (let i = 0; i < 3; i++)
-      expect(await hosting.ask("dispatcher", "/spin")).toMatchObject({
-        status: 500,
-        body: "Worker exceeded CPU time limit.",
-      });
+    await hosting.deploy("limited", {
+      code: dispatcher(`url.pathname.split("/")[1]`, "{ limits: { cpuMs: 50 } }"),
+      bindings: [toShop],
+    });
+    for (let i = 0; i < 3; i++) {
+      const [spin, ...others] = await Promise.all([
+        hosting.ask("limited", "/spin"),
+        ...Array.from({ length: 10 }, async () => hosting.ask("limited", "/hello")),
+      ]);
+      expect(spin).toMatchObject({ status: 500, body: "Worker exceeded CPU time limit." });
+      expect(others.map(({ status }) => status)).toEqual(others.map(() => 200));
+    }
+  });
+
+  const fetches = (count: number): string => `
+    const said = [];
+    for (let i = 0; i < ${count}; i++) said.push(await (await fetch("OUTSIDE/" + i)).text());
+    return Response.json(said);`;
+
+  test("subRequests counts every fetch", async () => {
+    const limits = "{ limits: { subRequests: 2 } }";
+    expect((await dispatched(fetches(2), limits)).status).toBe(200);
+    expect(await dispatched(fetches(3), limits)).toMatchObject({
+      status: 500,
+      body: "Too many subrequests.",
+    });
+    expect(await dispatched(fetches(1), "{ limits: { subRequests: 0 } }")).toMatchObject({
+      body: "Too many subrequests.",
+    });
+    // Those at the same time too.
+    const together = `return Response.json(await Promise.all(Array.from({ length: 5 }, () => fetch("OUTSIDE/").then(() => "let", ({ message }) => message))));`;
+    const said = JSON.parse((await dispatched(together, limits)).body) as string[];
+    expect(said.toSorted()).toEqual([
+      ...Array.from({ length: 3 }, () => "Too many subrequests."),
+      "let",
+      "let",
+    ]);
+  });
+
+  test("subRequests counts each hop of a redirect", async () => {
+    const limits = "{ limits: { subRequests: 3 } }";
+    const follow = (hops: number): string =>
+      `return new Response(await (await fetch("OUTSIDE/hop${hops}")).text());`;
+    expect(await dispatched(follow(2), limits)).toMatchObject({ status: 200, body: "fetched /hop0" });
+    expect(await dispatched(follow(3), limits)).toMatchObject({ status: 500, body: "Too many subrequests." });
+  });
+
+  test("subRequests counts what bindings do, and what is left running", async () => {
+    const id = await hosting.createKv("counted", { key: "value" });
+    await hosting.deployCustomer("shop", "reading", {
+      code: `export default { async fetch(request, { KV }) {
+        const said = [];
+        for (let i = 0; i < 3; i++) said.push(await KV.get("key").catch(({ message }) => message));
+        return Response.json(said);
+      } };`,
+      bindings: [{ type: "kv_namespace", name: "KV", namespace_id: id }],
+    });
+    await hosting.deploy("to-reading", {
+      code: dispatcher(`"reading"`, "{ limits: { subRequests: 2 } }"),
+      bindings: [toShop],
+    });
+    expect(JSON.parse((await hosting.ask("to-reading")).body)).toEqual([
+      "value",
+      "value",
+      "Too many subrequests.",
+    ]);
+  });
+
+  test("each request has its own", async () => {
+    const limits = `{ limits: { subRequests: url.pathname.length } }`;
+    const count = `let n = 0; try { for (;;) { await fetch("OUTSIDE/x"); n++; } } catch { return new Response(String(n)); }`;
+    await dispatched(count, limits);
+    const answers = await Promise.all(
+      ["/", "/2", "/33", "/444"].map(async (path) => (await hosting.ask("to-customer", path)).body),
+    );
+    expect(answers).toEqual(["1", "2", "3", "4"]);
   });
 });

@@ -165,13 +165,6 @@ describe("a failing script", () => {
     expect(visit.body).not.toContain("secret");
   });
 
-  test("that fails as it starts is tried again with the next upload", async () => {
-    await hosting.deploy("starting", `throw new Error("at start"); export default { fetch() {} };`);
-    expect(await hosting.ask("starting")).toMatchObject({ status: 500 });
-    await hosting.deploy("starting", `export default { fetch: () => new Response("started") };`);
-    expect(await hosting.ask("starting")).toMatchObject({ status: 200, body: "started" });
-  });
-
   test("that asked for it passes its request on to the origin", async () => {
     await hosting.deploy(
       "open",
