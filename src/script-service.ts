@@ -1,5 +1,7 @@
+import type { Logger } from "pino";
 import type { Config } from "./config/settings.ts";
 import { DispatchNamespaces } from "./dispatch/namespaces.ts";
+import { removeExpired } from "./kv/expiry.ts";
 import { KvNamespaces } from "./kv/kv.ts";
 import type { BindingResources } from "./scripts/bindings.ts";
 import { Deployments } from "./scripts/deployments.ts";
@@ -27,7 +29,8 @@ export interface ScriptServices {
   scriptRouter: ScriptRouter;
   kv: KvNamespaces;
   /** Reads everything that requests are routed by. To be called when accounts and zones are known. */
-  startScripts(): Promise<void>;
+  startScripts(logger: Logger): Promise<void>;
+  stopScripts(): Promise<void>;
 }
 
 /** Puts the services of scripts together. `hasQueue` tells whether an account has a queue of a name. */
@@ -65,6 +68,7 @@ export function createScriptServices(
     startupFault,
     config.scriptBytesMax,
   );
+  let stop: (() => Promise<void>) | undefined;
   return {
     scripts,
     versions,
@@ -76,12 +80,14 @@ export function createScriptServices(
     subdomains,
     scriptRouter: new ScriptRouter(scripts, routes, domains, subdomains, config.workersDomain),
     kv,
-    async startScripts() {
+    async startScripts(logger) {
       await scripts.start();
       await namespaces.start();
       await routes.start();
       await domains.start();
       await subdomains.start();
+      stop = removeExpired(kv, logger);
     },
+    stopScripts: async () => stop?.(),
   };
 }

@@ -16,6 +16,7 @@ import { DnsRecords } from "./dns/records.ts";
 import { operations } from "./operations.ts";
 import { AddressPolicy } from "./edge/address-policy.ts";
 import { edgeSettings, startEdge } from "./edge-service.ts";
+import { imagesBinding } from "./images/binding.ts";
 import { deliveryPrefix } from "./images/delivery.ts";
 import { accountHash, ImagesService } from "./images/index.ts";
 import { DnsSettingsOfZones } from "./name-server/dns-settings.ts";
@@ -153,6 +154,7 @@ export async function startServer(
   const handlers = (): BindingHandlers => ({
     kv_namespace: kvBinding(scriptServices.kv),
     assets: assetsBinding(assetServer, async (id) => scriptServices.versions.assetsOf(id)),
+    images: imagesBinding(images),
     queue: queueBinding(triggers.queues, triggers.queueMessages),
     workflow: workflowBinding(workflowServices.workflows, workflowServices.workflowInstances),
   });
@@ -216,7 +218,7 @@ export async function startServer(
   await snippets.load();
   await botManagement.load();
   const edge = await startEdge(config, services, storage, logger, policy, settings);
-  await services.startScripts();
+  await services.startScripts(logger);
   await services.startTriggers();
   await services.startWorkflows(workflowCode(services.scripts, services.runtime));
   const owner = await ensureOwner(config, accounts, tokens);
@@ -310,6 +312,7 @@ export async function startServer(
       await acme?.close();
       if (metricsServer !== undefined) await drain(metricsServer, 0);
       await services.stopTriggers();
+      await services.stopScripts();
       await Promise.all([drain(apiServer, deadlineMs), edge.close(deadlineMs), nameServer.close()]);
       await workflowServices.closeWorkflows();
       await runtimeServices.closeRuntime();

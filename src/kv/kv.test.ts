@@ -1,0 +1,130 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it, onTestFinished, vi } from "vitest";
+import { describeStorage } from "../../test/helpers/storage-matrix.ts";
+import { Accounts } from "../accounts/accounts.ts";
+import { ensureOwner, ensurePepper } from "../accounts/owner.ts";
+import { loadConfig } from "../config/config.ts";
+import { FileBlobs } from "../storage/blobs.ts";
+import type { Storage } from "../storage/storage.ts";
+import { Tokens } from "../tokens/tokens.ts";
+import { KvNamespaces, kvLimits } from "./kv.ts";
+
+async function namespaces(storage: Storage): Promise<{ kv: KvNamespaces; id: string; accountId: string }> {
+  const folder = mkdtempSync(join(tmpdir(), "selvedge-kv-"));
+  onTestFinished(async () => {
+    await storage.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const accounts = new Accounts(storage);
+  const tokens = new Tokens(storage, accounts, await ensurePepper(storage));
+  const { account } = await ensureOwner(
+    loadConfig({ ephemeral: true }, {}, undefined).config,
+    accounts,
+    tokens,
+  );
+  const kv = new KvNamespaces(storage, new FileBlobs(folder));
+  const { id } = await kv.createNamespace(account.id, "one");
+  return { kv, id, accountId: account.id };
+}
+
+async function read(kv: KvNamespaces, id: string, key: string): Promise<Buffer | undefined> {
+  const entry = await kv.get(id, key);
+  if (entry === undefined) return undefined;
+  const chunks: Uint8Array[] = [];
+  if (entry.content instanceof Uint8Array) chunks.push(entry.content);
+  else for await (const chunk of entry.content as AsyncIterable<Buffer>) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+const keysOf = async (kv: KvNamespaces, id: string, options = {}): Promise<string[]> =>
+  (await kv.list(id, options)).keys.map(({ name }) => name);
+
+describeStorage("key-value namespaces", (open) => {
+  it("keep values small and large, and replace one kind by the other", async () => {
+    const { kv, id } = await namespaces(await open());
+    const large = Buffer.alloc(400_000, "ab");
+    await kv.put(id, "k", Buffer.from([0, 255]));
+    expect(await read(kv, id, "k")).toEqual(Buffer.from([0, 255]));
+    await kv.put(id, "k", large);
+    expect((await read(kv, id, "k"))?.equals(large)).toBe(true);
+    await kv.put(id, "k", Buffer.from("small"));
+    expect((await read(kv, id, "k"))?.toString()).toBe("small");
+    await kv.delete(id, ["k", "never"]);
+    expect(await read(kv, id, "k")).toBeUndefined();
+  });
+
+  it("list keys in the order of their bytes, from any place", async () => {
+    const { kv, id } = await namespaces(await open());
+    const keys = ["a", "B", "é", "a/1", "a/2", "a0", "🙂", "\u{ffff}", "a\u0000"];
+    for (const key of keys) await kv.put(id, key, Buffer.from(""));
+    const ordered = keys.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+    expect(await keysOf(kv, id)).toEqual(ordered);
+    expect(await keysOf(kv, id, { prefix: "a/" })).toEqual(["a/1", "a/2"]);
+    const paged: string[] = [];
+    for (let cursor: string | undefined = ""; cursor !== undefined;) {
+      const page = await kv.list(id, { limit: 2, cursor });
+      paged.push(...page.keys.map(({ name }) => name));
+      ({ cursor } = page);
+    }
+    expect(paged).toEqual(ordered);
+  });
+
+  it("write many values, or none of them", async () => {
+    const { kv, id } = await namespaces(await open());
+    const content = { bytes: Buffer.from("v") };
+    await kv.putReceived(id, [
+      { key: "a", content, options: { metadata: { n: 1 } } },
+      { key: "b", content, options: {} },
+    ]);
+    const bad = [
+      { key: "c", content, options: {} },
+      { key: "", content, options: {} },
+    ];
+    await expect(kv.putReceived(id, bad)).rejects.toThrow("Expected a key");
+    expect(await kv.list(id)).toMatchObject({
+      keys: [{ name: "a", metadata: { n: 1 } }, { name: "b" }],
+      cursor: undefined,
+    });
+    const many = await kv.getMany(id, ["a", "a", "none"], 100);
+    expect([...many]).toEqual([
+      ["a", { text: "v", metadata: { n: 1 }, expiration: undefined }],
+      ["none", null],
+    ]);
+    await expect(kv.getMany(id, ["a", "b"], 1)).rejects.toThrow("too large");
+  });
+
+  it("forget what has expired, before and after it is removed", async () => {
+    const { kv, id } = await namespaces(await open());
+    await kv.put(id, "brief", Buffer.alloc(300_000), { expirationTtl: 60 });
+    await kv.put(id, "long", Buffer.from("v"), { expirationTtl: 600 });
+    vi.setSystemTime(Date.now() + 61_000);
+    onTestFinished(() => void vi.useRealTimers());
+    expect(await read(kv, id, "brief")).toBeUndefined();
+    expect(await keysOf(kv, id)).toEqual(["long"]);
+    await kv.purge();
+    expect(await keysOf(kv, id)).toEqual(["long"]);
+  });
+
+  it("belong to their account, have titles of their own, and go with what is in them", async () => {
+    const { kv, id, accountId } = await namespaces(await open());
+    await expect(kv.createNamespace(accountId, "one")).rejects.toThrow("already exists");
+    expect(await kv.findNamespace("f".repeat(32), id)).toBeUndefined();
+    const other = await kv.createNamespace(accountId, "two");
+    await kv.put(other.id, "k", Buffer.alloc(300_000));
+    await kv.deleteNamespace(other);
+    expect(await read(kv, other.id, "k")).toBeUndefined();
+    await expect(kv.renameNamespace(await kv.getNamespace(accountId, id), "three")).resolves.toMatchObject({
+      title: "three",
+    });
+  });
+
+  it("take no value that is too large, however it comes", async () => {
+    const { kv, id } = await namespaces(await open());
+    async function* endless(): AsyncGenerator<Uint8Array> {
+      for (;;) yield Buffer.alloc(1024 * 1024);
+    }
+    await expect(kv.put(id, "k", endless())).rejects.toThrow(`at most ${kvLimits.valueBytesMax} bytes`);
+    expect(await read(kv, id, "k")).toBeUndefined();
+  });
+});
