@@ -49,11 +49,15 @@ export const oneInstanceOperations: readonly Operation[] = [
     id: "workflow_instance_status",
     method: "GET",
     path: `${base}/status`,
-    summary: "Get an instance's status, and its output or error when it is over",
+    summary:
+      "Get an instance's status, and its output or error when it is over; with wait, so many seconds later at most",
     access: read,
+    query: z.object({ wait: z.coerce.number().min(0).max(60).default(0) }),
     result: StatusResultSchema,
     async handle(call) {
-      const row = await instanceOf(call);
+      const { params, query, services } = call;
+      const id = params["instance_id"]!;
+      const row = await services.workflowInstances.ended(workflowOf(call), id, query.wait * 1000);
       return {
         status: row.status,
         error: shownError(row.error),

@@ -116,6 +116,22 @@ export class Core {
     }
   }
 
+  /** Resolves when something of the instance has become durable here, or the time is over. */
+  async changed(rid: number, timeoutMs: number): Promise<void> {
+    const watchers = this.watchers.get(rid) ?? new Set();
+    this.watchers.set(rid, watchers);
+    let cancel = (): void => {};
+    let notify = (): void => {};
+    await new Promise<void>((resolve) => {
+      notify = resolve;
+      watchers.add(notify);
+      cancel = this.options.clock.after(timeoutMs, resolve);
+    });
+    cancel();
+    watchers.delete(notify);
+    if (watchers.size === 0 && this.watchers.get(rid) === watchers) this.watchers.delete(rid);
+  }
+
   adopt(row: InstanceRow, journal: readonly JournalRow[] = []): LiveInstance {
     const instance = new LiveInstance(row, journal, []);
     this.#live.set(row.rid, instance);

@@ -1,8 +1,6 @@
 import type { Core } from "./core.ts";
+import { lookMs } from "./instances.ts";
 import { isFinal, type Status } from "./transitions.ts";
-
-/** Instances of other nodes tell nothing here: they are looked at again after this time. */
-const lookMs = 1000;
 
 /** Server-sent events of an instance: what `show` gives, whenever something of it has become durable. */
 export function follow(
@@ -11,30 +9,12 @@ export function follow(
   show: () => Promise<{ status: Status | "rollingBack" }>,
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
-  let wake = (): void => {};
-  let stop = (): void => {};
   let last = "";
+  let isCancelled = false;
   return new ReadableStream({
-    start() {
-      const watchers = core.watchers.get(rid) ?? new Set();
-      core.watchers.set(rid, watchers);
-      const notify = (): void => wake();
-      watchers.add(notify);
-      stop = () => {
-        watchers.delete(notify);
-        if (watchers.size === 0) core.watchers.delete(rid);
-        wake();
-      };
-    },
     async pull(controller) {
-      for (;;) {
-        const changed = new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, lookMs);
-          wake = () => {
-            clearTimeout(timer);
-            resolve();
-          };
-        });
+      while (!isCancelled) {
+        const changed = core.changed(rid, lookMs);
         let shown: Awaited<ReturnType<typeof show>>;
         try {
           shown = await show();
@@ -42,23 +22,20 @@ export function follow(
           // It is gone, and with it what could be told.
           controller.enqueue(encoder.encode("event: deleted\ndata: {}\n\n"));
           controller.close();
-          stop();
           return;
         }
         const text = JSON.stringify(shown);
         if (text !== last) {
           last = text;
-          wake();
           controller.enqueue(encoder.encode(`event: instance\ndata: ${text}\n\n`));
-          if (shown.status !== "rollingBack" && isFinal(shown.status)) {
-            controller.close();
-            stop();
-          }
+          if (shown.status !== "rollingBack" && isFinal(shown.status)) controller.close();
           return;
         }
         await changed;
       }
     },
-    cancel: () => stop(),
+    cancel() {
+      isCancelled = true;
+    },
   });
 }

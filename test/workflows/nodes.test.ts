@@ -1,0 +1,75 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { startPostgres, type TestPostgres } from "../helpers/postgres.ts";
+import { Node, pause, Witness } from "./crash.ts";
+
+/** Two nodes that share a PostgreSQL database share the instances; one dies, and the other has them all. */
+const witness = new Witness();
+const folders: string[] = [];
+let postgres: TestPostgres;
+let first: Node;
+let second: Node;
+
+beforeAll(async () => {
+  postgres = await startPostgres();
+  const url = await postgres.createDatabase();
+  await witness.listen();
+  const node = (): Node => {
+    folders.push(mkdtempSync(join(tmpdir(), "workflows-nodes-")));
+    return new Node(["--data-dir", folders.at(-1)!, "--private-networks", "all", "--database-url", url]);
+  };
+  first = node();
+  second = node();
+  await first.start();
+  await second.start();
+  await first.deploy(witness);
+}, 120_000);
+afterAll(async () => {
+  await second.stop();
+  await first.stop();
+  witness.close();
+  await postgres.stop();
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+interface Row {
+  id: string;
+  status: string;
+}
+const path = "/workflows/crash/instances";
+
+it("each takes half of the work, and does what is asked of the other's instances", async () => {
+  // The shares are even when the second node has been seen: within two beats of two seconds.
+  await pause(5000);
+  await first.create("a", 10);
+  await second.create("b", 10);
+  // Asked of the node that does not have it.
+  await second.call("PATCH", `${path}/a-0/status`, { status: "pause" });
+  await first.call("PATCH", `${path}/b-0/status`, { status: "terminate" });
+  await first.call("PATCH", `${path}/a-0/status`, { status: "resume" });
+  expect(await first.call("GET", `${path}/b-0/status`)).toMatchObject({ status: "terminated" });
+  await expect(first.call("PATCH", `${path}/b-0/status`, { status: "terminate" })).rejects.toThrow("10401");
+  await second.completed(19, 60_000);
+  expect(witness.violations).toEqual([]);
+}, 120_000);
+
+it("goes on with a dead node's instances within 15 seconds, and repeats nothing that was acknowledged", async () => {
+  const ids = [...(await first.create("c", 30)), ...(await second.create("d", 30))];
+  await pause(800);
+  const killedAt = performance.now();
+  await first.kill("both");
+  const status = async (): Promise<Row[]> => (await second.call("GET", `${path}?per_page=100`)) as Row[];
+  const stuck = new Set(ids.filter((id) => id.startsWith("c")));
+  let takenOverMs = 0;
+  while (stuck.size > 0) {
+    for (const { id, status: now } of await status()) if (now === "complete") stuck.delete(id);
+    if (takenOverMs === 0 && stuck.size < 30) takenOverMs = performance.now() - killedAt;
+    if (performance.now() - killedAt > 90_000) throw new Error(`${stuck.size} instances are stuck`);
+    await pause(50);
+  }
+  // A whole run takes two seconds of its own.
+  expect(takenOverMs).toBeLessThan(17_000 + 3000);
+  expect(witness.violations).toEqual([]);
+}, 120_000);
