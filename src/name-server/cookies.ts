@@ -28,10 +28,10 @@ export class Cookies {
     const client = cookie.subarray(0, 8);
     const server = cookie.subarray(8);
     if (server.length === 16 && server[0] === version) {
-      const madeSeconds = server.readUInt32BE(4);
-      const age = (nowSeconds - madeSeconds) | 0; // serial arithmetic (RFC 1982)
+      const head = server.subarray(0, 8); // what its reserved bytes say is signed, too
+      const age = (nowSeconds - head.readUInt32BE(4)) | 0; // serial arithmetic (RFC 1982)
       const isTimely = age <= validSeconds && age >= -futureSeconds;
-      if (isTimely && timingSafeEqual(this.#make(client, address, madeSeconds), server)) {
+      if (isTimely && timingSafeEqual(this.#make(client, address, head), server)) {
         return {
           isValid: true,
           answer: age < renewSeconds ? cookie : this.#whole(client, address, nowSeconds),
@@ -42,13 +42,13 @@ export class Cookies {
   }
 
   #whole(client: Buffer, address: string, seconds: number): Buffer {
-    return Buffer.concat([client, this.#make(client, address, seconds)]);
-  }
-
-  #make(client: Buffer, address: string, seconds: number): Buffer {
     const head = Buffer.alloc(8);
     head[0] = version;
     head.writeUInt32BE(seconds >>> 0, 4);
+    return Buffer.concat([client, this.#make(client, address, head)]);
+  }
+
+  #make(client: Buffer, address: string, head: Buffer): Buffer {
     const hash = sipHash24(this.#secret, Buffer.concat([client, head, addressBytes(address)]));
     return Buffer.concat([head, hash]);
   }

@@ -177,7 +177,8 @@ describe("TCP", () => {
 
   it("takes several questions in one segment", async () => {
     const both = Buffer.concat([frame(query(`www.${zone}`, "A")), frame(query(`many.${zone}`, "A"))]);
-    expect((await converse([both], 2)).map(({ answers }) => answers.length).toSorted()).toEqual([1, 60]);
+    const told = await converse([both], 2);
+    expect(new Set(told.map(({ answers }) => answers.length))).toEqual(new Set([1, 60]));
   });
 
   it("takes one question in several segments", async () => {
