@@ -67,6 +67,9 @@ export const MetadataSchema = z
 
 export const SettingsInputSchema = z.looseObject(common).meta({ id: "ScriptSettingsInput" });
 
+/** Deploys do not name secrets, which are set apart from them, and do not mean to lose them. */
+const keptByDefault: readonly string[] = ["secret_text"];
+
 /** Fields that clients send and that change nothing here. */
 const harmless: ReadonlySet<string> = new Set(["code_update_strategy", "package_dependencies"]);
 /** Fields that ask for what is not here: refused, unless they ask for nothing. */
@@ -90,7 +93,7 @@ export async function readUpload(form: UploadForm, messages: Message[]): Promise
     ...readCommon(metadata),
     code: await readCode(form.files, metadata, assets !== undefined),
     bindings: readBindings(metadata.bindings ?? [], "metadata/bindings"),
-    keepBindings: metadata.keep_bindings,
+    keepBindings: metadata.keep_bindings ?? keptByDefault,
     assets,
     tags: metadata.tags ?? undefined,
   };

@@ -95,6 +95,7 @@ describe("an uploaded script", () => {
   let of: { account_id: string; script_name: string };
   beforeEach(async () => {
     of = { account_id, script_name: name };
+    await client.delete(`/accounts/${account_id}/workers/services/${name}`).catch(() => {});
     await put(name, { metadata: { ...metadata, tags: ["kept"] } });
   });
 

@@ -17,6 +17,11 @@ export interface RunningWrangler {
   ended: Promise<WranglerRun>;
 }
 
+/** Another release of wrangler can be put to the same tests. */
+const wrangler = resolve(process.env["SELVEDGE_WRANGLER"] ?? "node_modules/wrangler/bin/wrangler.js");
+/** Whether that is the major version before the current one, whose flags and words are others. */
+export const isPrevious = wrangler.includes("wrangler-3");
+
 /** A project folder, and wrangler as a process of its own in it, against a platform. */
 export class Project {
   readonly folder = mkdtempSync(join(tmpdir(), "selvedge-wrangler-"));
@@ -60,7 +65,7 @@ export class Project {
 
   /** A command that goes on until it is interrupted. */
   start(args: readonly string[], input = ""): RunningWrangler {
-    const child = spawn(process.execPath, [resolve("node_modules/wrangler/bin/wrangler.js"), ...args], {
+    const child = spawn(process.execPath, [wrangler, ...args], {
       cwd: this.folder,
       env: this.#environment,
       stdio: ["pipe", "pipe", "pipe"],

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { ask } from "../scripts/harness.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 import { visit } from "../helpers/visit.ts";
-import { Project } from "./harness.ts";
+import { isPrevious, Project } from "./harness.ts";
 
 /** What wrangler deploys scripts with: namespaces, hosts, other scripts, static files, dispatch namespaces. */
 let server: TestServer;
@@ -36,7 +36,7 @@ it(
       title: string;
     }[];
     expect(list.find(({ id }) => id === namespaceId)?.title).toContain("things");
-    const at = ["--namespace-id", namespaceId, "--remote"];
+    const at = ["--namespace-id", namespaceId, ...(isPrevious ? [] : ["--remote"])];
     await project.run(["kv", "key", "put", "plain", "value", ...at]);
     await project.run([
       "kv",
@@ -200,7 +200,7 @@ it(
     expect((await ask(server, "only")).status).not.toBe(200);
     const output = await project.run(["delete", "--name", "callee"], "y\ny");
     expect(output).toContain("currently in use by other Workers");
-    await project.run(["kv", "namespace", "delete", "--namespace-id", namespaceId, "--skip-confirmation"]);
+    await project.run(["kv", "namespace", "delete", "--namespace-id", namespaceId], "y");
     expect(await project.run(["kv", "namespace", "list"])).not.toContain(namespaceId);
   },
   timeout,
