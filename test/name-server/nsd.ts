@@ -19,9 +19,10 @@ export interface Nsd {
 export async function startNsd(
   zones: readonly { name: string; file?: string; extra?: string }[],
   extra = "",
+  atPort?: number,
 ): Promise<Nsd> {
   const folder = temporaryFolder();
-  const port = await freePort();
+  const port = atPort ?? (await freePort());
   const lines = [
     "server:",
     `  ip-address: 127.0.0.1@${port}`,
