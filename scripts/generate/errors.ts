@@ -1,7 +1,14 @@
 import { apiErrors, type ApiError } from "../../src/api/errors.ts";
+import { assetErrors } from "../../src/assets/asset.ts";
+import { namespaceErrors } from "../../src/dispatch/namespaces.ts";
 import { dnsErrors } from "../../src/dns/errors.ts";
 import { visitorErrors, type VisitorError } from "../../src/edge/errors.ts";
+import { kvErrors } from "../../src/kv/kv.ts";
 import { rulesetErrors } from "../../src/rulesets/ruleset.ts";
+import { domainErrors } from "../../src/scripts/domains.ts";
+import { routeErrors } from "../../src/scripts/routes.ts";
+import { scriptErrors } from "../../src/scripts/script.ts";
+import { subdomainErrors } from "../../src/scripts/subdomains.ts";
 import { snippetErrors } from "../../src/snippets/snippet.ts";
 import { zoneErrors } from "../../src/zones/zone.ts";
 
@@ -12,6 +19,13 @@ const tables: [title: string, errors: Factories][] = [
   ["DNS records", dnsErrors],
   ["Rulesets", rulesetErrors],
   ["Snippets", snippetErrors],
+  ["Scripts", scriptErrors],
+  ["Routes to scripts", routeErrors],
+  ["Domains of scripts", domainErrors],
+  ["Subdomains of accounts", subdomainErrors],
+  ["Dispatch namespaces", namespaceErrors],
+  ["Static assets", assetErrors],
+  ["Key-value namespaces", kvErrors],
   ["Visitors at the edge", visitorErrors],
 ];
 // Reads as "…" in a message, whether it is printed or joined.

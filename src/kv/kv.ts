@@ -59,11 +59,11 @@ export const kvErrors = {
   titleExists: () =>
     new ApiError(400, 10014, "create namespace: 'a namespace with this account ID and title already exists'"),
   keyNotFound: () => new ApiError(404, 10009, "get: 'key not found'"),
-  key: (name: string) =>
+  key: (bytes: number) =>
     new ApiError(
       400,
       10033,
-      `Expected a key of 1 to ${kvLimits.keyBytesMax} bytes that is not "." or ".." but received one of ${Buffer.byteLength(name)} bytes`,
+      `Expected a key of 1 to ${kvLimits.keyBytesMax} bytes that is not "." or ".." but received one of ${bytes} bytes`,
     ),
   tooLarge: () => new ApiError(413, 10047, `Expected a value of at most ${kvLimits.valueBytesMax} bytes`),
   tooMuch: (bytesMax: number) =>
@@ -317,7 +317,7 @@ function expiryOf(expiration: number | undefined, ttl: number | undefined): numb
 function keyBytes(key: string): Uint8Array {
   const bytes = Buffer.from(key);
   if (bytes.length === 0 || bytes.length > kvLimits.keyBytesMax || key === "." || key === "..")
-    throw kvErrors.key(key);
+    throw kvErrors.key(bytes.length);
   return bytes;
 }
 

@@ -1,7 +1,9 @@
+import type { IncomingMessage } from "node:http";
 import { z } from "zod";
+import { ApiError } from "../api/errors.ts";
 import type { MultipartLimits } from "../api/multipart.ts";
 import { operation, rawOperation, type Operation } from "../api/operation.ts";
-import { readSniffedUploadForm, readUploadForm } from "../api/upload-form.ts";
+import { readSniffedUploadForm, readUploadForm, type UploadForm } from "../api/upload-form.ts";
 import { MetadataSchema, readUpload } from "./metadata.ts";
 import { readModules } from "./modules.ts";
 import {
@@ -17,11 +19,18 @@ import {
 import { ScriptSchema, scriptResource, UploadedSchema } from "./resources.ts";
 import { scriptErrors, type Version } from "./script.ts";
 
-export const uploadLimits = ({ services }: AnyCall): MultipartLimits => ({
-  bodyBytesMax: services.versions.uploadBytesMax,
-  partBytesMax: services.versions.uploadBytesMax,
-  partsMax: 2000,
-});
+/** Reads the form of an upload; one that is too large is told so as a script. */
+export async function readForm(
+  { incoming, services }: AnyCall,
+  read: (request: IncomingMessage, limits: MultipartLimits) => Promise<UploadForm>,
+): Promise<UploadForm> {
+  const bytesMax = services.versions.uploadBytesMax;
+  try {
+    return await read(incoming, { bodyBytesMax: bytesMax, partBytesMax: bytesMax, partsMax: 2000 });
+  } catch (error) {
+    throw error instanceof ApiError && error.status === 413 ? scriptErrors.tooLarge(bytesMax) : error;
+  }
+}
 
 export const UploadQuery = z.object({
   /** The only answers here are without the code, and a binding that cannot be inherited is always refused. */
@@ -48,7 +57,7 @@ export function codeOperations(place: Place): Operation[] {
       async handle(call) {
         const owner = place.owner(call);
         const name = newNameOf(owner, call);
-        const form = await readSniffedUploadForm(call.incoming, uploadLimits(call));
+        const form = await readForm(call, readSniffedUploadForm);
         const upload = await readUpload(form, call.messages);
         const { script, version } = await call.services.versions.upload(owner, name, upload, authorOf(call), {
           deploy: true,
@@ -98,7 +107,7 @@ export function codeOperations(place: Place): Operation[] {
       bodyKind: "own",
       result: ScriptSchema,
       async handle(call) {
-        const form = await readUploadForm(call.incoming, uploadLimits(call));
+        const form = await readForm(call, readUploadForm);
         scriptOf(place, call);
         const mainModule =
           form.metadata["main_module"] ?? call.incoming.headers["cf-worker-main-module-part"];

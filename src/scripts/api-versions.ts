@@ -2,7 +2,7 @@ import { z } from "zod";
 import { operation, type Operation } from "../api/operation.ts";
 import { pageQuery, paginate } from "../api/pagination.ts";
 import { readUploadForm } from "../api/upload-form.ts";
-import { UploadBody, UploadQuery, uploadLimits } from "./api-code.ts";
+import { UploadBody, UploadQuery, readForm } from "./api-code.ts";
 import { readUpload } from "./metadata.ts";
 import { accountPlace, authorOf, editAccess, nameOf, readAccess, scriptOf, uuidOf } from "./place.ts";
 import { DeploymentSchema, deploymentResource, VersionSchema, versionResource } from "./resources.ts";
@@ -66,7 +66,7 @@ const versionOperations: readonly Operation[] = [
     result: UploadedVersionSchema,
     async handle(call) {
       const owner = accountPlace.owner(call);
-      const form = await readUploadForm(call.incoming, uploadLimits(call));
+      const form = await readForm(call, readUploadForm);
       const upload = await readUpload(form, call.messages);
       const options = { deploy: false };
       const { version } = await call.services.versions.upload(

@@ -102,8 +102,6 @@ export const scriptErrors = {
           `The script "${name}" does not exist in the dispatch namespace "${owner.namespace.name}"`,
         ),
   invalid: (message: string, pointer?: string) => new ApiError(400, 10021, message, { pointer }),
-  nothingRegistered: () =>
-    new ApiError(400, 10068, "No event handlers were registered. This script does nothing."),
   tooLarge: (limitBytes: number) =>
     new ApiError(413, 10027, `The script is too large. Expected at most ${limitBytes} bytes of modules`),
   name: (name: string, expected: string) =>

@@ -190,10 +190,7 @@ describe("uploads", () => {
       { name: "m.mjs", filename: "m.mjs", content: code, type: esm },
     ]);
     await small.close(1000);
-    expect([answer.status, answer.body.errors[0]!.message]).toMatchObject([
-      413,
-      expect.stringContaining("too large"),
-    ]);
+    expectRefused(answer, 413, 10027, "The script is too large");
   });
 
   it("says what of the metadata it does not know", async () => {
