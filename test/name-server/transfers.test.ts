@@ -35,7 +35,7 @@ async function givenZone(
   const { id: zone_id } = await zones.create({ account: { id: account_id }, name });
   await zones.activationCheck.trigger({ zone_id });
   await dns.records.import({ zone_id, file });
-  const { id } = await dns.zoneTransfers.peers.create({ account_id, name, ...peer } as never);
+  const { id } = await dns.zoneTransfers.peers.create({ account_id, name, ...peer });
   await dns.zoneTransfers.outgoing.create({ zone_id, name, peers: [id] });
   await dns.zoneTransfers.outgoing.enable({ zone_id, body: {} } as never);
   return zone_id;
