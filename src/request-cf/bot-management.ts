@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Storage } from "../storage/storage.ts";
+import { helloOf } from "../tls/client-hello.ts";
 import { scoreBot, type BotManagement } from "./bot-score.ts";
 import * as store from "./store.ts";
 import type { BotManagementRow } from "./store.ts";
@@ -45,7 +46,9 @@ export class BotManagementSetting {
   /** Undefined where the zone has no bot management. */
   score(zoneId: string, request: IncomingMessage, path: string): BotManagement | undefined {
     if (this.#isKnownBot === undefined || !this.#enabled.has(zoneId)) return undefined;
-    return scoreBot(request.headers, path, this.#isKnownBot);
+    const score = scoreBot(request.headers, path, this.#isKnownBot);
+    const hello = helloOf(request.socket);
+    return hello === undefined ? score : { ...score, ja3Hash: hello.ja3, ja4: hello.ja4 };
   }
 
   async #set(zoneId: string, row: BotManagementRow | undefined): Promise<void> {

@@ -8,6 +8,9 @@ export interface BotManagement {
   corporateProxy: boolean;
   jsDetection: { passed: boolean };
   detectionIds: Record<string, never>;
+  /** Fingerprints of the program, by how it begins TLS. */
+  ja3Hash?: string;
+  ja4?: string;
   // The same, as the specification spells them.
   verified_bot: boolean;
   static_resource: boolean;

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { TLSSocket } from "node:tls";
+import { helloOf } from "../tls/client-hello.ts";
 
 export interface ConnectionFacts {
   httpProtocol: string;
@@ -8,7 +9,35 @@ export interface ConnectionFacts {
   tlsCipher: string;
   requestPriority: string;
   clientAcceptEncoding: string;
+  /** In decimal digits, as scripts have always had it. */
+  tlsClientHelloLength?: string;
+  tlsClientRandom?: string;
+  tlsClientCiphersSha1?: string;
+  tlsClientExtensionsSha1?: string;
+  tlsClientExtensionsSha1Le?: string;
+  tlsClientAuth?: typeof noClientCertificate;
 }
+
+/** Visitors are not asked for certificates. */
+const noClientCertificate = {
+  certIssuerDNLegacy: "",
+  certIssuerSKI: "",
+  certSubjectDNRFC2253: "",
+  certSubjectDNLegacy: "",
+  certFingerprintSHA256: "",
+  certNotBefore: "",
+  certSKI: "",
+  certSerial: "",
+  certIssuerDN: "",
+  certVerified: "NONE",
+  certNotAfter: "",
+  certSubjectDN: "",
+  certPresented: "0",
+  certRevoked: "0",
+  certIssuerSerial: "",
+  certIssuerDNRFC2253: "",
+  certFingerprintSHA1: "",
+} as const;
 
 /** What the connection and the request's own words say about themselves. */
 export function connectionFacts(request: IncomingMessage): ConnectionFacts {
@@ -20,6 +49,19 @@ export function connectionFacts(request: IncomingMessage): ConnectionFacts {
     tlsCipher: cipherName(tls?.getCipher().name ?? ""),
     requestPriority: textOf(headers["priority"]),
     clientAcceptEncoding: textOf(headers["accept-encoding"]),
+    ...(tls === undefined ? {} : { tlsClientAuth: noClientCertificate, ...helloFacts(tls) }),
+  };
+}
+
+function helloFacts(socket: TLSSocket): Partial<ConnectionFacts> {
+  const hello = helloOf(socket);
+  if (hello === undefined) return {};
+  return {
+    tlsClientHelloLength: String(hello.length),
+    tlsClientRandom: hello.random.toString("base64"),
+    tlsClientCiphersSha1: hello.ciphersSha1,
+    tlsClientExtensionsSha1: hello.extensionsSha1,
+    tlsClientExtensionsSha1Le: hello.extensionsSha1Le,
   };
 }
 

@@ -1,10 +1,16 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from "node:http2";
-import type { AddressInfo } from "node:net";
-import { createServer, type SecureContext, type Server, type TLSSocket } from "node:tls";
+import {
+  createServer as createTcpServer,
+  type AddressInfo,
+  type Server as TcpServer,
+  type Socket,
+} from "node:net";
+import { createServer, type SecureContext, type Server } from "node:tls";
 import type { Logger } from "pino";
 import type { Edge } from "../edge/listener.ts";
 import type { EdgeSettings } from "../edge/settings.ts";
+import { helloRecordBytes, rememberHello } from "./client-hello.ts";
 import { VisitorRequest, VisitorResponse } from "./http2.ts";
 import type { KeyPair } from "./x509.ts";
 
@@ -26,8 +32,10 @@ export class TlsListener {
   readonly #options: TlsListenerOptions;
   readonly #http2: Http2Server;
   readonly #sessions = new Set<ServerHttp2Session>();
-  readonly #sockets = new Set<TLSSocket>();
-  #server: Server | undefined;
+  readonly #sockets = new Set<Socket>();
+  /** First records of connections whose handshake is under way, by the visitor's address and port. */
+  readonly #hellos = new Map<string, Buffer>();
+  #listener: TcpServer | undefined;
 
   constructor(options: TlsListenerOptions) {
     this.#options = options;
@@ -77,8 +85,8 @@ export class TlsListener {
       handshakeTimeout: handshakeTimeoutMs,
     });
     server.on("secureConnection", (socket) => {
-      this.#sockets.add(socket);
-      socket.on("close", () => this.#sockets.delete(socket));
+      const hello = this.#hellos.get(peerOf(socket));
+      if (hello !== undefined) rememberHello(socket, hello);
       socket.on("error", () => socket.destroy());
       if (socket.alpnProtocol === "h2") this.#http2.emit("connection", socket);
       else edge.accept(socket);
@@ -87,22 +95,49 @@ export class TlsListener {
       logger.debug({ err: error, client: socket.remoteAddress }, "a TLS handshake failed");
       socket.destroy();
     });
+    const listener = createTcpServer({ noDelay: true }, (socket) => this.#peek(socket, server));
     await new Promise<void>((resolve, reject) => {
-      server.once("error", reject);
-      server.listen(port, host, () => {
-        server.off("error", reject);
+      listener.once("error", reject);
+      listener.listen(port, host, () => {
+        listener.off("error", reject);
         resolve();
       });
     });
-    this.#server = server;
-    return server.address() as AddressInfo;
+    this.#listener = listener;
+    return listener.address() as AddressInfo;
+  }
+
+  /** Reads a visitor's first record, which says what Node does not, and then gives the connection to TLS as if untouched. */
+  #peek(socket: Socket, server: Server): void {
+    let start: Buffer = Buffer.alloc(0);
+    const peer = peerOf(socket);
+    this.#sockets.add(socket);
+    socket.on("close", () => {
+      this.#sockets.delete(socket);
+      this.#hellos.delete(peer);
+    });
+    const destroy = (): void => void socket.destroy();
+    const onReadable = (): void => {
+      const chunk = socket.read() as Buffer | null;
+      if (chunk === null) return;
+      start = start.length === 0 ? chunk : Buffer.concat([start, chunk]);
+      const bytes = helloRecordBytes(start);
+      if (bytes === undefined || start.length < bytes) return;
+      socket.off("readable", onReadable).off("error", destroy).off("end", destroy);
+      socket.setTimeout(0).off("timeout", destroy);
+      if (bytes > 0) this.#hellos.set(peer, Buffer.from(start.subarray(0, bytes)));
+      socket.unshift(start);
+      server.emit("connection", socket);
+    };
+    socket.on("readable", onReadable).on("error", destroy).on("end", destroy);
+    socket.setTimeout(handshakeTimeoutMs).on("timeout", destroy);
   }
 
   /** Stops accepting, lets requests under way finish until the deadline, and ends the rest. */
   async close(deadlineMs: number): Promise<void> {
-    const server = this.#server;
-    if (server === undefined) return;
-    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    const listener = this.#listener;
+    if (listener === undefined) return;
+    const closed = new Promise<void>((resolve) => listener.close(() => resolve()));
     for (const session of this.#sessions) session.close();
     const timer = setTimeout(() => {
       for (const session of this.#sessions) session.destroy();
@@ -112,3 +147,5 @@ export class TlsListener {
     clearTimeout(timer);
   }
 }
+
+const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
