@@ -65,7 +65,7 @@ export async function startOurs(
   const headers = { authorization: `Bearer ${benchToken}`, "content-type": "application/json" };
   const call = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
     const response = await pool.request({
-      method: method as "GET",
+      method,
       path: `${pathname}${account}${path}`,
       headers,
       body: body === undefined ? null : JSON.stringify(body),

@@ -7,8 +7,8 @@ import type { Prepared } from "./lane-cells.ts";
 /** CPU time of one run of a workflow up to where it waits; the public service allows as much for a step. */
 const cpuMsMax = 30_000;
 
-/** Memory of the instances of one script in one cell, all together. */
-export const workflowMemoryBytes = 256 * 1024 * 1024;
+/** What the cell of an instance may grow by: its heap, which V8 limits, its buffers, and those of its neighbours. */
+const memoryBytesMax = 1024 ** 3;
 
 /** Finds the code that an instance began with; undefined when it is gone. */
 export const workflowCode =
@@ -20,7 +20,7 @@ export const workflowCode =
       const live = { scriptId: script.id, accountId, name: scriptName, versionId: scriptVersion };
       const { script: cell, hooks } = await runtime.prepare(live);
       return {
-        script: { ...cell, hasWorkflows: true, cpuMs: cpuMsMax, memoryBytes: workflowMemoryBytes },
+        script: { ...cell, hasWorkflows: true, cpuMs: cpuMsMax, memoryBytes: memoryBytesMax },
         hooks,
       };
     } catch (error) {

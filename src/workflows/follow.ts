@@ -13,6 +13,7 @@ export function follow(
   let isCancelled = false;
   return new ReadableStream({
     async pull(controller) {
+      // oxlint-disable-next-line no-unmodified-loop-condition -- cancel() modifies it
       while (!isCancelled) {
         const changed = core.changed(rid, lookMs);
         let shown: Awaited<ReturnType<typeof show>>;

@@ -10,7 +10,6 @@ import type { Code } from "./cells.ts";
 import { systemClock } from "./clock.ts";
 import { Engine } from "./engine.ts";
 import { Instances } from "./instances.ts";
-import { workflowMemoryBytes } from "./code.ts";
 import { LaneCells, type Prepared } from "./lane-cells.ts";
 import { SharedNodes, singleNode } from "./nodes.ts";
 import { instanceStore } from "./store.ts";
@@ -28,6 +27,8 @@ export interface WorkflowServices {
   closeWorkflows(): Promise<void>;
 }
 
+/** Of one script's isolate: all of its instances in a cell share it. */
+const heapBytesMax = 256 * 1024 * 1024;
 const dayMs = 86_400_000;
 
 /** Puts the engine of workflows together. */
@@ -47,7 +48,7 @@ export function createWorkflows(
       shared: config.workflowCells ?? Math.max(1, Math.floor(availableParallelism() / 2)),
       // Nobody waits for a workflow as for an answer: a step may take its time.
       stallCpuMs: 5000,
-      memoryBytesMax: workflowMemoryBytes,
+      memoryBytesMax: heapBytesMax,
     },
     prepare: async (code) => prepare(code),
     logger,

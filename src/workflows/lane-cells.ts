@@ -60,6 +60,10 @@ export class LaneCells implements Cells {
   readonly #shared: Shared[] = [];
   readonly #booting = new Set<Promise<Shared>>();
   readonly #lanes = new Map<Cell, Promise<Lane>>();
+  /** Solo cells, and those who wait for one: there are at most so many. */
+  readonly #alone = new Set<Cell>();
+  readonly #waiting: (() => void)[] = [];
+  #soloBooting = 0;
   #timer: NodeJS.Timeout | undefined;
   #cells = 0;
   #isClosed = false;
@@ -68,7 +72,7 @@ export class LaneCells implements Cells {
     this.#options = options;
     this.#suspects = new Suspects(options.settings.soloRunsToTrust);
     this.#solo = new SoloCells(
-      { want: async () => this.#boot(), retire: (cell) => this.#retire(cell) },
+      { want: async () => this.#bootSolo(), retire: (cell) => this.#retire(cell) },
       options.settings,
     );
   }
@@ -108,6 +112,7 @@ export class LaneCells implements Cells {
     clearInterval(this.#timer);
     this.#solo.close();
     this.#running.clear();
+    for (const go of this.#waiting.splice(0)) go();
     await Promise.allSettled(this.#booting);
     const cells = [...this.#lanes.keys()];
     for (const cell of cells) this.#retire(cell);
@@ -218,8 +223,23 @@ export class LaneCells implements Cells {
     const now = performance.now();
     for (const { lane, watch } of this.#shared) {
       if (lane.cell.visits.size === 0) continue;
-      const fault = watch.look(now, this.#options.settings);
+      // What counts is what the scripts may take, not what makes one isolate end.
+      const settings = { ...this.#options.settings, memoryBytesMax: Infinity };
+      const fault = watch.look(now, settings);
       if (fault !== undefined) this.#fault(lane.cell, fault);
+    }
+  }
+
+  async #bootSolo(): Promise<Cell> {
+    const isFull = (): boolean => this.#alone.size + this.#soloBooting >= this.#options.settings.soloMax;
+    while (isFull() && !this.#isClosed) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    this.#soloBooting++;
+    try {
+      const cell = await this.#boot();
+      this.#alone.add(cell);
+      return cell;
+    } finally {
+      this.#soloBooting--;
     }
   }
 
@@ -273,6 +293,7 @@ export class LaneCells implements Cells {
   #forget(cell: Cell): void {
     const index = this.#shared.findIndex(({ lane }) => lane.cell === cell);
     if (index >= 0) this.#shared.splice(index, 1);
+    if (this.#alone.delete(cell)) this.#waiting.shift()?.();
     const lane = this.#lanes.get(cell);
     this.#lanes.delete(cell);
     void lane?.then((open) => open.close()).catch(() => {});

@@ -30,7 +30,7 @@ export class EngineHarness {
       compatibilityDate: "2026-11-01",
       compatibilityFlags: [],
       cpuMs: options.cpuMs ?? 30_000,
-      memoryBytes: 256 * 1024 * 1024,
+      memoryBytes: options.memoryBytes ?? 1024 ** 3,
       env: { GREETING: "hello" },
     };
     this.storage = storage;
@@ -144,4 +144,5 @@ export interface HarnessOptions {
   stepsMax?: number;
   isFaultExpected?: boolean;
   cpuMs?: number;
+  memoryBytes?: number;
 }

@@ -14,13 +14,21 @@ export interface LaneHost {
 
 const answer = Symbol("answer");
 const tell = Symbol("tell");
+const end = Symbol("end");
+
+/** A function in a script's isolate, which lives there until it is disposed of. */
+interface Listener {
+  (signal: string): unknown;
+  dup(): Listener;
+  [Symbol.dispose](): void;
+}
 
 /** What a segment in a script's isolate holds of its lane: nothing that it sends can be another segment's. */
 class SegmentLane extends RpcTarget {
   readonly #segment: string;
   readonly #send: (line: string) => void;
   readonly #answers = new Map<number, (answer: string) => void>();
-  #signal: ((signal: string) => unknown) | undefined;
+  #signal: Listener | undefined;
   #early: string[] = [];
   #calls = 0;
 
@@ -40,8 +48,8 @@ class SegmentLane extends RpcTarget {
     this.#send(`N\t${this.#segment}\t${line(message)}`);
   }
 
-  listen(signal: ((signal: string) => unknown) & { dup?: () => (signal: string) => unknown }): void {
-    this.#signal = signal.dup?.() ?? signal;
+  listen(signal: Listener): void {
+    this.#signal = signal.dup();
     for (const each of this.#early.splice(0)) void this.#signal(each);
   }
 
@@ -49,6 +57,12 @@ class SegmentLane extends RpcTarget {
   [answer](call: number, text: string): void {
     this.#answers.get(call)?.(text);
     this.#answers.delete(call);
+  }
+  [end](): void {
+    // As long as it is held here, the whole invocation of the script is.
+    this.#signal?.[Symbol.dispose]();
+    this.#signal = undefined;
+    this.#answers.clear();
   }
   [tell](signal: string): void {
     if (this.#signal === undefined) this.#early.push(signal);
@@ -87,6 +101,7 @@ export function openLane(host: LaneHost): Response {
       ending = JSON.stringify({ end: "throw", error: { name, message, stack }, unasked: [] });
     }
     segments.delete(segment);
+    lane[end]();
     send(`E\t${segment}\t${ending}`);
   };
   server.accept();
