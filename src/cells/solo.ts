@@ -27,7 +27,8 @@ export class SoloCells {
   readonly #settings: CellSettings;
   /** Cells that wait for their owner's next request. */
   readonly #idle = new Map<string, Kept[]>();
-  readonly #waiting = new Map<string, number>();
+  /** Requests that wait for a cell, by owner. */
+  readonly #waiting = new Map<string, ((cell: Cell) => void)[]>();
 
   constructor(source: SoloSource, settings: CellSettings) {
     this.#source = source;
@@ -48,7 +49,7 @@ export class SoloCells {
       return { result, usedCpuMs: watch.usedCpuMs };
     } finally {
       stop();
-      if (!cell.isDead) this.#keep(script.owner, cell, watch);
+      if (!cell.isDead) this.#release(script.owner, cell, watch);
     }
   }
 
@@ -57,28 +58,51 @@ export class SoloCells {
     this.#idle.clear();
   }
 
-  async #acquire(script: CellScript): Promise<Cell> {
-    const waiting = this.#waiting.get(script.owner) ?? 0;
-    if (waiting >= this.#settings.soloQueueMax)
+  /** A cell that is booted for the owner, or one that another of its requests is done with. */
+  async #acquire({ owner }: CellScript): Promise<Cell> {
+    const waiting = this.#waiting.get(owner) ?? [];
+    if (waiting.length >= this.#settings.soloQueueMax)
       throw new CellError(
         "overloaded",
         "Too many requests wait for this script, which runs alone after a fault.",
       );
-    this.#waiting.set(script.owner, waiting + 1);
+    this.#waiting.set(owner, waiting);
+    this.#freeOneIdle();
+    return new Promise<Cell>((resolve, reject) => {
+      waiting.push(resolve);
+      void this.#order(owner, resolve, reject);
+    });
+  }
+
+  async #order(
+    owner: string,
+    resolve: (cell: Cell) => void,
+    reject: (error: unknown) => void,
+  ): Promise<void> {
     try {
-      this.#freeOneIdle();
       const cell = await this.#source.want();
-      try {
-        setPriority(cell.process.pid, niceness);
-      } catch {
-        // it runs on as it is
-      }
-      return cell;
-    } finally {
-      const left = this.#waiting.get(script.owner)! - 1;
-      if (left === 0) this.#waiting.delete(script.owner);
-      else this.#waiting.set(script.owner, left);
+      yieldToOthers(cell);
+      if (!this.#give(owner, cell)) this.#source.retire(cell);
+    } catch (error) {
+      if (this.#stopWaiting(owner, resolve)) reject(error);
     }
+  }
+
+  /** Hands a cell to a request of its owner that waits for one. */
+  #give(owner: string, cell: Cell): boolean {
+    const next = this.#waiting.get(owner)?.[0];
+    if (next === undefined) return false;
+    this.#stopWaiting(owner, next);
+    next(cell);
+    return true;
+  }
+
+  #stopWaiting(owner: string, resolve: (cell: Cell) => void): boolean {
+    const waiting = this.#waiting.get(owner) ?? [];
+    const index = waiting.indexOf(resolve);
+    if (index >= 0) waiting.splice(index, 1);
+    if (waiting.length === 0) this.#waiting.delete(owner);
+    return index >= 0;
   }
 
   async #load(cell: Cell, script: CellScript): Promise<void> {
@@ -118,6 +142,13 @@ export class SoloCells {
     return undefined;
   }
 
+  /** To who waits for it, or for any. */
+  #release(owner: string, cell: Cell, watch: SoloWatch): void {
+    if (this.#give(owner, cell)) return;
+    if (this.#waiting.size > 0) this.#source.retire(cell);
+    else this.#keep(owner, cell, watch);
+  }
+
   /** Keeps a cell for its owner's next request. What the last one left running goes on being counted. */
   #keep(owner: string, cell: Cell, watch: SoloWatch): void {
     let list = this.#idle.get(owner);
@@ -153,3 +184,11 @@ export class SoloCells {
 }
 
 const idleLookEveryMs = 20;
+
+function yieldToOthers(cell: Cell): void {
+  try {
+    setPriority(cell.process.pid, niceness);
+  } catch {
+    // it runs on as it is
+  }
+}

@@ -1,0 +1,23 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { CellsHarness, snippet } from "./testing.ts";
+
+const either = `export default { async fetch(request) {
+  if (request.url.endsWith("/spin")) for (;;) {}
+  return new Response("well");
+} };`;
+
+describe("solo cells", () => {
+  let harness: CellsHarness;
+  afterEach(async () => harness.close());
+
+  test("go from one request to the next, of the same script or of another, without waiting to be given up", async () => {
+    harness = new CellsHarness({ soloMax: 1, spares: 0, soloIdleMs: 3_600_000 });
+    await harness.listen();
+    harness.add(snippet("one", either), snippet("two", either));
+    for (const name of ["one", "two"]) expect((await harness.visit(`/${name}/spin`)).status).toBe(500);
+    const answers = await Promise.all(
+      ["one", "one", "two", "one", "two", "two"].map(async (name) => harness.visit(`/${name}/`)),
+    );
+    expect(answers.map(({ text }) => text)).toEqual(answers.map(() => "well"));
+  });
+});
