@@ -3,7 +3,7 @@ import { request as httpsRequest } from "node:https";
 import type { Socket } from "node:net";
 import { pipeline } from "node:stream";
 import { answerHead, join } from "../util/raw-http.ts";
-import { visitorErrors } from "./errors.ts";
+import { tlsError, VisitorError, visitorErrors } from "./errors.ts";
 import { visitorHeaders } from "./headers.ts";
 import type { Origins } from "./origins.ts";
 import type { OriginRequest } from "./proxy.ts";
@@ -75,7 +75,8 @@ function attempt(
     upstream.on("error", (error) => {
       socket.off("close", leave);
       if (socket.destroyed) resolve();
-      else reject(error);
+      else
+        reject(tls === undefined || isConnected || error instanceof VisitorError ? error : tlsError(error));
     });
     /** The origin has switched to something that nobody asked for: nothing of the visitor's is to reach it. */
     const refuse = (): void => {
