@@ -2,12 +2,14 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { configurationPage } from "./generate/configuration.ts";
 import { errorsPage } from "./generate/errors.ts";
 import { openapi } from "./generate/openapi.ts";
+import { workflowStatesPage } from "./generate/workflow-states.ts";
 
 /** Writes every file that is made from the code; with --check only says which are not current. */
 const files: Record<string, () => string> = {
   "openapi.json": openapi,
   "docs/reference/configuration.md": configurationPage,
   "docs/reference/errors.md": errorsPage,
+  "docs/reference/workflow-states.md": workflowStatesPage,
 };
 const isCheck = process.argv.includes("--check");
 for (const [path, make] of Object.entries(files)) {

@@ -16,6 +16,7 @@ export async function main(argv: readonly string[]): Promise<void> {
   if (argv[2] !== "serve") {
     (await import("./cli/rules.ts")).registerRulesCommand(program);
     (await import("./cli/tls.ts")).registerTlsCommand(program);
+    (await import("./cli/workflow.ts")).registerWorkflowCommand(program);
   }
   for (const command of program.commands) command.exitOverride();
   try {

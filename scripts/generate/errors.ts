@@ -10,6 +10,7 @@ import { routeErrors } from "../../src/scripts/routes.ts";
 import { scriptErrors } from "../../src/scripts/script.ts";
 import { subdomainErrors } from "../../src/scripts/subdomains.ts";
 import { snippetErrors } from "../../src/snippets/snippet.ts";
+import { workflowErrors } from "../../src/workflows/workflow.ts";
 import { zoneErrors } from "../../src/zones/zone.ts";
 
 type Factories = Record<string, (...details: never[]) => ApiError | VisitorError>;
@@ -26,6 +27,7 @@ const tables: [title: string, errors: Factories][] = [
   ["Dispatch namespaces", namespaceErrors],
   ["Static assets", assetErrors],
   ["Key-value namespaces", kvErrors],
+  ["Workflows", workflowErrors],
   ["Visitors at the edge", visitorErrors],
 ];
 // Reads as "…" in a message, whether it is printed or joined.

@@ -75,12 +75,12 @@ export const workflowErrors = {
     ),
   versionNotFound: () =>
     new WorkflowError(404, 10201, `${prefix}.version.not_found`, "(version.not_found) Version not found"),
-  noScript: (workflow: { name: string; scriptName: string }) =>
+  noScript: (scriptName: string) =>
     new WorkflowError(
       400,
       10202,
-      `${prefix}.workflow.script_not_found: "${workflow.scriptName}" has no version that runs`,
-      `(workflow.script_not_found) The script "${workflow.scriptName}" of workflow "${workflow.name}" has no version that runs`,
+      `${prefix}.workflow.script_not_found: "${scriptName}" has no version that runs`,
+      `(workflow.script_not_found) The script "${scriptName}" has no version that runs`,
     ),
   instanceNotFound: () =>
     new WorkflowError(

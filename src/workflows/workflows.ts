@@ -60,7 +60,7 @@ export class Workflows {
     input: WorkflowInput,
   ): Promise<{ workflow: Workflow; version: WorkflowVersion }> {
     if (this.#scripts.live({ accountId }, input.scriptName) === undefined)
-      throw workflowErrors.noScript({ name, scriptName: input.scriptName });
+      throw workflowErrors.noScript(input.scriptName);
     const now = Date.now();
     await this.#storage.write(async (trx, changed) => {
       const id = newUuid();
@@ -95,7 +95,7 @@ export class Workflows {
   async latestVersion(workflow: Workflow): Promise<WorkflowVersion> {
     const { rid, accountId, scriptName, className, stepsMax } = workflow;
     const live = this.#scripts.live({ accountId }, scriptName);
-    if (live === undefined) throw workflowErrors.noScript(workflow);
+    if (live === undefined) throw workflowErrors.noScript(scriptName);
     const key = JSON.stringify([rid, scriptName, live.versionId, className, stepsMax]);
     let current = this.#current.get(key);
     if (current === undefined) {
