@@ -94,7 +94,7 @@ it("packages that are imported are declared, and those that are declared are imp
     ...new Set(
       where
         .flatMap(imports)
-        .filter((each) => !/^(src|test|bench|scripts)\/|^node:/.test(each))
+        .filter((each) => !/^(src|test|bench|scripts)\/|^node:|^cloudflare:/.test(each))
         .map(packageOf),
     ),
   ];
