@@ -5,6 +5,7 @@ import { removeExpired } from "./kv/expiry.ts";
 import { KvNamespaces } from "./kv/kv.ts";
 import type { BindingResources } from "./scripts/bindings.ts";
 import { Deployments } from "./scripts/deployments.ts";
+import { DomainRecords } from "./scripts/domain-records.ts";
 import { Domains } from "./scripts/domains.ts";
 import { References } from "./scripts/references.ts";
 import { ScriptRouter } from "./scripts/router.ts";
@@ -25,6 +26,7 @@ export interface ScriptServices {
   namespaces: DispatchNamespaces;
   routes: Routes;
   domains: Domains;
+  domainRecords: DomainRecords;
   subdomains: Subdomains;
   scriptRouter: ScriptRouter;
   kv: KvNamespaces;
@@ -37,7 +39,7 @@ export interface ScriptServices {
 export function createScriptServices(
   config: Config,
   storage: Storage,
-  services: Pick<Services, "accounts" | "tokens" | "zones" | "blobs" | "assets">,
+  services: Pick<Services, "accounts" | "tokens" | "zones" | "records" | "blobs" | "assets">,
   hasQueue: BindingResources["queue"],
   startupFault: StartupFault,
 ): ScriptServices {
@@ -46,7 +48,8 @@ export function createScriptServices(
   const scripts = new Scripts(storage, sealer);
   const namespaces = new DispatchNamespaces(storage, scripts);
   const routes = new Routes(storage, scripts, zones);
-  const domains = new Domains(storage, scripts);
+  const domainRecords = new DomainRecords(services.records);
+  const domains = new Domains(storage, scripts, zones, domainRecords);
   const subdomains = new Subdomains(storage, accounts);
   const kv = new KvNamespaces(storage, blobs);
   const resources: BindingResources = {
@@ -77,6 +80,7 @@ export function createScriptServices(
     namespaces,
     routes,
     domains,
+    domainRecords,
     subdomains,
     scriptRouter: new ScriptRouter(scripts, routes, domains, subdomains, config.workersDomain),
     kv,

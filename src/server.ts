@@ -133,7 +133,7 @@ export async function startServer(
   const scriptServices = createScriptServices(
     config,
     storage,
-    { accounts, tokens, zones, blobs, assets },
+    { accounts, tokens, zones, records, blobs, assets },
     async (accountId, name) => triggers.queues.findByName(accountId, name) !== undefined,
     async (script) => runtimeServices.startup.faultOf(script),
   );

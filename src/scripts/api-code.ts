@@ -128,7 +128,7 @@ export function codeOperations(place: Place): Operation[] {
 
 /** Removes a script. What others use is only removed by force. */
 export async function deleteScript(place: Place, call: AnyCall, force: boolean): Promise<null> {
-  const { scripts, references } = call.services;
+  const { scripts, references, domains } = call.services;
   const script = scriptOf(place, call);
   if (!force && script.namespaceId === null) {
     const users = await references.to(script);
@@ -138,6 +138,8 @@ export async function deleteScript(place: Place, call: AnyCall, force: boolean):
         users.map(({ name }) => name),
       );
   }
+  // Its domains go with an account's script, but for the records that were made for them.
+  if (script.namespaceId === null) await domains.delete(domains.listOf(script.accountId, script.name));
   await scripts.delete(place.owner(call), [script.name]);
   return null;
 }

@@ -79,7 +79,13 @@ const accountDomainOperations: readonly Operation[] = [
     async handle(call) {
       const { hostname, service } = call.body;
       const zone = zoneOfHost(call, call.body, hostname);
-      return domainResource(call, await call.services.domains.put(zone, hostname, service, true));
+      return domainResource(
+        call,
+        await call.services.domains.put(zone, hostname, service, {
+          takeOver: true,
+          replaceRecords: false,
+        }),
+      );
     },
   }),
   ...["", "/records"].map((folder) =>
@@ -142,8 +148,8 @@ function refuseUnsupported(origins: readonly Origin[]): void {
 function leftOut(call: AnyCall, origins: readonly Origin[]): Domain[] {
   const wanted = new Set(origins.map(({ hostname }) => hostname.toLowerCase()));
   return call.services.domains
-    .list(call.account.id)
-    .filter(({ service, hostname }) => service === nameOf(call) && !wanted.has(hostname));
+    .listOf(call.account.id, nameOf(call))
+    .filter(({ hostname }) => !wanted.has(hostname));
 }
 
 /** How a client deploys the host names of a script: it asks what would change, then changes it. */
@@ -162,17 +168,23 @@ const scriptDomainOperations: readonly Operation[] = [
       added: z.array(ChangeSchema),
       updated: z.array(ChangeSchema),
       removed: z.array(ChangeSchema),
-      // What the zone's records say of the host is for other requests: the script takes all of this one's.
       conflicting: z.array(ChangeSchema),
     }),
     async handle(call) {
       const origins = await readJson(call.incoming, OriginsSchema, bodyBytesMax);
       const { name } = scriptOf(accountPlace, call);
       refuseUnsupported(origins);
-      const known = origins.map((origin) => {
-        zoneOfHost(call, origin, origin.hostname);
-        return { origin, domain: call.services.domains.ofHost(origin.hostname.toLowerCase()) };
-      });
+      const { domains, domainRecords } = call.services;
+      const known = origins.map((origin) => ({
+        origin,
+        zone: zoneOfHost(call, origin, origin.hostname),
+        domain: domains.ofHost(origin.hostname.toLowerCase()),
+      }));
+      const conflicting: z.input<typeof ChangeSchema>[] = [];
+      for (const { origin, zone } of known) {
+        const records = await domainRecords.conflicts(zone, origin.hostname.toLowerCase());
+        if (records.length > 0) conflicting.push({ ...origin, modified: true });
+      }
       return {
         added: known.flatMap(({ origin, domain }) =>
           domain === undefined ? [{ ...origin, modified: true }] : [],
@@ -186,7 +198,7 @@ const scriptDomainOperations: readonly Operation[] = [
           call.query.replace_state === "true"
             ? leftOut(call, origins).map((domain) => ({ ...domainResource(call, domain), modified: true }))
             : [],
-        conflicting: [],
+        conflicting,
       };
     },
   }),
@@ -213,8 +225,12 @@ const scriptDomainOperations: readonly Operation[] = [
       });
       const removed = input.override_scope ? leftOut(call, input.origins) : [];
       const made: Domain[] = [];
+      const may = {
+        takeOver: input.override_existing_origin,
+        replaceRecords: input.override_existing_dns_record,
+      };
       for (const [i, { hostname }] of input.origins.entries())
-        made.push(await domains.put(zones[i]!, hostname, name, input.override_existing_origin));
+        made.push(await domains.put(zones[i]!, hostname, name, may));
       await domains.delete(removed);
       return made.map((domain) => domainResource(call, domain));
     },

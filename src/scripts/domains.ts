@@ -2,6 +2,8 @@ import { ApiError } from "../api/errors.ts";
 import type { Storage } from "../storage/storage.ts";
 import { newId, newUuid } from "../util/ids.ts";
 import type { Zone } from "../zones/zone.ts";
+import type { Zones } from "../zones/zones.ts";
+import type { DomainRecords } from "./domain-records.ts";
 import type { Scripts } from "./scripts.ts";
 import * as store from "./store-routes.ts";
 
@@ -19,6 +21,12 @@ export const domainErrors = {
   notFound: (id: string) => new ApiError(404, 100114, `The account has no domain with the id "${id}"`),
   taken: (hostname: string, service: string) =>
     new ApiError(409, 100117, `The host name "${hostname}" belongs to the script "${service}" already`),
+  hasRecords: (hostname: string, records: readonly string[]) =>
+    new ApiError(
+      409,
+      100118,
+      `The host name "${hostname}" has DNS records that lead past the edge: ${records.slice(0, 5).join(", ")}. Delete them, make them proxied, or let them be replaced with override_existing_dns_record`,
+    ),
   outside: (hostname: string) =>
     new ApiError(400, 100116, `Expected a host name in a zone of this account but received "${hostname}"`, {
       pointer: "/body/hostname",
@@ -31,11 +39,15 @@ const hostnamePattern = /^(?=.{1,253}$)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?\.)+
 export class Domains {
   readonly #storage: Storage;
   readonly #scripts: Scripts;
+  readonly #zones: Zones;
+  readonly #records: DomainRecords;
   #byHost = new Map<string, Domain>();
 
-  constructor(storage: Storage, scripts: Scripts) {
+  constructor(storage: Storage, scripts: Scripts, zones: Zones, records: DomainRecords) {
     this.#storage = storage;
     this.#scripts = scripts;
+    this.#zones = zones;
+    this.#records = records;
     storage.onChange(async (changes) => {
       if (changes.some(({ kind, id }) => kind === "worker_domain" || (kind === "zone" && this.#hasZone(id))))
         await this.start();
@@ -68,15 +80,26 @@ export class Domains {
     return domain;
   }
 
-  /** Gives a host name to a script. One that another script has is taken over only when that is meant. */
-  async put(zone: Zone, hostname: string, service: string, mayTakeOver: boolean): Promise<Domain> {
+  /** Of one script. */
+  listOf(accountId: string, service: string): Domain[] {
+    return this.list(accountId).filter((domain) => domain.service === service);
+  }
+
+  /** Gives a host name to a script. What another script has, or DNS records say, is taken over only when that is meant. */
+  async put(
+    zone: Zone,
+    hostname: string,
+    service: string,
+    may: { takeOver: boolean; replaceRecords: boolean },
+  ): Promise<Domain> {
     const host = hostname.toLowerCase();
     const isInZone = host === zone.name || host.endsWith(`.${zone.name}`);
     if (!isInZone || !hostnamePattern.test(host)) throw domainErrors.outside(hostname);
     this.#scripts.get({ accountId: zone.accountId }, service);
     const known = this.#byHost.get(host);
-    if (known !== undefined && known.service !== service && !mayTakeOver)
+    if (known !== undefined && known.service !== service && !may.takeOver)
       throw domainErrors.taken(host, known.service);
+    await this.#records.lead(zone, host, may.replaceRecords);
     const domain: Domain = {
       id: known?.id ?? newId(),
       accountId: zone.accountId,
@@ -99,6 +122,10 @@ export class Domains {
       await store.removeDomains(trx, ids);
       for (const id of ids) changed({ kind: "worker_domain", id });
     });
+    for (const { zoneId, hostname } of domains) {
+      const zone = this.#zones.find(zoneId);
+      if (zone !== undefined) await this.#records.drop(zone, hostname);
+    }
   }
 
   #hasZone(zoneId: string): boolean {

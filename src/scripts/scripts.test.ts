@@ -9,6 +9,8 @@ import { Tokens } from "../tokens/tokens.ts";
 import { staticActivation } from "../zones/activation.ts";
 import { Zones } from "../zones/zones.ts";
 import { Deployments } from "./deployments.ts";
+import { DnsRecords } from "../dns/records.ts";
+import { DomainRecords } from "./domain-records.ts";
 import { Domains } from "./domains.ts";
 import { References } from "./references.ts";
 import { ScriptRouter } from "./router.ts";
@@ -19,6 +21,7 @@ import { Sealer } from "./sealing.ts";
 import { Subdomains } from "./subdomains.ts";
 import { Versions, type Upload } from "./versions.ts";
 
+const may = { takeOver: false, replaceRecords: false };
 const author: Author = { id: "u", email: "who@selvedge.localhost", client: "api" };
 const code = (text: string): Upload["code"] => ({
   mainModule: "m.js",
@@ -56,7 +59,8 @@ async function platform(storage: Storage) {
   };
   const { scripts, namespaces } = open();
   const routes = new Routes(storage, scripts, zones);
-  const domains = new Domains(storage, scripts);
+  const records = new DnsRecords(storage);
+  const domains = new Domains(storage, scripts, zones, new DomainRecords(records));
   const subdomains = new Subdomains(storage, accounts);
   const resources = {
     kvNamespace: async () => true,
@@ -88,6 +92,7 @@ async function platform(storage: Storage) {
     namespaces,
     routes,
     domains,
+    records,
     subdomains,
     versions,
     put,
@@ -230,9 +235,9 @@ describeStorage("scripts", (open) => {
       find("www.scripts.example", "/api/none"),
       find("scripts.example", "/"),
     ]).toEqual(["wild", "path", undefined, undefined]);
-    await domains.put(zone, "own.scripts.example", "own", false);
+    await domains.put(zone, "own.scripts.example", "own", may);
     expect(find("own.scripts.example", "/", false)).toBe("own");
-    await expect(domains.put(zone, "own.scripts.example", "wild", false)).rejects.toThrow(
+    await expect(domains.put(zone, "own.scripts.example", "wild", may)).rejects.toThrow(
       "belongs to the script",
     );
     const subdomain = (await subdomains.of(account))!;
@@ -242,6 +247,26 @@ describeStorage("scripts", (open) => {
     await scripts.delete(owner, ["wild", "own", "path"]);
     expect(await routes.list(zone.id)).toMatchObject([{ script: null }]);
     expect(domains.list(account.id)).toEqual([]);
+  });
+
+  it("have domains that lead to the edge, and away from elsewhere only when that is meant", async () => {
+    const { zone, put, domains, records } = await platform(await open());
+    await put("a");
+    const contents = async () =>
+      (await records.export(zone)).records.map(({ name, content }) => [name, content]);
+    const domain = await domains.put(zone, "a.scripts.example", "a", may);
+    expect(await contents()).toEqual([["a.scripts.example", "100::"]]);
+    await domains.delete([domain]);
+    expect(await contents()).toEqual([]);
+    await records.create(zone, { type: "A", name: "b", content: "192.0.2.1", ttl: 1 });
+    await expect(domains.put(zone, "b.scripts.example", "a", may)).rejects.toThrow("A 192.0.2.1");
+    await domains.put(zone, "b.scripts.example", "a", { ...may, replaceRecords: true });
+    await records.create(zone, { type: "A", name: "c", content: "192.0.2.1", ttl: 1, proxied: true });
+    await domains.delete([await domains.put(zone, "c.scripts.example", "a", may)]);
+    expect(await contents()).toEqual([
+      ["b.scripts.example", "100::"],
+      ["c.scripts.example", "192.0.2.1"],
+    ]);
   });
 
   it("know who uses them", async () => {
