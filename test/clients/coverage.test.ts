@@ -15,6 +15,7 @@ import { rulesetOperations } from "../../src/rulesets/api.ts";
 import { scheduleOperations } from "../../src/schedules/api.ts";
 import { scriptOperations } from "../../src/scripts/api.ts";
 import { snippetOperations } from "../../src/snippets/api.ts";
+import { tlsOperations } from "../../src/tls/api.ts";
 import { tailOperations } from "../../src/tail/api.ts";
 import { workflowOperations } from "../../src/workflows/api.ts";
 import { recordingClient } from "../helpers/recording-client.ts";
@@ -28,6 +29,7 @@ let called: Set<string>;
 /** Operations that the tests beside this one call. */
 const calledElsewhere = new Set<Operation>([
   ...snippetOperations,
+  ...tlsOperations,
   ...assetOperations,
   ...scriptOperations,
   ...dispatchOperations,
@@ -135,6 +137,13 @@ it("zones and smart routing", async () => {
   expect((await client.zones.activationCheck.trigger({ zone_id })).id).toBe(zone_id);
   expect((await client.argo.smartRouting.edit({ zone_id, value: "on" })).value).toBe("on");
   expect((await client.argo.smartRouting.get({ zone_id })).value).toBe("on");
+  // The client has no method for what only we have.
+  const analytics: { result: object } = await client.get(`/zones/${zone_id}/edge/smart_routing/analytics`);
+  expect(analytics.result).toMatchObject({
+    smart: { requests: 0 },
+    direct: { requests: 0 },
+    p50_ratio: null,
+  });
   expect((await client.zones.delete({ zone_id }))?.id).toBe(zone_id);
 });
 

@@ -1,0 +1,161 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type Cloudflare from "cloudflare";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { operations } from "../../src/operations.ts";
+import { tlsOperations } from "../../src/tls/api.ts";
+import { openLocalAuthority, type LocalAuthority } from "../../src/tls/local-authority.ts";
+import { recordingClient } from "../helpers/recording-client.ts";
+import { startTestServer, type TestServer } from "../helpers/server.ts";
+
+/** The official client manages certificates and the TLS settings of zones, and understands every answer. */
+let server: TestServer;
+let client: Cloudflare;
+let called: Set<string>;
+let zone_id: string;
+let authority: LocalAuthority;
+const folder = mkdtempSync(join(tmpdir(), "selvedge-clients-tls-"));
+const name = "certified.example";
+
+beforeAll(async () => {
+  // Nobody listens there: what is ordered waits.
+  server = await startTestServer({ acmeDirectory: "https://127.0.0.1:1/directory" });
+  ({ client, called } = recordingClient(server, operations));
+  authority = openLocalAuthority(folder);
+  zone_id = (await client.zones.create({ account: { id: server.ready.account_id }, name })).id;
+});
+afterAll(async () => {
+  await server.close(1000);
+  rmSync(folder, { recursive: true });
+});
+
+async function collect<T>(list: AsyncIterable<T>): Promise<T[]> {
+  const items: T[] = [];
+  for await (const item of list) items.push(item);
+  return items;
+}
+const pairFor = (...hosts: string[]) => {
+  const { certificate, privateKey: private_key } = authority.issue(hosts);
+  return { certificate, private_key };
+};
+
+it("custom certificates", async () => {
+  const { customCertificates } = client;
+  const first = await customCertificates.create({
+    zone_id,
+    ...pairFor(`www.${name}`),
+    type: "legacy_custom",
+  });
+  expect(first).toMatchObject({ status: "active", hosts: [`www.${name}`], signature: "ECDSAWithSHA256" });
+  const second = await customCertificates.create({ zone_id, ...pairFor(name, `*.${name}`) });
+  expect(await customCertificates.get(second.id, { zone_id })).toEqual(second);
+  const all = await collect(customCertificates.list({ zone_id, per_page: 5 }));
+  expect(all.map(({ id }) => id).toSorted()).toEqual([first.id, second.id].toSorted());
+  const order = [
+    { id: first.id, priority: 5 },
+    { id: second.id, priority: 9 },
+  ];
+  const ordered = await collect(customCertificates.prioritize.update({ zone_id, certificates: order }));
+  expect(ordered.map(({ id }) => id)).toEqual([second.id, first.id]);
+  const renewed = await customCertificates.edit(first.id, { zone_id, ...pairFor(`www.${name}`) });
+  expect(renewed.id).toBe(first.id);
+  for (const { id } of [renewed, second])
+    expect(await customCertificates.delete(id, { zone_id })).toEqual({ id });
+  await expect(customCertificates.get(second.id, { zone_id })).rejects.toMatchObject({ status: 404 });
+});
+
+it("a pair that cannot serve the zone is refused, and says why", async () => {
+  const mine = pairFor(`www.${name}`);
+  const refused: [pair: { certificate: string; private_key: string }, code: number][] = [
+    [pairFor("www.other.example"), 1404],
+    [{ ...mine, private_key: pairFor(name).private_key }, 1402],
+    [{ ...mine, private_key: "none" }, 1401],
+    [{ ...mine, certificate: "none" }, 1400],
+    [{ ...mine, certificate: mine.certificate + pairFor(name).certificate }, 1405],
+  ];
+  for (const [pair, code] of refused)
+    await expect(client.customCertificates.create({ zone_id, ...pair })).rejects.toMatchObject({
+      status: 400,
+      errors: [{ code }],
+    });
+});
+
+it("certificate packs", async () => {
+  const { certificatePacks } = client.ssl;
+  const order: Cloudflare.SSL.CertificatePackCreateParams = {
+    zone_id,
+    type: "advanced",
+    hosts: [name, `*.app.${name}`],
+    validation_method: "txt",
+    validity_days: 90,
+    certificate_authority: "lets_encrypt",
+  };
+  const made = await certificatePacks.create(order);
+  expect(made).toMatchObject({ type: "advanced", hosts: order.hosts, certificates: [], validity_days: 90 });
+  expect(await certificatePacks.get(made.id, { zone_id })).toMatchObject({ id: made.id, type: "advanced" });
+  expect(await certificatePacks.quota.get({ zone_id })).toMatchObject({ advanced: { used: 1 } });
+  const packs = () => collect(certificatePacks.list({ zone_id, status: "all" }));
+  await expect
+    .poll(async () => (await packs()).map(({ type }) => type).toSorted(), { timeout: 20_000 })
+    .toEqual(["advanced", "universal"]);
+  expect(await certificatePacks.edit(made.id, { zone_id })).toMatchObject({ id: made.id });
+  const found = await client.ssl.verification.get({ zone_id });
+  expect(found.map((each) => each.cert_pack_uuid)).toContain(made.id);
+  await expect(
+    client.ssl.verification.edit(made.id, { zone_id, validation_method: "http" }),
+  ).rejects.toMatchObject({ status: 400, errors: [{ code: 1419 }] });
+  expect(await client.ssl.verification.edit(made.id, { zone_id, validation_method: "txt" })).toMatchObject({
+    validation_method: "txt",
+  });
+  expect(await certificatePacks.delete(made.id, { zone_id })).toEqual({ id: made.id });
+  const universal = (await packs())[0]!;
+  await expect(certificatePacks.delete(universal.id, { zone_id })).rejects.toMatchObject({ status: 400 });
+  const { settings } = client.ssl.universal;
+  expect(await settings.edit({ zone_id, enabled: false })).toEqual({ enabled: false });
+  expect(await settings.get({ zone_id })).toEqual({ enabled: false });
+  await expect.poll(packs, { timeout: 20_000 }).toEqual([]);
+});
+
+it.each<[hosts: string[], method: "txt" | "http"]>([
+  [["www.other.example"], "txt"],
+  [[`*.${name}`], "http"],
+  [[`a b.${name}`], "txt"],
+  [[`www.${name}`, `*.*.${name}`], "txt"],
+])(
+  "hosts that no certificate can be had for are refused by name: %j by %s",
+  async (hosts, validation_method) => {
+    await expect(
+      client.ssl.certificatePacks.create({
+        zone_id,
+        type: "advanced",
+        hosts,
+        validation_method,
+        validity_days: 90,
+        certificate_authority: "lets_encrypt",
+      }),
+    ).rejects.toMatchObject({
+      status: 400,
+      errors: [{ code: 1419, message: expect.stringContaining(hosts.at(-1)!) }],
+    });
+  },
+);
+
+it("the settings ssl and always_use_https", async () => {
+  const { settings } = client.zones;
+  expect(await settings.get("ssl", { zone_id })).toMatchObject({
+    id: "ssl",
+    value: "flexible",
+    editable: true,
+  });
+  expect(await settings.edit("ssl", { zone_id, value: "strict" })).toMatchObject({ value: "strict" });
+  expect(await settings.get("always_use_https", { zone_id })).toMatchObject({ value: "off" });
+  expect(await settings.edit("always_use_https", { zone_id, value: "on" })).toMatchObject({ value: "on" });
+  await expect(settings.edit("ssl", { zone_id, value: "origin_pull" })).rejects.toMatchObject({
+    status: 400,
+  });
+});
+
+it("that was all of them", () => {
+  expect(tlsOperations.map(({ id }) => id).filter((id) => !called.has(id))).toEqual([]);
+});
