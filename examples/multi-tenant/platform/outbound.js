@@ -1,0 +1,13 @@
+/** Every fetch of a customer's script comes here before it goes out. `customer` and `plan` are what the dispatcher says. */
+const blockedHosts = new Set(["blocked.example"]);
+
+export default {
+  async fetch(request, env) {
+    const { hostname } = new URL(request.url);
+    if (blockedHosts.has(hostname)) return new Response(`${hostname} is blocked.\n`, { status: 403 });
+    const outgoing = new Request(request);
+    outgoing.headers.set("x-shop", env.customer);
+    outgoing.headers.set("x-plan", env.plan);
+    return fetch(outgoing);
+  },
+};
