@@ -65,7 +65,6 @@ function tryParse(parse: Parse, { name, kind, content }: Module): acorn.Program 
       locations: false,
     });
   } catch (error) {
-    if (error instanceof RangeError) return { fault: `Uncaught RangeError: "${name}" is nested too deeply` };
     const { loc, message } = error as { loc?: acorn.Position; message: string };
     const at = loc === undefined ? name : `${name}:${loc.line}:${loc.column + 1}`;
     return { fault: `Uncaught SyntaxError: ${message.replace(/ \(\d+:\d+\)$/, "")} at ${at}` };
