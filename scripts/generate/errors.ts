@@ -10,6 +10,9 @@ import { routeErrors } from "../../src/scripts/routes.ts";
 import { scriptErrors } from "../../src/scripts/script.ts";
 import { subdomainErrors } from "../../src/scripts/subdomains.ts";
 import { snippetErrors } from "../../src/snippets/snippet.ts";
+import { smartRoutingErrors } from "../../src/smart-routing/errors.ts";
+import { certificateErrors } from "../../src/tls/certificate.ts";
+import { packErrors } from "../../src/tls/packs.ts";
 import { workflowErrors } from "../../src/workflows/workflow.ts";
 import { zoneErrors } from "../../src/zones/zone.ts";
 
@@ -19,6 +22,9 @@ const tables: [title: string, errors: Factories][] = [
   ["Zones", zoneErrors],
   ["DNS records", dnsErrors],
   ["Rulesets", rulesetErrors],
+  ["Smart routing", smartRoutingErrors],
+  ["Certificates", certificateErrors],
+  ["Certificate packs", packErrors],
   ["Snippets", snippetErrors],
   ["Scripts", scriptErrors],
   ["Routes to scripts", routeErrors],

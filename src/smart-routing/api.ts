@@ -1,12 +1,12 @@
 import { z } from "zod";
 import type { Account } from "../accounts/accounts.ts";
-import { ApiError } from "../api/errors.ts";
 import { operation, type Operation } from "../api/operation.ts";
 import type { Actor } from "../tokens/actor.ts";
 import { isoTime } from "../util/ids.ts";
 import { plans } from "../zones/plans.ts";
 import type { Zone } from "../zones/zone.ts";
 import { hoursKept } from "./analytics.ts";
+import { smartRoutingErrors } from "./errors.ts";
 import { boundsMs, type Histogram } from "./histogram.ts";
 
 const SettingSchema = z
@@ -56,8 +56,7 @@ const editSmartRouting = operation({
   result: SettingSchema,
   async handle({ body, zone, account, actor, services }) {
     const why = obstacle(zone, account, actor);
-    if (why !== undefined)
-      throw new ApiError(403, 1015, `The setting smart_routing cannot be changed: ${why}`);
+    if (why !== undefined) throw smartRoutingErrors.notEditable(why);
     return settingResource(await services.zones.setSmartRouting(zone, body.value), account, actor);
   },
 });

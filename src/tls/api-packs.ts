@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { ApiError } from "../api/errors.ts";
 import { listOperation, operation, type Operation } from "../api/operation.ts";
 import { pageQuery, paginate } from "../api/pagination.ts";
 import { isoTime } from "../util/ids.ts";
 import {
   certificateAuthorities,
+  packErrors,
   packHostsMax,
   packsMax,
   validityDays,
@@ -268,15 +268,7 @@ const editVerification = operation({
   body: z.strictObject({ validation_method: z.enum(["http", "cname", "txt", "email"]) }),
   result: z.object({ status: z.string(), validation_method: z.enum(validationMethods) }),
   async handle({ zone, params, body: { validation_method: method }, services }) {
-    if (method !== "txt" && method !== "http")
-      throw new ApiError(
-        400,
-        1422,
-        `Expected txt or http for validation_method but received ${JSON.stringify(method)}`,
-        {
-          pointer: "/body/validation_method",
-        },
-      );
+    if (method !== "txt" && method !== "http") throw packErrors.unknownMethod(method);
     const pack = await services.certificatePacks.setMethod(zone, params["certificate_pack_id"]!, method);
     return { status: resource(pack).status, validation_method: pack.validationMethod };
   },

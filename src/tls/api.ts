@@ -1,11 +1,11 @@
 import { z } from "zod";
-import { ApiError } from "../api/errors.ts";
 import type { Message } from "../api/envelope.ts";
 import { listOperation, operation, type Operation } from "../api/operation.ts";
 import { pageQuery, paginate } from "../api/pagination.ts";
 import { isoTime } from "../util/ids.ts";
 import { packOperations } from "./api-packs.ts";
 import { zoneSettingOperations } from "./api-settings.ts";
+import { certificateErrors } from "./certificate.ts";
 import { bundleMethods, certificateTypes, type Certificate } from "./certificates.ts";
 
 const TimeSchema = z.string().meta({ format: "date-time" });
@@ -62,24 +62,9 @@ const Unsupported = z.object({
 function refuseUnsupported(body: z.output<typeof Unsupported>): void {
   for (const name of ["geo_restrictions", "policy", "policy_restrictions", "custom_csr_id"] as const) {
     if (body[name] === undefined || body[name] === null || body[name] === "") continue;
-    throw new ApiError(
-      400,
-      1407,
-      `${name} is not supported: keys are where the installation is, and are given with the certificate`,
-      {
-        pointer: `/body/${name}`,
-      },
-    );
+    throw certificateErrors.unsupported(name);
   }
-  if (body.deploy === "staging")
-    throw new ApiError(
-      400,
-      1407,
-      'Expected "production" for deploy but received "staging": there is no staging network',
-      {
-        pointer: "/body/deploy",
-      },
-    );
+  if (body.deploy === "staging") throw certificateErrors.noStaging();
 }
 
 /** The public service may rebuild a bundle; here it is served as it was given, which its owner should know. */

@@ -35,6 +35,21 @@ export const certificateErrors = {
       `Expected a certificate for ${zone} or names below it but received one for ${hosts.join(", ") || "no host name"}`,
       { pointer: "/body/certificate" },
     ),
+  tooMany: (most: number) => new ApiError(400, 1406, `A zone has at most ${most} custom certificates`),
+  unsupported: (name: string) =>
+    new ApiError(
+      400,
+      1407,
+      `${name} is not supported: keys are where the installation is, and are given with the certificate`,
+      { pointer: `/body/${name}` },
+    ),
+  noStaging: () =>
+    new ApiError(
+      400,
+      1409,
+      'Expected "production" for deploy but received "staging": there is no staging network',
+      { pointer: "/body/deploy" },
+    ),
   brokenChain: (position: number) =>
     new ApiError(400, 1405, `Certificate ${position} in the bundle was not issued by the one after it`, {
       pointer: "/body/certificate",

@@ -1,4 +1,3 @@
-import { ApiError } from "../api/errors.ts";
 import { lockZone } from "../storage/dialects.ts";
 import type { Storage, Write } from "../storage/storage.ts";
 import { newId } from "../util/ids.ts";
@@ -67,8 +66,7 @@ export class Certificates {
     return this.#storage.write(async (trx, changed) => {
       await lockZone(this.#storage, trx, zone.id);
       const others = (await store.listOfZone(trx, zone.id)).filter((each) => each.packId === null);
-      if (others.length >= certificatesMax)
-        throw new ApiError(400, 1406, `A zone has at most ${certificatesMax} custom certificates`);
+      if (others.length >= certificatesMax) throw certificateErrors.tooMany(certificatesMax);
       const certificate: Certificate = {
         id: newId(),
         zoneId: zone.id,

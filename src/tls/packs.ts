@@ -53,6 +53,13 @@ export const packErrors = {
       1418,
       "The universal certificate pack cannot be deleted: disable it at /ssl/universal/settings",
     ),
+  unknownMethod: (method: string) =>
+    new ApiError(
+      400,
+      1422,
+      `Expected txt or http for validation_method but received ${JSON.stringify(method)}`,
+      { pointer: "/body/validation_method" },
+    ),
   universalMethod: () =>
     new ApiError(
       400,
