@@ -66,6 +66,8 @@ function tryParse(parse: Parse, { name, kind, content }: Module): acorn.Program 
     });
   } catch (error) {
     const { loc, message } = error as { loc?: acorn.Position; message: string };
+    if (error instanceof RangeError || /stack space/.test(message))
+      return { fault: `Uncaught RangeError: "${name}" is nested too deeply` };
     const at = loc === undefined ? name : `${name}:${loc.line}:${loc.column + 1}`;
     return { fault: `Uncaught SyntaxError: ${message.replace(/ \(\d+:\d+\)$/, "")} at ${at}` };
   }
