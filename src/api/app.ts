@@ -132,6 +132,7 @@ const idParameters = new Set([
   "membership_id",
   "ruleset_id",
   "custom_certificate_id",
+  "certificate_pack_id",
   "acl_id",
   "tsig_id",
   "peer_id",

@@ -126,8 +126,8 @@ export class CertificatePacks {
 
   /** Has it issued at once. */
   async restart(zone: Zone, id: string): Promise<PackWithCertificate> {
-    if (!this.hasAuthority) throw packErrors.noAuthority();
     const { certificate, ...pack } = await this.find(zone, id);
+    if (!this.hasAuthority) throw packErrors.noAuthority();
     const due: CertificatePack = { ...pack, attempts: 0, error: null, nextOn: Date.now() };
     await this.#update(due);
     return { ...due, certificate };
