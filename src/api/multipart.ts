@@ -97,7 +97,7 @@ async function eachPart(
     stream.on("error", (error) => error.name !== "AbortError" && fail(malformed(error)));
     stream.on("close", () => streams.delete(stream));
     streams.add(stream);
-    taken = taken.then(async () => take(head, stream)).catch(fail);
+    taken = taken.then(async () => (failure === undefined ? take(head, stream) : undefined)).catch(fail);
   });
   parser.on("partsLimit", () =>
     fail(apiErrors.invalid(`Expected at most ${limits.partsMax} parts in the form`, "/body")),
@@ -106,7 +106,8 @@ async function eachPart(
   const finished = once(parser, "finish").catch(() => undefined);
   let length = 0;
   try {
-    for await (const chunk of body as AsyncIterable<Buffer>) {
+    const chunks = body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
+    for await (const chunk of chunks) {
       length += chunk.length;
       if (length > limits.bodyBytesMax) fail(apiErrors.bodyTooLarge(limits.bodyBytesMax));
       if (failure !== undefined) break;
@@ -117,6 +118,8 @@ async function eachPart(
     fail(error);
   }
   if (failure === undefined) await finished;
+  // A body that was destroyed would block its connection for what comes after it: the rest is dropped as it arrives.
+  else body.resume();
   await taken;
   if (failure !== undefined) throw failure;
 }

@@ -13,6 +13,7 @@ import { Images } from "./images.ts";
 import { imageResource } from "./resource.ts";
 import { Results } from "./results.ts";
 import { ImageSettingsService, variantsOf } from "./settings.ts";
+import { Spool } from "./spool.ts";
 import { Transforms } from "./transforms.ts";
 import { Uploads } from "./uploads.ts";
 
@@ -42,6 +43,7 @@ export class ImagesService {
   readonly settings: ImageSettingsService;
   readonly delivery: Delivery;
   readonly engine: Engine;
+  readonly spool: Spool;
   readonly policy: AddressPolicy;
   readonly #directory: Directory;
   readonly #sweeper: NodeJS.Timeout;
@@ -52,6 +54,7 @@ export class ImagesService {
     this.policy = options.policy;
     this.#deliveryUrl = options.deliveryUrl?.replace(/\/$/, "") ?? "";
     this.#directory = new Directory(storage, options.accounts);
+    this.spool = new Spool(join(options.cacheFolder, "image-inputs"));
     this.engine = new Engine({ ...options.engine, logger });
     const results = new Results({
       folder: join(options.cacheFolder, "images"),

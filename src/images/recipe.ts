@@ -48,7 +48,17 @@ export const engineVersion = "sharp 0.35.5, 1";
 /** Turns what was asked for, and what the client accepts, into one recipe. */
 export function plan(asked: Transform, probe: Probe, accepted: Accepted): Planned {
   const warnings: string[] = [];
-  const { transform, size } = normalize(asked, probe, warnings);
+  const { transform, size } = resolve(asked, uprightSize(probe), warnings);
+  const { output, isUntransformed } = planOutput(asked, probe, { accepted, size, warnings });
+  return { recipe: { transform, output }, size, warnings, isUntransformed };
+}
+
+/** As what a picture is written, whose size is known. */
+export function planOutput(
+  asked: Transform,
+  probe: Probe,
+  { accepted, size, warnings }: { accepted: Accepted; size: Size; warnings: string[] },
+): { output: Output; isUntransformed: boolean } {
   const isMoving = probe.frames > 1 && asked.anim !== false;
   const format = outputFormat(asked, probe, { accepted, size, isMoving, warnings });
   const isAnimated = isMoving && (format === "webp" || format === "gif");
@@ -62,8 +72,12 @@ export function plan(asked: Transform, probe: Probe, accepted: Accepted): Planne
     metadata: format === "json" ? "none" : (asked.metadata ?? (format === "jpeg" ? "copyright" : "none")),
     isAnimated,
   };
-  return { recipe: { transform, output }, size, warnings, isUntransformed };
+  return { output, isUntransformed };
 }
+
+/** As a viewer shows it. */
+export const uprightSize = ({ width, height, orientation }: Probe): Size =>
+  orientation >= 5 ? { width: height, height: width } : { width, height };
 
 /** The name of a result: of these bytes made by this recipe. */
 export function resultKey(sha256: string, recipe: unknown): string {
@@ -82,8 +96,12 @@ function sorted(value: unknown): string {
   );
 }
 
-/** Drops what changes nothing, and multiplies `dpr` in. */
-function normalize(asked: Transform, probe: Probe, warnings: string[]): { transform: Transform; size: Size } {
+/** Drops what changes nothing for a picture of this size, and multiplies `dpr` in. */
+export function resolve(
+  asked: Transform,
+  upright: Size,
+  warnings: string[],
+): { transform: Transform; size: Size } {
   const dpr = asked.dpr ?? 1;
   const pixels = (value: number): number => Math.max(1, Math.round(value * dpr));
   const transform: Transform = {};
@@ -96,7 +114,6 @@ function normalize(asked: Transform, probe: Probe, warnings: string[]): { transf
   const fit = asked.fit ?? "scale-down";
   const isSized = transform.width !== undefined || transform.height !== undefined;
   if (isSized && fit !== "scale-down") transform.fit = fit;
-  const upright = probe.orientation >= 5 ? turned(probe, 90) : { width: probe.width, height: probe.height };
   const source = turned(trimmedSize(upright, transform.trim), transform.rotate ?? 0);
   const found = layout(source, transform as Partial<Size>, fit);
   if (found.warning !== undefined) warnings.push(found.warning);

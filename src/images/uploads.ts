@@ -6,7 +6,8 @@ import { isUniqueViolation } from "../storage/dialects.ts";
 import type { Storage } from "../storage/storage.ts";
 import { imageErrors } from "./errors.ts";
 import { checkSize, imageLimits, type Content, type Image } from "./image.ts";
-import { describeHead, probe, sniff, sniffBytes } from "./probe.ts";
+import { probe } from "./probe.ts";
+import { screened } from "./screen.ts";
 import * as store from "./store.ts";
 
 export interface NewImage {
@@ -43,7 +44,10 @@ export class Uploads {
     await this.#storage.write((trx) => store.noteOrphan(trx, blobKey, Date.now()));
     const hash = createHash("sha256");
     try {
-      const { sizeBytes } = await this.#blobs.put(blobKey, checked(source, hash));
+      const { sizeBytes } = await this.#blobs.put(
+        blobKey,
+        screened(source, (chunk) => hash.update(chunk)),
+      );
       const found = await probe(this.#blobs.path(blobKey));
       checkSize(found);
       return { ...found, blobKey, sha256: hash.digest("hex"), sizeBytes };
@@ -149,29 +153,3 @@ export class Uploads {
 }
 
 const hashOf = (token: string): string => createHash("sha256").update(token).digest("hex");
-
-/** Passes an upload on while it is hashed, counted and looked at. */
-async function* checked(
-  source: AsyncIterable<Uint8Array>,
-  hash: ReturnType<typeof createHash>,
-): AsyncIterable<Uint8Array> {
-  let head: Buffer | undefined = Buffer.alloc(0);
-  let sizeBytes = 0;
-  for await (const chunk of source) {
-    sizeBytes += chunk.length;
-    if (sizeBytes > imageLimits.fileBytesMax) throw imageErrors.tooLarge(imageLimits.fileBytesMax);
-    hash.update(chunk);
-    if (head === undefined) {
-      yield chunk;
-      continue;
-    }
-    head = Buffer.concat([head, chunk]);
-    if (head.length < sniffBytes) continue;
-    if (sniff(head) === undefined) throw imageErrors.invalidFormat(describeHead(head));
-    yield head;
-    head = undefined;
-  }
-  if (head === undefined) return;
-  if (sniff(head) === undefined) throw imageErrors.invalidFormat(describeHead(head));
-  yield head;
-}

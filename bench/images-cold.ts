@@ -1,0 +1,312 @@
+import { fork, spawnSync, type ChildProcess } from "node:child_process";
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
+import { join } from "node:path";
+import sharp from "sharp";
+import { startPeer } from "./lib/child.ts";
+import { atLeast, atMost, median, pairedRatio, reported, type Goal } from "./lib/measure.ts";
+import {
+  cpuOf,
+  getWhole,
+  imageProcess,
+  memoryOf,
+  peakMegabytes,
+  peerFolder,
+  quantile,
+  ssim,
+  timed,
+  type Timed,
+} from "./images-lib.ts";
+import type { BareJob } from "./peers/bare-sharp.ts";
+
+/** Pictures that have to be made, beside those who make the same ones. */
+
+export interface Section {
+  headings: string[];
+  rows: (string | number)[][];
+  goals: Goal[];
+}
+export interface Stage {
+  pid: number;
+  /** The address of the picture, to which options are added. */
+  url: string;
+  path: string;
+}
+type Format = BareJob["format"];
+const cores = availableParallelism();
+const jemalloc = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2";
+
+interface Bare {
+  pid: number;
+  run(job: BareJob): Promise<number>;
+  stop(): void;
+}
+/** The bare library in a process with the same allocator and as many threads. */
+export function startBare(): Bare {
+  const child: ChildProcess = fork(join(peerFolder, "bare-sharp.ts"), [], {
+    env: {
+      ...process.env,
+      UV_THREADPOOL_SIZE: String(cores + 4),
+      ...(existsSync(jemalloc) ? { LD_PRELOAD: jemalloc } : { MALLOC_ARENA_MAX: "2" }),
+    },
+  });
+  const waiting = new Map<number, { resolve(bytes: number): void; reject(error: Error): void }>();
+  child.on("message", ({ id, length, error }: { id: number; length: number; error?: string }) => {
+    const { resolve, reject } = waiting.get(id)!;
+    waiting.delete(id);
+    if (error === undefined) resolve(length);
+    else reject(new Error(error));
+  });
+  let last = 0;
+  return {
+    pid: child.pid!,
+    run: (job) =>
+      new Promise((resolve, reject) => {
+        waiting.set(++last, { resolve, reject });
+        child.send({ id: last, job });
+      }),
+    stop: () => void child.kill(),
+  };
+}
+
+/** Options that nobody has asked for yet, for the same work: the second side does not bind. */
+let asked = 0;
+export const fresh = (options: string): string => `w=800,h=${2000 + (asked = (asked + 1) % 9000)},${options}`;
+
+interface Side {
+  pid: number;
+  call(index: number): Promise<unknown>;
+}
+interface Measured {
+  cpuMs: number[];
+  perSecond: number[];
+  p50: number[];
+}
+/** Each side in turn, round by round; the first round only warms up. */
+async function compare<S extends string>(
+  sides: Record<S, Side>,
+  { rounds, count, concurrency }: { rounds: number; count: number; concurrency: number },
+): Promise<Record<S, Measured>> {
+  const names = Object.keys(sides) as S[];
+  const found = Object.fromEntries(
+    names.map((name) => [name, { cpuMs: [], perSecond: [], p50: [] } as Measured]),
+  ) as Record<S, Measured>;
+  for (let round = -1; round < rounds; round++) {
+    for (const name of round % 2 === 0 ? names : names.toReversed()) {
+      const { pid, call } = sides[name];
+      const before = cpuOf(pid);
+      const { seconds, each }: Timed = await timed(count, concurrency, call);
+      if (round < 0) continue;
+      found[name].cpuMs.push((cpuOf(pid) - before) / 1000 / count);
+      found[name].perSecond.push(count / seconds);
+      found[name].p50.push(quantile(each, 0.5));
+    }
+  }
+  return found;
+}
+
+export async function coldSection({ pid, url, path }: Stage): Promise<Section> {
+  const bare = startBare();
+  const rows: Section["rows"] = [];
+  const goals: Goal[] = [];
+  const plan: [Format, number][] = [
+    ["webp", 1],
+    ["webp", cores],
+    ["jpeg", 1],
+    ["jpeg", cores],
+    ["avif", 1],
+    ["avif", cores],
+  ];
+  for (const [format, concurrency] of plan) {
+    const found = await compare(
+      {
+        selvedge: { pid, call: () => getWhole(`${url}/${fresh(`f=${format}`)}`) },
+        sharp: { pid: bare.pid, call: () => bare.run({ path, width: 800, format, settings: "ours" }) },
+      },
+      { rounds: 7, count: 8, concurrency },
+    );
+    const { selvedge, sharp: library } = found;
+    for (const [side, { cpuMs, perSecond, p50 }] of Object.entries(found))
+      rows.push([
+        `${format}, ${concurrency} at a time, ${side}`,
+        median(cpuMs),
+        median(perSecond),
+        median(p50),
+      ]);
+    const what = `12 megapixels → 800 px ${format}, ${concurrency} at a time, Selvedge / bare sharp`;
+    goals.push(atMost(`E1 CPU, ${what}`, pairedRatio(selvedge.cpuMs, library.cpuMs), 1.05));
+    goals.push(atMost(`E1 p50, ${what}`, pairedRatio(selvedge.p50, library.p50), 1.1));
+    if (concurrency === cores)
+      goals.push(
+        atLeast(`E1 images a second, ${what}`, pairedRatio(selvedge.perSecond, library.perSecond), 0.95),
+      );
+  }
+
+  // What a client gets that asks for nothing but a width, beside what the library does by itself.
+  const byDefault = await compare(
+    {
+      webp: { pid, call: () => getWhole(`${url}/${fresh("fit=scale-down")}`, { accept: "image/webp" }) },
+      avif: {
+        pid,
+        call: () => getWhole(`${url}/${fresh("fit=scale-down")}`, { accept: "image/avif,image/webp" }),
+      },
+      library: {
+        pid: bare.pid,
+        call: () => bare.run({ path, width: 800, format: "webp", settings: "defaults" }),
+      },
+    },
+    { rounds: 7, count: 8, concurrency: cores },
+  );
+  for (const [side, { cpuMs, perSecond, p50 }] of Object.entries(byDefault))
+    rows.push([`defaults, ${side}`, median(cpuMs), median(perSecond), median(p50)]);
+  const { webp, avif, library } = byDefault;
+  goals.push(
+    atMost("E2 CPU, automatic WebP / sharp's default WebP", pairedRatio(webp.cpuMs, library.cpuMs), 0.75),
+  );
+  goals.push(
+    atMost("E2 CPU, automatic AVIF / sharp's default WebP", pairedRatio(avif.cpuMs, library.cpuMs), 1.1),
+  );
+  goals.push(await bytesAtEqualLooks(url, path));
+  goals.push(...(await focusGoals(pid, url)));
+  bare.stop();
+  return { headings: ["", "CPU ms each", "per second", "p50 ms"], rows, goals };
+}
+
+/** The bytes of an automatic AVIF beside those of a default WebP that looks the same: its quality is searched for. */
+async function bytesAtEqualLooks(url: string, path: string): Promise<Goal> {
+  const avif = (await getWhole(`${url}/w=800`, { accept: "image/avif" })).bytes;
+  const reference = await sharp(path).autoOrient().resize({ width: 800 }).png().toBuffer();
+  const wanted = await ssim(avif, reference);
+  const points: { bytes: number; looks: number }[] = [];
+  for (let quality = 50; quality <= 98; quality += 2) {
+    const bytes = await sharp(reference).webp({ quality }).toBuffer();
+    points.push({ bytes: bytes.length, looks: await ssim(bytes, reference) });
+  }
+  const above = points.findIndex(({ looks }) => looks >= wanted);
+  if (above < 1) throw new Error(`No WebP looks as the AVIF does: ${wanted}`);
+  const [low, high] = [points[above - 1]!, points[above]!];
+  const share = (wanted - low.looks) / (high.looks - low.looks);
+  const equal = low.bytes + share * (high.bytes - low.bytes);
+  process.stdout.write(
+    `\nautomatic AVIF: ${avif.length} bytes, SSIM ${wanted.toFixed(4)}; WebP (effort 4) of the same SSIM: ${Math.round(equal)} bytes\n`,
+  );
+  return atMost("E2 bytes, automatic AVIF / WebP of equal SSIM", avif.length / equal, 0.85);
+}
+
+async function focusGoals(pid: number, url: string): Promise<Goal[]> {
+  const crop = (gravity: string) => `fit=cover,f=webp,gravity=${gravity}`;
+  const of = (gravity: string) => () => {
+    asked = (asked + 1) % 9000;
+    return getWhole(`${url}/w=${600 + (asked % 200)},h=${400 + Math.floor(asked / 200)},${crop(gravity)}`);
+  };
+  const found = await compare(
+    { auto: { pid, call: of("auto") }, centre: { pid, call: of("center") } },
+    { rounds: 5, count: 8, concurrency: cores },
+  );
+  return [
+    atMost(
+      "E15 CPU, gravity=auto / centre, focus known",
+      pairedRatio(found.auto.cpuMs, found.centre.cpuMs),
+      1.02,
+    ),
+  ];
+}
+
+/** IPX, which is installed beside its server for this. */
+export async function ipxSection({ pid, url, path }: Stage): Promise<Section> {
+  const folder = join(peerFolder, "ipx");
+  if (!existsSync(join(folder, "node_modules/ipx"))) {
+    const { status } = spawnSync("npm", ["install", "--no-audit", "--no-fund", "--no-package-lock"], {
+      cwd: folder,
+    });
+    if (status !== 0) {
+      process.stdout.write("IPX could not be installed (no network?): not compared.\n");
+      return { headings: ["", ""], rows: [], goals: [] };
+    }
+  }
+  const images = mkdtempSync(join(tmpdir(), "selvedge-ipx-"));
+  copyFileSync(path, join(images, "photo.jpg"));
+  const ipx = await startPeer("ipx/server.js", images);
+  const rows: Section["rows"] = [];
+  const goals: Goal[] = [];
+  const idle = memoryOf(pid) - memory(imageProcess(pid));
+  let most = 0;
+  let theirs = 0;
+  for (const format of ["webp", "jpeg"] as const) {
+    const found = await compare(
+      {
+        selvedge: { pid, call: () => getWhole(`${url}/${fresh(`q=80,f=${format}`)}`) },
+        ipx: {
+          pid: ipx.pid,
+          call: () => getWhole(`http://127.0.0.1:${ipx.port}/f_${format},w_800,q_80/photo.jpg`),
+        },
+      },
+      { rounds: 7, count: 8, concurrency: cores },
+    );
+    most = Math.max(most, memoryOf(pid));
+    theirs = Math.max(theirs, peakMegabytes(ipx.pid));
+    for (const [side, { cpuMs, perSecond, p50 }] of Object.entries(found))
+      rows.push([
+        `${format} q80, ${cores} at a time, ${side}`,
+        median(cpuMs),
+        median(perSecond),
+        median(p50),
+      ]);
+    goals.push(
+      atLeast(
+        `E4 images a second, ${format}, Selvedge / IPX`,
+        pairedRatio(found.selvedge.perSecond, found.ipx.perSecond),
+        1.15,
+      ),
+      reported(`E4 CPU, ${format}, IPX / Selvedge`, pairedRatio(found.ipx.cpuMs, found.selvedge.cpuMs)),
+    );
+  }
+  const own = peakMegabytes(imageProcess(pid)!);
+  rows.push(["memory MB: image process at its peak, IPX at its peak, Selvedge in all", own, theirs, most]);
+  goals.push(atMost("E4 peak memory, image process / IPX", own / theirs, 0.7));
+  goals.push(reported("E4 memory, all of Selvedge (API, DNS, edge, images) / IPX", most / theirs));
+  goals.push(reported("E4 memory of the platform without its image process, MB", idle));
+  await ipx.stop();
+  rmSync(images, { recursive: true, force: true });
+  return { headings: ["", "CPU ms each", "per second", "p50 ms"], rows, goals };
+}
+
+const memory = (pid: number | undefined): number => (pid === undefined ? 0 : memoryOf(pid));
+
+/** libvips' own program, where it is installed: a process for each picture. */
+export async function thumbnailSection({ pid, url, path }: Stage): Promise<Section> {
+  if (spawnSync("vipsthumbnail", ["--version"]).status !== 0) {
+    process.stdout.write("vipsthumbnail is not installed (Debian package libvips-tools): not compared.\n");
+    return { headings: ["", ""], rows: [], goals: [] };
+  }
+  const rows: Section["rows"] = [];
+  const goals: Goal[] = [];
+  const out = join(mkdtempSync(join(tmpdir(), "selvedge-vips-")), "out");
+  for (const [format, suffix, goal] of [
+    ["webp", "webp[Q=85]", 0.65],
+    ["jpeg", "jpg[Q=85]", 0.5],
+  ] as const) {
+    const ours: number[] = [];
+    const theirs: number[] = [];
+    for (let round = 0; round < 9; round++) {
+      const children = childCpuMs();
+      spawnSync("vipsthumbnail", [path, "-s", "800x", "-o", `${out}.${suffix}`], {
+        env: { ...process.env, VIPS_CONCURRENCY: "1" },
+      });
+      theirs.push(childCpuMs() - children);
+      const start = cpuOf(pid);
+      for (let i = 0; i < 4; i++) await getWhole(`${url}/${fresh(`f=${format}`)}`);
+      ours.push((cpuOf(pid) - start) / 1000 / 4);
+    }
+    rows.push([`${format}, Selvedge`, median(ours)], [`${format}, vipsthumbnail`, median(theirs)]);
+    goals.push(atMost(`E3 CPU, ${format}, Selvedge / vipsthumbnail`, pairedRatio(ours, theirs), goal));
+  }
+  return { headings: ["", "CPU ms each"], rows, goals };
+}
+
+/** CPU time of children that have ended, from this process's own statistics. */
+function childCpuMs(): number {
+  // utime and stime of waited-for children are fields 16 and 17, in ticks of 10 ms.
+  const fields = readFileSync("/proc/self/stat", "utf8").split(") ")[1]!.split(" ");
+  return (Number(fields[13]) + Number(fields[14])) * 10;
+}

@@ -1,0 +1,37 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startSelvedge } from "./lib/child.ts";
+import { printGoals, printTable, type Goal } from "./lib/measure.ts";
+import { coldSection, ipxSection, thumbnailSection, type Section, type Stage } from "./images-cold.ts";
+import { photo, upload } from "./images-lib.ts";
+
+/**
+ * Images beside the bare library and others that do the same: CPU time first. `npm run bench -- images [section…]` runs
+ * all sections, or those that are named with --section.
+ */
+const sections: Record<string, (stage: Stage) => Promise<Section>> = {
+  cold: coldSection,
+  ipx: ipxSection,
+  thumbnail: thumbnailSection,
+};
+const wanted = process.env["BENCH_SECTIONS"]?.split(",") ?? Object.keys(sections);
+
+const folder = mkdtempSync(join(tmpdir(), "selvedge-photo-"));
+const path = join(folder, "photo.jpg");
+const bytes = await photo();
+writeFileSync(path, bytes);
+process.stdout.write(`the photograph: 4000 × 3000, ${bytes.length} bytes\n`);
+const goals: Goal[] = [];
+for (const name of wanted) {
+  // Each has a platform of its own: what one leaves in memory is not measured by the next.
+  const selvedge = await startSelvedge();
+  const id = await upload(selvedge.ready, bytes);
+  const url = `${selvedge.ready.delivery}/${selvedge.ready.account_hash}/${id}`;
+  const section = await sections[name]!({ pid: selvedge.pid, url, path });
+  if (section.rows.length > 0) printTable(section.headings, section.rows);
+  goals.push(...section.goals);
+  await selvedge.stop();
+}
+printGoals(goals);
+rmSync(folder, { recursive: true, force: true });

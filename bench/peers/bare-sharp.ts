@@ -1,0 +1,39 @@
+import { readFile } from "node:fs/promises";
+import sharp from "sharp";
+
+/** The bare library: does what it is told by its parent, with nothing around it. */
+export interface BareJob {
+  path: string;
+  width: number;
+  format: "jpeg" | "webp" | "avif";
+  /** As Selvedge sets them, or the library's own. */
+  settings: "ours" | "defaults";
+  gravity?: "centre" | "attention";
+}
+
+sharp.concurrency(1);
+sharp.cache(false);
+const ours = {
+  jpeg: { quality: 85, progressive: true, chromaSubsampling: "4:2:0" },
+  webp: { quality: 85, effort: 2 },
+  avif: { quality: 70, effort: 0, chromaSubsampling: "4:2:0" },
+} as const;
+const defaults = { jpeg: {}, webp: { quality: 80 }, avif: {} } as const;
+
+async function run({ path, width, format, settings }: BareJob): Promise<Buffer> {
+  const options = settings === "ours" ? ours[format] : defaults[format];
+  const input = settings === "ours" ? path : await readFile(path);
+  return sharp(input, { failOn: "error", sequentialRead: true })
+    .autoOrient()
+    .resize({ width })
+    .toFormat(format, options)
+    .toBuffer();
+}
+
+process.on("message", ({ id, job }: { id: number; job: BareJob }) => {
+  run(job).then(
+    (bytes) => process.send!({ id, length: bytes.length }),
+    (error: unknown) => process.send!({ id, error: String(error) }),
+  );
+});
+process.on("disconnect", () => process.exit(0));

@@ -1,0 +1,51 @@
+import { randomUUID } from "node:crypto";
+import { createWriteStream } from "node:fs";
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { checkSize, type Probe } from "./image.ts";
+import { probe } from "./probe.ts";
+import { screened } from "./screen.ts";
+
+export interface Spooled {
+  path: string;
+  probe: Probe;
+  sizeBytes: number;
+}
+
+/** Images that belong to one piece of work, in files that go with it. */
+export class Spool {
+  readonly #folder: string;
+  #made: Promise<unknown> | undefined;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  async use<T>(
+    work: (receive: (source: AsyncIterable<Uint8Array>) => Promise<Spooled>) => Promise<T>,
+  ): Promise<T> {
+    const paths: string[] = [];
+    // What a process that was killed has left goes first.
+    await (this.#made ??= rm(this.#folder, { recursive: true, force: true }).then(() =>
+      mkdir(this.#folder, { recursive: true, mode: 0o700 }),
+    ));
+    try {
+      return await work(async (source) => {
+        const path = join(this.#folder, randomUUID());
+        paths.push(path);
+        let sizeBytes = 0;
+        const file = createWriteStream(path, { mode: 0o600, flags: "wx" });
+        await pipeline(
+          screened(source, (chunk) => (sizeBytes += chunk.length)),
+          file,
+        );
+        const found = await probe(path);
+        checkSize(found);
+        return { path, probe: found, sizeBytes };
+      });
+    } finally {
+      await Promise.all(paths.map((path) => rm(path, { force: true })));
+    }
+  }
+}
