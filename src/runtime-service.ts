@@ -69,7 +69,7 @@ export function createRuntimeServices(
     startup: new Startup({ own: cells, customers }, config.scriptMemoryMegabytes * mebibyte),
     cellCounts: () => ({ accounts: cells.counts, customers: customers.counts }),
     async closeRuntime() {
-      tails.endAll();
+      await tails.endAll();
       await Promise.all([cells.close(), customers.close()]);
       await origins.close();
     },

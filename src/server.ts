@@ -169,7 +169,7 @@ export async function startServer(
   const triggers: TriggerServices = createTriggerServices(
     storage,
     scriptServices,
-    runtimeServices.runtime,
+    runtimeServices,
     logger,
   );
   const workflowServices = createWorkflows(config, storage, scriptServices.scripts, logger);
@@ -243,7 +243,7 @@ export async function startServer(
         () => ["database"],
       );
   const apiServer = createApiServer(app, { faults }, metrics?.api);
-  apiServer.on("upgrade", tailUpgrade(services.tails));
+  apiServer.on("upgrade", tailUpgrade(services.tails, logger));
   const apiAddress = await listen(apiServer, ...hostAndPort(config.apiListen));
   edge.forbid(apiAddress);
   const metricsServer = metrics?.createServer();

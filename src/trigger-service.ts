@@ -3,11 +3,12 @@ import { deliverTo } from "./queues/delivery.ts";
 import { QueueDispatcher } from "./queues/dispatcher.ts";
 import { QueueMessages } from "./queues/messages.ts";
 import { Queues } from "./queues/queues.ts";
-import type { Runtime } from "./runtime/runtime.ts";
+import type { RuntimeServices } from "./runtime-service.ts";
 import { runScheduled } from "./schedules/run.ts";
 import { Scheduler } from "./schedules/scheduler.ts";
 import { Schedules } from "./schedules/schedules.ts";
 import type { ScriptServices } from "./script-service.ts";
+import { TailRelay } from "./tail/relay.ts";
 import type { Storage } from "./storage/storage.ts";
 
 /** What runs scripts without a request. */
@@ -26,7 +27,7 @@ export interface TriggerServices {
 export function createTriggerServices(
   storage: Storage,
   { scripts }: Pick<ScriptServices, "scripts">,
-  runtime: Runtime,
+  { runtime, tails }: Pick<RuntimeServices, "runtime" | "tails">,
   logger: Logger,
 ): TriggerServices {
   const queues = new Queues(storage, scripts);
@@ -35,6 +36,7 @@ export function createTriggerServices(
   const deliver = deliverTo({ scripts, runtime, queueMessages, logger });
   const isShared = storage.engine === "postgres";
   const dispatcher = new QueueDispatcher(queues, queueMessages, deliver, logger, { isShared });
+  const tailRelay = isShared ? new TailRelay(storage, tails, logger) : undefined;
   const scheduler = new Scheduler(schedules, runScheduled(scripts, runtime), logger);
   return {
     queues,
@@ -47,9 +49,11 @@ export function createTriggerServices(
     async runTriggers() {
       await dispatcher.start();
       await scheduler.start();
+      await tailRelay?.start();
     },
     async stopTriggers() {
       await Promise.all([dispatcher.stop(), scheduler.stop()]);
+      tailRelay?.stop();
     },
   };
 }

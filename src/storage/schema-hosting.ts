@@ -224,6 +224,25 @@ export interface QueueMessagesTable {
   sent_on: number;
 }
 
+/** `holder` is the node where the watcher is, or is expected. */
+export interface TailsTable {
+  id: Immutable<string>;
+  account_id: Immutable<string>;
+  script_id: Immutable<string | null>;
+  filters: Immutable<string>;
+  secret_hash: Immutable<string>;
+  expires_on: Immutable<number>;
+  holder: string;
+  is_connected: Flag;
+  seen_on: number;
+}
+
+export interface TailEventsTable {
+  number: Generated<number>;
+  tail_id: Immutable<string>;
+  event: Immutable<string>;
+}
+
 export interface SchedulesTable {
   account_id: Immutable<string>;
   script_name: Immutable<string>;

@@ -23,6 +23,8 @@ import type {
   QueueConsumersTable,
   QueueMessagesTable,
   SchedulesTable,
+  TailEventsTable,
+  TailsTable,
   ImagesTable,
   ImageVariantsTable,
   ImageKeysTable,
@@ -205,6 +207,8 @@ export interface Database {
   queue_consumers: QueueConsumersTable;
   queue_messages: QueueMessagesTable;
   schedules: SchedulesTable;
+  tails: TailsTable;
+  tail_events: TailEventsTable;
   workflows: WorkflowsTable;
   workflow_versions: WorkflowVersionsTable;
   workflow_settings: WorkflowSettingsTable;

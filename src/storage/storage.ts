@@ -32,6 +32,7 @@ export interface Change {
     | "account_subdomain"
     | "queue"
     | "schedule"
+    | "tail"
     | "snippet"
     | "bot_management"
     | "zone_setting"

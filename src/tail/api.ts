@@ -63,7 +63,7 @@ export const tailOperations: readonly Operation[] = places.flatMap(({ id, path, 
     result: NewTailSchema,
     async handle(call) {
       const where = scope(call as AnyCall);
-      const { tail, secret } = call.services.tails.create(where, await filtersOf(call as AnyCall));
+      const { tail, secret } = await call.services.tails.create(where, await filtersOf(call as AnyCall));
       return { ...shown(tail), url: `${baseOf(call as AnyCall)}${tailPath(tail.id, secret)}` };
     },
   }),
@@ -84,7 +84,7 @@ export const tailOperations: readonly Operation[] = places.flatMap(({ id, path, 
     access,
     result: z.null(),
     async handle(call) {
-      call.services.tails.delete(scope(call as AnyCall), call.params["tail_id"]!);
+      await call.services.tails.delete(scope(call as AnyCall), call.params["tail_id"]!);
       return null;
     },
   }),

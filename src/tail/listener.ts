@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
+import type { Logger } from "pino";
 import type { TailEvent } from "./event.ts";
 import type { Tails } from "./tails.ts";
 import { TellingSocket } from "./web-socket.ts";
@@ -14,22 +15,32 @@ export const tailPath = (id: string, secret: string): string => `/client/v4/tail
 
 /** Takes those who come to watch. The address itself is what entitles them. */
 export const tailUpgrade =
-  (tails: Tails) =>
+  (tails: Tails, logger: Logger) =>
   (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
-    const match = pathPattern.exec((request.url ?? "").split("?", 1)[0]!);
-    const tail = match === null ? undefined : tails.find(match[1]!, match[2]!);
-    const asked = (request.headers["sec-websocket-protocol"] ?? "").split(/\s*,\s*/);
-    if (request.headers.upgrade?.toLowerCase() !== "websocket" || tail === undefined)
-      refuse(socket, "404 Not Found");
-    else if (!asked.includes(protocol)) refuse(socket, "400 Bad Request");
-    else {
-      const connection = new TellingSocket(request, socket, head, protocol, () => tails.end(tail));
-      tails.connect(tail, watcherOf(connection));
-    }
+    accept(tails, request, socket, head).catch((error: unknown) => {
+      logger.warn({ err: error }, "somebody who came to watch scripts could not be let in");
+      socket.destroy();
+    });
   };
 
-function refuse(socket: Duplex, status: string): void {
+async function accept(tails: Tails, request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
   socket.on("error", () => socket.destroy());
+  const match = pathPattern.exec((request.url ?? "").split("?", 1)[0]!);
+  const tail = match === null ? undefined : await tails.find(match[1]!, match[2]!);
+  const asked = (request.headers["sec-websocket-protocol"] ?? "").split(/\s*,\s*/);
+  if (request.headers.upgrade?.toLowerCase() !== "websocket" || tail === undefined)
+    refuse(socket, "404 Not Found");
+  else if (!asked.includes(protocol)) refuse(socket, "400 Bad Request");
+  else {
+    const connection = new TellingSocket(request, socket, head, protocol, () => {
+      if (tail.watcher === watcher) tails.end(tail).catch(() => {});
+    });
+    const watcher = watcherOf(connection);
+    await tails.connect(tail, watcher);
+  }
+}
+
+function refuse(socket: Duplex, status: string): void {
   socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
 }
 

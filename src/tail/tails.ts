@@ -10,13 +10,28 @@ export interface TailScope {
   scriptId: string | undefined;
 }
 
-export interface Tail extends TailScope {
+export interface KnownTail extends TailScope {
   id: string;
   filters: readonly Filter[];
   expiresOn: number;
   secretHash: Buffer;
+}
+
+export interface Tail extends KnownTail {
   /** Where events go, once somebody has connected. */
   watcher: Watcher | undefined;
+  /** Whether it is another node where somebody connected, or was expected. */
+  isForeign: boolean;
+}
+
+/** What other nodes are told, where there are any. */
+export interface TailLinks {
+  made(tail: KnownTail): Promise<void>;
+  connected(tail: KnownTail): Promise<void>;
+  /** `isForAll`: also where it is another node that has it. */
+  ended(tail: KnownTail, isForAll: boolean): Promise<void>;
+  /** Reads a tail that another node may have made. */
+  seek(id: string): Promise<void>;
 }
 
 export interface Watcher {
@@ -45,21 +60,22 @@ export const tailErrors = {
     ),
 };
 
-/**
- * Who watches which script. All of it is in the memory of one process, and a run that nobody watches costs one look into an
- * empty map.
- */
+/** Who watches which script. All of it is in memory, and a run that nobody watches costs one look into an empty map. */
 export class Tails {
   readonly #byScope = new Map<string, Set<Tail>>();
   readonly #byId = new Map<string, Tail>();
   readonly #timers = new Map<string, NodeJS.Timeout>();
   /** Grows with each tail that is made. */
   revision = 0;
+  #links: TailLinks | undefined;
+
+  link(links: TailLinks): void {
+    this.#links = links;
+  }
 
   /** `secret` is known only to whoever gets this answer. */
-  create(scope: TailScope, filters: readonly Filter[]): { tail: Tail; secret: string } {
-    const siblings = this.#byScope.get(keyOf(scope)) ?? new Set();
-    if (siblings.size >= tailsOfScopeMax) throw tailErrors.tooMany();
+  async create(scope: TailScope, filters: readonly Filter[]): Promise<{ tail: Tail; secret: string }> {
+    if (this.list(scope).length >= tailsOfScopeMax) throw tailErrors.tooMany();
     const secret = randomBytes(24).toString("base64url");
     const tail: Tail = {
       ...scope,
@@ -68,48 +84,85 @@ export class Tails {
       expiresOn: Date.now() + lifetimeMs,
       secretHash: hash(secret),
       watcher: undefined,
+      isForeign: false,
     };
-    this.#byScope.set(keyOf(scope), siblings.add(tail));
-    this.#byId.set(tail.id, tail);
-    this.revision++;
+    await this.#links?.made(tail);
+    this.#add(tail);
     this.#endAfter(tail, connectMs);
     return { tail, secret };
+  }
+
+  /** A tail that another node has. */
+  adopt(known: KnownTail, watcher: Watcher | undefined): void {
+    const tail = this.#byId.get(known.id);
+    if (tail === undefined) this.#add({ ...known, watcher, isForeign: true });
+    else {
+      // Whoever waited for a watcher here waits no more.
+      if (!tail.isForeign) tail.watcher?.end();
+      Object.assign(tail, { watcher, isForeign: true });
+      clearTimeout(this.#timers.get(tail.id));
+    }
+  }
+
+  #add(tail: Tail): void {
+    const siblings = this.#byScope.get(keyOf(tail)) ?? new Set();
+    this.#byScope.set(keyOf(tail), siblings.add(tail));
+    this.#byId.set(tail.id, tail);
+    this.revision++;
+  }
+
+  all(): Iterable<Tail> {
+    return this.#byId.values();
   }
 
   list(scope: TailScope): Tail[] {
     return [...(this.#byScope.get(keyOf(scope)) ?? [])];
   }
 
-  delete(scope: TailScope, id: string): void {
+  async delete(scope: TailScope, id: string): Promise<void> {
     const tail = this.#byId.get(id);
     if (tail === undefined || keyOf(tail) !== keyOf(scope)) throw tailErrors.notFound(id);
-    this.end(tail);
+    this.drop(id);
+    await this.#links?.ended(tail, true);
   }
 
   /** The tail that somebody who connects may watch. */
-  find(id: string, secret: string): Tail | undefined {
+  async find(id: string, secret: string): Promise<Tail | undefined> {
+    if (!this.#byId.has(id)) await this.#links?.seek(id);
     const tail = this.#byId.get(id);
     return tail !== undefined && timingSafeEqual(tail.secretHash, hash(secret)) ? tail : undefined;
   }
 
-  connect(tail: Tail, watcher: Watcher): void {
+  async connect(tail: Tail, watcher: Watcher): Promise<void> {
     tail.watcher?.end();
-    tail.watcher = watcher;
+    Object.assign(tail, { watcher, isForeign: false });
     this.#endAfter(tail, tail.expiresOn - Date.now());
+    await this.#links?.connected(tail);
   }
 
-  end(tail: Tail): void {
-    if (!this.#byId.delete(tail.id)) return;
-    clearTimeout(this.#timers.get(tail.id));
-    this.#timers.delete(tail.id);
+  /** Its watcher has left, or never came. */
+  async end(tail: Tail): Promise<void> {
+    this.drop(tail.id);
+    await this.#links?.ended(tail, false);
+  }
+
+  /** Without telling other nodes. */
+  drop(id: string): void {
+    const tail = this.#byId.get(id);
+    if (tail === undefined) return;
+    this.#byId.delete(id);
+    clearTimeout(this.#timers.get(id));
+    this.#timers.delete(id);
     const siblings = this.#byScope.get(keyOf(tail));
     siblings?.delete(tail);
     if (siblings?.size === 0) this.#byScope.delete(keyOf(tail));
     tail.watcher?.end();
   }
 
-  endAll(): void {
-    for (const tail of this.#byId.values()) this.end(tail);
+  /** At the end of the process. */
+  async endAll(): Promise<void> {
+    const own = [...this.#byId.values()].filter(({ isForeign }) => !isForeign);
+    await Promise.all(own.map(async (tail) => this.end(tail)));
   }
 
   isWatched({ accountId, scriptId }: { accountId: string; scriptId: string }): boolean {
@@ -134,7 +187,9 @@ export class Tails {
 
   #endAfter(tail: Tail, delayMs: number): void {
     clearTimeout(this.#timers.get(tail.id));
-    this.#timers.set(tail.id, setTimeout(() => this.end(tail), delayMs).unref());
+    // Where the other nodes cannot be told now, they find out when this one says no more of it.
+    const end = (): void => void this.end(tail).catch(() => {});
+    this.#timers.set(tail.id, setTimeout(end, delayMs).unref());
   }
 }
 

@@ -1,7 +1,7 @@
 import { sql, type Kysely } from "kysely";
 import type { Migration } from "kysely/migration";
 
-/** Static assets (what is held, and what each manifest names), queues with their messages, and schedules. */
+/** Static assets (what is held, and what each manifest names), queues with their messages, schedules, and who watches scripts. */
 export const assetsQueues = (engine: "sqlite" | "postgres"): Migration => ({
   async up(db: Kysely<unknown>): Promise<void> {
     const bytes = engine === "postgres" ? ("bytea" as const) : ("blob" as const);
@@ -82,6 +82,28 @@ export const assetsQueues = (engine: "sqlite" | "postgres"): Migration => ({
       .addColumn("created_on", "bigint", (c) => c.notNull())
       .addColumn("modified_on", "bigint", (c) => c.notNull())
       .addPrimaryKeyConstraint("schedules_script_cron", ["account_id", "script_name", "cron"])
+      .execute();
+
+    // Who watches scripts, and what other nodes have to tell them: for nodes that share a database.
+    await db.schema
+      .createTable("tails")
+      .addColumn("id", "text", (c) => c.primaryKey())
+      .addColumn("account_id", "text", (c) => c.notNull())
+      .addColumn("script_id", "text")
+      .addColumn("filters", "text", (c) => c.notNull())
+      .addColumn("secret_hash", "text", (c) => c.notNull())
+      .addColumn("expires_on", "bigint", (c) => c.notNull())
+      .addColumn("holder", "text", (c) => c.notNull())
+      .addColumn("is_connected", "integer", (c) => c.notNull())
+      .addColumn("seen_on", "bigint", (c) => c.notNull())
+      .execute();
+    await db.schema
+      .createTable("tail_events")
+      .addColumn("number", serial, (c) =>
+        engine === "postgres" ? c.primaryKey() : c.primaryKey().autoIncrement(),
+      )
+      .addColumn("tail_id", "text", (c) => c.notNull().references("tails.id").onDelete("cascade"))
+      .addColumn("event", "text", (c) => c.notNull())
       .execute();
   },
 });

@@ -1,0 +1,125 @@
+import type { Logger } from "pino";
+import type { Storage } from "../storage/storage.ts";
+import { newId } from "../util/ids.ts";
+import type { TailEvent } from "./event.ts";
+import * as store from "./store.ts";
+import type { KnownTail, Tails, Watcher } from "./tails.ts";
+
+const tickMs = 250;
+const heartbeatMs = 15_000;
+/** A node that has said nothing for this long is gone, and its watchers with it. */
+const silenceMs = 60_000;
+/** Events that wait to be written: beyond, they are left out. */
+const waitingMax = 1000;
+const atOnceMax = 100;
+
+/**
+ * Tails over several nodes that share a database: each knows who watches what, and tells the node where the watcher is of
+ * its own runs, through a table.
+ */
+export class TailRelay {
+  readonly #storage: Storage;
+  readonly #tails: Tails;
+  readonly #logger: Logger;
+  readonly #node = newId();
+  #waiting: { tailId: string; event: string }[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #isBusy = false;
+  #heartbeatOn = 0;
+
+  constructor(storage: Storage, tails: Tails, logger: Logger) {
+    this.#storage = storage;
+    this.#tails = tails;
+    this.#logger = logger;
+    storage.onChange(async (changes) => {
+      if (changes.some(({ kind }) => kind === "tail")) await this.#load();
+    });
+    tails.link({
+      made: async (tail) => this.#write(tail, async (trx) => store.insert(trx, tail, this.#node, Date.now())),
+      connected: async (tail) =>
+        this.#write(tail, async (trx) => store.hold(trx, tail.id, this.#node, Date.now())),
+      ended: async (tail, isForAll) =>
+        this.#write(tail, async (trx) => store.remove(trx, [tail.id], isForAll ? undefined : this.#node)),
+      seek: async (id) => {
+        const tail = await store.find(this.#storage.read, id);
+        if (tail !== undefined && tail.seenOn > Date.now() - silenceMs) this.#adopt(tail);
+      },
+    });
+  }
+
+  async start(): Promise<void> {
+    await this.#load();
+    this.#timer = setInterval(() => void this.#tick(), tickMs);
+    this.#timer.unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  async #write(tail: KnownTail, work: Parameters<Storage["write"]>[0]): Promise<void> {
+    await this.#storage.write(async (trx, changed) => {
+      await work(trx, changed);
+      changed({ kind: "tail", id: tail.id, parentId: tail.accountId });
+    });
+  }
+
+  async #load(): Promise<void> {
+    const tails = await store.loadAll(this.#storage.read);
+    const silentSince = Date.now() - silenceMs;
+    const [present, silent] = [new Set<string>(), [] as string[]];
+    for (const tail of tails) {
+      if (tail.seenOn < silentSince || tail.expiresOn < Date.now()) silent.push(tail.id);
+      else {
+        present.add(tail.id);
+        this.#adopt(tail);
+      }
+    }
+    for (const { id } of this.#tails.all()) if (!present.has(id)) this.#tails.drop(id);
+    await this.#storage.write(async (trx) => store.remove(trx, silent));
+  }
+
+  /** What another node has, this one tells it of. */
+  #adopt(tail: store.SharedTail): void {
+    if (tail.holder !== this.#node)
+      this.#tails.adopt(tail, tail.isConnected ? this.#writer(tail) : undefined);
+  }
+
+  #writer({ id }: KnownTail): Watcher {
+    return {
+      tell: (event) => {
+        if (this.#waiting.length < waitingMax)
+          this.#waiting.push({ tailId: id, event: JSON.stringify(event) });
+      },
+      end() {},
+    };
+  }
+
+  async #tick(): Promise<void> {
+    if (this.#isBusy) return;
+    this.#isBusy = true;
+    try {
+      const all = [...this.#tails.all()];
+      if (all.length > 0 && this.#heartbeatOn < Date.now() - heartbeatMs) {
+        this.#heartbeatOn = Date.now();
+        await this.#storage.write(async (trx) => store.touch(trx, this.#node, Date.now()));
+        await this.#load();
+      }
+      const leaving = this.#waiting.splice(0, atOnceMax);
+      if (leaving.length > 0) await this.#storage.write(async (trx) => store.addEvents(trx, leaving));
+      await this.#receive(all.filter(({ watcher, isForeign }) => watcher !== undefined && !isForeign));
+    } catch (error) {
+      this.#logger.warn({ err: error }, "what other nodes have to tell of runs could not be exchanged");
+    } finally {
+      this.#isBusy = false;
+    }
+  }
+
+  async #receive(held: readonly { id: string; watcher: Watcher | undefined }[]): Promise<void> {
+    if (held.length === 0) return;
+    const ids = held.map(({ id }) => id);
+    const events = await this.#storage.write(async (trx) => store.takeEvents(trx, ids, atOnceMax));
+    for (const { tailId, event } of events)
+      held.find(({ id }) => id === tailId)?.watcher?.tell(JSON.parse(event) as TailEvent);
+  }
+}

@@ -1,0 +1,74 @@
+import { once } from "node:events";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { WebSocket } from "ws";
+import { startPostgres, type TestPostgres } from "../helpers/postgres.ts";
+import { startHosting, type Hosting } from "../runtime/platform.ts";
+
+/** Nodes that share a database: whoever watches a script sees what any of them runs. */
+let postgres: TestPostgres;
+let nodes: [Hosting, Hosting];
+
+beforeAll(async () => {
+  postgres = await startPostgres();
+  const databaseUrl = await postgres.createDatabase();
+  const first = await startHosting({ databaseUrl });
+  nodes = [first, await startHosting({ databaseUrl })];
+  await first.deploy(
+    "watched",
+    `export default { fetch(request) { console.log("seen"); return new Response("ok"); } };`,
+  );
+  await vi.waitFor(async () => expect((await nodes[1].ask("watched")).status).toBe(200), 20_000);
+});
+afterAll(async () => {
+  await Promise.all(nodes.map(async (node) => node.close(1000)));
+  await postgres.stop();
+});
+
+async function make(): Promise<string> {
+  const path = `/accounts/${nodes[0].account}/workers/scripts/watched/tails`;
+  return String((await nodes[0].call("POST", path, {})).body.result.url);
+}
+async function connect(url: string): Promise<{ urls: string[]; socket: WebSocket }> {
+  const socket = new WebSocket(url, "trace-v1");
+  const urls: string[] = [];
+  socket.on("message", (data: Buffer) => {
+    const { event, logs } = JSON.parse(data.toString()) as {
+      event: { request: { url: string } };
+      logs: { message: string[] }[];
+    };
+    urls.push(`${new URL(event.request.url).pathname} ${logs[0]?.message[0]}`);
+  });
+  await once(socket, "open");
+  return { urls, socket };
+}
+/** Until the other node has heard that somebody watches, its runs are not seen. */
+async function seesBoth(urls: string[], name: string): Promise<void> {
+  await vi.waitFor(
+    async () => {
+      await Promise.all(nodes.map(async (node, i) => node.ask("watched", `/${name}-${i}`)));
+      expect(urls).toEqual(expect.arrayContaining([`/${name}-0 seen`, `/${name}-1 seen`]));
+    },
+    { timeout: 20_000, interval: 200 },
+  );
+}
+
+it("whoever watches sees the runs of every node", async () => {
+  const { urls, socket } = await connect(await make());
+  await seesBoth(urls, "made-here");
+  socket.close();
+  const scriptId = nodes[1].services.scripts.get({ accountId: nodes[1].account }, "watched").id;
+  const isWatched = (): boolean[] =>
+    nodes.map(({ services, account }) => services.tails.isWatched({ accountId: account, scriptId }));
+  await vi.waitFor(() => expect(isWatched()).toEqual([false, false]), 20_000);
+});
+
+it("connects at another node than the one that made the tail, which ends it for all", async () => {
+  const url = new URL(await make());
+  url.host = new URL(nodes[1].ready.api).host;
+  const { urls, socket } = await connect(url.href);
+  await seesBoth(urls, "made-there");
+  const [tail] = nodes[1].services.tails.all();
+  const closed = once(socket, "close");
+  await nodes[0].call("DELETE", `/accounts/${nodes[0].account}/workers/scripts/watched/tails/${tail!.id}`);
+  expect((await closed)[0]).toBe(1000);
+});
