@@ -13,7 +13,7 @@ import { Routes } from "./scripts/routes.ts";
 import { Scripts } from "./scripts/scripts.ts";
 import { Sealer } from "./scripts/sealing.ts";
 import { Subdomains } from "./scripts/subdomains.ts";
-import { Versions, type AssetManifests, type StartupFault } from "./scripts/versions.ts";
+import { Versions, type AssetManifests, type Start } from "./scripts/versions.ts";
 import type { Services } from "./services.ts";
 import type { Storage } from "./storage/storage.ts";
 
@@ -41,7 +41,7 @@ export function createScriptServices(
   storage: Storage,
   services: Pick<Services, "accounts" | "tokens" | "zones" | "records" | "blobs" | "assets">,
   hasQueue: BindingResources["queue"],
-  startupFault: StartupFault,
+  startCode: Start,
 ): ScriptServices {
   const { accounts, zones, blobs, tokens } = services;
   const sealer = new Sealer(tokens.hash("script secrets"));
@@ -68,7 +68,7 @@ export function createScriptServices(
     sealer,
     resources,
     manifests,
-    startupFault,
+    startCode,
     config.scriptBytesMax,
   );
   let stop: (() => Promise<void>) | undefined;

@@ -135,7 +135,7 @@ export async function startServer(
     storage,
     { accounts, tokens, zones, records, blobs, assets },
     async (accountId, name) => triggers.queues.findByName(accountId, name) !== undefined,
-    async (script) => runtimeServices.startup.faultOf(script),
+    async (script) => runtimeServices.startup.start(script),
   );
   const policy = new AddressPolicy(config.privateNetworks ?? (onLoopback ? "origins" : "deny"));
   const images = new ImagesService({

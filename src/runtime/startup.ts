@@ -4,6 +4,7 @@ import type { Cells } from "../cells/cells.ts";
 import { CellError } from "../cells/errors.ts";
 import type { CellScript } from "../cells/script.ts";
 import type { RuntimeScript } from "../scripts/runtime-script.ts";
+import type { Started } from "../scripts/versions.ts";
 import { madeBindings, plainEnv } from "./bindings.ts";
 import { CollectedResponse } from "./collected-response.ts";
 
@@ -20,9 +21,10 @@ export class Startup {
     this.#memoryBytes = memoryBytes;
   }
 
-  /** Why a script does not start; undefined where it does. */
-  async faultOf(script: RuntimeScript): Promise<string | undefined> {
+  async start(script: RuntimeScript): Promise<Started> {
     const cells = script.namespace === undefined ? this.#cells.own : this.#cells.customers;
+    let startedAt = performance.now();
+    const tookMs = (): number => Math.ceil(performance.now() - startedAt);
     try {
       await cells.run(() => ({
         script: this.#cellScript(script),
@@ -33,12 +35,15 @@ export class Startup {
           body: null,
         },
         answer: { response: new CollectedResponse(answerBytesMax), headers: (raw) => [...raw] },
-        hooks: () => ({ fetch: (_url, _request, response) => response.writeHead(403).end() }),
+        hooks: () => {
+          startedAt = performance.now(); // once there is a cell for it
+          return { fetch: (_url, _request, response) => response.writeHead(403).end() };
+        },
       }));
-      return undefined;
+      return { fault: undefined, tookMs: tookMs() };
     } catch (error) {
       if (!(error instanceof CellError)) throw error;
-      return faults[error.kind]?.(error);
+      return { fault: faults[error.kind]?.(error), tookMs: tookMs() };
     }
   }
 

@@ -76,7 +76,7 @@ async function platform(storage: Storage) {
     sealer,
     resources,
     manifests,
-    async () => undefined,
+    async () => ({ fault: undefined, tookMs: 0 }),
     1_000_000,
   );
   await subdomains.start();

@@ -27,8 +27,12 @@ export interface AssetManifests {
   complete(owner: Owner, scriptName: string, completionToken: string): Promise<string>;
 }
 
-/** Why code does not start; undefined where it does. */
-export type StartupFault = (script: RuntimeScript) => Promise<string | undefined>;
+/** How long code took until it waited for requests, or why it did not get there. */
+export interface Started {
+  tookMs: number;
+  fault: string | undefined;
+}
+export type Start = (script: RuntimeScript) => Promise<Started>;
 
 /** Static files of a new version: those of an upload, or those of the version before. */
 export type AssetsInput =
@@ -70,7 +74,7 @@ export class Versions {
   readonly #sealer: Sealer;
   readonly #resources: BindingResources;
   readonly #manifests: AssetManifests;
-  readonly #startupFault: StartupFault;
+  readonly #startCode: Start;
   /** The largest upload that is read. */
   readonly uploadBytesMax: number;
 
@@ -80,7 +84,7 @@ export class Versions {
     sealer: Sealer,
     resources: BindingResources,
     manifests: AssetManifests,
-    startupFault: StartupFault,
+    startCode: Start,
     uploadBytesMax: number,
   ) {
     this.#storage = storage;
@@ -88,7 +92,7 @@ export class Versions {
     this.#sealer = sealer;
     this.#resources = resources;
     this.#manifests = manifests;
-    this.#startupFault = startupFault;
+    this.#startCode = startCode;
     this.uploadBytesMax = uploadBytesMax;
   }
 
@@ -321,8 +325,7 @@ export class Versions {
     const { read } = this.#storage;
     const { id } = this.#scripts.find(owner, name) ?? newScript(owner, name, 0);
     const bindings = await this.#stored(read, id, await store.latest(read, id), input);
-    const startedAt = performance.now();
-    const fault = await this.#startupFault({
+    const { fault, tookMs } = await this.#startCode({
       ...facts,
       ...compatibility,
       id: "",
@@ -334,7 +337,7 @@ export class Versions {
       version: { id: "", tag: "", timestamp: new Date().toISOString() },
     });
     if (fault !== undefined) throw scriptErrors.invalid(fault);
-    return Math.ceil(performance.now() - startedAt);
+    return tookMs;
   }
 
   async #add(
