@@ -4,6 +4,7 @@ import type { Operation } from "../../src/api/operation.ts";
 import { assetOperations } from "../../src/assets/api.ts";
 import { dispatchOperations } from "../../src/dispatch/api.ts";
 import { kvOperations } from "../../src/kv/api.ts";
+import { imageOperations } from "../../src/images/api.ts";
 import { operations } from "../../src/operations.ts";
 import { dnssecOperations } from "../../src/name-server/api-dnssec.ts";
 import { dnsSettingsOperations } from "../../src/name-server/api-settings.ts";
@@ -29,6 +30,7 @@ let called: Set<string>;
 /** Operations that the tests beside this one call. */
 const calledElsewhere = new Set<Operation>([
   ...snippetOperations,
+  ...imageOperations,
   ...tlsOperations,
   ...assetOperations,
   ...scriptOperations,
