@@ -193,6 +193,14 @@ describeStorage("queues", (open) => {
     expect(delivered().flat().toSorted()).toEqual(bodies.toSorted());
   });
 
+  it("finds what another node has taken in", async () => {
+    const queue = await consumed();
+    const elsewhere = new QueueMessages(storage, queues);
+    await elsewhere.send(queue, [{ contentType: "text", body: Buffer.from("from afar") }]);
+    await until(isEmpty(queue));
+    expect(delivered()).toEqual([["from afar"]]);
+  });
+
   it("drops what nobody took in time", async () => {
     const { id } = await queues.create(accountId, "jobs", { retentionSeconds: 0 });
     const queue = queues.get(accountId, id);

@@ -27,7 +27,7 @@ const concurrencyDefault = 10;
 const giveBackMsMin = 1000;
 const giveBackMsMax = 60_000;
 const expiryIntervalMs = 60_000;
-/** Where other nodes send to the same queues. */
+/** How soon messages are found that other nodes have taken in. */
 const pollMs = 1000;
 
 /** Delivers the messages of queues that have a worker as their consumer: one lane for each. */
@@ -36,8 +36,9 @@ export class QueueDispatcher {
   readonly #messages: QueueMessages;
   readonly #deliver: Deliver;
   readonly #logger: Logger;
-  readonly #pollMs: number;
+  readonly #isShared: boolean;
   #lanes = new Map<number, Lane>();
+  #poll: NodeJS.Timeout | undefined;
   #expiry: NodeJS.Timeout | undefined;
   #isStopped = false;
 
@@ -52,7 +53,7 @@ export class QueueDispatcher {
     this.#messages = messages;
     this.#deliver = deliver;
     this.#logger = logger;
-    this.#pollMs = options.isShared ? pollMs : Number.POSITIVE_INFINITY;
+    this.#isShared = options.isShared;
     queues.onChange(() => this.#update());
     messages.onArrival((queueNumber) => this.#lanes.get(queueNumber)?.wake());
   }
@@ -60,6 +61,10 @@ export class QueueDispatcher {
   async start(): Promise<void> {
     await this.#messages.recover();
     this.#update();
+    if (this.#isShared) {
+      this.#poll = setInterval(() => void this.#wakeAvailable(), pollMs);
+      this.#poll.unref();
+    }
     this.#expiry = setInterval(() => {
       this.#messages.expire().then(
         (count) => count > 0 && this.#logger.warn({ count }, "queued messages expired undelivered"),
@@ -72,10 +77,21 @@ export class QueueDispatcher {
   /** Takes no more messages, and waits for the batches under way. */
   async stop(): Promise<void> {
     this.#isStopped = true;
+    clearInterval(this.#poll);
     clearInterval(this.#expiry);
     const lanes = [...this.#lanes.values()];
     this.#lanes.clear();
     await Promise.all(lanes.map(async (lane) => lane.stop()));
+  }
+
+  /** Other nodes send to the same queues, and do not say so. */
+  async #wakeAvailable(): Promise<void> {
+    if (this.#lanes.size === 0) return;
+    try {
+      for (const number of await this.#messages.available()) this.#lanes.get(number)?.wake();
+    } catch (error) {
+      this.#logger.warn({ err: error }, "looking for queued messages failed");
+    }
   }
 
   #update(): void {
@@ -84,8 +100,7 @@ export class QueueDispatcher {
     this.#lanes = new Map();
     for (const queue of this.#queues.all()) {
       if (queue.consumer?.type !== "worker") continue;
-      const lane =
-        before.get(queue.number) ?? new Lane(this.#messages, this.#deliver, this.#logger, this.#pollMs);
+      const lane = before.get(queue.number) ?? new Lane(this.#messages, this.#deliver, this.#logger);
       before.delete(queue.number);
       this.#lanes.set(queue.number, lane);
       lane.follow(queue);
@@ -99,7 +114,6 @@ class Lane {
   readonly #messages: QueueMessages;
   readonly #deliver: Deliver;
   readonly #logger: Logger;
-  readonly #pollMs: number;
   readonly #underWay = new Set<Promise<void>>();
   #queue: Queue | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -108,11 +122,10 @@ class Lane {
   /** Deliveries that failed one after another. */
   #failures = 0;
 
-  constructor(messages: QueueMessages, deliver: Deliver, logger: Logger, pollMs: number) {
+  constructor(messages: QueueMessages, deliver: Deliver, logger: Logger) {
     this.#messages = messages;
     this.#deliver = deliver;
     this.#logger = logger;
-    this.#pollMs = pollMs;
   }
 
   follow(queue: Queue): void {
@@ -150,7 +163,7 @@ class Lane {
   }
 
   #wakeAfter(waitMs: number): void {
-    this.#timer = setTimeout(() => this.wake(), Math.min(waitMs, this.#pollMs, 2 ** 31 - 1));
+    this.#timer = setTimeout(() => this.wake(), Math.min(waitMs, 2 ** 31 - 1));
     this.#timer.unref();
   }
 
@@ -165,7 +178,7 @@ class Lane {
       if (this.#underWay.size >= (maxConcurrency ?? concurrencyDefault)) return undefined;
       const upcoming = await this.#messages.upcoming(queue, batchSize);
       const first = upcoming[0];
-      if (first === undefined) return this.#pollMs;
+      if (first === undefined) return undefined;
       const now = Date.now();
       const isFull = upcoming.length === batchSize && upcoming.at(-1)! <= now;
       const dueOn = isFull ? now : first + maxWaitTimeMs;

@@ -96,6 +96,11 @@ export class QueueMessages {
     return store.upcoming(this.#storage.read, queue.number, limit);
   }
 
+  /** Numbers of the queues with messages that may be delivered now. */
+  async available(): Promise<number[]> {
+    return store.available(this.#storage.read, Date.now());
+  }
+
   async backlog(queue: Queue): Promise<store.Backlog> {
     return store.backlog(this.#storage.read, queue.number);
   }

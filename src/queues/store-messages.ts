@@ -55,6 +55,24 @@ export async function upcoming(read: Read, queueNumber: number, limit: number): 
   return rows.map((row) => row.available_on);
 }
 
+/** Which queues have messages that may be delivered now. */
+export async function available(read: Read, now: number): Promise<number[]> {
+  const rows = await read
+    .selectFrom("queues")
+    .select("queues.number")
+    .where((eb) =>
+      eb.exists(
+        eb
+          .selectFrom("queue_messages")
+          .select("queue_messages.number")
+          .whereRef("queue_messages.queue_number", "=", "queues.number")
+          .where("queue_messages.available_on", "<=", now),
+      ),
+    )
+    .execute();
+  return rows.map(({ number }) => number);
+}
+
 /** Leases what is available to one caller. Nodes that claim at the same time get different messages. */
 export async function claim(
   trx: Write,
