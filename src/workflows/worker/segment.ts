@@ -1,3 +1,4 @@
+import { Attempt } from "./attempt.ts";
 import type { CallMessage, Ending, HistoryMessage, NoteMessage, Signal, StartMessage } from "./messages.ts";
 
 /** The way to the engine. */
@@ -33,9 +34,8 @@ export class Segment {
   readonly #lane: Lane;
   readonly #asked = new Set<string>();
   readonly #counts = new Map<string, number>();
-  readonly #running = new Map<string, { note: NoteMessage; since: number; isNoted: boolean }>();
+  readonly #running = new Set<Attempt>();
   readonly #blocked: (() => void)[] = [];
-  readonly #aborters = new Set<AbortController>();
   #end!: (ending: Ending) => void;
   #isOver = false;
   #isHeld = false;
@@ -84,19 +84,18 @@ export class Segment {
   }
 
   /** Runs an attempt of a step; the segment does not end while it runs. */
-  async attempt<T>(note: NoteMessage, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  async attempt<T>(note: NoteMessage, timeoutMs: number, run: (attempt: Attempt) => Promise<T>): Promise<T> {
     await this.#gate();
-    const aborter = new AbortController();
-    this.#aborters.add(aborter);
     this.#active++;
-    const running = { note, since: this.host.now(), isNoted: false };
-    this.#running.set(note[1], running);
+    const attempt = new Attempt(note, this.host.now(), timeoutMs);
+    this.#running.add(attempt);
+    if (timeoutMs <= startNoteMs) attempt.limit(this.host.after, timeoutMs);
     this.#noting ??= this.host.after(startNoteMs, () => this.#noteStarts());
     try {
-      return await run(aborter.signal);
+      return await run(attempt);
     } finally {
-      this.#running.delete(note[1]);
-      this.#aborters.delete(aborter);
+      attempt.end();
+      this.#running.delete(attempt);
       this.#active--;
       this.#settle();
     }
@@ -114,7 +113,7 @@ export class Segment {
     this.#isOver = true;
     this.#lingering?.();
     this.#noting?.();
-    for (const aborter of this.#aborters) aborter.abort();
+    for (const attempt of this.#running) attempt.abort();
     this.#end(ending ?? { end: "held" });
   }
 
@@ -149,16 +148,18 @@ export class Segment {
     if (this.#waiting > 0) this.#lingering = this.host.after(this.limits.lingerMs, look);
   }
 
+  /** Looks at what runs: of attempts that take long the engine is told, and from then on their time is measured. */
   #noteStarts(): void {
     this.#noting = undefined;
     let nextMs: number | undefined;
-    for (const running of this.#running.values()) {
-      if (running.isNoted) continue;
-      const elapsedMs = this.host.now() - running.since;
+    for (const attempt of this.#running) {
+      if (attempt.isNoted) continue;
+      const elapsedMs = this.host.now() - attempt.since;
       if (elapsedMs >= startNoteMs) {
-        running.isNoted = true;
-        const [kind, key, attempt, , config] = running.note;
-        this.#lane.note(JSON.stringify([kind, key, attempt, elapsedMs, config]));
+        attempt.isNoted = true;
+        attempt.limit(this.host.after, attempt.timeoutMs - elapsedMs);
+        const [kind, key, number, , config] = attempt.note;
+        this.#lane.note(JSON.stringify([kind, key, number, elapsedMs, config]));
       } else nextMs = startNoteMs;
     }
     if (nextMs !== undefined && !this.#isOver)

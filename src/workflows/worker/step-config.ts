@@ -12,6 +12,14 @@ export type DelayFunction = (input: {
   error: Error;
 }) => number | string | Promise<number | string>;
 
+export interface ReadConfig {
+  config: StepConfig;
+  /** As the journal keeps it. */
+  text: string;
+  timeoutMs: number;
+  delay: DelayFunction | undefined;
+}
+
 const backoffs: readonly Backoff[] = ["constant", "linear", "exponential"];
 const limitMax = 10_000;
 const delayMsMax = 365 * 86_400_000;
@@ -20,11 +28,7 @@ export const defaultTimeout = "10 minutes";
 export const defaultLimit = 5;
 
 /** Checks what the code gave to step.do. Whatever is not understood is refused by name. */
-export function readConfig(
-  given: unknown,
-  step: string,
-  retryDelayMs: number,
-): { config: StepConfig; delay: DelayFunction | undefined } {
+export function readConfig(given: unknown, step: string, retryDelayMs: number): ReadConfig {
   const refuse = (message: string): never => {
     throw new TypeError(`Step "${step}": ${message}`);
   };
@@ -49,21 +53,31 @@ export function readConfig(
     refuse(`expected one of ${backoffs.join(", ")} for retries.backoff but received ${String(backoff)}`);
   if (typeof delay !== "function") durationMs(delay, `retries.delay of step "${step}"`);
   const timeout = options["timeout"] ?? defaultTimeout;
-  if (durationMs(timeout, `timeout of step "${step}"`) <= 0) refuse("expected more than 0 for timeout");
+  const timeoutMs = durationMs(timeout, `timeout of step "${step}"`);
+  if (timeoutMs <= 0) refuse("expected more than 0 for timeout");
   const { sensitive } = options;
   if (sensitive !== undefined && sensitive !== "output")
     refuse(`expected "output" for sensitive but received ${JSON.stringify(sensitive)}`);
-  return {
-    config: {
-      retries: {
-        limit: Math.min(limit as number, limitMax),
-        ...(typeof delay === "function" ? {} : { delay: delay as number | string }),
-        backoff: backoff as Backoff,
-      },
-      timeout: timeout as number | string,
-      ...(sensitive === "output" ? { sensitive } : {}),
+  const isDynamic = typeof delay === "function";
+  const config: StepConfig = {
+    retries: {
+      limit: Math.min(limit as number, limitMax),
+      ...(isDynamic ? {} : { delay: delay as number | string }),
+      backoff: backoff as Backoff,
     },
-    delay: typeof delay === "function" ? (delay as DelayFunction) : undefined,
+    timeout: timeout as number | string,
+    ...(sensitive === "output" ? { sensitive } : {}),
+  };
+  // Callbacks see it, and steps share it.
+  Object.freeze(config.retries);
+  Object.freeze(config);
+  return {
+    config,
+    text: JSON.stringify(
+      isDynamic ? { ...config, retries: { ...config.retries, delay: "[dynamic]" } } : config,
+    ),
+    timeoutMs,
+    delay: isDynamic ? (delay as DelayFunction) : undefined,
   };
 }
 

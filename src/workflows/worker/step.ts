@@ -1,8 +1,15 @@
+import type { Attempt } from "./attempt.ts";
 import { decode, encode, encodedBytes, makeError, NotSerializableError } from "./codec.ts";
 import { durationMs, durationMsMax } from "./duration.ts";
-import type { ErrorMessage, HistoryMessage, WaitAnswer } from "./messages.ts";
+import type { ErrorMessage, HistoryMessage, NoteMessage, WaitAnswer } from "./messages.ts";
 import type { Segment } from "./segment.ts";
-import { readConfig, retryDelayMs, type DelayFunction, type StepConfig } from "./step-config.ts";
+import {
+  readConfig,
+  retryDelayMs,
+  type DelayFunction,
+  type ReadConfig,
+  type StepConfig,
+} from "./step-config.ts";
 
 type Callback = (context: StepContext) => unknown;
 interface StepContext {
@@ -24,9 +31,15 @@ const defaultWait = "24 hours";
 /** The `step` that a workflow's `run` is given. It lives in the customer's isolate; only results cross its border. */
 export class Step {
   readonly #segment: Segment;
+  readonly #defaults: ReadConfig;
 
   constructor(segment: Segment) {
     this.#segment = segment;
+    this.#defaults = readConfig(undefined, "", this.#retryDelayMs);
+  }
+
+  get #retryDelayMs(): number {
+    return this.#segment.limits.retryDelayMs;
   }
 
   async do(name: string, ...rest: unknown[]): Promise<unknown> {
@@ -38,8 +51,8 @@ export class Step {
     const key = this.#segment.key("do", name);
     const journaled = this.#segment.history.get(key);
     if (journaled !== undefined && journaled[1] !== "open") return this.#replay(journaled);
-    const { config, delay } = readConfig(given, name, this.#segment.limits.retryDelayMs);
-    return this.#attempts(key, callback as Callback, kept(journaled) ?? config, delay, journaled);
+    const asked = given === undefined ? this.#defaults : readConfig(given, name, this.#retryDelayMs);
+    return this.#attempts(key, callback as Callback, kept(journaled, asked.delay) ?? asked, journaled);
   }
 
   async sleep(name: string, duration: number | string): Promise<void> {
@@ -118,25 +131,21 @@ export class Step {
   async #attempts(
     key: string,
     callback: Callback,
-    config: StepConfig,
-    delay: DelayFunction | undefined,
+    { config, text, timeoutMs, delay }: ReadConfig,
     journaled: HistoryMessage | undefined,
   ): Promise<unknown> {
     const segment = this.#segment;
-    const keptConfig = JSON.stringify(
-      delay === undefined ? config : { ...config, retries: { ...config.retries, delay: "[dynamic]" } },
-    );
     let [attempt, failures] = journaled?.[1] === "open" ? [journaled[2], journaled[3]] : [0, 0];
     if (journaled?.[1] === "open" && journaled[4]) await segment.wait(["retry", key]);
     for (;;) {
       attempt++;
-      const toKeep = attempt === 1 ? keptConfig : null;
+      const toKeep = attempt === 1 ? text : null;
       const context = { step: nameAndCount(key), attempt, config };
       // The attempt is over when its outcome is durable: until then the segment must not end.
-      const outcome = await segment.attempt(["start", key, attempt, 0, toKeep], async (signal) => {
-        const since = segment.host.now();
-        const attempted = await this.#once(callback, { ...context, signal }, key);
-        const elapsedMs = segment.host.now() - since;
+      const note: NoteMessage = ["start", key, attempt, 0, toKeep];
+      const outcome = await segment.attempt(note, timeoutMs, async (running) => {
+        const attempted = await this.#once(callback, context, running, key);
+        const elapsedMs = segment.host.now() - running.since;
         if ("value" in attempted) {
           await segment.call(["done", key, attempt, elapsedMs, attempted.value, toKeep]);
           return attempted;
@@ -151,29 +160,30 @@ export class Step {
     }
   }
 
-  async #once(callback: Callback, context: StepContext, key: string): Promise<Attempted> {
+  async #once(
+    callback: Callback,
+    context: Omit<StepContext, "signal">,
+    running: Attempt,
+    key: string,
+  ): Promise<Attempted> {
     const { host, limits } = this.#segment;
-    const ms = durationMs(context.config.timeout, "timeout");
-    const timedOut = new AbortController();
-    const signal = AbortSignal.any([context.signal, timedOut.signal]);
-    let cancel = (): void => {};
-    const timeout = new Promise<never>((_, reject) => {
-      cancel = host.after(ms, () => {
-        timedOut.abort();
-        reject(makeError("WorkflowTimeoutError", `Execution timed out after ${ms}ms`));
-      });
-    });
+    const whole: StepContext = {
+      ...context,
+      get signal() {
+        return running.signal;
+      },
+    };
     const label = `The result of step "${key.slice(3)}"`;
     try {
-      const work = host.insideStep(async () => callback({ ...context, signal }));
-      const value = encode(await Promise.race([work, timeout]), label);
-      if (encodedBytes(value) <= limits.valueBytesMax) return { value };
+      const work = host.insideStep(async () => callback(whole));
+      const value = encode(await Promise.race([work, running.late]), label);
+      // A character is three bytes at most.
+      if (value.length * 3 <= limits.valueBytesMax || encodedBytes(value) <= limits.valueBytesMax)
+        return { value };
       const message = `Step ${key.slice(3)} output is too large. Maximum allowed size is ${limits.valueBytesMax / 2 ** 20}MiB.`;
       return { error: makeError("WorkflowInternalError", message), isFatal: false };
     } catch (error) {
       return { error, isFatal: error instanceof NotSerializableError || host.isNonRetryable(error) };
-    } finally {
-      cancel();
     }
   }
 
@@ -221,11 +231,15 @@ function checkName(name: unknown): void {
 }
 
 /** What a step was started with holds for all of its attempts, also under newer code. */
-function kept(journaled: HistoryMessage | undefined): StepConfig | undefined {
+function kept(
+  journaled: HistoryMessage | undefined,
+  delay: DelayFunction | undefined,
+): ReadConfig | undefined {
   if (journaled?.[1] !== "open" || journaled[5] === null) return undefined;
-  const config = JSON.parse(journaled[5]) as StepConfig;
+  const text = journaled[5];
+  const config = JSON.parse(text) as StepConfig;
   if (config.retries.delay === "[dynamic]") delete config.retries.delay;
-  return config;
+  return { config, text, timeoutMs: durationMs(config.timeout, "timeout"), delay };
 }
 
 function nameAndCount(key: string): { name: string; count: number } {
