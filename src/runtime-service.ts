@@ -52,6 +52,8 @@ export function createRuntimeServices(
     assets: assetServer,
     tails,
     handlers,
+    generation: () =>
+      `${scripts.revision}.${namespaces.revision}.${tails.revision}.${customers.suspectsRevision}`,
     limits: {
       cpuMs: config.scriptCpuMs,
       subRequests: config.scriptSubrequestsMax,

@@ -19,14 +19,23 @@ export const internal = {
   params: "x-selvedge-params",
   pass: "x-selvedge-pass",
   dispatch: "x-selvedge-dispatch",
+  outbound: "x-selvedge-outbound",
+  generation: "x-selvedge-generation",
+  child: "x-selvedge-child",
   cf: "x-selvedge-cf",
   proto: "x-selvedge-proto",
   outcome: "x-selvedge-outcome",
+  control: "x-selvedge-control",
   error: "x-selvedge-error",
 } as const;
 
 /** The first is where it begins. */
-const systemParts = ["cells/worker/system.js", "workflows/worker/lane.js"];
+const systemParts = [
+  "cells/worker/system.js",
+  "cells/worker/dispatch.js",
+  "cells/worker/loader.js",
+  "workflows/worker/lane.js",
+];
 
 const compatibilityDate = "2026-11-01";
 

@@ -31,8 +31,6 @@ export interface Visit {
 }
 
 const exitGraceMs = 1000;
-/** Time after an answer in which what the script left running may still fetch. */
-const afterAnswerMs = 30_000;
 const recentMax = 32;
 
 /** A workerd process with its sockets, and the requests that are in it. */
@@ -41,6 +39,8 @@ export class Cell {
   readonly visits = new Set<Visit>();
   /** The last that were answered: what they left running may do harm too. */
   readonly recent: Visit[] = [];
+  /** Requests that have been answered. */
+  answers = 0;
   /** Scripts that this cell has been sent. */
   readonly scripts = new Set<string>();
   lastActivityAt = performance.now();
@@ -94,6 +94,11 @@ export class Cell {
     }
   }
 
+  /** How many scripts have been loaded, those included that were loaded before. */
+  get loads(): number {
+    return this.#front.loads;
+  }
+
   get isDead(): boolean {
     return this.#isDead;
   }
@@ -137,10 +142,9 @@ export class Cell {
     } catch (error) {
       throw visit.fault ?? (isGone(answer) ? error : await this.#faultOf(error, visit));
     } finally {
-      this.visits.delete(visit);
-      if (this.recent.push(visit) > recentMax) this.recent.shift();
+      this.#answered(visit);
       if (script.profile === "snippet") this.#front.end(token);
-      else setTimeout(() => this.#front.end(token), afterAnswerMs).unref();
+      else this.#front.endLater(token);
     }
   }
 
@@ -159,9 +163,14 @@ export class Cell {
   }
 
   leave(token: string, visit: Visit): void {
+    this.#answered(visit);
+    this.#front.endLater(token);
+  }
+
+  #answered(visit: Visit): void {
     this.visits.delete(visit);
+    this.answers++;
     if (this.recent.push(visit) > recentMax) this.recent.shift();
-    setTimeout(() => this.#front.end(token), afterAnswerMs).unref();
   }
 
   /** Ends the process at once. Whoever was in it gets a fault, and the most likely culprits are told apart. */
@@ -192,7 +201,6 @@ export class Cell {
   }
 
   #offer(script: CellScript): void {
-    if (this.scripts.has(script.id)) return;
     this.scripts.add(script.id);
     this.#front.offer(script);
   }

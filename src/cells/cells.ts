@@ -62,13 +62,14 @@ export class Cells {
 
   /**
    * Runs a script for a request; its answer goes to the sink. Rejects with a CellError while nothing has been sent. A request
-   * that can be repeated and lost its cell through no fault of its own is tried again.
+   * that can be repeated and lost its cell through no fault of its own is tried again, as `next` then says.
    */
-  async run(options: RunOptions): Promise<void> {
+  async run(next: () => RunOptions): Promise<void> {
     this.start();
-    const { script, request, answer } = options;
-    const isRepeatable = request.body === null && repeatable.has(request.method);
     for (let attempt = 1; ; attempt++) {
+      const options = next();
+      const { script, request, answer } = options;
+      const isRepeatable = request.body === null && repeatable.has(request.method);
       const isAlone = attempt >= attemptsMax || this.#suspects.has(script.owner);
       try {
         const thrown = await (isAlone ? this.#runAlone(options) : this.#runShared(options));
@@ -88,6 +89,21 @@ export class Cells {
           throw new CellError(isSuspect ? kind : "crashed", messages[kind], { cause: error });
       }
     }
+  }
+
+  /** Whether an owner's code may have done harm, and runs alone. */
+  isSuspect(owner: string): boolean {
+    return this.#suspects.has(owner);
+  }
+
+  /** What an owner is suspected of has not happened while it could have been seen. */
+  behaved(owner: string): void {
+    this.#suspects.behaved(owner);
+  }
+
+  /** Grows with each change of who is suspected. */
+  get suspectsRevision(): number {
+    return this.#suspects.revision;
   }
 
   async close(): Promise<void> {

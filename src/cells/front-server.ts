@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
+import { LRUCache } from "lru-cache";
 import { internal } from "./cell-folder.ts";
 import type { CellScript } from "./script.ts";
 import { loadable } from "./worker-sources.ts";
@@ -9,10 +10,37 @@ import { loadable } from "./worker-sources.ts";
 export interface RunHooks {
   /** The script fetches: `url` is where to. The answer goes to `response`, or `refuse` tells the script why not. */
   fetch(url: URL, request: IncomingMessage, response: ServerResponse): void;
+  /** The script has answered; what it left running goes on for a while. */
+  answered?(): void;
   /** The script calls a method of another script, which a binding leads to. Rejects with what the script is told. */
   nested?(binding: string): Promise<NestedRun>;
+  /** The script dispatches to a customer's: by which binding, and what it says of it. Rejects with what it is told. */
+  dispatch?(binding: string, said: string, outbound: string): Promise<Dispatched>;
+  /** What the dispatched script may do, when it first asks for something. */
+  child?(child: Child): Promise<RunHooks>;
   /** The script opens a WebSocket, or another upgrade. Without this hook it is refused. */
   upgrade?(url: URL, request: IncomingMessage, socket: Duplex, head: Buffer): void;
+}
+
+/** Where a dispatch leads. */
+export interface Dispatched {
+  script: CellScript;
+  /** Whether it is to go over the front, which watches it alone. */
+  isWatched: boolean;
+  /** Whether the answer holds until the configuration changes. */
+  isLasting: boolean;
+}
+
+/** A dispatch that a script has made in its cell, and that something is now asked for on behalf of. */
+export interface Child {
+  /** Its own token, and that of the run that dispatched. */
+  child: string;
+  run: string;
+  binding: string;
+  said: string;
+  outbound: string;
+  /** The script's. */
+  id: string;
 }
 
 /** Another script that runs in the same cell for the sake of a run. */
@@ -26,8 +54,12 @@ export interface NestedRun {
 export class FrontServer {
   readonly #server: Server;
   readonly #runs = new Map<string, RunHooks>();
+  /** Those that have answered, and when. */
+  readonly #answered: { token: string; at: number }[] = [];
   readonly #children = new Map<string, string[]>();
-  readonly #scripts = new Map<string, CellScript>();
+  /** Those that were asked for lately: a cell loads at once what it is offered. */
+  readonly #scripts = new LRUCache<string, CellScript>({ max: 512 });
+  loads = 0;
   readonly #secret: string;
   readonly #onActivity: () => void;
 
@@ -42,8 +74,9 @@ export class FrontServer {
       keepAliveTimeout: 60_000,
     });
     this.#server.on("request", (request, response) => this.#serve(request, response));
-    this.#server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) =>
-      this.#upgrade(request, socket, head),
+    this.#server.on(
+      "upgrade",
+      (request: IncomingMessage, socket: Duplex, head: Buffer) => void this.#upgrade(request, socket, head),
     );
     this.#server.on("connect", (_request, socket: Duplex) => {
       socket.end("HTTP/1.1 403 Forbidden\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
@@ -70,6 +103,16 @@ export class FrontServer {
     this.#runs.set(token, hooks);
   }
 
+  /** Ends a run that has answered when what it left running has had its time. */
+  endLater(token: string): void {
+    this.#runs.get(token)?.answered?.();
+    const now = performance.now();
+    this.#answered.push({ token, at: now });
+    let over = 0;
+    while (now - this.#answered[over]!.at > afterAnswerMs) this.end(this.#answered[over++]!.token);
+    if (over > 0) this.#answered.splice(0, over);
+  }
+
   end(token: string): void {
     this.#runs.delete(token);
     const children = this.#children.get(token);
@@ -85,22 +128,52 @@ export class FrontServer {
       return;
     }
     const token = request.headers[internal.run];
-    if (request.headers[internal.outcome] === this.#secret) {
-      if (token === undefined)
-        this.#load(decodeURIComponent(url.pathname.slice("/script/".length)), response);
-      else void this.#nest(String(token), String(request.headers[internal.binding]), response);
-      return;
-    }
-    const run = typeof token === "string" ? this.#runs.get(token) : undefined;
-    if (run === undefined) refuse(response, "This fetch belongs to no request that is being handled.");
-    else run.fetch(url, request, response);
+    if (request.headers[internal.control] !== this.#secret) void this.#fetch(url, request, response);
+    else if (token === undefined)
+      this.#load(decodeURIComponent(url.pathname.slice("/script/".length)), response);
+    else void this.#control(url.pathname, String(token), request, response);
   }
 
-  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+  async #fetch(url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      const run = await this.#runOf(request);
+      if (run === undefined) refuse(response, "This fetch belongs to no request that is being handled.");
+      else run.fetch(url, request, response);
+    } catch (error) {
+      refuse(response, (error as Error).message);
+    }
+  }
+
+  /** The run that a request of a cell is for. One that began inside the cell is made when it first asks for something. */
+  async #runOf(request: IncomingMessage): Promise<RunHooks | undefined> {
+    const { headers } = request;
+    const said = headers[internal.child];
+    const token = headers[internal.run] ?? takeRunProtocol(request);
+    if (said === undefined || headers[internal.outcome] !== this.#secret)
+      return typeof token === "string" ? this.#runs.get(token) : undefined;
+    const child = JSON.parse(decodeURIComponent(String(said))) as Child;
+    const known = this.#runs.get(child.child);
+    if (known !== undefined) return known;
+    const hooks = await this.#runs.get(child.run)?.child?.(child);
+    if (hooks === undefined) return undefined;
+    // Two of its first requests may have come at once.
+    const first = this.#runs.get(child.child);
+    if (first === undefined) this.#beginChild(child.run, child.child, hooks);
+    return first ?? hooks;
+  }
+
+  #beginChild(parent: string, token: string, hooks: RunHooks): void {
+    this.begin(token, hooks);
+    const siblings = this.#children.get(parent);
+    if (siblings === undefined) this.#children.set(parent, [token]);
+    else siblings.push(token);
+  }
+
+  async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     this.#onActivity();
+    socket.on("error", () => socket.destroy());
     const url = parse(request.url ?? "");
-    const token = request.headers[internal.run] ?? takeRunProtocol(request);
-    const run = typeof token === "string" ? this.#runs.get(token) : undefined;
+    const run = await this.#runOf(request).catch(() => undefined);
     if (url === undefined || run?.upgrade === undefined)
       socket.end(
         `HTTP/1.1 403 Forbidden\r\n${internal.error}: ${encodeURIComponent("A WebSocket cannot be opened from here.")}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`,
@@ -108,27 +181,65 @@ export class FrontServer {
     else run.upgrade(url, request, socket, head);
   }
 
-  async #nest(token: string, binding: string, response: ServerResponse): Promise<void> {
+  /** What the system worker asks for on a run's behalf. */
+  async #control(
+    path: string,
+    token: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
     try {
-      const nested = await this.#runs.get(token)?.nested?.(binding);
-      if (nested === undefined) throw new Error("This call belongs to no request that is being handled.");
-      const { script, entrypoint, hooks } = nested;
-      this.offer(script);
-      const run = randomUUID();
-      this.begin(run, hooks);
-      this.#children.set(token, [...(this.#children.get(token) ?? []), run]);
-      response.end(JSON.stringify({ id: script.id, run, entrypoint }));
+      const run = await this.#runOf(request);
+      const binding = String(request.headers[internal.binding]);
+      const answer =
+        path === "/dispatch"
+          ? await this.#dispatch(run, decodeURIComponent(binding), request)
+          : await this.#nest(run, token, binding);
+      if (answer === undefined) throw new Error("This call belongs to no request that is being handled.");
+      response.end(JSON.stringify(answer));
     } catch (error) {
       response.writeHead(403).end((error as Error).message);
     }
   }
 
+  async #nest(run: RunHooks | undefined, parent: string, binding: string): Promise<object | undefined> {
+    const nested = await run?.nested?.(binding);
+    if (nested === undefined) return undefined;
+    const { script, entrypoint, hooks } = nested;
+    this.offer(script);
+    const token = randomUUID();
+    this.#beginChild(parent, token, hooks);
+    return { id: script.id, run: token, entrypoint };
+  }
+
+  async #dispatch(
+    run: RunHooks | undefined,
+    binding: string,
+    { headers }: IncomingMessage,
+  ): Promise<object | undefined> {
+    const dispatched = await run?.dispatch?.(
+      binding,
+      String(headers[internal.dispatch]),
+      String(headers[internal.outbound] ?? ""),
+    );
+    if (dispatched === undefined) return undefined;
+    const { script, isWatched, isLasting } = dispatched;
+    this.offer(script);
+    return { id: script.id, isWatched, isLasting };
+  }
+
   #load(id: string, response: ServerResponse): void {
     const script = this.#scripts.get(id);
     if (script === undefined) response.writeHead(404).end("it is not offered");
-    else response.end(JSON.stringify(loadable(script)));
+    else {
+      this.loads++;
+      response.end(JSON.stringify(loadable(script)));
+    }
   }
 }
+
+/** Time after an answer in which what the script left running may still fetch. */
+const afterAnswerMs = 30_000;
 
 /** Tells a script that its fetch is refused: it gets an error with this message, which it can catch. */
 export function refuse(response: ServerResponse, message: string): void {

@@ -17,6 +17,8 @@ export interface CellScript {
   env: Readonly<Record<string, unknown>>;
   /** Its other bindings, which wrappers of ours make, and the classes that it exports. For the profile "script". */
   bindings?: readonly CellBinding[];
+  /** Whether it is a customer's, which other scripts dispatch to. */
+  isDispatched?: boolean;
   classNames?: readonly string[];
   /** Whether workflows that it exports are run: then it has what they need beside it. */
   hasWorkflows?: boolean;

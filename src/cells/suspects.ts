@@ -13,6 +13,7 @@ const faultsRemembered = 6;
 export class Suspects {
   readonly #suspects = new LRUCache<string, Record_>({ max: 10_000, ttl: 3_600_000 });
   readonly #runsToTrust: number;
+  #revision = 0;
 
   constructor(runsToTrust: number) {
     this.#runsToTrust = runsToTrust;
@@ -22,13 +23,21 @@ export class Suspects {
     return this.#suspects.has(owner);
   }
 
+  /** Grows with each change of who is suspected. */
+  get revision(): number {
+    return this.#revision;
+  }
+
   /** It was there when a cell died, or used more than its share. */
   suspect(owner: string): void {
-    if (!this.#suspects.has(owner)) this.#suspects.set(owner, { goodRuns: 0, faults: 0 });
+    if (this.#suspects.has(owner)) return;
+    this.#suspects.set(owner, { goodRuns: 0, faults: 0 });
+    this.#revision++;
   }
 
   /** It was alone when its cell died. */
   convict(owner: string): void {
+    if (!this.#suspects.has(owner)) this.#revision++;
     const faults = (this.#suspects.get(owner)?.faults ?? 0) + 1;
     this.#suspects.set(owner, { goodRuns: 0, faults: Math.min(faults, faultsRemembered) });
   }
@@ -38,7 +47,9 @@ export class Suspects {
     const record = this.#suspects.get(owner);
     if (record === undefined) return;
     record.goodRuns++;
-    if (record.goodRuns >= this.#runsToTrust * 2 ** record.faults) this.#suspects.delete(owner);
+    if (record.goodRuns < this.#runsToTrust * 2 ** record.faults) return;
+    this.#suspects.delete(owner);
+    this.#revision++;
   }
 
   /** It ran alone without a fault, but so long that it would stall others: it stays alone. */

@@ -85,7 +85,7 @@ export class CellsHarness {
     const hasBody = !["GET", "HEAD"].includes(request.method!);
     const headers = ["host", "site.example", "x-selvedge-proto", "https", "x-selvedge-cf", '{"colo":"TST"}'];
     try {
-      await this.cells.run({
+      await this.cells.run(() => ({
         script,
         request: {
           method: request.method!,
@@ -95,7 +95,7 @@ export class CellsHarness {
         },
         answer: { response, headers: (raw) => [...raw] },
         hooks: () => this.hooks,
-      });
+      }));
     } catch (error) {
       const kind = error instanceof CellError ? error.kind : "other";
       response.writeHead(500, { "x-kind": kind }).end((error as Error).message);

@@ -11,7 +11,8 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] };
 /** A cell of which only the figures exist. */
 class FakeCell implements Writable<WatchedCell> {
   visits: WatchedCell["visits"] = new Set();
-  scripts = new Set<string>();
+  loads = 0;
+  answers = 0;
   lastActivityAt = 0;
   cpuMs = 100;
   rssBytes = 60 * mebibyte;
@@ -95,13 +96,18 @@ describe("SharedWatch", () => {
     expect([first.cpuShareMs, second.cpuShareMs]).toEqual([12, 4]);
   });
 
-  it("calls sudden growth a fault, but neither scripts that are loaded nor a slow drift", () => {
+  it("calls sudden growth a fault, but neither scripts that are loaded, nor garbage, nor a slow drift", () => {
     const cell = new FakeCell();
     const watch = new SharedWatch(cell, 0);
     let now = 0;
     for (let i = 0; i < 100; i++) {
-      cell.scripts.add(`script ${i}`);
+      cell.loads++;
       cell.rssBytes += 2 * mebibyte;
+      expect(watch.look((now += 10), settings)).toBeUndefined();
+    }
+    for (let i = 0; i < 100; i++) {
+      cell.answers += 50;
+      cell.rssBytes += mebibyte;
       expect(watch.look((now += 10), settings)).toBeUndefined();
     }
     for (let i = 0; i < 300; i++) {

@@ -49,6 +49,7 @@ export function loadable(script: CellScript): unknown {
     compatibilityFlags: flagsOf(script),
     env: script.env,
     services: (script.bindings ?? []).filter(({ isService }) => isService).map(({ name }) => name),
+    isDispatched: script.isDispatched ?? false,
   };
 }
 

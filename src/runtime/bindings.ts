@@ -8,6 +8,7 @@ const made: { [Type in BindingTypeName]?: readonly [module: string, factory: str
   service: ["runtime/worker/service.js", "service"],
   kv_namespace: ["kv/worker/binding.js", "kvNamespace"],
   assets: ["assets/worker/binding.js", "assets"],
+  images: ["images/worker/binding.js", "imagesBinding"],
   queue: ["queues/worker/binding.js", "queueBinding"],
   workflow: ["workflows/worker/binding.js", "workflowBinding"],
 };
@@ -39,7 +40,7 @@ export function madeBindings({ bindings }: RuntimeScript): CellBinding[] {
         module,
         factory,
         description: binding,
-        isService: binding.type === "service",
+        isService: binding.type === "service" || binding.type === "dispatch_namespace",
       };
     });
 }

@@ -5,6 +5,8 @@ export interface DispatchOptions {
   outbound?: Record<string, unknown>;
 }
 
-export interface Dispatch extends DispatchOptions {
+/** The part of it that chooses the script and how it runs. */
+export interface Dispatch {
   script: string;
+  limits?: { cpuMs?: number; subRequests?: number };
 }

@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import { internal } from "../cells/cell-folder.ts";
 import { CellError } from "../cells/errors.ts";
 import type { Thrown } from "../cells/exchange.ts";
-import type { NestedRun, RunHooks } from "../cells/front-server.ts";
+import type { Child, Dispatched, NestedRun, RunHooks } from "../cells/front-server.ts";
 import type { EdgeVisit, UpgradeVisit, Visit } from "../edge/handlers.ts";
 import { VisitorError } from "../edge/errors.ts";
 import type { Binding, BindingOf } from "../scripts/bindings.ts";
@@ -65,14 +65,17 @@ export class Run implements RunHooks {
   readonly #runtime: Runtime;
   readonly #context: RunContext;
   readonly #trace: RunTrace | undefined;
+  /** Whether what it dispatches is to be watched one by one. */
+  readonly #isCareful: boolean;
   #subrequests = 0;
   #hasPassed = false;
 
   /** `trace` is there where somebody watches. */
-  constructor(runtime: Runtime, context: RunContext, trace?: RunTrace) {
+  constructor(runtime: Runtime, context: RunContext, trace?: RunTrace, isCareful = false) {
     this.#runtime = runtime;
     this.#context = context;
     this.#trace = trace;
+    this.#isCareful = isCareful;
   }
 
   fetch(url: URL, request: IncomingMessage, response: ServerResponse): void {
@@ -88,6 +91,15 @@ export class Run implements RunHooks {
       if ((socket as Socket).bytesWritten > 0) socket.destroy();
       else socket.end(refusedUpgrade(this.#told(error)));
     });
+  }
+
+  /** What is known of the visitor is not kept for what the script left running. */
+  answered(): void {
+    const { depth, root } = this.#context;
+    if (depth > 0) return;
+    root.visit = undefined;
+    root.next = undefined;
+    root.nextUpgrade = undefined;
   }
 
   async nested(name: string): Promise<NestedRun> {
@@ -177,18 +189,64 @@ export class Run implements RunHooks {
     return visit?.zone !== undefined && hostname === visit.host && loaded.script.namespace === undefined;
   }
 
-  async #dispatchTarget(binding: BindingOf<"dispatch_namespace">, request: IncomingMessage): Promise<Target> {
-    const said = String(request.headers[internal.dispatch]);
-    const { script, limits, outbound } = JSON.parse(decodeURIComponent(said)) as Dispatch;
-    const { accountId } = this.#context.loaded.script;
-    const context = await this.#runtime.customerScript(accountId, binding.namespace, script, {
+  async #dispatchTarget(
+    binding: BindingOf<"dispatch_namespace">,
+    { headers }: IncomingMessage,
+  ): Promise<Target> {
+    const said = String(headers[internal.dispatch]);
+    const context = await this.#customer(binding, said, String(headers[internal.outbound] ?? ""));
+    const seesCf = this.#runtime.isTrusted(context.caller.accountId, binding.namespace);
+    return { context, entrypoint: undefined, params: undefined, seesCf };
+  }
+
+  async #customer(
+    binding: BindingOf<"dispatch_namespace">,
+    said: string,
+    outbound: string,
+    versionId?: string,
+  ): Promise<RunContext> {
+    const { script, limits } = JSON.parse(decodeURIComponent(said)) as Dispatch;
+    const params =
+      outbound === "" ? undefined : (JSON.parse(decodeURIComponent(outbound)) as Record<string, unknown>);
+    return this.#runtime.customerScript(this.#context.caller.accountId, binding.namespace, script, {
       root: this.#context.root,
       depth: this.#depth(),
       limits,
-      outbound: outboundOf(binding, outbound),
+      outbound: outboundOf(binding, params),
+      versionId,
     });
-    const seesCf = this.#runtime.isTrusted(accountId, binding.namespace);
-    return { context, entrypoint: undefined, params: undefined, seesCf };
+  }
+
+  /** Where a dispatch leads, for a cell that would rather handle it by itself. */
+  async dispatch(name: string, said: string, outbound: string): Promise<Dispatched> {
+    const binding = this.#dispatchBinding(name);
+    const { script } = JSON.parse(decodeURIComponent(said)) as Dispatch;
+    const context = await this.#customer(binding, said, outbound);
+    const { accountId } = context.caller;
+    const { loaded } = this.#context;
+    loaded.customersCpuMs = Math.min(loaded.customersCpuMs, context.limits.cpuMs);
+    return {
+      script: this.#runtime.cellScript(context),
+      isWatched: this.#isCareful || this.#runtime.mustWatch(context),
+      isLasting: this.#runtime.hasOneVersion(accountId, binding.namespace, script),
+    };
+  }
+
+  async child({ binding, said, outbound, id }: Child): Promise<RunHooks> {
+    const context = await this.#customer(
+      this.#dispatchBinding(decodeURIComponent(binding)),
+      said,
+      outbound,
+      id,
+    );
+    return new Run(this.#runtime, context);
+  }
+
+  #dispatchBinding(name: string): BindingOf<"dispatch_namespace"> {
+    const binding = this.#binding(name);
+    if (binding?.type !== "dispatch_namespace")
+      throw new Error(`The binding "${name}" is not a dispatch namespace`);
+    return binding;
   }
 
   async #serviceTarget({ service, entrypoint }: BindingOf<"service">): Promise<Target> {
@@ -239,21 +297,11 @@ const refusedUpgrade = ({ message }: { message: string }): string =>
 export const entrypointName = (entrypoint: string | undefined): string =>
   entrypoint === undefined || entrypoint === "default" ? "Entry" : `Entry:${entrypoint}`;
 
+/** The wrapper of the binding has refused what does not fit its declaration. */
 function outboundOf(
   { outbound }: BindingOf<"dispatch_namespace">,
-  values: Readonly<Record<string, unknown>> = {},
+  params: Readonly<Record<string, unknown>> = {},
 ): OutboundScript | undefined {
-  if (outbound === undefined) {
-    const [name] = Object.keys(values);
-    if (name === undefined) return undefined;
-    throw new Error(`The outbound parameter "${name}" was given, but the binding names no outbound script.`);
-  }
-  const declared = outbound.params?.map(({ name }) => name);
-  for (const name of Object.keys(values)) {
-    if (declared?.includes(name) === false)
-      throw new Error(
-        `The outbound parameter "${name}" is not one of the binding's: ${declared.join(", ")}.`,
-      );
-  }
-  return { service: outbound.worker.service, entrypoint: outbound.worker.entrypoint, params: values };
+  if (outbound === undefined) return undefined;
+  return { service: outbound.worker.service, entrypoint: outbound.worker.entrypoint, params };
 }

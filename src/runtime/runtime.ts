@@ -21,7 +21,7 @@ import type { Owner } from "../scripts/script.ts";
 import type { Scripts } from "../scripts/scripts.ts";
 import type { TailEvent } from "../tail/event.ts";
 import { requestEvent, triggerEvent } from "../tail/run-event.ts";
-import { openTrace } from "../tail/run-trace.ts";
+import { openTrace, type RunTrace } from "../tail/run-trace.ts";
 import type { Tails } from "../tail/tails.ts";
 import { asciiJson } from "../util/ascii-json.ts";
 import type { BindingHandler } from "./binding.ts";
@@ -54,6 +54,8 @@ export interface RuntimeOptions {
   assets: AssetServer;
   tails: Tails;
   handlers: () => BindingHandlers;
+  /** Changes with everything that a dispatch depends on. */
+  generation: () => string;
   limits: RuntimeLimits;
 }
 
@@ -192,13 +194,32 @@ export class Runtime {
       depth: number;
       limits: Partial<RunLimits> | undefined;
       outbound: OutboundScript | undefined;
+      /** The version that is running already; without it, the one that is deployed. */
+      versionId: string | undefined;
     },
   ): Promise<RunContext> {
     const { namespaces } = this.#options;
     const found = namespaces.find(accountId, namespace);
     const live = found && namespaces.live(accountId, namespace, name);
     if (live === undefined) throw notFound();
-    return this.#contextOf(ownerOf(found!), live, more);
+    return this.#contextOf(ownerOf(found!), { ...live, versionId: more.versionId ?? live.versionId }, more);
+  }
+
+  /** Whether a customer's script runs only where it is watched by itself, or gets what only the front has. */
+  mustWatch({ loaded, caller }: RunContext): boolean {
+    const { cells, tails } = this.#options;
+    const { accountId, namespace, assets } = loaded.script;
+    return (
+      cells.customers.isSuspect(loaded.cell.owner) ||
+      assets !== undefined ||
+      tails.isWatched(caller) ||
+      this.isTrusted(accountId, namespace!)
+    );
+  }
+
+  hasOneVersion(accountId: string, namespace: string, name: string): boolean {
+    const found = this.#options.namespaces.find(accountId, namespace);
+    return found !== undefined && this.#options.scripts.find(ownerOf(found), name)?.live.length === 1;
   }
 
   isTrusted(accountId: string, namespace: string): boolean {
@@ -278,16 +299,48 @@ export class Runtime {
     const { cells: all, tails } = this.#options;
     const { caller, loaded } = context;
     const cells = loaded.script.namespace === undefined ? all.own : all.customers;
-    const script = this.cellScript(context);
     const trace = tails.isWatched(caller)
       ? openTrace(tails, caller, loaded.script.namespace, event ?? (() => requestEvent(request)))
       : undefined;
-    const hooks = (): RunHooks => new Run(this, context, trace);
-    if (trace === undefined) await cells.run({ script, request, answer, hooks });
-    else {
-      const watched = { ...request, headers: [...request.headers, internal.tail, "1"] };
-      await trace.follow(answer, async (sink) => cells.run({ script, request: watched, answer: sink, hooks }));
-    }
+    const headers = trace === undefined ? request.headers : [...request.headers, internal.tail, "1"];
+    const attempt = (to: RunOptions["answer"]) => (): RunOptions =>
+      this.#attempt(context, { ...request, headers }, to, cells, trace);
+    if (trace === undefined) await cells.run(attempt(answer));
+    else await trace.follow(answer, async (sink) => cells.run(attempt(sink)));
+    if (this.#isCareful(context, cells)) cells.behaved(groupOf(loaded));
+  }
+
+  /**
+   * A script that dispatches runs its customers' scripts in its own cell, where a fault may be anyone's: it is the whole group
+   * that is suspected then, and each of them runs where it is watched by itself until the culprit is found.
+   */
+  #attempt(
+    context: RunContext,
+    request: CellRequest,
+    answer: RunOptions["answer"],
+    cells: Cells,
+    trace: RunTrace | undefined,
+  ): RunOptions {
+    const { loaded } = context;
+    const script = this.cellScript(context);
+    const isCareful = this.#isCareful(context, cells);
+    const hooks = (): RunHooks => new Run(this, context, trace, isCareful);
+    if (isCareful || !loaded.dispatches) return { script, request, answer, hooks };
+    const generation = `${this.#options.generation()} ${context.limits.subRequests}`;
+    return {
+      script: {
+        ...script,
+        owner: groupOf(loaded),
+        cpuMs: Math.min(script.cpuMs, loaded.customersCpuMs),
+      },
+      request: { ...request, headers: [...request.headers, internal.generation, generation] },
+      answer,
+      hooks,
+    };
+  }
+
+  #isCareful({ loaded }: RunContext, cells: Cells): boolean {
+    return loaded.dispatches && cells.isSuspect(groupOf(loaded));
   }
 
   #requestOf(visit: Visit, body: CountedBody | null): CellRequest {
@@ -319,5 +372,7 @@ function nestedRequest(
   if (seesCf && visit !== undefined) headers.push(internal.cf, asciiJson(visit.cf()));
   return { method: request.method ?? "GET", path: url.pathname + url.search, headers, body };
 }
+
+const groupOf = ({ cell }: LoadedScript): string => `${cell.owner} and those it dispatches to`;
 
 const notFound = (): Error => new Error(notFoundMessage);

@@ -7,6 +7,10 @@ import { madeBindings, plainEnv } from "./bindings.ts";
 export interface LoadedScript {
   script: RuntimeScript;
   cell: Omit<CellScript, "cpuMs" | "memoryBytes">;
+  /** Whether it has a binding to a dispatch namespace. */
+  dispatches: boolean;
+  /** The least CPU time that it has given a customer. */
+  customersCpuMs: number;
 }
 
 const entryBytes = 2048;
@@ -58,7 +62,10 @@ export class ScriptCache {
         env: plainEnv(script),
         bindings: madeBindings(script),
         classNames: script.namedHandlers.map(({ name }) => name),
+        isDispatched: script.namespace !== undefined,
       },
+      dispatches: script.bindings.some(({ type }) => type === "dispatch_namespace"),
+      customersCpuMs: Infinity,
     };
     this.#scripts.set(versionId, loaded);
     return loaded;

@@ -1,4 +1,5 @@
 import type { Change, Storage, Write } from "../storage/storage.ts";
+import { isUniqueViolation } from "../storage/dialects.ts";
 import { newId } from "../util/ids.ts";
 import type { LiveScript, RuntimeScript } from "./runtime-script.ts";
 import { ownerId, scriptErrors, type Owner, type Script, type ScriptSettings, type Share } from "./script.ts";
@@ -16,6 +17,8 @@ export type DeleteListener = (trx: Write, script: Script, changed: (change: Chan
 export type SaveScript = (script: Script) => Promise<void>;
 /** A transaction about one script: the script as it is, or undefined while there is none. */
 export type ScriptWork<T> = (trx: Write, script: Script | undefined, save: SaveScript) => Promise<T>;
+
+const attemptsMax = 3;
 
 /**
  * The scripts of accounts and of dispatch namespaces. All of them are in memory, without their code: every request for
@@ -130,13 +133,20 @@ export class Scripts {
 
   /** Works on a script that is locked until the transaction ends. What is saved is told to everyone. */
   async change<T>(owner: Owner, name: string, work: ScriptWork<T>): Promise<T> {
-    return this.#storage.write(async (trx, changed) => {
-      const current = await store.lock(trx, this.#storage.engine, ownerId(owner), name);
-      return work(trx, current, async (script) => {
-        await store.put(trx, script);
-        changed({ kind: "script", id: script.id, parentId: script.ownerId });
-      });
-    });
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#storage.write(async (trx, changed) => {
+          const current = await store.lock(trx, this.#storage.engine, ownerId(owner), name);
+          return work(trx, current, async (script) => {
+            await store.put(trx, script);
+            changed({ kind: "script", id: script.id, parentId: script.ownerId });
+          });
+        });
+      } catch (error) {
+        // Somebody else made a script of this name first; what is not there cannot be locked.
+        if (!isUniqueViolation(error) || attempt === attemptsMax) throw error;
+      }
+    }
   }
 
   /** Changes what is the same for all versions. */

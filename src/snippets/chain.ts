@@ -89,7 +89,7 @@ class Chain {
     const hasBody = length !== undefined || coding !== undefined;
     let hooks: SnippetHooks | undefined;
     try {
-      await cells.run({
+      await cells.run(() => ({
         script: this.#script(snippet),
         request: {
           method: request.method ?? "GET",
@@ -105,7 +105,7 @@ class Chain {
         },
         answer: { response, headers: answerHeaders },
         hooks: () => (hooks = this.#hooks(index)),
-      });
+      }));
     } catch (error) {
       if (!(error instanceof CellError)) throw error;
       const fault = snippetFault(error, hooks?.refusal);

@@ -414,10 +414,8 @@ describe("framing", () => {
       "hostile",
       `export default { fetch: () => new Response("", { headers: { ${huge} } }) };`,
     );
-    expect(await hosting.ask("dispatcher", "/hostile")).toMatchObject({
-      status: 500,
-      body: expect.stringContaining("thrown: "),
-    });
+    // They do not come out of the cell: the dispatcher passes them on, and its own answer is what fails.
+    expect(await hosting.ask("dispatcher", "/hostile")).toMatchObject({ status: 500 });
     expect(
       await hostile(
         `const all = {}; for (let i = 0; i < 5000; i++) all["x-" + i] = "v"; return (await fetch("OUTSIDE", { headers: all })).status`,

@@ -14,7 +14,13 @@ const deleteHeader = Headers.prototype.delete;
 const { stringify } = JSON;
 const [encode, decode] = [encodeURIComponent, decodeURIComponent];
 /** What only the wrapper says to the front. */
-const internalNames = ["x-selvedge-binding", "x-selvedge-dispatch", "x-selvedge-event", "x-selvedge-pass"];
+const internalNames = [
+  "x-selvedge-binding",
+  "x-selvedge-dispatch",
+  "x-selvedge-outbound",
+  "x-selvedge-event",
+  "x-selvedge-pass",
+];
 const getHeader = Headers.prototype.get;
 const requestHeaders = Object.getOwnPropertyDescriptor(Request.prototype, "headers")!.get!;
 const responseHeaders = Object.getOwnPropertyDescriptor(Response.prototype, "headers")!.get!;
@@ -28,13 +34,18 @@ export const forRun = <T>(token: string, handle: () => T): T => runWith(token, h
 export { currentRun };
 
 /** Sends a request to the front, for the current run. What the front refuses is thrown. */
-async function send(request: Request, internal: readonly (readonly [string, string])[]): Promise<Response> {
+async function send(
+  request: Request,
+  internal: readonly (readonly [string, string])[],
+  stub?: Fetcher,
+): Promise<Response> {
   const token = currentRun();
   if (token === undefined) throw new NativeError("This works only while a request is handled.");
   const headers = apply(requestHeaders, request, []);
   for (const name of internalNames) apply(deleteHeader, headers, [name]);
   apply(setHeader, headers, ["x-selvedge-run", token]);
   for (const [name, value] of internal) apply(setHeader, headers, [name, value]);
+  if (stub !== undefined) return stub.fetch(request);
   const response = await apply(nativeFetch, globalThis, [request]);
   const answered = apply(responseHeaders, response, []);
   const refusal = apply(getHeader, answered, ["x-selvedge-error"]) as string | null;
@@ -51,27 +62,41 @@ async function fetchForRun(input: RequestInfo | URL, init?: RequestInit): Promis
   return send(new NativeRequest(input as RequestInfo, init), []);
 }
 
-/** A request to where a binding leads. `dispatch` is what the front is told besides. */
+/** A request to where a binding leads. */
 export async function fetchThrough(
   binding: string,
   input: RequestInfo | URL,
   init?: RequestInit,
-  dispatch?: unknown,
 ): Promise<Response> {
-  const internal: [string, string][] = [["x-selvedge-binding", encode(binding)]];
-  if (dispatch !== undefined) internal.push(["x-selvedge-dispatch", encode(stringify(dispatch))]);
-  return send(new NativeRequest(input as RequestInfo, init), internal);
+  return send(new NativeRequest(input as RequestInfo, init), [["x-selvedge-binding", encode(binding)]]);
 }
 
-/** Sends a visitor's request on to the origin, for a script that has failed. */
-export const passOn = async (request: Request): Promise<Response> =>
-  send(new NativeRequest(request), [["x-selvedge-pass", "1"]]);
+/** A request to a customer's script, by way of the system worker. */
+export async function fetchDispatched(
+  stub: Fetcher,
+  binding: string,
+  input: RequestInfo | URL,
+  init: RequestInit | undefined,
+  said: object,
+  outbound: object | undefined,
+): Promise<Response> {
+  const internal: [string, string][] = [
+    ["x-selvedge-binding", encode(binding)],
+    ["x-selvedge-dispatch", encode(stringify(said))],
+  ];
+  if (outbound !== undefined) internal.push(["x-selvedge-outbound", encode(stringify(outbound))]);
+  return send(new NativeRequest(input as RequestInfo, init), internal, stub);
+}
 
 /** Tells the front something of the current run. */
 export async function tellFront(what: string, body: string): Promise<void> {
   const request = new NativeRequest("http://front/", { method: "POST", body });
   await send(request, [["x-selvedge-event", what]]);
 }
+
+/** Sends a visitor's request on to the origin, for a script that has failed. */
+export const passOn = async (request: Request): Promise<Response> =>
+  send(new NativeRequest(request), [["x-selvedge-pass", "1"]]);
 
 Object.defineProperty(globalThis, "fetch", {
   value: fetchForRun,

@@ -1,4 +1,5 @@
-import { fetchThrough } from "../../cells/worker/run.ts";
+import { env } from "cloudflare:workers";
+import { fetchDispatched } from "../../cells/worker/run.ts";
 import type { Dispatch, DispatchOptions } from "../dispatch.ts";
 import type { BindingFetch } from "./env.ts";
 
@@ -7,8 +8,15 @@ const known: Readonly<Record<string, readonly string[]>> = {
   limits: ["cpuMs", "subRequests"],
 };
 
+interface Binding {
+  name: string;
+  outbound?: { params?: readonly { name: string }[] };
+}
+
 /** A binding to a dispatch namespace: gives the customer script of a name, which is looked for when it is fetched. */
-export function dispatchNamespace(_call: BindingFetch, { name }: { name: string }): object {
+export function dispatchNamespace(_call: BindingFetch, binding: Binding): object {
+  const { name } = binding;
+  const stub = (env as Record<string, unknown>)[name] as Fetcher;
   return {
     get(script: string, args: object = {}, options: DispatchOptions = {}) {
       if (typeof script !== "string")
@@ -18,9 +26,11 @@ export function dispatchNamespace(_call: BindingFetch, { name }: { name: string 
       refuseUnknown("options", options);
       const { limits, outbound } = options;
       if (limits !== undefined) checkLimits(limits);
-      const dispatch: Dispatch = { script, ...(limits && { limits }), ...(outbound && { outbound }) };
+      if (outbound !== undefined) checkOutbound(outbound, binding);
+      const said: Dispatch = { script, ...(limits && { limits }) };
       return {
-        fetch: (input: RequestInfo | URL, init?: RequestInit) => fetchThrough(name, input, init, dispatch),
+        fetch: (input: RequestInfo | URL, init?: RequestInit) =>
+          fetchDispatched(stub, name, input, init, said, outbound),
       };
     },
   };
@@ -32,6 +42,20 @@ function checkLimits(limits: Record<string, unknown>): void {
     if (value !== undefined && !(typeof value === "number" && value >= 0))
       throw new TypeError(
         `Expected limits.${name} to be a number of at least 0 but received ${JSON.stringify(value)}`,
+      );
+  }
+}
+
+function checkOutbound(values: object, { outbound }: Binding): void {
+  const declared = outbound?.params?.map(({ name }) => name);
+  for (const name of Object.keys(values)) {
+    if (outbound === undefined)
+      throw new TypeError(
+        `The outbound parameter "${name}" was given, but the binding names no outbound script.`,
+      );
+    if (declared?.includes(name) === false)
+      throw new TypeError(
+        `The outbound parameter "${name}" is not one of the binding's: ${declared.join(", ")}.`,
       );
   }
 }

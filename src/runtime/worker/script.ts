@@ -1,7 +1,7 @@
 import { WorkerEntrypoint, withEnv } from "cloudflare:workers";
 import { forRun, passOn } from "../../cells/worker/run.ts";
-import { carry } from "./carry.ts";
 import { traced, type Waiting } from "../../tail/worker/console.ts";
+import { carry } from "./carry.ts";
 import { handleEvent } from "./events.ts";
 import "./globals.ts";
 
@@ -48,7 +48,7 @@ function classOf(exported: unknown): EntrypointClass {
       return forRun(this.#run, () => handle(handlers, request, env, ctx));
     }
 
-    static runOf(entry: Entry): string {
+    static of(entry: Entry): string {
       return entry.#run;
     }
   }
@@ -59,7 +59,7 @@ function classOf(exported: unknown): EntrypointClass {
       const method = value as Method;
       Object.defineProperty(Entry.prototype, key, {
         value(this: Entry, ...args: unknown[]) {
-          return forRun(Entry.runOf(this), () => carry(method.apply(this, args)));
+          return forRun(Entry.of(this), () => carry(method.apply(this, args)));
         },
       });
     }
