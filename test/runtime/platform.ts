@@ -9,6 +9,7 @@ import type { AddressInfo, Socket } from "node:net";
 import type { Readable } from "node:stream";
 import { extname } from "node:path";
 import { WebSocket } from "ws";
+import type { Ready } from "../../src/server.ts";
 import { ownerToken, startTestServer, type TestServer } from "../helpers/server.ts";
 
 export interface ScriptUpload {
@@ -30,8 +31,8 @@ export interface Visit {
   body: string;
 }
 
-/** A running platform with the calls that hosts of scripts make. */
-export interface Hosting extends TestServer {
+/** The calls that hosts of scripts make of a running platform. */
+export interface Calls {
   account: string;
   /** Uploads a script of the account: it takes the next request. */
   deploy(name: string, upload: ScriptUpload | string): Promise<void>;
@@ -74,29 +75,38 @@ export function uploadForm(given: ScriptUpload | string): FormData {
   return form;
 }
 
+export type Hosting = TestServer & Calls;
+
+/** A platform in this process. */
 export async function startHosting(settings: Parameters<typeof startTestServer>[0] = {}): Promise<Hosting> {
   const server = await startTestServer(settings);
-  const account = server.ready.account_id;
+  return { ...server, ...(await callsOf(server.ready, ownerToken)) };
+}
+
+/** The calls of a platform that runs anywhere. */
+export async function callsOf(ready: Ready, token: string): Promise<Calls> {
+  const account = ready.account_id;
+  const authorization = `Bearer ${token}`;
   const upload = async (path: string, given: ScriptUpload | string): Promise<void> => {
-    const response = await fetch(`${server.ready.api}${path}`, {
-      method: "PUT",
-      headers: { authorization: `Bearer ${ownerToken}` },
-      body: uploadForm(given),
-    });
+    const body = uploadForm(given);
+    const response = await fetch(`${ready.api}${path}`, { method: "PUT", headers: { authorization }, body });
     const answer = await response.text();
     if (!response.ok) throw new Error(`PUT ${path}: ${answer}`);
   };
   const succeed = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
-    const answer = await server.call(method, path, body);
-    if (!answer.body.success) throw new Error(`${method} ${path}: ${JSON.stringify(answer.body.errors)}`);
-    return answer.body.result as T;
+    const response = await fetch(`${ready.api}${path}`, {
+      method,
+      headers: { authorization, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const answer = (await response.json()) as { success: boolean; result: T; errors: unknown };
+    if (!answer.success) throw new Error(`${method} ${path}: ${JSON.stringify(answer.errors)}`);
+    return answer.result;
   };
   const { subdomain } = await succeed<{ subdomain: string }>("GET", `/accounts/${account}/workers/subdomain`);
   const hostOf = (script: string): string => `${script}.${subdomain}.workers.localhost`;
-  const askHost: Hosting["askHost"] = async (host, path, options) =>
-    askEdge(server.ready.edge, host, path, options);
+  const askHost: Calls["askHost"] = async (host, path, options) => askEdge(ready.edge, host, path, options);
   return {
-    ...server,
     account,
     hostOf,
     askHost,
@@ -132,7 +142,7 @@ export async function startHosting(settings: Parameters<typeof startTestServer>[
     },
     ask: async (script, path, options) => askHost(hostOf(script), path, options),
     connect: (script, path = "/", host = hostOf(script)) =>
-      new WebSocket(`${server.ready.edge.replace("http", "ws")}${path}`, { headers: { host } }),
+      new WebSocket(`${ready.edge.replace("http", "ws")}${path}`, { headers: { host } }),
   };
 }
 

@@ -1,0 +1,15 @@
+import { parseArgs } from "node:util";
+import { manyCustomers } from "../runtime/many-customers.ts";
+
+/**
+ * Thousands of customers on one node, called in random order: nobody is refused, nobody gets another's answer, and memory stays
+ * inside its budget. `node test/proofs/dispatch-scripts.ts --scripts 10000 --requests 20000`
+ */
+const { values } = parseArgs({
+  options: { scripts: { type: "string", default: "10000" }, requests: { type: "string", default: "20000" } },
+});
+const outcome = await manyCustomers(Number(values.scripts), Number(values.requests), (line) =>
+  process.stdout.write(`${line}\n`),
+);
+process.stdout.write(`${JSON.stringify(outcome, null, 2)}\n`);
+process.exit(outcome.failed + outcome.mixedUp === 0 ? 0 : 1);

@@ -1,0 +1,79 @@
+import { closeSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
+
+/** The cells among the descendants of a process, as the operating system sees them. */
+export function cellPids(ancestor: number): number[] {
+  const known = new Map<number, { parent: number; name: string }>();
+  for (const entry of readdirSync("/proc")) {
+    if (!/^\d+$/.test(entry)) continue;
+    try {
+      const [, name, parent] = /^\d+ \((.*)\) \S+ (\d+)/s.exec(
+        readFileSync(`/proc/${entry}/stat`, "latin1"),
+      )!;
+      known.set(Number(entry), { name: name!, parent: Number(parent) });
+    } catch {
+      // it has ended
+    }
+  }
+  const isBelow = (pid: number): boolean => {
+    for (let at = known.get(pid); at !== undefined; at = known.get(at.parent))
+      if (at.parent === ancestor) return true;
+    return false;
+  };
+  return [...known].filter(([pid, { name }]) => name === "workerd" && isBelow(pid)).map(([pid]) => pid);
+}
+
+/** Resident memory, in MiB; 0 for a process that has ended. */
+export function residentMebibytes(pid: number): number {
+  try {
+    return (Number(readFileSync(`/proc/${pid}/statm`, "latin1").split(" ")[1]) * 4096) / 1024 / 1024;
+  } catch {
+    return 0;
+  }
+}
+
+/** Reads the CPU time of cells' main threads again and again, for as long as they live. */
+export class CpuSampler {
+  readonly #buffer = Buffer.alloc(64);
+  readonly #open = new Map<number, { file: number; firstMs: number; lastMs: number }>();
+
+  /** Begins anew with the cells of now. */
+  begin(ancestor: number): void {
+    this.end();
+    for (const pid of cellPids(ancestor)) {
+      try {
+        const file = openSync(`/proc/${pid}/schedstat`, "r");
+        const firstMs = this.#read(file);
+        this.#open.set(pid, { file, firstMs, lastMs: firstMs });
+      } catch {
+        // it has ended
+      }
+    }
+  }
+
+  sample(): void {
+    for (const each of this.#open.values()) {
+      const ms = this.#read(each.file);
+      if (!Number.isNaN(ms)) each.lastMs = ms;
+    }
+  }
+
+  /** The most that one of them has used since. */
+  end(): number {
+    let most = 0;
+    for (const { file, firstMs, lastMs } of this.#open.values()) {
+      most = Math.max(most, lastMs - firstMs);
+      closeSync(file);
+    }
+    this.#open.clear();
+    return most;
+  }
+
+  #read(file: number): number {
+    try {
+      const length = readSync(file, this.#buffer, 0, this.#buffer.length, 0);
+      return Number(this.#buffer.toString("latin1", 0, length).split(" ")[0]) / 1e6;
+    } catch {
+      return Number.NaN;
+    }
+  }
+}
