@@ -124,6 +124,22 @@ it("carries every kind of message from one script to another", async () => {
   expect(body.result).toMatchObject({ producers: [{ type: "worker", script: "kinds" }] });
 });
 
+it("a script of an old compatibility date sends what can be cloned", async () => {
+  const { queueId } = await world("old");
+  await server.deploy("sender", {
+    code: `export default { async fetch(request, env) {
+      await env.JOBS.send({ act: "none", n: new Map([[1, new Date(0)]]) });
+      return new Response(JSON.stringify(Object.keys(env)));
+    } };`,
+    bindings: [{ type: "queue", name: "JOBS", queue_name: "old" }],
+    metadata: { compatibility_date: "2023-05-01" },
+  });
+  await server.call("PUT", `${account}/queues/${queueId}`, { settings: { delivery_paused: true } });
+  expect((await server.ask("sender")).status).toBe(200);
+  const { body } = await server.call("POST", `${account}/queues/${queueId}/messages/peek`, {});
+  expect(body.result.messages).toMatchObject([{ metadata: { "CF-Content-Type": "v8" } }]);
+});
+
 it("tries again what the script gives back, and only that", async () => {
   const { send, taken, queueId } = await world("again", { batch_size: 2 });
   await send(["sendBatch", [{ body: { act: "retry", n: 1 } }, { body: { n: 2 } }]]);
