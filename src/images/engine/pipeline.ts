@@ -35,7 +35,8 @@ export async function run({ picture, output, timeLimitSeconds }: Job): Promise<M
   const opened = await open(picture, output, timeLimitSeconds);
   const { canvas, focus } = await runSteps(opened, picture);
   if (output.format === "json") return describe(opened, canvas);
-  const { data, info } = await encode(canvas, output, opened).toBuffer({ resolveWithObject: true });
+  const encoded = encode(canvas, output, opened, picture.steps.every(keepsColors));
+  const { data, info } = await encoded.toBuffer({ resolveWithObject: true });
   return { bytes: data, width: info.width, height: info.pageHeight ?? info.height, focus };
 }
 
@@ -186,10 +187,18 @@ function zoomed(crop: Size, scaled: Size, { gravity, zoom }: Transform, point: F
   };
 }
 
+const geometry = new Set(["width", "height", "fit", "gravity", "zoom", "rotate", "flip", "trim"]);
+
+/** Whether a GIF's own palette still fits: a step that brings colours of its own needs another. */
+function keepsColors(step: Step): boolean {
+  if (step.kind === "draw" || step.transform.fit === "pad") return false;
+  return Object.keys(step.transform).every((name) => geometry.has(name));
+}
+
 /** AVIF looks as good with fewer points than the others. */
 const avifQuality = (quality: number): number => (quality === 100 ? 100 : Math.max(1, quality - 15));
 
-function encode(canvas: Canvas, output: Output, source: Source): Sharp {
+function encode(canvas: Canvas, output: Output, source: Source, isPaletteKept: boolean): Sharp {
   const quality = output.quality ?? 85;
   const animation = {
     ...(source.loop === undefined ? {} : { loop: source.loop }),
@@ -214,7 +223,7 @@ function encode(canvas: Canvas, output: Output, source: Source): Sharp {
         ? image.png({ compressionLevel: 6 })
         : image.png({ palette: true, quality, effort: 1 });
     case "gif":
-      return image.gif({ effort: 1, ...animation });
+      return image.gif({ effort: 1, reuse: isPaletteKept, ...animation });
     case "json":
       throw new TypeError("a description is not encoded");
   }
