@@ -1,0 +1,16 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { tryAll } from "./damage.ts";
+import { startImagePlatform, type ImagePlatform } from "./platform.ts";
+
+/** A few hundred damaged files; test/proofs/images-fuzz.ts tries ten thousand. */
+let platform: ImagePlatform;
+beforeAll(async () => {
+  platform = await startImagePlatform();
+});
+afterAll(() => platform.close(1000));
+
+it("damaged files are refused, or shown as far as they go", async () => {
+  const { faults, refused, undecodable, pictures } = await tryAll(platform, 0, 240);
+  expect(faults).toEqual([]);
+  expect([refused > 20, undecodable > 20, pictures > 20]).toEqual([true, true, true]);
+});
