@@ -82,6 +82,12 @@ const unsupported = [
   "capnp_schema",
 ] as const;
 
+/** Fields that are kept and shown, and what to know of them where they ask for something. */
+const keptOnly: Readonly<Record<string, string>> = {
+  placement: "scripts run where the installation is",
+  observability: "no logs are stored here; watch them while they come, as with wrangler tail",
+};
+
 type Common = z.output<typeof SettingsInputSchema>;
 
 /** Reads an upload of a whole script. What is not understood is said in `messages`. */
@@ -198,6 +204,10 @@ function refuseUnsupported(
         `${field} is not supported here, but received ${show(metadata[field])}`,
         `/metadata/${field}`,
       );
+  }
+  for (const [field, why] of Object.entries(keptOnly)) {
+    if (asksForSomething(metadata[field]))
+      messages.push({ code: 10021, message: `${field} is kept, but changes nothing: ${why}` });
   }
   for (const field of Object.keys(metadata)) {
     if (field in schema.shape || harmless.has(field) || unsupported.some((each) => each === field)) continue;

@@ -137,6 +137,12 @@ describeStorage("scripts", (open) => {
     expect(scripts.get(owner, "a").tags).toEqual(["t"]);
   });
 
+  it("may be uploaded first by many at the same time", async () => {
+    const { owner, put, scripts } = await platform(await open());
+    await Promise.all(Array.from({ length: 5 }, async () => put("contested")));
+    expect(scripts.get(owner, "contested").versionCount).toBe(5);
+  });
+
   it("have versions that stay, of which one or two run", async () => {
     const { owner, put, versions, deployments, scripts } = await platform(await open());
     const first = await put("a");

@@ -194,8 +194,12 @@ describe("uploads", () => {
   });
 
   it("says what of the metadata it does not know", async () => {
-    const { body } = await put({ no_such_field: 1 }, good, `${scripts}/other`);
-    expect(body.messages).toMatchObject([{ message: expect.stringContaining('"no_such_field"') }]);
+    const asked = { no_such_field: 1, placement: { mode: "smart" }, observability: { enabled: false } };
+    const { body } = await put(asked, good, `${scripts}/other`);
+    expect(body.messages).toMatchObject([
+      { message: expect.stringContaining("placement is kept, but changes nothing") },
+      { message: expect.stringContaining('"no_such_field"') },
+    ]);
   });
 
   it("leave what was there before", async () => {

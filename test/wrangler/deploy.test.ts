@@ -7,7 +7,7 @@ import { isPrevious, Project } from "./harness.ts";
 let server: TestServer;
 let project: Project;
 const compatibility_date = "2026-01-01";
-const timeout = 120_000;
+const timeout = 300_000;
 
 beforeAll(async () => {
   server = await startTestServer();

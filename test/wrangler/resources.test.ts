@@ -9,7 +9,7 @@ let server: TestServer;
 let project: Project;
 let namespaceId: string;
 const compatibility_date = "2026-01-01";
-const timeout = 120_000;
+const timeout = 300_000;
 
 beforeAll(async () => {
   server = await startTestServer();
@@ -96,6 +96,28 @@ it(
     expect(await at("own.wrangler.example", "/")).toBe("own.wrangler.example two");
     // As routes are given, the script has no host of its own.
     expect((await ask(server, "bound")).status).not.toBe(200);
+  },
+  timeout,
+);
+
+it(
+  "a namespace that is made when it is first needed",
+  async () => {
+    project.write({
+      "provisioned.json": {
+        name: "provisioned",
+        main: "p.js",
+        compatibility_date,
+        kv_namespaces: [{ binding: "KV" }],
+      },
+      "p.js": `export default { async fetch(_, env) { await env.KV.put("a", "made"); return new Response(await env.KV.get("a")); } };`,
+    });
+    const args = ["deploy", "--config", "provisioned.json"];
+    if (isPrevious) args.push("--experimental-provision");
+    await project.run(args);
+    expect(await answer("provisioned")).toBe("made");
+    await project.run(args);
+    expect(await answer("provisioned")).toBe("made");
   },
   timeout,
 );
