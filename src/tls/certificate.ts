@@ -88,7 +88,7 @@ export function checkPair(pair: KeyPair, zoneName: string, nowMs: number): Certi
   return facts;
 }
 
-function readKey(pem: string): KeyObject {
+export function readKey(pem: string): KeyObject {
   try {
     return createPrivateKey(pem);
   } catch (error) {

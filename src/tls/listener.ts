@@ -22,6 +22,7 @@ export interface TlsListenerOptions {
   /** For visitors who ask for no name. */
   fallback: KeyPair;
   logger: Logger;
+  onClose?: () => void;
 }
 
 const handshakeTimeoutMs = 20_000;
@@ -136,6 +137,7 @@ export class TlsListener {
   /** Stops accepting, lets requests under way finish until the deadline, and ends the rest. */
   async close(deadlineMs: number): Promise<void> {
     const listener = this.#listener;
+    this.#options.onClose?.();
     if (listener === undefined) return;
     const closed = new Promise<void>((resolve) => listener.close(() => resolve()));
     for (const session of this.#sessions) session.close();

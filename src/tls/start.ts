@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import type { Logger } from "pino";
 import type { Config } from "../config/settings.ts";
 import type { Edge } from "../edge/listener.ts";
@@ -6,10 +5,9 @@ import type { EdgeSettings } from "../edge/settings.ts";
 import type { EdgeSnapshot } from "../edge/snapshot.ts";
 import type { Services } from "../services.ts";
 import type { Storage } from "../storage/storage.ts";
-import { factsOf, readChain } from "./certificate.ts";
+import { ConfiguredCertificates } from "./configured.ts";
 import type { TlsListener } from "./listener.ts";
 import { openLocalAuthority } from "./local-authority.ts";
-import type { ServedCertificate } from "./secure-contexts.ts";
 import { createTlsEdge } from "./tls-edge.ts";
 
 /** The TLS listener as the configuration wants it. */
@@ -32,20 +30,7 @@ export async function startTls(parts: {
     storage,
     certificates: services.certificates,
     authority: openLocalAuthority(authorityDir),
-    configured: config.tlsCertificates.map(readFiles),
+    configured: new ConfiguredCertificates(config.tlsCertificates, logger),
     logger,
   });
-}
-
-/** A certificate and its key in the files of "CERTIFICATE.pem:KEY.pem". */
-function readFiles(text: string): ServedCertificate {
-  const [certificateFile, keyFile, ...more] = text.split(":");
-  if (certificateFile === undefined || keyFile === undefined || more.length > 0)
-    throw new Error(
-      `Expected CERTIFICATE.pem:KEY.pem for tls-certificates but received ${JSON.stringify(text)}`,
-    );
-  const certificate = readFileSync(certificateFile, "utf8");
-  const [leaf] = readChain(certificate);
-  const { hosts, expiresOn } = factsOf(leaf!);
-  return { certificate, privateKey: readFileSync(keyFile, "utf8"), hosts, expiresOn, rank: 0.5 };
 }

@@ -4,6 +4,7 @@ import type { EdgeSettings } from "../edge/settings.ts";
 import type { EdgeSnapshot } from "../edge/snapshot.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { Certificate, Certificates } from "./certificates.ts";
+import type { ConfiguredCertificates } from "./configured.ts";
 import { TlsListener } from "./listener.ts";
 import type { LocalAuthority } from "./local-authority.ts";
 import { SecureContexts, type ServedCertificate } from "./secure-contexts.ts";
@@ -16,7 +17,7 @@ export interface TlsEdgeOptions {
   certificates: Certificates;
   authority: LocalAuthority;
   /** Given by files in the configuration. */
-  configured: readonly ServedCertificate[];
+  configured: ConfiguredCertificates;
   logger: Logger;
 }
 
@@ -24,7 +25,9 @@ export interface TlsEdgeOptions {
 export async function createTlsEdge(options: TlsEdgeOptions): Promise<TlsListener> {
   const { snapshot, storage, certificates, authority, edge, settings, logger } = options;
   const contexts = new SecureContexts(authority, (host) => snapshot.findZone(host) !== undefined);
-  contexts.set("configuration", options.configured);
+  const { configured } = options;
+  contexts.set("configuration", configured.current);
+  configured.watch((list) => contexts.set("configuration", list));
   storage.onChange(async (changes) => {
     for (const { kind, id } of changes) {
       if (kind === "certificate") contexts.set(id, (await certificates.list(id)).map(served));
@@ -37,8 +40,9 @@ export async function createTlsEdge(options: TlsEdgeOptions): Promise<TlsListene
     edge,
     settings,
     contextFor: (name) => contexts.contextFor(name),
-    fallback: options.configured[0] ?? authority.issue(["localhost", "127.0.0.1", "::1"]),
+    fallback: configured.current[0] ?? authority.issue(["localhost", "127.0.0.1", "::1"]),
     logger,
+    onClose: () => configured.close(),
   });
 }
 

@@ -84,7 +84,7 @@ export class Renewal {
 
   #waitMs(attempts: number): number {
     const ms = Math.min(this.#options.retrySeconds * 1000 * 2 ** attempts, retryMaxMs);
-    return ms * (0.9 + Math.random() * 0.2);
+    return Math.round(ms * (0.9 + Math.random() * 0.2));
   }
 }
 

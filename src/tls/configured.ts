@@ -1,0 +1,80 @@
+import { readFileSync, unwatchFile, watchFile } from "node:fs";
+import type { Logger } from "pino";
+import { factsOf, readChain, readKey } from "./certificate.ts";
+import type { ServedCertificate } from "./secure-contexts.ts";
+
+const pollIntervalMs = 10_000;
+
+/** Certificates that the configuration names by their files, which whoever renews them writes anew. */
+export class ConfiguredCertificates {
+  readonly #pairs: readonly { certificate: string; key: string }[];
+  readonly #logger: Pick<Logger, "info" | "warn">;
+  #current: ServedCertificate[];
+  #told: ((certificates: readonly ServedCertificate[]) => void) | undefined;
+
+  /** `texts` are "CERTIFICATE.pem:KEY.pem". A file that cannot be read is an error now, and a warning later. */
+  constructor(texts: readonly string[], logger: Pick<Logger, "info" | "warn">) {
+    this.#pairs = texts.map(pairOf);
+    this.#logger = logger;
+    this.#current = this.#pairs.map(read);
+  }
+
+  get current(): readonly ServedCertificate[] {
+    return this.#current;
+  }
+
+  /** Looks after the files, and tells of what has changed in them. */
+  watch(tell: (certificates: readonly ServedCertificate[]) => void, intervalMs = pollIntervalMs): void {
+    this.#told = tell;
+    for (const file of this.#files())
+      watchFile(file, { persistent: false, interval: intervalMs }, () => this.#reload());
+  }
+
+  close(): void {
+    for (const file of this.#files()) unwatchFile(file);
+  }
+
+  #files(): string[] {
+    return this.#pairs.flatMap(({ certificate, key }) => [certificate, key]);
+  }
+
+  #reload(): void {
+    try {
+      const next = this.#pairs.map(read);
+      this.#current = next;
+      this.#told?.(next);
+      this.#logger.info(
+        { hosts: next.flatMap(({ hosts }) => hosts) },
+        "certificates were read from their files",
+      );
+    } catch (error) {
+      // Of a pair the one may have been written and the other not: the next change reads both again.
+      this.#logger.warn({ err: error }, "certificates could not be read from their files; those before stay");
+    }
+  }
+}
+
+function pairOf(text: string): { certificate: string; key: string } {
+  const [certificate, key, ...more] = text.split(":");
+  if (certificate === undefined || key === undefined || more.length > 0)
+    throw new Error(
+      `Expected CERTIFICATE.pem:KEY.pem for tls-certificates but received ${JSON.stringify(text)}`,
+    );
+  return { certificate, key };
+}
+
+function read({
+  certificate: certificateFile,
+  key,
+}: {
+  certificate: string;
+  key: string;
+}): ServedCertificate {
+  const certificate = readFileSync(certificateFile, "utf8");
+  const privateKey = readFileSync(key, "utf8");
+  const [leaf] = readChain(certificate);
+  if (!leaf!.checkPrivateKey(readKey(privateKey)))
+    throw new Error(`The key in ${key} does not belong to the certificate in ${certificateFile}`);
+  const { hosts, expiresOn } = factsOf(leaf!);
+  return { certificate, privateKey, hosts, expiresOn, rank: 0.5 };
+}
