@@ -41,6 +41,8 @@ export function createRuntimeServices(
   const cellSettings = { ...cellDefaults, shared: config.cells ?? availableParallelism() };
   const cells = new Cells(cellSettings, logger);
   const customers = new Cells(cellSettings, logger);
+  // Where customers' uploads are tried: what they do at their start holds up nobody's requests.
+  const uploads = new Cells({ ...cellSettings, shared: 1, spares: 0, scriptsMax: 10 }, logger);
   const origins = new Origins(settings, policy, "script");
   const outbound = new Outbound(origins, systemLookUp(), settings);
   const tails = new Tails();
@@ -68,11 +70,11 @@ export function createRuntimeServices(
     tails,
     cells,
     outbound,
-    startup: new Startup({ own: cells, customers }, config.scriptMemoryMegabytes * mebibyte),
+    startup: new Startup({ own: cells, customers: uploads }, config.scriptMemoryMegabytes * mebibyte),
     cellCounts: () => ({ accounts: cells.counts, customers: customers.counts }),
     async closeRuntime() {
       await tails.endAll();
-      await Promise.all([cells.close(), customers.close()]);
+      await Promise.all([cells.close(), customers.close(), uploads.close()]);
       await origins.close();
     },
   };

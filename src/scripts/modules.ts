@@ -52,6 +52,10 @@ export async function readModules(
   const names = new Set<string>();
   for (const file of files) {
     if (typeOf(file) === sourceMapType) continue;
+    if (!isModuleName(file.name))
+      throw scriptErrors.invalid(
+        `Expected the path of a module for a file name but received ${JSON.stringify(file.name)}`,
+      );
     if (names.has(file.name)) throw scriptErrors.invalid(`Two modules have the name "${file.name}"`);
     names.add(file.name);
     modules.push(await readModule(file, file.name === mainModule));
@@ -60,6 +64,11 @@ export async function readModules(
     throw scriptErrors.invalid(`Expected at most ${modulesMax} modules but received ${modules.length}`);
   return modules;
 }
+
+/** What the platform loads beside a script lies in a folder of its own. */
+const isModuleName = (name: string): boolean =>
+  name.length <= moduleNameMax && !/[\u0000-\u001f\u007f]/.test(name) && !/(^|\/)__selvedge\//.test(name);
+const moduleNameMax = 1024;
 
 const typeOf = ({ contentType }: UploadedFile): string | undefined =>
   contentType?.split(";", 1)[0]!.trim().toLowerCase();

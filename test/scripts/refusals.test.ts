@@ -174,6 +174,7 @@ describe("uploads", () => {
       ["a.json", "{", "application/json", 'Expected JSON in the module "a.json"'],
       ["a.wasm", "x", "application/wasm", 'Expected WebAssembly in the module "a.wasm"'],
       ["a.py", "x", "text/x-python", "text/x-python, which is not supported here"],
+      ["__selvedge/entry.js", good, esm, "Expected the path of a module"],
       ["m.mjs", good, esm, 'Two modules have the name "m.mjs"'],
     ] as const;
     for (const [name, content, type, message] of all)
