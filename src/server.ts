@@ -12,6 +12,7 @@ import { createApi } from "./api/app.ts";
 import { createApiServer, drain, listen } from "./api/listener.ts";
 import { parseAddress } from "./config/config.ts";
 import type { Config } from "./config/settings.ts";
+import { dashboardPath, serveDashboard } from "./dashboard/pages.ts";
 import { DnsRecords } from "./dns/records.ts";
 import { operations } from "./operations.ts";
 import { AddressPolicy } from "./edge/address-policy.ts";
@@ -60,8 +61,7 @@ export interface Ready {
   /** Null where nobody asks for metrics. */
   metrics: string | null;
   delivery: string;
-  /** Null while this version has no such listener. */
-  dashboard: string | null;
+  dashboard: string;
   account_id: string;
   account_hash: string;
   pid: number;
@@ -242,7 +242,7 @@ export async function startServer(
         () => [],
         () => ["database"],
       );
-  const apiServer = createApiServer(app, { faults }, metrics?.api);
+  const apiServer = createApiServer(app, { faults }, metrics?.api, serveDashboard);
   apiServer.on("upgrade", tailUpgrade(services.tails, logger));
   const apiAddress = await listen(apiServer, ...hostAndPort(config.apiListen));
   edge.forbid(apiAddress);
@@ -295,7 +295,7 @@ export async function startServer(
     dns: show(dnsAddress),
     metrics: metricsAddress === undefined ? null : `http://${show(metricsAddress)}/metrics`,
     delivery: images.deliveryUrl,
-    dashboard: null,
+    dashboard: `http://${show(apiAddress)}${dashboardPath}`,
     account_id: owner.account.id,
     account_hash: accountHash(owner.account.id),
     pid: process.pid,

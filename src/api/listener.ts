@@ -1,4 +1,4 @@
-import { createServer, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import type { Env, Hono } from "hono";
@@ -9,15 +9,23 @@ export interface Health {
   faults(): Promise<string[]>;
 }
 
+/** Answers a request, or leaves it. */
+export type Pages = (request: IncomingMessage, response: ServerResponse) => boolean;
+
 /** The HTTP server of the management API, with `/healthz` and `/readyz` beside it for those who watch over it. */
-export function createApiServer<E extends Env>(app: Hono<E>, health: Health, observe?: Observe): Server {
+export function createApiServer<E extends Env>(
+  app: Hono<E>,
+  health: Health,
+  observe?: Observe,
+  pages?: Pages,
+): Server {
   const listener = getRequestListener(app.fetch);
   const server = createServer(
     { requestTimeout: 120_000, headersTimeout: 30_000, keepAliveTimeout: 65_000, maxHeaderSize: 32 * 1024 },
     (request, response) => {
       if (request.url === "/healthz" || request.url === "/readyz") {
         void answerHealth(response, request.url === "/readyz" ? health : undefined);
-      } else {
+      } else if (pages?.(request, response) !== true) {
         if (observe !== undefined) observeAnswer(response, request, observe);
         void listener(request, response);
       }

@@ -126,8 +126,8 @@ export function expected({ fit, gravity }: Combination): Expected {
   };
   const [x, y] = names[gravity] ?? (gravity.split("x").map(Number) as [number, number]);
   const shown = {
-    left: (sw - width / k) * x!,
-    top: (sh - height / k) * y!,
+    left: (sw - width / k) * x,
+    top: (sh - height / k) * y,
     width: width / k,
     height: height / k,
   };

@@ -64,8 +64,9 @@ async function open(
     timeLimitSeconds,
     size: isTurned ? turned(size, 90) : size,
     frames: isAnimated ? (found.pages ?? 1) : 1,
-    delay: found.delay,
-    loop: found.loop,
+    // A file may say more than can be written.
+    delay: found.delay?.map((ms) => Math.min(ms, 65_535)),
+    loop: found.loop === undefined ? undefined : Math.min(found.loop, 65_535),
     format: found.format,
     rights: found.exif === undefined ? probe.rights : exifRights(found.exif),
     isExifKept: metadata === "keep" && found.exif !== undefined,
