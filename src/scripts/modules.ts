@@ -67,7 +67,7 @@ export async function readModules(
 
 /** What the platform loads beside a script lies in a folder of its own. */
 const isModuleName = (name: string): boolean =>
-  name.length <= moduleNameMax && !/[\u0000-\u001f\u007f]/.test(name) && !/(^|\/)__selvedge\//.test(name);
+  name.length <= moduleNameMax && !/\p{Cc}|(^|\/)__selvedge\//u.test(name);
 const moduleNameMax = 1024;
 
 const typeOf = ({ contentType }: UploadedFile): string | undefined =>
