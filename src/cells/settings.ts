@@ -10,7 +10,7 @@ export interface CellSettings {
   soloQueueMax: number;
   /** Requests in one shared cell at a time; further ones wait. */
   inFlightMax: number;
-  /** CPU time without a sign of life after which a shared cell counts as stalled. */
+  /** CPU time without a sign of life after which a shared cell counts as stalled: a collection takes up to 170 ms. */
   stallCpuMs: number;
   /** CPU time that a script may take to load. */
   startupCpuMs: number;
@@ -35,7 +35,7 @@ export const cellDefaults: CellSettings = {
   soloMax: 8,
   soloQueueMax: 100,
   inFlightMax: 500,
-  stallCpuMs: 80,
+  stallCpuMs: 250,
   startupCpuMs: 400,
   memoryBytesMax: 128 * mebibyte,
   cellBytesMax: 768 * mebibyte,

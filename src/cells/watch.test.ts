@@ -64,17 +64,27 @@ describe("SharedWatch", () => {
   it("goes on when there is a sign, and when it could not be asked for", async () => {
     const cell = new FakeCell();
     const watch = new SharedWatch(cell, 0);
-    cell.cpuMs += 60;
-    watch.look(10, settings);
+    let now = 0;
+    const work = (looks: number): (string | undefined)[] =>
+      Array.from({ length: looks }, () => {
+        cell.cpuMs += 15;
+        return watch.look((now += 10), settings);
+      });
+    work(4);
     cell.pings[0]!.answer();
     await new Promise(setImmediate);
-    cell.cpuMs += 60;
-    expect(watch.look(20, settings)).toBeUndefined();
+    expect(work(5)).toEqual(Array.from({ length: 5 }, () => undefined));
     expect(cell.pings).toHaveLength(2);
     cell.pings[1]!.fail();
     await new Promise(setImmediate);
-    cell.cpuMs += 21;
-    expect(watch.look(30, settings)).toBe("cpu");
+    expect(work(1)).toEqual(["cpu"]);
+  });
+
+  it("does not take its own lateness for the cell's silence", () => {
+    const cell = new FakeCell();
+    const watch = new SharedWatch(cell, 0);
+    cell.cpuMs += 500;
+    expect(watch.look(500, settings)).toBeUndefined();
   });
 
   it("does not count time in which the cell had no CPU", () => {

@@ -17,12 +17,17 @@ const answerBytes = 256 * 1024;
 const driftBytesPerMs = 24 * 1024;
 /** CPU time without a sign of life from which on it is worth asking for one. */
 const askAfterCpuMs = 20;
+/**
+ * CPU time that one look counts as silence. A look that comes late is this process's own fault: what the cell has said
+ * meanwhile is not read yet.
+ */
+const silenceMsMax = 20;
 const memoryEveryMs = 10;
 
 /** What is known of one shared cell from one look to the next. */
 export class SharedWatch {
   readonly #cell: WatchedCell;
-  #aliveCpuMs: number;
+  #silentCpuMs = 0;
   #seenActivityAt: number;
   #cpuMs: number;
   #isAsking = false;
@@ -33,7 +38,7 @@ export class SharedWatch {
 
   constructor(cell: WatchedCell, now: number) {
     this.#cell = cell;
-    this.#cpuMs = this.#aliveCpuMs = cell.process.cpuMs();
+    this.#cpuMs = cell.process.cpuMs();
     this.#seenActivityAt = cell.lastActivityAt;
     this.#floorBytes = cell.process.rssBytes();
     this.#memoryAt = now;
@@ -44,15 +49,15 @@ export class SharedWatch {
     const cell = this.#cell;
     const cpuMs = cell.process.cpuMs();
     if (Number.isNaN(cpuMs)) return undefined; // its exit is reported elsewhere
-    const share = (cpuMs - this.#cpuMs) / Math.max(1, cell.visits.size);
-    for (const visit of cell.visits) visit.cpuShareMs += share;
+    const usedMs = cpuMs - this.#cpuMs;
+    for (const visit of cell.visits) visit.cpuShareMs += usedMs / Math.max(1, cell.visits.size);
     this.#cpuMs = cpuMs;
     if (cell.lastActivityAt !== this.#seenActivityAt) {
       this.#seenActivityAt = cell.lastActivityAt;
-      this.#aliveCpuMs = cpuMs;
-    } else if (cpuMs - this.#aliveCpuMs > settings.stallCpuMs) {
-      return "cpu";
-    } else if (cpuMs - this.#aliveCpuMs > askAfterCpuMs && !this.#isAsking) this.#ask();
+      this.#silentCpuMs = 0;
+    } else this.#silentCpuMs += Math.min(usedMs, silenceMsMax);
+    if (this.#silentCpuMs > settings.stallCpuMs) return "cpu";
+    if (this.#silentCpuMs > askAfterCpuMs && !this.#isAsking) this.#ask();
     return this.#memory(now, settings);
   }
 
@@ -61,7 +66,7 @@ export class SharedWatch {
     void this.#cell
       .ping()
       .then(
-        () => (this.#aliveCpuMs = this.#cell.process.cpuMs()),
+        () => (this.#silentCpuMs = 0),
         () => undefined,
       )
       .finally(() => (this.#isAsking = false));
