@@ -2,7 +2,7 @@ import type { Change } from "./batch.ts";
 import type { Cells, Code } from "./cells.ts";
 import type { Clock } from "./clock.ts";
 import { History, type JournalRow } from "./journal.ts";
-import type { InstanceRow } from "./instance.ts";
+import type { EventRow, InstanceRow } from "./instance.ts";
 import { LiveInstance } from "./live-instance.ts";
 import { Scheduler } from "./scheduler.ts";
 import type { InstanceStore } from "./store.ts";
@@ -57,6 +57,7 @@ export class Core {
   /** Changes whenever shards are taken over. */
   loads = 0;
   readonly #live = new Map<number, LiveInstance>();
+  readonly #preloading = new Set<number>();
   readonly #loading = new Map<number, Promise<LiveInstance | undefined>>();
   readonly #heap = new DueHeap();
   #timer: { due: number; cancel: () => void } | undefined;
@@ -96,6 +97,7 @@ export class Core {
   async with<T>(rid: number, use: (instance: LiveInstance) => Promise<T>): Promise<T> {
     let instance = this.#live.get(rid);
     while (instance === undefined) {
+      this.#preloading.delete(rid);
       const { loads } = this;
       instance = await this.#load(rid);
       // What was read while shards were taken over may be what it was before another node had it.
@@ -116,6 +118,21 @@ export class Core {
     }
   }
 
+  /** Reads instances that something is about to happen to, many at once. */
+  async preload(rids: readonly number[]): Promise<void> {
+    const { loads } = this;
+    const wanted = rids.filter((rid) => !this.#live.has(rid) && !this.#loading.has(rid));
+    if (wanted.length < 2) return;
+    for (const rid of wanted) this.#preloading.add(rid);
+    const read = await this.options.store.whole(wanted);
+    for (const { row, journal, events } of read) {
+      // What something has happened to meanwhile is not any more what was read.
+      if (!this.#preloading.delete(row.rid) || loads !== this.loads || this.#isStopped) continue;
+      if (!this.#live.has(row.rid)) this.#live.set(row.rid, new LiveInstance(row, journal, events));
+    }
+    for (const rid of wanted) this.#preloading.delete(rid);
+  }
+
   /** Resolves when something of the instance has become durable here, or the time is over. */
   async changed(rid: number, timeoutMs: number): Promise<void> {
     const watchers = this.watchers.get(rid) ?? new Set();
@@ -132,8 +149,9 @@ export class Core {
     if (watchers.size === 0 && this.watchers.get(rid) === watchers) this.watchers.delete(rid);
   }
 
-  adopt(row: InstanceRow, journal: readonly JournalRow[] = []): LiveInstance {
-    const instance = new LiveInstance(row, journal, []);
+  adopt(row: InstanceRow, journal: readonly JournalRow[] = [], events: EventRow[] = []): LiveInstance {
+    this.#preloading.delete(row.rid);
+    const instance = new LiveInstance(row, journal, events);
     this.#live.set(row.rid, instance);
     return instance;
   }
@@ -264,6 +282,7 @@ export class Core {
     try {
       await this.with(rid, async (instance) => {
         const version = await this.options.version(instance.row.versionRid);
+        await instance.restarting;
         await this.#complete(instance);
         if (instance.row.status !== "queued" || instance.isLost || this.#isStopped) return;
         const changes = this.move(instance, "slot") ?? [];
@@ -278,7 +297,7 @@ export class Core {
         this.options.cells.run(number, version.code, JSON.stringify(start), instance.row.crashes > 0);
       });
     } catch (error) {
-      if (error instanceof RefusedError) return;
+      if (error instanceof RefusedError || error instanceof FencedError) return;
       this.options.onFault(error, "an instance could not be started");
       this.options.clock.after(1000, () => void this.#dispatch(rid));
     }
@@ -320,7 +339,7 @@ export class Core {
     this.options.clock.after(horizonMs / 2, () => void this.keepHorizon(shards));
   }
 
-  onDue: (rid: number) => void = () => {};
+  onDue: (rids: readonly number[]) => void = () => {};
 
   #setTimer(): void {
     const due = this.#heap.nextDue;
@@ -337,7 +356,7 @@ export class Core {
   #fire(): void {
     this.#timer = undefined;
     if (this.#isStopped) return;
-    for (const rid of this.#heap.take(this.now, wakesPerTurnMax)) this.onDue(rid);
+    this.onDue(this.#heap.take(this.now, wakesPerTurnMax));
     this.#setTimer();
   }
 

@@ -1,8 +1,10 @@
 import { Core, RefusedError, type EngineOptions } from "./core.ts";
 import { Operations } from "./operations.ts";
+import type { WholeInstance } from "./store.ts";
 import { SegmentCalls } from "./segment-calls.ts";
 import { FencedError } from "./writer.ts";
 
+const readAtOnce = 200;
 const sweepMs = 1000;
 const sweepRowsMax = 1000;
 
@@ -19,13 +21,7 @@ export class Engine {
     this.core = new Core(options);
     this.calls = new SegmentCalls(this.core);
     this.operations = new Operations(this.core, this.calls);
-    this.core.onDue = (rid) => {
-      this.operations.due(rid).catch((error: unknown) => {
-        if (error instanceof RefusedError || error instanceof FencedError) return;
-        options.onFault(error, "an instance could not be woken");
-        this.core.options.clock.after(1000, () => this.core.onDue(rid));
-      });
-    };
+    this.core.onDue = (rids) => void this.#wake(rids);
   }
 
   /** Takes up what was going on when the last process ended. With `shards`, only theirs: others come with `adopt`. */
@@ -57,21 +53,38 @@ export class Engine {
     for (const instance of this.core.liveOf(new Set(shards))) this.core.lose(instance);
   }
 
+  async #wake(rids: readonly number[]): Promise<void> {
+    const { options } = this.core;
+    await this.core.preload(rids).catch(() => {}); // then each is read by itself, and says what is wrong
+    for (const rid of rids) {
+      this.operations.due(rid).catch((error: unknown) => {
+        if (error instanceof RefusedError || error instanceof FencedError) return;
+        options.onFault(error, "an instance could not be woken");
+        options.clock.after(1000, () => this.core.onDue([rid]));
+      });
+    }
+  }
+
   #held(): readonly number[] | undefined {
     return this.#shards === undefined ? undefined : [...this.#shards];
   }
 
   async #recover(shards: readonly number[] | undefined): Promise<void> {
-    for (const row of await this.core.options.store.live(shards)) {
-      const journal = await this.core.options.store.journal(row.rid, row.run);
-      const instance = this.core.adopt(row, journal);
-      instance.events = await this.core.options.store.events(row.rid);
-      if (row.status === "queued") this.core.requeue(instance);
-      else {
-        const changes = this.core.move(instance, "lost") ?? [];
-        void this.core.commit(instance, changes).catch(() => {});
-      }
+    const { store } = this.core.options;
+    const rids = (await store.live(shards)).map(({ rid }) => rid);
+    for (let at = 0; at < rids.length; at += readAtOnce) {
+      for (const whole of await store.whole(rids.slice(at, at + readAtOnce))) this.#resume(whole);
     }
+  }
+
+  #resume({ row, journal, events }: WholeInstance): void {
+    const instance = this.core.adopt(row, journal, events);
+    if (row.status === "queued") {
+      this.core.requeue(instance);
+      return;
+    }
+    const changes = this.core.move(instance, "lost") ?? [];
+    void this.core.commit(instance, changes).catch(() => {});
   }
 
   /** Removes ended instances whose retention is over, a thousand at a time. */

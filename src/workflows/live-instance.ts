@@ -25,6 +25,8 @@ export class LiveInstance {
   segment: { number: number; pending: Map<number, PendingCall>; stepsMax: number } | undefined;
   /** Operations that are under way: it is not forgotten meanwhile. */
   pins = 0;
+  /** A restart that is not durable yet: until it is, nothing of the new run begins. */
+  restarting: Promise<void> | undefined;
   /** Another node has it now: nothing may be written for it here. */
   isLost = false;
 

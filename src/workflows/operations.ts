@@ -95,7 +95,11 @@ export class Operations {
       const copies = journal
         .filter((row) => kept.has(row.key))
         .map(({ rid: _rid, run: _run, ...row }) => instance.record(row));
-      await this.#core.commit(instance, [...changes, ...copies, instance.update(this.#core.now)]);
+      const all = [...changes, ...copies, instance.update(this.#core.now)];
+      const restarting = this.#core.commit(instance, all);
+      instance.restarting = restarting;
+      await restarting;
+      if (instance.restarting === restarting) instance.restarting = undefined;
       return instance.row;
     });
   }

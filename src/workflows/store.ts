@@ -12,12 +12,20 @@ import { sqliteCommit } from "./store-sqlite.ts";
 import type { Status } from "./transitions.ts";
 import type { Commit } from "./writer.ts";
 
+export interface WholeInstance {
+  row: InstanceRow;
+  journal: JournalRow[];
+  events: EventRow[];
+}
+
 /** What the engine reads; it writes through `commit`, in batches. `shards` is undefined where there is one node only. */
 export interface InstanceStore {
   commit: Commit;
   instances(rids: readonly number[]): Promise<InstanceRow[]>;
   journal(rid: number, run: number): Promise<JournalRow[]>;
   events(rid: number): Promise<EventRow[]>;
+  /** Many at once, with all that belongs to them. */
+  whole(rids: readonly number[]): Promise<WholeInstance[]>;
   /** Instances that were queued or running. */
   live(shards: readonly number[] | undefined): Promise<InstanceRow[]>;
   waking(beforeMs: number, shards: readonly number[] | undefined): Promise<{ rid: number; wakeOn: number }[]>;
@@ -73,6 +81,10 @@ const toEvent = ({ rid, number, type, payload, at }: Selectable<WorkflowEventsTa
   at,
 });
 
+/** An event that stands twice, because a commit was repeated whose answer had been lost, counts once. */
+const once = (events: EventRow[]): EventRow[] =>
+  events.filter(({ number }, i) => number !== events[i - 1]?.number);
+
 /** `node` names this process in the leases on PostgreSQL. */
 export function instanceStore(storage: Storage, node: string): InstanceStore {
   const { read, direct } = storage;
@@ -104,7 +116,24 @@ export function instanceStore(storage: Storage, node: string): InstanceStore {
         .where("rid", "=", rid)
         .orderBy("number")
         .execute();
-      return rows.map(toEvent).filter((event, i, all) => event.number !== all[i - 1]?.number);
+      return once(rows.map(toEvent));
+    },
+    async whole(rids) {
+      const all = <T extends "workflow_instances" | "workflow_journal" | "workflow_events">(table: T) =>
+        read.selectFrom(table as "workflow_events").where("rid", "in", rids);
+      const rows = await all("workflow_instances").selectAll().orderBy("rid").execute();
+      const journal = await all("workflow_journal").selectAll().orderBy("seq").execute();
+      const events = await all("workflow_events").selectAll().orderBy("number").execute();
+      const journals = Map.groupBy(
+        (journal as unknown as Selectable<WorkflowJournalTable>[]).map(toJournalRow),
+        ({ rid }) => rid,
+      );
+      const buffered = Map.groupBy(events.map(toEvent), ({ rid }) => rid);
+      return (rows as unknown as Selectable<WorkflowInstancesTable>[]).map(toInstance).map((row) => ({
+        row,
+        journal: (journals.get(row.rid) ?? []).filter(({ run }) => run === row.run),
+        events: once(buffered.get(row.rid) ?? []),
+      }));
     },
     async live(shards) {
       const rows = await instances(shards)

@@ -41,6 +41,7 @@ export class Segment {
   #isHeld = false;
   #active = 0;
   #waiting = 0;
+  #waitingShortly = 0;
   #idleSince = 0;
   #lingering: (() => void) | undefined;
   #noting: (() => void) | undefined;
@@ -74,12 +75,15 @@ export class Segment {
     return this.#isOver ? never : answer;
   }
 
-  /** Asks for something that may take very long. */
-  async wait(message: CallMessage): Promise<string> {
+  /** Asks for something that may take very long: so many milliseconds, where that is known. */
+  async wait(message: CallMessage, forMs = 0): Promise<string> {
+    const isShort = forMs <= this.limits.lingerMs;
     this.#waiting++;
+    if (isShort) this.#waitingShortly++;
     this.#linger();
     const answer = await this.call(message);
     this.#waiting--;
+    if (isShort) this.#waitingShortly--;
     return answer;
   }
 
@@ -140,12 +144,17 @@ export class Segment {
     const look = (): void => {
       this.#lingering = undefined;
       if (this.#isOver || this.#active > 0 || this.#waiting === 0) return;
-      const leftMs = this.#idleSince + this.limits.lingerMs - this.host.now();
+      const leftMs = this.#idleSince + this.#lingerMs - this.host.now();
       if (leftMs > 0) this.#lingering = this.host.after(leftMs, look);
       else if (this.#isHeld) this.close({ end: "held" });
       else this.close({ end: "suspend", waiting: this.#waiting, unasked: this.unasked() });
     };
-    if (this.#waiting > 0) this.#lingering = this.host.after(this.limits.lingerMs, look);
+    if (this.#waiting > 0) this.#lingering = this.host.after(this.#lingerMs, look);
+  }
+
+  /** What surely comes later is not worth a place in memory. */
+  get #lingerMs(): number {
+    return this.#waitingShortly > 0 ? this.limits.lingerMs : this.limits.lingerMs / 10;
   }
 
   /** Looks at what runs: of attempts that take long the engine is told, and from then on their time is measured. */

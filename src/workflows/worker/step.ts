@@ -120,7 +120,8 @@ export class Step {
   async #sleep(name: string, forMs: number | null, untilMs: number | null): Promise<void> {
     const key = this.#segment.key("sleep", name);
     if (this.#segment.history.get(key)?.[1] === "value") return;
-    await this.#segment.wait(["sleep", key, forMs, untilMs]);
+    const ms = forMs ?? (untilMs ?? 0) - this.#segment.host.now();
+    await this.#segment.wait(["sleep", key, forMs, untilMs], ms);
   }
 
   async #replay(journaled: HistoryMessage): Promise<unknown> {
@@ -156,7 +157,7 @@ export class Step {
       });
       if ("value" in outcome) return decode(outcome.value);
       if (outcome.delayMs === null) throw outcome.error;
-      await segment.wait(["retry", key]);
+      await segment.wait(["retry", key], outcome.delayMs);
     }
   }
 

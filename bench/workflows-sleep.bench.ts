@@ -1,0 +1,123 @@
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { setTimeout as delay } from "node:timers/promises";
+import { atMost, median, printGoals, printTable, reported, residentMegabytes } from "./lib/measure.ts";
+import { startOurs, tree } from "./workflows-lib.ts";
+
+/** Ten thousand sleeping instances: what they take, and how late they wake at 500 a second; then a list of a hundred thousand. */
+const sleepers = Number(process.env["BENCH_SLEEPERS"] ?? 10_000);
+const stored = Number(process.env["BENCH_STORED"] ?? 100_000);
+const wakesPerSecond = 500;
+
+const ours = await startOurs(
+  ["--workflow-cells", "1"],
+  `export class Sleeper extends WorkflowEntrypoint {
+  async run(event, step) {
+    await step.sleepUntil("until", event.payload.at);
+    return step.do("late", async () => Date.now() - event.payload.at);
+  }
+}`,
+  ["Sleeper"],
+);
+const database = new DatabaseSync(join(ours.dataDir, "selvedge.db"), { readOnly: true });
+const path = "/workflows/Sleeper/instances";
+const counts = async (): Promise<Record<string, number>> =>
+  (await ours.call<{ instances: Record<string, number> }>("GET", "/workflows/Sleeper")).instances;
+async function until(isSo: (counts: Record<string, number>) => boolean): Promise<void> {
+  while (!isSo(await counts())) await delay(250);
+}
+const memory = (): { engine: number; cells: number } => {
+  const [engine, ...others] = tree(ours.pid).map(residentMegabytes);
+  return { engine: engine!, cells: others.reduce((sum, each) => sum + each, 0) };
+};
+async function create(count: number, at: (index: number) => number): Promise<number> {
+  const start = performance.now();
+  for (let made = 0; made < count; made += 100)
+    await ours.call(
+      "POST",
+      `${path}/batch`,
+      Array.from({ length: 100 }, (_, i) => ({ params: { at: at(made + i) } })),
+    );
+  return count / ((performance.now() - start) / 1000);
+}
+
+// What the first thousand leave behind is the process's own: code that was compiled, buffers that are kept.
+await create(1000, () => Date.now());
+await until(({ complete = 0 }) => complete === 1000);
+const before = memory();
+const firstWakeAt = Date.now() + 1000 * Math.max(60, sleepers / 100);
+const perSecond = await create(sleepers, (index) => firstWakeAt + (index * 1000) / wakesPerSecond);
+await until(({ waiting = 0 }) => waiting >= sleepers * 0.99);
+const asleep = memory();
+await delay(Math.max(0, firstWakeAt - Date.now()));
+await until(({ complete = 0 }) => complete === 1000 + sleepers);
+const late = (
+  database
+    .prepare("select value from workflow_journal where key = 'do:late-1' order by seq desc limit ?")
+    .all(sleepers) as { value: string }[]
+)
+  .map(({ value }) => Number(value.slice(1)))
+  .toSorted((a, b) => a - b);
+const after = memory();
+
+async function medianMs(run: () => Promise<unknown>): Promise<number> {
+  const times: number[] = [];
+  for (let i = 0; i < 60; i++) {
+    const start = performance.now();
+    await run();
+    times.push(performance.now() - start);
+  }
+  return median(times);
+}
+const list = (name: string) => async (): Promise<unknown> =>
+  ours.call("GET", `/workflows/${name}/instances?per_page=50`);
+const start = (name: string) => async (): Promise<unknown> =>
+  ours.call("POST", `/workflows/${name}/instances`, { params: { at: 0 } });
+for (let made = 0; made < 1000; made += 100)
+  await ours.call(
+    "POST",
+    "/workflows/One/instances/batch",
+    Array.from({ length: 100 }, () => ({})),
+  );
+await delay(3000);
+const few = { list: await medianMs(list("One")), start: await medianMs(start("One")) };
+const have = sleepers + 1000;
+for (let made = have; made < stored; made += 100)
+  await ours.call(
+    "POST",
+    "/workflows/Ten/instances/batch",
+    Array.from({ length: 100 }, () => ({})),
+  );
+for (;;) {
+  const { instances } = await ours.call<{ instances: Record<string, number> }>("GET", "/workflows/Ten");
+  if (instances["complete"] === Math.max(0, Math.ceil((stored - have) / 100) * 100)) break;
+  await delay(500);
+}
+const many = { list: await medianMs(list("Ten")), start: await medianMs(start("Ten")) };
+await ours.stop();
+
+const at = (share: number): number => late[Math.floor((late.length - 1) * share)]!;
+printTable(
+  ["", "engine MB", "cells MB"],
+  [
+    ["before", before.engine, before.cells],
+    [`${sleepers} asleep`, asleep.engine, asleep.cells],
+    ["after they woke", after.engine, after.cells],
+  ],
+);
+printTable(
+  ["instances stored", "list p50 ms", "start p50 ms"],
+  [
+    ["1000", few.list, few.start],
+    [String(stored), many.list, many.start],
+  ],
+);
+printGoals([
+  reported("durable creates per second, in batches of 100", perSecond),
+  reported("lateness p50 ms", at(0.5)),
+  atMost(`lateness p99 ms at ${wakesPerSecond} wakes a second`, at(0.99), 500),
+  atMost("MB more in the engine while they sleep", asleep.engine - before.engine, 25),
+  reported("MB more in the cells while they sleep", asleep.cells - before.cells),
+  atMost(`listing, ${stored} / 1000`, many.list / few.list, 1.5),
+  atMost(`starting, ${stored} / 1000`, many.start / few.start, 1.5),
+]);
