@@ -81,7 +81,7 @@ it("a snippet, its rule and bot management changed through one node are in force
   await first.call("DELETE", `/zones/${zone.id}/snippets/snippet_rules`);
   await vi.waitFor(() => expect(there.snippetRules(zone.id)).toEqual([]), within);
 
-  const request = { headers: {} } as IncomingMessage;
+  const request = { headers: {}, socket: {} } as IncomingMessage;
   const score = (): unknown => second.services.botManagement.score(zone.id, request, "/");
   expect(score()).toBeUndefined();
   await first.call("PATCH", `/zones/${zone.id}/settings/bot_management`, { value: "on" });

@@ -43,6 +43,7 @@ export async function listDnsChallenges(
   read: Read,
   of?: { zoneId: string; names: readonly string[] },
 ): Promise<{ zoneId: string; name: string; value: string }[]> {
+  if (of?.names.length === 0) return [];
   const all = read
     .selectFrom("acme_challenges")
     .select(["zone_id", "name", "value"])
