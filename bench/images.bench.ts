@@ -4,16 +4,25 @@ import { join } from "node:path";
 import { startSelvedge } from "./lib/child.ts";
 import { printGoals, printTable, type Goal } from "./lib/measure.ts";
 import { coldSection, ipxSection, thumbnailSection, type Section, type Stage } from "./images-cold.ts";
+import { hitSection } from "./images-hits.ts";
 import { photo, upload } from "./images-lib.ts";
+import { crowdSection, isolationSection, memorySection } from "./images-load.ts";
+import { uploadSection } from "./images-uploads.ts";
+import type { Ready } from "../src/server.ts";
 
 /**
- * Images beside the bare library and others that do the same: CPU time first. `npm run bench -- images [section…]` runs
- * all sections, or those that are named with --section.
+ * Images beside the bare library and others that do the same: CPU time first. BENCH_SECTIONS=cold,hits runs only these
+ * sections.
  */
-const sections: Record<string, (stage: Stage) => Promise<Section>> = {
+const sections: Record<string, (stage: Stage, ready: Ready) => Promise<Section>> = {
   cold: coldSection,
   ipx: ipxSection,
   thumbnail: thumbnailSection,
+  hits: hitSection,
+  crowd: crowdSection,
+  isolation: isolationSection,
+  memory: memorySection,
+  uploads: uploadSection,
 };
 const wanted = process.env["BENCH_SECTIONS"]?.split(",") ?? Object.keys(sections);
 
@@ -28,7 +37,7 @@ for (const name of wanted) {
   const selvedge = await startSelvedge();
   const id = await upload(selvedge.ready, bytes);
   const url = `${selvedge.ready.delivery}/${selvedge.ready.account_hash}/${id}`;
-  const section = await sections[name]!({ pid: selvedge.pid, url, path });
+  const section = await sections[name]!({ pid: selvedge.pid, url, path }, selvedge.ready);
   if (section.rows.length > 0) printTable(section.headings, section.rows);
   goals.push(...section.goals);
   await selvedge.stop();

@@ -1,0 +1,128 @@
+import { availableParallelism } from "node:os";
+import { setTimeout as delay } from "node:timers/promises";
+import { atMost, reported, residentMegabytes, type Goal } from "./lib/measure.ts";
+import { fresh, type Section, type Stage } from "./images-cold.ts";
+import { get, getWhole, imageProcess, memoryOf, quantile, timed } from "./images-lib.ts";
+
+/** Many at a time: crowds at one picture, more work than slots, hits beside it, and what stays in memory afterwards. */
+const cores = availableParallelism();
+
+export async function crowdSection({ url }: Stage): Promise<Section> {
+  const goals: Goal[] = [];
+  const rows: Section["rows"] = [];
+  await getWhole(`${url}/${fresh("f=webp")}`);
+  const single = await timed(9, 1, () => getWhole(`${url}/${fresh("f=webp")}`));
+  const singleMs = quantile(single.each, 0.5);
+
+  const crowds: number[] = [];
+  let misses = 0;
+  for (let round = 0; round < 5; round++) {
+    const path = `${url}/${fresh("f=webp")}`;
+    const startedAt = performance.now();
+    const answers = await Promise.all(Array.from({ length: 32 }, () => getWhole(path)));
+    crowds.push(performance.now() - startedAt);
+    // Those who wait for one transform are all told that it was a miss; it took them the same time.
+    const times = new Set(answers.map(({ bytes }) => bytes.length));
+    if (times.size !== 1) misses += 1;
+  }
+  const crowdMs = crowds.toSorted((a, b) => a - b)[2]!;
+  rows.push(["one cold picture, ms", singleMs], ["32 clients, the same cold picture, ms", crowdMs]);
+  goals.push(atMost("E9 32 clients at one cold picture / one client", crowdMs / singleMs, 1.2));
+  goals.push(atMost("E9 crowds that did not all get the same bytes", misses, 0));
+
+  const many = await timed(96, 16, () => getWhole(`${url}/${fresh("f=webp")}`));
+  const ideal = (16 / cores) * singleMs;
+  const p99 = quantile(many.each, 0.99);
+  rows.push(["16 at a time, p99 ms", p99], ["ideal", ideal]);
+  goals.push(atMost("E10 p99 of 16 at a time / ideal", p99 / ideal, 1.15));
+  return { headings: ["", "measured"], rows, goals };
+}
+
+/** Hits while every slot writes AVIF. */
+export async function isolationSection({ url }: Stage): Promise<Section> {
+  const hit = `${url}/w=200,f=webp`;
+  await getWhole(hit);
+  await getWhole(hit);
+  const hits = (seconds: number): Promise<number[]> =>
+    (async () => {
+      const each: number[] = [];
+      const until = performance.now() + seconds * 1000;
+      while (performance.now() < until) {
+        const before = performance.now();
+        await getWhole(hit);
+        each.push(performance.now() - before);
+        await delay(2);
+      }
+      return each.toSorted((a, b) => a - b);
+    })();
+  const idle = await hits(3);
+  const over = new AbortController();
+  const busy = Promise.all(
+    Array.from({ length: cores * 4 }, async () => {
+      while (!over.signal.aborted) {
+        const { status } = await get(`${url}/w=1600,h=${2000 + next()},f=avif`);
+        if (status !== 200) throw new Error(`a transform answered ${status}`);
+      }
+    }),
+  );
+  const loaded = await hits(10);
+  over.abort();
+  await busy;
+  const [idleP99, loadedP99] = [quantile(idle, 0.99), quantile(loaded, 0.99)];
+  return {
+    headings: ["hits", "p50 ms", "p99 ms", "worst ms", "count"],
+    rows: [
+      ["idle", quantile(idle, 0.5), idleP99, idle.at(-1)!, idle.length],
+      ["while every slot writes AVIF", quantile(loaded, 0.5), loadedP99, loaded.at(-1)!, loaded.length],
+    ],
+    goals: [
+      atMost("E11 p99 of hits while every slot writes AVIF, ms", loadedP99, 20),
+      reported("E11 the same / idle", loadedP99 / idleP99),
+    ],
+  };
+}
+let last = 0;
+const next = (): number => (last = (last + 1) % 9000);
+
+/** Memory after many different transforms. */
+export async function memorySection({ pid, url }: Stage): Promise<Section> {
+  const total = Number(process.env["BENCH_TRANSFORMS"] ?? 5000);
+  const idle = memoryOf(pid);
+  // The start of the image process, idle: one small job has loaded its libraries.
+  await getWhole(`${url}/w=16,f=json`);
+  await delay(1000);
+  const base = residentMegabytes(imageProcess(pid)!);
+  const kinds = [
+    "f=webp",
+    "f=jpeg",
+    "f=avif",
+    "f=png,q=80",
+    "f=webp,fit=cover,gravity=auto",
+    "f=jpeg,blur=20",
+    "f=webp,rotate=90,sharpen=2",
+  ];
+  const rows: Section["rows"] = [];
+  const marks: number[] = [];
+  for (let done = 0; done < total; done += total / 5) {
+    await timed(total / 5, 4, (i) =>
+      getWhole(`${url}/w=${100 + ((done + i * 7) % 400)},h=${300 + (i % 97)},${kinds[i % kinds.length]!}`),
+    );
+    await delay(2500);
+    marks.push(residentMegabytes(imageProcess(pid)!));
+    rows.push([`after ${done + total / 5} transforms`, marks.at(-1)!, memoryOf(pid)]);
+  }
+  rows.unshift(["idle start", base, idle]);
+  return {
+    headings: ["memory, MB", "image process", "all of Selvedge"],
+    rows,
+    goals: [
+      atMost(
+        `E12 memory of the image process after ${total} mixed transforms / its idle start`,
+        marks.at(-1)! / base,
+        3,
+      ),
+      atMost("E12 the last fifth / the second (flat)", marks.at(-1)! / marks[1]!, 1.1),
+      reported("E12 memory of all of Selvedge / its idle start", memoryOf(pid) / idle),
+    ],
+  };
+}
