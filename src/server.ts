@@ -166,12 +166,7 @@ export async function startServer(
     policy,
     logger,
   );
-  const triggers: TriggerServices = createTriggerServices(
-    storage,
-    scriptServices,
-    runtimeServices,
-    logger,
-  );
+  const triggers: TriggerServices = createTriggerServices(storage, scriptServices, runtimeServices, logger);
   const workflowServices = createWorkflows(config, storage, scriptServices.scripts, logger);
   const { metricsListen } = config;
   const metrics =
@@ -180,7 +175,7 @@ export async function startServer(
       : new (await import("./observability/metrics.ts")).Metrics({
           smartRouting,
           zoneName: (id) => zones.find(id)?.name,
-          cells: runtimeServices.cellCounts,
+          cells: () => runtimeServices.cellCounts(),
           certificates,
           certificatePacks,
         });
