@@ -8,16 +8,16 @@ import { MetadataSchema, readUpload } from "./metadata.ts";
 import { readModules } from "./modules.ts";
 import {
   authorOf,
+  checkNewName,
   editAccess,
   nameOf,
-  newNameOf,
   readAccess,
   scriptOf,
   type AnyCall,
   type Place,
 } from "./place.ts";
 import { ScriptSchema, scriptResource, UploadedSchema } from "./resources.ts";
-import { scriptErrors, type Version } from "./script.ts";
+import { scriptErrors, type Script, type Version } from "./script.ts";
 
 /** Reads the form of an upload; one that is too large is told so as a script. */
 export async function readForm(
@@ -56,7 +56,8 @@ export function codeOperations(place: Place): Operation[] {
       result: UploadedSchema,
       async handle(call) {
         const owner = place.owner(call);
-        const name = newNameOf(owner, call);
+        const name = nameOf(call);
+        checkNewName(owner, name);
         const form = await readForm(call, readSniffedUploadForm);
         const upload = await readUpload(form, call.messages);
         const { script, version } = await call.services.versions.upload(owner, name, upload, authorOf(call), {
@@ -78,7 +79,7 @@ export function codeOperations(place: Place): Operation[] {
       access: editAccess,
       query: z.object({ force: z.enum(["true", "false"]).optional() }),
       result: z.null(),
-      handle: async (call) => deleteScript(place, call, call.query.force === "true"),
+      handle: async (call) => deleteScript(place, call, scriptOf(place, call), call.query.force === "true"),
     }),
     rawOperation({
       id: `${place.id}_content_get`,
@@ -127,9 +128,13 @@ export function codeOperations(place: Place): Operation[] {
 }
 
 /** Removes a script. What others use is only removed by force. */
-export async function deleteScript(place: Place, call: AnyCall, force: boolean): Promise<null> {
+export async function deleteScript(
+  place: Place,
+  call: AnyCall,
+  script: Script,
+  force: boolean,
+): Promise<null> {
   const { scripts, references, domains } = call.services;
-  const script = scriptOf(place, call);
   if (!force && script.namespaceId === null) {
     const users = await references.to(script);
     if (users.length > 0)

@@ -2,13 +2,12 @@ import { z } from "zod";
 import { listOperation, operation, type Operation } from "../api/operation.ts";
 import { pageQuery, paginate } from "../api/pagination.ts";
 import { isoTime } from "../util/ids.ts";
-import { readJson } from "../api/body.ts";
 import { deleteScript } from "./api-code.ts";
-import { bindingName, readBindings, type Binding, type InheritBinding } from "./bindings.ts";
-import { AnnotationsSchema, CompatibilityDate, CompatibilityFlags } from "./metadata.ts";
-import { accountPlace, authorOf, editAccess, readAccess, scriptOf, type AnyCall } from "./place.ts";
-import { ScriptSchema, scriptResource, TimeSchema, VersionSchema, versionResource } from "./resources.ts";
-import { scriptErrors, type Script, type StoredBinding } from "./script.ts";
+import { ObservabilitySchema, readScriptSettings, TagsSchema } from "./metadata.ts";
+import { accountPlace, byNameOrId, checkNewName, editAccess, readAccess, type AnyCall } from "./place.ts";
+import { TimeSchema } from "./resources.ts";
+import { scriptErrors, type Script } from "./script.ts";
+import type { ScriptEdit } from "./scripts.ts";
 
 const base = "/accounts/{account_id}/workers";
 const LooseObject = z.record(z.string(), z.unknown());
@@ -52,37 +51,6 @@ const WorkerSchema = z
     }),
   })
   .meta({ id: "Worker" });
-
-const VersionPatchSchema = z.strictObject({
-  env: z.record(bindingName, z.record(z.string(), z.unknown()).nullable()).optional(),
-  annotations: AnnotationsSchema.optional(),
-  compatibility_date: CompatibilityDate.optional(),
-  compatibility_flags: CompatibilityFlags.optional(),
-});
-const patchBytesMax = 4 * 1024 * 1024;
-
-/** Bindings by name: those that are given replace others, null takes one away. */
-function patchedBindings(
-  bindings: readonly StoredBinding[],
-  env: NonNullable<z.output<typeof VersionPatchSchema>["env"]>,
-): (Binding | InheritBinding)[] {
-  const kept = bindings
-    .filter(({ name }) => !Object.hasOwn(env, name))
-    .map(({ name }) => ({ type: "inherit", name }));
-  const given = Object.entries(env).flatMap(([name, binding]) =>
-    binding === null ? [] : [{ name, ...binding }],
-  );
-  return readBindings([...kept, ...given], "body/env");
-}
-
-/** A script is found by its name, or by its id. */
-function byNameOrId(call: AnyCall, text: string): Script {
-  const owner = accountPlace.owner(call);
-  const { scripts } = call.services;
-  const found = scripts.find(owner, text) ?? scripts.list(owner).find(({ id }) => id === text);
-  if (found === undefined) throw scriptErrors.notFound(owner, text);
-  return found;
-}
 
 async function workerResource(call: AnyCall, script: Script): Promise<z.input<typeof WorkerSchema>> {
   const { account, services } = call;
@@ -139,186 +107,109 @@ async function workerResource(call: AnyCall, script: Script): Promise<z.input<ty
   };
 }
 
-const EnvironmentSchema = z.object({
-  environment: z.literal("production"),
-  created_on: TimeSchema,
-  modified_on: TimeSchema,
-  script: ScriptSchema,
-});
-const ServiceSchema = z
-  .object({
-    id: z.string(),
-    created_on: TimeSchema,
-    modified_on: TimeSchema,
-    default_environment: EnvironmentSchema,
-    environments: z.array(EnvironmentSchema),
-  })
-  .meta({ id: "ScriptService" });
-
-const ReferenceSchema = z.object({
-  service: z.string(),
-  environment: z.literal("production"),
-  name: z.string(),
+const EditSchema = z.strictObject({
+  name: z.string().optional(),
+  logpush: z.boolean().optional(),
+  observability: ObservabilitySchema.nullish(),
+  subdomain: z
+    .strictObject({ enabled: z.boolean().optional(), previews_enabled: z.boolean().optional() })
+    .optional(),
+  tags: TagsSchema.nullish(),
+  tail_consumers: z.array(z.unknown()).nullish(),
 });
 
-/** The same scripts as other parts of the clients see them. */
+function editOf(given: z.output<typeof EditSchema>): ScriptEdit {
+  const { subdomain, tags } = given;
+  return {
+    settings: readScriptSettings(given),
+    ...(tags === undefined ? {} : { tags: tags ?? [] }),
+    ...(subdomain?.enabled === undefined ? {} : { subdomainEnabled: subdomain.enabled }),
+    ...(subdomain?.previews_enabled === undefined ? {} : { previewsEnabled: subdomain.previews_enabled }),
+  };
+}
+
+const one = `${base}/workers/{worker_name}`;
+const workerOf = (call: AnyCall): Script => byNameOrId(call, call.params["worker_name"]!);
+
+/** Scripts apart from their versions, by name or id. */
 export const workerOperations: readonly Operation[] = [
+  listOperation({
+    id: "worker_list",
+    method: "GET",
+    path: `${base}/workers`,
+    summary: "List the account's scripts, also those without a version",
+    access: readAccess,
+    query: pageQuery({ default: 10, max: 100 }).extend({
+      order_by: z.enum(["deployed_on", "updated_on", "created_on", "name"]).default("name"),
+      order: z.enum(["asc", "desc"]).default("asc"),
+    }),
+    result: WorkerSchema,
+    async handle(call) {
+      const { order_by, order } = call.query;
+      const key = ({ name, createdOn, modifiedOn }: Script): string | number =>
+        order_by === "name" ? name : order_by === "created_on" ? createdOn : modifiedOn;
+      const sign = order === "asc" ? 1 : -1;
+      const scripts = call.services.scripts
+        .list(accountPlace.owner(call))
+        .sort((a, b) => (key(a) < key(b) ? -sign : sign));
+      const page = paginate(scripts, call.query);
+      return {
+        ...page,
+        items: await Promise.all(page.items.map(async (script) => workerResource(call, script))),
+      };
+    },
+  }),
+  operation({
+    id: "worker_create",
+    method: "POST",
+    path: `${base}/workers`,
+    summary: "Create a script that has no version yet",
+    access: editAccess,
+    body: EditSchema.extend({ name: z.string() }),
+    result: WorkerSchema,
+    async handle(call) {
+      const owner = accountPlace.owner(call);
+      const { name } = call.body;
+      checkNewName(owner, name);
+      return workerResource(call, await call.services.scripts.create(owner, name, editOf(call.body)));
+    },
+  }),
   operation({
     id: "worker_get",
     method: "GET",
-    path: `${base}/workers/{worker_name}`,
+    path: one,
     summary: "Get a script by its name or id, with its URL and what uses it",
     access: readAccess,
     result: WorkerSchema,
-    handle: async (call) => workerResource(call, byNameOrId(call, call.params["worker_name"]!)),
+    handle: async (call) => workerResource(call, workerOf(call)),
   }),
+  ...(["PUT", "PATCH"] as const).map((method) =>
+    operation({
+      id: method === "PUT" ? "worker_put" : "worker_patch",
+      method,
+      path: one,
+      summary: "Change what of a script no version changes",
+      access: editAccess,
+      body: EditSchema,
+      result: WorkerSchema,
+      async handle(call) {
+        const { name } = workerOf(call);
+        if (call.body.name !== undefined && call.body.name !== name) throw scriptErrors.rename(name);
+        const edit = editOf(call.body);
+        return workerResource(
+          call,
+          await call.services.scripts.edit(accountPlace.owner(call), name, () => edit),
+        );
+      },
+    }),
+  ),
   operation({
-    id: "worker_version_patch",
-    method: "PATCH",
-    path: `${base}/workers/{worker_name}/versions/latest`,
-    summary: "Make a version from the latest one by a merge patch, without putting it to work",
-    access: editAccess,
-    query: z.object({ deploy: z.enum(["true", "false"]).default("false") }),
-    body: VersionPatchSchema,
-    bodyKind: "own",
-    acceptAnyContentType: true,
-    result: VersionSchema,
-    async handle(call) {
-      const patch = await readJson(call.incoming, VersionPatchSchema, patchBytesMax);
-      const { name } = byNameOrId(call, call.params["worker_name"]!);
-      const { env } = patch;
-      const { version } = await call.services.versions.revise(
-        accountPlace.owner(call),
-        name,
-        authorOf(call),
-        ({ content }) => ({
-          compatibilityDate: patch.compatibility_date,
-          compatibilityFlags: patch.compatibility_flags,
-          annotations: patch.annotations,
-          bindings: env && patchedBindings(content.bindings, env),
-          deploy: call.query.deploy === "true",
-        }),
-      );
-      return versionResource(version);
-    },
-  }),
-  operation({
-    id: "service_get",
-    method: "GET",
-    path: `${base}/services/{script_name}`,
-    summary: "Get a script with its one environment",
-    access: readAccess,
-    result: ServiceSchema,
-    async handle(call) {
-      const script = scriptOf(accountPlace, call);
-      const environment: z.input<typeof EnvironmentSchema> = {
-        environment: "production",
-        created_on: isoTime(script.createdOn),
-        modified_on: isoTime(script.modifiedOn),
-        script: scriptResource(script, await call.services.versions.current(script)),
-      };
-      return {
-        id: script.name,
-        created_on: environment.created_on,
-        modified_on: environment.modified_on,
-        default_environment: environment,
-        environments: [environment],
-      };
-    },
-  }),
-  operation({
-    id: "service_delete",
+    id: "worker_delete",
     method: "DELETE",
-    path: `${base}/services/{script_name}`,
+    path: one,
     summary: "Delete a script with all of its versions",
     access: editAccess,
-    query: z.object({ force: z.enum(["true", "false"]).optional() }),
     result: z.null(),
-    handle: async (call) => deleteScript(accountPlace, call, call.query.force === "true"),
-  }),
-  operation({
-    id: "script_references",
-    method: "GET",
-    path: `${accountPlace.path}/{script_name}/references`,
-    summary: "List the scripts that use a script, and those that it uses",
-    access: readAccess,
-    result: z.object({
-      services: z.object({ incoming: z.array(ReferenceSchema), outgoing: z.array(ReferenceSchema) }),
-      durable_objects: z.array(z.never()),
-      dispatch_outbounds: z.array(
-        z.object({ service: z.string(), environment: z.literal("production"), namespace: z.string() }),
-      ),
-    }),
-    async handle(call) {
-      const { references, versions } = call.services;
-      const script = scriptOf(accountPlace, call);
-      const [users, { content }] = await Promise.all([references.to(script), versions.current(script)]);
-      const environment = "production" as const;
-      return {
-        services: {
-          incoming: users.flatMap(({ kind, name, binding }) =>
-            kind === "service" ? [{ service: name, environment, name: binding }] : [],
-          ),
-          outgoing: content.bindings.flatMap((binding) =>
-            binding.type === "service" ? [{ service: binding.service, environment, name: binding.name }] : [],
-          ),
-        },
-        durable_objects: [],
-        dispatch_outbounds: users.flatMap(({ name, namespace }) =>
-          namespace === undefined ? [] : [{ service: name, environment, namespace }],
-        ),
-      };
-    },
-  }),
-  operation({
-    id: "tail_producers",
-    method: "GET",
-    path: `${base}/tails/by-consumer/{script_name}`,
-    summary: "List the scripts whose logs a script gets: none, as scripts cannot be tail consumers here",
-    access: readAccess,
-    result: z.array(z.never()),
-    async handle(call) {
-      scriptOf(accountPlace, call);
-      return [];
-    },
-  }),
-  listOperation({
-    id: "durable_object_namespace_list",
-    method: "GET",
-    path: `${base}/durable_objects/namespaces`,
-    summary: "List namespaces of Durable Objects: none, as scripts cannot have them here",
-    access: readAccess,
-    query: pageQuery({ default: 20, max: 1000 }),
-    result: z.object({ id: z.string() }),
-    handle: async ({ query }) => paginate([], query),
-  }),
-];
-
-const AccountSettingsSchema = z.object({ default_usage_model: z.string(), green_compute: z.boolean() });
-/** The platform has one usage model, and computes where it was installed. */
-const accountSettings = { default_usage_model: "standard", green_compute: false } as const;
-
-export const workerAccountOperations: readonly Operation[] = [
-  operation({
-    id: "workers_account_settings_get",
-    method: "GET",
-    path: `${base}/account-settings`,
-    summary: "Get what holds for all scripts of the account",
-    access: readAccess,
-    result: AccountSettingsSchema,
-    handle: async () => accountSettings,
-  }),
-  operation({
-    id: "workers_account_settings_put",
-    method: "PUT",
-    path: `${base}/account-settings`,
-    summary: "Confirm what holds for all scripts of the account: it cannot be changed here",
-    access: editAccess,
-    body: z.strictObject({
-      default_usage_model: z.literal("standard").optional(),
-      green_compute: z.literal(false).optional(),
-    }),
-    result: AccountSettingsSchema,
-    handle: async () => accountSettings,
+    handle: async (call) => deleteScript(accountPlace, call, workerOf(call), false),
   }),
 ];

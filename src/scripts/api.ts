@@ -9,7 +9,9 @@ import { secretOperations } from "./api-secrets.ts";
 import { accountSettingsOperations, settingsOperations } from "./api-settings.ts";
 import { subdomainOperations } from "./api-subdomains.ts";
 import { scriptVersionOperations } from "./api-versions.ts";
-import { workerAccountOperations, workerOperations } from "./api-workers.ts";
+import { serviceOperations } from "./api-services.ts";
+import { workerVersionOperations } from "./api-worker-versions.ts";
+import { workerOperations } from "./api-workers.ts";
 import { accountPlace, readAccess, scriptOf, tagFilter } from "./place.ts";
 import { ScriptSchema, scriptResource, TimeSchema } from "./resources.ts";
 import type { Script } from "./script.ts";
@@ -106,5 +108,6 @@ export const scriptOperations: readonly Operation[] = [
   ...routeOperations,
   ...domainOperations,
   ...workerOperations,
-  ...workerAccountOperations,
+  ...workerVersionOperations,
+  ...serviceOperations,
 ];

@@ -43,12 +43,19 @@ const names = {
   },
 };
 
-/** A name that a new script may have: that of an account's script is a label of its host name. */
-export function newNameOf(owner: Owner, call: AnyCall): string {
-  const name = nameOf(call);
+/** Refuses a name that no new script may have: that of an account's script is a label of its host name. */
+export function checkNewName(owner: Owner, name: string): void {
   const { pattern, text } = owner.namespace === undefined ? names.account : names.namespace;
   if (!pattern.test(name)) throw scriptErrors.name(name, text);
-  return name;
+}
+
+/** An account's script by its name, or by its id. */
+export function byNameOrId(call: AnyCall, text: string): Script {
+  const owner = accountPlace.owner(call);
+  const { scripts } = call.services;
+  const found = scripts.find(owner, text) ?? scripts.list(owner).find(({ id }) => id === text);
+  if (found === undefined) throw scriptErrors.notFound(owner, text);
+  return found;
 }
 
 /** Who makes a change, and with which program. */

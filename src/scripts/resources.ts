@@ -99,7 +99,7 @@ export function bindingResource(binding: StoredBinding): z.input<typeof BindingS
   return binding.type === "secret_text" ? { type: binding.type, name: binding.name } : { ...binding };
 }
 
-const limitsResource = ({ content }: Version): Record<string, number> => ({
+export const limitsResource = ({ content }: Version): Record<string, number> => ({
   ...(content.limits?.cpuMs === undefined ? {} : { cpu_ms: content.limits.cpuMs }),
   ...(content.limits?.subRequests === undefined ? {} : { subrequests: content.limits.subRequests }),
 });

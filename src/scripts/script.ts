@@ -102,6 +102,12 @@ export const scriptErrors = {
           `The script "${name}" does not exist in the dispatch namespace "${owner.namespace.name}"`,
         ),
   invalid: (message: string, pointer?: string) => new ApiError(400, 10021, message, { pointer }),
+  rename: (name: string) =>
+    new ApiError(400, 10017, `The script "${name}" cannot be renamed: upload it under its new name`, {
+      pointer: "/body/name",
+    }),
+  exists: (name: string) => new ApiError(409, 10018, `A script with the name "${name}" exists already`),
+  versionIsLive: () => new ApiError(400, 10217, "A version that serves requests cannot be deleted"),
   tooLarge: (limitBytes: number) =>
     new ApiError(413, 10027, `The script is too large. Expected at most ${limitBytes} bytes of modules`),
   name: (name: string, expected: string) =>

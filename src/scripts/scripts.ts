@@ -149,17 +149,21 @@ export class Scripts {
     }
   }
 
+  /** Makes a script that has no version yet. */
+  async create(owner: Owner, name: string, edit: ScriptEdit): Promise<Script> {
+    return this.change(owner, name, async (_trx, current, save) => {
+      if (current !== undefined) throw scriptErrors.exists(name);
+      const script = edited(newScript(owner, name, Date.now()), edit);
+      await save(script);
+      return script;
+    });
+  }
+
   /** Changes what is the same for all versions. */
   async edit(owner: Owner, name: string, change: (script: Script) => ScriptEdit): Promise<Script> {
     return this.change(owner, name, async (_trx, current, save) => {
       if (current === undefined) throw scriptErrors.notFound(owner, name);
-      const { settings, ...edit } = change(current);
-      const script = {
-        ...current,
-        ...edit,
-        settings: { ...current.settings, ...settings },
-        modifiedOn: Date.now(),
-      };
+      const script = edited({ ...current, modifiedOn: Date.now() }, change(current));
       await save(script);
       return script;
     });
@@ -194,6 +198,12 @@ export class Scripts {
     siblings.set(script.name, script);
   }
 }
+
+const edited = (script: Script, { settings, ...edit }: ScriptEdit): Script => ({
+  ...script,
+  ...edit,
+  settings: { ...script.settings, ...settings },
+});
 
 function choose(live: readonly Share[], dice: number): string | undefined {
   let rest = dice * 100;

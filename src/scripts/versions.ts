@@ -120,6 +120,21 @@ export class Versions {
     return version;
   }
 
+  async latest(script: Script): Promise<Version> {
+    const version = await store.latest(this.#storage.read, script.id);
+    if (version === undefined) throw scriptErrors.noVersions();
+    return version;
+  }
+
+  async delete(owner: Owner, name: string, id: string): Promise<void> {
+    await this.#scripts.change(owner, name, async (trx, script) => {
+      const version = script && (await store.find(trx, id));
+      if (script === undefined || version?.scriptId !== script.id) throw scriptErrors.versionNotFound(id);
+      if (script.live.some(({ versionId }) => versionId === id)) throw scriptErrors.versionIsLive();
+      await store.remove(trx, script.id, [id]);
+    });
+  }
+
   /** Newest first. */
   async list(
     script: Script,
@@ -197,9 +212,7 @@ export class Versions {
     input: (latest: Version) => Revision,
   ): Promise<{ script: Script; version: Version }> {
     for (;;) {
-      const script = this.#scripts.get(owner, name);
-      const latest = await store.latest(this.#storage.read, script.id);
-      if (latest === undefined) throw scriptErrors.noVersions();
+      const latest = await this.latest(this.#scripts.get(owner, name));
       const revised = await this.#revise(owner, name, author, latest, input(latest));
       // Somebody else made a version meanwhile, which this one is to follow.
       if (revised !== undefined) return revised;

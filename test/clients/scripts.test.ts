@@ -292,7 +292,7 @@ describe("an uploaded script", () => {
       },
     });
     expect(patched).toMatchObject({
-      result: { annotations: { "workers/tag": "p" }, resources: { bindings: [{ name: "TEXT" }] } },
+      result: { annotations: { "workers/tag": "p" }, bindings: [{ name: "TEXT" }] },
     });
     expect(await client.get(`${base}/services/${name}`)).toMatchObject({
       result: { default_environment: { script: { id: name } } },
@@ -304,6 +304,51 @@ describe("an uploaded script", () => {
     expect(await collect(client.workers.routes.list({ zone_id }))).toEqual([]);
     expect(await collect(client.workers.domains.list({ account_id }))).toEqual([]);
   });
+});
+
+it("makes a script in steps: first without a version, then with code in JSON", async () => {
+  const { workers } = client.workers.beta;
+  const made = await workers.create({ account_id, name: "stepwise", tags: ["a"] });
+  expect(made).toMatchObject({ name: "stepwise", deployed_on: null, tags: ["a"] });
+  await expect(workers.create({ account_id, name: "stepwise" })).rejects.toMatchObject({ status: 409 });
+  expect((await collect(workers.list({ account_id, per_page: 2 }))).map(({ name }) => name)).toContain(
+    "stepwise",
+  );
+  const create = async (text: string, deploy: boolean) =>
+    workers.versions.create(made.id, {
+      account_id,
+      deploy,
+      main_module: "main.mjs",
+      compatibility_date: "2026-01-01",
+      modules: [
+        {
+          name: "main.mjs",
+          content_type: "application/javascript+module",
+          content_base64: Buffer.from(code(text)).toString("base64"),
+        },
+      ],
+      bindings: [{ type: "plain_text", name: "A", text: "a" }],
+    });
+  const first = await create("first", true);
+  const second = await create("second", false);
+  const of = { account_id, worker_id: made.id };
+  const listed = await collect(workers.versions.list(made.id, { account_id }));
+  expect(listed.map(({ id, number }) => [id, number])).toEqual([
+    [second.id, 2],
+    [first.id, 1],
+  ]);
+  const latest = await workers.versions.get("latest" as string, { ...of, include: "modules" });
+  expect(latest.modules).toMatchObject([
+    { name: "main.mjs", content_base64: Buffer.from(code("second")).toString("base64") },
+  ]);
+  await workers.versions.delete(second.id, of);
+  await expect(workers.versions.delete(first.id, of)).rejects.toThrow("serves requests");
+  const edit = { account_id, name: "stepwise", subdomain: { enabled: false }, tags: [] };
+  expect(await workers.update(made.id, edit)).toMatchObject({ subdomain: { enabled: false }, tags: [] });
+  expect(await workers.edit(made.id, { account_id, tags: ["b"] })).toMatchObject({ tags: ["b"] });
+  await expect(workers.update(made.id, { ...edit, name: "other" })).rejects.toThrow("cannot be renamed");
+  await workers.delete(made.id, { account_id });
+  await expect(workers.get("stepwise", { account_id })).rejects.toThrow(NotFoundError);
 });
 
 it("manages what holds for the account", async () => {
