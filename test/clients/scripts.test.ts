@@ -337,7 +337,7 @@ it("makes a script in steps: first without a version, then with code in JSON", a
     [second.id, 2],
     [first.id, 1],
   ]);
-  const latest = await workers.versions.get("latest" as string, { ...of, include: "modules" });
+  const latest = await workers.versions.get("latest", { ...of, include: "modules" });
   expect(latest.modules).toMatchObject([
     { name: "main.mjs", content_base64: Buffer.from(code("second")).toString("base64") },
   ]);
