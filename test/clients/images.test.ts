@@ -32,7 +32,7 @@ it("uploads files, buffers and addresses, with metadata in its own notation", as
     requireSignedURLs: false,
     id: "own/name",
     creator: "someone",
-  } as Loose);
+  });
   expect(made).toMatchObject({
     id: "own/name",
     filename: "a.jpg",
@@ -41,7 +41,7 @@ it("uploads files, buffers and addresses, with metadata in its own notation", as
     creator: "someone",
   });
   expect((await fetch(made.variants![0]!)).status).toBe(200);
-  const copied = await client.images.v1.create({ account_id, url: made.variants![0]! } as Loose);
+  const copied = await client.images.v1.create({ account_id, url: made.variants![0]! });
   expect(copied.id).toMatch(/^[0-9a-f-]{36}$/);
   expect(await client.images.v1.get("own/name", { account_id })).toEqual(made);
   const edited = await client.images.v1.edit("own/name", { account_id, metadata: { z: 1 } });
@@ -58,7 +58,7 @@ it("lists every image once, by pages and by tokens", async () => {
       account_id,
       file: await toFile(jpeg, `${i}.jpg`),
       metadata: { status: i % 2 === 0 ? "even" : "odd" },
-    } as Loose);
+    });
   const ids: string[] = [];
   for await (const page of client.images.v1.list({ account_id, per_page: 2 }))
     for (const image of page.images ?? []) ids.push(image.id!);
@@ -87,7 +87,7 @@ it("makes upload URLs", async () => {
     requireSignedURLs: true,
     metadata: { a: 1 },
     expiry: new Date(Date.now() + 600_000).toISOString(),
-  } as Loose);
+  });
   const form = new FormData();
   form.set("file", new File([new Uint8Array(jpeg)], "direct.jpg"));
   expect((await fetch(made.uploadURL!, { method: "POST", body: form })).status).toBe(200);
@@ -120,7 +120,7 @@ it("understands what is refused", async () => {
   const refused = client.images.v1.create({
     account_id,
     file: await toFile(Buffer.from("<html>"), "a.jpg"),
-  } as Loose);
+  });
   await expect(refused).rejects.toMatchObject({ status: 400, errors: [{ code: 5400 }] });
   await expect(client.images.v1.get("nothing", { account_id })).rejects.toMatchObject({ status: 404 });
 });

@@ -6,9 +6,6 @@ import { snippetOperations } from "../../src/snippets/api.ts";
 import { recordingClient } from "../helpers/recording-client.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 
-/** For what the API takes and the client's types leave out. */
-type Loose = never;
-
 /** The official client manages snippets, and understands every answer. */
 let server: TestServer;
 let client: Cloudflare;
@@ -80,7 +77,7 @@ it("manages rules", async () => {
     rules: { id: string }[];
   };
   expect(ruleset.rules.map(({ id }) => id)).toEqual([made[0]!.id]);
-  await client.rulesets.phases.update(phase, { zone_id, rules: ruleset.rules as Loose });
+  await client.rulesets.phases.update(phase, { zone_id, rules: ruleset.rules });
   await expect(client.snippets.delete("ruled", { zone_id })).rejects.toThrow("snippet is still used");
   expect(await collect(client.snippets.rules.delete({ zone_id }))).toEqual([]);
   expect(await client.snippets.delete("ruled", { zone_id })).toBeNull();
@@ -89,7 +86,7 @@ it("manages rules", async () => {
 it("manages the bot management setting", async () => {
   const name = "bot_management" as never; // not in the client's list of settings
   expect(await client.zones.settings.get(name, { zone_id })).toMatchObject({ id: name, value: "off" });
-  const edited = await client.zones.settings.edit(name, { zone_id, value: "on" } as Loose);
+  const edited = await client.zones.settings.edit(name, { zone_id, value: "on" });
   expect(edited).toMatchObject({ value: "on" });
 });
 
