@@ -27,6 +27,7 @@ export const internal = {
   outcome: "x-selvedge-outcome",
   control: "x-selvedge-control",
   error: "x-selvedge-error",
+  channel: "x-selvedge-channel",
 } as const;
 
 /** The first is where it begins. */

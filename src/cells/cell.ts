@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { Client, Pool } from "undici";
+import { connect } from "node:net";
+import { Client, Pool, type buildConnector } from "undici";
 import { CellFolder, internal } from "./cell-folder.ts";
+import { Channel, channelRequestOf } from "./channel.ts";
 import { CellFault, type FaultKind } from "./errors.ts";
 import { exchange, headerBytesMax, type CellRequest, type Sink, type Thrown } from "./exchange.ts";
 import { FrontServer, type RunHooks } from "./front-server.ts";
@@ -8,6 +10,7 @@ import { launch } from "./launch.ts";
 import { CellProcess } from "./process.ts";
 import type { CellScript } from "./script.ts";
 import type { CellSettings } from "./settings.ts";
+import { Traffic } from "./traffic.ts";
 import { tunnel, type Visitor } from "./tunnel.ts";
 
 export interface RunOptions {
@@ -45,11 +48,17 @@ export class Cell {
   readonly scripts = new Set<string>();
   lastActivityAt = performance.now();
   readonly process: CellProcess;
+  /** Between the front and this cell. */
+  readonly traffic: Traffic;
   readonly #folder: CellFolder;
   readonly #front: FrontServer;
   readonly #secret: string;
+  readonly #scriptsMax: number;
   readonly #pool: Pool;
   readonly #control: Client;
+  /** By script. */
+  readonly #channels = new Map<string, Promise<Channel | Thrown>>();
+  readonly #openChannels = new Map<string, Channel>();
   #isDead = false;
 
   private constructor(
@@ -58,14 +67,23 @@ export class Cell {
     front: FrontServer,
     folder: CellFolder,
     secret: string,
+    traffic: Traffic,
+    scriptsMax: number,
   ) {
     this.id = id;
+    this.#scriptsMax = scriptsMax;
     this.process = process;
+    this.traffic = traffic;
     this.#front = front;
     this.#folder = folder;
     this.#secret = secret;
     // The front's own deadlines hold; a script may take its time.
-    const options = { socketPath: folder.cellSocket, headersTimeout: 0, bodyTimeout: 0, pipelining: 1 };
+    const options = {
+      connect: (_: unknown, done: buildConnector.Callback) => connectTo(folder.cellSocket, traffic, done),
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      pipelining: 1,
+    };
     this.#pool = new Pool("http://cell", { ...options, connections: 512, maxHeaderSize: headerBytesMax });
     this.#control = new Client("http://cell", options);
   }
@@ -75,13 +93,14 @@ export class Cell {
     const folder = new CellFolder();
     const secret = randomUUID();
     let cell: Cell | undefined;
-    const front = new FrontServer(secret, () => cell?.touch());
+    const traffic = new Traffic();
+    const front = new FrontServer(secret, traffic, () => cell?.touch());
     try {
       folder.write(secret, v8Flags(settings), settings.scriptsMax);
       await front.listen(folder.frontSocket);
       folder.hand(folder.frontSocket);
       const process = new CellProcess(launch(folder.path), onMessage);
-      cell = new Cell(id, process, front, folder, secret);
+      cell = new Cell(id, process, front, folder, secret, traffic, settings.scriptsMax);
       await within(settings.bootTimeoutMs, process.listening);
       await within(settings.bootTimeoutMs, cell.ping());
       return cell;
@@ -107,11 +126,33 @@ export class Cell {
     this.lastActivityAt = performance.now();
   }
 
-  /** Resolves when the cell's thread is free to answer. With `keep`, all but so many unused scripts are unloaded. */
-  async ping(keep?: number): Promise<void> {
-    const path = keep === undefined ? "/" : `/?keep=${keep}`;
-    const { body } = await this.#control.request({ method: "GET", path });
+  /** Resolves when the cell's thread is free to answer. */
+  async ping(): Promise<void> {
+    const { body } = await this.#control.request({ method: "GET", path: "/" });
     await body.dump();
+  }
+
+  /** Unloads scripts that are not in use, those unused for longest first, until no more than so many are left. */
+  async keep(count: number): Promise<void> {
+    await this.#closeChannels(count);
+    const { body } = await this.#control.request({ method: "GET", path: `/?keep=${count}` });
+    const loaded = new Set((await body.json()) as string[]);
+    const inUse = new Set([...this.visits].map(({ script }) => script.id));
+    for (const id of this.scripts) if (!loaded.has(id) && !inUse.has(id)) this.scripts.delete(id);
+  }
+
+  /** A channel keeps its script loaded. Closes those unused for longest, where nothing goes over them. */
+  async #closeChannels(countMax: number): Promise<void> {
+    const idle = [...this.#openChannels].filter(([, channel]) => channel.isIdle);
+    idle.sort(([, a], [, b]) => a.lastUsedAt - b.lastUsedAt);
+    for (const [id, channel] of idle.slice(0, Math.max(0, this.#openChannels.size - countMax))) {
+      if (!channel.isIdle) continue;
+      this.#forgetChannel(id, channel);
+      channel.close();
+      const headers = { [internal.script]: id, [internal.run]: "unpin" };
+      const { body } = await this.#control.request({ method: "GET", path: "/", headers });
+      await body.dump();
+    }
   }
 
   /** Loads a script without running it, so that what it takes to load is not laid to a request's charge. */
@@ -130,22 +171,71 @@ export class Cell {
   async run({ script, request, answer, hooks }: RunOptions, visit: Visit): Promise<Thrown | undefined> {
     this.#offer(script);
     const token = randomUUID();
-    this.#front.begin(token, hooks());
     this.visits.add(visit);
-    const headers = [...request.headers, internal.script, script.id, internal.run, token];
     try {
+      const carried =
+        script.profile === "snippet" && !("socket" in answer) ? channelRequestOf(request) : undefined;
+      if (carried !== undefined) {
+        const channel = await this.#channel(script.id);
+        return channel instanceof Channel ? await channel.run(carried, answer as Sink, hooks()) : channel;
+      }
+      this.#front.begin(token, hooks());
+      const headers = [...request.headers, internal.script, script.id, internal.run, token];
       const sent = { ...request, headers };
       const touch = (): void => this.touch();
       return await ("socket" in answer
         ? tunnel(this.#folder.cellSocket, sent, answer, this.#secret, touch)
         : exchange(this.#pool, sent, answer, this.#secret, touch));
     } catch (error) {
-      throw visit.fault ?? (isGone(answer) ? error : await this.#faultOf(error, visit));
+      throw visit.fault ?? (hasLeft(answer) ? error : await this.#faultOf(error, visit));
     } finally {
       this.#answered(visit);
       if (script.profile === "snippet") this.#front.end(token);
       else this.#front.endLater(token);
     }
+  }
+
+  /** The channel to a script; what the script threw when it was loaded, if it did. */
+  async #channel(id: string): Promise<Channel | Thrown> {
+    for (;;) {
+      let opening = this.#channels.get(id);
+      if (opening === undefined) {
+        opening = this.#openChannel(id);
+        this.#channels.set(id, opening);
+      }
+      const channel = await opening;
+      // It may just have been closed, to make room.
+      if (!(channel instanceof Channel) || channel.isOpen) return channel;
+    }
+  }
+
+  async #openChannel(id: string): Promise<Channel | Thrown> {
+    const token = `channel-${randomUUID()}`;
+    try {
+      if (this.#openChannels.size >= this.#scriptsMax) await this.keep(this.#scriptsMax - 1);
+      const path = this.#folder.cellSocket;
+      const channel = await Channel.open(path, id, token, this.#secret, () => this.touch());
+      if (!(channel instanceof Channel)) {
+        this.#channels.delete(id);
+        return channel;
+      }
+      this.#openChannels.set(id, channel);
+      this.#front.begin(token, channel.hooks);
+      channel.onClose(() => {
+        this.#front.end(token);
+        this.#forgetChannel(id, channel);
+      });
+      return channel;
+    } catch (error) {
+      this.#channels.delete(id);
+      throw error;
+    }
+  }
+
+  #forgetChannel(id: string, channel: Channel): void {
+    if (this.#openChannels.get(id) !== channel) return;
+    this.#openChannels.delete(id);
+    this.#channels.delete(id);
   }
 
   /** Where the engine of workflows connects to: one WebSocket, over which many invocations run. */
@@ -231,9 +321,18 @@ export class Cell {
   }
 }
 
-/** Whether nobody waits for the answer any more. */
-const isGone = (answer: Sink | Visitor): boolean =>
-  "socket" in answer ? answer.socket.destroyed : answer.response.destroyed;
+/** Whether it was the visitor who broke off. One who asks for no upgrade is not told apart here: that is no error. */
+const hasLeft = (answer: Sink | Visitor): boolean => "socket" in answer && answer.socket.destroyed;
+
+function connectTo(path: string, traffic: Traffic, done: buildConnector.Callback): void {
+  const socket = connect(path);
+  const failed = (error: Error): void => done(error, null);
+  socket.once("error", failed).once("connect", () => {
+    socket.off("error", failed);
+    traffic.add(socket);
+    done(null, socket);
+  });
+}
 
 const togetherMs = 2;
 const recentMs = 1000;

@@ -4,13 +4,22 @@ import { CellError, CellFault, type FaultKind } from "./errors.ts";
 import type { Thrown } from "./exchange.ts";
 import { initialLifecycle, step, type Effect, type Happening } from "./lifecycle.ts";
 import type { Exit } from "./process.ts";
+import type { CellScript } from "./script.ts";
 import type { CellSettings } from "./settings.ts";
 import { SoloCells } from "./solo.ts";
 import { Suspects } from "./suspects.ts";
 import { SharedWatch } from "./watch.ts";
 
 const lookEveryMs = 10;
-const attemptsMax = 4;
+/** A cell without requests is looked at each so many times. */
+const idleLooks = 10;
+/** Memory is given back a while after what it held is gone. */
+const shrinkPauseMs = 5000;
+/** Deaths of shared cells, none of them its own fault, after which a request gets a cell to itself. */
+const faultsToRunAlone = 3;
+const attemptsMax = 10;
+/** Requests in a cell from which on another is better than one that has the script: it costs memory, and a start. */
+const sharedBusy = 64;
 /** Methods that may be sent twice (RFC 9110, 9.2.1). */
 const repeatable: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
@@ -26,11 +35,13 @@ export class Cells {
   readonly #cells = new Map<number, Cell>();
   readonly #shared: Cell[] = [];
   readonly #watches = new Map<Cell, SharedWatch>();
+  readonly #shrinking = new WeakSet<Cell>();
   readonly #waitingShared: ((cell: Cell | undefined) => void)[] = [];
   readonly #waitingSolo: ((cell: Cell | undefined) => void)[] = [];
   #lifecycle = initialLifecycle;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
+  #looks = 0;
 
   constructor(settings: CellSettings, logger: Logger) {
     this.#settings = settings;
@@ -55,6 +66,11 @@ export class Cells {
     return { shared: this.#shared.length, all: this.#cells.size };
   }
 
+  /** Resident bytes of each. */
+  get memory(): number[] {
+    return [...this.#cells.values()].map((cell) => cell.process.rssBytes());
+  }
+
   /** Pids of the cells that are running. */
   get pids(): number[] {
     return [...this.#cells.values()].map((cell) => cell.process.pid);
@@ -66,11 +82,12 @@ export class Cells {
    */
   async run(next: () => RunOptions): Promise<void> {
     this.start();
+    let faults = 0;
     for (let attempt = 1; ; attempt++) {
       const options = next();
       const { script, request, answer } = options;
       const isRepeatable = request.body === null && repeatable.has(request.method);
-      const isAlone = attempt >= attemptsMax || this.#suspects.has(script.owner);
+      const isAlone = faults >= faultsToRunAlone || this.#suspects.has(script.owner);
       try {
         const thrown = await (isAlone ? this.#runAlone(options) : this.#runShared(options));
         if (thrown !== undefined) throw new CellError("exception", thrown.message, { cause: thrown });
@@ -80,12 +97,13 @@ export class Cells {
         const { isSuspect } = error;
         const isKilled = error.kind === "killed";
         const kind = error.kind === "killed" ? "crashed" : error.kind;
+        if (!isKilled) faults++;
         if (isAlone && !isKilled) {
           this.#suspects.convict(script.owner);
           this.#logger.warn({ script: script.owner, fault: kind }, "a script went over its limits");
           throw new CellError(kind, messages[kind], { cause: error });
         }
-        if (!isRepeatable || hasAnswered(answer) || attempt > attemptsMax)
+        if (!isRepeatable || hasAnswered(answer) || attempt >= attemptsMax)
           throw new CellError(isSuspect ? kind : "crashed", messages[kind], { cause: error });
       }
     }
@@ -118,8 +136,8 @@ export class Cells {
   }
 
   async #runShared(options: RunOptions): Promise<Thrown | undefined> {
-    const cell = await this.#pick();
     const { script } = options;
+    const cell = await this.#pick(script);
     const visit: Visit = { script, sentAt: performance.now(), cpuShareMs: 0, fault: undefined };
     const thrown = await cell.run(options, visit);
     // Only a share of what the cell used, but a good reason to measure exactly from now on.
@@ -137,26 +155,33 @@ export class Cells {
     return result;
   }
 
-  /** The shared cell with the fewest requests in it; waits while there is none. */
-  async #pick(): Promise<Cell> {
+  /** Where the script is loaded already, if there is room; else the shared cell with the fewest requests in it. Waits while there is none. */
+  async #pick({ id }: CellScript): Promise<Cell> {
     let best: Cell | undefined;
-    for (const cell of this.#shared)
+    for (const cell of this.#shared) {
+      if (cell.scripts.has(id) && cell.visits.size < sharedBusy) return cell;
       if (best === undefined || cell.visits.size < best.visits.size) best = cell;
+    }
     if (best !== undefined && best.visits.size < this.#settings.inFlightMax) return best;
     if (best !== undefined) throw new CellError("overloaded", "Too many requests are being handled.");
-    const cell = await new Promise<Cell | undefined>((resolve) => this.#waitingShared.push(resolve));
-    if (cell === undefined)
-      throw new CellError("unavailable", "Scripts cannot be run now: no cell could be started.");
+    const cell = await new Promise<Cell | undefined>((resolve) => {
+      if (this.#isClosed) resolve(undefined);
+      else this.#waitingShared.push(resolve);
+    });
+    if (cell === undefined) throw unavailable();
     return cell;
   }
 
   async #wantSolo(): Promise<Cell> {
     const cell = await new Promise<Cell | undefined>((resolve) => {
+      if (this.#isClosed) {
+        resolve(undefined);
+        return;
+      }
       this.#waitingSolo.push(resolve);
       this.#happened({ type: "soloWanted", now: performance.now() });
     });
-    if (cell === undefined)
-      throw new CellError("unavailable", "Scripts cannot be run now: no cell could be started.");
+    if (cell === undefined) throw unavailable();
     return cell;
   }
 
@@ -167,11 +192,27 @@ export class Cells {
   /** One look at every cell that serves. */
   #look(): void {
     const now = performance.now();
+    this.#looks++;
     for (const cell of this.#shared) {
+      // What an answered request left running is seen a little later.
+      if (cell.visits.size === 0 && this.#looks % idleLooks !== 0) continue;
       const fault = this.#watches.get(cell)!.look(now, this.#settings);
       if (fault !== undefined) this.#fault(cell, fault);
+      else if (this.#looks % idleLooks === 0) this.#fit(cell);
     }
     if (this.#lifecycle.bootAfter > 0) this.#happened({ type: "tick", now });
+  }
+
+  /** Over its budget of memory, a cell gives up the half of its scripts that was not used lately. */
+  #fit(cell: Cell): void {
+    if (this.#shrinking.has(cell) || cell.process.rssBytes() <= this.#settings.cellBytesMax) return;
+    this.#shrinking.add(cell);
+    const count = Math.floor(cell.scripts.size / 2);
+    this.#logger.info({ cell: cell.id, scripts: cell.scripts.size, kept: count }, "a cell unloads scripts");
+    cell
+      .keep(count)
+      .catch(() => {}) // it died, which is seen elsewhere
+      .finally(() => setTimeout(() => this.#shrinking.delete(cell), shrinkPauseMs).unref());
   }
 
   #fault(cell: Cell, kind: FaultKind): void {
@@ -257,6 +298,9 @@ export class Cells {
 
 const hasAnswered = (answer: RunOptions["answer"]): boolean =>
   "socket" in answer ? answer.socket.bytesWritten > 0 : answer.response.headersSent;
+
+const unavailable = (): CellError =>
+  new CellError("unavailable", "Scripts cannot be run now: no cell could be started.");
 
 const failuresToRefuse = 3;
 const messages: Record<Exclude<FaultKind, "killed">, string> = {

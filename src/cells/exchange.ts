@@ -45,8 +45,8 @@ const thrownBytesMax = 64 * 1024;
 
 /**
  * Sends a request into a cell and streams the answer out. A short answer is held until it is whole, so that a cell that dies
- * under it leaves nothing half said. Resolves with what the script threw, if it did; rejects while nothing has been
- * sent; ends the sink's connection where a part was.
+ * under it leaves nothing half said. Resolves with what the script threw, if it did; rejects when the cell breaks off, and
+ * ends the sink's connection where a part has been sent.
  */
 export function exchange(
   dispatcher: Dispatcher,
@@ -124,12 +124,17 @@ export function exchange(
         },
         onResponseError(_started, error) {
           settle();
-          if (response.headersSent || response.destroyed) {
-            response.destroy();
-            resolve(undefined);
-          } else if ((error as { code?: string }).code === "UND_ERR_HEADERS_OVERFLOW")
+          if (response.destroyed) {
+            resolve(undefined); // the visitor has left
+            return;
+          }
+          if (!response.headersSent && (error as { code?: string }).code === "UND_ERR_HEADERS_OVERFLOW") {
             resolve(tooManyHeaders);
-          else reject(error);
+            return;
+          }
+          reject(error);
+          // Only an end that is no proper end says that a part is missing.
+          if (response.headersSent) response.destroy();
         },
       },
     );

@@ -1,9 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { LRUCache } from "lru-cache";
 import { internal } from "./cell-folder.ts";
 import type { CellScript } from "./script.ts";
+import type { Traffic } from "./traffic.ts";
 import { loadable } from "./worker-sources.ts";
 
 /** What the front does for a script while one of its requests is handled. */
@@ -12,6 +14,8 @@ export interface RunHooks {
   fetch(url: URL, request: IncomingMessage, response: ServerResponse): void;
   /** The script has answered; what it left running goes on for a while. */
   answered?(): void;
+  /** A snippet's end of its channel wants a body, or has one: `what` says which. */
+  native?(what: string, request: IncomingMessage, response: ServerResponse): void;
   /** The script calls a method of another script, which a binding leads to. Rejects with what the script is told. */
   nested?(binding: string): Promise<NestedRun>;
   /** The script dispatches to a customer's: by which binding, and what it says of it. Rejects with what it is told. */
@@ -64,7 +68,7 @@ export class FrontServer {
   readonly #onActivity: () => void;
 
   /** `secret` is what the cell's system worker shows: no script has it. */
-  constructor(secret: string, onActivity: () => void) {
+  constructor(secret: string, traffic: Traffic, onActivity: () => void) {
     this.#secret = secret;
     this.#onActivity = onActivity;
     this.#server = createServer({
@@ -73,6 +77,7 @@ export class FrontServer {
       requestTimeout: 0,
       keepAliveTimeout: 60_000,
     });
+    this.#server.on("connection", (socket: Socket) => traffic.add(socket));
     this.#server.on("request", (request, response) => this.#serve(request, response));
     this.#server.on(
       "upgrade",
@@ -137,7 +142,9 @@ export class FrontServer {
   async #fetch(url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       const run = await this.#runOf(request);
+      const what = request.headers[internal.channel];
       if (run === undefined) refuse(response, "This fetch belongs to no request that is being handled.");
+      else if (typeof what === "string" && run.native !== undefined) run.native(what, request, response);
       else run.fetch(url, request, response);
     } catch (error) {
       refuse(response, (error as Error).message);
@@ -149,8 +156,9 @@ export class FrontServer {
     const { headers } = request;
     const said = headers[internal.child];
     const token = headers[internal.run] ?? takeRunProtocol(request);
+    // A channel says after its own token which of its runs it means.
     if (said === undefined || headers[internal.outcome] !== this.#secret)
-      return typeof token === "string" ? this.#runs.get(token) : undefined;
+      return typeof token === "string" ? this.#runs.get(token.split(" ", 1)[0]!) : undefined;
     const child = JSON.parse(decodeURIComponent(String(said))) as Child;
     const known = this.#runs.get(child.child);
     if (known !== undefined) return known;

@@ -16,6 +16,7 @@ class FakeCell implements Writable<WatchedCell> {
   lastActivityAt = 0;
   cpuMs = 100;
   rssBytes = 60 * mebibyte;
+  traffic = { bytes: 0 };
   process = { cpuMs: () => this.cpuMs, rssBytes: () => this.rssBytes };
   pings: { answer(): void; fail(): void }[] = [];
 
@@ -106,6 +107,16 @@ describe("SharedWatch", () => {
     expect([first.cpuShareMs, second.cpuShareMs]).toEqual([12, 4]);
   });
 
+  it("lays nothing to anyone's charge for bytes that pass", () => {
+    const cell = new FakeCell();
+    const watch = new SharedWatch(cell, 0);
+    const visit = cell.visit("a");
+    cell.cpuMs += 27;
+    cell.traffic.bytes += mebibyte;
+    watch.look(10, settings);
+    expect(visit.cpuShareMs).toBe(2);
+  });
+
   it("calls sudden growth a fault, but neither scripts that are loaded, nor garbage, nor a slow drift", () => {
     const cell = new FakeCell();
     const watch = new SharedWatch(cell, 0);
@@ -153,9 +164,26 @@ describe("SoloWatch", () => {
     cell.cpuMs += 50;
     cell.rssBytes += 64 * mebibyte;
     expect([watch.usedCpuMs, watch.look()]).toEqual([50, undefined]);
-    cell.cpuMs += 0.1;
-    expect(watch.look()).toBe("cpu");
     cell.rssBytes += 1;
     expect(watch.look()).toBe("memory");
+  });
+
+  it("calls it memory where the time went into hoarding", () => {
+    const cell = new FakeCell();
+    const watch = new SoloWatch(cell, { cpuMs: 50, memoryBytes: 64 * mebibyte });
+    cell.cpuMs += 50.1;
+    expect(watch.look()).toBe("cpu");
+    cell.rssBytes += 32 * mebibyte;
+    expect(watch.look()).toBe("memory");
+  });
+
+  it("does not count what passing bytes on takes", () => {
+    const cell = new FakeCell();
+    const watch = new SoloWatch(cell, { cpuMs: 50, memoryBytes: 64 * mebibyte });
+    cell.traffic.bytes += 100 * mebibyte;
+    cell.cpuMs += 2550;
+    expect(watch.look()).toBeUndefined();
+    cell.cpuMs += 1;
+    expect(watch.look()).toBe("cpu");
   });
 });

@@ -2,9 +2,11 @@ import type { Cell } from "./cell.ts";
 import type { FaultKind } from "./errors.ts";
 import type { CellProcess } from "./process.ts";
 import type { CellSettings } from "./settings.ts";
+import type { Traffic } from "./traffic.ts";
 
 /** What is looked at of a cell. */
 export type WatchedCell = Pick<Cell, "visits" | "loads" | "answers" | "lastActivityAt" | "ping"> & {
+  readonly traffic: Pick<Traffic, "bytes">;
   readonly process: Pick<CellProcess, "cpuMs" | "rssBytes">;
 };
 
@@ -23,6 +25,11 @@ const askAfterCpuMs = 20;
  */
 const silenceMsMax = 20;
 const memoryEveryMs = 10;
+/**
+ * CPU time for bytes that pass between the front and a cell, which is not counted against a script: what a stream takes
+ * that changes each part of it a little. The limit is for what a script computes.
+ */
+const passingMsPerByte = 25 / (1024 * 1024);
 
 /** What is known of one shared cell from one look to the next. */
 export class SharedWatch {
@@ -30,6 +37,7 @@ export class SharedWatch {
   #silentCpuMs = 0;
   #seenActivityAt: number;
   #cpuMs: number;
+  #trafficBytes: number;
   #isAsking = false;
   #floorBytes: number;
   #memoryAt: number;
@@ -40,6 +48,7 @@ export class SharedWatch {
     this.#cell = cell;
     this.#cpuMs = cell.process.cpuMs();
     this.#seenActivityAt = cell.lastActivityAt;
+    this.#trafficBytes = cell.traffic.bytes;
     this.#floorBytes = cell.process.rssBytes();
     this.#memoryAt = now;
   }
@@ -50,8 +59,11 @@ export class SharedWatch {
     const cpuMs = cell.process.cpuMs();
     if (Number.isNaN(cpuMs)) return undefined; // its exit is reported elsewhere
     const usedMs = cpuMs - this.#cpuMs;
-    for (const visit of cell.visits) visit.cpuShareMs += usedMs / Math.max(1, cell.visits.size);
+    const trafficBytes = cell.traffic.bytes;
+    const computedMs = Math.max(0, usedMs - (trafficBytes - this.#trafficBytes) * passingMsPerByte);
+    for (const visit of cell.visits) visit.cpuShareMs += computedMs / Math.max(1, cell.visits.size);
     this.#cpuMs = cpuMs;
+    this.#trafficBytes = trafficBytes;
     if (cell.lastActivityAt !== this.#seenActivityAt) {
       this.#seenActivityAt = cell.lastActivityAt;
       this.#silentCpuMs = 0;
@@ -96,6 +108,7 @@ export class SoloWatch {
   readonly #cell: WatchedCell;
   readonly #startCpuMs: number;
   readonly #startBytes: number;
+  readonly #startTrafficBytes: number;
   readonly #limits: { cpuMs: number; memoryBytes: number };
 
   constructor(cell: WatchedCell, limits: { cpuMs: number; memoryBytes: number }) {
@@ -103,6 +116,7 @@ export class SoloWatch {
     this.#limits = limits;
     this.#startCpuMs = cell.process.cpuMs();
     this.#startBytes = cell.process.rssBytes();
+    this.#startTrafficBytes = cell.traffic.bytes;
   }
 
   get usedCpuMs(): number {
@@ -110,7 +124,12 @@ export class SoloWatch {
   }
 
   look(): FaultKind | undefined {
-    if (this.#cell.process.rssBytes() - this.#startBytes > this.#limits.memoryBytes) return "memory";
-    return this.usedCpuMs > this.#limits.cpuMs ? "cpu" : undefined;
+    const { cpuMs, memoryBytes } = this.#limits;
+    const grownBytes = this.#cell.process.rssBytes() - this.#startBytes;
+    if (grownBytes > memoryBytes) return "memory";
+    const passingMs = (this.#cell.traffic.bytes - this.#startTrafficBytes) * passingMsPerByte;
+    if (this.usedCpuMs <= cpuMs + passingMs) return undefined;
+    // One that hoards spends its time on it: it is told what it did.
+    return grownBytes > memoryBytes / 4 ? "memory" : "cpu";
   }
 }

@@ -73,7 +73,9 @@ const isBeforeGetters = ({ compatibilityDate }: CellScript, asked: readonly stri
   compatibilityDate < "2022-01-31" && !asked.includes(getters);
 
 const scriptParts = ["cells/worker/run.js", "runtime/worker/env.js", "runtime/worker/script.js"];
-const snippetParts = ["cells/worker/lockdown-snippet.js", "cells/worker/snippet.js"];
+const snippetParts = ["channel", "lockdown-snippet", "snippet", "web-socket-pair"].map(
+  (name) => `cells/worker/${name}.js`,
+);
 
 /** The modules of ours that a script has beside its own. */
 const parts = ({ profile, bindings = [], hasWorkflows }: CellScript): Iterable<string> =>
@@ -100,7 +102,8 @@ function withImports(names: readonly string[]): Set<string> {
 
 const entry = ({ profile, mainModule, classNames = [], hasWorkflows }: CellScript): string =>
   profile === "snippet"
-    ? `import "./cells/worker/lockdown-snippet.js";
+    ? `import "./cells/worker/web-socket-pair.js";
+import "./cells/worker/lockdown-snippet.js";
 import { SnippetEntry } from "./cells/worker/snippet.js";
 import handler from ${JSON.stringify(`../${mainModule}`)};
 export class Entry extends SnippetEntry { get handler() { return handler; } }

@@ -363,6 +363,8 @@ beforeAll(async () => {
     geoAsn: asn,
     trustedProxies: ["127.0.0.1"],
     privateNetworks: "all",
+    // Enough to reach the limit of memory first, also on a machine that does much else at the time.
+    snippetCpuMs: 500,
   });
 });
 afterAll(async () => {

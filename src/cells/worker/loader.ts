@@ -26,7 +26,7 @@ const own = exports as unknown as Record<"Service" | "Egress", (options: { props
 /** Scripts that are loaded, the longest unused first, with the number of requests that each is handling. */
 const loaded = new Map<string, number>();
 
-export const loadedCount = (): number => loaded.size;
+export const loadedIds = (): string[] => [...loaded.keys()];
 export const isLoaded = (id: string): boolean => loaded.has(id);
 
 export function load(id: string, env: SystemEnv): WorkerStub {

@@ -16,6 +16,7 @@ const [encode, decode] = [encodeURIComponent, decodeURIComponent];
 /** What only the wrapper says to the front. */
 const internalNames = [
   "x-selvedge-binding",
+  "x-selvedge-channel",
   "x-selvedge-dispatch",
   "x-selvedge-outbound",
   "x-selvedge-event",
@@ -34,7 +35,7 @@ export const forRun = <T>(token: string, handle: () => T): T => runWith(token, h
 export { currentRun };
 
 /** Sends a request to the front, for the current run. What the front refuses is thrown. */
-async function send(
+export async function sendForRun(
   request: Request,
   internal: readonly (readonly [string, string])[],
   stub?: Fetcher,
@@ -58,8 +59,8 @@ async function send(
   throw error;
 }
 
-async function fetchForRun(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
-  return send(new NativeRequest(input as RequestInfo, init), []);
+export async function fetchForRun(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
+  return sendForRun(new NativeRequest(input as RequestInfo, init), []);
 }
 
 /** A request to where a binding leads. */
@@ -68,7 +69,7 @@ export async function fetchThrough(
   input: RequestInfo | URL,
   init?: RequestInit,
 ): Promise<Response> {
-  return send(new NativeRequest(input as RequestInfo, init), [["x-selvedge-binding", encode(binding)]]);
+  return sendForRun(new NativeRequest(input as RequestInfo, init), [["x-selvedge-binding", encode(binding)]]);
 }
 
 /** A request to a customer's script, by way of the system worker. */
@@ -85,18 +86,18 @@ export async function fetchDispatched(
     ["x-selvedge-dispatch", encode(stringify(said))],
   ];
   if (outbound !== undefined) internal.push(["x-selvedge-outbound", encode(stringify(outbound))]);
-  return send(new NativeRequest(input as RequestInfo, init), internal, stub);
+  return sendForRun(new NativeRequest(input as RequestInfo, init), internal, stub);
 }
 
 /** Tells the front something of the current run. */
 export async function tellFront(what: string, body: string): Promise<void> {
   const request = new NativeRequest("http://front/", { method: "POST", body });
-  await send(request, [["x-selvedge-event", what]]);
+  await sendForRun(request, [["x-selvedge-event", what]]);
 }
 
 /** Sends a visitor's request on to the origin, for a script that has failed. */
 export const passOn = async (request: Request): Promise<Response> =>
-  send(new NativeRequest(request), [["x-selvedge-pass", "1"]]);
+  sendForRun(new NativeRequest(request), [["x-selvedge-pass", "1"]]);
 
 Object.defineProperty(globalThis, "fetch", {
   value: fetchForRun,

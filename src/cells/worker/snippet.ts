@@ -1,4 +1,5 @@
 import { WorkerEntrypoint } from "cloudflare:workers";
+import { openChannel } from "./channel.ts";
 import { forRun } from "./run.ts";
 
 interface Handler {
@@ -9,7 +10,11 @@ interface Handler {
 export abstract class SnippetEntry extends WorkerEntrypoint<unknown, { run: string }> {
   abstract get handler(): Handler;
 
-  override fetch(request: Request): Promise<Response> {
-    return forRun(this.ctx.props.run, () => this.handler.fetch(request));
+  override fetch(request: Request): Response | Promise<Response> {
+    const { run } = this.ctx.props;
+    // No visitor's request asks for an upgrade here.
+    if (request.headers.get("upgrade") !== null)
+      return openChannel(run, async (visit) => this.handler.fetch(visit));
+    return forRun(run, () => this.handler.fetch(request));
   }
 }

@@ -1,7 +1,7 @@
 /* The one worker that a cell begins with: requests and calls for scripts come in here. */
 import { WorkerEntrypoint, type RpcTarget } from "cloudflare:workers";
 import { beginDispatcher, childHeaders, dispatch, endDispatcher } from "./dispatch.ts";
-import { hold, load, loadedCount, release, unloadDownTo, type SystemEnv } from "./loader.ts";
+import { hold, load, loadedIds, release, unloadDownTo, type SystemEnv } from "./loader.ts";
 import { openLane, type LaneHost } from "../../workflows/worker/lane.ts";
 
 export default {
@@ -15,12 +15,21 @@ export default {
     const generation = headers.get("x-selvedge-generation");
     if (generation !== null) beginDispatcher(run, id, generation);
     const entrypoint = headers.get("x-selvedge-entrypoint") ?? "Entry";
+    if (run === "unpin") {
+      release(id);
+      return new Response(null, { status: 204 });
+    }
     hold(id, env);
     try {
       const worker = load(id, env);
       // Without a run it is loaded, and that is all.
       if (run === "") return await worker.getEntrypoint("Control").fetch("http://cell/load");
-      return await worker.getEntrypoint(entrypoint, { props: { run } }).fetch(withoutInternal(request));
+      const response = await worker
+        .getEntrypoint(entrypoint, { props: { run } })
+        .fetch(withoutInternal(request));
+      // A script with a channel stays, until the front says that it may go.
+      if (run.startsWith("channel-")) hold(id, env);
+      return response;
     } catch (error) {
       return failure(error, env);
     } finally {
@@ -115,9 +124,10 @@ export class Egress extends WorkerEntrypoint<SystemEnv> {
 }
 
 function pong(request: Request, env: SystemEnv): Response {
-  const keep = Number(new URL(request.url).searchParams.get("keep") ?? Number.NaN);
-  if (!Number.isNaN(keep)) unloadDownTo(keep, env);
-  return new Response(String(loadedCount()));
+  const keep = new URL(request.url).searchParams.get("keep");
+  if (keep === null) return new Response(null, { status: 204 });
+  unloadDownTo(Number(keep), env);
+  return Response.json(loadedIds());
 }
 
 /** What a script threw, said in a way that no script can imitate. */

@@ -1,0 +1,105 @@
+import { IncomingMessage, STATUS_CODES, type OutgoingHttpHeaders, type ServerResponse } from "node:http";
+import { Socket } from "node:net";
+import { Writable } from "node:stream";
+
+/** What an answer begins with. */
+export interface Head {
+  status: number;
+  statusText: string;
+  /** Names and values in turn. */
+  headers: string[];
+}
+
+const noSocket = new Socket();
+
+/** A request that came over a channel, as those who take requests know them. It has no body. */
+export function channelRequest(method: string, url: string, rawHeaders: string[]): IncomingMessage {
+  const request = new IncomingMessage(noSocket);
+  request.method = method;
+  request.url = url;
+  request.rawHeaders = rawHeaders;
+  request.complete = true;
+  request.push(null);
+  return request;
+}
+
+/**
+ * The answer to a fetch that came over a channel. Its head goes to the snippet; its body waits until it is known whether
+ * the snippet reads it, hands it on to the visitor as it is, or does not want it.
+ */
+export class ChannelResponse extends Writable {
+  head: Head | undefined;
+  readonly #onHead: (head: Head) => void;
+  #target: Writable | undefined;
+  #resume: (() => void) | undefined;
+
+  constructor(onHead: (head: Head) => void) {
+    super({ highWaterMark: 64 * 1024 });
+    this.#onHead = onHead;
+    this.on("error", () => {}); // whoever it goes to is ended, below
+  }
+
+  /** As it is used: only what answers fetches needs is here. */
+  asServerResponse(): ServerResponse {
+    return this as unknown as ServerResponse;
+  }
+
+  get headersSent(): boolean {
+    return this.head !== undefined;
+  }
+
+  writeHead(
+    status: number,
+    ...more: [string, (string[] | OutgoingHttpHeaders)?] | [(string[] | OutgoingHttpHeaders)?]
+  ): this {
+    const text = typeof more[0] === "string" ? more[0] : (STATUS_CODES[status] ?? "");
+    const headers = (typeof more[0] === "string" ? more[1] : more[0]) ?? [];
+    this.head = {
+      status,
+      statusText: text,
+      headers: Array.isArray(headers)
+        ? headers
+        : Object.entries(headers).flatMap(([name, value]) =>
+            [value ?? []].flat().flatMap((each) => [name, String(each)]),
+          ),
+    };
+    this.#onHead(this.head);
+    return this;
+  }
+
+  flushHeaders(): void {}
+  addTrailers(): void {}
+
+  /** Sends the body there, and ends it as this ends. */
+  sendTo(target: Writable): void {
+    this.#target = target;
+    target.on("close", () => this.destroy());
+    this.#resume?.();
+  }
+
+  override _write(chunk: Buffer, _coding: string, done: (error?: Error | null) => void): void {
+    this.#whenWanted((target) => {
+      if (target.write(chunk)) done();
+      else target.once("drain", done);
+    });
+  }
+
+  override _final(done: (error?: Error | null) => void): void {
+    this.#whenWanted((target) => {
+      target.end();
+      done();
+    });
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    // Not whole: only an end that is no proper end says so.
+    if (!this.writableFinished) this.#target?.destroy();
+    done(error);
+  }
+
+  #whenWanted(work: (target: Writable) => void): void {
+    if (this.head === undefined) this.writeHead(200);
+    if (this.#target !== undefined) work(this.#target);
+    else this.#resume = () => work(this.#target!);
+  }
+}

@@ -1,0 +1,46 @@
+import { afterEach, expect, it, vi } from "vitest";
+import { CellsHarness, snippet } from "./testing.ts";
+
+const mebibyte = 1024 * 1024;
+let harness: CellsHarness;
+afterEach(() => harness.close());
+
+/** Each has a module of its own, and says how often it has been called since it was loaded. */
+const counter = (name: string): ReturnType<typeof snippet> =>
+  snippet(
+    name,
+    `let calls = 0; const held = new Uint8Array(4e6).fill(1);
+     export default { async fetch() { return new Response(String(++calls + held.length - 4e6)) } }`,
+  );
+
+async function start(settings: ConstructorParameters<typeof CellsHarness>[0]): Promise<void> {
+  harness = new CellsHarness({ spares: 0, ...settings });
+  await harness.listen();
+}
+const calls = async (name: string): Promise<string> => (await harness.visit(`/${name}/`)).text;
+
+it("unloads what was not used for longest when a cell has too many scripts", async () => {
+  await start({ scriptsMax: 3 });
+  const names = ["a", "b", "c", "d"];
+  harness.add(...names.map(counter));
+  for (const name of ["a", "b", "c", "a", "b", "c", "a"]) await calls(name);
+  expect(await calls("d")).toBe("1");
+  // The longest unused is gone, which is seen by its beginning again; the others go on.
+  await vi.waitFor(async () => expect([await calls("a"), await calls("c")]).not.toContain("1"));
+  expect(await calls("b")).toBe("1");
+});
+
+it("gives up scripts when its memory is over the budget, and loads them again when they are asked for", async () => {
+  await start({ cellBytesMax: 160 * mebibyte });
+  const names = Array.from({ length: 120 }, (_, i) => `s${i}`);
+  harness.add(...names.map(counter));
+  const resident: number[] = [];
+  for (const name of names) {
+    expect(await calls(name)).toBe("1");
+    resident.push(...harness.cells.memory);
+  }
+  // All of them would take 6 MB each. What is given up comes back to the system when its allocator thinks so.
+  expect(Math.max(...resident)).toBeLessThan(450 * mebibyte);
+  expect(await calls("s119")).toBe("2");
+  await vi.waitFor(async () => expect(await calls("s0")).toBe("1"), { interval: 1, timeout: 100 });
+});
