@@ -48,6 +48,10 @@ const WorkerSchema = z
           zone_name: z.string(),
         }),
       ),
+      queues: z.array(
+        z.object({ queue_id: z.string(), queue_consumer_id: z.string(), queue_name: z.string() }),
+      ),
+      durable_objects: z.array(z.never()),
     }),
   })
   .meta({ id: "Worker" });
@@ -93,16 +97,21 @@ async function workerResource(call: AnyCall, script: Script): Promise<z.input<ty
               },
             ],
       ),
-      domains: services.domains
+      domains: services.domains.listOf(account.id, script.name).map(({ id, certId, hostname, zoneId }) => ({
+        id,
+        certificate_id: certId,
+        hostname,
+        zone_id: zoneId,
+        zone_name: services.zones.find(zoneId)?.name ?? "",
+      })),
+      queues: services.queues
         .list(account.id)
-        .filter(({ service }) => service === script.name)
-        .map(({ id, certId, hostname, zoneId }) => ({
-          id,
-          certificate_id: certId,
-          hostname,
-          zone_id: zoneId,
-          zone_name: services.zones.find(zoneId)?.name ?? "",
-        })),
+        .flatMap(({ id, name, consumer }) =>
+          consumer?.scriptName === script.name
+            ? [{ queue_id: id, queue_consumer_id: consumer.id, queue_name: name }]
+            : [],
+        ),
+      durable_objects: [],
     },
   };
 }
