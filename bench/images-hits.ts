@@ -58,7 +58,7 @@ export async function hitSection({ pid, url }: Stage): Promise<Section> {
   const folder = mkdtempSync(join(tmpdir(), "selvedge-hits-"));
   for (const [size, options] of [
     ["small", "w=160,f=webp"],
-    ["large", "w=1000,q=80,f=webp"],
+    ["large", "w=1400,q=85,f=webp"],
   ] as const) {
     const first = await getWhole(`${url}/${options}`);
     const file = join(folder, size);
@@ -120,7 +120,7 @@ export async function hitSection({ pid, url }: Stage): Promise<Section> {
 /** Results that memory has no room for: more of them than fit are asked for in turn. */
 async function diskGoals(pid: number, url: string, folder: string, rows: Section["rows"]): Promise<Goal[]> {
   // Above 256 KB nothing stays in memory.
-  const options = "w=2400,q=90,f=webp";
+  const options = "w=1400,q=92,f=webp";
   const first = await getWhole(`${url}/${options}`);
   const again = await getWhole(`${url}/${options}`);
   const file = join(folder, "disk");

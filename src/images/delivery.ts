@@ -33,6 +33,8 @@ interface Picture {
   planned: Planned;
   /** All that are the same in every answer. */
   headers: OutgoingHttpHeaders;
+  /** Of an answer that says that nothing has changed. */
+  unchangedHeaders: OutgoingHttpHeaders;
 }
 
 const routesMax = 20_000;
@@ -114,9 +116,10 @@ export class Delivery {
       ? this.#checkSignature(route, [pathname, pathname.slice(prefix.length)], query)
       : route.maxAgeSeconds;
     const picture = this.#picture(route, request);
-    const headers = { ...picture.headers };
-    if (maxAgeSeconds !== undefined) headers["cache-control"] = cacheControl(maxAgeSeconds, route.isSigned);
-    if (isNotModified(request, picture.etag, route.held.image!.uploadedOn)) {
+    const isKnown = isNotModified(request, picture.etag, route.held.image!.uploadedOn);
+    const headers = { ...(isKnown ? picture.unchangedHeaders : picture.headers) };
+    if (route.isSigned) headers["cache-control"] = cacheControl(maxAgeSeconds, true);
+    if (isKnown) {
       response.writeHead(304, headers).end();
       return;
     }
@@ -214,21 +217,26 @@ export class Delivery {
       const isNegotiated = (transform.format ?? "auto") === "auto" && transform.compression === undefined;
       const vary = [...(isNegotiated ? ["Accept"] : []), ...hinted.vary];
       const format = planned.isUntransformed ? content.format : planned.recipe.output.format;
+      const unchangedHeaders = {
+        "access-control-allow-origin": "*",
+        etag: `"${key}"`,
+        "cache-control": cacheControl(route.maxAgeSeconds, route.isSigned),
+        ...(vary.length === 0 ? {} : { vary: vary.join(", ") }),
+      };
       picture = {
         name: `${content.sha256}/${key}`,
         etag: `"${key}"`,
         planned,
+        unchangedHeaders,
         headers: {
           ...safeHeaders,
+          ...unchangedHeaders,
           "content-type": format === "json" ? "application/json" : `image/${format}`,
           "content-disposition": disposition(image.filename, format),
-          etag: `"${key}"`,
           "last-modified": new Date(image.uploadedOn).toUTCString(),
-          "cache-control": cacheControl(route.maxAgeSeconds, route.isSigned),
           "accept-ranges": "bytes",
           "cf-cache-status": "HIT",
           "cf-resized": `internal=ok/h q=0 n=0 c=0 v=${version}`,
-          ...(vary.length === 0 ? {} : { vary: vary.join(", ") }),
           ...(transform.width === "auto" ? { "accept-ch": "Sec-CH-Viewport-Width, Sec-CH-DPR" } : {}),
           ...(planned.warnings.length === 0
             ? {}

@@ -43,6 +43,7 @@ export class ImagesService {
   readonly settings: ImageSettingsService;
   readonly delivery: Delivery;
   readonly engine: Engine;
+  readonly #results: Results;
   readonly spool: Spool;
   readonly policy: AddressPolicy;
   readonly #directory: Directory;
@@ -56,12 +57,12 @@ export class ImagesService {
     this.#directory = new Directory(storage, options.accounts);
     this.spool = new Spool(join(options.cacheFolder, "image-inputs"));
     this.engine = new Engine({ ...options.engine, logger });
-    const results = new Results({
+    const results = (this.#results = new Results({
       folder: join(options.cacheFolder, "images"),
       memoryBytesMax: options.memoryBytesMax,
       diskBytesMax: options.diskBytesMax,
       logger,
-    });
+    }));
     this.stored = new Images(storage, blobs, async ({ content }) => {
       if (content !== null) await results.purge(content.sha256);
     });
@@ -109,6 +110,7 @@ export class ImagesService {
 
   async close(): Promise<void> {
     clearInterval(this.#sweeper);
+    this.#results.close();
     await this.engine.close();
   }
 }

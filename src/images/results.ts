@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { mkdir, readFile, readdir, rm, stat, utimes } from "node:fs/promises";
+import { mkdir, open, readdir, rm, stat, utimes, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { LRUCache } from "lru-cache";
 import type { Logger } from "pino";
@@ -19,6 +19,7 @@ export interface ResultsOptions {
 const memoryObjectBytesMax = 256 * 1024;
 /** Up to here one read is cheaper than a stream. */
 const readBytesMax = 1024 * 1024;
+const filesMax = 128;
 /** How exact the order of use is after a restart. */
 const touchIntervalMs = 10 * 60_000;
 const namePattern = /^[0-9a-f]{64}\/[0-9a-f]{32}$/;
@@ -36,6 +37,11 @@ export class Results {
   readonly #options: ResultsOptions;
   readonly #memory: LRUCache<string, Buffer>;
   readonly #disk: LRUCache<string, Entry>;
+  /** Kept open: most of what a read costs is opening and closing. One that falls out finishes its reads. */
+  readonly #files = new LRUCache<string, Promise<FileHandle>>({
+    max: filesMax,
+    dispose: (file) => void file.then((handle) => handle.close()).catch(() => {}),
+  });
   #loaded: Promise<void> | undefined;
 
   constructor(options: ResultsOptions) {
@@ -49,6 +55,7 @@ export class Results {
       maxSize: options.diskBytesMax,
       sizeCalculation: ({ sizeBytes }) => sizeBytes,
       dispose: (_entry, name, reason) => {
+        this.#files.delete(name);
         if (reason === "set") return;
         rm(this.path(name), { force: true }).catch((error: unknown) => {
           options.logger.warn({ err: error, name }, "a finished picture could not be removed");
@@ -76,14 +83,27 @@ export class Results {
     }
     if (entry.sizeBytes > readBytesMax) return { path, sizeBytes: entry.sizeBytes };
     try {
-      const read = await readFile(path);
-      this.#memory.set(name, read);
-      return { bytes: read };
+      const bytes = await this.#read(name, entry.sizeBytes);
+      this.#memory.set(name, bytes);
+      return { bytes };
     } catch {
       // Removed by hand: it is made again.
       this.#disk.delete(name);
       return undefined;
     }
+  }
+
+  async #read(name: string, sizeBytes: number): Promise<Buffer> {
+    let file = this.#files.get(name);
+    if (file === undefined) this.#files.set(name, (file = open(this.path(name))));
+    const bytes = Buffer.allocUnsafeSlow(sizeBytes);
+    const { bytesRead } = await (await file).read(bytes, 0, sizeBytes, 0);
+    if (bytesRead < sizeBytes) throw new Error("the file is shorter than it was");
+    return bytes;
+  }
+
+  close(): void {
+    this.#files.clear();
   }
 
   /** Takes over what has been written to its path, as long as `isWanted` holds: its source may have been deleted meanwhile. */
