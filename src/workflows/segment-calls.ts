@@ -2,6 +2,7 @@ import type { CellListener } from "./cells.ts";
 import type { Change } from "./batch.ts";
 import type { Core } from "./core.ts";
 import type { LiveInstance, PendingCall } from "./live-instance.ts";
+import { FencedError } from "./writer.ts";
 import { entryName } from "./journal.ts";
 import { encodedBytes } from "./worker/codec.ts";
 import type { CallMessage, Ending, ErrorMessage, NoteMessage, WaitAnswer } from "./worker/messages.ts";
@@ -23,9 +24,10 @@ export class SegmentCalls implements CellListener {
   call(segment: number, call: number, text: string): void {
     const instance = this.#core.segments.get(segment);
     if (instance === undefined) return;
-    this.#answer(instance, segment, call, JSON.parse(text) as CallMessage).catch((error: unknown) =>
-      this.#core.options.onFault(error, "a step's call failed"),
-    );
+    this.#answer(instance, segment, call, JSON.parse(text) as CallMessage).catch((error: unknown) => {
+      if (error instanceof FencedError) return; // the instance is another node's
+      this.#core.options.onFault(error, "a step's call failed");
+    });
   }
 
   note(segment: number, text: string): void {

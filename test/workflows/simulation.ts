@@ -32,6 +32,8 @@ interface Known {
   acknowledged: Map<string, string>;
   events: Map<string, string>;
   isOver: boolean;
+  /** Restarts that were asked for. */
+  restarts: number;
 }
 
 function beginAgain(known: Known): void {
@@ -153,7 +155,14 @@ class Simulation implements Observer {
       kind: "sequence",
       of: Array.from({ length: 4 }, () => randomProgram(this.#world)),
     };
-    const known: Known = { rid: 0, program, acknowledged: new Map(), events: new Map(), isOver: false };
+    const known: Known = {
+      rid: 0,
+      program,
+      acknowledged: new Map(),
+      events: new Map(),
+      isOver: false,
+      restarts: 0,
+    };
     this.#instances.set(id, known);
     const make = async (): Promise<void> => {
       if (!this.#isAlive) return void this.#world.after(500, () => void make());
@@ -218,13 +227,16 @@ class Simulation implements Observer {
         const payload = `e${++this.#events}`;
         await operations.sendEvent(known.rid, `t${integer(2)}`, `j"${payload}"`);
       } else if (name === "restart") {
+        known.restarts++;
         beginAgain(known);
         await operations.restart(known.rid);
         // What was acknowledged between the call and the wipe belongs to the old run.
         beginAgain(known);
       } else {
+        const { restarts } = known;
         await operations.control(known.rid, name);
-        if (name === "terminate") known.isOver = true;
+        // A restart that was asked for meanwhile may have come after it.
+        if (name === "terminate" && restarts === known.restarts) known.isOver = true;
       }
       this.#world.log(`${name} ${id} done`);
     };
