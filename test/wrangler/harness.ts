@@ -27,7 +27,8 @@ export class Project {
   readonly folder = mkdtempSync(join(tmpdir(), "selvedge-wrangler-"));
   readonly #environment: Record<string, string>;
 
-  constructor(server: TestServer) {
+  /** With a token of its own it finds its account by itself. */
+  constructor(server: TestServer, token?: string) {
     this.#environment = {
       PATH: process.env["PATH"] ?? "",
       HOME: this.folder,
@@ -38,8 +39,8 @@ export class Project {
       WRANGLER_SEND_ERROR_REPORTS: "false",
       WRANGLER_LOG_SANITIZE: "false",
       CLOUDFLARE_API_BASE_URL: server.ready.api,
-      CLOUDFLARE_API_TOKEN: ownerToken,
-      CLOUDFLARE_ACCOUNT_ID: server.ready.account_id,
+      CLOUDFLARE_API_TOKEN: token ?? ownerToken,
+      ...(token === undefined ? { CLOUDFLARE_ACCOUNT_ID: server.ready.account_id } : {}),
     };
   }
 
