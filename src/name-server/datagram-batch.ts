@@ -85,6 +85,16 @@ export class DatagramBatch {
     return address === "0:0:0:0:0:0:0:1" ? "::1" : address;
   }
 
+  /** Puts a datagram in as if it had been received, with its sender's address. */
+  place(index: number, datagram: Buffer, name: Buffer): void {
+    const header = index * headerBytes;
+    datagram.copy(this.bodies[index]!);
+    name.copy(this.#names, index * nameBytes);
+    this.headers.writeUInt32LE(name.length, header + headerNameLength);
+    this.headers.writeUInt32LE(datagram.length, header + headerLength);
+    this.headers.writeUInt32LE(0, header + headerFlags);
+  }
+
   /** Puts a datagram in, for the address that is at the same place. */
   put(index: number, datagram: Buffer, nameLength: number): void {
     datagram.copy(this.bodies[index]!);

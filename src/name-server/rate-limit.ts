@@ -25,9 +25,13 @@ export class ResponseRateLimit {
     this.#perSecond = perSecond;
   }
 
+  /** This machine's own addresses are not limited: nobody outside can send from there. */
+  isLimited(address: string): boolean {
+    return this.#perSecond > 0 && !isLoopback(address);
+  }
+
   /** `kind` is the class of the answer: its code, and for negative ones and referrals the zone. */
   check(address: string, kind: string, nowMs: number): Verdict {
-    if (this.#perSecond === 0 || isLoopback(address)) return "answer";
     const key = `${prefixOf(address)} ${kind}`;
     let bucket = this.#buckets.get(key);
     if (bucket === undefined) {
@@ -53,7 +57,6 @@ export class ResponseRateLimit {
   }
 }
 
-/** Nobody outside can send from there. */
 const isLoopback = (address: string): boolean =>
   address.startsWith("127.") || address === "::1" || address.startsWith("::ffff:127.");
 

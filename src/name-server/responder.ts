@@ -22,7 +22,7 @@ import { readQuery, type Query } from "./wire/query.ts";
 import { noSections, type Answer } from "./zone/answer.ts";
 import { compose, TooLarge } from "./zone/composer.ts";
 import { Awaited } from "./zone/flattening.ts";
-import type { Lookup } from "./zone/lookup.ts";
+import { questionKind, type Lookup } from "./zone/lookup.ts";
 import type { NameSpace } from "./zone/name-space.ts";
 import { Overloaded } from "./zone/signer.ts";
 import type { ServedZone } from "./zone/zone.ts";
@@ -53,6 +53,8 @@ interface Exchange {
   /** The key that the query is signed with, and who signs the answer. */
   key: TransferKey | undefined;
   signer: AnswerSigner | undefined;
+  /** Where the name is, as far as it had to be looked for. */
+  zone: ServedZone | undefined;
 }
 
 const nothing: Pick<
@@ -111,12 +113,11 @@ export class Responder {
     const exchange = this.#exchange(message, length, client);
     if (exchange === undefined) return undefined;
     try {
-      const zone = this.#zoneOf(exchange.query);
-      const reply = this.#reply(exchange, zone);
-      return reply instanceof Awaited ? reply : this.#send(exchange, reply, zone);
+      const reply = this.#reply(exchange);
+      return reply instanceof Awaited ? reply : this.#send(exchange, reply);
     } catch (error) {
       if (error instanceof Overloaded) return undefined;
-      if (error instanceof TooLarge) return this.#send(exchange, serverFailure, undefined);
+      if (error instanceof TooLarge) return this.#send(exchange, serverFailure);
       throw error;
     }
   }
@@ -125,7 +126,7 @@ export class Responder {
   giveUp(message: Buffer, length: number, client: Client): Buffer | undefined {
     const exchange = this.#exchange(message, length, client);
     const reply = fail(rcodes.serverFailure, extendedErrors.noReachableAuthority);
-    return exchange && this.#send(exchange, reply, undefined);
+    return exchange && this.#send(exchange, reply);
   }
 
   #exchange(message: Buffer, length: number, client: Client): Exchange | undefined {
@@ -138,6 +139,7 @@ export class Responder {
       nowMs: Date.now(),
       key: undefined,
       signer: undefined,
+      zone: undefined,
     };
     if (query.tsigAt >= 0 && query.fault === rcodes.noError) this.#verify(exchange, length);
     return exchange;
@@ -151,12 +153,7 @@ export class Responder {
     else ({ key: exchange.key, signer: exchange.signer } = verdict);
   }
 
-  #zoneOf({ name, type, fault }: Query): ServedZone | undefined {
-    if (name === "" || fault !== rcodes.noError) return undefined;
-    return type === types.DS ? this.#space.findParent(name) : this.#space.find(name);
-  }
-
-  #reply(exchange: Exchange, zone: ServedZone | undefined): Reply | Answer | Awaited {
+  #reply(exchange: Exchange): Reply | Answer | Awaited {
     const { query, nowMs, key, signer } = exchange;
     const { name, type, edns } = query;
     if (query.opcode !== opcodes.query) return query.opcode === opcodes.notify ? refused : notImplemented;
@@ -165,22 +162,39 @@ export class Responder {
     if (edns !== undefined && edns.version > 0) return badVersion;
     if (query.class === classes.CH) return this.#chaos(query);
     if (query.class !== classes.IN) return refused;
+    const takesSignatures = edns !== undefined && (edns.flags & ednsFlags.do) !== 0;
+    const takesCompact = takesSignatures && (edns.flags & ednsFlags.co) !== 0;
+    const kind = questionKind(type, takesSignatures, takesCompact);
+    const recent = this.#lookup.recent(name, kind, nowMs);
+    if (recent !== undefined) return recent;
+
+    const zone = type === types.DS ? this.#space.findParent(name) : this.#space.find(name);
+    exchange.zone = zone;
     if (isMeta(type)) {
       if (type === types.IXFR && zone !== undefined) return this.#newestSerial(exchange, zone);
       if (type === types.AXFR || type === types.IXFR) return notByDatagram;
       return type === types.NXNAME ? noQuestionType : formatError;
     }
     if (zone === undefined) return notOurs;
-    const isSigned = zone.signer !== undefined && edns !== undefined && (edns.flags & ednsFlags.do) !== 0;
-    const isCompactOk = isSigned && (edns.flags & ednsFlags.co) !== 0;
-    return this.#lookup.answer(zone, { name, type, isSigned, isCompactOk }, nowMs);
+    const isSigned = zone.signer !== undefined && takesSignatures;
+    return this.#lookup.answer(
+      zone,
+      { name, type, kind, isSigned, isCompactOk: isSigned && takesCompact },
+      nowMs,
+    );
   }
 
   /** A difference hardly fits into a datagram; so it is told that there is one, and the client comes by TCP (RFC 1995 §2). */
   #newestSerial({ query, client, key, nowMs }: Exchange, zone: ServedZone): Reply | Answer | Awaited {
     if (zone.key !== query.name) return notAuth;
     if (!this.#access.permits(zone.facts.id, client.address, key)) return refused;
-    const question = { name: zone.key, type: types.SOA, isSigned: false, isCompactOk: false };
+    const question = {
+      name: zone.key,
+      type: types.SOA,
+      kind: types.SOA,
+      isSigned: false,
+      isCompactOk: false,
+    };
     return this.#lookup.answer(zone, question, nowMs);
   }
 
@@ -194,8 +208,8 @@ export class Responder {
     return { ...nothing, ...composed, rcode: rcodes.noError };
   }
 
-  #send(exchange: Exchange, reply: Reply, zone: ServedZone | undefined): Buffer | undefined {
-    const { query, client, nowMs } = exchange;
+  #send(exchange: Exchange, reply: Reply): Buffer | undefined {
+    const { query, client, nowMs, zone } = exchange;
     const { edns } = query;
     let opt: EdnsAnswer | undefined;
     let isKnown = client.isTcp || exchange.key !== undefined;
@@ -209,7 +223,9 @@ export class Responder {
       }
     }
     if (isKnown) return write(exchange, reply, opt, false);
-    const verdict = this.#rateLimit.check(client.address, kindOf(query, reply, zone), nowMs);
+    const verdict = this.#rateLimit.isLimited(client.address)
+      ? this.#rateLimit.check(client.address, kindOf(query, reply, zone), nowMs)
+      : "answer";
     if (verdict === "answer") return write(exchange, reply, opt, false);
     if (verdict === "drop") return undefined;
     if (opt?.cookie === undefined) return write(exchange, reply, opt, true);

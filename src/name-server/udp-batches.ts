@@ -82,23 +82,38 @@ export class BatchedUdpListener {
     });
   }
 
+  /** Takes the datagram that the event loop has read, and those that wait behind it. */
   #take(message: Buffer, { address, port }: RemoteInfo): void {
-    if (port !== 0) this.#answerAlone(message, plainAddress(address), address, port);
-    for (let round = 0; round < roundsMax && this.#takeBatch(); round++);
+    const received = this.#received;
+    received.prepare();
+    let count = 0;
+    if (message.length <= queryBytesMax && !address.includes("%"))
+      received.place(count++, message, socketAddress(address, port));
+    else this.#answerAlone(message, address, port);
+    for (let round = 0; round < roundsMax && this.#socket !== undefined; round++) {
+      const more = this.#calls.recvmmsg(
+        this.#descriptor,
+        received.from(count),
+        batch - count,
+        MSG_DONTWAIT,
+        null,
+      );
+      count += Math.max(more, 0);
+      if (count === 0) return;
+      this.#answerAll(count);
+      received.prepare();
+      count = 0;
+    }
   }
 
-  #answerAlone(message: Buffer, client: string, address: string, port: number): void {
-    this.#answering.take(message, message.length, { address: client, isTcp: false }, (answer) => {
+  #answerAlone(message: Buffer, address: string, port: number): void {
+    const client = { address: plainAddress(address), isTcp: false };
+    this.#answering.take(message, message.length, client, (answer) => {
       if (answer !== undefined) this.#socket?.send(answer, port, address, () => {});
     });
   }
 
-  /** Returns whether there may be more. */
-  #takeBatch(): boolean {
-    if (this.#socket === undefined) return false;
-    const received = this.#received;
-    received.prepare();
-    const count = this.#calls.recvmmsg(this.#descriptor, received.headers, batch, MSG_DONTWAIT, null);
+  #answerAll(count: number): void {
     let first = 0;
     for (let index = 0; index < count; index++) {
       const isAnswered = this.#answerOne(index);
@@ -107,7 +122,6 @@ export class BatchedUdpListener {
       first = index + 1;
     }
     this.#send(first, count);
-    return count === batch;
   }
 
   /** Puts the answer to a message at the same place; false when there is none, or not yet. */

@@ -12,6 +12,8 @@ import type { ServedZone } from "./zone.ts";
 export interface Question {
   name: NameKey;
   type: number;
+  /** The type, and what the client takes: `questionKind`. */
+  kind: number;
   /** The client takes signatures, and a zone that has them gives them. */
   isSigned: boolean;
   /** The client knows names that do not exist by the NSEC record, and wants NXDOMAIN as well (RFC 9824 §5.1). */
@@ -24,6 +26,8 @@ const hopsMax = 12;
 const keptTypeMax = 300;
 const keptForSigned = 1 << 16;
 const keptForCompact = 1 << 17;
+export const questionKind = (type: number, takesSignatures: boolean, takesCompact: boolean): number =>
+  type | (takesSignatures ? keptForSigned : 0) | (takesCompact ? keptForCompact : 0);
 const keptNegative = 1 << 18;
 const anyTtl = 3600;
 /** RFC 8482 §4.2: what ANY is answered with. */
@@ -41,14 +45,39 @@ interface Draft {
   extendedError: number | undefined;
 }
 
+const recentMax = 200_000;
+
 /** Finds what the zones say to a question. */
 export class Lookup {
   readonly #space: NameSpace;
   readonly #flattening: Flattening;
+  /** Answers that are kept at the names themselves, by kind of question and name: found without looking for the zone. */
+  readonly #recent = new Map<number, Map<NameKey, Answer>>();
+  #recentEpoch = -1;
+  #recentCount = 0;
 
   constructor(space: NameSpace, flattening: Flattening) {
     this.#space = space;
     this.#flattening = flattening;
+  }
+
+  /** The answer, if it has been given since anything changed. */
+  recent(name: NameKey, kind: number, nowMs: number): Answer | undefined {
+    if (this.#recentEpoch !== this.#space.epoch) return undefined;
+    const kept = this.#recent.get(kind)?.get(name);
+    return kept !== undefined && this.#holds(kept, nowMs) ? kept : undefined;
+  }
+
+  #remember(name: NameKey, kind: number, answer: Answer): void {
+    if (this.#recentEpoch !== this.#space.epoch || this.#recentCount >= recentMax) {
+      this.#recent.clear();
+      this.#recentEpoch = this.#space.epoch;
+      this.#recentCount = 0;
+    }
+    let ofKind = this.#recent.get(kind);
+    if (ofKind === undefined) this.#recent.set(kind, (ofKind = new Map()));
+    ofKind.set(name, answer);
+    this.#recentCount++;
   }
 
   /** The answer, or what must be known first. */
@@ -66,7 +95,10 @@ export class Lookup {
     const forSeveral = isWildcard || (node.key.startsWith("\x01*") && !question.isSigned);
     const key = keptKey(question);
     const kept = node.answers.get(key);
-    if (kept !== undefined && this.#holds(kept, nowMs)) return kept;
+    if (kept !== undefined && this.#holds(kept, nowMs)) {
+      if (!forSeveral) this.#remember(name, question.kind, kept);
+      return kept;
+    }
     const contents = zone.contents(node);
     if (!question.isSigned && isNegative(contents, type)) return negative(zone, rcodes.noError);
     if (forSeveral && (contents.alias !== undefined || contents.flattened !== undefined))
@@ -217,7 +249,7 @@ export class Lookup {
 }
 
 const keptKey = ({ type, isSigned, isCompactOk }: Question): number =>
-  type | (isSigned ? keptForSigned : 0) | (isCompactOk ? keptForCompact : 0);
+  questionKind(type, isSigned, isCompactOk);
 
 const isNegative = ({ sets, alias, flattened }: Contents, type: number): boolean =>
   type !== types.ANY && !sets.has(type) && alias === undefined && flattened === undefined;
