@@ -92,7 +92,7 @@ it("leaves an address that turns slow", async () => {
   const port = await origin("127.0.0.21", 0, counting("a"));
   await link("127.0.0.22", port, { host: "127.0.0.21", port }, way);
   await origin("127.0.0.24", port, counting("b"));
-  await link("127.0.0.23", port, { host: "127.0.0.24", port }, { ms: 10 });
+  await link("127.0.0.23", port, { host: "127.0.0.24", port }, { ms: 40 });
   await point(["127.0.0.22", "127.0.0.23"], port);
   for (let i = 0; i < 30; i++) await get();
   expect(seen["a"]).toBeGreaterThan(20);
