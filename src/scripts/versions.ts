@@ -74,6 +74,7 @@ export class Versions {
   readonly #sealer: Sealer;
   readonly #resources: BindingResources;
   readonly #manifests: AssetManifests;
+  readonly #needs: ((trx: Write, versionIds: readonly string[]) => Promise<readonly string[]>)[] = [];
   readonly #startCode: Start;
   /** The largest upload that is read. */
   readonly uploadBytesMax: number;
@@ -94,6 +95,11 @@ export class Versions {
     this.#manifests = manifests;
     this.#startCode = startCode;
     this.uploadBytesMax = uploadBytesMax;
+  }
+
+  /** Says which of some versions may not be forgotten yet, because something began with them. */
+  onForget(need: (trx: Write, versionIds: readonly string[]) => Promise<readonly string[]>): void {
+    this.#needs.push(need);
   }
 
   /** The version that runs; of two, the first. */
@@ -382,10 +388,13 @@ export class Versions {
     const kept = script.namespaceId === null ? versionsKept.account : versionsKept.namespace;
     const live = new Set(script.live.map(({ versionId }) => versionId));
     const old = await store.idsBeyond(trx, script.id, kept);
+    const unused = old.filter((id) => !live.has(id));
+    const needed = new Set<string>();
+    for (const need of this.#needs) for (const id of await need(trx, unused)) needed.add(id);
     await store.remove(
       trx,
       script.id,
-      old.filter((id) => !live.has(id)),
+      unused.filter((id) => !needed.has(id)),
     );
   }
 }

@@ -281,8 +281,8 @@ export class Core {
     if (this.#isStopped) return;
     try {
       await this.with(rid, async (instance) => {
-        const version = await this.options.version(instance.row.versionRid);
         await instance.restarting;
+        const version = await this.options.version(instance.row.versionRid);
         await this.#complete(instance);
         if (instance.row.status !== "queued" || instance.isLost || this.#isStopped) return;
         const changes = this.move(instance, "slot") ?? [];

@@ -4,6 +4,7 @@ import type { Logger } from "pino";
 import { cellDefaults } from "../cells/settings.ts";
 import type { Config } from "../config/settings.ts";
 import type { Scripts } from "../scripts/scripts.ts";
+import type { Versions } from "../scripts/versions.ts";
 import type { Storage } from "../storage/storage.ts";
 import { plans } from "../zones/plans.ts";
 import type { Code } from "./cells.ts";
@@ -12,6 +13,7 @@ import { Engine } from "./engine.ts";
 import { Instances } from "./instances.ts";
 import { LaneCells, type Prepared } from "./lane-cells.ts";
 import { SharedNodes, singleNode } from "./nodes.ts";
+import { scriptVersionsInUse } from "./store-workflows.ts";
 import { instanceStore } from "./store.ts";
 import { workflowErrors, workflowLimits } from "./workflow.ts";
 import { Workflows } from "./workflows.ts";
@@ -35,10 +37,12 @@ const dayMs = 86_400_000;
 export function createWorkflows(
   config: Config,
   storage: Storage,
-  scripts: Pick<Scripts, "live">,
+  { scripts, versions }: { scripts: Pick<Scripts, "live">; versions: Pick<Versions, "onForget"> },
   logger: Logger,
 ): WorkflowServices {
   const workflows = new Workflows(storage, scripts);
+  // An instance stays on the code that it began with.
+  versions.onForget(scriptVersionsInUse);
   const node = randomUUID();
   const store = instanceStore(storage, node);
   let prepare: (code: Code) => Promise<Prepared | undefined> = async () => undefined;

@@ -58,10 +58,12 @@ export const lookMs = 1000;
 export class Instances {
   /** Tells when something of an instance has become durable here. */
   readonly core: Core;
+  readonly read: Read;
   readonly #options: InstancesOptions;
 
   constructor(options: InstancesOptions) {
     this.core = options.engine.core;
+    this.read = options.read;
     this.#options = options;
   }
 

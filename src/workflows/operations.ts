@@ -90,8 +90,8 @@ export class Operations {
       await this.#core.writer.drain();
       const journal = from === undefined ? [] : await options.store.journal(rid, instance.row.run);
       const kept = from === undefined ? new Set<string>() : keysBefore(instance, from);
-      const changes = this.#core.move(instance, "restart") ?? [];
       instance.row.versionRid = version.rid;
+      const changes = this.#core.move(instance, "restart") ?? [];
       const copies = journal
         .filter((row) => kept.has(row.key))
         .map(({ rid: _rid, run: _run, ...row }) => instance.record(row));

@@ -1,6 +1,7 @@
 import type { Selectable } from "kysely";
 import type { WorkflowsTable, WorkflowVersionsTable } from "../storage/schema-hosting.ts";
 import type { Read, Write } from "../storage/storage.ts";
+import { finalStatuses } from "./transitions.ts";
 import type { Retention, Workflow, WorkflowVersion } from "./workflow.ts";
 
 const toWorkflow = (row: Selectable<WorkflowsTable>): Workflow => ({
@@ -103,6 +104,27 @@ export async function findVersion(read: Read, rid: number): Promise<WorkflowVers
     .where("rid", "=", rid)
     .executeTakeFirst();
   return row && toVersion(row);
+}
+
+/** Those of some versions of scripts that instances run which are not over. */
+export async function scriptVersionsInUse(read: Read, ids: readonly string[]): Promise<string[]> {
+  if (ids.length === 0) return [];
+  const rows = await read
+    .selectFrom("workflow_versions")
+    .select("script_version")
+    .distinct()
+    .where("script_version", "in", ids)
+    .where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom("workflow_instances")
+          .select("workflow_instances.rid")
+          .whereRef("workflow_instances.workflow_rid", "=", "workflow_versions.workflow_rid")
+          .whereRef("workflow_instances.version_rid", "=", "workflow_versions.rid")
+          .where("workflow_instances.status", "not in", [...finalStatuses]),
+      ),
+    )
+    .execute();
+  return rows.map(({ script_version }) => script_version);
 }
 
 /** Newest first. */
