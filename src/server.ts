@@ -167,7 +167,7 @@ export async function startServer(
     logger,
   );
   const triggers: TriggerServices = createTriggerServices(storage, scriptServices, runtimeServices, logger);
-  const workflowServices = createWorkflows(config, storage, scriptServices.scripts, logger);
+  const workflowServices = createWorkflows(config, storage, scriptServices, logger);
   const { metricsListen } = config;
   const metrics =
     metricsListen === undefined
