@@ -34,6 +34,7 @@ interface Unread {
 }
 
 const [NativeRequest, NativeResponse, NativeStream, NativeError] = [Request, Response, ReadableStream, Error];
+const [startTimer, stopTimer] = [setTimeout, clearTimeout];
 const { parse, stringify } = JSON;
 const { apply } = Reflect;
 const encode = TextEncoder.prototype.encode.bind(new TextEncoder());
@@ -46,9 +47,8 @@ const bodyOf = getter(Object.getPrototypeOf(Response.prototype) as object, "body
 const requestBodyOf = getter(Object.getPrototypeOf(Request.prototype) as object, "body");
 
 const inlineBytesMax = 64 * 1024;
-/** Turns in which a body that has one part only says that it has ended. */
-const turnsMax = 8;
-const turnOver = async (): Promise<void> => {};
+/** Time in which a body that has one part only says that it has ended. */
+const endMsMax = 1;
 
 /** By the lower part of their ids. What an outgrown Map keeps pointing to is costly to collect. */
 const fetching: (Fetching | undefined)[] = [];
@@ -56,6 +56,8 @@ const slotsMax = 65_536;
 let generation = 0;
 const free: number[] = [];
 const unread = new WeakMap<ReadableStream, Unread>();
+/** Bodies that workerd reads by itself. */
+const native = new WeakSet<ReadableStream>();
 const incoming = new WeakSet<Headers>();
 /** Responses whose body is compressed already, as the snippet says. */
 const encoded = new WeakSet<Response>();
@@ -87,11 +89,11 @@ globalThis.Response = ConstructedResponse;
 globalThis.fetch = async (input: RequestInfo | URL, init?: RequestInit): Promise<Response> => {
   const token = currentRun();
   if (token?.startsWith(channel) !== true || channel === "" || init?.signal != null)
-    return fetchForRun(input, init);
+    return fetchNatively(input, init);
   const request = new NativeRequest(input as RequestInfo, init);
   // A redirect is followed, and a body sent, by workerd itself.
   if (request.redirect !== "manual" || apply(requestBodyOf, request, []) !== null)
-    return fetchForRun(request);
+    return fetchNatively(request);
   const run = token.slice(channel.length);
   const slot = free.pop() ?? fetching.length;
   const id = ++generation * slotsMax + slot;
@@ -102,6 +104,13 @@ globalThis.fetch = async (input: RequestInfo | URL, init?: RequestInit): Promise
   send(stringify({ type: "fetch", run, id, method: request.method, url: request.url, headers }));
   return answered;
 };
+
+async function fetchNatively(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
+  const response = await fetchForRun(input, init);
+  const body = apply(bodyOf, response, []) as ReadableStream | null;
+  if (body !== null) native.add(body);
+  return response;
+}
 
 /** Answers the request with which the front opens the channel. */
 export function openChannel(token: string, handle: (request: Request) => Promise<Response>): Response {
@@ -206,7 +215,7 @@ async function answer(run: string, method: string, response: Response): Promise<
   // What was read here was decoded on the way.
   if (!encoded.has(response)) head.headers = withoutEncoding(headers);
   const length = Number(valueOf(head.headers, "content-length") ?? Number.NaN);
-  if (length > inlineBytesMax) await stream(run, head, body);
+  if (length > inlineBytesMax && native.has(body)) await stream(run, head, body);
   else await answerInParts(run, head, body.getReader());
 }
 
@@ -218,9 +227,12 @@ async function answerInParts(
 ): Promise<void> {
   const parts: Uint8Array[] = [];
   let size = 0;
+  // What the snippet does to make the body, it does for this run.
+  const read = (): Promise<ReadableStreamReadResult<Uint8Array>> =>
+    forRun(channel + run, () => reader.read());
   for (;;) {
-    const next = reader.read();
-    const result = parts.length === 0 ? await next : await atOnce(next);
+    const next = read();
+    const result = parts.length === 0 ? await next : await soon(next);
     if (result?.done === true) {
       send(join(encode(stringify(head)), parts, size));
       return;
@@ -230,20 +242,20 @@ async function answerInParts(
       size += result.value.byteLength;
     }
     if (result === undefined || size > inlineBytesMax) {
-      await stream(run, head, rest(parts, result === undefined ? next : undefined, reader));
+      await stream(run, head, rest(parts, result === undefined ? next : undefined, read));
       return;
     }
   }
 }
 
-/** What a promise gives, if it gives it without waiting for anything outside. */
-async function atOnce<T>(promise: Promise<T>): Promise<T | undefined> {
-  let result: T | undefined;
-  const taken = promise.then(
-    (value) => (result = value),
-    () => undefined,
-  );
-  for (let turn = 0; turn < turnsMax; turn++) await Promise.race([taken, turnOver()]);
+/** What a promise gives, if it gives it soon. */
+async function soon<T>(promise: Promise<T>): Promise<T | undefined> {
+  let timer: number | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    timer = startTimer(resolve, endMsMax, undefined);
+  });
+  const result = await Promise.race([promise, late]);
+  stopTimer(timer!);
   return result;
 }
 
@@ -251,7 +263,7 @@ async function atOnce<T>(promise: Promise<T>): Promise<T | undefined> {
 function rest(
   parts: Uint8Array[],
   pending: Promise<ReadableStreamReadResult<Uint8Array>> | undefined,
-  reader: ReadableStreamDefaultReader<Uint8Array>,
+  read: () => Promise<ReadableStreamReadResult<Uint8Array>>,
 ): ReadableStream<Uint8Array> {
   return new NativeStream<Uint8Array>({
     async pull(controller) {
@@ -260,7 +272,7 @@ function rest(
         controller.enqueue(part);
         return;
       }
-      const next = pending ?? reader.read();
+      const next = pending ?? read();
       pending = undefined;
       const { done, value } = await next;
       if (done) controller.close();
