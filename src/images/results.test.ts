@@ -1,0 +1,96 @@
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { pino } from "pino";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { Results } from "./results.ts";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "selvedge-results-"));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const hash = (text: string): string => createHash("sha256").update(text).digest("hex");
+const nameOf = (source: string, key: string): string => `${hash(source)}/${hash(key).slice(0, 32)}`;
+const open = (memoryBytesMax = 1_000_000, diskBytesMax = 10_000_000): Results =>
+  new Results({ folder, memoryBytesMax, diskBytesMax, logger: pino({ level: "silent" }) });
+
+/** As the image process does it. */
+function write(results: Results, name: string, bytes: Buffer, isWanted = true): void {
+  mkdirSync(dirname(results.path(name)), { recursive: true });
+  writeFileSync(results.path(name), bytes);
+  results.adopt(name, bytes.length, () => isWanted);
+}
+const read = async (results: Results, name: string): Promise<Buffer | string | undefined> => {
+  const stored = await results.get(name);
+  return stored && ("bytes" in stored ? stored.bytes : stored.path);
+};
+
+it("gives back small ones from memory, others from their file", async () => {
+  const results = open();
+  const [small, middle, large] = [
+    Buffer.alloc(1000, 1),
+    Buffer.alloc(500_000, 2),
+    Buffer.alloc(2_000_000, 3),
+  ];
+  for (const [key, bytes] of Object.entries({ small, middle, large }))
+    write(results, nameOf("a", key), bytes);
+  expect(results.quick(nameOf("a", "small"))?.equals(small)).toBe(true);
+  expect(results.quick(nameOf("a", "middle"))).toBeUndefined();
+  expect((await read(results, nameOf("a", "middle"))) as Buffer).toEqual(middle);
+  expect(await read(results, nameOf("a", "large"))).toBe(results.path(nameOf("a", "large")));
+  expect(await results.get(nameOf("a", "nothing"))).toBeUndefined();
+  results.close();
+});
+
+it("stays within its bytes on disk: the least recently used go first", async () => {
+  const results = open(1000, 1_000_000);
+  for (let i = 0; i < 12; i++) {
+    write(results, nameOf("a", String(i)), Buffer.alloc(100_000, i));
+    await results.get(nameOf("a", "0"));
+  }
+  const has = async (i: number) => (await results.get(nameOf("a", String(i)))) !== undefined;
+  expect([await has(0), await has(1), await has(2), await has(11)]).toEqual([true, false, false, true]);
+  await expect.poll(() => existsSync(results.path(nameOf("a", "1")))).toBe(false);
+  results.close();
+});
+
+it("finds everything again in another process, and clears away what is no result", async () => {
+  const first = open();
+  const names = Array.from({ length: 50 }, (_, i) => nameOf("a", String(i)));
+  for (const name of names) write(first, name, Buffer.alloc(2000, 7));
+  const leftover = `${first.path(nameOf("b", "x"))}.123.tmp`;
+  mkdirSync(dirname(leftover), { recursive: true });
+  writeFileSync(leftover, "half");
+  first.close();
+  const second = open();
+  for (const name of names) expect((await read(second, name)) as Buffer).toEqual(Buffer.alloc(2000, 7));
+  expect(existsSync(leftover)).toBe(false);
+  second.close();
+});
+
+it("keeps nothing of a source that was deleted, not even what is made in that moment", async () => {
+  const results = open();
+  write(results, nameOf("a", "1"), Buffer.alloc(10));
+  write(results, nameOf("b", "1"), Buffer.alloc(10));
+  await results.get(nameOf("a", "1"));
+  await results.purge(hash("a"));
+  write(results, nameOf("a", "2"), Buffer.alloc(10), false);
+  expect([results.quick(nameOf("a", "1")), await results.get(nameOf("a", "2"))]).toEqual([
+    undefined,
+    undefined,
+  ]);
+  await expect.poll(() => existsSync(results.path(nameOf("a", "2")))).toBe(false);
+  expect(await results.get(nameOf("b", "1"))).toBeDefined();
+  results.close();
+});
+
+it("makes again what somebody has removed by hand", async () => {
+  const results = open(10);
+  write(results, nameOf("a", "1"), Buffer.alloc(1000));
+  rmSync(results.path(nameOf("a", "1")));
+  expect(await results.get(nameOf("a", "1"))).toBeUndefined();
+  results.close();
+});

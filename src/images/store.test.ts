@@ -1,0 +1,181 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pino } from "pino";
+import sharp from "sharp";
+import { afterAll, afterEach, beforeEach, expect, it } from "vitest";
+import { describeStorage } from "../../test/helpers/storage-matrix.ts";
+import { Accounts } from "../accounts/accounts.ts";
+import { FileBlobs } from "../storage/blobs.ts";
+import type { Storage } from "../storage/storage.ts";
+import { Directory } from "./directory.ts";
+import type { Image } from "./image.ts";
+import { Images } from "./images.ts";
+import { parseMetadataFilters } from "./metadata-filter.ts";
+import { ImageSettingsService } from "./settings.ts";
+import { Uploads } from "./uploads.ts";
+
+/** Records, drafts, lists and settings, on both engines. */
+const folder = mkdtempSync(join(tmpdir(), "selvedge-image-store-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describeStorage("images", (open) => {
+  let storage: Storage;
+  let uploads: Uploads;
+  let images: Images;
+  let directory: Directory;
+  let settings: ImageSettingsService;
+  let accountId: string;
+  let jpeg: Buffer;
+  const blobs = new FileBlobs(folder);
+  const deleted: Image[] = [];
+
+  beforeEach(async () => {
+    storage = await open();
+    const accounts = new Accounts(storage);
+    const user = await accounts.createUser({ email: "owner@example.com", apiKeyHash: null });
+    accountId = (await accounts.create({ name: "a", type: "enterprise", ownerUserId: user.id })).id;
+    await accounts.load();
+    directory = new Directory(storage, accounts);
+    uploads = new Uploads(storage, blobs, pino({ level: "silent" }));
+    images = new Images(storage, blobs, async (image) => void deleted.push(image));
+    settings = new ImageSettingsService(storage, directory);
+    jpeg ??= await sharp({ create: { width: 8, height: 6, channels: 3, background: "red" } })
+      .jpeg()
+      .toBuffer();
+  });
+  afterEach(() => storage.close());
+
+  const input = (more: object = {}) => ({
+    accountId,
+    id: undefined,
+    filename: "a.jpg",
+    requireSignedUrls: false,
+    meta: {},
+    creator: null,
+    ...more,
+  });
+  async function* bytes(): AsyncIterable<Uint8Array> {
+    yield jpeg;
+  }
+  const add = async (more: object = {}): Promise<Image> =>
+    uploads.create(input(more), await uploads.receive(bytes()));
+
+  it("keeps what an upload says and what its bytes are", async () => {
+    const made = await add({ id: "own/id", meta: { a: { b: 1 } }, creator: "c", requireSignedUrls: true });
+    expect(await images.find(accountId, "own/id")).toEqual(made);
+    expect(made.content).toMatchObject({
+      format: "jpeg",
+      width: 8,
+      height: 6,
+      frames: 1,
+      sizeBytes: jpeg.length,
+    });
+    await expect(add({ id: "own/id" })).rejects.toMatchObject({ code: 5409 });
+    await images.edit(accountId, "own/id", { meta: { z: 1 }, creator: null });
+    expect(await images.find(accountId, "own/id")).toMatchObject({
+      meta: { z: 1 },
+      creator: null,
+      requireSignedUrls: true,
+    });
+    await images.delete(accountId, "own/id");
+    expect(await blobs.head(made.content!.blobKey)).toBeUndefined();
+    await expect(images.delete(accountId, "own/id")).rejects.toMatchObject({ code: 5404 });
+    expect(deleted.at(-1)?.id).toBe("own/id");
+  });
+
+  it("lists by pages and by positions, each image once though others come and go", async () => {
+    const made: string[] = [];
+    for (let i = 0; i < 7; i++)
+      made.push(
+        (await add({ meta: { n: i, tag: i % 2 === 0 ? "even" : "odd" }, creator: i < 2 ? "first" : null }))
+          .id,
+      );
+    const page = await images.page(accountId, { page: 2, perPage: 3 });
+    expect([page.images.length, page.totalCount]).toEqual([3, 7]);
+    expect((await images.page(accountId, { page: 1, perPage: 9, creator: "first" })).images).toHaveLength(2);
+    expect((await images.page(accountId, { page: 1, perPage: 9, creator: null })).images).toHaveLength(5);
+
+    const seen: string[] = [];
+    let position: { uploadedOn: number; id: string } | undefined;
+    do {
+      const { images: found, next } = await images.list(accountId, {
+        order: "asc",
+        filters: [],
+        position,
+        limit: 2,
+      });
+      seen.push(...found.map(({ id }) => id));
+      if (position === undefined) await images.delete(accountId, found[0]!.id);
+      position = next;
+    } while (position !== undefined);
+    expect(seen.toSorted()).toEqual(made.toSorted());
+    const ids = async (query: Record<string, string>) =>
+      (await images.list(accountId, { order: "desc", filters: parseMetadataFilters(query), limit: 100 }))
+        .images.length;
+    expect(await ids({ "meta.tag[eq]": "odd" })).toBe(3);
+    expect(await ids({ "meta.n[gte:number]": "4" })).toBe(3);
+    expect(await ids({ "meta.n[in:number]": "1|2|99" })).toBe(2);
+    expect(await ids({ "meta.n[gt:number]": "5", "meta.n[lt:number]": "3" })).toBe(0);
+    expect(await ids({ "meta.no.such[eq]": "x" })).toBe(0);
+  });
+
+  it("completes a draft once, and forgets it when its time is over", async () => {
+    const { image, token } = await uploads.createDraft(input(), Date.now() + 60_000);
+    expect(image.content).toBeNull();
+    expect(await images.count(accountId)).toBe(0);
+    const draft = await uploads.draft(token);
+    const contents = await Promise.all([1, 2, 3].map(() => uploads.receive(bytes())));
+    const results = await Promise.allSettled(
+      contents.map((content) => uploads.complete(draft, "b.jpg", content)),
+    );
+    expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    const kept = (await images.find(accountId, image.id)).content!.blobKey;
+    for (const { blobKey } of contents)
+      expect((await blobs.head(blobKey)) !== undefined).toBe(blobKey === kept);
+    await expect(uploads.draft(token)).rejects.toMatchObject({ code: 5409 });
+
+    const other = await uploads.createDraft(input(), Date.now() + 60_000);
+    await uploads.sweep(Date.now() + 61_000);
+    await expect(images.find(accountId, other.image.id)).rejects.toMatchObject({ code: 5404 });
+    await expect(uploads.draft("nothing")).rejects.toMatchObject({ code: 5404 });
+    expect((await images.find(accountId, image.id)).filename).toBe("b.jpg");
+  });
+
+  it("removes bytes that no image names, after a day", async () => {
+    const { blobKey } = await uploads.receive(bytes());
+    const named = await add();
+    await uploads.sweep();
+    expect(await blobs.head(blobKey)).toBeDefined();
+    await uploads.sweep(Date.now() + 25 * 3_600_000);
+    expect(await blobs.head(blobKey)).toBeUndefined();
+    expect(await blobs.head(named.content!.blobKey)).toBeDefined();
+  });
+
+  it("knows settings and images from memory until they change", async () => {
+    const { id } = await add();
+    const held = await directory.image(accountId, id);
+    expect(await directory.image(accountId, id)).toBe(held);
+    await images.edit(accountId, id, { creator: "c" });
+    expect(held.isCurrent).toBe(false);
+    expect((await directory.image(accountId, id)).image?.creator).toBe("c");
+
+    const options = { fit: "cover", width: 1, height: 2, metadata: "none" } as const;
+    await settings.createVariant(accountId, { id: "v", options, neverRequireSignedUrls: false });
+    await expect(
+      settings.createVariant(accountId, { id: "v", options, neverRequireSignedUrls: false }),
+    ).rejects.toMatchObject({ code: 5409 });
+    const before = await directory.settings(accountId);
+    await settings.editVariant(accountId, "v", { options: { ...options, width: 5 } });
+    expect(before.isCurrent).toBe(false);
+    expect((await settings.variant(accountId, "v")).options.width).toBe(5);
+    expect((await settings.keys(accountId)).map(({ name }) => name)).toEqual(["default"]);
+    await settings.putKey(accountId, "second");
+    expect(await settings.deleteKey(accountId, "default")).toHaveLength(1);
+    await settings.editConfig(accountId, { flexibleVariants: false });
+    expect(await settings.config(accountId)).toMatchObject({
+      flexibleVariants: false,
+      browserTtlSeconds: null,
+    });
+  });
+});
