@@ -1,3 +1,6 @@
+import { createSocket } from "node:dgram";
+import { once } from "node:events";
+import { decode, encode } from "dns-packet";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 import { ask } from "./ask.ts";
@@ -150,6 +153,46 @@ describe("aliases", () => {
     expect((await ask(server, zone, "NS")).answers).toHaveLength(2);
     expect((await ask(server, zone, "SOA")).answers).toHaveLength(1);
     expect((await ask(server, zone, "CNAME")).answers).toEqual([]);
+  });
+});
+
+describe("an alias at the apex of a name elsewhere", () => {
+  it("is the addresses that resolvers find, and SERVFAIL when they find none", async () => {
+    const resolver = createSocket("udp4");
+    resolver.bind(0, "127.0.0.1");
+    await once(resolver, "listening");
+    resolver.on("message", (message, { port, address }) => {
+      const { id, questions } = decode(message);
+      const { name, type } = questions![0]!;
+      const isKnown = name === "there.test";
+      const answers =
+        isKnown && type === "A" ? [{ name, type: "A" as const, ttl: 77, data: "198.51.100.9" }] : [];
+      const rcode = isKnown ? 0 : codes.serverFailure;
+      resolver.send(
+        encode({ type: "response", id: id!, flags: rcode, questions: questions!, answers }),
+        port,
+        address,
+      );
+    });
+    const other = await startTestServer({ resolvers: [`127.0.0.1:${resolver.address().port}`] });
+    try {
+      const account = { id: other.ready.account_id };
+      for (const [name, target] of [
+        ["known.example", "there.test"],
+        ["unknown.example", "nowhere.test"],
+      ] as const) {
+        const { id: zone_id } = await other.client.zones.create({ account, name });
+        const alias = { type: "CNAME", name: "@", content: target, ttl: 120 } as const;
+        await other.client.dns.records.create({ zone_id, ...alias });
+      }
+      expect((await ask(other, "known.example", "A")).answers).toEqual(["known.example 77 A 198.51.100.9"]);
+      expect((await ask(other, "known.example", "AAAA")).rcode).toBe(codes.noError);
+      expect((await ask(other, "unknown.example", "A")).rcode).toBe(codes.serverFailure);
+      expect((await ask(other, "unknown.example", "SOA")).answers).toHaveLength(1);
+    } finally {
+      await other.close(1000);
+      resolver.close();
+    }
   });
 });
 
