@@ -306,7 +306,7 @@ export async function startServer(
       clearInterval(timer);
       await acme?.close();
       if (metricsServer !== undefined) await drain(metricsServer, 0);
-      await services.stopTriggers();
+      await services.stopTriggers(deadlineMs);
       await services.stopScripts();
       await Promise.all([drain(apiServer, deadlineMs), edge.close(deadlineMs), nameServer.close()]);
       await workflowServices.closeWorkflows();

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { Logger } from "pino";
 import { deliverTo } from "./queues/delivery.ts";
 import { QueueDispatcher } from "./queues/dispatcher.ts";
@@ -20,8 +21,8 @@ export interface TriggerServices {
   startTriggers(): Promise<void>;
   /** From now on, they run scripts. */
   runTriggers(): Promise<void>;
-  /** Waits for what is under way. */
-  stopTriggers(): Promise<void>;
+  /** Takes up nothing more, and waits for what is under way, but not for longer than this. */
+  stopTriggers(deadlineMs: number): Promise<void>;
 }
 
 export function createTriggerServices(
@@ -51,8 +52,11 @@ export function createTriggerServices(
       await scheduler.start();
       await tailRelay?.start();
     },
-    async stopTriggers() {
-      await Promise.all([dispatcher.stop(), scheduler.stop()]);
+    async stopTriggers(deadlineMs) {
+      const deadline = new AbortController();
+      const late = delay(deadlineMs, undefined, { signal: deadline.signal }).catch(() => {});
+      await Promise.race([Promise.all([dispatcher.stop(), scheduler.stop()]), late]);
+      deadline.abort();
       tailRelay?.stop();
     },
   };

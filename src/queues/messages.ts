@@ -133,7 +133,8 @@ export class QueueMessages {
     let expired = 0;
     for (const { number, settings } of this.#queues.all()) {
       const sentBefore = Date.now() - settings.retentionSeconds * 1000;
-      expired += await this.#storage.write(async (trx) => store.expire(trx, number, sentBefore));
+      if (await store.hasSentBefore(this.#storage.read, number, sentBefore))
+        expired += await this.#storage.write(async (trx) => store.expire(trx, number, sentBefore));
     }
     return expired;
   }

@@ -203,6 +203,7 @@ export async function peek(read: Read, queueNumber: number, limit: number): Prom
     .selectFrom("queue_messages")
     .selectAll()
     .where("queue_number", "=", queueNumber)
+    .orderBy("available_on")
     .orderBy("number")
     .limit(limit)
     .execute();
@@ -226,6 +227,17 @@ export async function removeNumbers(
 
 export async function purge(trx: Write, queueNumber: number): Promise<void> {
   await trx.deleteFrom("queue_messages").where("queue_number", "=", queueNumber).execute();
+}
+
+export async function hasSentBefore(read: Read, queueNumber: number, sentBefore: number): Promise<boolean> {
+  const row = await read
+    .selectFrom("queue_messages")
+    .select("number")
+    .where("queue_number", "=", queueNumber)
+    .where("sent_on", "<", sentBefore)
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
 }
 
 export async function expire(trx: Write, queueNumber: number, sentBefore: number): Promise<number> {

@@ -71,6 +71,13 @@ export const assetsQueues = (engine: "sqlite" | "postgres"): Migration => ({
       .columns(["queue_number", "available_on", "number"])
       .execute();
 
+    // For those that nobody takes in time.
+    await db.schema
+      .createIndex("queue_messages_sent")
+      .on("queue_messages")
+      .columns(["queue_number", "sent_on"])
+      .execute();
+
     await db.schema
       .createTable("schedules")
       .addColumn("account_id", "text", (c) => c.notNull().references("accounts.id").onDelete("cascade"))
