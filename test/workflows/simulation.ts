@@ -8,7 +8,9 @@ import { World } from "./simulated-world.ts";
 
 const concurrency = 3;
 const chaosMs = 20_000;
-const calmMs = 400_000;
+/** Programs may be long: they are looked at again after each of these. */
+const calmMs = 200_000;
+const calmsMax = 20;
 
 /** Thrown with what must always hold and did not. */
 export class BrokenInvariant extends Error {}
@@ -68,11 +70,20 @@ class Simulation implements Observer {
     this.#isCalm = true;
     await this.#restartEngine(0);
     // Whatever is paused goes on, and every wait has its time out: then all must be over.
-    for (let at = chaosMs + 1000; at < chaosMs + calmMs; at += 20_000) {
-      this.#world.at(at, () => this.#resumeAll());
+    for (let calm = 0; calm < calmsMax; calm++) {
+      const start = chaosMs + calm * calmMs;
+      for (let at = start + 1000; at < start + calmMs; at += 20_000) {
+        this.#world.at(at, () => this.#resumeAll());
+      }
+      await this.#world.runUntil(start + calmMs, check);
+      if (await this.#isOver()) break;
     }
-    await this.#world.runUntil(chaosMs + calmMs, check);
     await this.#final();
+  }
+
+  async #isOver(): Promise<boolean> {
+    const rows = await this.#store.instances([...this.#instances.values()].map(({ rid }) => rid));
+    return rows.every(({ status }) => isFinal(status));
   }
 
   #boot(): void {
