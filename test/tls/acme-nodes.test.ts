@@ -26,7 +26,7 @@ it.skipIf(!hasPebble && process.env["CI_TOOLS"] !== "1")(
         edgeTlsListen: "127.0.0.1:0",
         acmeDirectory: pebble.directory,
         acmeCa: pebble.ca,
-        acmeRetrySeconds: 1,
+        acmeRetrySeconds: 5,
       });
       onTestFinished(() => node.close(0));
       return node;

@@ -94,12 +94,24 @@ export class AcmeAuthority {
       backoffMin: 1000,
       backoffMax: 30_000,
     });
-    // With a key that the authority knows this answers with the account that is there.
-    await client.createAccount({
+    const account = {
       termsOfServiceAgreed: true,
       ...(email === undefined ? {} : { contact: [`mailto:${email}`] }),
+    };
+    // With a key that the authority knows this finds the account that is there, and updates it: an authority may refuse
+    // an update that changes nothing.
+    await client.createAccount(account).catch((error: unknown) => {
+      if (!hasAccount(client)) throw error;
     });
     return client;
+  }
+}
+
+function hasAccount(client: Client): boolean {
+  try {
+    return client.getAccountUrl() !== "";
+  } catch {
+    return false;
   }
 }
 
