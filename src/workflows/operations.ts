@@ -91,15 +91,15 @@ export class Operations {
       const journal = from === undefined ? [] : await options.store.journal(rid, instance.row.run);
       const kept = from === undefined ? new Set<string>() : keysBefore(instance, from);
       instance.row.versionRid = version.rid;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      instance.restarting = promise;
       const changes = this.#core.move(instance, "restart") ?? [];
       const copies = journal
         .filter((row) => kept.has(row.key))
         .map(({ rid: _rid, run: _run, ...row }) => instance.record(row));
       const all = [...changes, ...copies, instance.update(this.#core.now)];
-      const restarting = this.#core.commit(instance, all);
-      instance.restarting = restarting;
-      await restarting;
-      if (instance.restarting === restarting) instance.restarting = undefined;
+      await this.#core.commit(instance, all).finally(resolve);
+      if (instance.restarting === promise) instance.restarting = undefined;
       return instance.row;
     });
   }
