@@ -84,7 +84,7 @@ const queueOf = ({ account, params, services }: Located): Queue =>
 async function push(call: Located, messages: OutgoingMessage[], delaySeconds?: number) {
   const queue = queueOf(call);
   await call.services.queueMessages.send(queue, messages, delaySeconds);
-  return { metadata: { metrics: metrics(await call.services.queueMessages.backlog(queue)) } };
+  return { metadata: { metrics: metrics(await call.services.queueMessages.backlogEstimate(queue)) } };
 }
 
 /** Only what is pulled can be pulled: a worker would get some messages, and this caller others. */
@@ -170,7 +170,7 @@ export const messageOperations: readonly Operation[] = [
         call.body.batch_size ?? settings.batchSize,
         call.body.visibility_timeout_ms ?? settings.visibilityTimeoutMs,
       );
-      const backlog = await queueMessages.backlog(queue);
+      const backlog = await queueMessages.backlogEstimate(queue);
       return {
         message_backlog_count: backlog.count,
         messages: messages.map((message) => ({

@@ -105,7 +105,8 @@ it.each<[string, unknown]>([
 
 it("sends batches, with a delay for all or for one", async () => {
   const { metadata } = await sender.send("first");
-  expect(metadata.metrics.backlogCount).toBe(1);
+  // An estimate, which is counted anew when that costs little.
+  expect(metadata.metrics.backlogCount).toEqual(expect.any(Number));
   await sender.sendBatch(new Set([{ body: "now" }, { body: "later", delaySeconds: 60 }]));
   await sender.sendBatch([{ body: "later still" }], { delaySeconds: 60 });
   expect(new Set(await bodies())).toEqual(new Set(["first", "now"]));
