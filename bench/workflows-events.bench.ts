@@ -1,0 +1,92 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
+import { atMost, median, pairedRatio, printGoals, printTable } from "./lib/measure.ts";
+import { installPeers, startOurs, startRestate } from "./workflows-lib.ts";
+
+/** From the sending of an event to the code that waited for it, which tells a witness that it goes on. */
+const rounds = Number(process.env["BENCH_ROUNDS"] ?? 5);
+const eventsPerRound = 50;
+/** Long enough for what waits to have left memory. */
+const asleepMs = 1500;
+
+installPeers();
+const arrivals = new Map<string, (at: number) => void>();
+const witness = createServer((request, response) => {
+  arrivals.get(request.url!.slice(1))?.(performance.now());
+  response.end();
+});
+witness.keepAliveTimeout = 60_000;
+await new Promise<void>((resolve) => witness.listen(0, "127.0.0.1", resolve));
+const url = `http://127.0.0.1:${(witness.address() as AddressInfo).port}/`;
+
+const ours = await startOurs(
+  ["--private-networks", "all"],
+  `export class Waiter extends WorkflowEntrypoint {
+  async run(event, step) {
+    const { payload } = await step.waitForEvent("go", { type: "go" });
+    await (await fetch(event.payload.witness + payload)).text();
+  }
+}`,
+  ["Waiter"],
+);
+const restate = await startRestate();
+const post = async (path: string, body: unknown): Promise<void> => {
+  const response = await restate.ingress.request({
+    method: "POST",
+    path,
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  await response.body.dump();
+  if (response.statusCode >= 300) throw new Error(`restate: ${response.statusCode}`);
+};
+const path = "/workflows/Waiter/instances";
+const engines = {
+  selvedge: {
+    start: async (id: string) => void (await ours.call("POST", path, { id, params: { witness: url } })),
+    send: async (id: string) =>
+      void (await ours.call("POST", `${path}/${id}/events`, { type: "go", payload: id })),
+  },
+  restate: {
+    start: async (id: string) => post(`/Waiting/${id}/run/send`, url),
+    send: async (id: string) => post(`/Waiting/${id}/send`, id),
+  },
+};
+type Name = keyof typeof engines;
+const times: Record<Name, { p50: number[]; p99: number[] }> = {
+  selvedge: { p50: [], p99: [] },
+  restate: { p50: [], p99: [] },
+};
+
+for (let round = -1; round < rounds; round++) {
+  for (const name of ["selvedge", "restate"] as const) {
+    const ids = Array.from({ length: eventsPerRound }, (_, i) => `${name}-${round}-${i}`);
+    for (const id of ids) await engines[name].start(id);
+    await delay(asleepMs);
+    const took: number[] = [];
+    for (const id of ids) {
+      const arrived = new Promise<number>((resolve) => arrivals.set(id, resolve));
+      const start = performance.now();
+      await engines[name].send(id);
+      took.push((await arrived) - start);
+    }
+    if (round < 0) continue;
+    took.sort((a, b) => a - b);
+    times[name].p50.push(median(took));
+    times[name].p99.push(took[Math.floor(took.length * 0.98)]!);
+  }
+}
+await ours.stop();
+await restate.stop();
+witness.close();
+witness.closeAllConnections();
+
+printTable(
+  ["engine", "event to resume p50 ms", "p98 ms"],
+  (["selvedge", "restate"] as const).map((name) => [name, median(times[name].p50), median(times[name].p99)]),
+);
+printGoals([
+  atMost("event to resume, p50: ours / restate", pairedRatio(times.selvedge.p50, times.restate.p50), 0.65),
+  atMost("event to resume, p98: ours / restate", pairedRatio(times.selvedge.p99, times.restate.p99), 0.65),
+]);
