@@ -96,6 +96,24 @@ describe.skipIf(isMissing("delv"))("delv validates", () => {
   });
 });
 
+describe.skipIf(isMissing("unbound-host"))("unbound takes for secure", () => {
+  it.each([
+    ["www", "A", `www.${zone} has address 192.0.2.1 (secure)`],
+    ["any.w", "TXT", `any.w.${zone} has TXT record "under a wildcard" (secure)`],
+    ["www", "MX", `www.${zone} has no mail handler record (secure)`],
+    ["none", "A", `none.${zone} has no address (secure)`],
+    ["b.c", "A", `b.c.${zone} has no address (secure)`],
+    ["any.w", "A", `any.w.${zone} has no address (secure)`],
+  ])("%s %s", async (name, type, shown) => {
+    const { ds } = await server.client.dns.dnssec.get({ zone_id });
+    const file = join(temporaryFolder(), "unbound.conf");
+    const stub = `stub-zone:\n  name: "${zone}"\n  stub-addr: 127.0.0.1@${dnsPort(server)}\n`;
+    writeFileSync(file, `server:\n  do-not-query-localhost: no\n  trust-anchor: "${ds}"\n${stub}`);
+    const { stdout } = await run("unbound-host", ["-v", "-C", file, "-t", type, `${name}.${zone}`]);
+    expect(stdout).toContain(shown);
+  });
+});
+
 describe("a name that does not exist", () => {
   const types = (name: string, flags: number) => ask(server, `${name}.${zone}`, "A", edns({ flags }));
 
