@@ -1,3 +1,4 @@
+import { prepared } from "../storage/prepared.ts";
 import type { Read } from "../storage/storage.ts";
 import type { InstanceRow } from "./instance.ts";
 import { toInstance } from "./store.ts";
@@ -20,17 +21,20 @@ export interface InstancePage {
 /** Matches are counted up to here: a count of all of them would make long lists slow. */
 const countMax = 10_000;
 
+const byId = prepared((db, { workflowRid, id }: { workflowRid: number; id: string }) =>
+  db
+    .selectFrom("workflow_instances")
+    .selectAll()
+    .where("workflow_rid", "=", workflowRid)
+    .where("id", "=", id),
+);
+
 export async function findInstance(
   read: Read,
   workflowRid: number,
   id: string,
 ): Promise<InstanceRow | undefined> {
-  const row = await read
-    .selectFrom("workflow_instances")
-    .selectAll()
-    .where("workflow_rid", "=", workflowRid)
-    .where("id", "=", id)
-    .executeTakeFirst();
+  const [row] = await byId(read, { workflowRid, id });
   return row && toInstance(row);
 }
 

@@ -4,6 +4,7 @@ import type {
   WorkflowInstancesTable,
   WorkflowJournalTable,
 } from "../storage/schema-hosting.ts";
+import { prepared } from "../storage/prepared.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { EventRow, InstanceRow, TriggerSource } from "./instance.ts";
 import type { JournalRow, RowKind } from "./journal.ts";
@@ -85,6 +86,16 @@ const toEvent = ({ rid, number, type, payload, at }: Selectable<WorkflowEventsTa
 const once = (events: EventRow[]): EventRow[] =>
   events.filter(({ number }, i) => number !== events[i - 1]?.number);
 
+const one = prepared((db, { rid }: { rid: number }) =>
+  db.selectFrom("workflow_instances").selectAll().where("rid", "=", rid),
+);
+const journalOf = prepared((db, { rid, run }: { rid: number; run: number }) =>
+  db.selectFrom("workflow_journal").selectAll().where("rid", "=", rid).where("run", "=", run).orderBy("seq"),
+);
+const eventsOf = prepared((db, { rid }: { rid: number }) =>
+  db.selectFrom("workflow_events").selectAll().where("rid", "=", rid).orderBy("number"),
+);
+
 /** `node` names this process in the leases on PostgreSQL. */
 export function instanceStore(storage: Storage, node: string): InstanceStore {
   const { read, direct } = storage;
@@ -96,28 +107,15 @@ export function instanceStore(storage: Storage, node: string): InstanceStore {
   return {
     commit: async (batch, leases) => onSqlite?.(batch) ?? postgresCommit(read, batch, { node, leases }),
     async instances(rids) {
-      const rows = await read.selectFrom("workflow_instances").selectAll().where("rid", "in", rids).execute();
+      const [rid] = rids;
+      const rows =
+        rids.length === 1 && rid !== undefined
+          ? await one(read, { rid })
+          : await read.selectFrom("workflow_instances").selectAll().where("rid", "in", rids).execute();
       return rows.map(toInstance);
     },
-    async journal(rid, run) {
-      const rows = await read
-        .selectFrom("workflow_journal")
-        .selectAll()
-        .where("rid", "=", rid)
-        .where("run", "=", run)
-        .orderBy("seq")
-        .execute();
-      return rows.map(toJournalRow);
-    },
-    async events(rid) {
-      const rows = await read
-        .selectFrom("workflow_events")
-        .selectAll()
-        .where("rid", "=", rid)
-        .orderBy("number")
-        .execute();
-      return once(rows.map(toEvent));
-    },
+    journal: async (rid, run) => (await journalOf(read, { rid, run })).map(toJournalRow),
+    events: async (rid) => once((await eventsOf(read, { rid })).map(toEvent)),
     async whole(rids) {
       const all = <T extends "workflow_instances" | "workflow_journal" | "workflow_events">(table: T) =>
         read.selectFrom(table as "workflow_events").where("rid", "in", rids);
