@@ -21,6 +21,12 @@ const ConsumerInputSchema = z.strictObject({
       visibility_timeout_ms: z.int().min(1000).max(queueLimits.visibilityTimeoutMs).optional(),
     })
     .default({}),
+  // Clients send what they have read: these are computed.
+  consumer_id: z.string().optional(),
+  queue_id: z.string().optional(),
+  queue_name: z.string().optional(),
+  script: z.string().optional(),
+  created_on: z.string().optional(),
 });
 
 /** Which settings belong to which type. */

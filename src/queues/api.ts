@@ -23,6 +23,14 @@ const SettingsSchema = z.strictObject({
 const QueueChangeSchema = z.strictObject({
   queue_name: NameSchema.optional(),
   settings: SettingsSchema.optional(),
+  // Clients send what they have read: these are computed.
+  queue_id: z.string().optional(),
+  created_on: z.string().optional(),
+  modified_on: z.string().optional(),
+  producers: z.array(z.unknown()).optional(),
+  producers_total_count: z.int().optional(),
+  consumers: z.array(z.unknown()).optional(),
+  consumers_total_count: z.int().optional(),
 });
 
 const settingsOf = (input: z.output<typeof SettingsSchema> = {}): Partial<QueueSettings> => ({

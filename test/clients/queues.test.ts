@@ -46,6 +46,8 @@ it("creates, lists, changes and deletes queues", async () => {
   expect(edited.settings).toEqual({ ...settings, delivery_delay: 5 });
   const updated = await client.queues.update(id, { account_id, queue_name: "renamed" });
   expect(updated).toMatchObject({ queue_id: id, queue_name: "renamed", settings });
+  // What was read can be sent back.
+  expect(await client.queues.update(id, { account_id, ...updated })).toMatchObject({ queue_name: "renamed" });
   await client.queues.delete(id, { account_id });
   await expect(client.queues.get(id, { account_id })).rejects.toThrow(NotFoundError);
 });
@@ -76,6 +78,8 @@ it("manages the consumer of a queue", async () => {
   });
   expect(updated).toMatchObject({ dead_letter_queue: "", settings: { batch_size: 10, max_retries: 1 } });
   expect(await collect(consumers.list(id, { account_id }))).toEqual([updated]);
+  // What was read can be sent back.
+  expect(await consumers.update(made.consumer_id!, { ...scope, ...updated } as never)).toEqual(updated);
   await expect(consumers.create(id, { account_id, type: "http_pull" })).rejects.toThrow(ConflictError);
   await consumers.delete(made.consumer_id!, scope);
   expect(await collect(consumers.list(id, { account_id }))).toEqual([]);
