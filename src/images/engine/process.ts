@@ -1,4 +1,5 @@
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { flushCompileCache } from "node:module";
 import { dirname } from "node:path";
 import { InvalidForImage } from "./invalid.ts";
 import type { Job, Reply, Request } from "./job.ts";
@@ -9,6 +10,8 @@ const reply = (message: Reply): void => void process.send?.(message);
 
 process.on("message", ({ id, job }: Request) => void work(id, job));
 process.on("disconnect", () => process.exit(0));
+// The next one starts with what is compiled by now.
+setTimeout(() => flushCompileCache(), 500).unref();
 
 async function work(id: number, job: Job): Promise<void> {
   try {
