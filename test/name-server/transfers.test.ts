@@ -193,7 +193,9 @@ describe("NOTIFY", () => {
     expect(told.serial).toBe(await serialOf(zone_id));
     told.reply();
     const { outgoing } = server.client.dns.zoneTransfers;
-    await expect.poll(async () => (await outgoing.get({ zone_id })).checked_time).not.toBe(null);
+    await expect
+      .poll(async () => (await outgoing.get({ zone_id })).checked_time, { timeout: 20_000 })
+      .not.toBe(null);
   });
 });
 
