@@ -4,13 +4,16 @@ import { namespaceErrors } from "../../src/dispatch/namespaces.ts";
 import { dnsErrors } from "../../src/dns/errors.ts";
 import { visitorErrors, type VisitorError } from "../../src/edge/errors.ts";
 import { kvErrors } from "../../src/kv/kv.ts";
+import { queueErrors } from "../../src/queues/queue.ts";
 import { rulesetErrors } from "../../src/rulesets/ruleset.ts";
+import { scheduleErrors } from "../../src/schedules/schedule.ts";
 import { domainErrors } from "../../src/scripts/domains.ts";
 import { routeErrors } from "../../src/scripts/routes.ts";
 import { scriptErrors } from "../../src/scripts/script.ts";
 import { subdomainErrors } from "../../src/scripts/subdomains.ts";
 import { snippetErrors } from "../../src/snippets/snippet.ts";
 import { smartRoutingErrors } from "../../src/smart-routing/errors.ts";
+import { tailErrors } from "../../src/tail/tails.ts";
 import { certificateErrors } from "../../src/tls/certificate.ts";
 import { packErrors } from "../../src/tls/packs.ts";
 import { workflowErrors } from "../../src/workflows/workflow.ts";
@@ -33,6 +36,9 @@ const tables: [title: string, errors: Factories][] = [
   ["Dispatch namespaces", namespaceErrors],
   ["Static assets", assetErrors],
   ["Key-value namespaces", kvErrors],
+  ["Queues", queueErrors],
+  ["Schedules", scheduleErrors],
+  ["Live logs", tailErrors],
   ["Workflows", workflowErrors],
   ["Visitors at the edge", visitorErrors],
 ];
