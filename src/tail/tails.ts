@@ -51,11 +51,11 @@ const connectMs = 60_000;
 const tailsOfScopeMax = 10;
 
 export const tailErrors = {
-  notFound: (id: string) => new ApiError(404, 10057, `There is no tail with the id ${id}`),
+  notFound: (id: string) => new ApiError(404, 10110, `There is no tail with the id ${id}`),
   tooMany: () =>
     new ApiError(
       429,
-      10058,
+      10111,
       `Expected at most ${tailsOfScopeMax} tails of a script, or of an account, at once`,
     ),
 };
