@@ -10,7 +10,11 @@ const NamespaceSchema = z
   .object({ id: z.string(), title: z.string(), supports_url_encoding: z.literal(true) })
   .meta({ id: "KvNamespace" });
 const NamespaceInputSchema = z.strictObject({
-  title: z.string().min(1).max(kvLimits.titleCharactersMax),
+  title: z
+    .string()
+    .min(1)
+    .max(kvLimits.titleCharactersMax)
+    .refine((title) => !/\p{Cc}/u.test(title), { error: "text without control characters" }),
 });
 
 const namespaceResource = ({ id, title }: KvNamespace): z.input<typeof NamespaceSchema> => ({

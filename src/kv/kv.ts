@@ -47,6 +47,8 @@ export const kvLimits = {
   valueBytesMax: 25 * 1024 * 1024,
   metadataBytesMax: 1024,
   ttlSecondsMin: 60,
+  /** Some thousand years. */
+  secondsMax: 100_000_000_000,
   listMax: 1000,
   titleCharactersMax: 512,
 };
@@ -304,12 +306,13 @@ export function entryOf(key: string, { metadata, expiration, expirationTtl }: Kv
 function expiryOf(expiration: number | undefined, ttl: number | undefined): number | null {
   const earliest = Date.now() + kvLimits.ttlSecondsMin * 1000;
   if (ttl !== undefined) {
-    if (!(ttl >= kvLimits.ttlSecondsMin)) throw kvErrors.expiration("an expiration_ttl in seconds");
+    if (!(ttl >= kvLimits.ttlSecondsMin && ttl <= kvLimits.secondsMax))
+      throw kvErrors.expiration("an expiration_ttl in seconds");
     return Date.now() + Math.floor(ttl) * 1000;
   }
   if (expiration === undefined) return null;
   // A second of grace: the time was rounded down where it was made.
-  if (!(expiration * 1000 >= earliest - 1000))
+  if (!(expiration * 1000 >= earliest - 1000 && expiration <= kvLimits.secondsMax))
     throw kvErrors.expiration("an expiration in seconds since 1970");
   return Math.floor(expiration) * 1000;
 }

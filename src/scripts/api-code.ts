@@ -4,6 +4,7 @@ import { ApiError } from "../api/errors.ts";
 import type { MultipartLimits } from "../api/multipart.ts";
 import { operation, rawOperation, type Operation } from "../api/operation.ts";
 import { readSniffedUploadForm, readUploadForm, type UploadForm } from "../api/upload-form.ts";
+import { idText } from "./bindings.ts";
 import { MetadataSchema, readUpload } from "./metadata.ts";
 import { readModules } from "./modules.ts";
 import {
@@ -87,7 +88,7 @@ export function codeOperations(place: Place): Operation[] {
       path: place.id === "script" ? `${path}/content/v2` : `${path}/content`,
       summary: `Get the code of a ${place.noun} as multipart/form-data, a part for each module`,
       access: readAccess,
-      query: z.object({ version: z.string().max(64).optional() }),
+      query: z.object({ version: idText.optional() }),
       async handle(call) {
         const { versions } = call.services;
         const script = scriptOf(place, call);

@@ -3,6 +3,7 @@ import { operation, type Operation } from "../api/operation.ts";
 import { pageQuery, paginate } from "../api/pagination.ts";
 import { readUploadForm } from "../api/upload-form.ts";
 import { UploadBody, UploadQuery, readForm } from "./api-code.ts";
+import { idText } from "./bindings.ts";
 import { readUpload } from "./metadata.ts";
 import { accountPlace, authorOf, editAccess, nameOf, readAccess, scriptOf, uuidOf } from "./place.ts";
 import { DeploymentSchema, deploymentResource, VersionSchema, versionResource } from "./resources.ts";
@@ -17,7 +18,7 @@ const DeploymentListSchema = z.object({ deployments: z.array(DeploymentSchema) }
 const DeploymentInputSchema = z.strictObject({
   strategy: z.literal("percentage").default("percentage"),
   versions: z
-    .array(z.strictObject({ version_id: z.string().max(64), percentage: z.number().min(0).max(100) }))
+    .array(z.strictObject({ version_id: idText, percentage: z.number().min(0).max(100) }))
     .min(1)
     .max(2),
   annotations: z.record(z.string().max(100), z.string().max(1000)).default({}),

@@ -23,6 +23,8 @@ export interface BindingContext {
 }
 
 export const secretText = z.string().max(5 * 1024);
+/** An id that somebody else made, as it may be looked for. */
+export const idText = z.string().regex(/^[\w-]{1,64}$/);
 export const bindingName = z.string().regex(/^[A-Za-z_$][\w$]{0,63}$/);
 const scriptName = z.string().min(1).max(255);
 
@@ -48,7 +50,7 @@ export const bindingTypes = {
   version_metadata: type({ fields: {} }),
   images: type({ fields: {} }),
   kv_namespace: type({
-    fields: { namespace_id: z.string().min(1).max(64) },
+    fields: { namespace_id: idText },
     async check({ namespace_id }, { accountId, resources }) {
       if (await resources.kvNamespace(accountId, namespace_id)) return undefined;
       return `the KV namespace "${namespace_id}", which does not exist on this account`;
@@ -142,7 +144,7 @@ schemas.set(
     type: z.literal("inherit"),
     name: bindingName,
     old_name: bindingName.optional(),
-    version_id: z.string().max(64).optional(),
+    version_id: idText.optional(),
   }),
 );
 

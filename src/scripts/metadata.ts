@@ -101,7 +101,7 @@ export async function readUpload(form: UploadForm, messages: Message[]): Promise
     bindings: readBindings(metadata.bindings ?? [], "metadata/bindings"),
     keepBindings: metadata.keep_bindings ?? keptByDefault,
     assets,
-    tags: metadata.tags ?? undefined,
+    tags: tagsOf(metadata),
   };
 }
 
@@ -121,13 +121,16 @@ export function readSettings(
         settings.bindings.map((each) => kept(each, known)),
         "settings/bindings",
       ),
-    tags: settings.tags ?? undefined,
+    tags: tagsOf(settings),
   };
 }
 
+/** Null takes all of them away; what is not named stays. */
+const tagsOf = ({ tags }: Common): readonly string[] | undefined => (tags === null ? [] : tags);
+
 /** Clients name the bindings that stay with their type and nothing else. */
 function kept(binding: unknown, known: ReadonlyMap<string, string>): unknown {
-  const { name, type, ...rest } = binding as { name?: string; type?: string };
+  const { name, type, ...rest } = (binding ?? {}) as { name?: string; type?: string };
   const isKept = name !== undefined && known.get(name) === type && Object.keys(rest).length === 0;
   return isKept ? { type: "inherit", name } : binding;
 }

@@ -16,7 +16,7 @@ const hostPattern = /^\*?[a-z0-9_.-]+$/;
 /** Reads a pattern, or says what is wrong with it. */
 export function parsePattern(text: string): RoutePattern | string {
   const [, scheme, rest = ""] = /^(?:(https?):\/\/)?(.*)$/i.exec(text) ?? [];
-  if (/[?#\s]/.test(rest)) return "a pattern without a query, a fragment and spaces";
+  if (/[?#\s\p{Cc}]/u.test(rest)) return "a pattern without a query, a fragment and spaces";
   const slash = rest.indexOf("/");
   const host = (slash < 0 ? rest : rest.slice(0, slash)).toLowerCase();
   const path = slash < 0 ? "/" : rest.slice(slash);
