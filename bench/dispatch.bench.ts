@@ -1,0 +1,180 @@
+import { api, benchToken, startPeer, startSelvedge } from "./lib/child.ts";
+import { load } from "./lib/load.ts";
+import { atMost, median, pairedRatio, printGoals, printTable, reported, type Goal } from "./lib/measure.ts";
+import { treeCpuMicroseconds } from "./lib/tree.ts";
+
+/*
+ * CPU time of a request that goes from the front to a dispatcher and on to a customer's script, beside bare workerd with the same
+ * isolates, and beside miniflare; hop by hop; how long a script takes that nobody has called yet; two cells over one.
+ */
+const rounds = 9;
+const count = 2000;
+const connections = 16;
+const customer = `export default { fetch() { return new Response("hello"); } };`;
+const dispatcher = `export default { async fetch(request, env) { new URL(request.url); try { return await env.NS.get("hello").fetch(request); } catch { return new Response("", { status: 404 }); } } };`;
+const coldCode = `const text = "NAME"; export default { fetch(request, env) { return new Response(text + env.TEXT); } };`;
+const coldCount = 200;
+
+const bare = await startPeer("bare-dispatch.ts", coldCode);
+const miniflare = await startPeer("miniflare-dispatch.ts");
+const one = await startHost(1);
+
+interface Side {
+  url: string;
+  path: string;
+  host: string;
+  pid: number;
+}
+const bareSide = (path: string): Side => ({
+  url: `http://127.0.0.1:${bare.port}`,
+  path,
+  host: "bare",
+  pid: bare.pid,
+});
+const sides: Record<string, Side> = {
+  "Selvedge: front → dispatcher → customer": one.side("dispatcher"),
+  "bare: proxy → dispatcher → customer": bareSide("/dispatch"),
+  "miniflare: router → customer": {
+    url: `http://127.0.0.1:${miniflare.port}`,
+    path: "/",
+    host: "bare",
+    pid: miniflare.pid,
+  },
+  "Selvedge: front → script": one.side("alone"),
+  "bare: proxy → script": bareSide("/script"),
+  "bare: proxy → workerd": bareSide("/entry"),
+};
+const cpu: Record<string, number[]> = {};
+const front: Record<string, number[]> = {};
+const perSecond: Record<string, number[]> = {};
+for (const name of Object.keys(sides)) [cpu[name], front[name], perSecond[name]] = [[], [], []];
+for (let round = -2; round < rounds; round++) {
+  const order = Object.entries(sides);
+  for (const [name, { url, path, host, pid }] of round % 2 === 0 ? order : order.toReversed()) {
+    const before = treeCpuMicroseconds(pid);
+    const seconds = await load(url, count, connections, () => ({ method: "GET", path, headers: { host } }));
+    if (round < 0) continue; // warm-up
+    const after = treeCpuMicroseconds(pid);
+    front[name]!.push((after.own - before.own) / count);
+    cpu[name]!.push((after.own + after.below - before.own - before.below) / count);
+    perSecond[name]!.push(count / seconds);
+  }
+}
+printTable(
+  ["", "CPU µs each", "of it Node", "of it workerd", "per second"],
+  Object.keys(sides).map((name) => [
+    name,
+    median(cpu[name]!),
+    median(front[name]!),
+    median(cpu[name]!.map((all, i) => all - front[name]![i]!)),
+    median(perSecond[name]!),
+  ]),
+);
+const [ours, bares, miniflares, oursAlone, baresAlone] = Object.keys(sides) as [
+  string,
+  string,
+  string,
+  string,
+  string,
+];
+const goals: Goal[] = [
+  atMost(
+    "CPU of a dispatched request, Selvedge / bare workerd with the same hops",
+    pairedRatio(cpu[ours]!, cpu[bares]!),
+    1.4,
+  ),
+  reported(
+    "CPU of a dispatched request, Selvedge / miniflare (aim: 1.5)",
+    pairedRatio(cpu[ours]!, cpu[miniflares]!),
+  ),
+  reported("CPU of a request to one script, Selvedge / bare", pairedRatio(cpu[oursAlone]!, cpu[baresAlone]!)),
+];
+
+// Scripts that nobody has called yet, one by one, in turn on both sides.
+const cold: Record<"selvedge" | "bare", number[]> = { selvedge: [], bare: [] };
+for (let i = 0; i < coldCount; i++) {
+  cold.selvedge.push(await took({ ...one.side("cold"), path: `/c${i}` }));
+  cold.bare.push(await took(bareSide(`/cold/c${i}`)));
+}
+const at = (values: number[], share: number): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length * share)]!;
+printTable(
+  ["first call of a script, ms", "p50", "p99"],
+  Object.entries(cold).map(([name, values]) => [name, at(values, 0.5), at(values, 0.99)]),
+);
+for (const [name, share] of Object.entries({ p50: 0.5, p99: 0.99 }))
+  goals.push(
+    atMost(
+      `first call of a customer's script, ${name}, Selvedge / bare loader`,
+      at(cold.selvedge, share) / at(cold.bare, share),
+      1.5,
+    ),
+  );
+
+// Two cells and one, loaded alike.
+const two = await startHost(2);
+const speed: Record<"one" | "two", number[]> = { one: [], two: [] };
+for (let round = -1; round < 5; round++) {
+  for (const [name, host] of Object.entries({ one, two }) as ["one" | "two", typeof one][]) {
+    const { url, path, host: header } = host.side("dispatcher");
+    const seconds = await load(url, count, connections * 2, () => ({
+      method: "GET",
+      path,
+      headers: { host: header },
+    }));
+    if (round >= 0) speed[name].push(count / seconds);
+  }
+}
+goals.push(reported("requests per second, two cells / one", pairedRatio(speed.two, speed.one)));
+printGoals(goals);
+for (const each of [two, one, miniflare, bare]) await each.stop();
+
+async function took({ url, path, host }: Side): Promise<number> {
+  const started = performance.now();
+  await load(url, 1, 1, () => ({ method: "GET", path, headers: { host } }));
+  return performance.now() - started;
+}
+
+async function startHost(cells: number): Promise<{ side(script: string): Side; stop(): Promise<void> }> {
+  const selvedge = await startSelvedge(["--cells", String(cells)]);
+  const { ready } = selvedge;
+  const account = `/accounts/${ready.account_id}`;
+  const namespaces = `${account}/workers/dispatch/namespaces`;
+  const upload = async (path: string, code: string, bindings: object[] = []): Promise<void> => {
+    const form = new FormData();
+    const metadata = { main_module: "index.js", compatibility_date: "2026-11-01", bindings };
+    form.set("metadata", new Blob([JSON.stringify(metadata)], { type: "application/json" }));
+    form.set("index.js", new File([code], "index.js", { type: "application/javascript+module" }));
+    const response = await fetch(`${ready.api}${path}`, {
+      method: "PUT",
+      headers: { authorization: `Bearer ${benchToken}` },
+      body: form,
+    });
+    if (!response.ok) throw new Error(await response.text());
+  };
+  await api(ready, "POST", namespaces, { name: "bench" });
+  await upload(`${namespaces}/bench/scripts/hello`, customer);
+  if (cells === 1)
+    for (let i = 0; i < coldCount; i++)
+      await upload(`${namespaces}/bench/scripts/c${i}`, coldCode.replaceAll("NAME", `c${i}`), [
+        { type: "plain_text", name: "TEXT", text: `of c${i}` },
+      ]);
+  const binding = { type: "dispatch_namespace", name: "NS", namespace: "bench" };
+  await upload(`${account}/workers/scripts/alone`, customer);
+  await upload(`${account}/workers/scripts/dispatcher`, dispatcher, [binding]);
+  await upload(
+    `${account}/workers/scripts/cold`,
+    `export default { fetch: (request, env) => env.NS.get(new URL(request.url).pathname.slice(1)).fetch(request) };`,
+    [binding],
+  );
+  const { subdomain } = await api<{ subdomain: string }>(ready, "GET", `${account}/workers/subdomain`);
+  return {
+    side: (script) => ({
+      url: ready.edge,
+      path: "/",
+      host: `${script}.${subdomain}.workers.localhost`,
+      pid: selvedge.pid,
+    }),
+    stop: async () => selvedge.stop(),
+  };
+}

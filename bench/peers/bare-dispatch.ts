@@ -1,0 +1,90 @@
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { rootCertificates } from "node:tls";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { Pool } from "undici";
+import { workerdPath } from "../../src/cells/launch.ts";
+
+/*
+ * The barest node:http proxy before one bare workerd: the same isolates are entered in the same order as by Selvedge, and nothing
+ * is counted, limited or kept apart. The first segment of the path says how far a request goes: `/entry`, `/script` (one loaded
+ * script), `/dispatch` (a loaded dispatcher, and a loaded customer behind it), `/cold/ID` (a script that is loaded for it).
+ */
+const entry = `
+import { WorkerEntrypoint } from "cloudflare:workers";
+const date = "2026-11-01";
+const code = (source, env) => () => ({ compatibilityDate: date, mainModule: "index.js", modules: { "index.js": source }, env, globalOutbound: null });
+export class Dispatch extends WorkerEntrypoint {
+  fetch(request) { return this.env.LOADER.get("customer", code(this.env.CUSTOMER, {})).getEntrypoint().fetch(request); }
+}
+export default { fetch(request, env, ctx) {
+  const [, kind, id] = new URL(request.url).pathname.split("/");
+  if (kind === "script") return env.LOADER.get("customer", code(env.CUSTOMER, {})).getEntrypoint().fetch(request);
+  if (kind === "dispatch") return env.LOADER.get("dispatcher", code(env.DISPATCHER, { NS: ctx.exports.Dispatch({ props: {} }) })).getEntrypoint().fetch(request);
+  if (kind === "cold") return env.LOADER.get(id, code(env.COLD.replaceAll("NAME", id), { TEXT: "of " + id })).getEntrypoint().fetch(request);
+  return new Response("hello");
+} };`;
+const dispatcher = `export default { async fetch(request, env) { new URL(request.url); try { return await env.NS.fetch(request); } catch { return new Response("", { status: 404 }); } } };`;
+const customer = `export default { fetch() { return new Response("hello"); } };`;
+const cold = process.argv[2] ?? customer;
+
+const quoted = (text: string): string => JSON.stringify(text);
+const folder = mkdtempSync(join(tmpdir(), "bare-dispatch-"));
+writeFileSync(join(folder, "ca.pem"), rootCertificates[0]!);
+writeFileSync(
+  join(folder, "config.capnp"),
+  `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [(name = "main", worker = (
+    modules = [(name = "entry.js", esModule = ${quoted(entry)})],
+    compatibilityDate = "2026-11-01", compatibilityFlags = ["experimental"],
+    bindings = [(name = "LOADER", workerLoader = (id = "scripts")),
+      (name = "DISPATCHER", text = ${quoted(dispatcher)}), (name = "CUSTOMER", text = ${quoted(customer)}), (name = "COLD", text = ${quoted(cold)})],
+  ))],
+  sockets = [(name = "main", address = "unix:cell.sock", service = "main", http = ())],
+);`,
+);
+const workerd = spawn(workerdPath(), ["serve", "--experimental", "config.capnp"], {
+  cwd: folder,
+  env: { SSL_CERT_FILE: "ca.pem" },
+  stdio: ["ignore", "ignore", "inherit"],
+});
+
+const pool = new Pool("http://cell", { socketPath: join(folder, "cell.sock"), connections: 512 });
+const server = createServer((request, response) => {
+  pool.dispatch(
+    { method: request.method as "GET", path: request.url!, headers: request.rawHeaders, body: null },
+    {
+      onRequestStart(controller) {
+        response.on("drain", () => controller.resume());
+        response.on("close", () => controller.abort(new Error("closed")));
+      },
+      onResponseStart(controller, status) {
+        response.writeHead(status, (controller.rawHeaders as Buffer[]).map(String));
+      },
+      onResponseData(controller, chunk) {
+        if (!response.write(chunk)) controller.pause();
+      },
+      onResponseEnd: () => void response.end(),
+      onResponseError: () => void response.destroy(),
+    },
+  );
+});
+for (;;) {
+  try {
+    await (await pool.request({ method: "GET", path: "/entry" })).body.dump();
+    break;
+  } catch {
+    await delay(20);
+  }
+}
+server.listen(0, "127.0.0.1", () => process.stdout.write(String((server.address() as AddressInfo).port)));
+process.once("SIGTERM", () => {
+  workerd.kill("SIGKILL");
+  rmSync(folder, { recursive: true, force: true });
+  process.exit(0);
+});
