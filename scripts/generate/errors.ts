@@ -4,6 +4,8 @@ import { namespaceErrors } from "../../src/dispatch/namespaces.ts";
 import { dnsErrors } from "../../src/dns/errors.ts";
 import { visitorErrors, type VisitorError } from "../../src/edge/errors.ts";
 import { kvErrors } from "../../src/kv/kv.ts";
+import { dnssecErrors } from "../../src/name-server/dnssec.ts";
+import { transferErrors } from "../../src/name-server/transfers/errors.ts";
 import { queueErrors } from "../../src/queues/queue.ts";
 import { rulesetErrors } from "../../src/rulesets/ruleset.ts";
 import { scheduleErrors } from "../../src/schedules/schedule.ts";
@@ -24,6 +26,8 @@ const tables: [title: string, errors: Factories][] = [
   ["Every operation", apiErrors],
   ["Zones", zoneErrors],
   ["DNS records", dnsErrors],
+  ["DNSSEC", dnssecErrors],
+  ["Zone transfers", transferErrors],
   ["Rulesets", rulesetErrors],
   ["Smart routing", smartRoutingErrors],
   ["Certificates", certificateErrors],
