@@ -73,7 +73,6 @@ export function createRuntimeServices(
     startup: new Startup({ own: cells, customers: uploads }, config.scriptMemoryMegabytes * mebibyte),
     cellCounts: () => ({ accounts: cells.counts, customers: customers.counts }),
     async closeRuntime() {
-      await tails.endAll();
       await Promise.all([cells.close(), customers.close(), uploads.close()]);
       await origins.close();
     },

@@ -53,6 +53,8 @@ export function createTriggerServices(
       await tailRelay?.start();
     },
     async stopTriggers(deadlineMs) {
+      // Whoever watches would keep the listener from closing.
+      await tails.endAll();
       const deadline = new AbortController();
       const late = delay(deadlineMs, undefined, { signal: deadline.signal }).catch(() => {});
       await Promise.race([Promise.all([dispatcher.stop(), scheduler.stop()]), late]);

@@ -6,6 +6,7 @@ const handshakeGuid = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 const opcodes = { text: 1, close: 8, ping: 9, pong: 10 };
 const incomingBytesMax = 64 * 1024;
 const pingEveryMs = 30_000;
+const closeGraceMs = 1000;
 
 /**
  * The server's end of a WebSocket (RFC 6455) that tells and does not listen: what comes in is read only for what keeps a
@@ -56,6 +57,8 @@ export class TellingSocket {
     this.#write(opcodes.close, payload);
     this.#isClosing = true;
     this.#socket.end();
+    // Whoever does not answer is not waited for.
+    setTimeout(() => this.#socket.destroy(), closeGraceMs).unref();
   }
 
   #keepAlive(): void {

@@ -199,6 +199,16 @@ it("ends when it is deleted, and is gone when nobody is connected any more", asy
   expect(server.services.tails.isWatched({ accountId: "", scriptId: "" })).toBe(false);
 });
 
+it("does not keep the platform from closing", async () => {
+  const other = await startHosting();
+  const { body } = await other.call("POST", `/accounts/${other.account}/workers/tails`, {});
+  const socket = new WebSocket(String(body.result.url), "trace-v1");
+  await once(socket, "open");
+  const closed = once(socket, "close");
+  await other.close(10_000);
+  expect((await closed)[0]).toBe(1000);
+});
+
 it("refuses filters that it does not know, and connections that nobody was told of", async () => {
   const path = `/accounts/${server.account}/${scripts}/watched/tails`;
   const refused = await server.call("POST", path, { filters: [{ colour: "red" }] });
