@@ -9,6 +9,7 @@ import type { InstanceStore } from "./store.ts";
 import { DueHeap } from "./timers.ts";
 import { holdsSlot, isFinal, transition, type Effect, type Input, type Refusal } from "./transitions.ts";
 import type { StartMessage } from "./worker/messages.ts";
+import { Watchers } from "./watchers.ts";
 import { FencedError, JournalWriter } from "./writer.ts";
 
 export interface Version {
@@ -52,8 +53,9 @@ export class Core {
   readonly scheduler: Scheduler;
   /** By the number of the segment that may write for it: the fence. */
   readonly segments = new Map<number, LiveInstance>();
-  /** What is called when something of an instance has become durable. */
-  readonly watchers = new Map<number, Set<() => void>>();
+  /** Of what has become durable of an instance here, and of ends that have. */
+  readonly changes: Watchers;
+  readonly ends: Watchers;
   /** Changes whenever shards are taken over. */
   loads = 0;
   readonly #live = new Map<number, LiveInstance>();
@@ -68,6 +70,8 @@ export class Core {
   constructor(options: EngineOptions) {
     this.options = options;
     const { store, clock } = options;
+    this.changes = new Watchers(clock);
+    this.ends = new Watchers(clock);
     // Numbers of an earlier process must mean nothing to this one.
     this.#segment = clock.now() * 1024;
     this.writer = new JournalWriter(
@@ -133,22 +137,6 @@ export class Core {
     for (const rid of wanted) this.#preloading.delete(rid);
   }
 
-  /** Resolves when something of the instance has become durable here, or the time is over. */
-  async changed(rid: number, timeoutMs: number): Promise<void> {
-    const watchers = this.watchers.get(rid) ?? new Set();
-    this.watchers.set(rid, watchers);
-    let cancel = (): void => {};
-    let notify = (): void => {};
-    await new Promise<void>((resolve) => {
-      notify = resolve;
-      watchers.add(notify);
-      cancel = this.options.clock.after(timeoutMs, resolve);
-    });
-    cancel();
-    watchers.delete(notify);
-    if (watchers.size === 0 && this.watchers.get(rid) === watchers) this.watchers.delete(rid);
-  }
-
   adopt(row: InstanceRow, journal: readonly JournalRow[] = [], events: EventRow[] = []): LiveInstance {
     this.#preloading.delete(row.rid);
     const instance = new LiveInstance(row, journal, events);
@@ -187,7 +175,8 @@ export class Core {
       if (error instanceof FencedError) this.lose(instance);
       throw error;
     }
-    for (const notify of this.watchers.get(instance.rid) ?? []) notify();
+    this.changes.tell(instance.rid);
+    if (isFinal(instance.row.status)) this.ends.tell(instance.rid);
   }
 
   /** Moves an instance through the state machine; returns the changes to commit. Undefined when it came too late. */

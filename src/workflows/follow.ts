@@ -15,7 +15,7 @@ export function follow(
     async pull(controller) {
       // oxlint-disable-next-line no-unmodified-loop-condition -- cancel() modifies it
       while (!isCancelled) {
-        const changed = core.changed(rid, lookMs);
+        const changed = core.changes.next(rid, lookMs);
         let shown: Awaited<ReturnType<typeof show>>;
         try {
           shown = await show();

@@ -136,7 +136,7 @@ export class Instances {
     for (;;) {
       const row = await this.get(workflow, id);
       if (isFinal(row.status) || performance.now() >= end) return row;
-      do await this.core.changed(row.rid, Math.min(lookMs, end - performance.now()));
+      do await this.core.ends.next(row.rid, Math.min(lookMs, end - performance.now()));
       while (this.#isUnderWay(row.rid) && performance.now() < end);
     }
   }
