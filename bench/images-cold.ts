@@ -3,6 +3,7 @@ import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from "nod
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import sharp from "sharp";
+import { allocator } from "../src/images/engine/engine.ts";
 import { startPeer } from "./lib/child.ts";
 import { atLeast, atMost, median, pairedRatio, reported, type Goal } from "./lib/measure.ts";
 import {
@@ -34,7 +35,6 @@ export interface Stage {
 }
 type Format = BareJob["format"];
 const cores = availableParallelism();
-const jemalloc = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2";
 
 interface Bare {
   pid: number;
@@ -47,7 +47,7 @@ export function startBare(): Bare {
     env: {
       ...process.env,
       UV_THREADPOOL_SIZE: String(cores + 4),
-      ...(existsSync(jemalloc) ? { LD_PRELOAD: jemalloc } : { MALLOC_ARENA_MAX: "2" }),
+      ...allocator(cores),
     },
   });
   const waiting = new Map<number, { resolve: (bytes: number) => void; reject: (error: Error) => void }>();

@@ -155,7 +155,6 @@ export class Engine {
 
   #start(): ChildProcess {
     const { faceDetector } = this.#options;
-    const preload = jemalloc.find((path) => existsSync(path));
     // With what is compiled already the compiler itself stays out of the process, and its 30 MB with it.
     const compileCache = getCompileCacheDir();
     const child = fork(new URL("./process.ts", import.meta.url), [], {
@@ -163,7 +162,7 @@ export class Engine {
       // Nothing of the platform's environment, in which there may be secrets.
       env: {
         UV_THREADPOOL_SIZE: String(this.#slots + spareThreads),
-        ...(preload === undefined ? { MALLOC_ARENA_MAX: "2" } : { LD_PRELOAD: preload }),
+        ...allocator(this.#slots),
         ...(compileCache === undefined ? {} : { NODE_COMPILE_CACHE: compileCache }),
         ...(faceDetector === undefined ? {} : { FACE_DETECTOR: pathToFileURL(resolve(faceDetector)).href }),
       },
@@ -183,6 +182,14 @@ export class Engine {
     });
     return child;
   }
+}
+
+/** Pixels come and go in large pieces: an allocator that keeps few pools, and gives back what lies unused for a second. */
+export function allocator(slots: number): Record<string, string> {
+  const preload = jemalloc.find((path) => existsSync(path));
+  if (preload === undefined) return { MALLOC_ARENA_MAX: "2" };
+  const pools = `narenas:${Math.max(2, slots)}`;
+  return { LD_PRELOAD: preload, MALLOC_CONF: `${pools},dirty_decay_ms:1000,muzzy_decay_ms:0` };
 }
 
 function fault({ kind, message }: Extract<Reply, { fault: object }>["fault"]): Error {
