@@ -114,9 +114,10 @@ export async function scriptVersionsInUse(read: Read, ids: readonly string[]): P
     .select("script_version")
     .distinct()
     .where("script_version", "in", ids)
-    .where(({ exists, selectFrom }) =>
-      exists(
-        selectFrom("workflow_instances")
+    .where((e) =>
+      e.exists(
+        e
+          .selectFrom("workflow_instances")
           .select("workflow_instances.rid")
           .whereRef("workflow_instances.workflow_rid", "=", "workflow_versions.workflow_rid")
           .whereRef("workflow_instances.version_rid", "=", "workflow_versions.rid")
