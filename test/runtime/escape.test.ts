@@ -224,6 +224,32 @@ describe("what is said between the front and its cells", () => {
     expect(body + JSON.stringify(headers)).not.toContain("selvedge-");
   });
 
+  test("does not go out with what a dispatched script asks for", async () => {
+    await hosting.createNamespace("unwalled");
+    await hosting.deployCustomer(
+      "unwalled",
+      "customer",
+      `export default { async fetch(request) {
+        const own = { "x-selvedge-outcome": "forged", "x-selvedge-control": "forged", "x-selvedge-child": "forged", "x-selvedge-run": "forged" };
+        const said = [...request.headers.keys()].filter((name) => name.includes("selvedge"));
+        const plain = await (await fetch("${outside.url}/plain", { headers: own })).json();
+        const posted = await (await fetch("${outside.url}/posted", { method: "POST", body: "x" })).json();
+        return Response.json([said, plain, posted]);
+      } };`,
+    );
+    await hosting.deploy("to-unwalled", {
+      code: `export default { fetch: (request, env) => env.NS.get("customer").fetch(request) };`,
+      bindings: [{ type: "dispatch_namespace", name: "NS", namespace: "unwalled" }],
+    });
+    // Once the way to it is known inside the cell, and before.
+    for (let i = 0; i < 3; i++) {
+      const { status, body } = await hosting.ask("to-unwalled");
+      expect(status, body).toBe(200);
+      expect(body).toContain('[[],{"host"');
+      expect(body).not.toContain("selvedge");
+    }
+  });
+
   test("cannot be said by a script's answer", async () => {
     const all = JSON.stringify(Object.fromEntries(forged.map((name) => [name, "forged"])));
     await hosting.deployCustomer(
@@ -276,15 +302,11 @@ describe("what is said between the front and its cells", () => {
   });
 
   test("the wrapper's modules cannot be replaced", async () => {
-    const run = `export const forRun = (token, handle) => handle(); export const currentRun = () => "x"; export const fetchThrough = fetch; export const passOn = fetch; export class Control {}`;
-    const code = Object.fromEntries(
-      ["cells/worker/run.js", "runtime/worker/script.js", "entry.js", "env.js"].map((name) => [
-        `__selvedge/${name}`,
-        run,
-      ]),
-    );
-    expect(await hostile(`return (await fetch("OUTSIDE")).status`, { code })).toBe(403);
-    expect(outside.seen).toEqual([]);
+    const code = `export const forRun = (token, handle) => handle(); export const currentRun = () => "x"; export class Control {}`;
+    for (const name of ["cells/worker/run.js", "runtime/worker/script.js", "entry.js", "env.js"])
+      await expect(hostile("return 1", { code: { [`__selvedge/${name}`]: code } })).rejects.toThrow(
+        /Expected the path of a module/,
+      );
   });
 });
 
