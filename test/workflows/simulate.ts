@@ -33,9 +33,14 @@ export async function simulateSeeds(first: number, count: number): Promise<void>
 
 if (process.argv[1] === import.meta.filename) {
   const { values } = parseArgs({
-    options: { seeds: { type: "string", default: "10000" }, seed: { type: "string" } },
+    options: {
+      seeds: { type: "string", default: "10000" },
+      first: { type: "string", default: "1" },
+      seed: { type: "string" },
+    },
   });
-  const [first, count] = values.seed === undefined ? [1, Number(values.seeds)] : [Number(values.seed), 1];
+  const [first, count] =
+    values.seed === undefined ? [Number(values.first), Number(values.seeds)] : [Number(values.seed), 1];
   const start = performance.now();
   try {
     await simulateSeeds(first, count);
