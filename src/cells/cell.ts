@@ -204,8 +204,10 @@ export class Cell {
         this.#channels.set(id, opening);
       }
       const channel = await opening;
-      // It may just have been closed, to make room.
       if (!(channel instanceof Channel) || channel.isOpen) return channel;
+      // It has just been closed, to make room, or with all the others.
+      if (this.#isDead) throw new Error("the cell has ended");
+      this.#forgetChannel(id, channel);
     }
   }
 

@@ -147,8 +147,11 @@ export class Cells {
 
   async #runAlone(options: RunOptions): Promise<Thrown | undefined> {
     const { script } = options;
-    const { result, usedCpuMs } = await this.#solo.run(script, async (cell) =>
-      cell.run(options, { script, sentAt: performance.now(), cpuShareMs: 0, fault: undefined }),
+    const { result, usedCpuMs } = await this.#solo.run(
+      script,
+      this.#suspects.isConvicted(script.owner),
+      async (cell) =>
+        cell.run(options, { script, sentAt: performance.now(), cpuShareMs: 0, fault: undefined }),
     );
     if (usedCpuMs > this.#settings.stallCpuMs / 2) this.#suspects.isHeavy(script.owner);
     else this.#suspects.behaved(script.owner);

@@ -18,7 +18,7 @@ interface Kept {
 }
 
 const lookEveryMs = 2;
-/** Suspects yield to everyone else. */
+/** Those who have done harm yield to everyone else; most of the others are innocent. */
 const niceness = 5;
 
 /** Runs suspects: one request to a cell, and the cell to one owner, so that what is measured is the owner's. */
@@ -38,9 +38,11 @@ export class SoloCells {
   /** Runs with a cell of the owner's own. What is done there ends with a fault when it goes over the limits. */
   async run<T>(
     script: CellScript,
+    isGuilty: boolean,
     work: (cell: Cell) => Promise<T>,
   ): Promise<{ result: T; usedCpuMs: number }> {
     const cell = this.#takeIdle(script.owner) ?? (await this.#acquire(script));
+    if (isGuilty) yieldToOthers(cell);
     if (!cell.scripts.has(script.id)) await this.#load(cell, script);
     const watch = new SoloWatch(cell, script);
     const stop = this.#guard(cell, () => watch.look());
@@ -81,7 +83,6 @@ export class SoloCells {
   ): Promise<void> {
     try {
       const cell = await this.#source.want();
-      yieldToOthers(cell);
       if (!this.#give(owner, cell)) this.#source.retire(cell);
     } catch (error) {
       if (this.#stopWaiting(owner, resolve)) reject(error);
@@ -113,7 +114,8 @@ export class SoloCells {
     try {
       await cell.load(script);
     } catch (error) {
-      if (cell.isDead || error instanceof CellFault) throw new CellFault(fault ?? "crashed", true);
+      if (fault !== undefined) throw new CellFault(fault, true);
+      if (error instanceof CellFault) throw error;
       this.#source.retire(cell);
       throw error;
     } finally {

@@ -23,7 +23,17 @@ describe("Suspects", () => {
     suspects.behaved("a");
     suspects.suspect("a");
     expect([suspects.has("a"), suspects.has("b")]).toEqual([true, false]);
-    expect(runsUntilTrusted(suspects, "a")).toBe(runsToTrust);
+    expect(runsUntilTrusted(suspects, "a")).toBe(1);
+  });
+
+  it("believes less each time that somebody is suspected again", () => {
+    const suspects = new Suspects(runsToTrust);
+    const asked: number[] = [];
+    for (let i = 0; i < 4; i++) {
+      suspects.suspect("a");
+      asked.push(runsUntilTrusted(suspects, "a"));
+    }
+    expect(asked).toEqual([1, 4, 4, 4]);
   });
 
   it("asks twice as much after each fault, up to a point", () => {
@@ -38,13 +48,13 @@ describe("Suspects", () => {
 
   it("begins to count again at a fault, and at a run that would stall others", () => {
     const suspects = new Suspects(runsToTrust);
-    suspects.suspect("a");
-    behave(suspects, "a", runsToTrust - 1);
-    suspects.isHeavy("a");
-    behave(suspects, "a", runsToTrust - 1);
-    expect(suspects.has("a")).toBe(true);
     suspects.convict("a");
     behave(suspects, "a", 2 * runsToTrust - 1);
+    suspects.isHeavy("a");
+    behave(suspects, "a", 2 * runsToTrust - 1);
+    expect(suspects.has("a")).toBe(true);
+    suspects.convict("a");
+    behave(suspects, "a", 4 * runsToTrust - 1);
     expect(suspects.has("a")).toBe(true);
     suspects.behaved("a");
     expect(suspects.has("a")).toBe(false);

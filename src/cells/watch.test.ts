@@ -168,6 +168,14 @@ describe("SoloWatch", () => {
     expect(watch.look()).toBe("memory");
   });
 
+  it("leaves a cell that is gone to whoever reports its exit", () => {
+    const cell = new FakeCell();
+    const watch = new SoloWatch(cell, { cpuMs: 50, memoryBytes: 64 * mebibyte });
+    cell.cpuMs = Number.NaN;
+    cell.rssBytes = Number.NaN;
+    expect(watch.look()).toBeUndefined();
+  });
+
   it("calls it memory where the time went into hoarding", () => {
     const cell = new FakeCell();
     const watch = new SoloWatch(cell, { cpuMs: 50, memoryBytes: 64 * mebibyte });

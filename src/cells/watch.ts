@@ -128,7 +128,8 @@ export class SoloWatch {
     const grownBytes = this.#cell.process.rssBytes() - this.#startBytes;
     if (grownBytes > memoryBytes) return "memory";
     const passingMs = (this.#cell.traffic.bytes - this.#startTrafficBytes) * passingMsPerByte;
-    if (this.usedCpuMs <= cpuMs + passingMs) return undefined;
+    const isOver = this.usedCpuMs > cpuMs + passingMs; // never, once the process is gone: its exit is reported elsewhere
+    if (!isOver) return undefined;
     // One that hoards spends its time on it: it is told what it did.
     return grownBytes > memoryBytes / 4 ? "memory" : "cpu";
   }

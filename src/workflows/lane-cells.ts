@@ -141,7 +141,7 @@ export class LaneCells implements Cells {
   }
 
   async #runAlone(running: Running, prepared: Prepared): Promise<void> {
-    const { usedCpuMs } = await this.#solo.run(prepared.script, async (cell) => {
+    const { usedCpuMs } = await this.#solo.run(prepared.script, true, async (cell) => {
       if (running.isOver) return;
       const lane = await this.#laneOf(cell);
       const left = new Promise<void>((resolve, reject) => {

@@ -42,13 +42,14 @@ export async function createZone(
   name: string,
   originPort: number,
   snippets: readonly SnippetInUse[],
+  token = ownerToken,
 ): Promise<string> {
   const call = async (method: string, path: string, body: object): Promise<{ id: string }> => {
     const isForm = body instanceof FormData;
     const response = await fetch(`${api}${path}`, {
       method,
       headers: {
-        authorization: `Bearer ${ownerToken}`,
+        authorization: `Bearer ${token}`,
         ...(isForm ? {} : { "content-type": "application/json" }),
       },
       body: isForm ? body : JSON.stringify(body),
