@@ -345,7 +345,7 @@ it("makes a script in steps: first without a version, then with code in JSON", a
   await expect(workers.versions.delete(first.id, of)).rejects.toThrow("serves requests");
   const edit = { account_id, name: "stepwise", subdomain: { enabled: false }, tags: [] };
   expect(await workers.update(made.id, edit)).toMatchObject({ subdomain: { enabled: false }, tags: [] });
-  expect(await workers.edit(made.id, { account_id, tags: ["b"] })).toMatchObject({ tags: ["b"] });
+  expect(await workers.edit(made.id, { account_id, tags: ["b"] } as Loose)).toMatchObject({ tags: ["b"] });
   await expect(workers.update(made.id, { ...edit, name: "other" })).rejects.toThrow("cannot be renamed");
   await workers.delete(made.id, { account_id });
   await expect(workers.get("stepwise", { account_id })).rejects.toThrow(NotFoundError);
