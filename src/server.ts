@@ -261,6 +261,7 @@ export async function startServer(
     cookieSecret,
     parentsFollow,
   });
+  metrics?.addNameServer(() => nameServer.answerCounts());
   const dnsAddress = await nameServer.listen(...hostAndPort(config.dnsListen));
   edge.forbid(dnsAddress);
 

@@ -5,6 +5,7 @@ import { parseAddress } from "../config/config.ts";
 import type { Config } from "../config/settings.ts";
 import type { Services } from "../services.ts";
 import type { Storage } from "../storage/storage.ts";
+import { sumOf, type AnswerCounts } from "./answer-counts.ts";
 import { Authority, type AuthorityOptions, type OutwardCalls } from "./authority.ts";
 import { resolversOf, type Server } from "./client.ts";
 import type { AskParent } from "./dnssec.ts";
@@ -22,6 +23,8 @@ import type { Wanted } from "./zone/flattening.ts";
 
 export interface NameServer {
   listen(host: string, port: number): Promise<AddressInfo>;
+  /** Of all threads together. */
+  answerCounts(): Promise<AnswerCounts>;
   close(): Promise<void>;
 }
 
@@ -116,6 +119,7 @@ export async function startNameServer(
   return {
     listen: (host, port) =>
       config.dnsThreads > 0 ? threads.listen(host, port) : listeners.listen(host, port, false),
+    answerCounts: async () => sumOf([authority.responder.counts, ...(await threads.counts())]),
     async close() {
       clearInterval(timer);
       notifier.close();

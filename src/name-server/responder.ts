@@ -1,3 +1,4 @@
+import { noAnswers, type AnswerCounts } from "./answer-counts.ts";
 import { Cookies } from "./cookies.ts";
 import { ednsAnswer, ednsLength, writeEdns, type EdnsAnswer } from "./edns.ts";
 import type { ResponseRateLimit } from "./rate-limit.ts";
@@ -89,6 +90,7 @@ const identityNames = new Set<NameKey>([nameKey("id.server"), nameKey("hostname.
 
 /** Answers messages: a packet in, a packet out. */
 export class Responder {
+  readonly counts: AnswerCounts = noAnswers();
   readonly #space: NameSpace;
   readonly #lookup: Lookup;
   readonly #rateLimit: ResponseRateLimit;
@@ -116,7 +118,10 @@ export class Responder {
       const reply = this.#reply(exchange);
       return reply instanceof Awaited ? reply : this.#send(exchange, reply);
     } catch (error) {
-      if (error instanceof Overloaded) return undefined;
+      if (error instanceof Overloaded) {
+        this.counts.withheld++;
+        return undefined;
+      }
       if (error instanceof TooLarge) return this.#send(exchange, serverFailure);
       throw error;
     }
@@ -222,16 +227,25 @@ export class Responder {
         isKnown ||= isValid;
       }
     }
-    if (isKnown) return write(exchange, reply, opt, false);
+    if (isKnown) return this.#write(exchange, reply, opt, false);
     const verdict = this.#rateLimit.isLimited(client.address)
       ? this.#rateLimit.check(client.address, kindOf(query, reply, zone), nowMs)
       : "answer";
-    if (verdict === "answer") return write(exchange, reply, opt, false);
-    if (verdict === "drop") return undefined;
-    if (opt?.cookie === undefined) return write(exchange, reply, opt, true);
+    if (verdict === "answer") return this.#write(exchange, reply, opt, false);
+    if (verdict === "drop") {
+      this.counts.withheld++;
+      return undefined;
+    }
+    if (opt?.cookie === undefined) return this.#write(exchange, reply, opt, true);
     // A client that is real comes back with the cookie (RFC 7873 §5.2.3), and is then not limited.
     opt.extendedRcode = rcodes.badCookie >> 4;
-    return write(exchange, fail(rcodes.badCookie), opt, false);
+    return this.#write(exchange, fail(rcodes.badCookie), opt, false);
+  }
+
+  #write(exchange: Exchange, reply: Reply, opt: EdnsAnswer | undefined, isShort: boolean): Buffer {
+    const counts = exchange.client.isTcp ? this.counts.tcp : this.counts.udp;
+    counts[reply.rcode]!++;
+    return write(exchange, reply, opt, isShort);
   }
 }
 

@@ -14,6 +14,7 @@ export interface ThreadOptions {
 export type ToThread =
   | { kind: "update"; update: Update }
   | { kind: "listen"; host: string; port: number }
+  | { kind: "counts" }
   | { kind: "close" };
 export type FromThread =
   | { kind: "done"; value: unknown }
@@ -39,6 +40,7 @@ const listeners = new Listeners(authority, isBatched ? await loadSystemCalls() :
 
 async function carryOut(order: ToThread): Promise<unknown> {
   if (order.kind === "update") authority.apply(order.update);
+  else if (order.kind === "counts") return authority.responder.counts;
   else if (order.kind === "listen") return listeners.listen(order.host, order.port, true);
   else await listeners.close();
   return undefined;

@@ -1,5 +1,6 @@
 import type { AddressInfo } from "node:net";
 import { Worker } from "node:worker_threads";
+import type { AnswerCounts } from "./answer-counts.ts";
 import type { ErrorLog } from "./answering.ts";
 import type { OutwardCalls } from "./authority.ts";
 import type { FromThread, ThreadOptions, ToThread } from "./thread.ts";
@@ -23,6 +24,11 @@ export class Threads {
     const address = (await first!.do({ kind: "listen", host, port })) as AddressInfo;
     for (const thread of others) await thread.do({ kind: "listen", host, port: address.port });
     return address;
+  }
+
+  async counts(): Promise<AnswerCounts[]> {
+    const all = await Promise.all(this.#threads.map((thread) => thread.do({ kind: "counts" })));
+    return all.filter((counts) => counts !== undefined) as AnswerCounts[];
   }
 
   async close(): Promise<void> {

@@ -1,6 +1,7 @@
 import { createServer, type Server } from "node:http";
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 import { boundsMs, type Histogram as Times } from "../smart-routing/histogram.ts";
+import type { AnswerCounts } from "../name-server/answer-counts.ts";
 import type { Analytics } from "../smart-routing/analytics.ts";
 import type { Certificates } from "../tls/certificates.ts";
 import type { CertificatePacks } from "../tls/packs.ts";
@@ -80,6 +81,26 @@ export class Metrics {
     this.#apiRequests.inc({ method: known, status });
     this.#apiSeconds.observe({ method: known }, seconds);
   };
+
+  /** The name server's answers are counted where they are given. */
+  addNameServer(count: () => Promise<AnswerCounts>): void {
+    this.#registry.registerMetric(
+      new Counter({
+        name: `${prefix}dns_answers_total`,
+        help: "Answers of the name server; those withheld have no code",
+        labelNames: ["transport", "code"],
+        registers: [],
+        async collect() {
+          const counts = await count();
+          this.reset();
+          for (const transport of ["udp", "tcp"] as const)
+            for (const [code, answers] of counts[transport].entries())
+              if (answers > 0) this.inc({ transport, code }, answers);
+          this.inc({ transport: "udp", code: "" }, counts.withheld);
+        },
+      }),
+    );
+  }
 
   async text(): Promise<string> {
     return this.#registry.metrics();
