@@ -21,7 +21,12 @@ export function createApiServer<E extends Env>(
 ): Server {
   const listener = getRequestListener(app.fetch);
   const server = createServer(
-    { requestTimeout: 120_000, headersTimeout: 30_000, keepAliveTimeout: 65_000, maxHeaderSize: 32 * 1024 },
+    {
+      requestTimeout: 30 * 60_000, // a hundred megabytes over a slow line
+      headersTimeout: 30_000,
+      keepAliveTimeout: 65_000,
+      maxHeaderSize: 32 * 1024,
+    },
     (request, response) => {
       if (request.url === "/healthz" || request.url === "/readyz") {
         void answerHealth(response, request.url === "/readyz" ? health : undefined);

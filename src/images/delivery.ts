@@ -6,7 +6,7 @@ import type { EdgeHandler, EdgeVisit } from "../edge/handlers.ts";
 import type { FileBlobs } from "../storage/blobs.ts";
 import type { Directory, Held } from "./directory.ts";
 import { imageErrors } from "./errors.ts";
-import { contentTypes } from "./image.ts";
+import { contentTypes, imageLimits } from "./image.ts";
 import { accepted, applyHints } from "./negotiate.ts";
 import { parseOptions, type Transform } from "./options.ts";
 import { engineVersion, plan, resultKey, type Planned } from "./recipe.ts";
@@ -37,7 +37,9 @@ interface Picture {
   unchangedHeaders: OutgoingHttpHeaders;
 }
 
-const routesMax = 20_000;
+const routesMax = 10_000;
+/** More is not needed to say everything once, and paths are kept. */
+const optionsCharactersMax = 2048;
 /** Of one path: what clients accept falls into few kinds, and so do their hints. */
 const picturesMax = 64;
 const hostedMaxAgeSeconds = 172_800;
@@ -168,12 +170,16 @@ export class Delivery {
     if (first < 1 || last <= first)
       throw imageErrors.notFound("Image, which is asked for as hash/id/options,");
     if (accountId === undefined) throw imageErrors.notFound("Account hash");
+    const id = decode(path.slice(first + 1, last));
+    if (id.length > imageLimits.idCharactersMax) throw imageErrors.notFound();
     const [held, settings] = await Promise.all([
-      this.#options.directory.image(accountId, decode(path.slice(first + 1, last))),
+      this.#options.directory.image(accountId, id),
       this.#options.directory.settings(accountId),
     ]);
     if (held.image?.content == null) throw imageErrors.notFound();
     const segment = path.slice(last + 1);
+    if (segment.length > optionsCharactersMax)
+      throw imageErrors.invalidTransform(`expected at most ${optionsCharactersMax} characters of options`);
     const isFlexible = segment.includes("=") || /%3d/i.test(segment);
     if (isFlexible && !settings.flexibleVariants) throw imageErrors.flexibleOff();
     const variant = isFlexible ? undefined : variantsOf(settings).find(({ id }) => id === decode(segment));

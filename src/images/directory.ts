@@ -17,7 +17,7 @@ export interface Held {
 export const accountHash = (accountId: string): string =>
   createHash("sha256").update(`account:${accountId}`).digest("base64url").slice(0, 22);
 
-const imagesMax = 50_000;
+const imagesMax = 20_000;
 const accountsMax = 5000;
 
 /** What delivery asks for with every request, kept in memory until it changes. */

@@ -125,6 +125,12 @@ describe("options", () => {
     expect(await warnings("w=100")).toBeNull();
   });
 
+  it("may not be longer than they need to be", async () => {
+    expect((await platform.deliver(photo, `${"w=10,".repeat(400)}w=10`)).status).toBe(200);
+    expect((await platform.deliver(photo, `${"w=10,".repeat(500)}w=10`)).status).toBe(400);
+    expect((await platform.deliver("x".repeat(1025), "w=10")).status).toBe(404);
+  });
+
   it("may make no result that is too large", async () => {
     expect((await platform.deliver(photo, "w=12000,h=12000,fit=squeeze")).status).toBe(400);
     expect((await platform.deliver(photo, "w=5000,dpr=3,fit=contain")).status).toBe(400);
