@@ -270,9 +270,13 @@ export class Core {
     if (this.#isStopped) return;
     try {
       await this.with(rid, async (instance) => {
-        await instance.restarting;
-        const version = await this.options.version(instance.row.versionRid);
-        await this.#complete(instance);
+        let version: Version;
+        do {
+          await instance.restarting;
+          version = await this.options.version(instance.row.versionRid);
+          await this.#complete(instance);
+          // It may have been restarted meanwhile.
+        } while (instance.restarting !== undefined || version.rid !== instance.row.versionRid);
         if (instance.row.status !== "queued" || instance.isLost || this.#isStopped) return;
         const changes = this.move(instance, "slot") ?? [];
         const number = ++this.#segment;
