@@ -177,6 +177,18 @@ describe("a script's own WebSocket", () => {
     expect(plain.headers["sec-websocket-protocol"]).toBe(undefined);
   });
 
+  test("may be of a class of its own", async () => {
+    expect(
+      await asked(`class Talking extends WebSocket { talk() { this.send("mine"); } }
+        const socket = new Talking("OUTSIDE/class".replace("http", "ws"));
+        return new Promise((resolve) => {
+          socket.onopen = () => socket.talk();
+          socket.onmessage = ({ data }) => { resolve(Response.json(data)); socket.close(); };
+          socket.onerror = ({ message }) => resolve(Response.json(message));
+        });`),
+    ).toBe("outside heard mine");
+  });
+
   test("keeps listeners as the platform does: once, removed, handlers replaced", async () => {
     expect(
       await asked(`const [a, b] = Object.values(new WebSocketPair());

@@ -6,14 +6,15 @@ import { currentRun, forRun } from "../../cells/worker/run.ts";
  * may reach out, and what belongs to none is refused by the front.
  */
 const NativeWebSocket = globalThis.WebSocket;
+const { construct } = Reflect;
 
 /** The front takes the run from the last of the protocols that are offered, and takes that one away. */
 const ScriptWebSocket = new Proxy(NativeWebSocket, {
-  construct(target, [url, protocols = []]: [string, (string | string[])?]) {
+  construct(target, [url, protocols = []]: [string, (string | string[])?], made) {
     const run = currentRun();
     if (run === undefined) throw new Error("A WebSocket is opened only while a request is handled.");
     const offered = typeof protocols === "string" ? [protocols] : [...protocols];
-    return new target(url, [...offered, `x-selvedge-run.${run}`]);
+    return construct(target, [url, [...offered, `x-selvedge-run.${run}`]], made) as WebSocket;
   },
 });
 define(globalThis, "WebSocket", ScriptWebSocket);
