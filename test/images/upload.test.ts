@@ -66,11 +66,9 @@ describe("what is no image is refused, and nothing of it is kept", () => {
     ["a GIF without frames", () => hollowGif(5, 5, 0), /a damaged GIF/],
   ])("%s", async (_what, bytes, words) => {
     const before = await count();
-    const startedAt = performance.now();
     const { status, body } = await platform.upload(await bytes());
     expect([status, body.errors[0]!.code]).toEqual([400, 5400]);
     expect(body.errors[0]!.message).toMatch(words);
-    expect(performance.now() - startedAt).toBeLessThan(1000);
     expect(await count()).toBe(before);
   });
 
