@@ -51,19 +51,7 @@ export class ScriptCache {
     if (script === undefined) return undefined;
     const loaded: LoadedScript = {
       script,
-      cell: {
-        id: script.id,
-        owner: `script ${script.accountId}/${script.namespace ?? ""}/${script.name}`,
-        profile: "script",
-        mainModule: script.mainModule,
-        modules: script.modules,
-        compatibilityDate: script.compatibilityDate,
-        compatibilityFlags: script.compatibilityFlags,
-        env: plainEnv(script),
-        bindings: madeBindings(script),
-        classNames: script.namedHandlers.map(({ name }) => name),
-        isDispatched: script.namespace !== undefined,
-      },
+      cell: cellOf(script),
       dispatches: script.bindings.some(({ type }) => type === "dispatch_namespace"),
       customersCpuMs: Infinity,
     };
@@ -71,3 +59,18 @@ export class ScriptCache {
     return loaded;
   }
 }
+
+/** What a cell is given of a version. */
+export const cellOf = (script: RuntimeScript): LoadedScript["cell"] => ({
+  id: script.id,
+  owner: `script ${script.accountId}/${script.namespace ?? ""}/${script.name}`,
+  profile: "script",
+  mainModule: script.mainModule,
+  modules: script.modules,
+  compatibilityDate: script.compatibilityDate,
+  compatibilityFlags: script.compatibilityFlags,
+  env: plainEnv(script),
+  bindings: madeBindings(script),
+  classNames: script.namedHandlers.map(({ name }) => name),
+  isDispatched: script.namespace !== undefined,
+});

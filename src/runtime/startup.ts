@@ -5,8 +5,8 @@ import { CellError } from "../cells/errors.ts";
 import type { CellScript } from "../cells/script.ts";
 import type { RuntimeScript } from "../scripts/runtime-script.ts";
 import type { Started } from "../scripts/versions.ts";
-import { madeBindings, plainEnv } from "./bindings.ts";
 import { CollectedResponse } from "./collected-response.ts";
+import { cellOf } from "./script-cache.ts";
 
 const startupCpuMs = 1000;
 const answerBytesMax = 1024;
@@ -48,21 +48,14 @@ export class Startup {
   }
 
   #cellScript(script: RuntimeScript): CellScript {
-    const { accountId, namespace = "", name } = script;
+    const cell = cellOf(script);
     return {
-      // Not that of the version: what it gets to see here is not all that it gets later.
+      ...cell,
+      // Not that of the version, whose bindings it may not have yet; nor is it the version that is suspected of anything.
       id: `startup-${randomUUID()}`,
-      owner: `startup ${accountId}/${namespace}/${name}`,
-      profile: "script",
-      mainModule: script.mainModule,
-      modules: script.modules,
-      compatibilityDate: script.compatibilityDate,
-      compatibilityFlags: script.compatibilityFlags,
+      owner: `startup of ${cell.owner}`,
       cpuMs: startupCpuMs,
       memoryBytes: this.#memoryBytes,
-      env: plainEnv(script),
-      bindings: madeBindings(script),
-      classNames: script.namedHandlers.map((each) => each.name),
     };
   }
 }
