@@ -227,8 +227,8 @@ export class Runtime {
   }
 
   /** For invocations over a lane of their own, those of workflows: the code of a version, and what it may ask for. */
-  async prepare(live: LiveScript): Promise<{ script: CellScript; hooks: () => RunHooks }> {
-    const context = await this.#top(live, noVisit());
+  async prepare(live: LiveScript, limits: RunLimits): Promise<{ script: CellScript; hooks: () => RunHooks }> {
+    const context = { ...(await this.#top(live, noVisit())), limits };
     return { script: this.cellScript(context), hooks: () => new Run(this, context) };
   }
 
@@ -285,7 +285,9 @@ export class Runtime {
 
   async #load(owner: Owner, live: LiveScript): Promise<LoadedScript> {
     const { scripts } = this.#options;
-    const loaded = await this.#cache.get(live.versionId, async () => scripts.loadVersion(owner, live));
+    // A namespace may get another name, which its scripts are known by.
+    const key = `${live.versionId} ${owner.namespace?.name ?? ""}`;
+    const loaded = await this.#cache.get(key, async () => scripts.loadVersion(owner, live));
     if (loaded === undefined) throw new Error(notFoundMessage);
     return loaded;
   }
