@@ -36,10 +36,13 @@ export async function startLink(
     ] as const) {
       sockets.add(from);
       let last = 0;
+      // Timers that end at about the same time may do so in another order: whichever does, the oldest is done.
+      const queue: (() => void)[] = [];
       const later = (act: () => void): void => {
         const start = from === near ? Math.max(performance.now(), handshakeUntil) : performance.now();
         last = Math.max(last, start + delayOf(ask()));
-        setTimeout(act, Math.max(0, last - performance.now()));
+        queue.push(act);
+        setTimeout(() => queue.shift()!(), Math.max(0, last - performance.now()));
       };
       from.on("data", (chunk) => later(() => other.destroyed || other.write(chunk)));
       from.on("close", () => {
