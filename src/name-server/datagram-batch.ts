@@ -10,14 +10,19 @@ const MSG_TRUNC = 0x20;
 
 // The layout on Linux with 64 bits: struct mmsghdr, struct iovec, and the larger of sockaddr_in and sockaddr_in6.
 const headerBytes = 64;
-const headerNameLength = 8;
 const headerIovec = 16;
 const headerIovecCount = 24;
-const headerFlags = 48;
-const headerLength = 56;
 const iovecBytes = 16;
 const iovecLength = 8;
+// The same in words of 32 bits, for the fields that every datagram has written and read.
+const headerWords = headerBytes / 4;
+const nameLengthWord = 2;
+const flagsWord = 12;
+const lengthWord = 14;
+const iovecWords = iovecBytes / 4;
+const iovecLengthWord = 2;
 export const nameBytes = 28;
+const addressesMax = 10_000;
 const mappedPrefix = Buffer.from("00000000000000000000ffff", "hex");
 
 /** The memory for a batch of datagrams, laid out as the system reads and writes it. It stays where it is. */
@@ -27,6 +32,9 @@ export class DatagramBatch {
   readonly #headersFrom: readonly Buffer[];
   readonly #names: Buffer;
   readonly #iovecs = Buffer.alloc(batch * iovecBytes);
+  readonly #headerWords = wordsOf(this.headers);
+  readonly #iovecWords = wordsOf(this.#iovecs);
+  readonly #addresses = new Map<number, string>();
   /** Held only so that it is not collected: the system knows it by its address. */
   readonly #memory: Buffer;
 
@@ -51,7 +59,7 @@ export class DatagramBatch {
   /** The system has put the lengths of names in; it needs the room that there is. */
   prepare(): void {
     for (let index = 0; index < batch; index++)
-      this.headers.writeUInt32LE(nameBytes, index * headerBytes + headerNameLength);
+      this.#headerWords[index * headerWords + nameLengthWord] = nameBytes;
   }
 
   from(index: number): Buffer {
@@ -59,27 +67,28 @@ export class DatagramBatch {
   }
 
   length(index: number): number {
-    return this.headers.readUInt32LE(index * headerBytes + headerLength);
+    return this.#headerWords[index * headerWords + lengthWord]!;
   }
 
   isCut(index: number): boolean {
-    return (this.headers.readInt32LE(index * headerBytes + headerFlags) & MSG_TRUNC) !== 0;
+    return (this.#headerWords[index * headerWords + flagsWord]! & MSG_TRUNC) !== 0;
   }
 
   nameLength(index: number): number {
-    return this.headers.readUInt32LE(index * headerBytes + headerNameLength);
+    return this.#headerWords[index * headerWords + nameLengthWord]!;
   }
 
   port(index: number): number {
-    return this.#names.readUInt16BE(index * nameBytes + 2);
+    const at = index * nameBytes + 2;
+    return (this.#names[at]! << 8) | this.#names[at + 1]!;
   }
 
   /** The address, IPv4 as such where a socket of both families wraps it. */
   address(index: number): string {
     const at = index * nameBytes;
     const names = this.#names;
-    if (names.readUInt16LE(at) === AF_INET) return dotted(names, at + 4);
-    if (names.compare(mappedPrefix, 0, 12, at + 8, at + 20) === 0) return dotted(names, at + 20);
+    if (names[at] === AF_INET) return this.#dotted(at + 4);
+    if (names.compare(mappedPrefix, 0, 12, at + 8, at + 20) === 0) return this.#dotted(at + 20);
     const words = Array.from({ length: 8 }, (_, word) => names.readUInt16BE(at + 8 + word * 2).toString(16));
     const address = words.join(":");
     return address === "0:0:0:0:0:0:0:1" ? "::1" : address;
@@ -87,24 +96,37 @@ export class DatagramBatch {
 
   /** Puts a datagram in as if it had been received, with its sender's address. */
   place(index: number, datagram: Buffer, name: Buffer): void {
-    const header = index * headerBytes;
+    const header = index * headerWords;
     datagram.copy(this.bodies[index]!);
     name.copy(this.#names, index * nameBytes);
-    this.headers.writeUInt32LE(name.length, header + headerNameLength);
-    this.headers.writeUInt32LE(datagram.length, header + headerLength);
-    this.headers.writeUInt32LE(0, header + headerFlags);
+    this.#headerWords[header + nameLengthWord] = name.length;
+    this.#headerWords[header + lengthWord] = datagram.length;
+    this.#headerWords[header + flagsWord] = 0;
   }
 
   /** Puts a datagram in, for the address that is at the same place. */
   put(index: number, datagram: Buffer, nameLength: number): void {
     datagram.copy(this.bodies[index]!);
-    this.#iovecs.writeUInt32LE(datagram.length, index * iovecBytes + iovecLength);
-    this.headers.writeUInt32LE(nameLength, index * headerBytes + headerNameLength);
+    this.#iovecWords[index * iovecWords + iovecLengthWord] = datagram.length;
+    this.#headerWords[index * headerWords + nameLengthWord] = nameLength;
+  }
+
+  /** Resolvers ask again and again: their addresses are kept as text. */
+  #dotted(at: number): string {
+    const names = this.#names;
+    const number = (names[at]! << 24) | (names[at + 1]! << 16) | (names[at + 2]! << 8) | names[at + 3]!;
+    let address = this.#addresses.get(number);
+    if (address === undefined) {
+      address = `${names[at]}.${names[at + 1]}.${names[at + 2]}.${names[at + 3]}`;
+      if (this.#addresses.size >= addressesMax) this.#addresses.clear();
+      this.#addresses.set(number, address);
+    }
+    return address;
   }
 }
 
-const dotted = (bytes: Buffer, at: number): string =>
-  `${bytes[at]}.${bytes[at + 1]}.${bytes[at + 2]}.${bytes[at + 3]}`;
+const wordsOf = (bytes: Buffer): Uint32Array =>
+  new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
 
 const slices = (memory: Buffer, bytes: number): Buffer[] =>
   Array.from({ length: memory.length / bytes }, (_, index) =>
