@@ -4,8 +4,8 @@ import type { Scripts } from "../scripts/scripts.ts";
 import type { Code } from "./cells.ts";
 import type { Prepared } from "./lane-cells.ts";
 
-/** CPU time of one run of a workflow up to where it waits; the public service allows as much for a step. */
-const cpuMsMax = 30_000;
+/** Of one invocation, from where an instance goes on to where it waits; the public service allows as much. */
+const limits = { cpuMs: 30_000, subRequests: 10_000 };
 
 /** What the cell of an instance may grow by: its heap, which V8 limits, its buffers, and those of its neighbours. */
 const memoryBytesMax = 1024 ** 3;
@@ -18,9 +18,9 @@ export const workflowCode =
     if (script === undefined) return undefined;
     try {
       const live = { scriptId: script.id, accountId, name: scriptName, versionId: scriptVersion };
-      const { script: cell, hooks } = await runtime.prepare(live);
+      const { script: cell, hooks } = await runtime.prepare(live, limits);
       return {
-        script: { ...cell, hasWorkflows: true, cpuMs: cpuMsMax, memoryBytes: memoryBytesMax },
+        script: { ...cell, hasWorkflows: true, memoryBytes: memoryBytesMax },
         hooks,
       };
     } catch (error) {
