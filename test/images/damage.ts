@@ -83,6 +83,7 @@ export interface Outcome {
   undecodable: number;
   pictures: number;
   slowestMs: number;
+  slowest: number;
   faults: string[];
 }
 
@@ -119,12 +120,12 @@ export async function tryDamaged(
     await platform.api("DELETE", `/v1/${id}`);
   }
   const tookMs = performance.now() - startedAt;
-  outcome.slowestMs = Math.max(outcome.slowestMs, tookMs);
+  if (tookMs > outcome.slowestMs) [outcome.slowestMs, outcome.slowest] = [tookMs, index];
 }
 
 /** Several at a time, as long as there are any. */
 export async function tryAll(platform: ImagePlatform, from: number, count: number): Promise<Outcome> {
-  const outcome: Outcome = { refused: 0, undecodable: 0, pictures: 0, slowestMs: 0, faults: [] };
+  const outcome: Outcome = { refused: 0, undecodable: 0, pictures: 0, slowestMs: 0, slowest: 0, faults: [] };
   const whole = await seeds();
   let next = from;
   await Promise.all(

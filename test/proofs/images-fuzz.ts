@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { tryAll } from "../images/damage.ts";
 import { startImagePlatform } from "../images/platform.ts";
 
-/** Ten thousand damaged files, uploaded and transformed: `node test/proofs/images-fuzz.ts [COUNT]`. */
-const total = Number(process.argv[2] ?? 10_000);
+/** Ten thousand damaged files, uploaded and transformed: `node test/proofs/images-fuzz.ts [COUNT [FIRST]]`. */
+const [first, total] = [Number(process.argv[3] ?? 0), Number(process.argv[2] ?? 10_000)];
 const step = Math.ceil(total / 10);
 const platform = await startImagePlatform();
 const { engine } = platform.services.images;
@@ -12,13 +12,14 @@ const residentMegabytes = (pid: number): number =>
 
 let faults = 0;
 let slowest = 0;
+let slowestFile = 0;
 const pids = new Set<number>();
 process.stdout.write("files  refused  undecodable  pictures  slowest ms  RSS of the image process, MB\n");
-for (let from = 0; from < total; from += step) {
-  const outcome = await tryAll(platform, from, Math.min(step, total - from));
+for (let from = first; from < first + total; from += step) {
+  const outcome = await tryAll(platform, from, Math.min(step, first + total - from));
   for (const fault of outcome.faults) process.stdout.write(`${fault}\n`);
   faults += outcome.faults.length;
-  slowest = Math.max(slowest, outcome.slowestMs);
+  if (outcome.slowestMs > slowest) [slowest, slowestFile] = [outcome.slowestMs, outcome.slowest];
   pids.add(engine.pid!);
   const row = [from + step, outcome.refused, outcome.undecodable, outcome.pictures];
   process.stdout.write(
@@ -26,7 +27,7 @@ for (let from = 0; from < total; from += step) {
   );
 }
 process.stdout.write(
-  `${total} files: ${faults} faults, the slowest took ${slowest.toFixed(0)} ms, ${pids.size} image process(es)\n`,
+  `${total} files: ${faults} faults, the slowest, number ${slowestFile}, took ${slowest.toFixed(0)} ms, ${pids.size} image process(es)\n`,
 );
 process.exitCode = faults === 0 && slowest < 5000 ? 0 : 1;
 await platform.close(1000);
