@@ -265,6 +265,12 @@ it.each<[what: string, body: string, code: number | undefined, words: RegExp, ba
     9525,
     /used already/,
   ],
+  [
+    "what is not there",
+    "return await IMAGES.hosted.list()",
+    undefined,
+    /hosted of an images binding is not available/,
+  ],
   ["data that is none", "IMAGES.input('text')", undefined, /Expected an image as a ReadableStream/],
 ])("throws for %s", async (_what, body, code, words, base) => {
   const { status, bytes } = await run(body, base === undefined ? {} : { base: base() });

@@ -20,13 +20,20 @@ const fromBase64 = (text: string): Uint8Array =>
   (Uint8Array as unknown as { fromBase64(text: string): Uint8Array }).fromBase64(text);
 
 export function imagesBinding(call: BindingFetch): object {
-  return {
+  const binding = {
     async info(data: Data, options?: InputOptions) {
       const response = await call("/info", { method: "POST", body: streamOf(data, options) });
       return response.json();
     },
     input: (data: Data, options?: InputOptions) => new Transformer(call, streamOf(data, options)),
   };
+  for (const name of ["hosted", "text"])
+    Object.defineProperty(binding, name, {
+      get() {
+        throw new Error(`${name} of an images binding is not available here`);
+      },
+    });
+  return binding;
 }
 
 /** An image and what is to be done with it, which happens when its output is asked for. */
