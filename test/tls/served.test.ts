@@ -1,0 +1,98 @@
+import { X509Certificate } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { connect } from "node:tls";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { openLocalAuthority, type LocalAuthority } from "../../src/tls/local-authority.ts";
+import { startTestServer, type TestServer } from "../helpers/server.ts";
+
+/** Which certificate a visitor gets, of those that are uploaded, in files, and made here. */
+let server: TestServer;
+let authority: LocalAuthority;
+let zoneId: string;
+const folder = mkdtempSync(join(tmpdir(), "selvedge-served-"));
+const name = "served.example";
+
+beforeAll(async () => {
+  authority = openLocalAuthority(folder);
+  const pair = authority.issue([`*.${name}`]);
+  writeFileSync(join(folder, "file.pem"), pair.certificate);
+  writeFileSync(join(folder, "file.key"), pair.privateKey);
+  server = await startTestServer({
+    edgeTlsListen: "127.0.0.1:0",
+    tlsCertificates: [`${join(folder, "file.pem")}:${join(folder, "file.key")}`],
+  });
+  zoneId = (await server.call("POST", "/zones", { name })).body.result.id as string;
+});
+afterAll(async () => {
+  await server.close(0);
+  rmSync(folder, { recursive: true });
+});
+
+/** The names in the certificate, and whether the authority that users have brought has signed it. */
+const served = (servername: string): Promise<{ names: string; isTheirs: boolean }> =>
+  new Promise((resolve, reject) => {
+    const port = Number(new URL(server.ready.edge_tls!).port);
+    const ca = [authority.certificate, readFileSync(server.ready.tls_authority!, "utf8")];
+    const socket = connect(
+      { host: "127.0.0.1", port, servername, ca, checkServerIdentity: () => undefined },
+      () => {
+        const { subjectaltname: names = "", issuer } = socket.getPeerCertificate();
+        socket.destroy();
+        resolve({
+          names,
+          isTheirs: `CN=${String(issuer.CN)}` === new X509Certificate(authority.certificate).subject,
+        });
+      },
+    );
+    socket.on("error", reject);
+  });
+const upload = async (
+  hosts: string[],
+  type: "sni_custom" | "legacy_custom" = "sni_custom",
+): Promise<string> => {
+  const { certificate, privateKey: private_key } = authority.issue(hosts);
+  const made = await server.call("POST", `/zones/${zoneId}/custom_certificates`, {
+    certificate,
+    private_key,
+    type,
+  });
+  return made.body.result.id as string;
+};
+
+it("is the file's, until the zone has one, whose own name goes first; and the local authority's for the rest", async () => {
+  expect(await served(`www.${name}`)).toEqual({ names: `DNS:*.${name}`, isTheirs: true });
+  expect(await served(name)).toEqual({ names: `DNS:${name}`, isTheirs: false });
+  const wild = await upload([`*.${name}`, name]);
+  expect(await served(`www.${name}`)).toEqual({ names: `DNS:*.${name}, DNS:${name}`, isTheirs: true });
+  expect(await served(name)).toEqual({ names: `DNS:*.${name}, DNS:${name}`, isTheirs: true });
+  const own = await upload([`www.${name}`]);
+  expect((await served(`www.${name}`)).names).toBe(`DNS:www.${name}`);
+  await server.call("DELETE", `/zones/${zoneId}/custom_certificates/${own}`);
+  await server.call("DELETE", `/zones/${zoneId}/custom_certificates/${wild}`);
+  expect((await served(`www.${name}`)).names).toBe(`DNS:*.${name}`);
+});
+
+it("follows the priority, and the type before it", async () => {
+  const first = await upload([`a.${name}`, `one.${name}`]);
+  const second = await upload([`a.${name}`, `two.${name}`]);
+  expect((await served(`a.${name}`)).names).toContain("two.");
+  const certificates = [
+    { id: first, priority: 9 },
+    { id: second, priority: 1 },
+  ];
+  await server.call("PUT", `/zones/${zoneId}/custom_certificates/prioritize`, { certificates });
+  expect((await served(`a.${name}`)).names).toContain("one.");
+  await upload([`a.${name}`, `legacy.${name}`], "legacy_custom");
+  expect((await served(`a.${name}`)).names).toContain("legacy.");
+});
+
+it("goes with its zone", async () => {
+  const id = (await server.call("POST", "/zones", { name: "short.example" })).body.result.id as string;
+  const { certificate, privateKey: private_key } = authority.issue(["www.short.example"]);
+  await server.call("POST", `/zones/${id}/custom_certificates`, { certificate, private_key });
+  expect((await served("www.short.example")).isTheirs).toBe(true);
+  await server.call("DELETE", `/zones/${id}`);
+  expect(await served("www.short.example")).toEqual({ names: "DNS:localhost", isTheirs: false });
+});
