@@ -73,12 +73,10 @@ export class RunTrace {
 
   /** What the run logged, from the script's side. */
   async collect(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    try {
-      this.#collected = await readJson(request, CollectedSchema, collectedBytesMax);
-    } finally {
-      response.writeHead(204).end();
-      this.#tellWhenWhole();
-    }
+    // What cannot be read is left out: it is the script's own loss.
+    this.#collected = await readJson(request, CollectedSchema, collectedBytesMax).catch(() => nothing);
+    response.writeHead(204).end();
+    this.#tellWhenWhole();
   }
 
   /** `isGone`: no logs can come any more. */
