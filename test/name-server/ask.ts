@@ -6,7 +6,11 @@ import type { TestServer } from "../helpers/server.ts";
 export const dnsPort = (server: TestServer): number => Number(server.ready.dns.split(":").at(-1));
 
 /** Sends one datagram and gives the one that comes back; undefined when none does in `silentMs`. */
-export async function exchange(port: number, message: Buffer, silentMs = 5000): Promise<Buffer | undefined> {
+export async function exchange(
+  port: number,
+  message: Buffer,
+  silentMs = 20_000,
+): Promise<Buffer | undefined> {
   const socket = createSocket("udp4");
   try {
     socket.bind(0, "127.0.0.1");

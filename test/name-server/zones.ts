@@ -18,6 +18,7 @@ const values: Record<string, (random: Random, target: string) => string> = {
   AAAA: (random) => `2001:db8::${random.hex(2)}:${random.hex(2)}`,
   CAA: (random) => `0 ${random.pick(["issue", "issuewild"])} "ca${random.below(9)}.example.net"`,
   CERT: (random) => `PKIX ${random.below(65_536)} 8 ${base64(random, 20)}`,
+  DNSKEY: (random) => `257 3 13 ${base64(random, 64)}`,
   HTTPS: (random, target) => random.pick(["1 . alpn=h2,h3", `2 ${target} port=8443`, `0 ${target}`]),
   SVCB: (random, target) => random.pick([`0 ${target}`, `1 ${target} alpn=h2 ipv4hint=192.0.2.1`]),
   LOC: (random) =>
