@@ -48,7 +48,11 @@ export class Cells {
     this.#logger = logger;
     this.#suspects = new Suspects(settings.soloRunsToTrust);
     this.#solo = new SoloCells(
-      { want: async () => this.#wantSolo(), retire: (cell) => this.#retire(cell) },
+      {
+        want: async () => this.#wantSolo(),
+        retire: (cell) => this.#retire(cell),
+        convict: (owner) => this.#suspects.convict(owner),
+      },
       settings,
     );
   }

@@ -20,4 +20,14 @@ describe("solo cells", () => {
     );
     expect(answers.map(({ text }) => text)).toEqual(answers.map(() => "well"));
   });
+
+  test("are given up for others, and taken again, as often as it comes to it", async () => {
+    harness = new CellsHarness({ soloMax: 2, spares: 0, soloIdleMs: 3_600_000 });
+    await harness.listen();
+    const names = ["one", "two", "three"];
+    harness.add(...names.map((name) => snippet(name, either)));
+    for (const name of names) expect((await harness.visit(`/${name}/spin`)).status).toBe(500);
+    for (let i = 0; i < 4; i++)
+      for (const name of names) expect((await harness.visit(`/${name}/`)).text).toBe("well");
+  });
 });

@@ -9,6 +9,8 @@ import { SoloWatch } from "./watch.ts";
 export interface SoloSource {
   want(): Promise<Cell>;
   retire(cell: Cell): void;
+  /** An owner's code went over its limits after it had answered. */
+  convict(owner: string): void;
 }
 
 interface Kept {
@@ -135,13 +137,12 @@ export class SoloCells {
   }
 
   #takeIdle(owner: string): Cell | undefined {
-    const list = this.#idle.get(owner);
-    for (let kept = list?.pop(); kept !== undefined; kept = list!.pop()) {
-      clearInterval(kept.timer);
-      if (!kept.cell.isDead) return kept.cell;
+    for (;;) {
+      const cell = this.#idle.get(owner)?.at(-1)?.cell;
+      if (cell === undefined) return undefined;
+      this.#forget(owner, cell);
+      if (!cell.isDead) return cell;
     }
-    this.#idle.delete(owner);
-    return undefined;
   }
 
   /** To who waits for it, or for any. */
@@ -158,8 +159,10 @@ export class SoloCells {
     const since = performance.now();
     const timer = setInterval(() => {
       const fault = watch.look();
-      if (fault !== undefined) cell.die(fault);
-      else if (performance.now() - since > this.#settings.soloIdleMs) this.#source.retire(cell);
+      if (fault !== undefined) {
+        cell.die(fault);
+        this.#source.convict(owner);
+      } else if (performance.now() - since > this.#settings.soloIdleMs) this.#source.retire(cell);
       else return;
       this.#forget(owner, cell);
     }, idleLookEveryMs);

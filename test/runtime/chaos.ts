@@ -91,7 +91,7 @@ export async function chaos(seconds: number, say: (line: string) => void = () =>
         const pid = pids[Math.floor(Math.random() * pids.length)];
         if (pid === undefined) continue;
         try {
-          process.kill(pid, ["SIGKILL", "SIGSEGV", "SIGABRT"][Math.floor(Math.random() * 3)]);
+          process.kill(pid, "SIGKILL");
           cellsKilled++;
         } catch {
           // it has ended by itself
