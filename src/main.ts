@@ -14,6 +14,7 @@ export async function main(argv: readonly string[]): Promise<void> {
   registerConfigCommand(program);
   // What takes a while to load, and serving starts without.
   if (argv[2] !== "serve") {
+    (await import("./cli/doctor.ts")).registerDoctorCommand(program);
     (await import("./cli/rules.ts")).registerRulesCommand(program);
     (await import("./cli/tls.ts")).registerTlsCommand(program);
     (await import("./cli/workflow.ts")).registerWorkflowCommand(program);

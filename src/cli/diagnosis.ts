@@ -1,0 +1,187 @@
+import { execFileSync } from "node:child_process";
+import { createSocket } from "node:dgram";
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, statfsSync } from "node:fs";
+import { createServer } from "node:net";
+import { join, resolve } from "node:path";
+import { Cell } from "../cells/cell.ts";
+import { protections, workerdPath } from "../cells/launch.ts";
+import { cellDefaults } from "../cells/settings.ts";
+import { parseAddress } from "../config/config.ts";
+import type { Config } from "../config/settings.ts";
+
+const areas = ["versions", "protections", "cells", "listeners", "storage", "files"] as const;
+
+/** One thing that was looked at. `advice` is what could be better; with a `fault` the platform will not work. */
+export interface Finding {
+  area: (typeof areas)[number];
+  name: string;
+  state: "ok" | "advice" | "fault";
+  detail: string;
+}
+
+const freeBytesAdvised = 1024 ** 3;
+
+/** Looks at everything that `serve` with this configuration would rely on. Changes nothing but a missing data folder. */
+export async function diagnose(config: Config): Promise<Finding[]> {
+  const looking = [cell(), listeners(config), database(config), geo(config)];
+  const findings = [...versions(), ...protectionFindings(), ...dataFolder(config), ...certificates(config)];
+  return [...findings, ...(await Promise.all(looking)).flat()].toSorted(
+    (a, b) => areas.indexOf(a.area) - areas.indexOf(b.area),
+  );
+}
+
+const protectionFindings = (): Finding[] =>
+  protections().map(({ name, isActive, detail }) => ({
+    area: "protections",
+    name,
+    state: isActive ? "ok" : "advice",
+    detail,
+  }));
+
+function versions(): Finding[] {
+  const version = (name: string, read: () => string): Finding =>
+    attempt("versions", name, () => ({ state: "ok", detail: read() }));
+  return [
+    version("Node.js", () => `${process.version} on ${process.platform} ${process.arch}`),
+    version("workerd", () =>
+      execFileSync(workerdPath(), ["--version"], { encoding: "utf8" })
+        .trim()
+        .replace(/^workerd /, ""),
+    ),
+  ];
+}
+
+/** Starts a cell as `serve` does, and ends it. */
+async function cell(): Promise<Finding[]> {
+  const finding = { area: "cells", name: "a cell starts" } as const;
+  try {
+    const start = performance.now();
+    const booted = await Cell.boot(0, cellDefaults, () => {});
+    const detail = `in ${Math.round(performance.now() - start)} ms, as process ${booted.process.pid}`;
+    booted.close();
+    await booted.process.exited;
+    return [{ ...finding, state: "ok", detail }];
+  } catch (error) {
+    return [{ ...finding, state: "fault", detail: messageOf(error) }];
+  }
+}
+
+async function listeners(config: Config): Promise<Finding[]> {
+  const asked = [
+    ["API", config.apiListen, "tcp"],
+    ["edge", config.edgeListen, "tcp"],
+    ["edge over TLS", config.edgeTlsListen, "tcp"],
+    ["DNS over TCP", config.dnsListen, "tcp"],
+    ["DNS over UDP", config.dnsListen, "udp"],
+  ] as const;
+  const findings = asked.map(async ([name, address, protocol]): Promise<Finding[]> => {
+    if (address === undefined) return [];
+    const { host, port } = parseAddress(address)!; // checked when the configuration was read
+    const finding = { area: "listeners", name } as const;
+    try {
+      await (protocol === "tcp" ? tryTcp(host, port) : tryUdp(host, port));
+      return [{ ...finding, state: "ok", detail: `${address} is free` }];
+    } catch (error) {
+      const isTaken = (error as { code?: string }).code === "EADDRINUSE";
+      const detail = isTaken ? `${address} is taken; by a platform that runs?` : messageOf(error);
+      return [{ ...finding, state: isTaken ? "advice" : "fault", detail }];
+    }
+  });
+  return (await Promise.all(findings)).flat();
+}
+
+function tryTcp(host: string, port: number): Promise<void> {
+  const server = createServer();
+  return new Promise((done, reject) => {
+    server.once("error", reject).listen({ host, port, exclusive: true }, () => server.close(() => done()));
+  });
+}
+
+function tryUdp(host: string, port: number): Promise<void> {
+  const socket = createSocket(host.includes(":") ? "udp6" : "udp4");
+  return new Promise((done, reject) => {
+    socket.once("error", reject).bind({ address: host, port, exclusive: true }, () => socket.close(done));
+  });
+}
+
+function dataFolder({ dataDir, ephemeral }: Config): Finding[] {
+  if (ephemeral) return [];
+  const folder = resolve(dataDir);
+  return [
+    attempt("storage", "data folder", () => {
+      mkdirSync(folder, { recursive: true });
+      accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
+      const { bavail, bsize } = statfsSync(folder);
+      const free = `${folder}, ${((bavail * bsize) / freeBytesAdvised).toFixed(1)} GiB free`;
+      return { state: bavail * bsize < freeBytesAdvised ? "advice" : "ok", detail: free };
+    }),
+  ];
+}
+
+async function database({ databaseUrl, dataDir, ephemeral }: Config): Promise<Finding[]> {
+  const finding = { area: "storage", name: "database" } as const;
+  try {
+    if (databaseUrl?.startsWith("postgres") === true) {
+      const { default: pg } = await import("pg");
+      const client = new pg.Client({ connectionString: databaseUrl, connectionTimeoutMillis: 5000 });
+      await client.connect();
+      const { rows } = await client.query<{ version: string }>("select version()");
+      await client.end();
+      return [{ ...finding, state: "ok", detail: rows[0]!.version }];
+    }
+    const file = databaseUrl?.replace(/^sqlite:/, "") ?? join(dataDir, "selvedge.db");
+    if (ephemeral || !existsSync(file))
+      return [{ ...finding, state: "ok", detail: ephemeral ? "in memory" : `${file} will be made` }];
+    const { DatabaseSync } = await import("node:sqlite");
+    const opened = new DatabaseSync(file, { readOnly: true });
+    const { quick_check: verdict } = opened.prepare("pragma quick_check(1)").get() as { quick_check: string };
+    opened.close();
+    return [{ ...finding, state: verdict === "ok" ? "ok" : "fault", detail: `${file}: ${verdict}` }];
+  } catch (error) {
+    return [{ ...finding, state: "fault", detail: messageOf(error) }];
+  }
+}
+
+async function geo({ geoCity, geoAsn }: Config): Promise<Finding[]> {
+  const finding = { area: "files", name: "places of addresses" } as const;
+  if (geoCity === undefined && geoAsn === undefined) {
+    const detail = "no database is set: request.cf and ip.src.country say nothing of where visitors are";
+    return [{ ...finding, state: "advice", detail }];
+  }
+  try {
+    const { GeoDatabase } = await import("../request-cf/geo.ts");
+    const opened = await GeoDatabase.open({ city: geoCity, asn: geoAsn }, () => {});
+    opened.close();
+    const files = [geoCity, geoAsn].filter((file) => file !== undefined);
+    return [{ ...finding, state: "ok", detail: files.join(", ") }];
+  } catch (error) {
+    return [{ ...finding, state: "fault", detail: messageOf(error) }];
+  }
+}
+
+function certificates({ tlsCertificates, originCa }: Config): Finding[] {
+  const files = [...tlsCertificates.flatMap((pair) => pair.split(":")), ...originCa];
+  return files.map((file) =>
+    attempt("files", file, () => {
+      const isPem = readFileSync(file, "utf8").includes("-----BEGIN");
+      return isPem ? { state: "ok", detail: "can be read" } : { state: "fault", detail: "is no PEM file" };
+    }),
+  );
+}
+
+function attempt(
+  area: Finding["area"],
+  name: string,
+  look: () => Pick<Finding, "state" | "detail">,
+): Finding {
+  try {
+    return { area, name, ...look() };
+  } catch (error) {
+    return { area, name, state: "fault", detail: messageOf(error) };
+  }
+}
+
+const messageOf = (error: unknown): string => {
+  const { message, cause } = error as Error;
+  return cause instanceof Error ? `${message}: ${cause.message}` : message;
+};

@@ -1,0 +1,35 @@
+import type { Command } from "commander";
+import { addConfigOptions, configOf } from "./config-options.ts";
+import { diagnose, type Finding } from "./diagnosis.ts";
+
+const marks: Record<Finding["state"], string> = { ok: "ok", advice: "advice", fault: "FAULT" };
+
+/** `doctor`: whether `serve` would work here, and what stands between customers' code and this machine. */
+export function registerDoctorCommand(program: Command): void {
+  const doctor = program
+    .command("doctor")
+    .description("look at what serve relies on: protections, versions, ports, folders, database");
+  addConfigOptions(doctor)
+    .option("--json", "for machines")
+    .action(async (options: Record<string, unknown>) => {
+      const findings = await diagnose(configOf(options).config);
+      if (findings.some(({ state }) => state === "fault")) process.exitCode = 1;
+      const output = options["json"] === true ? JSON.stringify(findings, null, 2) : table(findings);
+      process.stdout.write(`${output}\n`);
+    });
+}
+
+function table(findings: readonly Finding[]): string {
+  const width = Math.max(...findings.map(({ name }) => name.length));
+  const sections = Map.groupBy(findings, ({ area }) => area);
+  return [...sections]
+    .map(([area, own]) =>
+      [
+        area,
+        ...own.map(
+          ({ name, state, detail }) => `  ${marks[state].padEnd(7)} ${name.padEnd(width)}  ${detail}`,
+        ),
+      ].join("\n"),
+    )
+    .join("\n\n");
+}
