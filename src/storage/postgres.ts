@@ -10,7 +10,9 @@ export function postgresDialect(connectionString: string): PostgresDialect {
     // oxlint-disable-next-line typescript/no-unsafe-enum-assignment -- the server may send any type's id
     numberTypeIds.has(id) ? Number : parsers.getTypeParser(id, format);
   const pool = new Pool({ connectionString, types: { getTypeParser }, max: 10 });
-  // An idle connection that the server ends is replaced at its next use; without a listener it would end the process.
+  // A connection that the server ends is replaced at its next use, and whoever was using it is told; without listeners
+  // it would end the process.
   pool.on("error", () => {});
+  pool.on("connect", (client) => client.on("error", () => {}));
   return new PostgresDialect({ pool });
 }
