@@ -29,19 +29,21 @@ export class Answering {
    * with undefined for silence.
    */
   take(message: Buffer, length: number, client: Client, send: Send): void {
-    let answer: Buffer | Awaited | undefined;
+    const answer = this.#respond(message, length, client);
+    if (answer instanceof Awaited) this.#wait(answer, Buffer.from(message.subarray(0, length)), client, send);
+    else send(answer);
+  }
+
+  #respond(message: Buffer, length: number, client: Client): Buffer | Awaited | undefined {
     try {
-      answer = this.#responder.respond(message, length, client);
+      return this.#responder.respond(message, length, client);
     } catch (error) {
       this.#logger.error(
         { err: error, message: message.toString("base64", 0, length) },
         "a DNS message was not answered",
       );
-      send(undefined);
-      return;
+      return undefined;
     }
-    if (answer instanceof Awaited) this.#wait(answer, Buffer.from(message.subarray(0, length)), client, send);
-    else send(answer);
   }
 
   #wait({ wanted }: Awaited, message: Buffer, client: Client, send: Send): void {
@@ -62,7 +64,7 @@ export class Answering {
     const again = (awaited: Awaited["wanted"]): void =>
       this.#flattening.await(awaited, () => {
         if (isOver) return;
-        const answer = this.#responder.respond(message, message.length, client);
+        const answer = this.#respond(message, message.length, client);
         if (answer instanceof Awaited) again(answer.wanted);
         else finish(answer);
       });

@@ -90,10 +90,15 @@ export class TcpListener {
     let pending: Buffer = Buffer.alloc(0);
     let underWay = 0;
     let isReading = false;
-    socket.setTimeout(this.#limits.idleTimeoutMs, () => socket.destroy());
+    // Bytes alone do not keep a connection: whoever sends them one by one would hold it forever.
+    const idle = setTimeout(() => socket.destroy(), this.#limits.idleTimeoutMs);
+    socket.on("close", () => clearTimeout(idle));
     const connection: Connection = {
       address,
-      send: (message) => sendMessage(socket, message),
+      send(message) {
+        idle.refresh();
+        return sendMessage(socket, message);
+      },
       end: () => socket.destroy(),
     };
 
@@ -105,6 +110,7 @@ export class TcpListener {
         if (pending.length < end) break;
         const message = pending.subarray(2, end);
         pending = pending.subarray(end);
+        idle.refresh();
         if (this.#streams(message, connection)) continue;
         underWay++;
         this.#answering.take(message, message.length, { address, isTcp: true }, (answer) => {
