@@ -21,6 +21,8 @@ export default {
     return new Response(pathname, { status: 201 });
   },
   async scheduled(controller) { console.log(controller.cron); },
+  async queue(batch) { this.fail(batch.queue); },
+  fail(queue) { throw new TypeError("not from " + queue); },
 };`;
 
 beforeAll(async () => {
@@ -145,6 +147,18 @@ it("shows other events", async () => {
     JSON.stringify(event),
   );
   expect(await next()).toMatchObject({ outcome: "ok", event, logs: [{ message: ["* * * * *"] }] });
+
+  const { account } = server;
+  const made = await server.call("POST", `/accounts/${account}/queues`, { queue_name: "watched" });
+  const queue = `/accounts/${account}/queues/${made.body.result.queue_id}`;
+  const settings = { max_wait_time_ms: 0, max_retries: 0 };
+  await server.call("POST", `${queue}/consumers`, { type: "worker", script_name: "watched", settings });
+  await server.call("POST", `${queue}/messages`, { body: "x" });
+  expect(await next()).toMatchObject({
+    outcome: "exception",
+    event: { queue: "watched", batchSize: 1 },
+    exceptions: [{ name: "TypeError", message: "not from watched" }],
+  });
 });
 
 it("a customer's script is watched apart from its dispatcher; an account sees both", async () => {

@@ -1,4 +1,5 @@
 import { queueEvent } from "../../queues/worker/batch.ts";
+import { noteException } from "../../tail/worker/console.ts";
 import type { Handlers } from "./script.ts";
 
 interface Event {
@@ -27,9 +28,10 @@ export async function handleEvent(
   if (maker === undefined) throw new Error(`Unknown event ${event}`);
   const made = maker((await request.json()) as never);
   try {
-    await handler(made.event, env, ctx);
+    await handler.call(handlers, made.event, env, ctx);
   } catch (error) {
     if (made.failure === undefined) throw error;
+    noteException(error);
     return Response.json(made.failure(error));
   }
   return Response.json(made.outcome?.() ?? {});

@@ -77,6 +77,11 @@ export async function traced<T>(ctx: Waiting, handle: () => T | Promise<T>): Pro
   }
 }
 
+/** Something that a handler threw, where the run goes on to say so. */
+export function noteException(error: unknown): void {
+  collecting.get(currentRun() ?? "")?.collected.exceptions.push(exceptionOf(error));
+}
+
 function exceptionOf(error: unknown): Collected["exceptions"][number] {
   const { name, message, stack } = error instanceof Error ? error : new Error(String(error));
   return { name, message, stack: stack ?? "", timestamp: now() };
