@@ -6,7 +6,7 @@ import { readImageFields, readImageForm, type ImageForm } from "./form.ts";
 import { imageLimits, type Content } from "./image.ts";
 import { fetchRemote } from "./remote.ts";
 import { ImageSchema } from "./resource.ts";
-import type { Uploads } from "./uploads.ts";
+import type { Intake } from "./uploads.ts";
 import type { AddressPolicy } from "../edge/address-policy.ts";
 
 const base = "/accounts/{account_id}/images";
@@ -22,19 +22,19 @@ const FieldsSchema = z.strictObject({
 /** The image itself, or what its URL leads to. */
 async function contentOf(
   { file, url }: ImageForm,
-  uploads: Uploads,
+  intake: Intake,
   policy: AddressPolicy,
 ): Promise<{ filename: string; content: Content }> {
   if (file !== undefined && url === undefined) return file;
   if (file !== undefined) {
-    await uploads.discard(file.content.blobKey);
+    await intake.discard(file.content.blobKey);
     throw imageErrors.invalidUpload("Expected either file or url but received both", "/body");
   }
   if (url === undefined)
     throw imageErrors.invalidUpload("Expected a part named file, or url, but received neither", "/body");
   return fetchRemote(url, policy, async (body, filename) => ({
     filename: filename.slice(0, imageLimits.filenameCharactersMax),
-    content: await uploads.receive(body),
+    content: await intake.receive(body),
   }));
 }
 
@@ -78,8 +78,9 @@ export const uploadOperations: readonly Operation[] = [
     async handle({ account, incoming, services }) {
       const { uploads, policy } = services.images;
       const names = ["id", "url", "metadata", "requireSignedURLs", "creator"] as const;
-      const form = await readImageForm(incoming, names, uploads);
-      const { filename, content } = await contentOf(form, uploads, policy);
+      const intake = uploads.intake(account.id);
+      const form = await readImageForm(incoming, names, intake);
+      const { filename, content } = await contentOf(form, intake, policy);
       const { id, meta, requireSignedUrls, creator } = form;
       const input = { accountId: account.id, id, filename, meta, requireSignedUrls, creator };
       const image = await uploads.create(input, content);

@@ -39,7 +39,7 @@ export async function takeDirectUpload(
   }
   if (request.method !== "POST") throw apiErrors.noRoute(request.method ?? "", "the upload URL");
   const draft = await uploads.draft(token);
-  const { file } = await readImageForm(request, [], uploads);
+  const { file } = await readImageForm(request, [], uploads.intake(draft.accountId));
   if (file === undefined) throw imageErrors.invalidUpload("Expected a part named file", "/body/file");
   const image = await uploads.complete(draft, file.filename, file.content);
   const body = JSON.stringify(success(resource(image)));

@@ -5,6 +5,7 @@ import { ApiError } from "../api/errors.ts";
 import { streamParts } from "../api/multipart.ts";
 import { imageErrors } from "./errors.ts";
 import { checkCreator, checkCustomId, checkMetadata, imageLimits, type Content } from "./image.ts";
+import type { Intake } from "./uploads.ts";
 
 /** What an upload form says beside the image. */
 export interface ImageFields {
@@ -31,7 +32,7 @@ const slowBytesPerSecond = 1024;
 export async function readImageForm(
   request: IncomingMessage,
   names: readonly FieldName[],
-  uploads: { receive(stream: Readable): Promise<Content>; discard(blobKey: string): Promise<void> },
+  intake: Intake,
 ): Promise<ImageForm> {
   const type = request.headers["content-type"] ?? "";
   if (!/^multipart\/form-data\b/i.test(type)) throw imageErrors.notForm(type || "no content type");
@@ -49,13 +50,13 @@ export async function readImageForm(
           if (head.name !== "file") return fields.set(head.name, await textOf(stream, head.name));
           if (received.file !== undefined)
             throw imageErrors.invalidUpload("Expected one file but received two", "/body/file");
-          received.file = { filename: filenameOf(head.filename), content: await uploads.receive(stream) };
+          received.file = { filename: filenameOf(head.filename), content: await intake.receive(stream) };
         },
       ),
     );
     return { ...fields.parse(), file: received.file };
   } catch (error) {
-    if (received.file !== undefined) await uploads.discard(received.file.content.blobKey);
+    if (received.file !== undefined) await intake.discard(received.file.content.blobKey);
     if ((error as NodeJS.ErrnoException).code === "ECONNRESET") throw imageErrors.aborted();
     if (error instanceof ApiError && error.code === 6413)
       throw imageErrors.tooLarge(imageLimits.fileBytesMax);

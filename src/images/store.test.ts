@@ -59,7 +59,7 @@ describeStorage("images", (open) => {
     yield jpeg;
   }
   const add = async (more: object = {}): Promise<Image> =>
-    uploads.create(input(more), await uploads.receive(bytes()));
+    uploads.create(input(more), await uploads.receive(accountId, bytes()));
 
   it("keeps what an upload says and what its bytes are", async () => {
     const made = await add({ id: "own/id", meta: { a: { b: 1 } }, creator: "c", requireSignedUrls: true });
@@ -125,7 +125,7 @@ describeStorage("images", (open) => {
     expect(image.content).toBeNull();
     expect(await images.count(accountId)).toBe(0);
     const draft = await uploads.draft(token);
-    const contents = await Promise.all([1, 2, 3].map(() => uploads.receive(bytes())));
+    const contents = await Promise.all([1, 2, 3].map(() => uploads.receive(accountId, bytes())));
     const results = await Promise.allSettled(
       contents.map((content) => uploads.complete(draft, "b.jpg", content)),
     );
@@ -143,13 +143,20 @@ describeStorage("images", (open) => {
   });
 
   it("removes bytes that no image names, after a day", async () => {
-    const { blobKey } = await uploads.receive(bytes());
+    const { blobKey } = await uploads.receive(accountId, bytes());
     const named = await add();
     await uploads.sweep();
     expect(await blobs.head(blobKey)).toBeDefined();
     await uploads.sweep(Date.now() + 25 * 3_600_000);
     expect(await blobs.head(blobKey)).toBeUndefined();
     expect(await blobs.head(named.content!.blobKey)).toBeDefined();
+  });
+
+  it("removes the bytes of an account that is gone", async () => {
+    const { content } = await add();
+    await storage.write((trx) => trx.deleteFrom("accounts").where("id", "=", accountId).execute());
+    await uploads.sweep();
+    expect(await blobs.head(content!.blobKey)).toBeUndefined();
   });
 
   it("knows settings and images from memory until they change", async () => {

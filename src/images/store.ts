@@ -110,6 +110,11 @@ export async function removeExpired(trx: Write, now: number): Promise<{ accountI
   return rows.map((row) => ({ accountId: row.account_id, id: row.id }));
 }
 
+export async function hasAccount(read: Read, accountId: string): Promise<boolean> {
+  const row = await read.selectFrom("accounts").select("id").where("id", "=", accountId).executeTakeFirst();
+  return row !== undefined;
+}
+
 /** Notes a blob that no image names yet, or no longer. */
 export async function noteOrphan(trx: Write, blobKey: string, notedOn: number): Promise<void> {
   await trx

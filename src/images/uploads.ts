@@ -4,6 +4,7 @@ import type { Logger } from "pino";
 import type { FileBlobs } from "../storage/blobs.ts";
 import { isUniqueViolation } from "../storage/dialects.ts";
 import type { Storage } from "../storage/storage.ts";
+import { isId } from "../util/ids.ts";
 import { imageErrors } from "./errors.ts";
 import { checkSize, imageLimits, type Content, type Image } from "./image.ts";
 import { probe } from "./probe.ts";
@@ -24,6 +25,11 @@ export const draftDefaults = { expiryMs: 30 * 60_000, expiryMsMin: 2 * 60_000, e
 const countMs = 60_000;
 const orphanAgeMs = 24 * 3_600_000;
 
+export interface Intake {
+  receive(source: AsyncIterable<Uint8Array>): Promise<Content>;
+  discard(blobKey: string): Promise<void>;
+}
+
 /** Takes in the bytes of images, and makes their records: a record is never without its bytes. */
 export class Uploads {
   readonly #storage: Storage;
@@ -38,9 +44,9 @@ export class Uploads {
   }
 
   /** Writes an image to its place while it arrives; refuses what is none with its first bytes, and what is too large at once. */
-  async receive(source: AsyncIterable<Uint8Array>): Promise<Content> {
+  async receive(accountId: string, source: AsyncIterable<Uint8Array>): Promise<Content> {
     const name = randomUUID();
-    const blobKey = `images/${name.slice(0, 2)}/${name}`;
+    const blobKey = `images/${accountId}/${name.slice(0, 2)}/${name}`;
     await this.#storage.write((trx) => store.noteOrphan(trx, blobKey, Date.now()));
     const hash = createHash("sha256");
     try {
@@ -55,6 +61,14 @@ export class Uploads {
       await this.discard(blobKey);
       throw error;
     }
+  }
+
+  /** What is received for an account. */
+  intake(accountId: string): Intake {
+    return {
+      receive: (source) => this.receive(accountId, source),
+      discard: (blobKey) => this.discard(blobKey),
+    };
   }
 
   /** Takes back what was received, when it does not become an image. */
@@ -117,6 +131,11 @@ export class Uploads {
       await this.discard(blobKey);
     }
     await this.#blobs.removeAbandoned(now - orphanAgeMs);
+    // The records of an account go with it; its bytes here.
+    for (const accountId of await this.#blobs.folders("images")) {
+      if (isId(accountId) && !(await store.hasAccount(this.#storage.read, accountId)))
+        await this.#blobs.deleteFolder(`images/${accountId}`);
+    }
   }
 
   async #insert(input: NewImage, draft: Image["draft"], content: Content | null): Promise<Image> {

@@ -83,6 +83,16 @@ export class FileBlobs implements Blobs {
     await rm(this.path(key), { force: true });
   }
 
+  /** The first parts of keys that follow a prefix. */
+  async folders(prefix: string): Promise<string[]> {
+    return (await readdir(this.path(prefix)).catch(missing)) ?? [];
+  }
+
+  /** Everything whose key begins with the prefix and a slash. */
+  async deleteFolder(prefix: string): Promise<void> {
+    await rm(this.path(prefix), { recursive: true, force: true });
+  }
+
   /** Removes what writers have left that died before their end. */
   async removeAbandoned(untouchedSince: number): Promise<void> {
     const folder = join(this.#folder, "incoming");

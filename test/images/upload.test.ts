@@ -297,6 +297,7 @@ describe("size", () => {
     utimesSync(files.path("incoming/half"), longAgo, longAgo);
     // What `receive` does, up to the moment before the record is there.
     const { blobKey } = await images.uploads.receive(
+      platform.ready.account_id,
       (async function* () {
         yield jpeg;
       })(),
