@@ -2,6 +2,7 @@ import type { AddressInfo } from "node:net";
 import type { Logger } from "pino";
 import type { Config } from "./config/settings.ts";
 import type { AddressPolicy } from "./edge/address-policy.ts";
+import type { EdgeHandler } from "./edge/handlers.ts";
 import { Edge } from "./edge/listener.ts";
 import { systemLookUp } from "./edge/resolve.ts";
 import { Origins } from "./edge/origins.ts";
@@ -17,7 +18,6 @@ import { parseRelay, Relays } from "./smart-routing/relays.ts";
 import { Probes } from "./smart-routing/probes.ts";
 import { SmartRouting } from "./smart-routing/routing.ts";
 import { snippetHandler } from "./snippets/chain.ts";
-import { challengeHandler, Challenges } from "./tls/acme/challenges.ts";
 import type { TlsListener } from "./tls/listener.ts";
 import { schemeHandler } from "./tls/scheme-handler.ts";
 import type { Storage } from "./storage/storage.ts";
@@ -76,7 +76,7 @@ export async function startEdge(
     observe: services.metrics?.edge,
     handlers: [
       ...(relaySecret === undefined ? [] : [relayHandler(relaySecret, origins, settings.bodyBytesMax)]),
-      ...(config.acmeDirectory === undefined ? [] : [challengeHandler(new Challenges(storage))]),
+      ...(config.acmeDirectory === undefined ? [] : [await answerChallenges(storage)]),
       ...(config.edgeTlsListen === undefined ? [] : [schemeHandler(services.zoneSettings, () => ports)]),
       services.images.delivery.handler,
       snippetHandler({ snippets, cells, outbound, limits: snippetLimits, logger }),
@@ -119,6 +119,11 @@ export async function startEdge(
       geo.close();
     },
   };
+}
+
+async function answerChallenges(storage: Storage): Promise<EdgeHandler> {
+  const { challengeHandler, Challenges } = await import("./tls/acme/challenges.ts");
+  return challengeHandler(new Challenges(storage));
 }
 
 /** The limits of the edge, with what the configuration says of them. */
