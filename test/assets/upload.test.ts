@@ -84,6 +84,25 @@ describe("the three steps", () => {
     });
   });
 
+  it("customers of a namespace share files by hash, and do not where their hashes are salted", async () => {
+    const namespaces = `/accounts/${account}/workers/dispatch/namespaces`;
+    await server.call("POST", namespaces, { name: "shared" });
+    const asked = async (customer: string, hash: string): Promise<string[][]> => {
+      const path = `${namespaces}/shared/scripts/${customer}/assets-upload-session`;
+      const { body } = await server.call("POST", path, { manifest: { "/a.txt": { hash, size: 1 } } });
+      const { jwt, buckets } = body.result as { jwt: string; buckets: string[][] };
+      if (buckets.length > 0) await upload(jwt, [{ hash, content: "a", type: "text/plain" }]);
+      return buckets;
+    };
+    // What the account holds is not the namespace's.
+    expect(await asked("first", hashOf("a"))).toEqual([[hashOf("a")]]);
+    expect(await asked("second", hashOf("a"))).toEqual([]);
+    for (const customer of ["first", "second"]) {
+      const salted = hashOf(`${customer}a`);
+      expect(await asked(customer, salted)).toEqual([[salted]]);
+    }
+  });
+
   it("takes a file as it is", async () => {
     const { body } = await begin(manifestOf({ "/raw.css": "body{}" }), "raw");
     const { jwt } = body.result as { jwt: string };
