@@ -30,13 +30,23 @@ export const ednsLength = ({ nsid, cookie, extendedError }: EdnsAnswer): number 
 
 /** Writes the OPT record at `at`. */
 export function writeEdns(answer: EdnsAnswer, out: Buffer, at: number): void {
+  const optionsBytes = ednsLength(answer) - fixedBytes;
   out[at] = 0; // the root is its owner
-  let position = out.writeUInt16BE(types.OPT, at + 1);
-  position = out.writeUInt16BE(udpBytesMax, position);
-  out[position++] = answer.extendedRcode;
-  out[position++] = 0; // version
-  position = out.writeUInt16BE(answer.isDnssecOk ? ednsFlags.do : 0, position);
-  position = out.writeUInt16BE(ednsLength(answer) - fixedBytes, position);
+  out[at + 1] = 0;
+  out[at + 2] = types.OPT;
+  out[at + 3] = udpBytesMax >> 8;
+  out[at + 4] = udpBytesMax & 255;
+  out[at + 5] = answer.extendedRcode;
+  out[at + 6] = 0; // version
+  out[at + 7] = answer.isDnssecOk ? ednsFlags.do >> 8 : 0;
+  out[at + 8] = 0;
+  out[at + 9] = optionsBytes >> 8;
+  out[at + 10] = optionsBytes & 255;
+  if (optionsBytes > 0) writeOptions(answer, out, at + fixedBytes);
+}
+
+function writeOptions(answer: EdnsAnswer, out: Buffer, at: number): void {
+  let position = at;
   const option = (code: number, value: Buffer): void => {
     position = out.writeUInt16BE(code, position);
     position = out.writeUInt16BE(value.length, position);

@@ -32,6 +32,9 @@ export interface Query {
 
 const lower = Buffer.alloc(256);
 
+/** Without the checks of Buffer's own, as every byte that is read here is known to be there. */
+const uint16 = (message: Buffer, at: number): number => (message[at]! << 8) | message[at + 1]!;
+
 /** The name from `at` to `end`, in lower case. Bytes of length are never letters, as they are below 64. */
 export function lowerName(message: Buffer, at: number, end: number): NameKey {
   const length = end - at;
@@ -70,7 +73,7 @@ export function readQuery(message: Buffer, end: number): Query | undefined {
 }
 
 function readSections(message: Buffer, end: number, query: Query): number {
-  if (message.readUInt16BE(4) !== 1) return rcodes.formatError;
+  if (uint16(message, 4) !== 1) return rcodes.formatError;
   const nameEnd = endOfName(message, headerBytes, end);
   if (nameEnd < 0 || nameEnd + 4 > end) return rcodes.formatError;
   query.name = lowerName(message, headerBytes, nameEnd);
@@ -79,9 +82,9 @@ function readSections(message: Buffer, end: number, query: Query): number {
   query.questionEnd = nameEnd + 4;
   query.authorityAt = query.questionEnd;
 
-  const answers = message.readUInt16BE(6);
-  const authorities = message.readUInt16BE(8);
-  const additionals = message.readUInt16BE(10);
+  const answers = uint16(message, 6);
+  const authorities = uint16(message, 8);
+  const additionals = uint16(message, 10);
   if (query.opcode === opcodes.query && (answers > 0 || (authorities > 0 && query.type !== types.IXFR)))
     return rcodes.formatError;
   let at = query.questionEnd;
@@ -103,7 +106,7 @@ function readSections(message: Buffer, end: number, query: Query): number {
 export function endOfRecord(message: Buffer, at: number, end: number): number {
   const nameEnd = endOfOwner(message, at, end);
   if (nameEnd < 0 || nameEnd + 10 > end) return -1;
-  const next = nameEnd + 10 + message.readUInt16BE(nameEnd + 8);
+  const next = nameEnd + 10 + uint16(message, nameEnd + 8);
   return next > end ? -1 : next;
 }
 
@@ -121,7 +124,7 @@ export function endOfOwner(message: Buffer, at: number, end: number): number {
 
 function readAdditional(message: Buffer, at: number, end: number, isLast: boolean, query: Query): number {
   const owner = endOfOwner(message, at, end);
-  const type = message.readUInt16BE(owner);
+  const type = uint16(message, owner);
   if (type === types.TSIG) {
     if (!isLast) return rcodes.formatError; // RFC 8945 §5.1
     query.tsigAt = at;
@@ -130,9 +133,9 @@ function readAdditional(message: Buffer, at: number, end: number, isLast: boolea
   if (type !== types.OPT) return rcodes.noError;
   if (owner !== at + 1 || query.edns !== undefined) return rcodes.formatError; // RFC 6891 §6.1.1
   query.edns = {
-    payloadBytes: message.readUInt16BE(owner + 2),
+    payloadBytes: uint16(message, owner + 2),
     version: message[owner + 5]!,
-    flags: message.readUInt16BE(owner + 6),
+    flags: uint16(message, owner + 6),
     wantsNsid: false,
     cookie: undefined,
   };
@@ -143,8 +146,8 @@ function readOptions(message: Buffer, from: number, end: number, edns: Edns): nu
   let at = from;
   while (at < end) {
     if (at + 4 > end) return rcodes.formatError;
-    const code = message.readUInt16BE(at);
-    const length = message.readUInt16BE(at + 2);
+    const code = uint16(message, at);
+    const length = uint16(message, at + 2);
     const value = at + 4;
     at = value + length;
     if (at > end) return rcodes.formatError;
