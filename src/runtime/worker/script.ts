@@ -19,7 +19,7 @@ export function entryOf(main: unknown): EntrypointClass {
   return class Entry extends WorkerEntrypoint<Env, { run: string }> {
     override fetch(request: Request): Promise<Response> {
       const { ctx, env } = this;
-      return forRun(takeRun(ctx), () => handle(handlers, request, env, ctx));
+      return forRun(ctx.props.run, () => handle(handlers, request, env, new HandlerContext(ctx)));
     }
   };
 }
@@ -71,7 +71,25 @@ function classOf(exported: unknown): EntrypointClass {
 /** Contexts whose script has asked for its request to go on to the origin, should it throw. */
 const passing = new WeakSet();
 
-/** The run that an invocation is for. It is the wrapper's: what the script sees of its context is without it. */
+/** What a handler may do beyond its answer. The run stays the wrapper's. Cheaper by far than to change the native one. */
+class HandlerContext {
+  readonly props = {};
+  readonly #native: ExecutionContext;
+
+  constructor(native: ExecutionContext) {
+    this.#native = native;
+  }
+
+  waitUntil(promise: Promise<unknown>): void {
+    this.#native.waitUntil(promise);
+  }
+
+  passThroughOnException(): void {
+    passing.add(this);
+  }
+}
+
+/** The run that a class is made for. Its context is the native one, which shows the class no run. */
 function takeRun(ctx: object): string {
   const { run } = (ctx as Context).props;
   Object.defineProperties(ctx, {
