@@ -72,7 +72,11 @@ export class LaneCells implements Cells {
     this.#options = options;
     this.#suspects = new Suspects(options.settings.soloRunsToTrust);
     this.#solo = new SoloCells(
-      { want: async () => this.#bootSolo(), retire: (cell) => this.#retire(cell) },
+      {
+        want: async () => this.#bootSolo(),
+        retire: (cell) => this.#retire(cell),
+        convict: (owner) => this.#suspects.convict(owner),
+      },
       options.settings,
     );
   }

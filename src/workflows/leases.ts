@@ -33,6 +33,7 @@ export class Leases {
 
   async start(): Promise<void> {
     this.#renewedAt = performance.now();
+    this.#engine.core.writer.onFenced = (shards) => this.#abandon(shards);
     await this.#engine.start([]);
     await this.#beat();
     this.#timer = setInterval(() => {
@@ -71,8 +72,9 @@ export class Leases {
     this.#renewedAt = began;
     const still = new Set(renewed.map(({ shard }) => shard));
     this.#abandon(this.held.filter((shard) => !still.has(shard)));
-    // Held in the database and not here: given up when they could not be renewed.
-    await this.#adopt(renewed.filter(({ shard }) => !this.#held.has(shard)));
+    // Held in the database and not here: given up when they could not be renewed in time.
+    const givenUp = [...still].filter((shard) => !this.#held.has(shard));
+    await this.#adopt(await store.retake(this.#read, this.#node, givenUp));
     const share = Math.ceil(shardCount / nodes);
     if (this.#held.size > share) await this.#release(this.held.slice(share));
     else if (this.#held.size < share) {

@@ -24,6 +24,14 @@ export async function renew(read: Read, node: string): Promise<Lease[]> {
   return rows.map(toLease);
 }
 
+/** Begins another term of shards that the node has in the database, and gave up: nothing of the last one counts any more. */
+export async function retake(read: Read, node: string, shards: readonly number[]): Promise<Lease[]> {
+  if (shards.length === 0) return [];
+  const { rows } = await sql<Held>`update workflow_shards set term = term + 1, lease_until = ${until}
+    where owner = ${node} and id in (${sql.join(shards)}) returning id, term`.execute(read);
+  return rows.map(toLease);
+}
+
 /** Takes shards that nobody holds. */
 export async function take(read: Read, node: string, count: number): Promise<Lease[]> {
   const { rows } =

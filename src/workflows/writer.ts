@@ -49,6 +49,8 @@ export class JournalWriter {
   readonly #onFault: (error: unknown) => void;
   /** The terms of the shards that this node holds; where it is the only one there are none. */
   readonly terms = new Map<number, number>();
+  /** Called with shards whose leases are gone: nothing that is known of their instances is sure any more. */
+  onFenced: (shards: readonly number[]) => void = () => {};
   readonly #leases = new Map<number, Lease>();
   #pending: Group[] = [];
   #isFlushing = false;
@@ -165,6 +167,7 @@ export class JournalWriter {
 
   #failed(groups: Group[], error: unknown): void {
     if (error instanceof FencedError) {
+      this.onFenced(error.leases.map(({ shard }) => shard));
       const isLost = ({ lease }: Group): boolean => lease !== undefined && error.leases.includes(lease);
       for (const group of groups) if (isLost(group)) group.reject(error);
       this.#pending.unshift(...groups.filter((group) => !isLost(group)));

@@ -73,3 +73,14 @@ it("goes on with a dead node's instances, and repeats nothing that was acknowled
   expect(takenOverMs).toBeLessThan(45_000);
   expect(witness.violations).toEqual([]);
 }, 120_000);
+
+it("goes on with its own instances after it has stood still for longer than its leases", async () => {
+  const before = (await second.counts())["complete"]!;
+  await second.create("e", 20);
+  await pause(700);
+  process.kill(second.pid, "SIGSTOP");
+  await pause(11_000);
+  process.kill(second.pid, "SIGCONT");
+  await second.completed(before + 20, 60_000);
+  expect(witness.violations).toEqual([]);
+}, 120_000);
