@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
-import { readdirSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { once } from "node:events";
 import { request as httpRequest, type IncomingMessage } from "node:http";
+import { connect } from "node:net";
 import { json } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import sharp from "sharp";
@@ -271,6 +272,24 @@ describe("size", () => {
     await expect.poll(incoming).toEqual([]);
   });
 
+  it("keeps nothing of a form that is longer than its Content-Length says", async () => {
+    const url = new URL(`${platform.ready.api}/accounts/${platform.ready.account_id}/images/v1`);
+    const before = await count();
+    const socket = connect(Number(url.port), url.hostname);
+    const head = '--x\r\nContent-Disposition: form-data; name="file"; filename="a.jpg"\r\n\r\n';
+    const body = Buffer.concat([Buffer.from(head), jpeg, Buffer.from("\r\n--x--\r\n")]);
+    socket.write(
+      `POST ${url.pathname} HTTP/1.1\r\nHost: ${url.host}\r\nAuthorization: Bearer ${ownerToken}\r\n` +
+        `Content-Type: multipart/form-data; boundary=x\r\nContent-Length: ${body.length - 40}\r\n\r\n`,
+    );
+    socket.write(body);
+    const [answer] = (await once(socket, "data")) as [Buffer];
+    expect(answer.toString()).toMatch(/^HTTP\/1.1 400 /);
+    socket.destroy();
+    expect(await count()).toBe(before);
+    await expect.poll(incoming).toEqual([]);
+  });
+
   it("leaves nothing of an upload that is broken off", async () => {
     const url = new URL(`${platform.ready.api}/accounts/${platform.ready.account_id}/images/v1`);
     const request = httpRequest(url, {
@@ -293,6 +312,7 @@ describe("size", () => {
     const { blobs, images } = platform.services;
     const files = blobs as FileBlobs;
     const longAgo = new Date(Date.now() - 48 * 3_600_000);
+    mkdirSync(files.path("incoming"), { recursive: true });
     writeFileSync(files.path("incoming/half"), jpeg);
     utimesSync(files.path("incoming/half"), longAgo, longAgo);
     // What `receive` does, up to the moment before the record is there.
@@ -311,6 +331,7 @@ describe("size", () => {
 
   /** Files that are being written. */
   function incoming(): string[] {
-    return readdirSync((platform.services.blobs as FileBlobs).path("incoming"));
+    const folder = (platform.services.blobs as FileBlobs).path("incoming");
+    return existsSync(folder) ? readdirSync(folder) : [];
   }
 });
