@@ -40,7 +40,7 @@ export class QueueDispatcher {
   #lanes = new Map<number, Lane>();
   #poll: NodeJS.Timeout | undefined;
   #expiry: NodeJS.Timeout | undefined;
-  #isStopped = false;
+  #isRunning = false;
 
   constructor(
     queues: Queues,
@@ -60,6 +60,7 @@ export class QueueDispatcher {
 
   async start(): Promise<void> {
     await this.#messages.recover();
+    this.#isRunning = true;
     this.#update();
     if (this.#isShared) {
       this.#poll = setInterval(() => void this.#wakeAvailable(), pollMs);
@@ -76,7 +77,7 @@ export class QueueDispatcher {
 
   /** Takes no more messages, and waits for the batches under way. */
   async stop(): Promise<void> {
-    this.#isStopped = true;
+    this.#isRunning = false;
     clearInterval(this.#poll);
     clearInterval(this.#expiry);
     const lanes = [...this.#lanes.values()];
@@ -95,7 +96,7 @@ export class QueueDispatcher {
   }
 
   #update(): void {
-    if (this.#isStopped) return;
+    if (!this.#isRunning) return;
     const before = this.#lanes;
     this.#lanes = new Map();
     for (const queue of this.#queues.all()) {
