@@ -30,8 +30,10 @@ export class Answering {
    */
   take(message: Buffer, length: number, client: Client, send: Send): void {
     const answer = this.#respond(message, length, client);
-    if (answer instanceof Awaited) this.#wait(answer, Buffer.from(message.subarray(0, length)), client, send);
-    else send(answer);
+    if (answer instanceof Awaited) {
+      const { address, isTcp } = client;
+      this.#wait(answer, Buffer.from(message.subarray(0, length)), { address, isTcp }, send);
+    } else send(answer);
   }
 
   #respond(message: Buffer, length: number, client: Client): Buffer | Awaited | undefined {

@@ -104,10 +104,9 @@ export class DatagramBatch {
     this.#headerWords[header + flagsWord] = 0;
   }
 
-  /** Puts a datagram in, for the address that is at the same place. */
-  put(index: number, datagram: Buffer, nameLength: number): void {
-    datagram.copy(this.bodies[index]!);
-    this.#iovecWords[index * iovecWords + iovecLengthWord] = datagram.length;
+  /** Says how long the datagram is that was put into a body, for the address at the same place. */
+  fill(index: number, bytes: number, nameLength: number): void {
+    this.#iovecWords[index * iovecWords + iovecLengthWord] = bytes;
     this.#headerWords[index * headerWords + nameLengthWord] = nameLength;
   }
 

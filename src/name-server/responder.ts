@@ -32,6 +32,9 @@ export interface Client {
   /** IPv4 or IPv6, without a scope. */
   address: string;
   isTcp: boolean;
+  /** Where the answer may be put, so that it need not be copied; `placedBytes` is then its length. */
+  place?: Buffer;
+  placedBytes?: number;
 }
 
 export interface ResponderOptions {
@@ -263,7 +266,8 @@ function write(exchange: Exchange, reply: Reply, opt: EdnsAnswer | undefined, is
   const whole = questionEnd + reply.body.length + optLength;
   const isTruncated = isShort || whole > limit;
   const { rcode, isAuthoritative, answers, authorities, additionals, body, suffix } = reply;
-  const out = Buffer.allocUnsafe(isTruncated ? questionEnd + optLength : whole);
+  const bytes = isTruncated ? questionEnd + optLength : whole;
+  const out = placeFor(exchange, bytes) ?? Buffer.allocUnsafe(bytes);
   const word =
     flags.qr |
     (query.flags & (0x7800 | flags.rd | flags.cd)) |
@@ -285,8 +289,15 @@ function write(exchange: Exchange, reply: Reply, opt: EdnsAnswer | undefined, is
     if (suffix !== undefined)
       put16(out, questionEnd, 0xc000 | (headerBytes + query.name.length - suffix.length));
   }
-  if (opt !== undefined) writeEdns(opt, out, out.length - optLength);
+  if (opt !== undefined) writeEdns(opt, out, bytes - optLength);
   return signer === undefined ? out : signer.sign(out);
+}
+
+function placeFor({ client, signer }: Exchange, bytes: number): Buffer | undefined {
+  const { place } = client;
+  if (place === undefined || signer !== undefined || bytes > place.length) return undefined;
+  client.placedBytes = bytes;
+  return place;
 }
 
 function put16(out: Buffer, at: number, value: number): void {

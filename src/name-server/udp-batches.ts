@@ -2,6 +2,7 @@ import { createSocket, type RemoteInfo, type Socket } from "node:dgram";
 import { isIPv6, type AddressInfo } from "node:net";
 import type { Answering } from "./answering.ts";
 import { AF_INET, AF_INET6, batch, DatagramBatch, nameBytes, socketAddress } from "./datagram-batch.ts";
+import type { Client } from "./responder.ts";
 import type { SystemCalls } from "./system-calls.ts";
 import { plainAddress } from "./wire/address.ts";
 import { udpBytesMax } from "./wire/constants.ts";
@@ -132,12 +133,14 @@ export class BatchedUdpListener {
     const address = received.address(index);
     let isAnswered = false;
     let isWaiting = false;
-    const client = { address, isTcp: false };
+    const place = this.#answers.bodies[index]!;
+    const client: Client = { address, isTcp: false, place };
     this.#answering.take(received.bodies[index]!, received.length(index), client, (answer) => {
       if (isWaiting) {
         if (answer !== undefined) this.#socket?.send(answer, port, address, () => {});
       } else if (answer !== undefined) {
-        this.#answers.put(index, answer, received.nameLength(index));
+        const bytes = answer === place ? client.placedBytes! : answer.copy(place);
+        this.#answers.fill(index, bytes, received.nameLength(index));
         isAnswered = true;
       }
     });
