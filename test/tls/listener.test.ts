@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server } from "node:http";
 import { connect as connectHttp2, type ClientHttp2Session, type IncomingHttpHeaders } from "node:http2";
 import { request as httpsRequest } from "node:https";
 import { readFileSync } from "node:fs";
-import type { AddressInfo } from "node:net";
+import { connect as connectTcp, createServer as createTcpServer, type AddressInfo } from "node:net";
 import { connect, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
@@ -267,4 +267,37 @@ it("TLS is at least 1.2", async () => {
   await expect(
     new Promise((resolve, reject) => socket.on("secureConnect", resolve).on("error", reject)),
   ).rejects.toThrow();
+});
+
+it("survives first messages that are bent, or cut off, or never end", async () => {
+  const whole = await new Promise<Buffer>((resolve) => {
+    const listener = createTcpServer((socket) => {
+      socket.once("data", (chunk: Buffer) => {
+        resolve(chunk);
+        socket.destroy();
+        listener.close();
+      });
+    });
+    listener.listen(0, "127.0.0.1", () => {
+      const { port } = listener.address() as AddressInfo;
+      connect({ host: "127.0.0.1", port, servername: host }).on("error", () => {});
+    });
+  });
+  const random = (below: number): number => Math.floor(Math.random() * below);
+  const waiting = connectTcp(tlsPort, "127.0.0.1");
+  waiting.on("error", () => {}).write(whole.subarray(0, 20));
+  for (let i = 0; i < 200; i++) {
+    const bent = Buffer.from(whole);
+    for (let changes = random(6); changes >= 0; changes--) bent[random(bent.length)] = random(256);
+    const socket = connectTcp(tlsPort, "127.0.0.1");
+    await new Promise<void>((resolve) => {
+      socket.on("error", () => {}).on("close", () => resolve());
+      socket.on("data", () => socket.destroy());
+      socket.write(bent.subarray(0, i % 2 === 0 ? bent.length : random(bent.length)), () =>
+        i % 3 === 0 ? socket.resetAndDestroy() : socket.end(),
+      );
+    });
+  }
+  expect((await askHttp1("/still")).seen.url).toBe("/still");
+  waiting.destroy();
 });
