@@ -111,7 +111,11 @@ describe.each(operations.map((operation) => [operation.id, operation] as const))
 
     it("answers 404 to a malformed id", async () => {
       // What is chosen by people is not malformed: it is only not there.
-      if (["rule_id", "image_id", "instance_id", "version_id", "event_type"].includes(lastParameter) || lastParameter.endsWith("_name")) return;
+      if (
+        ["rule_id", "image_id", "instance_id", "version_id", "event_type"].includes(lastParameter) ||
+        lastParameter.endsWith("_name")
+      )
+        return;
       expectFailure(
         await server.call(
           operation.method,

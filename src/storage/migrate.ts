@@ -16,7 +16,8 @@ export async function migrate(storage: Storage): Promise<void> {
     "0002-snippets": snippets,
     "0003-scripts": scripts(storage.engine),
     "0004-images": images,
-    "0005-workflows": workflows(storage.engine), "0006-assets-queues": assetsQueues(storage.engine),
+    "0005-workflows": workflows(storage.engine),
+    "0006-assets-queues": assetsQueues(storage.engine),
     "0007-dnssec": dnssec,
     "0008-tls": tls,
   };
