@@ -4,6 +4,7 @@ import type { WholeInstance } from "./store.ts";
 import { SegmentCalls } from "./segment-calls.ts";
 import { FencedError } from "./writer.ts";
 
+const drainMs = 5000;
 const readAtOnce = 200;
 const sweepMs = 1000;
 const sweepRowsMax = 1000;
@@ -32,8 +33,12 @@ export class Engine {
     this.#sweepLater();
   }
 
+  /** What is under way is made durable, unless the database does not take it: then it will be done again. */
   async stop(): Promise<void> {
-    await this.core.writer.drain();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const cancel = this.core.options.clock.after(drainMs, resolve);
+    await Promise.race([this.core.writer.drain(), promise]);
+    cancel();
     this.core.stop();
   }
 
