@@ -65,7 +65,8 @@ function run(...args: string[]): Promise<string> {
   });
 }
 
-const timeoutMs = 240_000;
+// Each command is a program of its own that takes seconds to start.
+const timeoutMs = 480_000;
 
 it(
   "deploys a workflow, triggers it, and does everything to its instances",
