@@ -2,9 +2,9 @@ import { installPeers, startDbos, startOurs, startRestate, type WorkflowEngine }
 import { atLeast, atMost, median, pairedRatio, printGoals, printTable, type Goal } from "./lib/measure.ts";
 
 /** The same workflows of 1 and of 10 steps on three engines, in turns: from their start to their result, and how many in a second. */
-const rounds = Number(process.env["BENCH_ROUNDS"] ?? 5);
+const rounds = Number(process.env["BENCH_ROUNDS"] ?? 7);
 const latencyRuns = { 1: 60, 10: 30 } as const;
-const loadSeconds = 3;
+const loadSeconds = 2;
 const concurrencies = [16, 128] as const;
 
 interface Figures {
@@ -14,51 +14,60 @@ interface Figures {
   cpuMsPerStep: Record<16 | 128, number>;
 }
 
-async function measure(engine: WorkflowEngine): Promise<Figures> {
-  const figures: Figures = {
-    p50: { 1: 0, 10: 0 },
-    p99: { 1: 0, 10: 0 },
-    perSecond: { 16: 0, 128: 0 },
-    cpuMsPerStep: { 16: 0, 128: 0 },
-  };
+const blank = (): Figures => ({
+  p50: { 1: 0, 10: 0 },
+  p99: { 1: 0, 10: 0 },
+  perSecond: { 16: 0, 128: 0 },
+  cpuMsPerStep: { 16: 0, 128: 0 },
+});
+
+/** One workflow at a time, on each engine in turn, so that what else the machine does is the same for all. */
+async function latencies(engines: readonly WorkflowEngine[], round: Map<string, Figures>): Promise<void> {
   for (const steps of [1, 10] as const) {
-    const times: number[] = [];
+    const times = new Map<string, number[]>(engines.map(({ name }) => [name, []]));
     for (let i = 0; i < latencyRuns[steps]; i++) {
-      const start = performance.now();
-      await engine.run(steps);
-      times.push(performance.now() - start);
+      for (const engine of engines) {
+        const start = performance.now();
+        await engine.run(steps);
+        times.get(engine.name)!.push(performance.now() - start);
+      }
     }
-    times.sort((a, b) => a - b);
-    figures.p50[steps] = median(times);
-    figures.p99[steps] = times[Math.floor(times.length * 0.99)]!;
+    for (const [name, took] of times) {
+      took.sort((a, b) => a - b);
+      round.get(name)!.p50[steps] = median(took);
+      round.get(name)!.p99[steps] = took[Math.floor(took.length * 0.99)]!;
+    }
   }
-  for (const concurrency of concurrencies) {
-    const cpu = engine.cpuMicroseconds();
-    const start = performance.now();
-    const end = start + loadSeconds * 1000;
-    let done = 0;
-    await Promise.all(
-      Array.from({ length: concurrency }, async () => {
-        while (performance.now() < end) {
-          await engine.run(10);
-          done++;
-        }
-      }),
-    );
-    figures.perSecond[concurrency] = done / ((performance.now() - start) / 1000);
-    figures.cpuMsPerStep[concurrency] = (engine.cpuMicroseconds() - cpu) / 1000 / (done * 10);
-  }
-  return figures;
+}
+
+async function load(engine: WorkflowEngine, concurrency: 16 | 128, figures: Figures): Promise<void> {
+  const cpu = engine.cpuMicroseconds();
+  const start = performance.now();
+  const end = start + loadSeconds * 1000;
+  let done = 0;
+  await Promise.all(
+    Array.from({ length: concurrency }, async () => {
+      while (performance.now() < end) {
+        await engine.run(10);
+        done++;
+      }
+    }),
+  );
+  figures.perSecond[concurrency] = done / ((performance.now() - start) / 1000);
+  figures.cpuMsPerStep[concurrency] = (engine.cpuMicroseconds() - cpu) / 1000 / (done * 10);
 }
 
 installPeers();
 const engines = [await startOurs(), await startRestate(), await startDbos()] as const;
 const measured = new Map<string, Figures[]>(engines.map(({ name }) => [name, []]));
 for (let round = -1; round < rounds; round++) {
-  for (const engine of round % 2 === 0 ? engines : [...engines].toReversed()) {
-    const figures = await measure(engine);
-    if (round >= 0) measured.get(engine.name)!.push(figures); // the first one warms up
-  }
+  const figures = new Map(engines.map(({ name }) => [name, blank()]));
+  const order = round % 2 === 0 ? engines : engines.toReversed();
+  await latencies(order, figures);
+  for (const concurrency of concurrencies)
+    for (const engine of order) await load(engine, concurrency, figures.get(engine.name)!);
+  if (round < 0) continue; // the first one warms up
+  for (const [name, each] of figures) measured.get(name)!.push(each);
 }
 for (const engine of engines) await engine.stop();
 

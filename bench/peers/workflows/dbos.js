@@ -2,7 +2,12 @@
 import { createServer } from "node:http";
 import { DBOS } from "@dbos-inc/dbos-sdk";
 
-DBOS.setConfig({ name: "bench", systemDatabaseUrl: process.argv[2], runAdminServer: false, logLevel: "error" });
+DBOS.setConfig({
+  name: "bench",
+  systemDatabaseUrl: process.argv[2],
+  runAdminServer: false,
+  logLevel: "error",
+});
 const steps = (count) => async () => {
   let sum = 0;
   for (let i = 0; i < count; i++) sum += await DBOS.runStep(async () => i, { name: `s${i}` });
