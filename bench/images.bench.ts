@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startSelvedge } from "./lib/child.ts";
-import { printGoals, printTable, type Goal } from "./lib/measure.ts";
+import { printGoals, printTable } from "./lib/measure.ts";
 import { coldSection, ipxSection, thumbnailSection, type Section, type Stage } from "./images-cold.ts";
 import { hitSection } from "./images-hits.ts";
 import { photo, upload } from "./images-lib.ts";
@@ -31,7 +31,6 @@ const path = join(folder, "photo.jpg");
 const bytes = await photo();
 writeFileSync(path, bytes);
 process.stdout.write(`the photograph: 4000 × 3000, ${bytes.length} bytes\n`);
-const goals: Goal[] = [];
 for (const name of wanted) {
   // Each has a platform of its own: what one leaves in memory is not measured by the next.
   const selvedge = await startSelvedge();
@@ -39,8 +38,7 @@ for (const name of wanted) {
   const url = `${selvedge.ready.delivery}/${selvedge.ready.account_hash}/${id}`;
   const section = await sections[name]!({ pid: selvedge.pid, url, path }, selvedge.ready);
   if (section.rows.length > 0) printTable(section.headings, section.rows);
-  goals.push(...section.goals);
+  if (section.goals.length > 0) printGoals(section.goals);
   await selvedge.stop();
 }
-printGoals(goals);
 rmSync(folder, { recursive: true, force: true });
