@@ -9,6 +9,7 @@ const environment = {
 };
 const account = `/accounts/${environment.SELVEDGE_ACCOUNT_ID}`;
 let running: ServerProcess;
+const timeout = 180_000;
 afterEach(() => void running.process.kill("SIGKILL"));
 
 async function call<T>(method: string, path: string, body?: unknown): Promise<T> {
@@ -42,7 +43,7 @@ async function sendUntilKilled(messages: string, count: number): Promise<Set<str
   return acknowledged;
 }
 
-it("whoever pulls gets every message that was acknowledged", async () => {
+it("whoever pulls gets every message that was acknowledged", { timeout }, async () => {
   const args = ["--data-dir", temporaryFolder()];
   running = await serve(args, environment);
   const { queue_id } = await call<{ queue_id: string }>("POST", `${account}/queues`, { queue_name: "kept" });
@@ -76,7 +77,7 @@ const code = `export default {
   },
 };`;
 
-it("a script that takes messages while the process is killed gets every one", async () => {
+it("a script that takes messages while the process is killed gets every one", { timeout }, async () => {
   const args = ["--data-dir", temporaryFolder()];
   running = await serve(args, environment);
   const { queue_id } = await call<{ queue_id: string }>("POST", `${account}/queues`, { queue_name: "kept" });
@@ -103,5 +104,5 @@ it("a script that takes messages while the process is killed gets every one", as
     const taken = new Set((await call<{ name: string }[]>("GET", values)).map(({ name }) => name));
     return [...acknowledged].filter((body) => !taken.has(body));
   };
-  await vi.waitFor(async () => expect(await missing()).toEqual([]), { timeout: 30_000, interval: 100 });
+  await vi.waitFor(async () => expect(await missing()).toEqual([]), { timeout: 120_000, interval: 100 });
 });

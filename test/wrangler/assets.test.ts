@@ -6,7 +6,7 @@ import { Project } from "./harness.ts";
 /** wrangler deploys a large site, and again with one file changed. */
 let server: TestServer;
 let project: Project;
-const timeout = 240_000;
+const timeout = 300_000;
 const count = 5000;
 const name = (n: number): string => `pages/${n % 100}/page-${n}.html`;
 const page = (n: number, text = "page"): string => `<!doctype html><title>${text} ${n}</title><p>${n}</p>`;

@@ -6,7 +6,7 @@ import { Project } from "./harness.ts";
 /** wrangler, unchanged, manages queues, and deploys scripts that send and take. */
 let server: TestServer;
 let project: Project;
-const timeout = 180_000;
+const timeout = 300_000;
 
 beforeAll(async () => {
   server = await startTestServer();

@@ -6,7 +6,7 @@ import { Project, type RunningWrangler } from "./harness.ts";
 /** wrangler, unchanged, deploys cron triggers and shows what scripts do while they do it. */
 let server: TestServer;
 let project: Project;
-const timeout = 180_000;
+const timeout = 300_000;
 const config = { name: "worker", main: "index.js", compatibility_date: "2026-01-01" };
 
 beforeAll(async () => {
