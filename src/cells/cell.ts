@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { connect } from "node:net";
 import { Client, Pool, type buildConnector } from "undici";
 import { CellFolder, internal } from "./cell-folder.ts";
-import { Channel, channelRequestOf } from "./channel.ts";
+import { Channel, ChannelError, channelRequestOf } from "./channel.ts";
 import { CellFault, type FaultKind } from "./errors.ts";
 import { exchange, headerBytesMax, type CellRequest, type Sink, type Thrown } from "./exchange.ts";
 import { FrontServer, type RunHooks } from "./front-server.ts";
@@ -187,7 +187,10 @@ export class Cell {
         ? tunnel(this.#folder.cellSocket, sent, answer, this.#secret, touch)
         : exchange(this.#pool, sent, answer, this.#secret, touch));
     } catch (error) {
-      throw visit.fault ?? (hasLeft(answer) ? error : await this.#faultOf(error, visit));
+      const reason = visit.fault ?? (hasLeft(answer) ? error : await this.#faultOf(error, visit));
+      // A channel that breaks while its cell goes on was broken by the snippet.
+      if (reason instanceof ChannelError) return thrownOf(reason);
+      throw reason;
     } finally {
       this.#answered(visit);
       if (script.profile === "snippet") this.#front.end(token);
@@ -322,6 +325,8 @@ export class Cell {
     return visit?.fault ?? new CellFault("killed", false);
   }
 }
+
+const thrownOf = ({ name, message }: Error): Thrown => ({ name, message, stack: undefined });
 
 /** Whether it was the visitor who broke off. One who asks for no upgrade is not told apart here: that is no error. */
 const hasLeft = (answer: Sink | Visitor): boolean => "socket" in answer && answer.socket.destroyed;

@@ -31,6 +31,9 @@ export interface ChannelRequest {
   cf: string;
 }
 
+/** The connection to a snippet's isolate is gone. */
+export class ChannelError extends Error {}
+
 const answerTimeoutMs = 30_000;
 const messageBytesMax = 1024 * 1024;
 const methods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
@@ -298,7 +301,7 @@ export class Channel {
 
   #closed(): void {
     clearInterval(this.#timer);
-    const error = this.#error ?? new Error("the channel was closed");
+    const error = new ChannelError("the snippet's isolate broke off", { cause: this.#error });
     for (const run of this.#runs) {
       if (run === undefined) continue;
       run.reject(error);
