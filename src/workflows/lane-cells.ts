@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { Cell, type Visit } from "../cells/cell.ts";
+import type { Cell, Visit } from "../cells/cell.ts";
 import { CellError, CellFault, type FaultKind } from "../cells/errors.ts";
 import type { RunHooks } from "../cells/front-server.ts";
 import type { Exit } from "../cells/process.ts";
@@ -251,6 +251,7 @@ export class LaneCells implements Cells {
     if (this.#isClosed) throw new CellError("unavailable", "No workflow runs any more");
     const id = ++this.#cells;
     const { settings, logger } = this.#options;
+    const { Cell } = await import("../cells/cell.ts");
     const cell = await Cell.boot(id, settings, (line) => logger.debug({ cell: `workflows ${id}` }, line));
     void cell.process.exited.then((exit) => this.#fault(cell, causeOf(exit)));
     return cell;
