@@ -66,6 +66,7 @@ it("the tour works as it is written", async () => {
     "on",
   ]);
   expect(stdout).toContain("TXT shop.example");
+  expect(stdout).toContain("\nhello\nhello from a script\n");
   expect(stdout).toContain('http.request.uri.path  =  "/app/cart"');
   expect(stdout).toContain("www.shop.example.\t1\tIN\tA\t127.0.0.1");
   await serving.done;
