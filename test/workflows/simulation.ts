@@ -30,18 +30,13 @@ export async function simulate(seed: number, store: InstanceStore): Promise<Worl
 interface Known {
   rid: number;
   program: Program;
-  /** Bumped by each restart that was asked for: what was seen of an earlier run means nothing any more. */
+}
+
+/** What was seen of one run of an instance; a restart begins another. */
+interface Seen {
   acknowledged: Map<string, string>;
   events: Map<string, string>;
   isOver: boolean;
-  /** Restarts that were asked for. */
-  restarts: number;
-}
-
-function beginAgain(known: Known): void {
-  known.acknowledged.clear();
-  known.events.clear();
-  known.isOver = false;
 }
 
 class Simulation implements Observer {
@@ -55,6 +50,7 @@ class Simulation implements Observer {
   #events = 0;
   #crashes = 0;
   #broken: string | undefined;
+  readonly #seen = new Map<string, Seen>();
 
   constructor(world: World, store: InstanceStore) {
     this.#world = world;
@@ -92,7 +88,8 @@ class Simulation implements Observer {
     const cells = new SimulatedCells(this.#world, (start, segment) => ({
       run: (_event, step) => {
         const known = this.#instances.get(start.instanceId)!;
-        return interpret(known.program, step, start.instanceId, {
+        const run = this.#engine.core.segments.get(segment)?.row.run ?? 0;
+        return interpret(known.program, step, `${start.instanceId}#${run}`, {
           observer: this,
           isCurrent: () => isAlive && this.#engine.core.segments.has(segment),
         });
@@ -169,10 +166,6 @@ class Simulation implements Observer {
     const known: Known = {
       rid: 0,
       program,
-      acknowledged: new Map(),
-      events: new Map(),
-      isOver: false,
-      restarts: 0,
     };
     this.#instances.set(id, known);
     const make = async (): Promise<void> => {
@@ -238,16 +231,10 @@ class Simulation implements Observer {
         const payload = `e${++this.#events}`;
         await operations.sendEvent(known.rid, `t${integer(2)}`, `j"${payload}"`);
       } else if (name === "restart") {
-        known.restarts++;
-        beginAgain(known);
         await operations.restart(known.rid);
-        // What was acknowledged between the call and the wipe belongs to the old run.
-        beginAgain(known);
       } else {
-        const { restarts } = known;
-        await operations.control(known.rid, name);
-        // A restart that was asked for meanwhile may have come after it.
-        if (name === "terminate" && restarts === known.restarts) known.isOver = true;
+        const row = await operations.control(known.rid, name);
+        if (row.status === "terminated") this.#seenOf(`${id}#${row.run}`).isOver = true;
       }
       this.#world.log(`${name} ${id} done`);
     };
@@ -260,22 +247,30 @@ class Simulation implements Observer {
     }
   }
 
+  /** By the instance and its run. */
+  #seenOf(run: string): Seen {
+    let seen = this.#seen.get(run);
+    if (seen === undefined)
+      this.#seen.set(run, (seen = { acknowledged: new Map(), events: new Map(), isOver: false }));
+    return seen;
+  }
+
   // What programs report.
 
   begun(id: string, key: string): void {
-    const known = this.#instances.get(id)!;
-    if (known.acknowledged.has(key)) this.#break(`${id}: ${key} ran again after its result was acknowledged`);
-    if (known.isOver) this.#break(`${id}: ${key} began after the instance was over`);
+    const seen = this.#seenOf(id);
+    if (seen.acknowledged.has(key)) this.#break(`${id}: ${key} ran again after its result was acknowledged`);
+    if (seen.isOver) this.#break(`${id}: ${key} began after the instance was over`);
   }
   returned(id: string, key: string, value: string): void {
-    const { acknowledged } = this.#instances.get(id)!;
+    const { acknowledged } = this.#seenOf(id);
     const before = acknowledged.get(key);
     if (before !== undefined && before !== value)
       this.#break(`${id}: ${key} was ${before} and is now ${value}`);
     acknowledged.set(key, value);
   }
   received(id: string, key: string, event: string): void {
-    const { events } = this.#instances.get(id)!;
+    const { events } = this.#seenOf(id);
     const other = events.get(event);
     if (other !== undefined && other !== key)
       this.#break(`${id}: event ${event} went to ${other} and ${key}`);
