@@ -117,7 +117,7 @@ export async function memorySection({ pid, url }: Stage): Promise<Section> {
     "f=webp",
     "f=jpeg",
     "f=avif",
-    "f=png,q=80",
+    "f=png",
     "f=webp,fit=cover,gravity=auto",
     "f=jpeg,blur=20",
     "f=webp,rotate=90,sharpen=2",
@@ -125,9 +125,12 @@ export async function memorySection({ pid, url }: Stage): Promise<Section> {
   const rows: Section["rows"] = [];
   const marks: number[] = [];
   for (let done = 0; done < total; done += total / 5) {
-    await timed(total / 5, 4, (i) =>
-      getWhole(`${url}/w=${100 + ((done + i * 7) % 400)},h=${300 + (i % 97)},${kinds[i % kinds.length]!}`),
-    );
+    await timed(total / 5, 4, (i) => {
+      // Width and quality together are asked for once: every one is a transform.
+      const n = done + i;
+      const once = `w=${100 + (n % 400)},q=${30 + Math.floor(n / 400)},h=600`;
+      return getWhole(`${url}/${once},${kinds[n % kinds.length]!}`);
+    });
     await delay(2500);
     marks.push(residentMegabytes(imageProcess(pid)!));
     rows.push([`after ${done + total / 5} transforms`, marks.at(-1)!, memoryOf(pid)]);
