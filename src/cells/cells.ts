@@ -94,6 +94,7 @@ export class Cells {
       const isAlone = faults >= faultsToRunAlone || this.#suspects.has(script.owner);
       try {
         const thrown = await (isAlone ? this.#runAlone(options) : this.#runShared(options));
+        if (thrown === trusted) continue;
         if (thrown !== undefined) throw new CellError("exception", thrown.message, { cause: thrown });
         return;
       } catch (error) {
@@ -149,16 +150,16 @@ export class Cells {
     return thrown;
   }
 
-  async #runAlone(options: RunOptions): Promise<Thrown | undefined> {
+  async #runAlone(options: RunOptions): Promise<Thrown | undefined | typeof trusted> {
     const { script } = options;
-    const { result, usedCpuMs } = await this.#solo.run(
-      script,
-      this.#suspects.isConvicted(script.owner),
-      async (cell) =>
-        cell.run(options, { script, sentAt: performance.now(), cpuShareMs: 0, fault: undefined }),
+    const run = await this.#solo.run(script, this.#suspects.isConvicted(script.owner), async (cell) =>
+      cell.run(options, { script, sentAt: performance.now(), cpuShareMs: 0, fault: undefined }),
     );
+    if (run === undefined) return trusted;
+    const { result, usedCpuMs } = run;
     if (usedCpuMs > this.#settings.stallCpuMs / 2) this.#suspects.isHeavy(script.owner);
     else this.#suspects.behaved(script.owner);
+    if (!this.#suspects.has(script.owner)) this.#solo.free(script.owner);
     return result;
   }
 
@@ -307,6 +308,9 @@ export class Cells {
 
 const hasAnswered = (answer: RunOptions["answer"]): boolean =>
   "socket" in answer ? answer.socket.bytesWritten > 0 : answer.response.headersSent;
+
+/** The owner has been cleared while its request waited to run alone. */
+const trusted = Symbol("trusted");
 
 const unavailable = (): CellError =>
   new CellError("unavailable", "Scripts cannot be run now: no cell could be started.");

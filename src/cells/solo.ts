@@ -30,20 +30,24 @@ export class SoloCells {
   /** Cells that wait for their owner's next request. */
   readonly #idle = new Map<string, Kept[]>();
   /** Requests that wait for a cell, by owner. */
-  readonly #waiting = new Map<string, ((cell: Cell) => void)[]>();
+  readonly #waiting = new Map<string, ((cell: Cell | undefined) => void)[]>();
 
   constructor(source: SoloSource, settings: CellSettings) {
     this.#source = source;
     this.#settings = settings;
   }
 
-  /** Runs with a cell of the owner's own. What is done there ends with a fault when it goes over the limits. */
+  /**
+   * Runs with a cell of the owner's own. What is done there ends with a fault when it goes over the limits. Undefined, and
+   * nothing has been done, when the owner need not be alone any more.
+   */
   async run<T>(
     script: CellScript,
     isGuilty: boolean,
     work: (cell: Cell) => Promise<T>,
-  ): Promise<{ result: T; usedCpuMs: number }> {
+  ): Promise<{ result: T; usedCpuMs: number } | undefined> {
     const cell = this.#takeIdle(script.owner) ?? (await this.#acquire(script));
+    if (cell === undefined) return undefined;
     if (isGuilty) yieldToOthers(cell);
     if (!cell.scripts.has(script.id)) await this.#load(cell, script);
     const watch = new SoloWatch(cell, script);
@@ -57,13 +61,20 @@ export class SoloCells {
     }
   }
 
+  /** The owner is trusted again: its requests that wait need not. */
+  free(owner: string): void {
+    const waiting = this.#waiting.get(owner) ?? [];
+    this.#waiting.delete(owner);
+    for (const resolve of waiting) resolve(undefined);
+  }
+
   close(): void {
     for (const list of this.#idle.values()) for (const { timer } of list) clearInterval(timer);
     this.#idle.clear();
   }
 
   /** A cell that is booted for the owner, or one that another of its requests is done with. */
-  async #acquire({ owner }: CellScript): Promise<Cell> {
+  async #acquire({ owner }: CellScript): Promise<Cell | undefined> {
     const waiting = this.#waiting.get(owner) ?? [];
     if (waiting.length >= this.#settings.soloQueueMax)
       throw new CellError(
@@ -72,7 +83,7 @@ export class SoloCells {
       );
     this.#waiting.set(owner, waiting);
     this.#freeOneIdle();
-    return new Promise<Cell>((resolve, reject) => {
+    return new Promise<Cell | undefined>((resolve, reject) => {
       waiting.push(resolve);
       void this.#order(owner, resolve, reject);
     });
@@ -80,7 +91,7 @@ export class SoloCells {
 
   async #order(
     owner: string,
-    resolve: (cell: Cell) => void,
+    resolve: (cell: Cell | undefined) => void,
     reject: (error: unknown) => void,
   ): Promise<void> {
     try {
@@ -100,7 +111,7 @@ export class SoloCells {
     return true;
   }
 
-  #stopWaiting(owner: string, resolve: (cell: Cell) => void): boolean {
+  #stopWaiting(owner: string, resolve: (cell: Cell | undefined) => void): boolean {
     const waiting = this.#waiting.get(owner) ?? [];
     const index = waiting.indexOf(resolve);
     if (index >= 0) waiting.splice(index, 1);

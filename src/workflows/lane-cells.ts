@@ -145,7 +145,7 @@ export class LaneCells implements Cells {
   }
 
   async #runAlone(running: Running, prepared: Prepared): Promise<void> {
-    const { usedCpuMs } = await this.#solo.run(prepared.script, true, async (cell) => {
+    const run = await this.#solo.run(prepared.script, true, async (cell) => {
       if (running.isOver) return;
       const lane = await this.#laneOf(cell);
       const left = new Promise<void>((resolve, reject) => {
@@ -154,6 +154,8 @@ export class LaneCells implements Cells {
       this.#enter(running, prepared, lane);
       await left;
     });
+    if (run === undefined) return;
+    const { usedCpuMs } = run;
     if (usedCpuMs > this.#options.settings.stallCpuMs / 2) this.#suspects.isHeavy(prepared.script.owner);
     else this.#suspects.behaved(prepared.script.owner);
   }
