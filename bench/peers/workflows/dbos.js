@@ -18,10 +18,11 @@ const workflows = {
   "/ten": DBOS.registerWorkflow(steps(10), { name: "ten" }),
 };
 await DBOS.launch();
-const server = createServer(async (request, response) => {
+async function answer(request, response) {
   request.resume();
   const handle = await DBOS.startWorkflow(workflows[request.url])();
   response.end(String(await handle.getResult()));
-});
+}
+const server = createServer((request, response) => void answer(request, response));
 server.keepAliveTimeout = 60_000;
 server.listen(0, "127.0.0.1", () => console.log(server.address().port));
