@@ -48,7 +48,7 @@ export interface RuntimeLimits extends RunLimits {
 export interface RuntimeOptions {
   scripts: Scripts;
   namespaces: DispatchNamespaces;
-  /** Where the account's own scripts run, and where those of its customers: never in one process. */
+  /** Where scripts of accounts run, with the customers that they dispatch to; and where a customer runs that is watched. */
   cells: { own: Cells; customers: Cells };
   outbound: Outbound;
   assets: AssetServer;

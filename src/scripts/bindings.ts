@@ -25,7 +25,8 @@ export interface BindingContext {
 export const secretText = z.string().max(5 * 1024);
 /** An id that somebody else made, as it may be looked for. */
 export const idText = z.string().regex(/^[\w-]{1,64}$/);
-export const bindingName = z.string().regex(/^[A-Za-z_$][\w$]{0,63}$/);
+/** `__proto__` is no name of a property that could be set. */
+export const bindingName = z.string().regex(/^(?!__proto__$)[A-Za-z_$][\w$]{0,63}$/);
 const scriptName = z.string().min(1).max(255);
 
 type Fault = string | undefined;
