@@ -12,10 +12,11 @@ export type WatchedCell = Pick<Cell, "visits" | "loads" | "answers" | "lastActiv
 
 /**
  * Memory that a cell may take on without it being anyone's fault: each script loaded, what each request leaves for the next
- * collection (measured: 14 KiB of small ones), and a slow drift.
+ * collection (measured: 14 KiB of small ones), what passing bytes leave (as they came, and as they went), and a slow drift.
  */
 const scriptBytes = 3 * 1024 * 1024;
 const answerBytes = 256 * 1024;
+const passingBytesPerByte = 2;
 const driftBytesPerMs = 24 * 1024;
 /** CPU time without a sign of life from which on it is worth asking for one. */
 const askAfterCpuMs = 20;
@@ -41,6 +42,7 @@ export class SharedWatch {
   #isAsking = false;
   #floorBytes: number;
   #memoryAt: number;
+  #memoryTrafficBytes: number;
   #loads = 0;
   #answers = 0;
 
@@ -51,6 +53,7 @@ export class SharedWatch {
     this.#trafficBytes = cell.traffic.bytes;
     this.#floorBytes = cell.process.rssBytes();
     this.#memoryAt = now;
+    this.#memoryTrafficBytes = cell.traffic.bytes;
   }
 
   /** Says which fault a cell has, if it has one, and lays its CPU time to the charge of those in it. */
@@ -88,12 +91,14 @@ export class SharedWatch {
     const elapsedMs = now - this.#memoryAt;
     if (elapsedMs < memoryEveryMs) return undefined;
     const rssBytes = this.#cell.process.rssBytes();
-    const { loads, answers } = this.#cell;
+    const { loads, answers, traffic } = this.#cell;
     const expectedBytes =
       (loads - this.#loads) * scriptBytes +
       (answers - this.#answers) * answerBytes +
+      (traffic.bytes - this.#memoryTrafficBytes) * passingBytesPerByte +
       elapsedMs * driftBytesPerMs;
     this.#memoryAt = now;
+    this.#memoryTrafficBytes = traffic.bytes;
     this.#loads = loads;
     this.#answers = answers;
     this.#floorBytes = Math.min(rssBytes, this.#floorBytes + expectedBytes);
@@ -125,9 +130,10 @@ export class SoloWatch {
 
   look(): FaultKind | undefined {
     const { cpuMs, memoryBytes } = this.#limits;
+    const passedBytes = this.#cell.traffic.bytes - this.#startTrafficBytes;
     const grownBytes = this.#cell.process.rssBytes() - this.#startBytes;
-    if (grownBytes > memoryBytes) return "memory";
-    const passingMs = (this.#cell.traffic.bytes - this.#startTrafficBytes) * passingMsPerByte;
+    if (grownBytes > memoryBytes + Math.min(passedBytes * passingBytesPerByte, memoryBytes)) return "memory";
+    const passingMs = passedBytes * passingMsPerByte;
     const isOver = this.usedCpuMs > cpuMs + passingMs; // never, once the process is gone: its exit is reported elsewhere
     if (!isOver) return undefined;
     // One that hoards spends its time on it: it is told what it did.
