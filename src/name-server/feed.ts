@@ -27,6 +27,8 @@ export class Feed {
   readonly #sources: FeedSources;
   readonly #tell: Tell;
   readonly #served = new Map<string, ZoneFacts>();
+  /** Zones that have had challenges: of others nobody need ask for them at each change. */
+  readonly #challenged = new Set<string>();
 
   constructor(sources: FeedSources, tell: Tell) {
     this.#sources = sources;
@@ -34,6 +36,7 @@ export class Feed {
     sources.storage.onChange(async (changes) => {
       const told = changes.filter(({ kind, parentId }) => aboutNames.has(kind) && parentId !== undefined);
       for (const [zoneId, list] of Map.groupBy(told, ({ parentId }) => parentId!)) {
+        if (list.some(({ kind }) => kind === "acme_challenge")) this.#challenged.add(zoneId);
         const [serials, touched] = partition(list, ({ kind }) => kind === "dns_serial");
         const serial = Math.max(0, ...serials.map(({ id }) => Number(id)));
         await this.#renewNames(zoneId, new Set(touched.map(({ id }) => id)), serial);
@@ -55,8 +58,10 @@ export class Feed {
       if (facts !== undefined) await this.#tell({ kind: "zone", facts, names: byName(ofZone) });
     }
     const challenges = await listDnsChallenges(read);
-    for (const [zoneId, list] of Map.groupBy(challenges, (challenge) => challenge.zoneId))
+    for (const [zoneId, list] of Map.groupBy(challenges, (challenge) => challenge.zoneId)) {
+      this.#challenged.add(zoneId);
       await this.#tellNames(zoneId, new Set(list.map(({ name }) => name)), 0);
+    }
   }
 
   /** Takes over a zone that was made or changed; its records, if it has any, are told of by themselves. */
@@ -88,7 +93,9 @@ export class Feed {
 
   async #tellNames(zoneId: string, names: ReadonlySet<string>, serial: number): Promise<void> {
     const { read } = this.#sources.storage;
-    const challenges = await listDnsChallenges(read, { zoneId, names: [...names] });
+    const challenges = this.#challenged.has(zoneId)
+      ? await listDnsChallenges(read, { zoneId, names: [...names] })
+      : [];
     // Records that are newer than the serial are told again under their own.
     const found = withChallenges(
       byName(await records.listInvolved(read, zoneId, [], [...names])),
