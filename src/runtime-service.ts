@@ -56,6 +56,7 @@ export function createRuntimeServices(
     handlers,
     generation: () =>
       `${scripts.revision}.${namespaces.revision}.${tails.revision}.${customers.suspectsRevision}`,
+    logger,
     limits: {
       cpuMs: config.scriptCpuMs,
       subRequests: config.scriptSubrequestsMax,

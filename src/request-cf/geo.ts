@@ -1,8 +1,8 @@
-import { unwatchFile, watchFile } from "node:fs";
 import { isIP } from "node:net";
 import { LRUCache } from "lru-cache";
 import { open, type Reader, type Response } from "maxmind";
 import { ConfigError } from "../config/config.ts";
+import { watchFile } from "../util/watch-file.ts";
 import { isEuropeanUnion } from "./countries.ts";
 import type { GeoFacts, GeoSource } from "./geo-source.ts";
 
@@ -21,7 +21,7 @@ export class GeoError extends ConfigError {}
 export class GeoDatabase implements GeoSource {
   readonly #known = new LRUCache<string, GeoFacts>({ max: addressesKept });
   readonly #readers = new Map<keyof GeoFiles, Reader<Response>>();
-  readonly #watched: string[] = [];
+  readonly #unwatch: (() => void)[] = [];
 
   /** Throws a {@link GeoError} for a file that is no database. Later, `onFault` hears of one; the data of before stays. */
   static async open(
@@ -30,14 +30,19 @@ export class GeoDatabase implements GeoSource {
     pollIntervalMs = 60_000,
   ): Promise<GeoDatabase> {
     const database = new GeoDatabase();
-    for (const kind of ["city", "asn"] as const) {
+    const named = (["city", "asn"] as const).flatMap((kind) => {
       const file = files[kind];
-      if (file === undefined) continue;
-      await database.#load(kind, file);
-      database.#watched.push(file);
-      watchFile(file, { persistent: false, interval: pollIntervalMs }, () => {
-        database.#load(kind, file).catch(onFault);
-      });
+      return file === undefined ? [] : [[kind, file] as const];
+    });
+    for (const [kind, file] of named) {
+      const watch = watchFile(file, pollIntervalMs, () => void database.#load(kind, file).catch(onFault));
+      database.#unwatch.push(watch);
+    }
+    try {
+      for (const [kind, file] of named) await database.#load(kind, file);
+    } catch (error) {
+      database.close();
+      throw error;
     }
     return database;
   }
@@ -49,7 +54,7 @@ export class GeoDatabase implements GeoSource {
   }
 
   close(): void {
-    for (const file of this.#watched) unwatchFile(file);
+    for (const unwatch of this.#unwatch) unwatch();
   }
 
   async #load(kind: keyof GeoFiles, file: string): Promise<void> {

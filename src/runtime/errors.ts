@@ -1,6 +1,15 @@
 import type { CellError, CellErrorKind } from "../cells/errors.ts";
 import { VisitorError } from "../edge/errors.ts";
 
+/** Why a script does not get what it asked for, in words that are for it. Of any other error it is not told. */
+export class Refusal extends Error {}
+
+export class ScriptNotFound extends Refusal {
+  constructor() {
+    super("Worker not found.");
+  }
+}
+
 /** What a script is told of another one that it called and that ended without an answer. */
 export const messages: Record<Exclude<CellErrorKind, "exception">, string> = {
   cpu: "Worker exceeded CPU time limit.",
@@ -10,9 +19,12 @@ export const messages: Record<Exclude<CellErrorKind, "exception">, string> = {
   unavailable: "Workers cannot be run at the moment.",
 };
 
-export const notFoundMessage = "Worker not found.";
-export const subrequestsMessage = "Too many subrequests.";
-export const depthMessage = "Too many scripts have called each other.";
+export const refusals = {
+  notFound: () => new ScriptNotFound(),
+  subrequests: () => new Refusal("Too many subrequests."),
+  depth: () => new Refusal("Too many scripts have called each other."),
+  internal: () => new Refusal("The platform failed to answer. Its log says why."),
+};
 
 const exceeded = (what: string, cause: unknown): VisitorError =>
   new VisitorError(503, 1102, "Worker exceeded resource limits", what, { cause });

@@ -12,7 +12,7 @@ import type { RunTrace } from "../tail/run-trace.ts";
 import { answerHead } from "../util/raw-http.ts";
 import { throwInScript, type Caller } from "./binding.ts";
 import type { Dispatch } from "./dispatch.ts";
-import { depthMessage, messages, subrequestsMessage } from "./errors.ts";
+import { messages, Refusal, refusals } from "./errors.ts";
 import type { Runtime } from "./runtime.ts";
 import type { LoadedScript } from "./script-cache.ts";
 
@@ -103,9 +103,13 @@ export class Run implements RunHooks {
   }
 
   async nested(name: string): Promise<NestedRun> {
+    return this.#refusing(async () => this.#nested(name));
+  }
+
+  async #nested(name: string): Promise<NestedRun> {
     this.#count();
     const binding = this.#binding(name);
-    if (binding?.type !== "service") throw new Error(`The binding "${name}" is not a service`);
+    if (binding?.type !== "service") throw new Refusal(`The binding "${name}" is not a service`);
     const { context, entrypoint } = await this.#serviceTarget(binding);
     return {
       script: this.#runtime.cellScript(context),
@@ -115,7 +119,7 @@ export class Run implements RunHooks {
   }
 
   #count(): void {
-    if (++this.#subrequests > this.#context.limits.subRequests) throw new Error(subrequestsMessage);
+    if (++this.#subrequests > this.#context.limits.subRequests) throw refusals.subrequests();
   }
 
   #binding(name: string): Binding | undefined {
@@ -133,7 +137,7 @@ export class Run implements RunHooks {
     if (target !== undefined) await this.#runtime.runNested(target, { url, request, response });
     else if (binding !== undefined) {
       const handler = this.#runtime.bindingHandler(binding.type);
-      if (handler === undefined) throw new Error(`The binding "${binding.name}" cannot be used here.`);
+      if (handler === undefined) throw new Refusal(`The binding "${binding.name}" cannot be used here.`);
       await handler({ caller: this.#context.caller, binding: binding as never, url, request, response });
     } else if (this.#isOfVisit(url))
       await this.#context.root.next!(request, response, url.pathname + url.search);
@@ -143,7 +147,7 @@ export class Run implements RunHooks {
   /** For a script that has thrown: its visitor's request goes on to the origin, once. */
   async #passOn(url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { depth, root } = this.#context;
-    if (depth > 0 || this.#hasPassed || !this.#isOfVisit(url)) throw new Error("There is no origin here.");
+    if (depth > 0 || this.#hasPassed || !this.#isOfVisit(url)) throw new Refusal("There is no origin here.");
     this.#hasPassed = true;
     await root.next!(request, response, url.pathname + url.search);
   }
@@ -153,7 +157,7 @@ export class Run implements RunHooks {
     const binding = this.#bindingOf(request);
     const target = await this.#target(binding, request);
     if (target !== undefined) await this.#runtime.runNestedUpgrade(target, { url, request, socket, head });
-    else if (binding !== undefined) throw new Error(`The binding "${binding.name}" takes no WebSockets.`);
+    else if (binding !== undefined) throw new Refusal(`The binding "${binding.name}" takes no WebSockets.`);
     else if (this.#isOfVisit(url))
       await this.#context.root.nextUpgrade!(request, socket, head, url.pathname + url.search);
     else await this.#runtime.outbound.upgrade(url, request, socket, head);
@@ -163,7 +167,7 @@ export class Run implements RunHooks {
     const name = request.headers[internal.binding];
     if (name === undefined) return undefined;
     const binding = this.#binding(decodeURIComponent(String(name)));
-    if (binding === undefined) throw new Error("The script has no such binding.");
+    if (binding === undefined) throw new Refusal("The script has no such binding.");
     return binding;
   }
 
@@ -219,6 +223,10 @@ export class Run implements RunHooks {
 
   /** Where a dispatch leads, for a cell that would rather handle it by itself. */
   async dispatch(name: string, said: string, outbound: string): Promise<Dispatched> {
+    return this.#refusing(async () => this.#dispatched(name, said, outbound));
+  }
+
+  async #dispatched(name: string, said: string, outbound: string): Promise<Dispatched> {
     const binding = this.#dispatchBinding(name);
     const { script } = JSON.parse(decodeURIComponent(said)) as Dispatch;
     const context = await this.#customer(binding, said, outbound);
@@ -233,19 +241,24 @@ export class Run implements RunHooks {
   }
 
   async child({ binding, said, outbound, id }: Child): Promise<RunHooks> {
-    const context = await this.#customer(
-      this.#dispatchBinding(decodeURIComponent(binding)),
-      said,
-      outbound,
-      id,
-    );
-    return new Run(this.#runtime, context);
+    return this.#refusing(async () => {
+      const namespace = this.#dispatchBinding(decodeURIComponent(binding));
+      return new Run(this.#runtime, await this.#customer(namespace, said, outbound, id));
+    });
+  }
+
+  async #refusing<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw this.#refusal(error);
+    }
   }
 
   #dispatchBinding(name: string): BindingOf<"dispatch_namespace"> {
     const binding = this.#binding(name);
     if (binding?.type !== "dispatch_namespace")
-      throw new Error(`The binding "${name}" is not a dispatch namespace`);
+      throw new Refusal(`The binding "${name}" is not a dispatch namespace`);
     return binding;
   }
 
@@ -257,7 +270,7 @@ export class Run implements RunHooks {
 
   #depth(): number {
     const depth = this.#context.depth + 1;
-    if (depth > depthMax) throw new Error(depthMessage);
+    if (depth > depthMax) throw refusals.depth();
     return depth;
   }
 
@@ -271,9 +284,16 @@ export class Run implements RunHooks {
     throwInScript(response, this.#told(error));
   }
 
+  /** What went wrong on this side is for the log: it may name files, or other accounts. */
+  #refusal(error: unknown): Refusal {
+    if (error instanceof Refusal) return error;
+    this.#runtime.logFault(error, this.#context.caller);
+    return refusals.internal();
+  }
+
   #told(error: unknown): { message: string; name?: string } {
     if (error instanceof VisitorError) return { message: `${error.title}: ${error.message}` };
-    if (!(error instanceof CellError)) return { message: (error as Error).message };
+    if (!(error instanceof CellError)) return { message: this.#refusal(error).message };
     if (error.kind === "exception") {
       const { name } = error.cause as Thrown;
       return { message: error.message, name };

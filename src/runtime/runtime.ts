@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import type { Logger } from "pino";
 import type { AssetServer } from "../assets/asset-server.ts";
 import { answerWithAsset, type AssetVisit } from "../assets/front.ts";
 import { internal } from "../cells/cell-folder.ts";
@@ -24,9 +25,9 @@ import { requestEvent, triggerEvent } from "../tail/run-event.ts";
 import { openTrace, type RunTrace } from "../tail/run-trace.ts";
 import type { Tails } from "../tail/tails.ts";
 import { asciiJson } from "../util/ascii-json.ts";
-import type { BindingHandler } from "./binding.ts";
+import type { BindingHandler, Caller } from "./binding.ts";
 import { CollectedResponse } from "./collected-response.ts";
-import { notFoundMessage } from "./errors.ts";
+import { refusals } from "./errors.ts";
 import {
   entrypointName,
   Run,
@@ -57,6 +58,7 @@ export interface RuntimeOptions {
   /** Changes with everything that a dispatch depends on. */
   generation: () => string;
   limits: RuntimeLimits;
+  logger: Logger;
 }
 
 export type BindingHandlers = { [Type in BindingTypeName]?: BindingHandler<Type> };
@@ -82,6 +84,11 @@ export class Runtime {
     this.#options = options;
     this.outbound = options.outbound;
     this.#cache = new ScriptCache(options.limits.cacheBytes);
+  }
+
+  /** Notes what went wrong on the platform's side while it did something for a script. */
+  logFault(error: unknown, caller: Caller): void {
+    this.#options.logger.error({ err: error, caller }, "a script's request failed here");
   }
 
   bindingHandler(type: BindingTypeName): BindingHandler<BindingTypeName> | undefined {
@@ -180,7 +187,7 @@ export class Runtime {
   async accountScript(accountId: string, name: string, root: RunRoot, depth: number): Promise<RunContext> {
     const owner: Owner = { accountId };
     const live = this.#options.scripts.live(owner, name);
-    if (live === undefined) throw notFound();
+    if (live === undefined) throw refusals.notFound();
     return this.#contextOf(owner, live, { root, depth });
   }
 
@@ -201,7 +208,7 @@ export class Runtime {
     const { namespaces } = this.#options;
     const found = namespaces.find(accountId, namespace);
     const live = found && namespaces.live(accountId, namespace, name);
-    if (live === undefined) throw notFound();
+    if (live === undefined) throw refusals.notFound();
     return this.#contextOf(ownerOf(found!), { ...live, versionId: more.versionId ?? live.versionId }, more);
   }
 
@@ -288,7 +295,7 @@ export class Runtime {
     // A namespace may get another name, which its scripts are known by.
     const key = `${live.versionId} ${owner.namespace?.name ?? ""}`;
     const loaded = await this.#cache.get(key, async () => scripts.loadVersion(owner, live));
-    if (loaded === undefined) throw new Error(notFoundMessage);
+    if (loaded === undefined) throw refusals.notFound();
     return loaded;
   }
 
@@ -376,5 +383,3 @@ function nestedRequest(
 }
 
 const groupOf = ({ cell }: LoadedScript): string => `${cell.owner} and those it dispatches to`;
-
-const notFound = (): Error => new Error(notFoundMessage);

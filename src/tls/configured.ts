@@ -1,5 +1,6 @@
-import { readFileSync, unwatchFile, watchFile } from "node:fs";
+import { readFileSync } from "node:fs";
 import type { Logger } from "pino";
+import { watchFile } from "../util/watch-file.ts";
 import { factsOf, readChain, readKey } from "./certificate.ts";
 import type { ServedCertificate } from "./secure-contexts.ts";
 
@@ -10,6 +11,7 @@ export class ConfiguredCertificates {
   readonly #pairs: readonly { certificate: string; key: string }[];
   readonly #logger: Pick<Logger, "info" | "warn">;
   #current: ServedCertificate[];
+  #unwatch: readonly (() => void)[] = [];
   #told: ((certificates: readonly ServedCertificate[]) => void) | undefined;
 
   /** `texts` are "CERTIFICATE.pem:KEY.pem". A file that cannot be read is an error now, and a warning later. */
@@ -26,16 +28,12 @@ export class ConfiguredCertificates {
   /** Looks after the files, and tells of what has changed in them. */
   watch(tell: (certificates: readonly ServedCertificate[]) => void, intervalMs = pollIntervalMs): void {
     this.#told = tell;
-    for (const file of this.#files())
-      watchFile(file, { persistent: false, interval: intervalMs }, () => this.#reload());
+    const files = this.#pairs.flatMap(({ certificate, key }) => [certificate, key]);
+    this.#unwatch = files.map((file) => watchFile(file, intervalMs, () => this.#reload()));
   }
 
   close(): void {
-    for (const file of this.#files()) unwatchFile(file);
-  }
-
-  #files(): string[] {
-    return this.#pairs.flatMap(({ certificate, key }) => [certificate, key]);
+    for (const unwatch of this.#unwatch) unwatch();
   }
 
   #reload(): void {

@@ -1,4 +1,4 @@
-import { notFoundMessage } from "../runtime/errors.ts";
+import { ScriptNotFound } from "../runtime/errors.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { Scripts } from "../scripts/scripts.ts";
 import type { Code } from "./cells.ts";
@@ -24,7 +24,7 @@ export const workflowCode =
         hooks,
       };
     } catch (error) {
-      if (error instanceof Error && error.message === notFoundMessage) return undefined;
+      if (error instanceof ScriptNotFound) return undefined;
       throw error;
     }
   };
