@@ -1,0 +1,153 @@
+import { spawn } from "node:child_process";
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { once } from "node:events";
+import { join, resolve } from "node:path";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import sharp from "sharp";
+import { temporaryFolder } from "./helpers/process.ts";
+
+/** What README and pages show is run as it stands, on the ports that they name. */
+interface Block {
+  language: string;
+  /** What is done with it: run, watched, or written to the file of this name. */
+  use: string;
+  code: string;
+}
+const blocksOf = (file: string): Block[] =>
+  [...readFileSync(file, "utf8").matchAll(/^```(\w*) ?(.*)\n([^]*?)^```$/gm)].map(
+    ([, language, use, code]) => ({ language: language!, use: use!, code: code! }),
+  );
+
+interface Run {
+  stdout: string;
+  stderr: string;
+  code: number | null;
+}
+const selvedge = resolve("bin/selvedge.js");
+/** Where the pages' commands run, and the platform keeps its data. */
+const folder = temporaryFolder();
+let environment: NodeJS.ProcessEnv = { ...process.env };
+const ended: (() => Promise<unknown>)[] = [];
+
+function start(
+  command: string,
+  args: readonly string[],
+  cwd = folder,
+): { done: Promise<Run>; output(): string; kill(): void } {
+  // A process group of its own, so that what is left in the background ends with it.
+  const child = spawn(command, args, {
+    cwd,
+    env: environment,
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const run: Run = { stdout: "", stderr: "", code: null };
+  child.stdout.on("data", (chunk: Buffer) => (run.stdout += chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => (run.stderr += chunk.toString()));
+  const done = new Promise<Run>((resolve) => child.on("close", (code) => resolve({ ...run, code })));
+  return { done, output: () => run.stdout, kill: () => void process.kill(-child.pid!, "SIGINT") };
+}
+const shell = async (script: string, cwd?: string): Promise<Run> =>
+  start("bash", ["-euo", "pipefail", "-c", script], cwd).done;
+
+beforeAll(async () => {
+  symlinkSync(resolve("node_modules"), join(folder, "node_modules"));
+  mkdirSync(join(folder, "bin"));
+  symlinkSync(selvedge, join(folder, "bin/selvedge"));
+  environment["PATH"] = [join(folder, "bin"), resolve("node_modules/.bin"), process.env["PATH"]].join(":");
+  environment = { ...environment, CI: "1", NO_COLOR: "1", WRANGLER_SEND_METRICS: "false", HOME: folder };
+  // As `npm start` runs it; TLS is for the page about that.
+  const serving = start(process.execPath, [selvedge, "serve", "--edge-tls-listen", "127.0.0.1:8443"]);
+  ended.push(async () => {
+    serving.kill();
+    await serving.done;
+  });
+  const exports = await vi.waitFor(
+    () => {
+      const found = [...serving.output().matchAll(/export (\w+)=(\S+)/g)];
+      expect(found.length).toBeGreaterThanOrEqual(4);
+      return found;
+    },
+    { timeout: 20_000 },
+  );
+  for (const [, name, value] of exports) environment[name!] = value!;
+});
+afterAll(async () => {
+  for (const end of ended.toReversed()) await end();
+});
+
+it("the tour works as it is written", async () => {
+  const blocks = blocksOf("README.md").filter(({ use }) => use === "tour");
+  expect(blocks.length).toBeGreaterThan(4);
+  const tour = blocks.map(({ language, code }) =>
+    language === "sh" ? code : `node --input-type=module - <<'JS'\n${code}JS\n`,
+  );
+  const { stdout, stderr, code } = await shell(`${tour.join("\n")}\nkill %1`, process.cwd());
+  // npm may have something to say about the machine that it runs on.
+  const complaints = stderr.split("\n").filter((line) => line !== "" && !line.startsWith("npm warn"));
+  expect({ code, complaints }).toEqual({ code: 0, complaints: [] });
+  expect(stdout.split("\n").slice(0, 5)).toEqual([
+    "www.shop.example",
+    "http_request_origin",
+    "hello from the origin, 127.0.0.1",
+    "on",
+    "on",
+  ]);
+  expect(stdout).toContain("TXT shop.example");
+  expect(stdout).toContain("\nhello\nhello from a script\n");
+  expect(stdout).toContain('http.request.uri.path  =  "/app/cart"');
+  expect(stdout).toContain("www.shop.example.\t1\tIN\tA\t127.0.0.1");
+});
+
+describe("the pages", () => {
+  const [prelude] = blocksOf("docs/README.md");
+
+  beforeAll(async () => {
+    const origin = createServer((_request, response) => response.end("hello from the origin\n"));
+    await once(origin.listen(3000, "127.0.0.1"), "listening");
+    ended.push(async () => new Promise((closed) => origin.close(closed)));
+    const picture = sharp({ create: { width: 1200, height: 900, channels: 3, background: "teal" } });
+    await picture.jpeg().toFile(join(folder, "shoe.jpg"));
+    await picture.png().toFile(join(folder, "stamp.png"));
+  });
+
+  const pages = readdirSync("docs").filter((file) => file.endsWith(".md") && file !== "README.md");
+  it.each(pages.filter((page) => blocksOf(`docs/${page}`).length > 0))("%s", async (page) => {
+    const script = [prelude!.code];
+    for (const { language, use, code } of blocksOf(`docs/${page}`)) {
+      if (language === "sh" && use === "run") script.push(code);
+      else if (use === "watch") for (const command of code.trim().split("\n")) await watch(command);
+      else if (use === "serve") await checkOptions(code);
+      else if (use === "metrics") checkMetrics(code);
+      else if (/^\w+\.\w+$/.test(use)) writeFileSync(join(folder, use), code);
+      else expect.fail(`Nothing says how a block of ${page} is proven: ${language} ${use}`);
+    }
+    const { stdout, stderr, code } = await shell(script.join("\n"));
+    expect({ code, ...(code === 0 ? {} : { stdout, stderr }) }).toEqual({ code: 0 });
+    for (const [, expected] of script.join("\n").matchAll(/^#→ (.*)$/gm)) expect(stdout).toContain(expected);
+  });
+
+  /** A command that goes on until it is stopped has said by then that it has begun. */
+  async function watch(command: string): Promise<void> {
+    // The format for terminals is the one in which it says so.
+    const watching = start("bash", ["-c", `exec ${command.replace(/ --format \w+|$/, " --format pretty")}`]);
+    await vi.waitFor(() => expect(watching.output()).toMatch(/Connected to/), { timeout: 30_000 });
+    watching.kill();
+    expect((await watching.done).code).toBe(0);
+  }
+
+  /** Servers are not started on public addresses, but their options are read. */
+  async function checkOptions(code: string): Promise<void> {
+    const { code: status, stderr } = await shell(
+      `RELAY_SECRET=${"secret".repeat(6)}\n${code.replaceAll("selvedge serve", "selvedge config print")}`,
+    );
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+  }
+
+  function checkMetrics(code: string): void {
+    const known = readFileSync("docs/metrics.md", "utf8").replace(code, "");
+    for (const [name] of code.matchAll(/selvedge_\w+/g))
+      expect(known.includes(name) || known.includes(`\`${name.replace(/.*_path/, "")}\``), name).toBe(true);
+  }
+});
