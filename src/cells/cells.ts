@@ -37,7 +37,10 @@ export class Cells {
   readonly #watches = new Map<Cell, SharedWatch>();
   readonly #shrinking = new WeakSet<Cell>();
   readonly #waitingShared: ((cell: Cell | undefined) => void)[] = [];
-  readonly #waitingSolo: ((cell: Cell | undefined) => void)[] = [];
+  readonly #waitingSolo: {
+    resolve: (cell: Cell | undefined) => void;
+    reject: (error: Error) => void;
+  }[] = [];
   #lifecycle = initialLifecycle;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
@@ -49,7 +52,7 @@ export class Cells {
     this.#suspects = new Suspects(settings.soloRunsToTrust);
     this.#solo = new SoloCells(
       {
-        want: async () => this.#wantSolo(),
+        want: async (signal) => this.#wantSolo(signal),
         retire: (cell) => this.#retire(cell),
         convict: (owner) => this.#suspects.convict(owner),
       },
@@ -135,8 +138,7 @@ export class Cells {
     this.#solo.close();
     const cells = [...this.#cells.values()];
     this.#happened({ type: "close", now: performance.now() });
-    for (const resolve of [...this.#waitingShared.splice(0), ...this.#waitingSolo.splice(0)])
-      resolve(undefined);
+    this.#refuseWaiting();
     await Promise.all(cells.map(async (cell) => cell.process.exited));
   }
 
@@ -180,17 +182,20 @@ export class Cells {
     return cell;
   }
 
-  async #wantSolo(): Promise<Cell> {
-    const cell = await new Promise<Cell | undefined>((resolve) => {
-      if (this.#isClosed) {
+  async #wantSolo(signal: AbortSignal): Promise<Cell | undefined> {
+    if (this.#isClosed) throw unavailable();
+    return new Promise<Cell | undefined>((resolve, reject) => {
+      const waiter = { resolve, reject };
+      signal.addEventListener("abort", () => {
+        const index = this.#waitingSolo.indexOf(waiter);
+        if (index < 0) return;
+        this.#waitingSolo.splice(index, 1);
+        this.#happened({ type: "soloUnwanted", now: performance.now() });
         resolve(undefined);
-        return;
-      }
-      this.#waitingSolo.push(resolve);
+      });
+      this.#waitingSolo.push(waiter);
       this.#happened({ type: "soloWanted", now: performance.now() });
     });
-    if (cell === undefined) throw unavailable();
-    return cell;
   }
 
   #retire(cell: Cell): void {
@@ -270,7 +275,7 @@ export class Cells {
         for (const resolve of this.#waitingShared.splice(0)) resolve(cell);
         break;
       case "giveSolo":
-        this.#waitingSolo.shift()?.(cell);
+        this.#waitingSolo.shift()?.resolve(cell);
         break;
       case "end":
         if (cell === undefined) break;
@@ -296,12 +301,15 @@ export class Cells {
       this.#logger.error({ err: error }, "a cell could not be started");
       this.#happened({ type: "bootFailed", id, now: performance.now() });
       // Whoever waits is told rather than left hanging, once it is not a single failure.
-      if (this.#lifecycle.failures < failuresToRefuse) return;
-      for (const resolve of this.#waitingShared.splice(0)) resolve(undefined);
-      for (const resolve of this.#waitingSolo.splice(0)) {
-        this.#happened({ type: "soloUnwanted", now: performance.now() });
-        resolve(undefined);
-      }
+      if (this.#lifecycle.failures >= failuresToRefuse) this.#refuseWaiting();
+    }
+  }
+
+  #refuseWaiting(): void {
+    for (const resolve of this.#waitingShared.splice(0)) resolve(undefined);
+    for (const { reject } of this.#waitingSolo.splice(0)) {
+      this.#happened({ type: "soloUnwanted", now: performance.now() });
+      reject(unavailable());
     }
   }
 }

@@ -10,7 +10,7 @@ import {
   type Targets,
 } from "./lifecycle.ts";
 
-const targets: Targets = { shared: 2, spares: 1, soloMax: 2 };
+const targets: Targets = { shared: 2, spares: 1, soloMax: 2, bootsMax: 2 };
 
 /** Processes that exist in name only: it does what the effects say, and checks that they may be said. */
 class FakeProcesses {
@@ -116,7 +116,8 @@ class FakeProcesses {
   }
 
   #check(): void {
-    const { shared, spares, soloMax } = this.targets;
+    const { shared, spares, soloMax, bootsMax } = this.targets;
+    expect(this.ids("booting").length).toBeLessThanOrEqual(bootsMax);
     expect(this.ids("shared").length).toBeLessThanOrEqual(shared);
     expect(this.ids("solo").length).toBeLessThanOrEqual(soloMax);
     expect(this.running.size).toBeLessThanOrEqual(shared + spares + soloMax);
@@ -128,8 +129,11 @@ class FakeProcesses {
 describe("cells", () => {
   it("serve once they have booted, and a spare waits", () => {
     const cells = new FakeProcesses();
-    expect(cells.roles()).toEqual(["booting", "booting", "booting"]);
-    expect(cells.booted(2)).toEqual([{ do: "share", id: 2 }]);
+    expect(cells.roles()).toEqual(["booting", "booting"]);
+    expect(cells.booted(2)).toEqual([
+      { do: "share", id: 2 },
+      { do: "boot", id: 3 },
+    ]);
     expect(cells.booted(1)).toEqual([{ do: "share", id: 1 }]);
     expect(cells.booted(3)).toEqual([]);
     expect(cells.roles()).toEqual(["shared", "shared", "spare"]);
@@ -165,8 +169,14 @@ describe("cells", () => {
   it("serve everyone before they serve a suspect", () => {
     const cells = new FakeProcesses();
     cells.soloWanted();
-    expect(cells.booted(1)).toEqual([{ do: "share", id: 1 }]);
-    expect(cells.booted(2)).toEqual([{ do: "share", id: 2 }]);
+    expect(cells.booted(1)).toEqual([
+      { do: "share", id: 1 },
+      { do: "boot", id: 3 },
+    ]);
+    expect(cells.booted(2)).toEqual([
+      { do: "share", id: 2 },
+      { do: "boot", id: 4 },
+    ]);
     expect(cells.booted(3)).toContainEqual({ do: "giveSolo", id: 3 });
   });
 
@@ -191,7 +201,7 @@ describe("cells", () => {
     const cells = new FakeProcesses();
     cells.booted(1);
     cells.soloWanted();
-    expect(cells.close().map((effect) => effect.do)).toEqual(["end", "end", "end", "end"]);
+    expect(cells.close().map((effect) => effect.do)).toEqual(["end", "end", "end"]);
     expect(cells.running.size).toBe(0);
     expect(cells.soloWanted()).toEqual([]);
     expect(cells.tick(100_000)).toEqual([]);
@@ -215,6 +225,7 @@ describe("cells", () => {
     shared: fc.integer({ min: 1, max: 4 }),
     spares: fc.nat(3),
     soloMax: fc.integer({ min: 1, max: 4 }),
+    bootsMax: fc.integer({ min: 1, max: 4 }),
   });
 
   it("whatever happens: never too many, none used twice, and all is well again afterwards", () => {

@@ -40,6 +40,8 @@ export interface Targets {
   shared: number;
   spares: number;
   soloMax: number;
+  /** Cells that boot at a time: more would only take the processor from each other, and from those that serve. */
+  bootsMax: number;
 }
 
 const backoffMs = 100;
@@ -124,7 +126,7 @@ function settle(
   const missing =
     targets.shared - count(state, "shared") + soloRoom + targets.spares - count(state, "spare") - booting;
   // After a failure one at a time: the cause is likely to be the same for all.
-  const boots = state.failures > 0 ? Math.min(missing, 1 - booting) : missing;
+  const boots = Math.min(missing, (state.failures > 0 ? 1 : targets.bootsMax) - booting);
   for (let i = 0; i < boots; i++) {
     const id = state.nextId++;
     state.cells.set(id, "booting");

@@ -1,3 +1,5 @@
+import { availableParallelism } from "node:os";
+
 /** Limits of cells and of what runs in them; each stands in docs/reference/limits.md. */
 export interface CellSettings {
   /** Cells that many scripts share. */
@@ -6,6 +8,8 @@ export interface CellSettings {
   spares: number;
   /** Cells that suspects have to themselves, at most; further suspects wait. */
   soloMax: number;
+  /** Cells that boot at a time. */
+  bootsMax: number;
   /** Requests that wait for a solo cell, at most, for each owner. */
   soloQueueMax: number;
   /** Requests in one shared cell at a time; further ones wait. */
@@ -33,6 +37,7 @@ export const cellDefaults: CellSettings = {
   shared: 2,
   spares: 1,
   soloMax: 8,
+  bootsMax: availableParallelism(),
   soloQueueMax: 100,
   inFlightMax: 500,
   stallCpuMs: 250,

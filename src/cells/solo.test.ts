@@ -1,4 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
+import type { Cell } from "./cell.ts";
+import { cellDefaults } from "./settings.ts";
+import { SoloCells } from "./solo.ts";
 import { CellsHarness, snippet } from "./testing.ts";
 
 const either = `export default { async fetch(request) {
@@ -29,5 +32,28 @@ describe("solo cells", () => {
     for (const name of names) expect((await harness.visit(`/${name}/spin`)).status).toBe(500);
     for (let i = 0; i < 4; i++)
       for (const name of names) expect((await harness.visit(`/${name}/`)).text).toBe("well");
+  });
+
+  test("are ordered one for each owner that waits, and no longer once it is cleared", async () => {
+    const orders: AbortSignal[] = [];
+    const source = {
+      want: (signal: AbortSignal): Promise<Cell | undefined> => {
+        orders.push(signal);
+        return new Promise((resolve) => signal.addEventListener("abort", () => resolve(undefined)));
+      },
+      retire: () => {},
+      convict: () => {},
+    };
+    const solo = new SoloCells(source, cellDefaults);
+    const waits = ["one", "one", "one", "two"].map((owner) =>
+      solo.run(snippet(owner, either), false, async () => {}),
+    );
+    expect(orders).toHaveLength(2);
+    solo.free("one");
+    expect(await Promise.all(waits.slice(0, 3))).toEqual([undefined, undefined, undefined]);
+    expect(orders.map(({ aborted }) => aborted)).toEqual([true, false]);
+    solo.free("two");
+    await waits[3];
+    expect(orders).toHaveLength(2);
   });
 });

@@ -7,7 +7,8 @@ import { SoloWatch } from "./watch.ts";
 
 /** The pool's side: gives a booted cell, now or later, and takes it back. */
 export interface SoloSource {
-  want(): Promise<Cell>;
+  /** Undefined where the signal says first that none is wanted any more. */
+  want(signal: AbortSignal): Promise<Cell | undefined>;
   retire(cell: Cell): void;
   /** An owner's code went over its limits after it had answered. */
   convict(owner: string): void;
@@ -17,6 +18,12 @@ interface Kept {
   cell: Cell;
   timer: NodeJS.Timeout | undefined;
   watch: SoloWatch;
+}
+
+/** Requests of one owner that wait for a cell: one is on its way to them, until none of them waits. */
+interface Waiting {
+  requests: { resolve: (cell: Cell | undefined) => void; reject: (error: unknown) => void }[];
+  order: AbortController;
 }
 
 const lookEveryMs = 2;
@@ -29,8 +36,9 @@ export class SoloCells {
   readonly #settings: CellSettings;
   /** Cells that wait for their owner's next request. */
   readonly #idle = new Map<string, Kept[]>();
-  /** Requests that wait for a cell, by owner. */
-  readonly #waiting = new Map<string, ((cell: Cell | undefined) => void)[]>();
+  readonly #waiting = new Map<string, Waiting>();
+  /** Cells that are in use. */
+  #busy = 0;
 
   constructor(source: SoloSource, settings: CellSettings) {
     this.#source = source;
@@ -48,8 +56,21 @@ export class SoloCells {
   ): Promise<{ result: T; usedCpuMs: number } | undefined> {
     const cell = this.#takeIdle(script.owner) ?? (await this.#acquire(script));
     if (cell === undefined) return undefined;
-    if (isGuilty) yieldToOthers(cell);
-    if (!cell.scripts.has(script.id)) await this.#load(cell, script);
+    this.#busy++;
+    try {
+      if (isGuilty) yieldToOthers(cell);
+      if (!cell.scripts.has(script.id)) await this.#load(cell, script);
+      return await this.#use(cell, script, work);
+    } finally {
+      this.#busy--;
+    }
+  }
+
+  async #use<T>(
+    cell: Cell,
+    script: CellScript,
+    work: (cell: Cell) => Promise<T>,
+  ): Promise<{ result: T; usedCpuMs: number }> {
     const watch = new SoloWatch(cell, script);
     const stop = this.#guard(cell, () => watch.look());
     try {
@@ -63,9 +84,7 @@ export class SoloCells {
 
   /** The owner is trusted again: its requests that wait need not. */
   free(owner: string): void {
-    const waiting = this.#waiting.get(owner) ?? [];
-    this.#waiting.delete(owner);
-    for (const resolve of waiting) resolve(undefined);
+    for (const { resolve } of this.#endWait(owner)) resolve(undefined);
   }
 
   close(): void {
@@ -75,48 +94,48 @@ export class SoloCells {
 
   /** A cell that is booted for the owner, or one that another of its requests is done with. */
   async #acquire({ owner }: CellScript): Promise<Cell | undefined> {
-    const waiting = this.#waiting.get(owner) ?? [];
-    if (waiting.length >= this.#settings.soloQueueMax)
+    const requests = this.#waiting.get(owner)?.requests ?? [];
+    if (requests.length >= this.#settings.soloQueueMax)
       throw new CellError(
         "overloaded",
         "Too many requests wait for this script, which runs alone after a fault.",
       );
-    this.#waiting.set(owner, waiting);
-    this.#freeOneIdle();
     return new Promise<Cell | undefined>((resolve, reject) => {
-      waiting.push(resolve);
-      void this.#order(owner, resolve, reject);
+      requests.push({ resolve, reject });
+      if (requests.length > 1) return;
+      const order = new AbortController();
+      this.#waiting.set(owner, { requests, order });
+      this.#freeOneIdle();
+      void this.#order(owner, order.signal);
     });
   }
 
-  async #order(
-    owner: string,
-    resolve: (cell: Cell | undefined) => void,
-    reject: (error: unknown) => void,
-  ): Promise<void> {
+  async #order(owner: string, signal: AbortSignal): Promise<void> {
     try {
-      const cell = await this.#source.want();
-      if (!this.#give(owner, cell)) this.#source.retire(cell);
+      while (!signal.aborted) {
+        const cell = await this.#source.want(signal);
+        if (cell !== undefined && !this.#give(owner, cell)) this.#source.retire(cell);
+      }
     } catch (error) {
-      if (this.#stopWaiting(owner, resolve)) reject(error);
+      for (const { reject } of this.#endWait(owner)) reject(error);
     }
   }
 
   /** Hands a cell to a request of its owner that waits for one. */
   #give(owner: string, cell: Cell): boolean {
-    const next = this.#waiting.get(owner)?.[0];
-    if (next === undefined) return false;
-    this.#stopWaiting(owner, next);
-    next(cell);
-    return true;
+    const requests = this.#waiting.get(owner)?.requests;
+    const next = requests?.shift();
+    if (requests?.length === 0) this.#endWait(owner);
+    next?.resolve(cell);
+    return next !== undefined;
   }
 
-  #stopWaiting(owner: string, resolve: (cell: Cell | undefined) => void): boolean {
-    const waiting = this.#waiting.get(owner) ?? [];
-    const index = waiting.indexOf(resolve);
-    if (index >= 0) waiting.splice(index, 1);
-    if (waiting.length === 0) this.#waiting.delete(owner);
-    return index >= 0;
+  /** Nothing is ordered for the owner any more. Returns those that still wait. */
+  #endWait(owner: string): Waiting["requests"] {
+    const waiting = this.#waiting.get(owner);
+    this.#waiting.delete(owner);
+    waiting?.order.abort();
+    return waiting?.requests ?? [];
   }
 
   async #load(cell: Cell, script: CellScript): Promise<void> {
@@ -190,8 +209,9 @@ export class SoloCells {
 
   /** Cells are few: one that only waits makes room for a suspect that has none. */
   #freeOneIdle(): void {
-    const total = [...this.#idle.values()].reduce((sum, list) => sum + list.length, 0);
-    if (total < this.#settings.soloMax / 2) return;
+    const { soloMax } = this.#settings;
+    const idle = [...this.#idle.values()].reduce((sum, list) => sum + list.length, 0);
+    if (idle === 0 || (idle < soloMax / 2 && idle + this.#busy < soloMax)) return;
     const [owner, list] = this.#idle.entries().next().value!;
     const { cell } = list[0]!;
     this.#forget(owner, cell);
