@@ -8,7 +8,7 @@ const installed =
   existsSync("node_modules/node/bin/node") && (productionOnly || existsSync("node_modules/vitest"));
 if (!installed) {
   console.error("Installing dependencies (npm ci) …");
-  const args = ["ci", "--no-fund", "--no-audit", ...(productionOnly ? ["--omit=dev"] : [])];
+  const args = ["ci", "--loglevel=error", ...(productionOnly ? ["--omit=dev"] : [])];
   const npm = spawnSync("npm", args, { stdio: ["ignore", 2, 2], shell: process.platform === "win32" });
   if (npm.status !== 0) process.exit(npm.status ?? 1);
 }
