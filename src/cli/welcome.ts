@@ -7,7 +7,10 @@ export function welcome({ ready, newToken }: RunningServer, config: Config): str
     "Selvedge is ready.",
     "",
     `  management API   ${ready.api}`,
-    `  edge             ${ready.edge}`,
+    `  edge             ${[ready.edge, ready.edge_tls].filter((url) => url !== null).join(" and ")}`,
+    `  name server      ${ready.dns}`,
+    ...(ready.metrics === null ? [] : [`  metrics          ${ready.metrics}`]),
+    `  images to try    ${ready.dashboard}images`,
     `  account          ${ready.account_id}`,
   ];
   if (newToken === undefined) {
