@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { Config } from "./config/settings.ts";
 import { DispatchNamespaces } from "./dispatch/namespaces.ts";
-import { removeExpired } from "./kv/expiry.ts";
+import { tidyKv } from "./kv/tidy.ts";
 import { KvNamespaces } from "./kv/kv.ts";
 import type { BindingResources } from "./scripts/bindings.ts";
 import { Deployments } from "./scripts/deployments.ts";
@@ -90,7 +90,7 @@ export function createScriptServices(
       await routes.start();
       await domains.start();
       await subdomains.start();
-      stop = removeExpired(kv, logger);
+      stop = tidyKv(kv, logger);
     },
     stopScripts: async () => stop?.(),
   };

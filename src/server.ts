@@ -8,6 +8,7 @@ import { ensureOwner, ensurePepper } from "./accounts/owner.ts";
 import { AssetServer } from "./assets/asset-server.ts";
 import { assetsBinding } from "./assets/binding.ts";
 import { Assets } from "./assets/assets.ts";
+import { AssetCollector } from "./assets/collector.ts";
 import { createApi } from "./api/app.ts";
 import { createApiServer, drain, listen } from "./api/listener.ts";
 import { parseAddress } from "./config/config.ts";
@@ -77,6 +78,7 @@ export interface RunningServer {
 
 const watchIntervalMs = 500;
 const activationTickMs = 1000;
+const hourMs = 3_600_000;
 const mebibyte = 1024 * 1024;
 
 /** Puts the platform together: storage, services, listeners, in that order. */
@@ -127,6 +129,9 @@ export async function startServer(
     zoneSettings.forget(id);
   });
   const assets = new Assets(storage, blobs, tokens.hash("asset upload tokens"));
+  const assetCollector = new AssetCollector(storage, blobs, {
+    retentionMs: config.assetRetentionHours * hourMs,
+  });
   const assetServer = new AssetServer(assets, blobs, {
     cacheBytes: config.assetCacheMegabytes * mebibyte,
   });
@@ -148,6 +153,7 @@ export async function startServer(
     memoryBytesMax: config.imageMemoryMegabytes * mebibyte,
     diskBytesMax: config.imageDiskMegabytes * mebibyte,
     deliveryUrl: config.deliveryUrl,
+    moreFormats: { avif: config.imageAcceptAvif, svg: config.imageAcceptSvg },
     engine: { slots: config.imageSlots, faceDetector: config.imageFaceDetector },
   });
   const settings = await edgeSettings(config);
@@ -276,6 +282,7 @@ export async function startServer(
           logger,
         );
   await services.runTriggers();
+  const stopCollecting = assetCollector.start(logger);
   const timer = setInterval(() => {
     zones
       .checkPending()
@@ -309,6 +316,7 @@ export async function startServer(
       if (metricsServer !== undefined) await drain(metricsServer, 0);
       await services.stopTriggers(deadlineMs);
       await services.stopScripts();
+      await stopCollecting();
       await Promise.all([drain(apiServer, deadlineMs), edge.close(deadlineMs), nameServer.close()]);
       await workflowServices.closeWorkflows();
       await runtimeServices.closeRuntime();

@@ -30,6 +30,10 @@ interface Progress {
 const progressMax = 200;
 const checkedAtOnce = 100;
 const writesAtOnce = 8;
+/** Files that were used this lately are as good as used now: most sessions write of none. */
+const staleMs = 60 * 60 * 1000;
+
+const unknownSession = (): Error => assetErrors.badToken("its upload session is no longer known");
 
 /** The three steps of static assets: a session with a manifest, uploads of what is missing, and completion. */
 export class Assets {
@@ -52,15 +56,17 @@ export class Assets {
     const scope = scopeOf(owner);
     const manifestId = manifestIdOf(scope, entries);
     const sizes = new Map(entries.map(({ hash, sizeBytes }) => [hash, sizeBytes]));
-    const held = await store.files(this.#storage.read, scope, [...sizes.keys()]);
     const missing = new Map(sizes);
-    for (const { hash, sizeBytes } of held) {
-      if (sizes.get(hash) !== sizeBytes) throw assetErrors.size(hash, sizes.get(hash)!, sizeBytes);
-      missing.delete(hash);
-    }
-    await this.#storage.write(async (trx) =>
-      store.putManifest(trx, { id: manifestId, scope, entries: [...entries] }, Date.now()),
-    );
+    const now = Date.now();
+    // The manifest comes first: the collector locks in the same order.
+    await this.#storage.write(async (trx) => {
+      await store.putManifest(trx, { id: manifestId, scope, entries: [...entries] }, now);
+      const held = await store.useFiles(trx, scope, [...sizes.keys()], { now, staleOn: now - staleMs });
+      for (const { hash, sizeBytes } of held) {
+        if (sizes.get(hash) !== sizeBytes) throw assetErrors.size(hash, sizes.get(hash)!, sizeBytes);
+        missing.delete(hash);
+      }
+    });
     const claims = { ...owner, manifestId };
     if (missing.size === 0) return { jwt: await this.#tokens.sign("asset-completion", claims), buckets: [] };
     return {
@@ -111,9 +117,16 @@ export class Assets {
       await this.#discard([...added.values()]);
       throw error;
     }
-    const kept = await this.#storage.write(async (trx) =>
-      store.addFiles(trx, scope, [...added.values()], Date.now()),
-    );
+    const now = Date.now();
+    const kept = await this.#storage
+      .write(async (trx) => {
+        if (!(await store.useManifest(trx, claims.manifestId, now))) throw unknownSession();
+        return store.addFiles(trx, scope, [...added.values()], now);
+      })
+      .catch(async (error: unknown) => {
+        await this.#discard([...added.values()]);
+        throw error;
+      });
     // Somebody else sent the same before: theirs stays.
     await this.#discard([...added.values()].filter(({ hash }) => !kept.has(hash)));
     if (!(await this.#isComplete(claims))) return undefined;
@@ -147,7 +160,7 @@ export class Assets {
     const known = this.#progress.get(claims.manifestId);
     if (known !== undefined) return known;
     const manifest = await store.findManifest(this.#storage.read, claims.manifestId);
-    if (manifest === undefined) throw assetErrors.badToken("its upload session is no longer known");
+    if (manifest === undefined) throw unknownSession();
     const sizes = new Map(manifest.entries.map(({ hash, sizeBytes }) => [hash, sizeBytes]));
     const progress = { scope: manifest.scope, sizes, missing: [...sizes.keys()] };
     const [oldest] = this.#progress.keys();
@@ -167,7 +180,12 @@ export class Assets {
       progress.missing = progress.missing.filter((hash) => !held.has(hash));
       if (held.size < checked.length) return false;
     }
-    return true;
+    // What this node remembers may be of an earlier session, whose files have been removed since.
+    const all = [...progress.sizes.keys()];
+    const held = await store.files(this.#storage.read, progress.scope, all);
+    const hashes = new Set(held.map(({ hash }) => hash));
+    progress.missing = all.filter((hash) => !hashes.has(hash));
+    return progress.missing.length === 0;
   }
 
   async #discard(files: readonly AssetFile[]): Promise<void> {

@@ -24,12 +24,30 @@ export async function files(read: Read, scope: string, hashes: readonly string[]
   return found;
 }
 
+/** As `files`, for somebody who relies on them from now on: what was used last before `staleOn` is used now. */
+export async function useFiles(
+  trx: Write,
+  scope: string,
+  hashes: readonly string[],
+  { now, staleOn }: { now: number; staleOn: number },
+): Promise<AssetFile[]> {
+  for (let at = 0; at < hashes.length; at += hashesPerQuery)
+    await trx
+      .updateTable("asset_files")
+      .set({ used_on: now })
+      .where("scope", "=", scope)
+      .where("hash", "in", hashes.slice(at, at + hashesPerQuery))
+      .where("used_on", "<", staleOn)
+      .execute();
+  return files(trx, scope, hashes);
+}
+
 /** Adds what is not held yet; answers with the hashes of these. */
 export async function addFiles(
   trx: Write,
   scope: string,
   added: readonly AssetFile[],
-  createdOn: number,
+  usedOn: number,
 ): Promise<Set<string>> {
   const hashes = new Set<string>();
   for (let at = 0; at < added.length; at += hashesPerQuery) {
@@ -42,7 +60,7 @@ export async function addFiles(
           size_bytes: file.sizeBytes,
           content_type: file.contentType,
           blob_key: file.blobKey,
-          created_on: createdOn,
+          used_on: usedOn,
         })),
       )
       .onConflict((conflict) => conflict.doNothing())
@@ -70,16 +88,26 @@ export async function findManifest(read: Read, id: string): Promise<Manifest | u
   };
 }
 
-/** A manifest's id is made of its content: the same one again is the one that is there. */
-export async function putManifest(trx: Write, manifest: Manifest, createdOn: number): Promise<void> {
+/** A manifest's id is made of its content: the same one again is the one that is there, which is used now. */
+export async function putManifest(trx: Write, manifest: Manifest, usedOn: number): Promise<void> {
   await trx
     .insertInto("asset_manifests")
     .values({
       id: manifest.id,
       scope: manifest.scope,
       entries: JSON.stringify(manifest.entries.map(({ path, hash, sizeBytes }) => [path, hash, sizeBytes])),
-      created_on: createdOn,
+      used_on: usedOn,
     })
-    .onConflict((conflict) => conflict.doNothing())
+    .onConflict((conflict) => conflict.column("id").doUpdateSet({ used_on: usedOn }))
     .execute();
+}
+
+/** False where it is gone. */
+export async function useManifest(trx: Write, id: string, usedOn: number): Promise<boolean> {
+  const { numUpdatedRows } = await trx
+    .updateTable("asset_manifests")
+    .set({ used_on: usedOn })
+    .where("id", "=", id)
+    .executeTakeFirst();
+  return numUpdatedRows === 1n;
 }

@@ -11,6 +11,15 @@ export const hostingSettings = {
     default: 64,
     describe: "memory for static assets that are asked for often, plain and compressed",
   },
+  assetRetentionHours: {
+    kind: "count",
+    min: 3, // an upload and its completion take two at most
+    max: 100_000,
+    flag: "asset-retention-hours",
+    env: "SELVEDGE_ASSET_RETENTION_HOURS",
+    default: 24,
+    describe: "how long static assets stay that no version of a script uses",
+  },
   deliveryUrl: {
     kind: "text",
     flag: "delivery-url",
@@ -42,6 +51,20 @@ export const hostingSettings = {
     env: "SELVEDGE_IMAGE_DISK_MEGABYTES",
     default: 2048,
     describe: "disk for finished images, in the data folder",
+  },
+  imageAcceptAvif: {
+    kind: "flag",
+    flag: "image-accept-avif",
+    env: "SELVEDGE_IMAGE_ACCEPT_AVIF",
+    default: false,
+    describe: "whether AVIF is accepted as an upload, beside JPEG, PNG, GIF and WebP",
+  },
+  imageAcceptSvg: {
+    kind: "flag",
+    flag: "image-accept-svg",
+    env: "SELVEDGE_IMAGE_ACCEPT_SVG",
+    default: false,
+    describe: "whether SVG is accepted as an upload; it is delivered without what it could run or load",
   },
   imageFaceDetector: {
     kind: "text",

@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import { ApiError } from "../api/errors.ts";
-import type { Blobs } from "../storage/blobs.ts";
+import { orphanAgeMs, type Blobs } from "../storage/blobs.ts";
 import { isUniqueViolation } from "../storage/dialects.ts";
 import type { Storage } from "../storage/storage.ts";
 import { newId, newUuid } from "../util/ids.ts";
@@ -243,6 +243,13 @@ export class KvNamespaces {
       ...(metadata === null ? {} : { metadata: JSON.parse(metadata) as unknown }),
     }));
     return { keys, cursor: rows.length > limit ? cursorAfter(page.at(-1)!.key) : undefined };
+  }
+
+  /** Removes files that no value lies in, as a process leaves them that dies under way; called by a timer. */
+  async removeOrphans(now = Date.now()): Promise<void> {
+    await this.#blobs.removeUnnamed("kv", now - orphanAgeMs, async (keys) =>
+      store.namedBlobs(this.#storage.read, keys),
+    );
   }
 
   /** Removes what has expired; called by a timer. Until then nobody sees it either. */

@@ -123,6 +123,17 @@ async function blobsOf(trx: Write, namespaceId: string, keys: readonly Uint8Arra
   return rows.map(({ blob_key }) => blob_key!);
 }
 
+/** Which of some blobs hold a value. */
+export async function namedBlobs(read: Read, keys: readonly string[]): Promise<Set<string>> {
+  const rows = await read
+    .selectFrom("kv_entries")
+    .select("blob_key")
+    .where("blob_key", "in", keys)
+    .where("blob_key", "is not", null)
+    .execute();
+  return new Set(rows.map(({ blob_key }) => blob_key!));
+}
+
 /** Entries in the order of their keys: those with a prefix, and after a key where one is given. Without values. */
 export async function list(
   read: Read,

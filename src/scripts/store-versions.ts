@@ -97,6 +97,7 @@ export async function insert(trx: Write, version: Version): Promise<void> {
       number: version.number,
       code_id: version.codeId,
       content: JSON.stringify(version.content),
+      manifest_id: version.content.assets?.manifest ?? null,
       created_on: version.createdOn,
     })
     .execute();

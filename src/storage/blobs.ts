@@ -12,6 +12,15 @@ export interface Blobs {
   head(key: string): Promise<{ sizeBytes: number } | undefined>;
   /** Also when there is none. */
   delete(key: string): Promise<void>;
+  /**
+   * Removes content under a prefix that nothing names, as a process leaves it that dies between writing and naming. `named`
+   * tells which of some keys of a folder are named; what was written after a time may be about to be. Answers with the count.
+   */
+  removeUnnamed(
+    prefix: string,
+    writtenBefore: number,
+    named: (keys: readonly string[]) => Promise<ReadonlySet<string>>,
+  ): Promise<number>;
 }
 
 export interface Blob {
@@ -20,6 +29,9 @@ export interface Blob {
   stream: Readable;
 }
 
+const keysAtOnce = 500;
+/** Content that is older than this and that nothing names is of no upload under way. */
+export const orphanAgeMs = 24 * 60 * 60 * 1000;
 const keyPattern = /^(?!\.)[\w.-]{1,255}(\/(?!\.)[\w.-]{1,255}){0,7}$/;
 
 /** Blobs as files of a folder: written beside their place, flushed, and renamed into it. */
@@ -91,6 +103,31 @@ export class FileBlobs implements Blobs {
   /** Everything whose key begins with the prefix and a slash. */
   async deleteFolder(prefix: string): Promise<void> {
     await rm(this.path(prefix), { recursive: true, force: true });
+  }
+
+  async removeUnnamed(
+    prefix: string,
+    writtenBefore: number,
+    named: (keys: readonly string[]) => Promise<ReadonlySet<string>>,
+  ): Promise<number> {
+    const entries = (await readdir(this.path(prefix), { withFileTypes: true }).catch(missing)) ?? [];
+    const keys = entries.filter((entry) => entry.isFile()).map(({ name }) => `${prefix}/${name}`);
+    let removed = 0;
+    for (let at = 0; at < keys.length; at += keysAtOnce) {
+      const batch = keys.slice(at, at + keysAtOnce);
+      const known = await named(batch);
+      for (const key of batch) {
+        if (known.has(key)) continue;
+        const found = await stat(this.path(key)).catch(missing);
+        if (found === undefined || found.mtimeMs >= writtenBefore) continue;
+        await this.delete(key);
+        removed += 1;
+      }
+    }
+    for (const entry of entries)
+      if (entry.isDirectory())
+        removed += await this.removeUnnamed(`${prefix}/${entry.name}`, writtenBefore, named);
+    return removed;
   }
 
   /** Removes what writers have left that died before their end. */

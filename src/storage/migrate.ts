@@ -7,6 +7,7 @@ import { scripts } from "./migrations/0003-scripts.ts";
 import { snippets } from "./migrations/0002-snippets.ts";
 import { dnssec } from "./migrations/0007-dnssec.ts";
 import { tls } from "./migrations/0008-tls.ts";
+import { unusedBlobs } from "./migrations/0009-unused-blobs.ts";
 import type { Storage } from "./storage.ts";
 
 /** Brings the schema up to date. Kysely takes a lock in the database, so that nodes starting together take turns. */
@@ -20,6 +21,7 @@ export async function migrate(storage: Storage): Promise<void> {
     "0006-assets-queues": assetsQueues(storage.engine),
     "0007-dnssec": dnssec,
     "0008-tls": tls,
+    "0009-unused-blobs": unusedBlobs(storage.engine),
   };
   const migrator = new Migrator({ db: storage.read, provider: { getMigrations: async () => migrations } });
   const { error } = await migrator.migrateToLatest();

@@ -115,6 +115,7 @@ export interface ScriptVersionsTable {
   number: Immutable<number>;
   code_id: Immutable<string>;
   content: Immutable<string>;
+  manifest_id: Immutable<string | null>;
   created_on: Immutable<number>;
 }
 
@@ -181,14 +182,14 @@ export interface AssetFilesTable {
   size_bytes: Immutable<number>;
   content_type: Immutable<string | null>;
   blob_key: Immutable<string>;
-  created_on: Immutable<number>;
+  used_on: number;
 }
 
 export interface AssetManifestsTable {
   id: Immutable<string>;
   scope: Immutable<string>;
   entries: Immutable<string>;
-  created_on: Immutable<number>;
+  used_on: number;
 }
 
 export interface QueuesTable {
