@@ -121,6 +121,27 @@ async function settle(
   return { ackCount, retryCount, warnings: failed };
 }
 
+const PeekSchema = z.strictObject({
+  batch_size: z.int().min(1).max(queueLimits.consumerBatch).default(10),
+});
+const removed = <T extends z.ZodType>(each: T) => z.array(each).min(1).max(1000);
+
+/** Messages as they lie there, each with what names it to `remove`. */
+async function peek<R extends object>(
+  call: Located & { body: z.output<typeof PeekSchema> },
+  named: (ref: string) => R,
+) {
+  const messages = await call.services.queueMessages.peek(queueOf(call), call.body.batch_size);
+  return messages.map((message) => ({ ...received(message), ...named(String(message.number)) }));
+}
+
+async function remove(call: Located, refs: readonly string[]): Promise<z.input<typeof warnings>> {
+  const numbers = refs.filter((ref) => /^\d{1,15}$/.test(ref)).map(Number);
+  const done = await call.services.queueMessages.remove(queueOf(call), numbers);
+  const missing = refs.filter((ref) => !done.has(Number(ref)));
+  return Object.fromEntries(missing.map((ref) => [ref, "there is no such message"]));
+}
+
 export const messageOperations: readonly Operation[] = [
   operation({
     id: "queue_message_push",
@@ -238,14 +259,9 @@ export const messageOperations: readonly Operation[] = [
     summary: "Look at messages without leasing them",
     access: read,
     bodyOptional: true,
-    body: z.strictObject({ batch_size: z.int().min(1).max(queueLimits.consumerBatch).default(10) }),
+    body: PeekSchema,
     result: z.object({ messages: z.array(ReceivedSchema.extend({ ref: z.string() })) }),
-    async handle(call) {
-      const messages = await call.services.queueMessages.peek(queueOf(call), call.body.batch_size);
-      return {
-        messages: messages.map((message) => ({ ...received(message), ref: String(message.number) })),
-      };
-    },
+    handle: async (call) => ({ messages: await peek(call, (ref) => ({ ref })) }),
   }),
   operation({
     id: "queue_message_purge",
@@ -253,23 +269,45 @@ export const messageOperations: readonly Operation[] = [
     path: `${base}/messages/purge`,
     summary: "Delete messages that were looked at",
     access: edit,
-    body: z.strictObject({
-      refs: z
-        .array(z.strictObject({ ref: z.string() }))
-        .min(1)
-        .max(1000),
-    }),
+    body: z.strictObject({ refs: removed(z.strictObject({ ref: z.string() })) }),
     result: z.object({ errors: z.array(z.object({ message: z.string() })), warnings }),
-    async handle(call) {
-      const refs = call.body.refs.map(({ ref }) => ref);
-      const numbers = refs.filter((ref) => /^\d{1,15}$/.test(ref)).map(Number);
-      const removed = await call.services.queueMessages.remove(queueOf(call), numbers);
-      const missing = refs.filter((ref) => !removed.has(Number(ref)));
-      return {
-        errors: [],
-        warnings: Object.fromEntries(missing.map((ref) => [ref, "there is no such message"])),
-      };
-    },
+    handle: async (call) => ({
+      errors: [],
+      warnings: await remove(
+        call,
+        call.body.refs.map(({ ref }) => ref),
+      ),
+    }),
+  }),
+  operation({
+    id: "queue_message_preview",
+    method: "POST",
+    path: `${base}/messages/preview`,
+    summary: "Look at messages without leasing them: the older name of peek",
+    access: read,
+    bodyOptional: true,
+    body: PeekSchema,
+    result: z.object({ messages: z.array(ReceivedSchema.extend({ lease_id: z.string() })) }),
+    handle: async (call) => ({ messages: await peek(call, (ref) => ({ lease_id: ref })) }),
+  }),
+  operation({
+    id: "queue_message_preview_ack",
+    method: "POST",
+    path: `${base}/messages/preview/ack`,
+    summary: "Delete messages that were looked at: the older name of purge",
+    access: edit,
+    body: z.strictObject({
+      acks: removed(z.strictObject({ lease_id: z.string() })),
+      // What is not leased cannot be given back.
+      retries: z.array(z.unknown()).max(0).optional(),
+    }),
+    result: z.object({ warnings }),
+    handle: async (call) => ({
+      warnings: await remove(
+        call,
+        call.body.acks.map(({ lease_id }) => lease_id),
+      ),
+    }),
   }),
   operation({
     id: "queue_metrics",

@@ -6,6 +6,7 @@ import type { Services } from "../services.ts";
 import { isoTime } from "../util/ids.ts";
 import { consumerOperations } from "./api-consumers.ts";
 import { messageOperations } from "./api-messages.ts";
+import { subscriptionOperations } from "./api-subscriptions.ts";
 import { producersByQueue } from "./producers.ts";
 import { queueLimits, queueNamePattern, type Queue, type QueueSettings } from "./queue.ts";
 import { queueResource, QueueSchema } from "./resource.ts";
@@ -162,4 +163,5 @@ export const queueOperations: readonly Operation[] = [
   }),
   ...consumerOperations,
   ...messageOperations,
+  ...subscriptionOperations,
 ];

@@ -121,6 +121,15 @@ export const queueErrors = {
       11005,
       `The messages of ${JSON.stringify(name)} cannot be pulled: its consumer is not of the type http_pull`,
     ),
+  noEvents: (source = "this source") =>
+    new ApiError(
+      400,
+      11015,
+      `Event subscriptions are not supported: nothing here sends events of ${JSON.stringify(source)} to queues`,
+      { pointer: "/body/source" },
+    ),
+  noSubscription: (id: string) =>
+    new ApiError(404, 11016, `The event subscription ${JSON.stringify(id)} does not exist`),
   message: (why: string, index?: number) =>
     new ApiError(400, 11006, why, {
       pointer: index === undefined ? "/body" : `/body/messages/${index}`,

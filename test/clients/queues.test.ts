@@ -157,6 +157,42 @@ it("deletes messages", async () => {
   });
 });
 
+it("looks at messages and deletes them by the older names too", async () => {
+  const id = await create("previewed");
+  for (const body of ["a", "b"])
+    await client.queues.messages.push(id, { account_id, body, content_type: "text" });
+  // The client has no methods for these.
+  const path = `/accounts/${account_id}/queues/${id}/messages/preview`;
+  const { body: seen } = await server.call("POST", path, { batch_size: 1 });
+  expect(seen.result.messages).toMatchObject([{ body: "a", attempts: 0 }]);
+  const acks = [{ lease_id: seen.result.messages[0].lease_id as string }];
+  const acknowledged = await server.call("POST", `${path}/ack`, { acks });
+  expect(acknowledged.body.result).toEqual({ warnings: {} });
+  expect(await client.queues.getMetrics(id, { account_id })).toMatchObject({ backlog_count: 1 });
+  const again = await server.call("POST", `${path}/ack`, { acks: [...acks, { lease_id: "nonsense" }] });
+  expect(Object.keys(again.body.result.warnings as object)).toEqual([acks[0]!.lease_id, "nonsense"]);
+  expect((await server.call("POST", `${path}/ack`, { acks, retries: acks })).status).toBe(400);
+  called.add("queue_message_preview").add("queue_message_preview_ack");
+});
+
+it("tells that there are no event subscriptions, and names what it refuses", async () => {
+  const { subscriptions } = client.queues;
+  const queue_id = await create("subscribed");
+  expect(await collect(subscriptions.list({ account_id }))).toEqual([]);
+  const asked = {
+    name: "made",
+    enabled: true,
+    events: ["namespace.created"],
+    source: { type: "kv" as const },
+    destination: { type: "queues.queue" as const, queue_id },
+  };
+  await expect(subscriptions.create({ account_id, ...asked })).rejects.toThrow(
+    'nothing here sends events of \\"kv\\"',
+  );
+  for (const method of ["get", "update", "delete"] as const)
+    await expect(subscriptions[method]("none", { account_id })).rejects.toThrow(NotFoundError);
+});
+
 it("that was all of them", () => {
   expect(queueOperations.map(({ id }) => id).filter((id) => !called.has(id))).toEqual([]);
 });

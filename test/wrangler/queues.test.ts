@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 import { ask } from "../scripts/harness.ts";
-import { Project } from "./harness.ts";
+import { isPrevious, Project } from "./harness.ts";
 
 /** wrangler, unchanged, manages queues, and deploys scripts that send and take. */
 let server: TestServer;
@@ -101,6 +101,28 @@ it(
       async () => expect(await server.services.queueMessages.backlog(dead)).toMatchObject({ count: 1 }),
       { timeout: 20_000 },
     );
+  },
+  timeout,
+);
+
+it(
+  "says that nothing here sends events to subscribe to",
+  async () => {
+    if (isPrevious) return; // it has no such command
+    const subscription = (...args: string[]) => project.attempt(["queues", "subscription", ...args]);
+    await wrangler("create", "subscribed");
+    expect(await wrangler("subscription", "list", "subscribed")).toContain("No event subscriptions");
+    const asked = ["--source", "kv", "--events", "namespace.created"];
+    expect(await subscription("create", "subscribed", ...asked)).toMatchObject({
+      code: 1,
+      output: expect.stringContaining('nothing here sends events of "kv"'),
+    });
+    for (const command of ["get", "update", "delete"])
+      expect(await subscription(command, "subscribed", "--id", "none")).toMatchObject({
+        code: 1,
+        output: expect.stringContaining('"none" does not exist'),
+      });
+    await wrangler("delete", "subscribed");
   },
   timeout,
 );

@@ -1,0 +1,69 @@
+import { z } from "zod";
+import { listOperation, operation, type Operation } from "../api/operation.ts";
+import { pageQuery, paginate } from "../api/pagination.ts";
+import { queueErrors } from "./queue.ts";
+
+/*
+ * Subscriptions of queues to the platform's own events. Nothing here sends such events, so there are none, and none can be made:
+ * clients are told so by name.
+ */
+const base = "/accounts/{account_id}/event_subscriptions/subscriptions";
+const read = { scope: "account", permission: "queues:read" } as const;
+const edit = { scope: "account", permission: "queues:edit" } as const;
+
+const SubscriptionSchema = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    enabled: z.boolean(),
+    events: z.array(z.string()),
+    source: z.looseObject({ type: z.string() }),
+    destination: z.object({ type: z.literal("queues.queue"), queue_id: z.string() }),
+    created_at: z.string(),
+    modified_at: z.string(),
+  })
+  .meta({ id: "QueueEventSubscription" });
+
+export const subscriptionOperations: readonly Operation[] = [
+  listOperation({
+    id: "queue_subscription_list",
+    method: "GET",
+    path: base,
+    summary: "List event subscriptions, of which there are none",
+    access: read,
+    query: pageQuery({ default: 20, max: 100 }).extend({
+      queue_id: z.string().optional(),
+      direction: z.enum(["asc", "desc"]).optional(),
+      order: z.enum(["created_at", "name", "enabled", "source"]).optional(),
+    }),
+    result: SubscriptionSchema,
+    handle: async ({ query }) => paginate([], query),
+  }),
+  operation({
+    id: "queue_subscription_create",
+    method: "POST",
+    path: base,
+    summary: "Refuse an event subscription, naming its source",
+    access: edit,
+    acceptAnyContentType: true, // the command line tool sends JSON as plain text
+    body: z.looseObject({ source: z.looseObject({ type: z.string() }).optional() }),
+    result: SubscriptionSchema,
+    async handle({ body }) {
+      throw queueErrors.noEvents(body.source?.type);
+    },
+  }),
+  ...(["GET", "PATCH", "DELETE"] as const).map((method) =>
+    operation({
+      id: `queue_subscription_${{ GET: "get", PATCH: "update", DELETE: "delete" }[method]}`,
+      method,
+      path: `${base}/{subscription_id}`,
+      summary: "Tell that there is no such event subscription",
+      access: method === "GET" ? read : edit,
+      acceptAnyContentType: true,
+      result: SubscriptionSchema,
+      async handle({ params }) {
+        throw queueErrors.noSubscription(params["subscription_id"]!);
+      },
+    }),
+  ),
+];
