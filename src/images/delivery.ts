@@ -237,7 +237,7 @@ export class Delivery {
         headers: {
           ...safeHeaders,
           ...unchangedHeaders,
-          "content-type": format === "json" ? "application/json" : `image/${format}`,
+          "content-type": format === "json" ? "application/json" : contentTypes[format],
           "content-disposition": disposition(image.filename, format),
           "last-modified": new Date(image.uploadedOn).toUTCString(),
           "accept-ranges": "bytes",

@@ -2,12 +2,8 @@ import { ApiError } from "../api/errors.ts";
 
 /** The faults of images. Where a public code has another meaning, the specification's holds. */
 export const imageErrors = {
-  invalidFormat: (received: string) =>
-    new ApiError(
-      400,
-      5400,
-      `Invalid format: expected a JPEG, PNG, GIF or WebP image but received ${received}`,
-    ),
+  invalidFormat: (received: string, accepted = "JPEG, PNG, GIF or WebP") =>
+    new ApiError(400, 5400, `Invalid format: expected a ${accepted} image but received ${received}`),
   invalidUpload: (message: string, pointer?: string) => new ApiError(400, 5400, message, { pointer }),
   tooLarge: (limitBytes: number) =>
     new ApiError(413, 5401, `Too large: expected an image of at most ${limitBytes} bytes`),

@@ -1,6 +1,11 @@
 import { imageErrors } from "./errors.ts";
 
-export type SourceFormat = "jpeg" | "png" | "gif" | "webp";
+export type SourceFormat = "jpeg" | "png" | "gif" | "webp" | "avif" | "svg";
+/** Formats that are accepted only where a setting says so. */
+export interface MoreFormats {
+  avif: boolean;
+  svg: boolean;
+}
 
 /** Whose an image is, as its EXIF says. */
 export interface Rights {
@@ -56,6 +61,8 @@ const mebibyte = 1024 * 1024;
 /** Limits of stored images; each stands in docs/reference/limits.md. */
 export const imageLimits = {
   fileBytesMax: 100 * mebibyte,
+  /** An SVG is text that is read as a whole. */
+  svgBytesMax: 5 * mebibyte,
   sidePixelsMax: 12_000,
   /** Of all frames together. */
   pixelsMax: 100_000_000,
@@ -75,6 +82,8 @@ export const contentTypes: Record<SourceFormat, string> = {
   png: "image/png",
   gif: "image/gif",
   webp: "image/webp",
+  avif: "image/avif",
+  svg: "image/svg+xml",
 };
 
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;

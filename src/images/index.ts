@@ -8,7 +8,7 @@ import { Delivery } from "./delivery.ts";
 import { takeDirectUpload } from "./direct-upload.ts";
 import { accountHash, Directory } from "./directory.ts";
 import { Engine, type EngineOptions } from "./engine/engine.ts";
-import type { Image } from "./image.ts";
+import type { Image, MoreFormats } from "./image.ts";
 import { Images } from "./images.ts";
 import { imageResource } from "./resource.ts";
 import { Results } from "./results.ts";
@@ -31,6 +31,7 @@ export interface ImagesOptions {
   diskBytesMax: number;
   /** What visitors know as the delivery URL, where it is not the edge's own address. */
   deliveryUrl: string | undefined;
+  moreFormats: MoreFormats;
   engine?: Partial<Omit<EngineOptions, "logger">>;
 }
 
@@ -51,11 +52,14 @@ export class ImagesService {
   #deliveryUrl: string;
 
   constructor(options: ImagesOptions) {
-    const { storage, blobs, logger } = options;
+    const { storage, blobs, logger, moreFormats } = options;
     this.policy = options.policy;
     this.#deliveryUrl = options.deliveryUrl?.replace(/\/$/, "") ?? "";
     this.#directory = new Directory(storage, options.accounts);
-    this.spool = new Spool(join(options.cacheFolder, "image-inputs"));
+    this.spool = new Spool(join(options.cacheFolder, "image-inputs"), {
+      ...moreFormats,
+      svg: false, // nothing can be drawn on what is not made of pixels
+    });
     this.engine = new Engine({ ...options.engine, logger });
     const results = (this.#results = new Results({
       folder: join(options.cacheFolder, "images"),
@@ -66,7 +70,7 @@ export class ImagesService {
     this.stored = new Images(storage, blobs, async ({ content }) => {
       if (content !== null) await results.purge(content.sha256);
     });
-    this.uploads = new Uploads(storage, blobs, logger);
+    this.uploads = new Uploads(storage, blobs, logger, moreFormats);
     this.settings = new ImageSettingsService(storage, this.#directory);
     this.delivery = new Delivery({
       directory: this.#directory,

@@ -1,7 +1,11 @@
 import { open } from "node:fs/promises";
+import { readAvif } from "./avif.ts";
 import { imageErrors } from "./errors.ts";
 import { exifOrientation, exifRights } from "./exif.ts";
 import type { Probe, SourceFormat } from "./image.ts";
+import { Damaged, Reader } from "./reader.ts";
+import { probeSvg } from "./svg/probe.ts";
+import { MalformedXml } from "./svg/xml.ts";
 
 /** Bytes from which `sniff` can tell. */
 export const sniffBytes = 64;
@@ -13,8 +17,21 @@ export function sniff(head: Uint8Array): SourceFormat | undefined {
   if (text.startsWith("\x89PNG\r\n\x1a\n")) return "png";
   if (text.startsWith("GIF87a") || text.startsWith("GIF89a")) return "gif";
   if (text.startsWith("RIFF") && text.slice(8, 12) === "WEBP") return "webp";
-  return undefined;
+  if (text.slice(4, 8) === "ftyp" && brands(head).some((brand) => /^avi[fs]$/.test(brand))) return "avif";
+  return svgPattern.test(Buffer.from(head).toString("latin1")) ? "svg" : undefined;
 }
+
+/** Of a file of boxes: the names of what it is, as far as they are there. */
+function brands(head: Uint8Array): string[] {
+  const text = Buffer.from(head).toString("latin1");
+  const end = Math.min(head.length, Buffer.from(head).readUInt32BE(0));
+  const starts = Array.from({ length: Math.max(0, Math.floor((end - 8) / 4)) }, (_, i) => 8 + 4 * i);
+  // The second word is a version.
+  return starts.filter((at) => at !== 12).map((at) => text.slice(at, at + 4));
+}
+
+/** What may stand at the beginning of an SVG; the reader of its header finds out whether it is one. */
+const svgPattern = /^(?:\xef\xbb\xbf)?\s*<(?:\?xml\s|svg[\s>]|!--|!DOCTYPE\s+svg[\s>])/;
 
 /** What other things that are uploaded by mistake look like, for the message. */
 export function describeHead(head: Uint8Array): string {
@@ -22,10 +39,10 @@ export function describeHead(head: Uint8Array): string {
   const text = Buffer.from(head).toString("latin1");
   if (text.slice(4, 8) === "ftyp") {
     const brand = text.slice(8, 12);
-    if (/^avi[fs]$/.test(brand)) return "AVIF, which is delivered but not accepted";
+    if (sniff(head) === "avif") return "AVIF, which is delivered but not accepted";
     return /^(hei|hev|mif)/.test(brand) ? "HEIC" : "a video";
   }
-  if (/^\s*(<\?xml|<svg|<!--)/i.test(text)) return "SVG or XML";
+  if (/^\s*<(\?xml|svg|!--|!doctype\s+svg)/i.test(text)) return "SVG or XML";
   if (/^\s*<(!doctype|html)/i.test(text)) return "HTML";
   if (/^(II\*\0|MM\0\*)/.test(text)) return "TIFF";
   if (text.startsWith("BM")) return "BMP";
@@ -65,44 +82,18 @@ async function probeReader(reader: Reader): Promise<Probe> {
     if (found.width < 1 || found.height < 1) throw new Damaged("its sides are 0 pixels long");
     return { format, ...found };
   } catch (error) {
-    if (error instanceof Damaged)
+    if (error instanceof Damaged || error instanceof MalformedXml)
       throw imageErrors.invalidFormat(`a damaged ${format.toUpperCase()}: ${error.message}`);
     throw error;
-  }
-}
-
-class Damaged extends Error {}
-
-const windowBytes = 64 * 1024;
-
-/** Random access over a window that is read ahead. */
-class Reader {
-  readonly sizeBytes: number;
-  readonly #read: (buffer: Buffer, position: number) => Promise<number>;
-  #window = Buffer.alloc(0);
-  #start = 0;
-
-  constructor(sizeBytes: number, read: (buffer: Buffer, position: number) => Promise<number>) {
-    this.sizeBytes = sizeBytes;
-    this.#read = read;
-  }
-
-  async bytes(position: number, length: number): Promise<Buffer> {
-    if (position < 0 || position + length > this.sizeBytes) throw new Damaged("it ends too early");
-    if (position < this.#start || position + length > this.#start + this.#window.length) {
-      const buffer = Buffer.allocUnsafe(Math.min(Math.max(length, windowBytes), this.sizeBytes - position));
-      const read = await this.#read(buffer, position);
-      if (read < length) throw new Damaged("it ends too early");
-      this.#window = buffer.subarray(0, read);
-      this.#start = position;
-    }
-    return this.#window.subarray(position - this.#start, position - this.#start + length);
   }
 }
 
 type Found = Omit<Probe, "format">;
 const still = { orientation: 1, frames: 1, hasAlpha: false, hasPalette: false, isProgressive: false };
 const exifBytesMax = 64 * 1024;
+
+/** Before the root of an SVG may stand a document type and comments. */
+const svgHeadBytes = 64 * 1024;
 
 const readers: Record<SourceFormat, (reader: Reader) => Promise<Found>> = {
   async jpeg(reader) {
@@ -229,6 +220,15 @@ const readers: Record<SourceFormat, (reader: Reader) => Promise<Found>> = {
     }
     if (found.width === 0) throw new Damaged("it has no frame header");
     return { ...found, frames: Math.max(1, found.frames) };
+  },
+
+  async avif(reader) {
+    return { ...still, ...(await readAvif(reader)) };
+  },
+
+  async svg(reader) {
+    const head = await reader.bytes(0, Math.min(svgHeadBytes, reader.sizeBytes));
+    return { ...still, hasAlpha: true, ...probeSvg(head.toString("utf8")) };
   },
 };
 

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { parseColor } from "./color.ts";
 import { imageErrors } from "./errors.ts";
 import { layout, turned, type Size } from "./geometry.ts";
@@ -7,8 +7,8 @@ import { sidePixelsMax, type OutputFormat, type Transform } from "./options.ts";
 
 /** How the pixels are written. */
 export interface Output {
-  /** `json` describes the image instead of showing it. */
-  format: OutputFormat | "json";
+  /** `json` describes the image instead of showing it; only an SVG becomes one. */
+  format: OutputFormat | "json" | "svg";
   /** 1 to 100; undefined writes PNG without a palette. */
   quality: number | undefined;
   /** JPEG: top to bottom instead of in passes. */
@@ -48,9 +48,29 @@ export const engineVersion = "sharp 0.35.5, 1";
 /** Turns what was asked for, and what the client accepts, into one recipe. */
 export function plan(asked: Transform, probe: Probe, accepted: Accepted): Planned {
   const warnings: string[] = [];
+  if (probe.format === "svg") return planSvg(asked, probe);
   const { transform, size } = resolve(asked, uprightSize(probe), warnings);
   const { output, isUntransformed } = planOutput(asked, probe, { accepted, size, warnings });
   return { recipe: { transform, output }, size, warnings, isUntransformed };
+}
+
+/** An SVG is never made of pixels: whoever shows it makes it as large as he likes. */
+function planSvg(asked: Transform, { width, height }: Probe): Planned {
+  const format = asked.format === "json" ? "json" : "svg";
+  const output: Output = {
+    format,
+    quality: undefined,
+    isBaseline: false,
+    metadata: "none",
+    isAnimated: false,
+  };
+  const isAsked = Object.keys(asked).some((name) => name !== "format") || (asked.format ?? "auto") !== "auto";
+  return {
+    recipe: { transform: {}, output },
+    size: { width, height },
+    warnings: isAsked && format === "svg" ? ["an SVG is delivered as it is: options have no effect"] : [],
+    isUntransformed: false,
+  };
 }
 
 /** As what a picture is written, whose size is known. */
@@ -79,22 +99,9 @@ export function planOutput(
 export const uprightSize = ({ width, height, orientation }: Probe): Size =>
   orientation >= 5 ? { width: height, height: width } : { width, height };
 
-/** The name of a result: of these bytes made by this recipe. */
-export function resultKey(sha256: string, recipe: unknown): string {
-  return createHash("sha256")
-    .update(`${engineVersion}\n${sha256}\n${sorted(recipe)}`)
-    .digest("hex")
-    .slice(0, 32);
-}
-
-/** JSON with the keys in order. */
-function sorted(value: unknown): string {
-  return JSON.stringify(value, (_, each: unknown) =>
-    typeof each === "object" && each !== null && !Array.isArray(each)
-      ? Object.fromEntries(Object.entries(each).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : each,
-  );
-}
+/** The name of a result: of these bytes made by this recipe, whose fields are always written in the same order. */
+export const resultKey = (sha256: string, recipe: Recipe): string =>
+  hash("sha256", `${engineVersion}\n${sha256}\n${JSON.stringify(recipe)}`).slice(0, 32);
 
 /** Drops what changes nothing for a picture of this size, and multiplies `dpr` in. */
 export function resolve(

@@ -30,6 +30,7 @@ export async function sendStored(
   stored: Stored,
   headers: OutgoingHttpHeaders,
 ): Promise<void> {
+  if ("release" in stored) response.once("close", stored.release);
   const sizeBytes = "bytes" in stored ? stored.bytes.length : stored.sizeBytes;
   const range = rangeOf(request, sizeBytes, String(headers["etag"]));
   if (range === "unsatisfiable") {

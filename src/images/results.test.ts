@@ -45,6 +45,24 @@ it("gives back small ones from memory, others from their file", async () => {
   results.close();
 });
 
+it("lends what it reads from disk: two readers never the same bytes, and none again before it is given back", async () => {
+  const results = open();
+  const names = ["a", "b", "c"].map((key) => nameOf("a", key));
+  for (const [i, name] of names.entries()) write(results, name, Buffer.alloc(300_000 + i, i));
+  const borrow = async (i: number) =>
+    (await results.get(names[i]!)) as { bytes: Buffer; release: () => void };
+  const [first, second] = await Promise.all([borrow(0), borrow(1)]);
+  first.release();
+  const third = await borrow(2);
+  expect([third.bytes.buffer === first.bytes.buffer, third.bytes.buffer === second.bytes.buffer]).toEqual([
+    true,
+    false,
+  ]);
+  expect(second.bytes.equals(Buffer.alloc(300_001, 1))).toBe(true);
+  expect(third.bytes.equals(Buffer.alloc(300_002, 2))).toBe(true);
+  results.close();
+});
+
 it("stays within its bytes on disk: the least recently used go first", async () => {
   const results = open(1000, 1_000_000);
   for (let i = 0; i < 12; i++) {

@@ -5,8 +5,11 @@ import { LRUCache } from "lru-cache";
 import type { Logger } from "pino";
 import { imageErrors } from "./errors.ts";
 
-/** A finished picture: small ones lie in memory, others are streamed from their file. */
-export type Stored = { bytes: Buffer } | { path: string; sizeBytes: number };
+/**
+ * A finished picture: small ones lie in memory, others are streamed from their file. Bytes with `release` are lent:
+ * whoever has sent them gives them back.
+ */
+export type Stored = { bytes: Buffer; release?: () => void } | { path: string; sizeBytes: number };
 
 export interface ResultsOptions {
   folder: string;
@@ -20,6 +23,8 @@ const memoryObjectBytesMax = 256 * 1024;
 /** Up to here one read is cheaper than a stream. */
 const readBytesMax = 1024 * 1024;
 const filesMax = 128;
+/** Kept for the next read: new ones of this size cost more than what is read into them. */
+const freeBuffersMax = 8;
 /** How exact the order of use is after a restart. */
 const touchIntervalMs = 10 * 60_000;
 const namePattern = /^[0-9a-f]{64}\/[0-9a-f]{32}$/;
@@ -42,6 +47,7 @@ export class Results {
     max: filesMax,
     dispose: (file) => void file.then((handle) => handle.close()).catch(() => {}),
   });
+  readonly #free: Buffer[] = [];
   #loaded: Promise<void> | undefined;
 
   constructor(options: ResultsOptions) {
@@ -83,7 +89,8 @@ export class Results {
     }
     if (entry.sizeBytes > readBytesMax) return { path, sizeBytes: entry.sizeBytes };
     try {
-      const bytes = await this.#read(name, entry.sizeBytes);
+      if (entry.sizeBytes > memoryObjectBytesMax) return await this.#lend(name, entry.sizeBytes);
+      const bytes = await this.#read(name, Buffer.allocUnsafeSlow(entry.sizeBytes));
       this.#memory.set(name, bytes);
       return { bytes };
     } catch {
@@ -93,13 +100,20 @@ export class Results {
     }
   }
 
-  async #read(name: string, sizeBytes: number): Promise<Buffer> {
+  async #lend(name: string, sizeBytes: number): Promise<Stored> {
+    const whole = this.#free.pop() ?? Buffer.allocUnsafeSlow(readBytesMax);
+    return {
+      bytes: await this.#read(name, whole.subarray(0, sizeBytes)),
+      release: () => void (this.#free.length < freeBuffersMax && this.#free.push(whole)),
+    };
+  }
+
+  async #read(name: string, into: Buffer): Promise<Buffer> {
     let file = this.#files.get(name);
     if (file === undefined) this.#files.set(name, (file = open(this.path(name))));
-    const bytes = Buffer.allocUnsafeSlow(sizeBytes);
-    const { bytesRead } = await (await file).read(bytes, 0, sizeBytes, 0);
-    if (bytesRead < sizeBytes) throw new Error("the file is shorter than it was");
-    return bytes;
+    const { bytesRead } = await (await file).read(into, 0, into.length, 0);
+    if (bytesRead < into.length) throw new Error("the file is shorter than it was");
+    return into;
   }
 
   close(): void {

@@ -1,17 +1,19 @@
 import { imageErrors } from "./errors.ts";
-import { imageLimits } from "./image.ts";
+import { imageLimits, type MoreFormats } from "./image.ts";
 import { describeHead, sniff, sniffBytes } from "./probe.ts";
 
 /** Passes bytes on as long as they can be an image: refuses what is none with its first bytes, and what is too large at once. */
 export async function* screened(
   source: AsyncIterable<Uint8Array>,
+  more: MoreFormats,
   onChunk?: (chunk: Uint8Array) => void,
 ): AsyncIterable<Uint8Array> {
   let head: Buffer | undefined = Buffer.alloc(0);
   let sizeBytes = 0;
+  let bytesMax: number = imageLimits.fileBytesMax;
   for await (const chunk of source) {
     sizeBytes += chunk.length;
-    if (sizeBytes > imageLimits.fileBytesMax) throw imageErrors.tooLarge(imageLimits.fileBytesMax);
+    if (sizeBytes > bytesMax) throw imageErrors.tooLarge(bytesMax);
     onChunk?.(chunk);
     if (head === undefined) {
       yield chunk;
@@ -19,11 +21,21 @@ export async function* screened(
     }
     head = Buffer.concat([head, chunk]);
     if (head.length < sniffBytes) continue;
-    if (sniff(head) === undefined) throw imageErrors.invalidFormat(describeHead(head));
+    bytesMax = checkFormat(head, more);
+    if (sizeBytes > bytesMax) throw imageErrors.tooLarge(bytesMax);
     yield head;
     head = undefined;
   }
   if (head === undefined) return;
-  if (sniff(head) === undefined) throw imageErrors.invalidFormat(describeHead(head));
+  checkFormat(head, more);
   yield head;
+}
+
+/** How large a file that begins so may be. Throws where it is of no format that is accepted. */
+function checkFormat(head: Buffer, { avif, svg }: MoreFormats): number {
+  const format = sniff(head);
+  const isAccepted = format === "avif" ? avif : format === "svg" ? svg : format !== undefined;
+  if (isAccepted) return format === "svg" ? imageLimits.svgBytesMax : imageLimits.fileBytesMax;
+  const names = ["JPEG", "PNG", "GIF", "WebP", ...(avif ? ["AVIF"] : []), ...(svg ? ["SVG"] : [])];
+  throw imageErrors.invalidFormat(describeHead(head), `${names.slice(0, -1).join(", ")} or ${names.at(-1)}`);
 }

@@ -3,7 +3,7 @@ import { createWriteStream } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { checkSize, type Probe } from "./image.ts";
+import { checkSize, type MoreFormats, type Probe } from "./image.ts";
 import { probe } from "./probe.ts";
 import { screened } from "./screen.ts";
 
@@ -16,10 +16,12 @@ export interface Spooled {
 /** Images that belong to one piece of work, in files that go with it. */
 export class Spool {
   readonly #folder: string;
+  readonly #more: MoreFormats;
   #made: Promise<unknown> | undefined;
 
-  constructor(folder: string) {
+  constructor(folder: string, more: MoreFormats) {
     this.#folder = folder;
+    this.#more = more;
   }
 
   async use<T>(
@@ -37,7 +39,7 @@ export class Spool {
         let sizeBytes = 0;
         const file = createWriteStream(path, { mode: 0o600, flags: "wx" });
         await pipeline(
-          screened(source, (chunk) => (sizeBytes += chunk.length)),
+          screened(source, this.#more, (chunk) => (sizeBytes += chunk.length)),
           file,
         );
         const found = await probe(path);

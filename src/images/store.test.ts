@@ -37,7 +37,7 @@ describeStorage("images", (open) => {
     accountId = (await accounts.create({ name: "a", type: "enterprise", ownerUserId: user.id })).id;
     await accounts.load();
     directory = new Directory(storage, accounts);
-    uploads = new Uploads(storage, blobs, pino({ level: "silent" }));
+    uploads = new Uploads(storage, blobs, pino({ level: "silent" }), { avif: false, svg: false });
     images = new Images(storage, blobs, async (image) => void deleted.push(image));
     settings = new ImageSettingsService(storage, directory);
     jpeg ??= await sharp({ create: { width: 8, height: 6, channels: 3, background: "red" } })

@@ -6,7 +6,7 @@ import { isUniqueViolation } from "../storage/dialects.ts";
 import type { Storage } from "../storage/storage.ts";
 import { isId } from "../util/ids.ts";
 import { imageErrors } from "./errors.ts";
-import { checkSize, imageLimits, type Content, type Image } from "./image.ts";
+import { checkSize, imageLimits, type Content, type Image, type MoreFormats } from "./image.ts";
 import { probe } from "./probe.ts";
 import { screened } from "./screen.ts";
 import * as store from "./store.ts";
@@ -35,12 +35,14 @@ export class Uploads {
   readonly #storage: Storage;
   readonly #blobs: FileBlobs;
   readonly #logger: Logger;
+  readonly #more: MoreFormats;
   readonly #counts = new LRUCache<string, number>({ max: 1000, ttl: countMs });
 
-  constructor(storage: Storage, blobs: FileBlobs, logger: Logger) {
+  constructor(storage: Storage, blobs: FileBlobs, logger: Logger, more: MoreFormats) {
     this.#storage = storage;
     this.#blobs = blobs;
     this.#logger = logger;
+    this.#more = more;
   }
 
   /** Writes an image to its place while it arrives; refuses what is none with its first bytes, and what is too large at once. */
@@ -52,7 +54,7 @@ export class Uploads {
     try {
       const { sizeBytes } = await this.#blobs.put(
         blobKey,
-        screened(source, (chunk) => hash.update(chunk)),
+        screened(source, this.#more, (chunk) => hash.update(chunk)),
       );
       const found = await probe(this.#blobs.path(blobKey));
       checkSize(found);

@@ -2,7 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pino } from "pino";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { Engine } from "../../src/images/engine/engine.ts";
+import { probe } from "../../src/images/probe.ts";
 import { fourColors, jpegOf, painted, pngOf, scenery } from "./fixtures.ts";
 import { colorDistance, raster, startImagePlatform, type ImagePlatform } from "./platform.ts";
 
@@ -92,6 +95,30 @@ it("goes on when the image process dies under a job", async () => {
   process.kill(before, "SIGKILL");
   expect((await underway).status).toBe(200);
   expect(engine.pid).not.toBe(before);
+});
+
+it("ends what takes too long, though its process answers nothing any more", async () => {
+  const engine = new Engine({ slots: 1, timeLimitSeconds: 1, logger: pino({ level: "silent" }) });
+  const path = join(folder, "photo.jpg");
+  writeFileSync(path, await jpegOf(scenery(400, 300)));
+  const picture = { path, probe: await probe(path), steps: [], focus: null };
+  const output = {
+    format: "webp",
+    quality: 80,
+    isBaseline: false,
+    metadata: "none",
+    isAnimated: false,
+  } as const;
+  const run = async () => engine.run({ picture, output, target: undefined }, { cpuMs: 1, memoryBytes: 1 });
+  expect((await run()).width).toBe(400);
+  const stopped = engine.pid!;
+  process.kill(stopped, "SIGSTOP");
+  const startedAt = performance.now();
+  await expect(run()).rejects.toMatchObject({ status: 504, code: 9529 });
+  expect(performance.now() - startedAt).toBeGreaterThan(1000);
+  expect((await run()).width).toBe(400);
+  expect(engine.pid).not.toBe(stopped);
+  await engine.close();
 });
 
 it("finds finished pictures again after a restart", async () => {

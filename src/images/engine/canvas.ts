@@ -1,20 +1,21 @@
 import sharp, { type Sharp, type SharpOptions } from "sharp";
 import { parseColor } from "../color.ts";
 import { turned, type Box, type Size } from "../geometry.ts";
-import type { Rights } from "../image.ts";
+import type { Rights, SourceFormat } from "../image.ts";
 import type { Sides, Transform } from "../options.ts";
 
 /** A picture's file, and what its header says. */
 export interface Source {
   path: string;
   options: SharpOptions;
-  timeLimitSeconds: number;
+  /** When its job is to be over, by `performance.now()`. */
+  deadline: number;
   /** Of one frame, upright. */
   size: Size;
   frames: number;
   delay: number[] | undefined;
   loop: number | undefined;
-  format: string;
+  format: SourceFormat;
   rights: Rights | undefined;
   /** The source has EXIF, and the result is to have it too. */
   isExifKept: boolean;
@@ -59,7 +60,7 @@ export class Canvas {
 
   static of(source: Source): Canvas {
     const image = sharp(source.path, source.options)
-      .timeout({ seconds: source.timeLimitSeconds })
+      .timeout({ seconds: secondsLeft(source) })
       .toColourspace("srgb");
     // Frames of an animation are not turned by the library; nor do animations carry an orientation.
     return new Canvas(source.frames === 1 ? image.autoOrient() : image, source.size, source, "decoded");
@@ -140,7 +141,7 @@ export class Canvas {
   }
 
   #with(image: Sharp, size: Size): Canvas {
-    return new Canvas(image.timeout({ seconds: this.source.timeLimitSeconds }), size, this.source, "decoded");
+    return new Canvas(image.timeout({ seconds: secondsLeft(this.source) }), size, this.source, "decoded");
   }
 
   async #before(stages: readonly Stage[]): Promise<{ base: Sharp; stage: Stage }> {
@@ -149,6 +150,10 @@ export class Canvas {
     return { base: settled.image, stage: "decoded" };
   }
 }
+
+/** The library counts in whole seconds, and from the beginning of each pass. */
+const secondsLeft = ({ deadline }: Source): number =>
+  Math.max(1, Math.ceil((deadline - performance.now()) / 1000));
 
 const isSame = (a: Size, b: Size): boolean => a.width === b.width && a.height === b.height;
 

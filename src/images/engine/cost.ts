@@ -9,9 +9,9 @@ export interface Cost {
 }
 
 /** Milliseconds for a million pixels. */
-const decodeMs: Record<SourceFormat, number> = { jpeg: 5, png: 18, webp: 35, gif: 10 };
+const decodeMs: Record<SourceFormat, number> = { jpeg: 5, png: 18, webp: 35, gif: 10, avif: 60, svg: 0 };
 const progressiveMs = 18;
-const encodeMs = { jpeg: 30, webp: 80, avif: 140, png: 70, gif: 150, json: 0 };
+const encodeMs = { jpeg: 30, webp: 80, avif: 140, png: 70, gif: 150, json: 0, svg: 0 };
 const palettePngMs = 500;
 const baseMemoryBytes = 24 * 1024 * 1024;
 

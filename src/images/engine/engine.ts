@@ -29,6 +29,8 @@ export const engineDefaults = {
   timeLimitSeconds: 8,
 };
 
+/** In which the library ends a job by itself, and leaves the others in the process alone. */
+const graceMs = 1000;
 /** What the engine's process keeps to itself beside the pixels of its jobs. */
 const spareThreads = 4;
 const jemalloc = [
@@ -133,12 +135,15 @@ export class Engine {
     const child = (this.#child ??= this.#start());
     const id = ++this.#lastId;
     const { promise, resolve, reject } = Promise.withResolvers<Result>();
-    // The decoder's own limit does not hold while it reads a header.
-    const deadline = setTimeout(() => {
-      reject(new ProcessEnded(true));
-      this.#pending.delete(id);
-      child.kill("SIGKILL");
-    }, job.timeLimitSeconds * 2000);
+    // The library's own limit does not hold while it reads a header, nor inside of some encoders.
+    const deadline = setTimeout(
+      () => {
+        reject(new ProcessEnded(true));
+        this.#pending.delete(id);
+        child.kill("SIGKILL");
+      },
+      job.timeLimitSeconds * 1000 + graceMs,
+    );
     this.#pending.set(id, { resolve, reject, deadline });
     child.send({ id, job } satisfies Request, (error) => {
       if (error !== null) this.#settle(id)?.reject(new ProcessEnded(false));

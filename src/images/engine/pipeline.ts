@@ -1,10 +1,13 @@
-import { stat } from "node:fs/promises";
+import { isUtf8 } from "node:buffer";
+import { readFile, stat } from "node:fs/promises";
 import sharp, { type Sharp, type SharpOptions } from "sharp";
 import { exifRights } from "../exif.ts";
 import { beforeTurn, cropBox, layout, needsFocus, turned, type Box, type Size } from "../geometry.ts";
-import { imageLimits, type Focus } from "../image.ts";
+import { contentTypes, imageLimits, type Focus } from "../image.ts";
 import type { Transform } from "../options.ts";
 import { checkResult, trimmedSize, type Output } from "../recipe.ts";
+import { sanitizeSvg } from "../svg/sanitize.ts";
+import { MalformedXml } from "../svg/xml.ts";
 import { Canvas, fillOf, type Source } from "./canvas.ts";
 import { draw } from "./draw.ts";
 import { applyEffects } from "./effects.ts";
@@ -32,7 +35,9 @@ export type Made = Omit<Result, "bytes" | "sizeBytes"> & { bytes: Buffer };
 
 /** Decodes a picture, runs its steps in their order, and encodes the result. */
 export async function run({ picture, output, timeLimitSeconds }: Job): Promise<Made> {
-  const opened = await open(picture, output, timeLimitSeconds);
+  if (output.format === "svg") return sanitized(picture);
+  const deadline = performance.now() + timeLimitSeconds * 1000;
+  const opened = await open(picture, output, deadline);
   const { canvas, focus } = await runSteps(opened, picture);
   if (output.format === "json") return describe(opened, canvas);
   const encoded = encode(canvas, output, opened, picture.steps.every(keepsColors));
@@ -40,10 +45,17 @@ export async function run({ picture, output, timeLimitSeconds }: Job): Promise<M
   return { bytes: data, width: info.width, height: info.pageHeight ?? info.height, focus };
 }
 
+/** Sizes are in its text: it is written without pixels. */
+async function sanitized({ path, probe: { width, height } }: Picture): Promise<Made> {
+  const bytes = await readFile(path);
+  if (!isUtf8(bytes)) throw new MalformedXml("it is not UTF-8");
+  return { bytes: Buffer.from(sanitizeSvg(bytes.toString())), width, height, focus: null };
+}
+
 async function open(
   { path, probe }: Picture,
   { isAnimated, metadata }: Pick<Output, "isAnimated" | "metadata">,
-  timeLimitSeconds: number,
+  deadline: number,
 ): Promise<Source> {
   const options: SharpOptions = {
     limitInputPixels: imageLimits.pixelsMax,
@@ -51,8 +63,9 @@ async function open(
     sequentialRead: true,
     animated: isAnimated,
   };
-  // Of a still JPEG everything is known since its upload.
-  const isKnown = probe.format === "jpeg" && metadata !== "keep";
+  if (probe.format === "avif") sharp.unblock({ operation: ["VipsForeignLoadHeifFile"] });
+  // Of a still JPEG everything is known since its upload, of an SVG all there is.
+  const isKnown = (probe.format === "jpeg" && metadata !== "keep") || probe.format === "svg";
   const found = isKnown
     ? { ...probe, exif: undefined, pageHeight: undefined, pages: 1, delay: undefined, loop: undefined }
     : await sharp(path, options).metadata();
@@ -61,13 +74,13 @@ async function open(
   return {
     path,
     options,
-    timeLimitSeconds,
+    deadline,
     size: isTurned ? turned(size, 90) : size,
     frames: isAnimated ? (found.pages ?? 1) : 1,
     // A file may say more than can be written.
     delay: found.delay?.map((ms) => Math.min(ms, 65_535)),
     loop: found.loop === undefined ? undefined : Math.min(found.loop, 65_535),
-    format: found.format,
+    format: probe.format,
     rights: found.exif === undefined ? probe.rights : exifRights(found.exif),
     isExifKept: metadata === "keep" && found.exif !== undefined,
   };
@@ -93,7 +106,7 @@ async function runSteps(
 
 async function overlayOf({ overlay }: Extract<Step, { kind: "draw" }>, base: Source): Promise<Canvas> {
   const still = { isAnimated: false, metadata: "none" } as const;
-  const source = await open(overlay, still, base.timeLimitSeconds);
+  const source = await open(overlay, still, base.deadline);
   return (await runSteps(source, overlay)).canvas;
 }
 
@@ -226,7 +239,8 @@ function encode(canvas: Canvas, output: Output, source: Source, isPaletteKept: b
     case "gif":
       return image.gif({ effort: 1, reuse: isPaletteKept, ...animation });
     case "json":
-      throw new TypeError("a description is not encoded");
+    case "svg":
+      throw new TypeError(`${output.format} is not encoded`);
   }
 }
 
@@ -240,7 +254,7 @@ async function describe(source: Source, canvas: Canvas): Promise<Made> {
       file_size: (await stat(source.path)).size,
       width: source.size.width,
       height: source.size.height,
-      format: `image/${source.format}`,
+      format: contentTypes[source.format],
     },
   };
   return { bytes: Buffer.from(JSON.stringify(description)), width, height, focus: null };
