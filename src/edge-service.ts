@@ -40,7 +40,7 @@ export async function startEdge(
   policy: AddressPolicy,
   settings: EdgeSettings,
 ): Promise<EdgeService> {
-  const feed = new EdgeFeed(storage, services.rulesets);
+  const feed = new EdgeFeed(storage, services.records, services.rulesets);
   services.zones.onChange((id, zone) => feed.setZone(id, zone));
   await services.zones.load();
   await feed.load();

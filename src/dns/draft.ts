@@ -51,6 +51,11 @@ export class Draft {
     return [...(this.#byName.get(name)?.values() ?? [])];
   }
 
+  /** The same as the store has them. */
+  inOrder(name: string): DnsRecord[] {
+    return this.atName(name).sort((a, b) => a.createdOn - b.createdOn || (a.id < b.id ? -1 : 1));
+  }
+
   has(fields: RecordFields): boolean {
     return this.atName(fields.name).some((other) => isSameRecord(fields, other));
   }

@@ -1,5 +1,5 @@
 import { lockZone } from "../storage/dialects.ts";
-import type { Storage } from "../storage/storage.ts";
+import type { Change, Storage } from "../storage/storage.ts";
 import { newId } from "../util/ids.ts";
 import { plans, type Plan } from "../zones/plans.ts";
 import { find as findZone, noteRecordChange } from "../zones/store.ts";
@@ -16,15 +16,18 @@ import {
 import { Draft } from "./draft.ts";
 import { dnsErrors, inFile } from "./errors.ts";
 import type { RecordFilter } from "./filter.ts";
+import { RecordChanges } from "./record-changes.ts";
 import { parseRecord, type DnsRecord, type RecordFields, type RecordInput } from "./record.ts";
 import * as store from "./store.ts";
 
 /** The DNS records of zones. Every change of a zone's records is one transaction, and raises its serial once. */
 export class DnsRecords {
+  readonly changes: RecordChanges;
   readonly #storage: Storage;
 
   constructor(storage: Storage) {
     this.#storage = storage;
+    this.changes = new RecordChanges(storage);
   }
 
   async find(zone: Zone, id: string): Promise<DnsRecord> {
@@ -123,7 +126,11 @@ export class DnsRecords {
       for (const record of updated) await store.update(trx, record);
       await store.insert(trx, inserted);
       // A change is told by the name that it touches: that is what the edge and the name server look things up by.
-      for (const name of draft.touchedNames) changed({ kind: "dns_record", id: name, parentId: zone.id });
+      for (const name of draft.touchedNames) {
+        const change: Change = { kind: "dns_record", id: name, parentId: zone.id };
+        changed(change);
+        this.changes.note(change, draft.inOrder(name));
+      }
       changed({ kind: "dns_serial", id: String(serial), parentId: zone.id });
       return result;
     });

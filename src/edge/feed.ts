@@ -1,4 +1,5 @@
-import * as records from "../dns/store.ts";
+import type { DnsRecords } from "../dns/records.ts";
+import { listHosts, type Host } from "../dns/store.ts";
 import { compileExpression } from "../rulesets/expression.ts";
 import { originOverride } from "../rulesets/origin-rule.ts";
 import type { Ruleset } from "../rulesets/ruleset.ts";
@@ -7,7 +8,6 @@ import type { Storage } from "../storage/storage.ts";
 import type { Zone } from "../zones/zone.ts";
 import { EdgeSnapshot, EdgeZone, type HostEntry, type OriginRule, type OriginTarget } from "./snapshot.ts";
 
-type Host = records.Host;
 const originTypes: ReadonlySet<string> = new Set(["A", "AAAA", "CNAME"]);
 
 /** Keeps the edge's snapshot equal to what storage holds; a change of one record touches its name only. */
@@ -16,26 +16,23 @@ export class EdgeFeed {
   readonly #storage: Storage;
   readonly #rulesets: Rulesets;
 
-  constructor(storage: Storage, rulesets: Rulesets) {
+  constructor(storage: Storage, records: DnsRecords, rulesets: Rulesets) {
     this.#storage = storage;
     this.#rulesets = rulesets;
+    records.changes.onChange(async ({ zoneId, names }) => {
+      const zone = this.snapshot.get(zoneId);
+      for (const [name, hosts] of names) zone?.setHost(name, hosts.length === 0 ? undefined : entryOf(hosts));
+    });
     storage.onChange(async (changes) => {
-      const names = new Set<string>();
-      for (const { kind, id, parentId } of changes) {
-        if (kind === "dns_record" && parentId !== undefined) names.add(`${parentId} ${id}`);
+      for (const { kind, parentId } of changes)
         if (kind === "ruleset" && parentId !== undefined) await this.#reloadRules(parentId);
-      }
-      for (const each of names) {
-        const [zoneId = "", name = ""] = each.split(" ");
-        await this.#reloadName(zoneId, name);
-      }
     });
   }
 
   /** Loads the records and rules of every zone that is known. */
   async load(): Promise<void> {
     const byName = new Map<string, Host[]>();
-    for (const host of await records.listHosts(this.#storage.read)) {
+    for (const host of await listHosts(this.#storage.read)) {
       const key = `${host.zoneId} ${host.name}`;
       const list = byName.get(key);
       if (list === undefined) byName.set(key, [host]);
@@ -59,11 +56,6 @@ export class EdgeFeed {
     if (known === undefined) this.snapshot.add((known = new EdgeZone(id, zone.name, zone.paused)));
     known.isPaused = zone.paused;
     known.facts = zone;
-  }
-
-  async #reloadName(zoneId: string, name: string): Promise<void> {
-    const hosts = await records.listAtName(this.#storage.read, zoneId, name);
-    this.snapshot.get(zoneId)?.setHost(name, hosts.length === 0 ? undefined : entryOf(hosts));
   }
 
   async #reloadRules(zoneId: string): Promise<void> {

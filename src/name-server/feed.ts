@@ -1,15 +1,19 @@
-import * as records from "../dns/store.ts";
 import type { DnsRecord } from "../dns/record.ts";
-import type { Change, Storage } from "../storage/storage.ts";
-import { listDnsChallenges } from "../tls/acme/store.ts";
+import type { RecordChange } from "../dns/record-changes.ts";
+import type { DnsRecords } from "../dns/records.ts";
+import { listAll } from "../dns/store.ts";
+import type { Storage } from "../storage/storage.ts";
+import { listDnsChallenges, type DnsChallenge } from "../tls/acme/store.ts";
+import { Turns } from "../util/turns.ts";
 import * as zoneStore from "../zones/store.ts";
 import type { Zone } from "../zones/zone.ts";
-import type { NamedRecords, Update } from "./update.ts";
 import type { DnsSettings } from "./dns-settings.ts";
+import type { NamedRecords, Update } from "./update.ts";
 import type { ServedRecord, ZoneFacts, ZoneKey } from "./zone/facts.ts";
 
 export interface FeedSources {
   storage: Storage;
+  records: DnsRecords;
   /** What proxied names are answered with. */
   edgeAddresses: () => readonly string[];
   keyOf: (zoneId: string) => ZoneKey | undefined;
@@ -19,31 +23,32 @@ export interface FeedSources {
 /** Resolves when what is told is what is answered. */
 type Tell = (update: Update) => Promise<void>;
 
-/** Kinds of changes that tell of names of a zone, or of the serial that they gave it. */
-const aboutNames: ReadonlySet<Change["kind"]> = new Set(["dns_record", "acme_challenge", "dns_serial"]);
-
 /** Follows storage, and tells the answering side what has changed: of a zone's records, the names that were touched. */
 export class Feed {
   readonly #sources: FeedSources;
   readonly #tell: Tell;
   readonly #served = new Map<string, ZoneFacts>();
-  /** Zones that have had challenges: of others nobody need ask for them at each change. */
-  readonly #challenged = new Set<string>();
+  /** Of the zones that have some. */
+  readonly #challenges = new Map<string, readonly DnsChallenge[]>();
+  readonly #readingChallenges = new Turns();
 
   constructor(sources: FeedSources, tell: Tell) {
     this.#sources = sources;
     this.#tell = tell;
-    sources.storage.onChange(async (changes) => {
-      const told = changes.filter(({ kind, parentId }) => aboutNames.has(kind) && parentId !== undefined);
-      for (const [zoneId, list] of Map.groupBy(told, ({ parentId }) => parentId!)) {
-        if (list.some(({ kind }) => kind === "acme_challenge")) this.#challenged.add(zoneId);
-        const [serials, touched] = partition(list, ({ kind }) => kind === "dns_serial");
-        const serial = Math.max(0, ...serials.map(({ id }) => Number(id)));
-        await this.#renewNames(zoneId, new Set(touched.map(({ id }) => id)), serial);
+    const { storage, records } = sources;
+    records.changes.onChange((change) => this.#setNames(change));
+    storage.onChange(async (changes) => {
+      const challenges = changes.filter(({ kind }) => kind === "acme_challenge");
+      for (const [zoneId, list] of Map.groupBy(challenges, ({ parentId }) => parentId!)) {
+        await this.#readChallenges(zoneId);
+        await records.changes.tellAgain(
+          zoneId,
+          list.map(({ id }) => id),
+        );
       }
       for (const { kind, id } of changes) {
         if (kind !== "dnssec" && kind !== "dns_settings") continue;
-        const zone = await zoneStore.find(sources.storage.read, id);
+        const zone = await zoneStore.find(storage.read, id);
         if (zone !== undefined) this.setZone(id, zone);
       }
     });
@@ -52,15 +57,15 @@ export class Feed {
   /** Loads the records of every zone that is served. */
   async load(): Promise<void> {
     const { read } = this.#sources.storage;
-    const all = await records.listAll(read);
-    for (const [zoneId, ofZone] of Map.groupBy(all, (record) => record.zoneId)) {
+    const challenges = Map.groupBy(await listDnsChallenges(read), ({ zoneId }) => zoneId);
+    for (const [zoneId, list] of challenges) this.#challenges.set(zoneId, list);
+    const records = Map.groupBy(await listAll(read), ({ zoneId }) => zoneId);
+    for (const zoneId of new Set([...records.keys(), ...challenges.keys()])) {
       const facts = this.#served.get(zoneId);
-      if (facts !== undefined) await this.#tell({ kind: "zone", facts, names: byName(ofZone) });
-    }
-    const challenges = await listDnsChallenges(read);
-    for (const [zoneId, list] of Map.groupBy(challenges, (challenge) => challenge.zoneId)) {
-      this.#challenged.add(zoneId);
-      await this.#tellNames(zoneId, new Set(list.map(({ name }) => name)), 0);
+      if (facts === undefined) continue;
+      const names = Map.groupBy(records.get(zoneId) ?? [], ({ name }) => name);
+      for (const { name } of challenges.get(zoneId) ?? []) if (!names.has(name)) names.set(name, []);
+      await this.#tell({ kind: "zone", facts, names: this.#named(zoneId, names) });
     }
   }
 
@@ -78,36 +83,39 @@ export class Feed {
     void this.#tell({ kind: "zone", facts, ...(known === undefined ? { names: [] } : {}) });
   }
 
-  async #renewNames(zoneId: string, names: ReadonlySet<string>, serial: number): Promise<void> {
+  async #setNames({ zoneId, names, serial }: RecordChange): Promise<void> {
     const known = this.#served.get(zoneId);
     if (known === undefined) return;
-    await this.#tellNames(zoneId, names, serial);
+    const facts = { ...known, serial: Math.max(serial, known.serial) };
+    this.#served.set(zoneId, facts);
+    const told = { kind: "names", zoneId, serial: facts.serial, names: this.#named(zoneId, names) } as const;
+    await this.#tell(told);
     if (serial > known.serial || names.size === 0) return;
-    // Changes that were made at once may be told out of order, and a secondary may have taken the later serial without
-    // the earlier change; and not every change has a serial. A new one makes it look again.
+    // Other nodes' changes may be told out of order, and a secondary may have taken the later serial without the
+    // earlier change; and not every change has a serial. A new one makes it look again.
     await this.#sources.storage.write(async (trx, changed) => {
       const next = await zoneStore.noteRecordChange(trx, zoneId, 0);
       changed({ kind: "dns_serial", id: String(next.serial), parentId: zoneId });
     });
   }
 
-  async #tellNames(zoneId: string, names: ReadonlySet<string>, serial: number): Promise<void> {
-    const { read } = this.#sources.storage;
-    const challenges = this.#challenged.has(zoneId)
-      ? await listDnsChallenges(read, { zoneId, names: [...names] })
-      : [];
-    // Records that are newer than the serial are told again under their own.
-    const found = withChallenges(
-      byName(await records.listInvolved(read, zoneId, [], [...names])),
-      challenges,
-    );
-    const known = this.#served.get(zoneId);
-    if (known === undefined) return; // deleted meanwhile
-    const present = new Set(found.map(([name]) => name));
-    const gone = [...names].filter((name) => !present.has(name)).map((name) => [name, []] as const);
-    const facts = { ...known, serial: Math.max(serial, known.serial) };
-    this.#served.set(zoneId, facts);
-    await this.#tell({ kind: "names", zoneId, serial: facts.serial, names: [...found, ...gone] });
+  /** In turn, so that what was read first is not kept last. */
+  async #readChallenges(zoneId: string): Promise<void> {
+    await this.#readingChallenges.take(async () => {
+      const found = await listDnsChallenges(this.#sources.storage.read, zoneId);
+      if (found.length > 0) this.#challenges.set(zoneId, found);
+      else this.#challenges.delete(zoneId);
+    });
+  }
+
+  /** The records as they are answered, with what ACME authorities ask for. A CNAME there would lead them elsewhere. */
+  #named(zoneId: string, names: RecordChange["names"]): NamedRecords {
+    const challenges = this.#challenges.get(zoneId) ?? [];
+    return [...names].map(([name, records]) => {
+      const asked = challenges.filter((challenge) => challenge.name === name);
+      const own = asked.length === 0 ? records : records.filter(({ type }) => type !== "CNAME");
+      return [name, [...own.map(served), ...asked.map(challengeRecord)]];
+    });
   }
 
   #factsOf(zone: Zone, serial: number): ZoneFacts {
@@ -125,30 +133,15 @@ export class Feed {
   }
 }
 
-const byName = (list: readonly DnsRecord[]): NamedRecords =>
-  [...Map.groupBy(list, ({ name }) => name)].map(([name, group]) => [name, group.map(served)] as const);
-
-/** With what ACME authorities ask for. A CNAME there would lead them elsewhere. */
-function withChallenges(
-  found: NamedRecords,
-  challenges: readonly { name: string; value: string }[],
-): NamedRecords {
-  const all = new Map(found);
-  for (const { name, value } of challenges) {
-    const others = (all.get(name) ?? []).filter(({ type }) => type !== "CNAME");
-    all.set(name, [...others, { ...challengeRecord, content: `"${value}"` }]);
-  }
-  return [...all];
-}
-
-const challengeRecord = {
+const challengeRecord = ({ value }: DnsChallenge): ServedRecord => ({
   type: "TXT",
+  content: `"${value}"`,
   data: null,
   priority: null,
   ttl: 60,
   proxied: false,
   settings: {},
-} as const;
+});
 
 const served = ({ type, content, data, priority, ttl, proxied, settings }: DnsRecord): ServedRecord => ({
   type,
@@ -159,7 +152,3 @@ const served = ({ type, content, data, priority, ttl, proxied, settings }: DnsRe
   proxied,
   settings,
 });
-
-function partition<T>(list: readonly T[], belongs: (item: T) => boolean): [T[], T[]] {
-  return [list.filter(belongs), list.filter((item) => !belongs(item))];
-}

@@ -82,6 +82,7 @@ export async function startNameServer(
   const feed = new Feed(
     {
       storage,
+      records: services.records,
       edgeAddresses: () => edgeAddresses,
       keyOf: (zoneId) => services.dnssec.keyOf(zoneId),
       settingsOf: (zoneId) => services.dnsSettings.find(zoneId),

@@ -38,19 +38,16 @@ export async function findHttpChallenge(read: Read, token: string): Promise<stri
   return row?.value;
 }
 
-/** TXT records for authorities, beside the zone's own: all, or those of a zone at the names. */
-export async function listDnsChallenges(
-  read: Read,
-  of?: { zoneId: string; names: readonly string[] },
-): Promise<{ zoneId: string; name: string; value: string }[]> {
-  if (of?.names.length === 0) return [];
+export type DnsChallenge = Pick<Challenge, "zoneId" | "name" | "value">;
+
+/** TXT records for authorities, beside the zone's own: all, or those of one zone. */
+export async function listDnsChallenges(read: Read, zoneId?: string): Promise<DnsChallenge[]> {
   const all = read
     .selectFrom("acme_challenges")
     .select(["zone_id", "name", "value"])
     .where("kind", "=", "dns");
-  const some =
-    of === undefined ? all : all.where("zone_id", "=", of.zoneId).where("name", "in", [...of.names]);
-  return (await some.execute()).map(({ zone_id: zoneId, name, value }) => ({ zoneId, name, value }));
+  const rows = await (zoneId === undefined ? all : all.where("zone_id", "=", zoneId)).execute();
+  return rows.map((row) => ({ zoneId: row.zone_id, name: row.name, value: row.value }));
 }
 
 /** The key of this installation's account with an authority: the given one, unless there is one already. */
