@@ -7,7 +7,14 @@ export default defineConfig({
     maxWorkers: 2,
     projects: [
       { test: { ...shared, name: "unit", include: ["src/**/*.test.ts", "test/tidy.test.ts"] } },
-      { test: { ...shared, name: "whole", include: ["test/**/*.test.ts"], exclude: ["test/tidy.test.ts"] } },
+      {
+        test: {
+          ...shared,
+          name: "whole",
+          include: ["test/**/*.test.ts"],
+          exclude: ["test/tidy.test.ts", "**/node_modules/**"],
+        },
+      },
     ],
   },
 });

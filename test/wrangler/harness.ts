@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { ownerToken, type TestServer } from "../helpers/server.ts";
@@ -17,10 +17,11 @@ export interface RunningWrangler {
   ended: Promise<WranglerRun>;
 }
 
-/** Another release of wrangler can be put to the same tests. */
-const wrangler = resolve(process.env["SELVEDGE_WRANGLER"] ?? "node_modules/wrangler/bin/wrangler.js");
+/** The package of wrangler. Another release can be put to the same tests. */
+const wrangler = resolve(process.env["SELVEDGE_WRANGLER"] ?? "node_modules/wrangler");
+const { version } = JSON.parse(readFileSync(join(wrangler, "package.json"), "utf8")) as { version: string };
 /** Whether that is the major version before the current one, whose flags and words are others. */
-export const isPrevious = wrangler.includes("wrangler-3");
+export const isPrevious = version.startsWith("3.");
 
 /** A project folder, and wrangler as a process of its own in it, against a platform. */
 export class Project {
@@ -66,7 +67,7 @@ export class Project {
 
   /** A command that goes on until it is interrupted. */
   start(args: readonly string[], input = ""): RunningWrangler {
-    const child = spawn(process.execPath, [wrangler, ...args], {
+    const child = spawn(process.execPath, [join(wrangler, "bin/wrangler.js"), ...args], {
       cwd: this.folder,
       env: this.#environment,
       stdio: ["pipe", "pipe", "pipe"],

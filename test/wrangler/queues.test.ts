@@ -117,8 +117,8 @@ it(
       code: 1,
       output: expect.stringContaining('nothing here sends events of "kv"'),
     });
-    for (const command of ["get", "update", "delete"])
-      expect(await subscription(command, "subscribed", "--id", "none")).toMatchObject({
+    for (const command of [["get"], ["update", "--name", "other"], ["delete", "--force"]])
+      expect(await subscription(...command, "subscribed", "--id", "none")).toMatchObject({
         code: 1,
         output: expect.stringContaining('"none" does not exist'),
       });

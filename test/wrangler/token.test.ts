@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 import { visit } from "../helpers/visit.ts";
-import { Project } from "./harness.ts";
+import { isPrevious, Project } from "./harness.ts";
 
 /** What people give to wrangler is no owner's token, but the one of the template "Edit Cloudflare Workers". */
 let server: TestServer;
@@ -55,7 +55,7 @@ it("deploys with all that its token allows, finding the account and the zone by 
     },
     "index.js": `export default { fetch: () => new Response("deployed with a scoped token") };`,
   });
-  await project.run(["deploy"]);
+  await project.run(["deploy", ...(isPrevious ? ["--experimental-provision"] : [])]);
   const { body } = await visit(server.ready.edge, "www.token.example");
   expect(body).toBe("deployed with a scoped token");
 }, 300_000);
