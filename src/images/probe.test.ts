@@ -13,14 +13,15 @@ it("reads from headers what the library finds by decoding", async () => {
     const found = await probeBytes(bytes);
     const wanted = await sharp(bytes).metadata();
     expect(found).toMatchObject({
-      format: wanted.format,
+      format: wanted.format === "heif" ? "avif" : wanted.format,
       width: wanted.width,
       height: wanted.pageHeight ?? wanted.height,
       orientation: wanted.orientation ?? 1,
       frames: wanted.pages ?? 1,
       isProgressive: wanted.format === "jpeg" && wanted.isProgressive,
     });
-    if (wanted.format !== "gif") expect(found.hasAlpha).toBe(wanted.hasAlpha);
+    // What is transparent in them is found in the pixels only, or in none.
+    if (wanted.format !== "gif" && wanted.format !== "svg") expect(found.hasAlpha).toBe(wanted.hasAlpha);
   }
 });
 

@@ -5,7 +5,7 @@ import { startImagePlatform, type ImagePlatform } from "./platform.ts";
 /** A few hundred damaged files; test/proofs/images-fuzz.ts tries ten thousand. */
 let platform: ImagePlatform;
 beforeAll(async () => {
-  platform = await startImagePlatform();
+  platform = await startImagePlatform({ imageAcceptAvif: true, imageAcceptSvg: true });
 });
 afterAll(() => platform.close(1000));
 

@@ -22,6 +22,12 @@ export async function seeds(): Promise<Buffer[]> {
     await photo.clone().toColourspace("cmyk").jpeg().toBuffer(),
     await animation("gif", { width: 40, height: 30, frames: 4 }),
     await animation("webp", { width: 40, height: 30, frames: 4 }),
+    await photo.clone().avif({ effort: 0 }).toBuffer(),
+    await drawing.clone().ensureAlpha(0.5).avif({ effort: 0 }).toBuffer(),
+    Buffer.from(
+      '<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg" width="64" height="48"><style>.a{fill:red}</style>' +
+        '<g class="a" transform="scale(2)"><path d="M0 0h9v9z"/><text>a &amp; b</text><a href="#a"/></g></svg>',
+    ),
   ];
 }
 

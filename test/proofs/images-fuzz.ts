@@ -5,7 +5,7 @@ import { startImagePlatform } from "../images/platform.ts";
 /** Ten thousand damaged files, uploaded and transformed: `node test/proofs/images-fuzz.ts [COUNT [FIRST]]`. */
 const [first, total] = [Number(process.argv[3] ?? 0), Number(process.argv[2] ?? 10_000)];
 const step = Math.ceil(total / 10);
-const platform = await startImagePlatform();
+const platform = await startImagePlatform({ imageAcceptAvif: true, imageAcceptSvg: true });
 const { engine } = platform.services.images;
 const residentMegabytes = (pid: number): number =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]) / 1024;
