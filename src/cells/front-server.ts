@@ -127,6 +127,7 @@ export class FrontServer {
 
   #serve(request: IncomingMessage, response: ServerResponse): void {
     this.#onActivity();
+    if (hasBody(request)) closeIfCut(request, response);
     const url = parse(request.url ?? "");
     if (url === undefined) {
       refuse(response, "The URL cannot be fetched.");
@@ -249,8 +250,22 @@ export class FrontServer {
 /** Time after an answer in which what the script left running may still fetch. */
 const afterAnswerMs = 30_000;
 
+const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
+
+/** Whoever breaks off reading a body destroys it, and its connection cannot say anything else any more. */
+function closeIfCut(request: IncomingMessage, response: ServerResponse): void {
+  const { socket } = request;
+  request.once("close", () => {
+    if (request.complete) return;
+    if (response.closed) socket.destroySoon();
+    else response.once("close", () => socket.destroySoon());
+  });
+}
+
 /** Tells a script that its fetch is refused: it gets an error with this message, which it can catch. */
 export function refuse(response: ServerResponse, message: string): void {
+  response.shouldKeepAlive &&= !response.req.destroyed;
   response.writeHead(403, { [internal.error]: encodeURIComponent(message), "content-length": 0 }).end();
 }
 
