@@ -15,6 +15,7 @@ export default {
     if (pathname === "/later") ctx.waitUntil(scheduler.wait(20).then(() => console.log("later")));
     if (pathname === "/late-throw") ctx.waitUntil(Promise.reject(new Error("left behind")));
     if (pathname === "/loop") for (;;);
+    if (pathname === "/fill") for (const all = []; ; ) all.push(new Uint8Array(1e6).fill(1));
     if (pathname === "/much") for (let i = 0; i < 1000; i++) console.log("x".repeat(1000));
     console.log("hello", { a: [1, undefined] }, undefined, 5n, new Error("shown"));
     console.warn(null, true);
@@ -26,7 +27,7 @@ export default {
 };`;
 
 beforeAll(async () => {
-  server = await startHosting({ scriptCpuMs: 200 });
+  server = await startHosting({ scriptCpuMs: 1000, scriptMemoryMegabytes: 32 });
   await server.deploy("watched", code);
   await server.call("POST", `/accounts/${server.account}/workers/dispatch/namespaces`, { name: "customers" });
   await server.deployCustomer("customers", "customer", code);
@@ -133,6 +134,11 @@ it("shows when a limit ended a run, and says so where a run logged too much", as
   expect(await next()).toMatchObject({
     outcome: "exceededCpu",
     exceptions: [{ message: "Worker exceeded CPU time limit." }],
+  });
+  await server.ask("watched", "/fill");
+  expect(await next()).toMatchObject({
+    outcome: "exceededMemory",
+    exceptions: [{ message: "Worker exceeded memory limit." }],
   });
 });
 
