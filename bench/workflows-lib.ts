@@ -44,7 +44,8 @@ export async function startOurs(
   more = "",
   classes: string[] = [],
 ): Promise<Selvedge> {
-  const server = await startSelvedge(["--workflow-linger-ms", "1000", ...args]);
+  const noLimit = ["--workflow-create-rate", "0", "--workflow-account-create-rate", "0"];
+  const server = await startSelvedge(["--workflow-linger-ms", "1000", ...noLimit, ...args]);
   const account = `/accounts/${server.ready.account_id}`;
   const form = new FormData();
   form.set("metadata", JSON.stringify({ main_module: "main.js", compatibility_date: "2026-11-01" }));
@@ -81,9 +82,8 @@ export async function startOurs(
     dataDir: server.dataDir,
     call,
     async run(steps) {
-      const path = `/workflows/${steps === 1 ? "One" : "Ten"}/instances`;
-      const { id } = await call<{ id: string }>("POST", path, {});
-      const { status } = await call<{ status: string }>("GET", `${path}/${id}/status?wait=60`);
+      const path = `/workflows/${steps === 1 ? "One" : "Ten"}/instances?wait=60`;
+      const { status } = await call<{ status: string }>("POST", path, {});
       if (status !== "complete") throw new Error(`selvedge: ${status}`);
     },
     cpuMicroseconds: () => treeCpuMicroseconds(server.pid),

@@ -8,6 +8,7 @@ import { startOurs, tree } from "./workflows-lib.ts";
 const sleepers = Number(process.env["BENCH_SLEEPERS"] ?? 10_000);
 const stored = Number(process.env["BENCH_STORED"] ?? 100_000);
 const wakesPerSecond = 500;
+const asleepBeforeWakeMs = 5000;
 
 const ours = await startOurs(
   ["--workflow-cells", "1"],
@@ -16,8 +17,10 @@ const ours = await startOurs(
     await step.sleepUntil("until", event.payload.at);
     return step.do("late", async () => Date.now() - event.payload.at);
   }
-}`,
-  ["Sleeper"],
+}
+export class Few extends One {}
+export class Many extends One {}`,
+  ["Sleeper", "Few", "Many"],
 );
 const database = new DatabaseSync(join(ours.dataDir, "selvedge.db"), { readOnly: true });
 const path = "/workflows/Sleeper/instances";
@@ -48,8 +51,10 @@ const before = memory();
 const firstWakeAt = Date.now() + 1000 * Math.max(60, sleepers / 100);
 const perSecond = await create(sleepers, (index) => firstWakeAt + (index * 1000) / wakesPerSecond);
 await until(({ waiting = 0 }) => waiting >= sleepers * 0.99);
+// Garbage of making them is collected when nothing else happens for some seconds.
+await delay(Math.max(0, firstWakeAt - asleepBeforeWakeMs - Date.now()));
 const asleep = memory();
-await delay(Math.max(0, firstWakeAt - Date.now()));
+await delay(asleepBeforeWakeMs);
 await until(({ complete = 0 }) => complete === 1000 + sleepers);
 const late = (
   database
@@ -76,24 +81,24 @@ const start = (name: string) => async (): Promise<unknown> =>
 for (let made = 0; made < 1000; made += 100)
   await ours.call(
     "POST",
-    "/workflows/One/instances/batch",
+    "/workflows/Few/instances/batch",
     Array.from({ length: 100 }, () => ({})),
   );
 await delay(3000);
-const few = { list: await medianMs(list("One")), start: await medianMs(start("One")) };
+const few = { list: await medianMs(list("Few")), start: await medianMs(start("Few")) };
 const have = sleepers + 1000;
 for (let made = have; made < stored; made += 100)
   await ours.call(
     "POST",
-    "/workflows/Ten/instances/batch",
+    "/workflows/Many/instances/batch",
     Array.from({ length: 100 }, () => ({})),
   );
 for (;;) {
-  const { instances } = await ours.call<{ instances: Record<string, number> }>("GET", "/workflows/Ten");
+  const { instances } = await ours.call<{ instances: Record<string, number> }>("GET", "/workflows/Many");
   if (instances["complete"] === Math.max(0, Math.ceil((stored - have) / 100) * 100)) break;
   await delay(500);
 }
-const many = { list: await medianMs(list("Ten")), start: await medianMs(start("Ten")) };
+const many = { list: await medianMs(list("Many")), start: await medianMs(start("Many")) };
 await ours.stop();
 
 const at = (share: number): number => late[Math.floor((late.length - 1) * share)]!;

@@ -13,17 +13,22 @@ export class RateLimiter {
     this.#now = now;
   }
 
-  /** Counts a call. Returns 0 when it is allowed, else the seconds until the next window. */
-  take(caller: string): number {
+  /**
+   * Counts a call, or several that are made as one: those are allowed where none came before them, however many they
+   * are. Returns 0 when allowed, else the seconds until the next window.
+   */
+  take(caller: string, calls = 1): number {
     if (this.#limit === 0) return 0;
     const now = this.#now();
     if (now - this.#windowStartMs >= this.#windowMs) {
       this.#windowStartMs = now;
       this.#counts.clear();
     }
-    const count = (this.#counts.get(caller) ?? 0) + 1;
-    this.#counts.set(caller, count);
-    if (count <= this.#limit) return 0;
+    const before = this.#counts.get(caller) ?? 0;
+    if (before === 0 || before + calls <= this.#limit) {
+      this.#counts.set(caller, before + calls);
+      return 0;
+    }
     return Math.max(1, Math.ceil((this.#windowStartMs + this.#windowMs - now) / 1000));
   }
 }

@@ -179,6 +179,25 @@ export const hostingSettings = {
     default: 100_000,
     describe: "workflow instances that wait to run on a node; further ones are refused",
   },
+  workflowCreateRate: {
+    kind: "count",
+    min: 0,
+    max: 1_000_000,
+    flag: "workflow-create-rate",
+    env: "SELVEDGE_WORKFLOW_CREATE_RATE",
+    default: 100,
+    describe: "instances of one workflow that are created or restarted in a second on a node; 0 for no limit",
+  },
+  workflowAccountCreateRate: {
+    kind: "count",
+    min: 0,
+    max: 1_000_000,
+    flag: "workflow-account-create-rate",
+    env: "SELVEDGE_WORKFLOW_ACCOUNT_CREATE_RATE",
+    default: 300,
+    describe:
+      "instances of all workflows of an account that are created or restarted in a second on a node; 0 for no limit",
+  },
   workflowStepsMax: {
     kind: "count",
     min: 1,

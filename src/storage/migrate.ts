@@ -8,6 +8,7 @@ import { snippets } from "./migrations/0002-snippets.ts";
 import { dnssec } from "./migrations/0007-dnssec.ts";
 import { tls } from "./migrations/0008-tls.ts";
 import { unusedBlobs } from "./migrations/0009-unused-blobs.ts";
+import { workflowSchedules } from "./migrations/0010-workflow-schedules.ts";
 import type { Storage } from "./storage.ts";
 
 /** Brings the schema up to date. Kysely takes a lock in the database, so that nodes starting together take turns. */
@@ -22,6 +23,7 @@ export async function migrate(storage: Storage): Promise<void> {
     "0007-dnssec": dnssec,
     "0008-tls": tls,
     "0009-unused-blobs": unusedBlobs(storage.engine),
+    "0010-workflow-schedules": workflowSchedules,
   };
   const migrator = new Migrator({ db: storage.read, provider: { getMigrations: async () => migrations } });
   const { error } = await migrator.migrateToLatest();

@@ -12,6 +12,8 @@ export interface WorkflowsTable {
   steps_max: number | null;
   success_retention_ms: number | null;
   error_retention_ms: number | null;
+  /** JSON. */
+  crons: string;
   created_on: Immutable<number>;
   modified_on: number;
 }

@@ -8,8 +8,16 @@ import { versionIdOf } from "./api-instances.ts";
 import type { InstanceRow } from "./instance.ts";
 import { follow } from "./follow.ts";
 import { timelinePage } from "./page.ts";
-import { DetailsSchema, detailsResource, ErrorSchema, StatusSchema } from "./resource.ts";
-import { outputOf, shown, shownError } from "./timeline.ts";
+import {
+  DetailsSchema,
+  detailsResource,
+  ErrorSchema,
+  statusResource,
+  StatusResultSchema,
+  StatusSchema,
+  waitQuery,
+} from "./resource.ts";
+import { outputOf, shownError } from "./timeline.ts";
 import { encode } from "./worker/codec.ts";
 import { workflowErrors, type Workflow } from "./workflow.ts";
 
@@ -23,12 +31,6 @@ const workflowOf = ({ account, params, services }: Call<unknown, unknown>): Work
   services.workflows.get(account.id, params["workflow_name"]!);
 const instanceOf = async (call: Call<unknown, unknown>): Promise<InstanceRow> =>
   call.services.workflowInstances.get(workflowOf(call), call.params["instance_id"]!);
-
-const StatusResultSchema = z.object({
-  status: StatusSchema,
-  error: ErrorSchema.nullable(),
-  output: z.json(),
-});
 
 export const oneInstanceOperations: readonly Operation[] = [
   operation({
@@ -52,17 +54,12 @@ export const oneInstanceOperations: readonly Operation[] = [
     summary:
       "Get an instance's status, and its output or error when it is over; with wait, so many seconds later at most",
     access: read,
-    query: z.object({ wait: z.coerce.number().min(0).max(60).default(0) }),
+    query: waitQuery,
     result: StatusResultSchema,
     async handle(call) {
       const { params, query, services } = call;
       const id = params["instance_id"]!;
-      const row = await services.workflowInstances.ended(workflowOf(call), id, query.wait * 1000);
-      return {
-        status: row.status,
-        error: shownError(row.error),
-        output: shown(row.output) as z.input<typeof StatusResultSchema>["output"],
-      };
+      return statusResource(await services.workflowInstances.ended(workflowOf(call), id, query.wait * 1000));
     },
   }),
   operation({

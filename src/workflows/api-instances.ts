@@ -12,7 +12,10 @@ import {
   InstanceSchema,
   readRetention,
   RetentionSchema,
+  statusResource,
+  StatusResultSchema,
   StatusSchema,
+  waitQuery,
 } from "./resource.ts";
 import { finalStatuses, statuses } from "./transitions.ts";
 import { encode } from "./worker/codec.ts";
@@ -87,17 +90,22 @@ export const instanceOperations: readonly Operation[] = [
     id: "workflow_instance_create",
     method: "POST",
     path: base,
-    summary: "Create an instance; it is durable when this answers",
+    summary:
+      "Create an instance; it is durable when this answers. With wait, so many seconds later at most, with its output or error when it is over",
     access: edit,
+    query: waitQuery,
     acceptAnyContentType: true,
     bodyOptional: true,
     bodyBytesMax,
     body: CreateSchema,
-    result: CreatedSchema,
-    async handle({ account, params, body, services }) {
+    result: CreatedSchema.extend(StatusResultSchema.partial().shape),
+    async handle({ account, params, query, body, services }) {
       const workflow = services.workflows.get(account.id, params["workflow_name"]!);
       const row = await services.workflowInstances.create(workflow, inputOf(body), "api");
-      return createdResource(services, workflow, row);
+      const created = await createdResource(services, workflow, row);
+      if (query.wait === 0) return created;
+      const ended = await services.workflowInstances.ended(workflow, row.id, query.wait * 1000);
+      return { ...created, ...statusResource(ended) };
     },
   }),
   operation({

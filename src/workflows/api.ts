@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { listOperation, operation, type Operation } from "../api/operation.ts";
 import { pageQuery, paginate } from "../api/pagination.ts";
+import { nextAfter } from "../schedules/cron.ts";
 import type { Services } from "../services.ts";
 import { isoTime } from "../util/ids.ts";
 import { instanceOperations } from "./api-instances.ts";
@@ -37,7 +38,14 @@ async function withCounts(
 ): Promise<z.input<typeof WorkflowSchema>[]> {
   const { byStatus, triggeredOn } = await services.workflowInstances.counts(workflows);
   return workflows.map((workflow) =>
-    workflowResource(workflow, byStatus.get(workflow.rid), triggeredOn.get(workflow.rid)),
+    workflowResource(
+      workflow,
+      byStatus.get(workflow.rid),
+      triggeredOn.get(workflow.rid),
+      services.workflows
+        .schedules(workflow)
+        .map(({ cron, timetable }) => ({ cron, nextOn: nextAfter(timetable, Date.now()) })),
+    ),
   );
 }
 
@@ -123,7 +131,7 @@ export const workflowOperations: readonly Operation[] = [
       default_retention: RetentionSchema.optional(),
       schedules: z
         .array(z.strictObject({ cron: z.string().max(256) }))
-        .max(0)
+        .max(workflowLimits.schedulesMax)
         .optional(),
     }),
     result: WorkflowPutSchema,
@@ -142,6 +150,7 @@ export const workflowOperations: readonly Operation[] = [
         className: body.class_name,
         stepsMax: body.limits?.steps ?? null,
         retention: { successMs, errorMs },
+        crons: (body.schedules ?? []).map(({ cron }) => cron),
       });
       const { triggeredOn } = await services.workflowInstances.counts([workflow]);
       const triggered = triggeredOn.get(workflow.rid);

@@ -45,6 +45,7 @@ export class RefusedError extends Error {
 const horizonMs = 10 * 60_000;
 const timerMsMax = 5000;
 const wakesPerTurnMax = 256;
+const saveMs = 100;
 
 /** The instances that something happens to, and what every part of the engine does with them. */
 export class Core {
@@ -62,6 +63,8 @@ export class Core {
   readonly #preloading = new Set<number>();
   readonly #loading = new Map<number, Promise<LiveInstance | undefined>>();
   readonly #heap = new DueHeap();
+  /** What has moved in memory only. */
+  readonly #unsaved = new Set<LiveInstance>();
   #timer: { due: number; cancel: () => void } | undefined;
   #horizonEnd = 0;
   #segment: number;
@@ -169,6 +172,7 @@ export class Core {
   /** Makes changes durable. An instance whose shard is gone is dropped, and what waits for it never happens. */
   async commit(instance: LiveInstance, changes: readonly Change[], isRefusable = false): Promise<void> {
     if (instance.isLost) throw new FencedError([]);
+    if (changes.some(({ kind }) => kind === "update")) this.#unsaved.delete(instance);
     try {
       await this.writer.append(instance.row.shard, changes, isRefusable);
     } catch (error) {
@@ -177,6 +181,22 @@ export class Core {
     }
     this.changes.tell(instance.rid);
     if (isFinal(instance.row.status)) this.ends.tell(instance.rid);
+  }
+
+  /**
+   * Makes what the instance is durable in a while, unless something else does so before. For moves on which nothing
+   * depends: after a crash what was waiting or queued goes on as well as what was running.
+   */
+  saveLater(instance: LiveInstance): void {
+    if (this.#unsaved.size === 0) this.options.clock.after(saveMs, () => this.#save());
+    this.#unsaved.add(instance);
+  }
+
+  #save(): void {
+    const unsaved = [...this.#unsaved].filter((instance) => this.#live.get(instance.rid) === instance);
+    this.#unsaved.clear();
+    if (this.#isStopped) return;
+    for (const instance of unsaved) this.commit(instance, [instance.update(this.now)]).catch(() => {}); // fenced
   }
 
   /** Moves an instance through the state machine; returns the changes to commit. Undefined when it came too late. */
@@ -278,15 +298,13 @@ export class Core {
           // It may have been restarted meanwhile.
         } while (instance.restarting !== undefined || version.rid !== instance.row.versionRid);
         if (instance.row.status !== "queued" || instance.isLost || this.#isStopped) return;
-        const changes = this.move(instance, "slot") ?? [];
+        this.move(instance, "slot");
+        this.saveLater(instance);
         const number = ++this.#segment;
         instance.segment = { number, pending: new Map(), stepsMax: version.stepsMax };
         this.segments.set(number, instance);
         const start = instance.startMessage(version.workflowName, this.options.limits, this.now);
         instance.history.forgetValues();
-        // Nothing depends on this: after a crash a queued instance runs as well as a running one.
-        instance.pins++;
-        void this.writer.appendLazily(instance.row.shard, changes).finally(() => instance.pins--);
         this.options.cells.run(number, version.code, JSON.stringify(start), instance.row.crashes > 0);
       });
     } catch (error) {

@@ -13,6 +13,7 @@ import { Engine } from "./engine.ts";
 import { Instances } from "./instances.ts";
 import { LaneCells, type Prepared } from "./lane-cells.ts";
 import { SharedNodes, singleNode } from "./nodes.ts";
+import { WorkflowSchedules } from "./schedules.ts";
 import { scriptVersionsInUse } from "./store-workflows.ts";
 import { instanceStore } from "./store.ts";
 import { workflowErrors, workflowLimits } from "./workflow.ts";
@@ -92,24 +93,29 @@ export function createWorkflows(
   cells.listener = engine.calls;
   const shared =
     storage.engine === "postgres" ? new SharedNodes(storage.read, node, engine, logger) : undefined;
+  const workflowInstances = new Instances({
+    read: storage.read,
+    store,
+    engine,
+    nodes: shared ?? singleNode(engine),
+    workflows,
+    retentionMs: plans[config.defaultPlan].workflowRetentionDays * dayMs,
+    queuedMax: config.workflowQueuedMax,
+    createRate: { workflow: config.workflowCreateRate, account: config.workflowAccountCreateRate },
+  });
+  const schedules = new WorkflowSchedules(workflows, workflowInstances, logger);
   return {
     workflows,
     workflowStepsMax: config.workflowStepsMax,
-    workflowInstances: new Instances({
-      read: storage.read,
-      store,
-      engine,
-      nodes: shared ?? singleNode(engine),
-      workflows,
-      retentionMs: plans[config.defaultPlan].workflowRetentionDays * dayMs,
-      queuedMax: config.workflowQueuedMax,
-    }),
+    workflowInstances,
     async startWorkflows(given) {
       prepare = given;
       await workflows.load();
       await (shared === undefined ? engine.start() : shared.start());
+      schedules.start();
     },
     async closeWorkflows() {
+      await schedules.stop();
       await engine.stop();
       await shared?.stop();
       await cells.close();

@@ -37,6 +37,18 @@ export interface InstanceState {
   error: string | null;
 }
 
+/** What made an instance by itself, and for which minute. */
+export interface CronSchedule {
+  cron: string;
+  scheduledTime: number;
+}
+export const scheduledId = ({ cron, scheduledTime }: CronSchedule): string => `${cron}-${scheduledTime}`;
+export function scheduleOf({ trigger, id }: Pick<InstanceHead, "trigger" | "id">): CronSchedule | undefined {
+  if (trigger !== "cron") return undefined;
+  const at = id.lastIndexOf("-");
+  return { cron: id.slice(0, at), scheduledTime: Number(id.slice(at + 1)) };
+}
+
 export interface InstanceRow extends InstanceHead, InstanceState {}
 export type NewInstance = Omit<InstanceRow, "rid">;
 

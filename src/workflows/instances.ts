@@ -1,15 +1,16 @@
+import { RateLimiter } from "../api/rate-limit.ts";
 import type { Read } from "../storage/storage.ts";
 import { newUuid } from "../util/ids.ts";
 import { toApiError, type Command } from "./commands.ts";
 import type { Core } from "./core.ts";
 import type { Engine } from "./engine.ts";
-import type { InstanceRow, TriggerSource } from "./instance.ts";
+import { scheduledId, type CronSchedule, type InstanceRow, type TriggerSource } from "./instance.ts";
 import { History } from "./journal.ts";
 import type { Control, RestartFrom } from "./operations.ts";
 import type { InstanceStore } from "./store.ts";
 import * as list from "./store-list.ts";
 import { isFinal, type Status } from "./transitions.ts";
-import { encodedBytes } from "./worker/codec.ts";
+import { encode, encodedBytes } from "./worker/codec.ts";
 import {
   eventTypePattern,
   instanceIdPattern,
@@ -49,6 +50,8 @@ export interface InstancesOptions {
   /** Of an account that says nothing else. */
   retentionMs: number;
   queuedMax: number;
+  /** What may be created, or restarted, in a second; 0 for no limit. */
+  createRate: { workflow: number; account: number };
 }
 
 /** Instances of other nodes tell nothing here: they are looked at again after this time. */
@@ -60,11 +63,17 @@ export class Instances {
   readonly core: Core;
   readonly read: Read;
   readonly #options: InstancesOptions;
+  readonly #createdOf: { workflow: RateLimiter; account: RateLimiter };
 
   constructor(options: InstancesOptions) {
     this.core = options.engine.core;
     this.read = options.read;
     this.#options = options;
+    const { workflow, account } = options.createRate;
+    this.#createdOf = {
+      workflow: new RateLimiter(workflow, 1000),
+      account: new RateLimiter(account, 1000),
+    };
   }
 
   async create(workflow: Workflow, input: NewInstanceInput, trigger: TriggerSource): Promise<InstanceRow> {
@@ -79,7 +88,7 @@ export class Instances {
     inputs: readonly NewInstanceInput[],
     trigger: TriggerSource,
   ): Promise<Created[]> {
-    const { engine, nodes, workflows, queuedMax } = this.#options;
+    const { engine, queuedMax } = this.#options;
     if (inputs.length === 0)
       throw workflowErrors.invalid("batchCreate should have at least 1 instance", "/body");
     if (inputs.length > workflowLimits.batchMax)
@@ -90,6 +99,21 @@ export class Instances {
     for (const input of inputs) this.#check(input);
     if (engine.core.scheduler.queuedCount + inputs.length > queuedMax)
       throw workflowErrors.queueFull(queuedMax);
+    this.#countCreated(workflow, inputs.length);
+    return this.#make(workflow, inputs, trigger);
+  }
+
+  /** Makes the instance of a schedule, unless another node has. */
+  async createScheduled(workflow: Workflow, schedule: CronSchedule): Promise<void> {
+    await this.#make(workflow, [{ id: scheduledId(schedule), params: encode({}, "params") }], "cron");
+  }
+
+  async #make(
+    workflow: Workflow,
+    inputs: readonly NewInstanceInput[],
+    trigger: TriggerSource,
+  ): Promise<Created[]> {
+    const { engine, nodes, workflows } = this.#options;
     const version = await workflows.latestVersion(workflow);
     const seen = new Set<string>();
     const all = inputs.map((input, index) => {
@@ -174,6 +198,7 @@ export class Instances {
   }
 
   async restart(workflow: Workflow, id: string, from?: RestartFrom): Promise<InstanceRow> {
+    this.#countCreated(workflow, 1);
     return this.#perform(workflow, id, (rid) => ({
       do: "restart",
       rid,
@@ -235,6 +260,13 @@ export class Instances {
     const live = this.#options.engine.core.peek(row.rid);
     if (live === undefined || live.run !== row.run || isFinal(live.status) || isFinal(row.status)) return row;
     return { ...row, status: live.status, startedOn: live.startedOn };
+  }
+
+  #countCreated(workflow: Workflow, count: number): void {
+    const seconds =
+      this.#createdOf.workflow.take(workflow.id, count) ||
+      this.#createdOf.account.take(workflow.accountId, count);
+    if (seconds > 0) throw workflowErrors.tooManyCreated(seconds);
   }
 
   #check({ id, params }: NewInstanceInput): void {

@@ -20,6 +20,8 @@ export class Leases {
   readonly #logger: Logger;
   readonly #held = new Set<number>();
   #renewedAt = 0;
+  /** The database did not answer when it was asked last. */
+  isCutOff = false;
   #beating: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #next = 0;
@@ -70,6 +72,7 @@ export class Leases {
     const nodes = await store.beat(this.#read, this.#node);
     const renewed = await store.renew(this.#read, this.#node);
     this.#renewedAt = began;
+    this.isCutOff = false;
     const still = new Set(renewed.map(({ shard }) => shard));
     this.#abandon(this.held.filter((shard) => !still.has(shard)));
     // Held in the database and not here: given up when they could not be renewed in time.
@@ -106,6 +109,7 @@ export class Leases {
 
   #failed(error: unknown): void {
     this.#logger.warn({ err: error }, "the leases on workflows could not be renewed");
+    this.isCutOff = true;
     if (performance.now() - this.#renewedAt > giveUpMs) this.#abandon(this.held);
   }
 }

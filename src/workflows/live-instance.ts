@@ -1,6 +1,6 @@
 import type { Change } from "./batch.ts";
 import { History, type JournalRow } from "./journal.ts";
-import type { EventRow, InstanceRow, InstanceState } from "./instance.ts";
+import { scheduleOf, type EventRow, type InstanceRow, type InstanceState } from "./instance.ts";
 import type { HistoryMessage, StartMessage } from "./worker/messages.ts";
 import type { ErrorMessage } from "./worker/messages.ts";
 
@@ -110,6 +110,15 @@ export class LiveInstance {
       return [key, "open", last, failures, entry.due !== null, entry.config];
     });
     const { params, createdOn, id } = this.row;
-    return { payload: params, timestamp: createdOn, instanceId: id, workflowName, history, limits };
+    const schedule = scheduleOf(this.row);
+    return {
+      payload: params,
+      timestamp: createdOn,
+      instanceId: id,
+      workflowName,
+      ...(schedule === undefined ? {} : { schedule }),
+      history,
+      limits,
+    };
   }
 }

@@ -50,7 +50,8 @@ export class SharedNodes implements Nodes {
 
   ownShard(): number {
     const shard = this.leases.any();
-    if (shard === undefined) throw workflowErrors.moved();
+    if (shard === undefined)
+      throw this.leases.isCutOff ? workflowErrors.storageFault() : workflowErrors.moved();
     return shard;
   }
 

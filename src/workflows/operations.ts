@@ -144,9 +144,8 @@ export class Operations {
       const { status, wakeOn } = instance.row;
       if (status !== "waiting" || wakeOn === null) return;
       if (wakeOn > this.#core.now) return this.#core.arm(wakeOn, rid);
-      const changes = this.#core.move(instance, "wake");
-      // Nobody waits for this: after a crash the instance is still waiting, and its time has come.
-      if (changes !== undefined) await this.#core.writer.appendLazily(instance.row.shard, changes);
+      this.#core.move(instance, "wake");
+      this.#core.saveLater(instance);
     });
   }
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { isoTime } from "../util/ids.ts";
-import type { InstanceRow } from "./instance.ts";
+import { scheduleOf, type InstanceRow } from "./instance.ts";
 import type { History } from "./journal.ts";
 import { shown, shownError, timeline } from "./timeline.ts";
 import { statuses, type Status } from "./transitions.ts";
@@ -36,6 +36,7 @@ export const WorkflowSchema = z
     modified_on: TimeSchema,
     triggered_on: NullableTimeSchema,
     instances: CountsSchema,
+    schedules: z.array(z.object({ cron: z.string(), next_instance: TimeSchema.optional() })),
   })
   .meta({ id: "Workflow", description: "A class of a script whose instances are durable" });
 
@@ -71,6 +72,19 @@ export const CreatedSchema = z.object({
   version_id: z.string(),
   workflow_id: z.string(),
   trigger_source: TriggerSchema,
+});
+
+/** Seconds to wait for the end of an instance. */
+export const waitQuery = z.object({ wait: z.coerce.number().min(0).max(60).default(0) });
+export const StatusResultSchema = z.object({
+  status: StatusSchema,
+  error: ErrorSchema.nullable(),
+  output: z.json(),
+});
+export const statusResource = (row: InstanceRow): z.input<typeof StatusResultSchema> => ({
+  status: row.status,
+  error: shownError(row.error),
+  output: shown(row.output) as z.input<typeof StatusResultSchema>["output"],
 });
 
 export const InstanceSchema = z
@@ -139,6 +153,7 @@ export const DetailsSchema = z
     error: ErrorSchema.nullable(),
     output: z.json(),
     rollback: z.null(),
+    schedule: z.object({ cron: z.string(), scheduledTime: z.int() }).optional(),
     step_count: z.int(),
     /** What an operator should know: steps that the code did not come to again. */
     warnings: z.array(z.string()),
@@ -150,6 +165,7 @@ export const workflowResource = (
   workflow: Workflow,
   counts: Partial<Record<Status, number>> | undefined,
   triggeredOn: number | undefined,
+  schedules: readonly { cron: string; nextOn: number | undefined }[],
 ): z.input<typeof WorkflowSchema> => ({
   id: workflow.id,
   name: workflow.name,
@@ -165,6 +181,10 @@ export const workflowResource = (
     >),
     rollingBack: 0,
   },
+  schedules: schedules.map(({ cron, nextOn }) => ({
+    cron,
+    ...(nextOn === undefined ? {} : { next_instance: isoTime(nextOn) }),
+  })),
 });
 
 export const versionResource = (
@@ -222,6 +242,7 @@ export function detailsResource(
     error: shownError(row.error),
     output: shown(row.output) as z.input<typeof DetailsSchema>["output"],
     rollback: null,
+    schedule: scheduleOf(row),
     step_count: history.stepCount,
     warnings: history.warnings,
     ...(simple ? {} : { steps: order === "desc" ? steps.toReversed() : steps }),

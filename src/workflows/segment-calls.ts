@@ -5,7 +5,14 @@ import type { LiveInstance, PendingCall } from "./live-instance.ts";
 import { FencedError } from "./writer.ts";
 import { entryName } from "./journal.ts";
 import { encodedBytes } from "./worker/codec.ts";
-import type { CallMessage, Ending, ErrorMessage, NoteMessage, WaitAnswer } from "./worker/messages.ts";
+import {
+  holdAnswer,
+  type CallMessage,
+  type Ending,
+  type ErrorMessage,
+  type NoteMessage,
+  type WaitAnswer,
+} from "./worker/messages.ts";
 
 /** Cells may die so often under an instance that gets no further, before it is given up. */
 const crashesMax = 3;
@@ -161,7 +168,7 @@ export class SegmentCalls implements CellListener {
             });
       instance.history.forgetValue(key);
       await core.commit(instance, [change, ...this.#progress(instance)]);
-      return answer("");
+      return answer(instance.row.status === "waitingForPause" ? holdAnswer : "");
     }
 
     const pending: PendingCall = { call, key, due: 0, eventType: null };

@@ -13,6 +13,7 @@ const toWorkflow = (row: Selectable<WorkflowsTable>): Workflow => ({
   className: row.class_name,
   stepsMax: row.steps_max,
   retention: { successMs: row.success_retention_ms, errorMs: row.error_retention_ms },
+  crons: JSON.parse(row.crons) as string[],
   createdOn: row.created_on,
   modifiedOn: row.modified_on,
 });
@@ -46,7 +47,7 @@ export async function loadAll(
 /** Makes a workflow, or changes it. */
 export async function put(
   trx: Write,
-  { accountId, name, scriptName, className, stepsMax, retention, ...rest }: Omit<Workflow, "rid">,
+  { accountId, name, scriptName, className, stepsMax, retention, crons, ...rest }: Omit<Workflow, "rid">,
 ): Promise<void> {
   const changing = {
     script_name: scriptName,
@@ -54,6 +55,7 @@ export async function put(
     steps_max: stepsMax,
     success_retention_ms: retention.successMs,
     error_retention_ms: retention.errorMs,
+    crons: JSON.stringify(crons),
     modified_on: rest.modifiedOn,
   };
   await trx

@@ -17,6 +17,8 @@ export interface Workflow {
   className: string;
   stepsMax: number | null;
   retention: Retention;
+  /** An instance is made in each minute that one of them names. */
+  crons: readonly string[];
   createdOn: number;
   modifiedOn: number;
 }
@@ -44,6 +46,8 @@ export const workflowLimits = {
   valueBytesMax: 1024 * 1024,
   stepsMax: 25_000,
   batchMax: 100,
+  /** Of all workflows of an account. */
+  schedulesMax: 100,
   retentionMsMax: 30 * 86_400_000,
 };
 
@@ -142,6 +146,14 @@ export const workflowErrors = {
       `${prefix}.queue_full: ${max} instances are queued`,
       `(queue_full) ${max} instances are queued already`,
       { retryAfterSeconds: 1 },
+    ),
+  tooManyCreated: (retryAfterSeconds: number) =>
+    new WorkflowError(
+      429,
+      10429,
+      `${prefix}.instance.create_rate: too many instances are created in a second`,
+      "(instance.create_rate) Too many instances are created in a second",
+      { retryAfterSeconds },
     ),
   storageFault: () =>
     new WorkflowError(

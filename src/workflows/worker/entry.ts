@@ -45,7 +45,6 @@ export function segmentsOf(user: Record<string, unknown>): EntrypointClass {
         )
           throw new TypeError(`The script exports no class "${className}" with a method run()`);
         const segment = new Segment(lane, start, host);
-        void lane.listen((signal) => segment.signal(signal));
         const workflow = new (exported as WorkflowClass)(ctx, env);
         return JSON.stringify(await runSegment(segment, start, workflow));
       });

@@ -48,6 +48,7 @@ class SegmentLane extends RpcTarget {
     this.#send(`N\t${this.#segment}\t${line(message)}`);
   }
 
+  /** Hears signals from now on. It holds the invocation, and costs a call: what is over at once does without. */
   listen(signal: Listener): void {
     this.#signal = signal.dup();
     for (const each of this.#early.splice(0)) void this.#signal(each);

@@ -41,6 +41,7 @@ export interface StartMessage {
   timestamp: number;
   instanceId: string;
   workflowName: string;
+  schedule?: { cron: string; scheduledTime: number };
   history: HistoryMessage[];
   limits: { lingerMs: number; valueBytesMax: number; retryDelayMs: number };
 }
@@ -53,6 +54,9 @@ export type Ending =
   | { end: "suspend"; waiting: number; unasked: string[] }
   /** Nothing runs, as a pause demanded. */
   | { end: "held" };
+
+/** The answer to an attempt's outcome when no other step is to begin. */
+export const holdAnswer = "hold";
 
 /** Told to a segment from outside. */
 export type Signal = "hold" | "release" | "abort";

@@ -16,6 +16,7 @@ export async function runSegment(segment: Segment, start: StartMessage, workflow
     timestamp: new Date(start.timestamp),
     instanceId: start.instanceId,
     workflowName: start.workflowName,
+    ...(start.schedule === undefined ? {} : { schedule: start.schedule }),
   };
   const own = (async (): Promise<Ending> => {
     try {

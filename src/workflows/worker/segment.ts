@@ -1,10 +1,20 @@
 import { Attempt } from "./attempt.ts";
-import type { CallMessage, Ending, HistoryMessage, NoteMessage, Signal, StartMessage } from "./messages.ts";
+import {
+  holdAnswer,
+  type CallMessage,
+  type Ending,
+  type HistoryMessage,
+  type NoteMessage,
+  type Signal,
+  type StartMessage,
+} from "./messages.ts";
 
 /** The way to the engine. */
 export interface Lane {
   call(message: string): Promise<string>;
   note(message: string): unknown;
+  /** Hears what is told to the segment from now on, and what has been told to it before. */
+  listen(signal: (signal: Signal) => void): unknown;
 }
 
 /** What a segment needs of where it runs; the simulator has its own. */
@@ -45,6 +55,7 @@ export class Segment {
   #idleSince = 0;
   #lingering: (() => void) | undefined;
   #noting: (() => void) | undefined;
+  #isListening = false;
 
   constructor(lane: Lane, start: StartMessage, host: Host) {
     this.#lane = lane;
@@ -52,6 +63,7 @@ export class Segment {
     this.limits = start.limits;
     this.history = new Map(start.history.map((entry) => [entry[0], entry]));
     this.ended = new Promise((resolve) => (this.#end = resolve));
+    this.#noteLater();
   }
 
   /** The journal's key for the next call with this name; code that runs again asks in the same order. */
@@ -72,6 +84,7 @@ export class Segment {
   async call(message: CallMessage): Promise<string> {
     if (this.#isOver) return never;
     const answer = await this.#lane.call(JSON.stringify(message));
+    if (answer === holdAnswer) this.#isHeld = true;
     return this.#isOver ? never : answer;
   }
 
@@ -84,6 +97,7 @@ export class Segment {
     const answer = await this.call(message);
     this.#waiting--;
     if (isShort) this.#waitingShortly--;
+    if (!this.#isListening) this.#noteLater();
     return answer;
   }
 
@@ -94,7 +108,7 @@ export class Segment {
     const attempt = new Attempt(note, this.host.now(), timeoutMs);
     this.#running.add(attempt);
     if (timeoutMs <= startNoteMs) attempt.limit(this.host.after, timeoutMs);
-    this.#noting ??= this.host.after(startNoteMs, () => this.#noteStarts());
+    this.#noteLater();
     try {
       return await run(attempt);
     } finally {
@@ -157,10 +171,21 @@ export class Segment {
     return this.#waitingShortly > 0 ? this.limits.lingerMs : this.limits.lingerMs / 10;
   }
 
-  /** Looks at what runs: of attempts that take long the engine is told, and from then on their time is measured. */
+  #noteLater(): void {
+    if (!this.#isOver) this.#noting ??= this.host.after(startNoteMs, () => this.#noteStarts());
+  }
+
+  /**
+   * Looks at what runs: of attempts that take long the engine is told, and from then on their time is measured. Code
+   * that has been running for a while must hear signals; what is over sooner, or only waits, need not.
+   */
   #noteStarts(): void {
     this.#noting = undefined;
-    let nextMs: number | undefined;
+    if (!this.#isListening && (this.#active > 0 || this.#waiting === 0)) {
+      this.#isListening = true;
+      void this.#lane.listen((signal) => this.signal(signal));
+    }
+    let isLater = false;
     for (const attempt of this.#running) {
       if (attempt.isNoted) continue;
       const elapsedMs = this.host.now() - attempt.since;
@@ -169,9 +194,8 @@ export class Segment {
         attempt.limit(this.host.after, attempt.timeoutMs - elapsedMs);
         const [kind, key, number, , config] = attempt.note;
         this.#lane.note(JSON.stringify([kind, key, number, elapsedMs, config]));
-      } else nextMs = startNoteMs;
+      } else isLater = true;
     }
-    if (nextMs !== undefined && !this.#isOver)
-      this.#noting = this.host.after(nextMs, () => this.#noteStarts());
+    if (isLater) this.#noteLater();
   }
 }

@@ -1,0 +1,55 @@
+import type { Logger } from "pino";
+import { nextAfter } from "../schedules/cron.ts";
+import { repeat } from "../util/repeat.ts";
+import type { Instances } from "./instances.ts";
+import { WorkflowError } from "./workflow.ts";
+import type { Workflows } from "./workflows.ts";
+
+const minuteMs = 60_000;
+
+/**
+ * Makes instances in the minutes that the schedules of workflows name. An instance's id is made of its expression and
+ * its minute: nodes that make it at once make one, and so does a node that starts twice in a minute.
+ */
+export class WorkflowSchedules {
+  readonly #workflows: Workflows;
+  readonly #instances: Instances;
+  readonly #logger: Logger;
+  #minute = 0;
+  #stop: (() => Promise<void>) | undefined;
+
+  constructor(workflows: Workflows, instances: Instances, logger: Logger) {
+    this.#workflows = workflows;
+    this.#instances = instances;
+    this.#logger = logger;
+  }
+
+  start(): void {
+    const message = "instances could not be made by the schedules of workflows";
+    const failed = { logger: this.#logger, message };
+    this.#stop = repeat(async () => this.tick(Date.now()), { everyMs: 1000, firstMs: 0 }, failed);
+  }
+
+  async stop(): Promise<void> {
+    await this.#stop?.();
+  }
+
+  /** Makes what is due in this minute. Where the database does not take it, the next tick does it again. */
+  async tick(nowMs: number): Promise<void> {
+    const minute = Math.floor(nowMs / minuteMs) * minuteMs;
+    if (minute === this.#minute) return;
+    for (const { workflow, cron, timetable } of this.#workflows.scheduled()) {
+      if (nextAfter(timetable, minute - 1) !== minute) continue;
+      try {
+        await this.#instances.createScheduled(workflow, { cron, scheduledTime: minute });
+      } catch (error) {
+        if (!(error instanceof WorkflowError) || error.status >= 500) throw error;
+        const { accountId, name } = workflow;
+        this.#logger.warn({ err: error, account_id: accountId, workflow: name, cron }, failedToCreate);
+      }
+    }
+    this.#minute = minute;
+  }
+}
+
+const failedToCreate = "a schedule of a workflow made no instance";
