@@ -49,8 +49,7 @@ function readPath(text: string): string | { why: string } {
   const wildcards = location.url.split("*").length - 1;
   if (wildcards > 1) return { why: "only one * is allowed in a path" };
   if (wildcards === 1 && /:splat(?!\w)/.test(location.url)) return { why: "* is :splat already" };
-  if (compilePattern(location.url) === undefined)
-    return { why: "it names a placeholder twice or is too large" };
+  if (compilePattern(location.url) === undefined) return { why: "it names a placeholder twice" };
   return location.url;
 }
 

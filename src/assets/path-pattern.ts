@@ -1,8 +1,6 @@
-import { compileCapturingRegex, type CapturingRegex } from "../rules/regex/regex.ts";
-
 /**
- * The patterns of `_headers` and `_redirects`: a path, or `https://host/path`, in which `*` stands for anything (`:splat`),
- * and `:name` for one label of the host or one segment of the path.
+ * The patterns of `_headers` and `_redirects`: a path, or `https://host/path`, in which one `*` stands for anything (`:splat`),
+ * and `:name` for a part of one label of the host or of one segment of the path, as long as it can be.
  */
 export interface PathPattern {
   /** Whether the host takes part. */
@@ -12,47 +10,167 @@ export interface PathPattern {
 }
 
 const placeholder = /:([A-Za-z]\w*)/g;
-const variable = /\*|:([A-Za-z]\w*)/g;
+const scheme = "https://";
 
 /**
- * Undefined for a pattern that names the same placeholder twice, or is too large. The expression runs in time linear in the path, because
- * whoever deploys writes patterns that run on a thread which everybody shares.
+ * Undefined for a pattern that names the same placeholder twice. Whoever deploys writes patterns that run on a thread which
+ * everybody shares: they are no regular expressions, and take time linear in the path.
  */
 export function compilePattern(source: string): PathPattern | undefined {
-  const hasHost = source.startsWith("https://");
-  const pathAt = hasHost ? source.indexOf("/", "https://".length) : 0;
-  const names: string[] = [];
-  let expression = "^";
-  let at = 0;
-  for (const found of source.matchAll(variable)) {
-    if (found.index < "https://".length && hasHost) continue;
-    expression += escape(source.slice(at, found.index));
-    expression += found[0] === "*" ? "(.*)" : found.index < pathAt ? "([^/.]+)" : "([^/]+)";
-    names.push(found[1] ?? "splat");
-    at = found.index + found[0].length;
-  }
-  expression += `${escape(source.slice(at))}$`;
+  const hasHost = source.startsWith(scheme);
+  const pathAt = hasHost ? `${source}/`.indexOf("/", scheme.length) : 0;
+  const host = hasHost ? new PartPattern(source.slice(scheme.length, pathAt), ".") : undefined;
+  const path = new PartPattern(source.slice(pathAt), "/");
+  const names = [...(host?.names ?? []), ...path.names];
   if (new Set(names).size < names.length) return undefined;
-  let regex: CapturingRegex;
-  try {
-    regex = compileCapturingRegex(expression);
-  } catch {
-    return undefined;
-  }
   return {
     hasHost,
-    match(host, path) {
-      const match = regex.exec(hasHost ? `https://${host}${path}` : path);
-      return match && Object.fromEntries(names.map((name, i) => [name, match.groups[i] ?? ""]));
+    match(requestHost, requestPath) {
+      const values: Record<string, string> = {};
+      const matches =
+        (host === undefined || host.match(requestHost, values)) && path.match(requestPath, values);
+      return matches ? values : undefined;
     },
   };
 }
 
-const escape = (text: string): string => text.replace(/[\\^$+?.()|[\]{}]/g, "\\$&");
-
 /** Writes the values of placeholders into a target or a header's value. */
 export const fillPlaceholders = (text: string, values: Readonly<Record<string, string>>): string =>
-  text.includes(":") ? text.replace(placeholder, (whole, name: string) => values[name] ?? whole) : text;
+  text.includes(":")
+    ? text.replace(placeholder, (whole, name: string) =>
+        Object.hasOwn(values, name) ? values[name]! : whole,
+      )
+    : text;
 
 export const isPattern = (path: string): boolean =>
   path.includes("*") || /:[A-Za-z]\w*/.test(path.replace(/^https:\/\//, ""));
+
+/** A host or a path. What stands for a placeholder has no separator in it, so each piece between two of them is matched alone. */
+class PartPattern {
+  readonly names: string[];
+  readonly #separator: string;
+  /** Before the star, or all. */
+  readonly #before: Piece[];
+  /** After the star, where there is one. */
+  readonly #after: Piece[] | undefined;
+
+  constructor(source: string, separator: string) {
+    const [before = "", ...after] = source.split("*");
+    const piecesOf = (part: string): Piece[] => part.split(separator).map((text) => new Piece(text));
+    this.#separator = separator;
+    this.#before = piecesOf(before);
+    this.#after = after.length === 0 ? undefined : piecesOf(after.join("*"));
+    const pieces = [...this.#before, ...(this.#after ?? [])];
+    // A second star is one more splat.
+    this.names = [...pieces.flatMap(({ names }) => names), ...after.map(() => "splat")];
+  }
+
+  /** Adds what stands for the placeholders to `values`. */
+  match(text: string, values: Record<string, string>): boolean {
+    const separator = this.#separator;
+    const [before, after] = [this.#before, this.#after];
+    const parts = text.split(separator);
+    const whole = (piece: Piece, part: string): boolean =>
+      piece.place(part, { atStart: true, atEnd: true }, values) !== undefined;
+    if (after === undefined)
+      return parts.length === before.length && before.every((piece, i) => whole(piece, parts[i]!));
+
+    // Whole pieces lie at both ends; between them the star, with a piece on each side that may share a part with it.
+    const [first, last] = [before.length - 1, parts.length - after.length];
+    if (last < first) return false;
+    if (!before.slice(0, first).every((piece, i) => whole(piece, parts[i]!))) return false;
+    if (!after.slice(1).every((piece, i) => whole(piece, parts[last + 1 + i]!))) return false;
+    const right = after[0]!.place(parts[last]!, { atStart: false, atEnd: true }, values);
+    if (right === undefined) return false;
+    const room = first === last ? parts[first]!.slice(0, right.start) : parts[first]!;
+    const left = before[first]!.place(room, { atStart: true, atEnd: false }, values);
+    if (left === undefined) return false;
+    values["splat"] =
+      first === last
+        ? room.slice(left.end)
+        : [
+            parts[first]!.slice(left.end),
+            ...parts.slice(first + 1, last),
+            parts[last]!.slice(0, right.start),
+          ].join(separator);
+    return true;
+  }
+}
+
+/** Literals with placeholders between them: "a:x-:y" has the literals "a", "-" and "". */
+class Piece {
+  readonly names: string[];
+  readonly #literals: Literal[];
+
+  constructor(source: string) {
+    const parts = source.split(placeholder);
+    this.#literals = parts.filter((_, i) => i % 2 === 0).map((text) => new Literal(text));
+    this.names = parts.filter((_, i) => i % 2 === 1);
+  }
+
+  /** Each literal as far to the right as those after it allow: so placeholders take as much as they can, the first one first. */
+  place(
+    text: string,
+    { atStart, atEnd }: { atStart: boolean; atEnd: boolean },
+    values: Record<string, string>,
+  ): { start: number; end: number } | undefined {
+    const last = this.#literals.length - 1;
+    let [start, end] = [text.length, text.length];
+    for (let i = last; i >= 0; i--) {
+      const literal = this.#literals[i]!;
+      // A placeholder stands for at least one character.
+      const latest = (i === last ? start : start - 1) - literal.length;
+      let at = latest;
+      if (i === 0 && atStart) at = text.startsWith(literal.text) && latest >= 0 ? 0 : -1;
+      else if (i < last || !atEnd) at = literal.lastIn(text, latest);
+      const isExact = i === last && atEnd;
+      if (at < 0 || (isExact && (at !== latest || !text.endsWith(literal.text)))) return undefined;
+      if (i < last) values[this.names[i]!] = text.slice(at + literal.length, start);
+      else end = at + literal.length;
+      start = at;
+    }
+    return { start, end };
+  }
+}
+
+/** Finds its last occurrence in time linear in the text, whatever both are: Knuth, Morris and Pratt's way, from the right. */
+class Literal {
+  readonly text: string;
+  readonly #reversed: string;
+  /** For each length of a match, the next shorter one that is still a match. */
+  #shorter: number[] | undefined;
+
+  constructor(text: string) {
+    this.text = text;
+    this.#reversed = text.split("").toReversed().join("");
+  }
+
+  get length(): number {
+    return this.text.length;
+  }
+
+  /** The last place at which it begins, no later than `latest`; -1 where there is none. */
+  lastIn(text: string, latest: number): number {
+    const { length } = this;
+    if (latest < 0 || length === 0) return latest;
+    const shorter = (this.#shorter ??= this.#prepare());
+    let matched = 0;
+    for (let at = latest + length - 1; at >= 0; at--) {
+      while (matched > 0 && text[at] !== this.#reversed[matched]) matched = shorter[matched - 1]!;
+      if (text[at] === this.#reversed[matched]) matched += 1;
+      if (matched === length) return at;
+    }
+    return -1;
+  }
+
+  #prepare(): number[] {
+    const pattern = this.#reversed;
+    const shorter = [0];
+    for (let i = 1, matched = 0; i < pattern.length; i++) {
+      while (matched > 0 && pattern[i] !== pattern[matched]) matched = shorter[matched - 1]!;
+      if (pattern[i] === pattern[matched]) matched += 1;
+      shorter.push(matched);
+    }
+    return shorter;
+  }
+}

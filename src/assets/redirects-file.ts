@@ -48,7 +48,7 @@ function readRule(tokens: string[], line: number, htmlHandling: string): Redirec
     return `expected "from to [status]" but received ${tokens.length} words`;
   const from = readLocation(fromText, { host: false, port: false, query: false });
   if ("why" in from) return from.why;
-  if (compilePattern(from.url) === undefined) return "it names a placeholder twice or is too large";
+  if (compilePattern(from.url) === undefined) return "it names a placeholder twice";
   const to = readLocation(toText, { host: true, port: true, query: true });
   if ("why" in to) return to.why;
   const status = Number(statusText);
