@@ -43,14 +43,17 @@ export async function parseParts(body: Buffer, boundary: string, limits: Multipa
 
 /**
  * Reads a multipart body while it arrives. `take` gets each part as a stream and must read it to its end; what it throws
- * ends the reading, and is thrown here. `partBytesMax` holds for fields only: whoever takes a file limits it.
+ * ends the reading, and is thrown here; so does the signal, with its reason. `partBytesMax` holds for fields only: whoever
+ * takes a file limits it.
  */
 export async function streamParts(
   request: IncomingMessage,
   limits: MultipartLimits,
   take: (head: PartHead, stream: Readable) => Promise<void>,
+  signal?: AbortSignal,
 ): Promise<void> {
-  await eachPart(request, boundaryOf(request), { ...limits, partBytesMax: limits.bodyBytesMax }, take);
+  const ofParts = { ...limits, partBytesMax: limits.bodyBytesMax };
+  await eachPart(request, boundaryOf(request), ofParts, take, signal);
 }
 
 const typePattern = /^multipart\/form-data\s*;.*\bboundary=(?:"([^"]{1,200})"|([^\s;"]{1,200}))/i;
@@ -68,6 +71,7 @@ async function eachPart(
   boundary: string,
   limits: MultipartLimits,
   take: (head: PartHead, stream: Readable) => Promise<void>,
+  signal?: AbortSignal,
 ): Promise<void> {
   const { Busboy } = await import("@fastify/busboy");
   const parser = new Busboy({
@@ -104,10 +108,18 @@ async function eachPart(
   );
   parser.on("error", (error) => fail(malformed(error)));
   const finished = once(parser, "finish").catch(() => undefined);
+  const stopped = new Promise<IteratorResult<Buffer>>((resolve) => {
+    signal?.addEventListener("abort", () => {
+      fail(signal.reason);
+      resolve({ done: true, value: undefined });
+    });
+  });
+  const chunks = body.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
   let length = 0;
   try {
-    const chunks = body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
-    for await (const chunk of chunks) {
+    for (;;) {
+      const { done, value: chunk } = await Promise.race([chunks.next(), stopped]);
+      if (done === true) break;
       length += chunk.length;
       if (length > limits.bodyBytesMax) fail(apiErrors.bodyTooLarge(limits.bodyBytesMax));
       if (failure !== undefined) break;
@@ -117,6 +129,7 @@ async function eachPart(
   } catch (error) {
     fail(error);
   }
+  void chunks.return?.();
   if (failure === undefined) await finished;
   // A body that was destroyed would block its connection for what comes after it: the rest is dropped as it arrives.
   else body.resume();

@@ -34,8 +34,13 @@ export const imageErrors = {
         retryAfterSeconds,
       },
     ),
+  noRoom: () => new ApiError(507, 5453, "The platform has no room on its disk for this image"),
   tooLong: () => new ApiError(504, 9529, "The image took too long to transform"),
 };
+
+/** What became of writing an image: a full disk is no fault in the program, and is said as what it is. */
+export const ofWriting = (error: unknown): unknown =>
+  ["ENOSPC", "EDQUOT"].includes((error as NodeJS.ErrnoException).code ?? "") ? imageErrors.noRoom() : error;
 
 /** The code of a failed delivery in the public numbering of transform errors, which `cf-resized` carries. */
 export function resizedCode(error: ApiError): number {

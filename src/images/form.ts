@@ -41,17 +41,18 @@ export async function readImageForm(
   const fields = new Fields(names);
   const received: { file?: ImageForm["file"] } = {};
   try {
-    await inTime(
-      request,
+    const limits = { bodyBytesMax: formBytesMax, partBytesMax: fieldBytesMax, partsMax };
+    await inTime(request, async (signal) =>
       streamParts(
         request,
-        { bodyBytesMax: formBytesMax, partBytesMax: fieldBytesMax, partsMax },
+        limits,
         async (head, stream) => {
           if (head.name !== "file") return fields.set(head.name, await textOf(stream, head.name));
           if (received.file !== undefined)
             throw imageErrors.invalidUpload("Expected one file but received two", "/body/file");
           received.file = { filename: filenameOf(head.filename), content: await intake.receive(stream) };
         },
+        signal,
       ),
     );
     return { ...fields.parse(), file: received.file };
@@ -213,17 +214,17 @@ function filenameOf(name: string | undefined): string {
 }
 
 /** Gives up on an upload that comes too slowly to be one. */
-async function inTime(request: IncomingMessage, reading: Promise<void>): Promise<void> {
-  const { promise: slow, reject } = Promise.withResolvers<never>();
+async function inTime(request: IncomingMessage, read: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  const slow = new AbortController();
   let before = request.socket.bytesRead;
   const timer = setInterval(() => {
     const now = request.socket.bytesRead;
     if (!request.complete && now - before < (slowBytesPerSecond * slowWindowMs) / 1000)
-      reject(imageErrors.uploadTooSlow());
+      slow.abort(imageErrors.uploadTooSlow());
     before = now;
   }, slowWindowMs);
   try {
-    await Promise.race([reading, slow]);
+    await read(slow.signal);
   } finally {
     clearInterval(timer);
   }

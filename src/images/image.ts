@@ -66,6 +66,7 @@ export const imageLimits = {
   sidePixelsMax: 12_000,
   /** Of all frames together. */
   pixelsMax: 100_000_000,
+  framesMax: 10_000,
   /** Animations above this are delivered as they are. */
   animationPixelsMax: 50_000_000,
   idCharactersMax: 1024,
@@ -135,6 +136,8 @@ export function checkSize(probe: Probe): void {
     throw imageErrors.tooManyPixels(
       `expected sides of at most ${imageLimits.sidePixelsMax} pixels but received ${width}×${height}`,
     );
+  if (frames > imageLimits.framesMax)
+    throw imageErrors.tooManyPixels(`expected at most ${imageLimits.framesMax} frames but received more`);
   if (width * height * frames > imageLimits.pixelsMax)
     throw imageErrors.tooManyPixels(
       `expected at most ${imageLimits.pixelsMax} pixels in all frames but received ${width}×${height}×${frames}`,

@@ -2,7 +2,7 @@ import { open } from "node:fs/promises";
 import { readAvif } from "./avif.ts";
 import { imageErrors } from "./errors.ts";
 import { exifOrientation, exifRights } from "./exif.ts";
-import type { Probe, SourceFormat } from "./image.ts";
+import { imageLimits, type Probe, type SourceFormat } from "./image.ts";
 import { Damaged, Reader } from "./reader.ts";
 import { probeSvg } from "./svg/probe.ts";
 import { MalformedXml } from "./svg/xml.ts";
@@ -169,7 +169,7 @@ const readers: Record<SourceFormat, (reader: Reader) => Promise<Found>> = {
       for (let length = -1; length !== 0; at += 1 + length) length = (await reader.bytes(at, 1))[0]!;
     };
     try {
-      for (;;) {
+      while (frames <= imageLimits.framesMax) {
         const kind = (await reader.bytes(at, 1))[0]!;
         if (kind === 0x3b) break;
         if (kind === 0x21) {
@@ -192,7 +192,7 @@ const readers: Record<SourceFormat, (reader: Reader) => Promise<Found>> = {
 
   async webp(reader) {
     const found = { ...still, width: 0, height: 0, frames: 0 };
-    for (let at = 12; at + 8 <= reader.sizeBytes;) {
+    for (let at = 12; at + 8 <= reader.sizeBytes && found.frames <= imageLimits.framesMax;) {
       const head = await reader.bytes(at, 8);
       const [type, length] = [head.toString("latin1", 0, 4), head.readUInt32LE(4)];
       if (type === "VP8X") {

@@ -2,6 +2,8 @@
 export class Damaged extends Error {}
 
 const windowBytes = 64 * 1024;
+/** More pieces are in no picture's header, nor frames in any animation that is shown. */
+const piecesMax = 1_000_000;
 
 /** Random access over a window that is read ahead. */
 export class Reader {
@@ -9,6 +11,7 @@ export class Reader {
   readonly #read: (buffer: Buffer, position: number) => Promise<number>;
   #window = Buffer.alloc(0);
   #start = 0;
+  #pieces = 0;
 
   constructor(sizeBytes: number, read: (buffer: Buffer, position: number) => Promise<number>) {
     this.sizeBytes = sizeBytes;
@@ -16,6 +19,7 @@ export class Reader {
   }
 
   async bytes(position: number, length: number): Promise<Buffer> {
+    if (++this.#pieces > piecesMax) throw new Damaged("it is made of too many pieces");
     if (position < 0 || position + length > this.sizeBytes) throw new Damaged("it ends too early");
     if (position < this.#start || position + length > this.#start + this.#window.length) {
       const buffer = Buffer.allocUnsafe(Math.min(Math.max(length, windowBytes), this.sizeBytes - position));

@@ -132,6 +132,12 @@ export class Results {
     return stored;
   }
 
+  /** Takes in what could not be written. */
+  hold(name: string, bytes: Buffer, isWanted: () => boolean): Stored {
+    if (isWanted()) this.#memory.set(name, bytes);
+    return { bytes };
+  }
+
   /** Forgets everything that was made from a source. */
   async purge(sha256: string): Promise<void> {
     for (const name of [...this.#memory.keys()]) if (name.startsWith(`${sha256}/`)) this.#memory.delete(name);

@@ -3,6 +3,7 @@ import { createWriteStream } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
+import { ofWriting } from "./errors.ts";
 import { checkSize, type MoreFormats, type Probe } from "./image.ts";
 import { probe } from "./probe.ts";
 import { screened } from "./screen.ts";
@@ -46,6 +47,8 @@ export class Spool {
         checkSize(found);
         return { path, probe: found, sizeBytes };
       });
+    } catch (error) {
+      throw ofWriting(error);
     } finally {
       await Promise.all(paths.map((path) => rm(path, { force: true })));
     }

@@ -10,7 +10,7 @@ import type { Planned } from "./recipe.ts";
 import type { Results, Stored } from "./results.ts";
 import { SingleFlight } from "./single-flight.ts";
 
-/** How long a picture that cannot be decoded is not tried again. */
+/** How long a picture that cannot be decoded, or takes too long, is not tried again. */
 const failureMs = 30_000;
 
 /** Results of stored images: kept ones, and those that have to be made first, each once. */
@@ -53,7 +53,8 @@ export class Transforms {
     try {
       return await this.#flights.run(name, (shared) => this.#make(held, name, planned, shared), signal);
     } catch (error) {
-      if (error instanceof ApiError && error.status === 422) this.#failures.set(name, error);
+      if (error instanceof ApiError && (error.status === 422 || error.status === 504))
+        this.#failures.set(name, error);
       throw error;
     }
   }
@@ -77,10 +78,11 @@ export class Transforms {
         this.#logger.warn({ err: error, image: image.id }, "the focus of an image could not be saved");
       });
     }
+    const isWanted = (): boolean => held.isCurrent;
     if (result.bytes !== undefined) {
       this.#logger.warn({ path: target }, "a finished picture could not be kept on disk");
-      return { bytes: Buffer.from(result.bytes) };
+      return this.#results.hold(name, Buffer.from(result.bytes), isWanted);
     }
-    return this.#results.adopt(name, result.sizeBytes, () => held.isCurrent);
+    return this.#results.adopt(name, result.sizeBytes, isWanted);
   }
 }

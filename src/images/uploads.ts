@@ -5,7 +5,7 @@ import type { FileBlobs } from "../storage/blobs.ts";
 import { isUniqueViolation } from "../storage/dialects.ts";
 import type { Storage } from "../storage/storage.ts";
 import { isId } from "../util/ids.ts";
-import { imageErrors } from "./errors.ts";
+import { imageErrors, ofWriting } from "./errors.ts";
 import { checkSize, imageLimits, type Content, type Image, type MoreFormats } from "./image.ts";
 import { probe } from "./probe.ts";
 import { screened } from "./screen.ts";
@@ -61,7 +61,7 @@ export class Uploads {
       return { ...found, blobKey, sha256: hash.digest("hex"), sizeBytes };
     } catch (error) {
       await this.discard(blobKey);
-      throw error;
+      throw ofWriting(error);
     }
   }
 

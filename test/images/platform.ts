@@ -91,6 +91,28 @@ export const sizeOf = async (bytes: Uint8Array): Promise<string> => {
 export const colorDistance = (a: readonly number[], b: readonly number[]): number =>
   Math.max(...a.slice(0, 3).map((value, i) => Math.abs(value - b[i]!)));
 
+/** How different two colours look: ΔE of 1976, of which one can just be seen. */
+export function visibleDistance(a: readonly number[], b: readonly number[]): number {
+  const [first, second] = [lab(a), lab(b)];
+  return Math.hypot(...first.map((value, i) => value - second[i]!));
+}
+
+function lab(rgb: readonly number[]): number[] {
+  const [r, g, b] = rgb.map((value) =>
+    value <= 10 ? value / 3294.6 : ((value / 255 + 0.055) / 1.055) ** 2.4,
+  ) as [number, number, number];
+  const [x, y, z] = [
+    (0.4125 * r + 0.3576 * g + 0.1804 * b) / 0.9505,
+    0.2127 * r + 0.7152 * g + 0.0722 * b,
+    (0.0193 * r + 0.1192 * g + 0.9503 * b) / 1.0888,
+  ].map((value) => (value > 0.008856 ? Math.cbrt(value) : 7.787 * value + 16 / 116)) as [
+    number,
+    number,
+    number,
+  ];
+  return [116 * y - 16, 500 * (x - y), 200 * (y - z)];
+}
+
 /** Structural similarity of the luminance of two images of one size, over blocks of 8 × 8. */
 export async function ssim(left: Uint8Array, right: Uint8Array): Promise<number> {
   const grey = async (bytes: Uint8Array) =>

@@ -6,7 +6,7 @@ import { connect } from "node:net";
 import { json } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import sharp from "sharp";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { FileBlobs } from "../../src/storage/blobs.ts";
 import { ownerToken } from "../helpers/server.ts";
 import { animation, bitPng, fourColors, hollowGif, jpegOf } from "./fixtures.ts";
@@ -64,6 +64,11 @@ describe("what is no image is refused, and nothing of it is kept", () => {
     ["an icon", () => Buffer.from("\0\0\x01\0\x01\0\x10\x10", "latin1"), /an icon/],
     ["a video", () => Buffer.from("\0\0\0\x18ftypisom\0\0\0\0isomiso2", "latin1"), /a video/],
     ["a PNG without pixels", () => bitPng(10, 10, true).subarray(0, 33), /a damaged PNG/],
+    [
+      "a JPEG that never comes to its header",
+      () => Buffer.concat([Buffer.of(0xff, 0xd8), Buffer.alloc(2_000_000, 0xff)]),
+      /too many pieces/,
+    ],
     ["a GIF without frames", () => hollowGif(5, 5, 0), /a damaged GIF/],
   ])("%s", async (_what, bytes, words) => {
     const before = await count();
@@ -79,10 +84,11 @@ describe("what is no image is refused, and nothing of it is kept", () => {
     ["a GIF on a canvas of 65,535 × 65,535", () => hollowGif(65_535, 65_535, 1)],
     ["a side of 12,001 pixels", () => bitPng(12_001, 1, true)],
     ["an animation of 101 megapixels", () => hollowGif(1000, 1000, 101)],
+    ["an animation of 10,001 frames", () => hollowGif(1, 1, 10_001)],
   ])("%s is too large, by its header alone", async (_what, bytes) => {
     const { status, body } = await platform.upload(bytes());
     expect([status, body.errors[0]!.code]).toEqual([400, 5401]);
-    expect(body.errors[0]!.message).toMatch(/^Too large: expected .* pixels/);
+    expect(body.errors[0]!.message).toMatch(/^Too large: expected .* (pixels|frames)/);
     expect(platform.services.images.engine.pid).toBeUndefined();
   });
 });
@@ -306,6 +312,34 @@ describe("size", () => {
     await expect.poll(async () => incoming().length).toBe(1);
     request.destroy();
     await expect.poll(incoming).toEqual([]);
+  });
+
+  it("gives up on an upload that stands still, and leaves nothing of it", async () => {
+    const url = new URL(`${platform.ready.api}/accounts/${platform.ready.account_id}/images/v1`);
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    try {
+      const request = httpRequest(url, {
+        method: "POST",
+        headers: {
+          authorization: `Bearer ${ownerToken}`,
+          "content-type": "multipart/form-data; boundary=x",
+          "content-length": 1_000_000,
+        },
+      });
+      request.on("error", () => {});
+      const answered = once(request, "response") as Promise<[IncomingMessage]>;
+      request.write('--x\r\nContent-Disposition: form-data; name="file"; filename="a.jpg"\r\n\r\n');
+      request.write(jpeg);
+      await expect.poll(async () => incoming().length).toBe(1);
+      vi.advanceTimersByTime(60_000);
+      const [response] = await answered;
+      const { errors } = (await json(response)) as { errors: { code: number }[] };
+      expect([response.statusCode, errors[0]!.code]).toEqual([408, 5408]);
+      await once(response.socket, "close");
+      await expect.poll(incoming).toEqual([]);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it("sweeps what a process that was killed in the middle of an upload has left", async () => {
