@@ -22,8 +22,8 @@ interface Resolution {
 const resolutions = new Map<string, Resolution & { generation: string }>();
 const resolutionsMax = 20_000;
 
-/** For whom a dispatched script runs; as JSON, for the front. */
-const children = new Map<string, string>();
+/** For whom a dispatched script runs, which the front is told of when the script asks for something. */
+const children = new Map<string, Said & { id: string }>();
 /** Children that have answered, and when: what they left running may fetch for a while. */
 const ended: { run: string; at: number }[] = [];
 const afterAnswerMs = 30_000;
@@ -39,7 +39,9 @@ export const endDispatcher = (run: string): boolean => dispatchers.delete(run);
 /** The internal headers of a fetch on behalf of a child; undefined for a run that the front knows by itself. */
 export function childHeaders(run: string, env: SystemEnv): Record<string, string> | undefined {
   const child = children.get(run);
-  return child === undefined ? undefined : { "x-selvedge-outcome": env.SECRET, "x-selvedge-child": child };
+  if (child === undefined) return undefined;
+  const said = encodeURIComponent(JSON.stringify({ ...child, child: run }));
+  return { "x-selvedge-outcome": env.SECRET, "x-selvedge-child": said };
 }
 
 export async function dispatch(request: Request, env: SystemEnv): Promise<Response> {
@@ -53,7 +55,7 @@ export async function dispatch(request: Request, env: SystemEnv): Promise<Respon
   if (isWatched) return answered(await env.FRONT.fetch(request));
   if (caller !== undefined && --caller.dispatchesLeft < 0) throw new Error("Too many subrequests.");
   const child = crypto.randomUUID();
-  children.set(child, encodeURIComponent(JSON.stringify({ run, binding, said, outbound, id, child })));
+  children.set(child, { run, binding, said, outbound, id });
   hold(id, env);
   try {
     return await load(id, env)
@@ -120,7 +122,6 @@ function withoutInternal(request: Request): Request {
     headers: request.headers,
     body: request.body,
     redirect: "manual",
-    signal: request.signal,
   });
   const { headers } = inner;
   headers.delete("x-selvedge-run");
