@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
-import { Writable } from "node:stream";
+import { Readable, Writable } from "node:stream";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { z } from "zod";
@@ -39,6 +39,16 @@ const app = createApi({
       result: z.object({ ok: z.boolean() }),
       handle: async () => ({ ok: "yes" }) as never,
     }),
+    operation({
+      id: "takes",
+      method: "POST",
+      path: "/takes",
+      summary: "Takes a body",
+      access: { scope: "caller" },
+      body: z.object({ text: z.string() }),
+      result: z.object({ length: z.int() }),
+      handle: async ({ body }) => ({ length: body.text.length }),
+    }),
   ],
   logger: pino(log),
   rateLimit: 0,
@@ -72,6 +82,24 @@ it("tells the caller a request id, and the log what happened", async () => {
 
 it("does not let an answer outside the contract pass in tests", async () => {
   expect((await get("/strays")).status).toBe(500);
+});
+
+it("reads a body in pieces, up to its limit, whatever its length is said to be", async () => {
+  const post = async (pieces: (string | Buffer)[]): Promise<[number, string]> => {
+    const body = Readable.toWeb(Readable.from(pieces));
+    const headers = { authorization: "Bearer token", "content-type": "application/json" };
+    const answer = await fetch(`${base}/takes`, {
+      method: "POST",
+      headers,
+      body,
+      duplex: "half",
+    });
+    return [answer.status, await answer.text()];
+  };
+  expect(await post(['{"text":', '"ab', 'c"}'])).toMatchObject([200, expect.stringContaining('"length":3')]);
+  expect((await post(['{"text":"', Buffer.from([0xff]), '"}']))[0]).toBe(400);
+  const [status, text] = await post(Array.from({ length: 50 }, () => " ".repeat(1000)));
+  expect([status, text]).toEqual([413, expect.stringContaining("1000")]);
 });
 
 it("is alive but not ready while something is missing, which it names", async () => {

@@ -43,9 +43,11 @@ export async function readJson<S extends z.ZodType>(
   return validate(schema, parseJson(await readBytes(request, limitBytes)), "body");
 }
 
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
 function parseJson(bytes: Uint8Array): unknown {
   try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)) as unknown;
+    return JSON.parse(utf8.decode(bytes)) as unknown;
   } catch (error) {
     throw apiErrors.malformedJson(error instanceof Error ? error.message : String(error));
   }
@@ -70,10 +72,17 @@ export async function readBytes(request: IncomingMessage, limitBytes: number): P
   if (Number(request.headers["content-length"] ?? 0) > limitBytes) throw apiErrors.bodyTooLarge(limitBytes);
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of request as AsyncIterable<Uint8Array>) {
-    length += chunk.length;
-    if (length > limitBytes) throw apiErrors.bodyTooLarge(limitBytes);
-    chunks.push(chunk);
-  }
+  // By events: for a small body, an iterator costs several times what is done with it.
+  await new Promise<void>((resolve, reject) => {
+    const take = (chunk: Uint8Array): void => {
+      length += chunk.length;
+      chunks.push(chunk);
+      if (length <= limitBytes) return;
+      request.off("data", take).pause();
+      reject(apiErrors.bodyTooLarge(limitBytes));
+    };
+    if (request.destroyed) reject(request.errored ?? new Error("The client went away"));
+    else request.on("data", take).once("end", resolve).once("error", reject);
+  });
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
 }

@@ -25,8 +25,9 @@ export class ServedZone {
   /** Counts what has changed the zone as a whole. */
   version = 0;
   #facts: ZoneFacts;
-  #apex: ReadonlyMap<number, RRset>;
-  #negativeSoa: RRset;
+  // Made when they are first asked for after a change.
+  #apex: ReadonlyMap<number, RRset> | undefined;
+  #negativeSoa: RRset | undefined;
   readonly #nodes = new Map<NameKey, Node>();
   readonly #ancestors = new Map<NameKey, number>();
   readonly #cuts = new Set<NameKey>();
@@ -35,8 +36,6 @@ export class ServedZone {
     this.key = nameKey(facts.name);
     this.#facts = facts;
     this.signer = signer;
-    this.#apex = apexSets(facts, signer);
-    this.#negativeSoa = soaSet(facts, negativeTtl(facts));
     this.#nodes.set(this.key, new Node(this.key, []));
   }
 
@@ -46,7 +45,7 @@ export class ServedZone {
 
   /** The SOA of negative answers; its TTL is how long they are to be kept (RFC 2308 §3). */
   get negativeSoa(): RRset {
-    return this.#negativeSoa;
+    return (this.#negativeSoa ??= soaSet(this.#facts, negativeTtl(this.#facts)));
   }
 
   setFacts(facts: ZoneFacts, signer: Signer | undefined): void {
@@ -54,13 +53,13 @@ export class ServedZone {
     this.#facts = facts;
     this.signer = signer;
     for (const node of this.#nodes.values()) node.forget();
-    this.#renewApex();
+    this.#forgetApex();
   }
 
   setSerial(serial: number): void {
     this.#facts = { ...this.#facts, serial };
     this.#nodes.get(this.key)?.forget();
-    this.#renewApex();
+    this.#forgetApex();
   }
 
   setRecords(name: string, records: readonly ServedRecord[]): void {
@@ -84,7 +83,9 @@ export class ServedZone {
   }
 
   contents(node: Node): Contents {
-    return node.contents(this.#facts, node.key === this.key ? this.#apex : undefined);
+    if (node.key !== this.key) return node.contents(this.#facts, undefined);
+    this.#apex ??= apexSets(this.#facts, this.signer);
+    return node.contents(this.#facts, this.#apex);
   }
 
   /** The delegation that a name is at or below: the one nearest to the apex, as what is below it is not ours. */
@@ -109,9 +110,9 @@ export class ServedZone {
     return none;
   }
 
-  #renewApex(): void {
-    this.#apex = apexSets(this.#facts, this.signer);
-    this.#negativeSoa = soaSet(this.#facts, negativeTtl(this.#facts));
+  #forgetApex(): void {
+    this.#apex = undefined;
+    this.#negativeSoa = undefined;
   }
 
   #countAncestors(key: NameKey, step: 1 | -1): void {
