@@ -1,35 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Command } from "commander";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
+import { commandLine } from "../../test/helpers/command.ts";
 import { registerRulesCommand } from "./rules.ts";
 
-let folder: string;
-let out = "";
-
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "selvedge-rules-"));
-  out = "";
-  const keep = (text: string | Uint8Array): boolean => {
-    out += String(text);
-    return true;
-  };
-  vi.spyOn(process.stdout, "write").mockImplementation(keep);
-  vi.spyOn(process.stderr, "write").mockImplementation(keep);
-});
-afterEach(() => {
-  vi.restoreAllMocks();
-  rmSync(folder, { recursive: true });
-  process.exitCode = undefined;
-});
-
-async function run(...args: string[]): Promise<string> {
-  const program = new Command("selvedge").exitOverride();
-  registerRulesCommand(program);
-  await program.parseAsync(["node", "selvedge", "rules", ...args]);
-  return out;
-}
+const line = commandLine(registerRulesCommand);
+const run = async (...args: string[]): Promise<string> => line.run("rules", ...args);
 
 describe("rules check", () => {
   it("says that an expression is valid", async () => {
@@ -60,7 +36,7 @@ describe("rules check", () => {
 
 describe("rules trace", () => {
   it("prints every part with its value", async () => {
-    const file = join(folder, "request.txt");
+    const file = join(line.folder, "request.txt");
     writeFileSync(file, "GET /a HTTP/1.1\nHost: example.com\nAccept: text/HTML\n\n");
     const expression =
       'any(lower(http.request.headers["accept"][*])[*] contains "html") and not ip.src in {10.0.0.0/8}';
@@ -82,7 +58,7 @@ describe("rules trace", () => {
   });
 
   it("answers machines in JSON", async () => {
-    const file = join(folder, "request.json");
+    const file = join(line.folder, "request.json");
     writeFileSync(file, JSON.stringify({ url: "https://example.com/", ip: "192.0.2.1" }));
     expect(JSON.parse(await run("trace", 'http.host eq "example.com"', "--request", file, "--json"))).toEqual(
       {

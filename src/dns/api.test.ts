@@ -16,11 +16,6 @@ async function createZone(): Promise<string> {
   return (await client.zones.create({ account, name: `zone-${++zonesMade}.example`, type: "full" })).id;
 }
 const nameOf = (zone_id: string): string => server.services.zones.find(zone_id)!.name;
-async function collect<T>(pages: AsyncIterable<T>): Promise<T[]> {
-  const items: T[] = [];
-  for await (const item of pages) items.push(item);
-  return items;
-}
 const call = (zone_id: string, method: string, path = "", body?: unknown): Promise<Answer> =>
   server.call(method, `/zones/${zone_id}/dns_records${path}`, body);
 const messages = (answer: Answer): string[] =>
@@ -69,7 +64,7 @@ describe("a record on the wire", () => {
     });
     const { id } = created;
     expect(await client.dns.records.get(id, { zone_id })).toEqual(created);
-    expect(await collect(client.dns.records.list({ zone_id }))).toEqual([created]);
+    expect(await Array.fromAsync(client.dns.records.list({ zone_id }))).toEqual([created]);
     expect((await call(zone_id, "PUT", `/${id}`, created)).body.result).toEqual(created);
     expect((await call(zone_id, "PATCH", `/${id}`, created)).body.result).toEqual(created);
     expect((await call(zone_id, "POST", "/batch", { puts: [created] })).body.result).toEqual({
@@ -167,7 +162,7 @@ describe("what is refused", () => {
     });
     expect(answer.status).toBe(400);
     expect(answer.body.errors).toMatchObject([{ code, source: { pointer } }]);
-    expect(await collect(client.dns.records.list({ zone_id }))).toEqual([]);
+    expect(await Array.fromAsync(client.dns.records.list({ zone_id }))).toEqual([]);
   });
 
   it("a filter that does not exist, since the list would then say too much", async () => {
@@ -268,7 +263,7 @@ describe("many records", () => {
     expect(made.posts!.map(({ name }) => name)).toEqual(
       posts.map(({ name }) => `${name}.${nameOf(zone_id)}`),
     );
-    const all = await collect(client.dns.records.list({ zone_id }));
+    const all = await Array.fromAsync(client.dns.records.list({ zone_id }));
     expect(new Set(all.map(({ id }) => id)).size).toBe(260);
     const page = await call(zone_id, "GET", "?page=3");
     expect(page.body.result_info).toEqual({
@@ -316,10 +311,10 @@ describe("zone files", () => {
       total_records_parsed: 5,
     });
 
-    const before = await collect(client.dns.records.list({ zone_id }));
+    const before = await Array.fromAsync(client.dns.records.list({ zone_id }));
     await client.dns.records.batch({ zone_id, deletes: before.map(({ id }) => ({ id })) });
     await client.dns.records.import({ zone_id, file: exported });
-    const after = await collect(client.dns.records.list({ zone_id }));
+    const after = await Array.fromAsync(client.dns.records.list({ zone_id }));
     const lasting = (all: typeof after) =>
       all.map(
         ({
@@ -350,7 +345,7 @@ describe("zone files", () => {
     expect((await importFile(zone_id, { file: asFile, proxied: "true" })).body.result).toMatchObject({
       recs_added: 1,
     });
-    expect(await collect(client.dns.records.list({ zone_id, proxied: true }))).toHaveLength(1);
+    expect(await Array.fromAsync(client.dns.records.list({ zone_id, proxied: true }))).toHaveLength(1);
     expect(
       (await importFile(zone_id, { file: new File([new Uint8Array([0xff])], "z") })).body.errors,
     ).toMatchObject([{ code: 9207 }]);
@@ -379,7 +374,7 @@ describe("zone files", () => {
         { code: 81059, message: expect.stringContaining(why) as string },
       ]);
     }
-    expect(await collect(client.dns.records.list({ zone_id }))).toHaveLength(1);
+    expect(await Array.fromAsync(client.dns.records.list({ zone_id }))).toHaveLength(1);
   });
 });
 
@@ -392,7 +387,7 @@ describe("scans find nothing, and say so", () => {
     });
     const triggered = await client.dns.records.scanTrigger({ zone_id });
     expect(triggered).toMatchObject({ success: true, errors: [], messages: [{ code: 9903 }] });
-    expect(await collect(client.dns.records.scanList({ zone_id }))).toEqual([]);
+    expect(await Array.fromAsync(client.dns.records.scanList({ zone_id }))).toEqual([]);
     expect(await client.dns.records.scanReview({ zone_id })).toEqual({ accepts: [], rejects: [] });
     const rejects = [{ id: "f".repeat(32) }];
     expect((await call(zone_id, "POST", "/scan/review", { rejects })).body.errors).toMatchObject([

@@ -55,18 +55,13 @@ beforeAll(async () => {
 });
 afterAll(() => server.close(1000));
 
-async function collect<T>(list: AsyncIterable<T>): Promise<T[]> {
-  const items: T[] = [];
-  for await (const item of list) items.push(item);
-  return items;
-}
 type Loose = never;
 
 it("user, accounts and memberships", async () => {
   expect((await client.user.edit({ first_name: "Ada" })) as object).toMatchObject({ first_name: "Ada" });
   expect(await client.user.get()).toMatchObject({ first_name: "Ada" });
   const account = await client.accounts.create({ name: "Second", type: "standard" });
-  expect((await collect(client.accounts.list())).length).toBe(2);
+  expect((await Array.fromAsync(client.accounts.list())).length).toBe(2);
   expect(await client.accounts.get({ account_id: account.id })).toEqual(account);
   const renamed = await client.accounts.update({
     account_id: account.id,
@@ -75,13 +70,15 @@ it("user, accounts and memberships", async () => {
     type: "standard",
   });
   expect(renamed.name).toBe("Renamed");
-  const memberships = await collect(client.memberships.list());
+  const memberships = await Array.fromAsync(client.memberships.list());
   const second = memberships.find((each) => each.account?.id === account.id)!;
   expect(await client.memberships.get(second.id!)).toMatchObject({ id: second.id });
   await client.accounts.delete({ account_id: account.id });
-  expect(await collect(client.memberships.list())).toHaveLength(1);
+  expect(await Array.fromAsync(client.memberships.list())).toHaveLength(1);
   const third = await client.accounts.create({ name: "Third", type: "standard" });
-  const left = (await collect(client.memberships.list())).find((each) => each.account?.id === third.id)!;
+  const left = (await Array.fromAsync(client.memberships.list())).find(
+    (each) => each.account?.id === third.id,
+  )!;
   await client.memberships.delete(left.id!);
   await expect(client.accounts.get({ account_id: third.id })).rejects.toMatchObject({ status: 403 });
 });
@@ -89,7 +86,7 @@ it("user, accounts and memberships", async () => {
 it.each(["user", "account"] as const)("tokens of the %s", async (owner) => {
   const isUser = owner === "user";
   const scope = { account_id };
-  const groups = await collect(
+  const groups = await Array.fromAsync(
     isUser ? client.user.tokens.permissionGroups.list() : client.accounts.tokens.permissionGroups.list(scope),
   );
   const group = groups.find((each) => each.name === "Zone Read")!;
@@ -117,7 +114,9 @@ it.each(["user", "account"] as const)("tokens of the %s", async (owner) => {
     status: "active",
   });
   called.add(isUser ? "user_token_verify" : "account_token_verify");
-  expect((await collect(isUser ? tokens.list() : owned.list(scope))).map((each) => each.id)).toContain(id);
+  expect(
+    (await Array.fromAsync(isUser ? tokens.list() : owned.list(scope))).map((each) => each.id),
+  ).toContain(id);
   expect(await (isUser ? tokens.get(id) : owned.get(id, scope))).toMatchObject({ name: "reader" });
   const update = { ...body, name: "renamed" };
   expect(
@@ -133,7 +132,7 @@ it.each(["user", "account"] as const)("tokens of the %s", async (owner) => {
 it("zones and smart routing", async () => {
   const zone = await client.zones.create({ account: { id: account_id }, name: "all.example" });
   const zone_id = zone.id;
-  expect(await collect(client.zones.list())).toHaveLength(1);
+  expect(await Array.fromAsync(client.zones.list())).toHaveLength(1);
   expect((await client.zones.get({ zone_id })).id).toBe(zone_id);
   expect((await client.zones.edit({ zone_id, paused: true })).paused).toBe(true);
   expect((await client.zones.activationCheck.trigger({ zone_id })).id).toBe(zone_id);
@@ -153,7 +152,7 @@ it("DNS records", async () => {
   const { id: zone_id } = await client.zones.create({ account: { id: account_id }, name: "dns.example" });
   const { records } = client.dns;
   const made = await records.create({ zone_id, type: "A", name: "a", content: "192.0.2.1", ttl: 60 });
-  expect(await collect(records.list({ zone_id }))).toHaveLength(1);
+  expect(await Array.fromAsync(records.list({ zone_id }))).toHaveLength(1);
   expect(await records.get(made.id, { zone_id })).toEqual(made);
   await records.update(made.id, { zone_id, type: "A", name: "a", content: "192.0.2.2", ttl: 60 });
   await records.edit(made.id, { zone_id, comment: "edited" } as Loose);
@@ -162,7 +161,7 @@ it("DNS records", async () => {
   await records.import({ zone_id, file: "c 60 IN A 192.0.2.3\n" });
   await records.scan({ zone_id, body: {} } as Loose);
   await records.scanTrigger({ zone_id });
-  expect(await collect(records.scanList({ zone_id }))).toEqual([]);
+  expect(await Array.fromAsync(records.scanList({ zone_id }))).toEqual([]);
   await records.scanReview({ zone_id });
   expect(await client.dns.usage.zone.get({ zone_id })).toMatchObject({ record_usage: 3 });
   expect(await client.dns.usage.account.get({ account_id })).toMatchObject({ record_usage: 3 });
@@ -188,7 +187,7 @@ it("rulesets", async () => {
     rules: [rule],
   })) as Ruleset;
   const ruleset_id = made.id;
-  expect((await collect(rulesets.list({ zone_id }))).map((each) => each.id)).toEqual([made.id]);
+  expect((await Array.fromAsync(rulesets.list({ zone_id }))).map((each) => each.id)).toEqual([made.id]);
   expect(await rulesets.get(ruleset_id, { zone_id })).toEqual(made);
   expect(
     ((await rulesets.update(ruleset_id, { zone_id, rules: [rule, rule] })) as Ruleset).rules,

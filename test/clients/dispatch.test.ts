@@ -28,11 +28,6 @@ beforeAll(async () => {
 });
 afterAll(() => server.close(1000));
 
-async function collect<T>(list: AsyncIterable<T>): Promise<T[]> {
-  const items: T[] = [];
-  for await (const item of list) items.push(item);
-  return items;
-}
 const put = async (name: string, more: object = {}) =>
   client.workersForPlatforms.dispatch.namespaces.scripts.update(name, {
     account_id,
@@ -58,7 +53,7 @@ it("namespaces", async () => {
   });
   await client.put(`${base}/staging`, { body: { name: "renamed" } });
   await client.patch(`${base}/renamed`, { body: { trusted_workers: true } });
-  expect(await collect(namespaces.list({ account_id }))).toMatchObject([
+  expect(await Array.fromAsync(namespaces.list({ account_id }))).toMatchObject([
     { namespace_id: made.namespace_id, namespace_name: "renamed", trusted_workers: true },
   ]);
   expect(await namespaces.delete("renamed", { account_id })).toBeNull();
@@ -109,7 +104,7 @@ it("a script's content, settings, bindings, secrets and tags", async () => {
   });
   const content = await (await scripts.content.get("tenant", of)).text();
   expect(content).toContain(code("changed"));
-  const bindings = async () => collect(scripts.bindings.get("tenant", of));
+  const bindings = async () => Array.fromAsync(scripts.bindings.get("tenant", of));
   expect(await bindings()).toEqual([{ type: "plain_text", name: "A", text: "a" }]);
 
   const edited = await scripts.settings.edit("tenant", {
@@ -122,7 +117,7 @@ it("a script's content, settings, bindings, secrets and tags", async () => {
   const secret = { ...of, script_name: "tenant" };
   await scripts.secrets.update("tenant", { ...of, name: "S", text: "s", type: "secret_text" });
   expect(await scripts.secrets.get("S", secret)).toEqual({ name: "S", type: "secret_text" });
-  expect(await collect(scripts.secrets.list("tenant", of))).toHaveLength(1);
+  expect(await Array.fromAsync(scripts.secrets.list("tenant", of))).toHaveLength(1);
   await scripts.secrets.bulkUpdate("tenant", {
     ...of,
     secrets: { T: { name: "T", text: "t", type: "secret_text" } },
@@ -130,9 +125,9 @@ it("a script's content, settings, bindings, secrets and tags", async () => {
   expect(await scripts.secrets.delete("S", secret)).toBeNull();
   expect((await bindings()).map(({ name }) => name)).toEqual(["B", "T"]);
 
-  expect(await collect(scripts.tags.update("tenant", { ...of, body: ["x"] }))).toEqual(["x"]);
+  expect(await Array.fromAsync(scripts.tags.update("tenant", { ...of, body: ["x"] }))).toEqual(["x"]);
   await client.put(`${base}/${dispatch_namespace}/scripts/tenant/tags/y`);
-  expect(await collect(scripts.tags.list("tenant", of))).toEqual(["x", "y"]);
+  expect(await Array.fromAsync(scripts.tags.list("tenant", of))).toEqual(["x", "y"]);
   expect(await scripts.tags.delete("x", secret)).toBeNull();
 });
 

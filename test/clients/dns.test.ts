@@ -53,14 +53,14 @@ it("gives a zone to peers", async () => {
   expect(await acls.get(acl.id, { account_id })).toEqual(acl);
   const wider = { ...network, ip_range: "2001:db8::/32" };
   expect((await acls.update(acl.id, wider)).ip_range).toBe("2001:db8::/32");
-  expect(await collect(acls.list({ account_id }))).toHaveLength(1);
+  expect(await Array.fromAsync(acls.list({ account_id }))).toHaveLength(1);
 
   const secret = Buffer.from("a secret of a few bytes").toString("base64");
   const tsig = await tsigs.create({ account_id, name: "key.example.", algo: "hmac-sha256.", secret });
   const stronger = { account_id, name: "key.example.", algo: "hmac-sha512.", secret };
   expect((await tsigs.update(tsig.id, stronger)).algo).toBe("hmac-sha512.");
   expect(await tsigs.get(tsig.id, { account_id })).toMatchObject({ name: "key.example.", secret });
-  expect(await collect(tsigs.list({ account_id }))).toHaveLength(1);
+  expect(await Array.fromAsync(tsigs.list({ account_id }))).toHaveLength(1);
 
   const made = await peers.create({ account_id, name: "secondary" });
   const peer = await peers.update(made.id, {
@@ -72,7 +72,7 @@ it("gives a zone to peers", async () => {
     tsig_id: tsig.id,
   });
   expect(await peers.get(peer.id, { account_id })).toEqual(peer);
-  expect(await collect(peers.list({ account_id }))).toEqual([peer]);
+  expect(await Array.fromAsync(peers.list({ account_id }))).toEqual([peer]);
 
   const given = await outgoing.create({ zone_id, name: "answers.example", peers: [] });
   expect(given).toMatchObject({ id: zone_id, peers: [], last_transferred_time: null });
@@ -90,12 +90,6 @@ it("gives a zone to peers", async () => {
   expect(await tsigs.delete(tsig.id, { account_id })).toEqual({ id: tsig.id });
   expect(await acls.delete(acl.id, { account_id })).toEqual({ id: acl.id });
 });
-
-async function collect<T>(list: AsyncIterable<T>): Promise<T[]> {
-  const items: T[] = [];
-  for await (const item of list) items.push(item);
-  return items;
-}
 
 it("that was all of them", () => {
   const expected = [

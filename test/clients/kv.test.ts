@@ -21,11 +21,6 @@ beforeAll(async () => {
 });
 afterAll(() => server.close(1000));
 
-async function collect<T>(list: AsyncIterable<T>): Promise<T[]> {
-  const items: T[] = [];
-  for await (const item of list) items.push(item);
-  return items;
-}
 const put = async (key: string, body: object) =>
   client.kv.namespaces.values.update(key, { account_id, namespace_id, ...body } as Loose);
 const get = async (key: string) => client.kv.namespaces.values.get(key, { account_id, namespace_id });
@@ -40,7 +35,7 @@ it("namespaces", async () => {
   expect(await namespaces.update(made.id, { account_id, title: "renamed" })).toMatchObject({
     title: "renamed",
   });
-  const listed = await collect(namespaces.list({ account_id, order: "title", per_page: 1 }));
+  const listed = await Array.fromAsync(namespaces.list({ account_id, order: "title", per_page: 1 }));
   expect(listed.map(({ title }) => title)).toEqual(["main", "renamed"]);
   expect(await namespaces.delete(made.id, { account_id })).toBeNull();
 });
@@ -77,7 +72,7 @@ it("many at once, and lists of keys", async () => {
     successful_key_count: 25,
     unsuccessful_keys: [],
   });
-  const listed = await collect(keys.list(namespace_id, { account_id, prefix: "k/", limit: 10 }));
+  const listed = await Array.fromAsync(keys.list(namespace_id, { account_id, prefix: "k/", limit: 10 }));
   expect(listed.map(({ name }) => name)).toEqual(pairs.map(({ key }) => key));
   expect(listed[3]).toEqual({ name: "k/03", metadata: { i: 3 } });
   const read = await keys.bulkGet(namespace_id, {
@@ -91,7 +86,7 @@ it("many at once, and lists of keys", async () => {
   expect(await keys.bulkDelete(namespace_id, { account_id, body })).toMatchObject({
     successful_key_count: 25,
   });
-  expect(await collect(keys.list(namespace_id, { account_id, prefix: "k/" }))).toEqual([]);
+  expect(await Array.fromAsync(keys.list(namespace_id, { account_id, prefix: "k/" }))).toEqual([]);
   const old = `/accounts/${account_id}/storage/kv/namespaces/${namespace_id}/bulk`;
   await client.delete(old, { body: ["bytes"] });
   await expect(get("bytes")).rejects.toMatchObject({ status: 404 });

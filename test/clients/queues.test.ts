@@ -26,11 +26,6 @@ beforeAll(async () => {
 });
 afterAll(() => server.close(1000));
 
-async function collect<T>(list: AsyncIterable<T>): Promise<T[]> {
-  const items: T[] = [];
-  for await (const item of list) items.push(item);
-  return items;
-}
 const create = async (queue_name: string): Promise<string> =>
   (await client.queues.create({ account_id, queue_name })).queue_id!;
 
@@ -40,7 +35,9 @@ it("creates, lists, changes and deletes queues", async () => {
   expect(made).toMatchObject({ queue_name: "orders", settings, consumers: [], producers_total_count: 0 });
   const id = made.queue_id!;
   expect(await client.queues.get(id, { account_id })).toEqual(made);
-  expect((await collect(client.queues.list({ account_id }))).map((each) => each.queue_id)).toContain(id);
+  expect((await Array.fromAsync(client.queues.list({ account_id }))).map((each) => each.queue_id)).toContain(
+    id,
+  );
   await expect(client.queues.create({ account_id, queue_name: "orders" })).rejects.toThrow(ConflictError);
   const edited = await client.queues.edit(id, { account_id, settings: { delivery_delay: 5 } });
   expect(edited.settings).toEqual({ ...settings, delivery_delay: 5 });
@@ -77,12 +74,12 @@ it("manages the consumer of a queue", async () => {
     settings: { max_retries: 1 },
   });
   expect(updated).toMatchObject({ dead_letter_queue: "", settings: { batch_size: 10, max_retries: 1 } });
-  expect(await collect(consumers.list(id, { account_id }))).toEqual([updated]);
+  expect(await Array.fromAsync(consumers.list(id, { account_id }))).toEqual([updated]);
   // What was read can be sent back.
   expect(await consumers.update(made.consumer_id!, { ...scope, ...updated } as never)).toEqual(updated);
   await expect(consumers.create(id, { account_id, type: "http_pull" })).rejects.toThrow(ConflictError);
   await consumers.delete(made.consumer_id!, scope);
-  expect(await collect(consumers.list(id, { account_id }))).toEqual([]);
+  expect(await Array.fromAsync(consumers.list(id, { account_id }))).toEqual([]);
   await expect(
     consumers.create(id, { account_id, type: "worker", script_name: "nobody" }),
   ).rejects.toMatchObject({ status: 404, errors: [{ code: 10007 }] });
@@ -178,7 +175,7 @@ it("looks at messages and deletes them by the older names too", async () => {
 it("tells that there are no event subscriptions, and names what it refuses", async () => {
   const { subscriptions } = client.queues;
   const queue_id = await create("subscribed");
-  expect(await collect(subscriptions.list({ account_id }))).toEqual([]);
+  expect(await Array.fromAsync(subscriptions.list({ account_id }))).toEqual([]);
   const asked = {
     name: "made",
     enabled: true,

@@ -30,11 +30,6 @@ beforeAll(async () => {
 });
 afterAll(() => server.close(1000));
 
-async function collect<T>(list: AsyncIterable<T>): Promise<T[]> {
-  const items: T[] = [];
-  for await (const item of list) items.push(item);
-  return items;
-}
 const put = (name: string, body: object = {}, options: object = {}) =>
   client.workers.scripts.update(name, { account_id, metadata, files: [module()], ...body }, options);
 
@@ -100,7 +95,7 @@ describe("an uploaded script", () => {
   });
 
   it("is listed, searched and read", async () => {
-    const listed = await collect(client.workers.scripts.list({ account_id, tags: "kept:yes" }));
+    const listed = await Array.fromAsync(client.workers.scripts.list({ account_id, tags: "kept:yes" }));
     expect(listed.map(({ id }) => id)).toEqual([name]);
     expect(await client.workers.scripts.search({ account_id, name: "kep" })).toMatchObject([
       { script_name: name },
@@ -177,7 +172,9 @@ describe("an uploaded script", () => {
       account_id,
       secrets: { A: null, B: { name: "B", text: "b", type: "secret_text" }, NEVER: null },
     } as Loose);
-    expect((await collect(secrets.list(name, { account_id }))).map((each) => each.name)).toEqual(["B"]);
+    expect((await Array.fromAsync(secrets.list(name, { account_id }))).map((each) => each.name)).toEqual([
+      "B",
+    ]);
     expect(await secrets.get("B", of)).toMatchObject({ name: "B" });
     expect(await secrets.delete("B", of)).toBeNull();
     await expect(secrets.delete("B", of)).rejects.toThrow("Binding not found");
@@ -191,7 +188,7 @@ describe("an uploaded script", () => {
         secrets.update(name, { account_id, name: each, text: each, type: "secret_text" }),
       ),
     );
-    const held = (await collect(secrets.list(name, { account_id }))).map((each) => each.name);
+    const held = (await Array.fromAsync(secrets.list(name, { account_id }))).map((each) => each.name);
     expect(held.toSorted()).toEqual(names.toSorted());
   });
 
@@ -202,14 +199,14 @@ describe("an uploaded script", () => {
       metadata: { ...metadata, annotations: { "workers/tag": "v2" } },
       files: [module("second")],
     });
-    const listed = await collect(versions.list(name, { account_id }));
+    const listed = await Array.fromAsync(versions.list(name, { account_id }));
     expect(listed[0]).toMatchObject({ id: second.id });
     expect(await versions.get(second.id!, of)).toMatchObject({
       annotations: { "workers/tag": "v2" },
       resources: { script: { handlers: ["fetch"] } },
     });
     const listDeployments = async () =>
-      (await collect(deployments.list(name, { account_id }))).flatMap((page) => page.deployments);
+      (await Array.fromAsync(deployments.list(name, { account_id }))).flatMap((page) => page.deployments);
     const [before] = await listDeployments();
     const [first] = before!.versions;
     const made = await deployments.create(name, {
@@ -244,7 +241,7 @@ describe("an uploaded script", () => {
     const hostname = "www.scripts.example";
     const domain = await domains.update({ account_id, zone_id, hostname, service: name });
     expect(domain).toMatchObject({ hostname, service: name, zone_name: "scripts.example" });
-    expect(await collect(domains.list({ account_id, service: name }))).toEqual([domain]);
+    expect(await Array.fromAsync(domains.list({ account_id, service: name }))).toEqual([domain]);
     expect(await domains.get(domain.id, { account_id })).toEqual(domain);
     const records = `/accounts/${account_id}/workers/domains/records/${domain.id}`;
     expect(await client.get(records)).toMatchObject({ result: domain });
@@ -253,18 +250,18 @@ describe("an uploaded script", () => {
     const made = await routes.create({ zone_id, pattern: "scripts.example/api/*", script: name });
     expect(await routes.get(made.id, { zone_id })).toEqual(made);
     await routes.update(made.id, { zone_id, pattern: "scripts.example/v2/*", script: name });
-    expect((await collect(routes.list({ zone_id }))).map(({ pattern }) => pattern)).toEqual([
+    expect((await Array.fromAsync(routes.list({ zone_id }))).map(({ pattern }) => pattern)).toEqual([
       "scripts.example/v2/*",
     ]);
     await routes.delete(made.id, { zone_id });
-    expect(await collect(routes.list({ zone_id }))).toEqual([]);
+    expect(await Array.fromAsync(routes.list({ zone_id }))).toEqual([]);
   });
 
   it("is what other tools deploy: routes, domains, services, workers", async () => {
     const base = `/accounts/${account_id}/workers`;
     const path = `${base}/scripts/${name}`;
     await client.put(`${path}/routes`, { body: [{ pattern: "*.scripts.example/*" }, "scripts.example/x"] });
-    const routed = await collect(client.workers.routes.list({ zone_id }));
+    const routed = await Array.fromAsync(client.workers.routes.list({ zone_id }));
     expect(routed.map(({ pattern }) => pattern).toSorted()).toEqual([
       "*.scripts.example/*",
       "scripts.example/x",
@@ -279,7 +276,7 @@ describe("an uploaded script", () => {
     await client.put(`${path}/domains/records`, {
       body: { override_scope: true, origins: [{ hostname: "b.scripts.example" }] },
     });
-    const domains = await collect(client.workers.domains.list({ account_id }));
+    const domains = await Array.fromAsync(client.workers.domains.list({ account_id }));
     expect(domains.map(({ hostname }) => hostname)).toEqual(["b.scripts.example"]);
     expect(await client.workers.beta.workers.get(name, { account_id })).toMatchObject({
       name,
@@ -299,10 +296,10 @@ describe("an uploaded script", () => {
     });
     expect(await client.get(`${path}/references`)).toMatchObject({ result: { services: { incoming: [] } } });
     expect(await client.get(`${base}/tails/by-consumer/${name}`)).toMatchObject({ result: [] });
-    expect(await collect(client.durableObjects.namespaces.list({ account_id }))).toEqual([]);
+    expect(await Array.fromAsync(client.durableObjects.namespaces.list({ account_id }))).toEqual([]);
     await client.delete(`${base}/services/${name}?force=false`);
-    expect(await collect(client.workers.routes.list({ zone_id }))).toEqual([]);
-    expect(await collect(client.workers.domains.list({ account_id }))).toEqual([]);
+    expect(await Array.fromAsync(client.workers.routes.list({ zone_id }))).toEqual([]);
+    expect(await Array.fromAsync(client.workers.domains.list({ account_id }))).toEqual([]);
   });
 });
 
@@ -311,9 +308,9 @@ it("makes a script in steps: first without a version, then with code in JSON", a
   const made = await workers.create({ account_id, name: "stepwise", tags: ["a"] });
   expect(made).toMatchObject({ name: "stepwise", deployed_on: null, tags: ["a"] });
   await expect(workers.create({ account_id, name: "stepwise" })).rejects.toMatchObject({ status: 409 });
-  expect((await collect(workers.list({ account_id, per_page: 2 }))).map(({ name }) => name)).toContain(
-    "stepwise",
-  );
+  expect(
+    (await Array.fromAsync(workers.list({ account_id, per_page: 2 }))).map(({ name }) => name),
+  ).toContain("stepwise");
   const create = async (text: string, deploy: boolean) =>
     workers.versions.create(made.id, {
       account_id,
@@ -332,7 +329,7 @@ it("makes a script in steps: first without a version, then with code in JSON", a
   const first = await create("first", true);
   const second = await create("second", false);
   const of = { account_id, worker_id: made.id };
-  const listed = await collect(workers.versions.list(made.id, { account_id }));
+  const listed = await Array.fromAsync(workers.versions.list(made.id, { account_id }));
   expect(listed.map(({ id, number }) => [id, number])).toEqual([
     [second.id, 2],
     [first.id, 1],

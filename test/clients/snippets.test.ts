@@ -27,12 +27,6 @@ beforeAll(async () => {
 });
 afterAll(() => server.close(1000));
 
-async function collect<T>(list: AsyncIterable<T>): Promise<T[]> {
-  const items: T[] = [];
-  for await (const item of list) items.push(item);
-  return items;
-}
-
 it.each<[form: string, body: () => Promise<object> | object]>([
   ["a list of files", () => ({ metadata, files: [file()] })],
   ["a file under its own name", () => ({ metadata, "main.js": file() })],
@@ -55,7 +49,7 @@ it.each<[form: string, body: () => Promise<object> | object]>([
 it("lists, gets and deletes", async () => {
   for (const name of ["one", "two"])
     await client.snippets.update(name, { zone_id, metadata, files: [file()] });
-  const names = (await collect(client.snippets.list({ zone_id, per_page: 1 }))).map(
+  const names = (await Array.fromAsync(client.snippets.list({ zone_id, per_page: 1 }))).map(
     (each) => each.snippet_name,
   );
   expect(names).toEqual(expect.arrayContaining(["one", "two"]));
@@ -68,10 +62,10 @@ it("lists, gets and deletes", async () => {
 it("manages rules", async () => {
   await client.snippets.update("ruled", { zone_id, metadata, files: [file()] });
   const rule = { snippet_name: "ruled", expression: 'http.request.uri.path eq "/"', enabled: true };
-  const made = await collect(client.snippets.rules.update({ zone_id, rules: [rule] }));
+  const made = await Array.fromAsync(client.snippets.rules.update({ zone_id, rules: [rule] }));
   expect(made).toMatchObject([{ ...rule, description: "", id: expect.stringMatching(/^[0-9a-f]{32}$/) }]);
-  expect(await collect(client.snippets.rules.list({ zone_id }))).toEqual(made);
-  expect(await collect(client.snippets.rules.get({ zone_id }))).toEqual(made);
+  expect(await Array.fromAsync(client.snippets.rules.list({ zone_id }))).toEqual(made);
+  expect(await Array.fromAsync(client.snippets.rules.get({ zone_id }))).toEqual(made);
   const phase = "http_request_snippets" as never; // not in the client's list of phases
   const ruleset = (await client.rulesets.phases.get(phase, { zone_id })) as unknown as {
     rules: { id: string }[];
@@ -79,7 +73,7 @@ it("manages rules", async () => {
   expect(ruleset.rules.map(({ id }) => id)).toEqual([made[0]!.id]);
   await client.rulesets.phases.update(phase, { zone_id, rules: ruleset.rules });
   await expect(client.snippets.delete("ruled", { zone_id })).rejects.toThrow("snippet is still used");
-  expect(await collect(client.snippets.rules.delete({ zone_id }))).toEqual([]);
+  expect(await Array.fromAsync(client.snippets.rules.delete({ zone_id }))).toEqual([]);
   expect(await client.snippets.delete("ruled", { zone_id })).toBeNull();
 });
 

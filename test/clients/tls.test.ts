@@ -30,11 +30,6 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-async function collect<T>(list: AsyncIterable<T>): Promise<T[]> {
-  const items: T[] = [];
-  for await (const item of list) items.push(item);
-  return items;
-}
 const pairFor = (...hosts: string[]) => {
   const { certificate, privateKey: private_key } = authority.issue(hosts);
   return { certificate, private_key };
@@ -50,13 +45,15 @@ it("custom certificates", async () => {
   expect(first).toMatchObject({ status: "active", hosts: [`www.${name}`], signature: "ECDSAWithSHA256" });
   const second = await customCertificates.create({ zone_id, ...pairFor(name, `*.${name}`) });
   expect(await customCertificates.get(second.id, { zone_id })).toEqual(second);
-  const all = await collect(customCertificates.list({ zone_id, per_page: 5 }));
+  const all = await Array.fromAsync(customCertificates.list({ zone_id, per_page: 5 }));
   expect(all.map(({ id }) => id).toSorted()).toEqual([first.id, second.id].toSorted());
   const order = [
     { id: first.id, priority: 5 },
     { id: second.id, priority: 9 },
   ];
-  const ordered = await collect(customCertificates.prioritize.update({ zone_id, certificates: order }));
+  const ordered = await Array.fromAsync(
+    customCertificates.prioritize.update({ zone_id, certificates: order }),
+  );
   expect(ordered.map(({ id }) => id)).toEqual([second.id, first.id]);
   const renewed = await customCertificates.edit(first.id, { zone_id, ...pairFor(`www.${name}`) });
   expect(renewed.id).toBe(first.id);
@@ -95,7 +92,7 @@ it("certificate packs", async () => {
   expect(made).toMatchObject({ type: "advanced", hosts: order.hosts, certificates: [], validity_days: 90 });
   expect(await certificatePacks.get(made.id, { zone_id })).toMatchObject({ id: made.id, type: "advanced" });
   expect(await certificatePacks.quota.get({ zone_id })).toMatchObject({ advanced: { used: 1 } });
-  const packs = () => collect(certificatePacks.list({ zone_id, status: "all" }));
+  const packs = () => Array.fromAsync(certificatePacks.list({ zone_id, status: "all" }));
   await expect
     .poll(async () => (await packs()).map(({ type }) => type).toSorted(), { timeout: 20_000 })
     .toEqual(["advanced", "universal"]);

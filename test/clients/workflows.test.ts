@@ -25,12 +25,6 @@ beforeAll(async () => {
 });
 afterAll(() => hosting.close(1000));
 
-async function collect<T>(list: AsyncIterable<T>): Promise<T[]> {
-  const items: T[] = [];
-  for await (const item of list) items.push(item);
-  return items;
-}
-
 it("workflows and their versions", async () => {
   const put = await client.workflows.update(workflow_name, {
     account_id,
@@ -39,9 +33,9 @@ it("workflows and their versions", async () => {
     limits: { steps: 500 },
   });
   expect(put).toMatchObject({ name: workflow_name, class_name: "Main", is_deleted: 0 });
-  const [listed] = await collect(client.workflows.list({ account_id }));
+  const [listed] = await Array.fromAsync(client.workflows.list({ account_id }));
   expect(await client.workflows.get(workflow_name, { account_id })).toEqual(listed);
-  const versions = await collect(client.workflows.versions.list(workflow_name, { account_id }));
+  const versions = await Array.fromAsync(client.workflows.versions.list(workflow_name, { account_id }));
   expect(versions.map(({ id }) => id)).toContain(put.version_id);
   expect(await client.workflows.versions.get(put.version_id, { account_id, workflow_name })).toMatchObject({
     limits: { steps: 500 },
@@ -66,8 +60,8 @@ it("instances: made, listed, read, sent an event, paused, resumed, restarted, te
   });
   expect(made).toMatchObject({ id: "one", status: "queued" });
   const batch = { account_id, body: [{ instance_id: "one" }, { instance_id: "two" }] };
-  expect((await collect(instances.bulk(workflow_name, batch))).map(({ id }) => id)).toEqual(["two"]);
-  expect((await collect(instances.list(workflow_name, { account_id }))).map(({ id }) => id)).toEqual([
+  expect((await Array.fromAsync(instances.bulk(workflow_name, batch))).map(({ id }) => id)).toEqual(["two"]);
+  expect((await Array.fromAsync(instances.list(workflow_name, { account_id }))).map(({ id }) => id)).toEqual([
     "two",
     "one",
   ]);
@@ -124,7 +118,7 @@ it("what the client has no method for", async () => {
   );
   expect(await client.delete(`${base}/three`)).toMatchObject({ result: { instanceId: "three" } });
   await client.workflows.delete(workflow_name, { account_id });
-  expect(await collect(client.workflows.list({ account_id }))).toEqual([]);
+  expect(await Array.fromAsync(client.workflows.list({ account_id }))).toEqual([]);
 });
 
 it("that was all of them", () => {

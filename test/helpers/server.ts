@@ -9,6 +9,10 @@ export const ownerKey = "owner-key-for-tests";
 
 export interface TestServer extends RunningServer {
   client: Cloudflare;
+  /** A client with a token that has one group of permissions on the resources. */
+  clientWith(group: string, resources: Record<string, string>, conditions?: object): Promise<Cloudflare>;
+  /** Makes a zone of the owner's account, and answers with its id. */
+  newZone(name: string): Promise<string>;
   /** Calls the API as the owner, or as told; answers with the status and the envelope. */
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
 }
@@ -62,6 +66,21 @@ export async function startTestServer(
       body: (text === "" ? {} : JSON.parse(text)) as Answer["body"],
     };
   };
-  const client = new Cloudflare({ baseURL: server.ready.api, apiToken: ownerToken, maxRetries: 0 });
-  return { ...server, client, call };
+  const clientOf = (apiToken: string): Cloudflare =>
+    new Cloudflare({ baseURL: server.ready.api, apiToken, maxRetries: 0 });
+  const client = clientOf(ownerToken);
+  return {
+    ...server,
+    client,
+    call,
+    async clientWith(group, resources, conditions = {}) {
+      const policies = [{ effect: "allow", resources, permission_groups: [{ name: group }] }];
+      const { body } = await call("POST", "/user/tokens", { name: group, policies, ...conditions });
+      return clientOf((body.result as { value: string }).value);
+    },
+    async newZone(name) {
+      const account = { id: server.ready.account_id };
+      return (await client.zones.create({ account, name, type: "full" })).id;
+    },
+  };
 }
