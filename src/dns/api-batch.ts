@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { operation } from "../api/operation.ts";
+import { dnsEdit } from "./access.ts";
 import { plans } from "../zones/plans.ts";
 import type { Zone } from "../zones/zone.ts";
 import { dnsErrors } from "./errors.ts";
@@ -23,7 +24,7 @@ export const batchRecords = operation({
   method: "POST",
   path: "/zones/{zone_id}/dns_records/batch",
   summary: "Delete, patch, replace and create records in one transaction, in that order",
-  access: { scope: "zone", permission: "dns_records:edit" },
+  access: dnsEdit,
   bodyBytesMax,
   body: z.strictObject({
     deletes: z.array(z.object(id)).nullish(),

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { apiErrors } from "../api/errors.ts";
 import { operation, rawOperation, type Operation } from "../api/operation.ts";
+import { dnsEdit, dnsRead } from "./access.ts";
 import { plans } from "../zones/plans.ts";
 import { readImport } from "./zone-file/import.ts";
 import { printZoneFile } from "./zone-file/print.ts";
@@ -12,7 +13,7 @@ const exportRecords = rawOperation({
   method: "GET",
   path: "/zones/{zone_id}/dns_records/export",
   summary: "Export the zone as a BIND file",
-  access: { scope: "zone", permission: "dns_records:read" },
+  access: dnsRead,
   async handle({ zone, services }) {
     const { zone: current, records } = await services.records.export(zone);
     const file = printZoneFile(current, records, Date.now());
@@ -25,7 +26,7 @@ const importRecords = operation({
   method: "POST",
   path: "/zones/{zone_id}/dns_records/import",
   summary: "Import a BIND file; nothing is imported when any of it is wrong",
-  access: { scope: "zone", permission: "dns_records:edit" },
+  access: dnsEdit,
   bodyBytesMax: fileBytesMax,
   bodyKind: "form",
   body: z.strictObject({

@@ -3,6 +3,7 @@ import type { Message } from "../api/envelope.ts";
 import { apiErrors } from "../api/errors.ts";
 import { listOperation, operation, type Operation } from "../api/operation.ts";
 import { pageQuery, paginate } from "../api/pagination.ts";
+import { dnsEdit, dnsRead } from "./access.ts";
 import { RecordSchema } from "./resource.ts";
 
 /** The public API asks other name servers for a zone's records. This platform asks none, and so finds none. */
@@ -11,8 +12,6 @@ const nothingFound: Message = {
   message:
     "No other name servers are asked for records, so none were found. A zone file can be imported instead",
 };
-const read = { scope: "zone", permission: "dns_records:read" } as const;
-const edit = { scope: "zone", permission: "dns_records:edit" } as const;
 const scan = "/zones/{zone_id}/dns_records/scan";
 
 const scanRecords = operation({
@@ -20,7 +19,7 @@ const scanRecords = operation({
   method: "POST",
   path: scan,
   summary: "Scan other name servers for records: none are asked, so none are found",
-  access: edit,
+  access: dnsEdit,
   body: z.strictObject({}),
   bodyOptional: true,
   result: z.object({ recs_added: z.int(), total_records_parsed: z.int() }),
@@ -35,7 +34,7 @@ const triggerScan = operation({
   method: "POST",
   path: `${scan}/trigger`,
   summary: "Begin a scan of other name servers, whose finds are reviewed: there are none",
-  access: edit,
+  access: dnsEdit,
   result: z.null(),
   async handle({ messages }) {
     messages.push(nothingFound);
@@ -48,7 +47,7 @@ const listScanned = listOperation({
   method: "GET",
   path: `${scan}/review`,
   summary: "List what a scan has found: nothing",
-  access: read,
+  access: dnsRead,
   query: pageQuery({ default: 100, max: 5_000_000 }),
   result: RecordSchema,
   handle: async ({ query }) => paginate([], query),
@@ -59,7 +58,7 @@ const reviewScanned = operation({
   method: "POST",
   path: `${scan}/review`,
   summary: "Accept or reject what a scan has found: there is nothing",
-  access: edit,
+  access: dnsEdit,
   body: z.strictObject({
     accepts: z.array(z.unknown()).nullish(),
     rejects: z.array(z.object({ id: z.string() })).nullish(),

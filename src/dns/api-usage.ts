@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { operation, type Operation } from "../api/operation.ts";
+import { dnsRead } from "./access.ts";
 import { plans } from "../zones/plans.ts";
 
 const UsageSchema = z.object({ record_quota: z.int().nullable(), record_usage: z.int() });
@@ -9,7 +10,7 @@ const zoneUsage = operation({
   method: "GET",
   path: "/zones/{zone_id}/dns_records/usage",
   summary: "How many records the zone has, and may have",
-  access: { scope: "zone", permission: "dns_records:read" },
+  access: dnsRead,
   result: UsageSchema,
   handle: async ({ zone, services }) => ({
     record_quota: plans[zone.plan].dnsRecordsMax,

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { listOperation, operation, type Operation } from "../api/operation.ts";
+import { dnsEdit, dnsRead } from "./access.ts";
 import { fileOperations } from "./api-file.ts";
 import { scanOperations } from "./api-scan.ts";
 import { usageOperations } from "./api-usage.ts";
@@ -16,8 +17,6 @@ import {
 } from "./resource.ts";
 import { dnsErrors } from "./errors.ts";
 
-const read = { scope: "zone", permission: "dns_records:read" } as const;
-const edit = { scope: "zone", permission: "dns_records:edit" } as const;
 const records = "/zones/{zone_id}/dns_records";
 const record = `${records}/{dns_record_id}`;
 
@@ -35,7 +34,7 @@ const listRecords = listOperation({
   method: "GET",
   path: records,
   summary: "List and filter a zone's records",
-  access: read,
+  access: dnsRead,
   query: RecordListQuery,
   result: RecordSchema,
   async handle({ zone, query, services }) {
@@ -50,7 +49,7 @@ const createRecord = operation({
   method: "POST",
   path: records,
   summary: "Create a record",
-  access: edit,
+  access: dnsEdit,
   body: RecordInputSchema,
   result: RecordSchema,
   async handle({ zone, body, services, messages }) {
@@ -66,7 +65,7 @@ const getRecord = operation({
   method: "GET",
   path: record,
   summary: "Get a record",
-  access: read,
+  access: dnsRead,
   result: RecordSchema,
   handle: async ({ zone, params, services }) =>
     recordResource(await services.records.find(zone, recordId(params)), zone),
@@ -77,7 +76,7 @@ const replaceRecord = operation({
   method: "PUT",
   path: record,
   summary: "Replace a record",
-  access: edit,
+  access: dnsEdit,
   body: RecordInputSchema,
   result: RecordSchema,
   async handle({ zone, params, body, services, messages }) {
@@ -93,7 +92,7 @@ const editRecord = operation({
   method: "PATCH",
   path: record,
   summary: "Change parts of a record",
-  access: edit,
+  access: dnsEdit,
   body: RecordPatchSchema,
   result: RecordSchema,
   async handle({ zone, params, body, services, messages }) {
@@ -109,7 +108,7 @@ const deleteRecord = operation({
   method: "DELETE",
   path: record,
   summary: "Delete a record",
-  access: edit,
+  access: dnsEdit,
   result: z.object({ id: z.string() }),
   async handle({ zone, params, services }) {
     await services.records.delete(zone, recordId(params));

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { apiErrors } from "../api/errors.ts";
 import { operation, type Operation } from "../api/operation.ts";
+import { dnsEdit, dnsRead } from "../dns/access.ts";
 import { isoTime } from "../util/ids.ts";
 import type { Zone } from "../zones/zone.ts";
 import { algorithm, digestOf, digestType, keyFlags, keyTagOf } from "./dnssec/key.ts";
@@ -72,7 +73,7 @@ const getDnssec = operation({
   method: "GET",
   path,
   summary: "Get how a zone is signed, and the DS record for its parent",
-  access: { scope: "zone", permission: "dns_records:read" },
+  access: dnsRead,
   result: DnssecSchema,
   handle: async ({ zone, services }) => resource(zone, services.dnssec.find(zone.id)),
 });
@@ -82,7 +83,7 @@ const editDnssec = operation({
   method: "PATCH",
   path,
   summary: "Have a zone signed, or no longer",
-  access: { scope: "zone", permission: "dns_records:edit" },
+  access: dnsEdit,
   body: z.strictObject({
     status: z.enum(["active", "disabled"]).optional(),
     dnssec_multi_signer: z.boolean().optional(),
@@ -109,7 +110,7 @@ const deleteDnssec = operation({
   method: "DELETE",
   path,
   summary: "Delete the key of a zone that is not signed any more",
-  access: { scope: "zone", permission: "dns_records:edit" },
+  access: dnsEdit,
   result: z.string(),
   async handle({ zone, services }) {
     await services.dnssec.delete(zone);

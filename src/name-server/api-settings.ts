@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { apiErrors } from "../api/errors.ts";
 import { operation, type Operation } from "../api/operation.ts";
+import { dnsEdit, dnsRead } from "../dns/access.ts";
 import { parseHost } from "../dns/types/host.ts";
 import { show } from "../util/json.ts";
 import type { Zone } from "../zones/zone.ts";
@@ -50,7 +51,7 @@ const getSettings = operation({
   method: "GET",
   path,
   summary: "Get a zone's DNS settings",
-  access: { scope: "zone", permission: "dns_records:read" },
+  access: dnsRead,
   result: DnsSettingsSchema,
   handle: async ({ zone, services }) => resource(zone, services.dnsSettings.find(zone.id)),
 });
@@ -78,7 +79,7 @@ const editSettings = operation({
   method: "PATCH",
   path,
   summary: "Change a zone's DNS settings",
-  access: { scope: "zone", permission: "dns_records:edit" },
+  access: dnsEdit,
   body: PatchSchema,
   result: DnsSettingsSchema,
   async handle({ zone, body, services }) {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { operation, type Operation } from "../api/operation.ts";
+import { dnsEdit, dnsRead } from "../dns/access.ts";
 import type { Services } from "../services.ts";
 import { isoTime } from "../util/ids.ts";
 import type { Zone } from "../zones/zone.ts";
@@ -7,8 +8,6 @@ import { transferErrors } from "./transfers/errors.ts";
 import type { OutgoingTransfer } from "./transfers/outgoing.ts";
 
 const path = "/zones/{zone_id}/secondary_dns/outgoing";
-const read = { scope: "zone", permission: "dns_records:read" } as const;
-const edit = { scope: "zone", permission: "dns_records:edit" } as const;
 const TimeSchema = z.string().meta({ format: "date-time" });
 
 export const OutgoingTransferSchema = z
@@ -59,7 +58,7 @@ const getOutgoing = operation({
   method: "GET",
   path,
   summary: "Get to which peers a zone is given",
-  access: read,
+  access: dnsRead,
   result: OutgoingTransferSchema,
   handle: async ({ zone, services }) => resource(zone, find(zone, services), services),
 });
@@ -69,7 +68,7 @@ const createOutgoing = operation({
   method: "POST",
   path,
   summary: "Say to which peers a zone is given, once that is enabled",
-  access: edit,
+  access: dnsEdit,
   body: BodySchema,
   result: OutgoingTransferSchema,
   async handle({ zone, body, services }) {
@@ -91,7 +90,7 @@ const updateOutgoing = operation({
   method: "PUT",
   path,
   summary: "Change to which peers a zone is given",
-  access: edit,
+  access: dnsEdit,
   body: BodySchema,
   result: OutgoingTransferSchema,
   async handle({ zone, body, services }) {
@@ -105,7 +104,7 @@ const deleteOutgoing = operation({
   method: "DELETE",
   path,
   summary: "Give a zone to nobody any more",
-  access: edit,
+  access: dnsEdit,
   result: z.object({ id: z.string() }),
   async handle({ zone, services }) {
     find(zone, services);
@@ -119,7 +118,7 @@ const status = operation({
   method: "GET",
   path: `${path}/status`,
   summary: "Get whether a zone is given to its peers",
-  access: read,
+  access: dnsRead,
   result: z.enum(["Enabled", "Disabled"]),
   handle: async ({ zone, services }) => (find(zone, services).isEnabled ? "Enabled" : "Disabled"),
 });
@@ -129,7 +128,7 @@ const enable = operation({
   method: "POST",
   path: `${path}/enable`,
   summary: "Give a zone to its peers, and notify them",
-  access: edit,
+  access: dnsEdit,
   result: z.literal("Enabled"),
   async handle({ zone, services }) {
     await services.transfers.save(zone.accountId, { ...find(zone, services), isEnabled: true });
@@ -143,7 +142,7 @@ const disable = operation({
   method: "POST",
   path: `${path}/disable`,
   summary: "Refuse a zone to its peers",
-  access: edit,
+  access: dnsEdit,
   result: z.literal("Disabled"),
   async handle({ zone, services }) {
     await services.transfers.save(zone.accountId, { ...find(zone, services), isEnabled: false });
@@ -156,7 +155,7 @@ const forceNotify = operation({
   method: "POST",
   path: `${path}/force_notify`,
   summary: "Notify a zone's peers of it now",
-  access: edit,
+  access: dnsEdit,
   result: z.literal("OK"),
   async handle({ zone, services }) {
     if (!find(zone, services).isEnabled) throw transferErrors.disabled(zone.name);

@@ -6,6 +6,8 @@ import type { Route } from "./routes.ts";
 import { zoneOfPattern } from "./zone-of-host.ts";
 
 const base = "/zones/{zone_id}/workers/routes";
+const routePath = `${base}/{route_id}`;
+const idIn = (params: Record<string, string>): string => params["route_id"]!;
 const read = { scope: "zone", permission: "workers_routes:read" } as const;
 const edit = { scope: "zone", permission: "workers_routes:edit" } as const;
 
@@ -66,33 +68,33 @@ export const routeOperations: readonly Operation[] = [
   operation({
     id: "route_get",
     method: "GET",
-    path: `${base}/{route_id}`,
+    path: routePath,
     summary: "Get a route",
     access: read,
     result: RouteSchema,
     handle: async ({ zone, params, services }) =>
-      routeResource(await services.routes.get(zone.id, params["route_id"]!)),
+      routeResource(await services.routes.get(zone.id, idIn(params))),
   }),
   operation({
     id: "route_update",
     method: "PUT",
-    path: `${base}/{route_id}`,
+    path: routePath,
     summary: "Change a route",
     access: edit,
     body: RouteInputSchema,
     result: RouteSchema,
     handle: async ({ zone, params, body, services }) =>
-      routeResource(await services.routes.update(zone, params["route_id"]!, body.pattern, scriptOf(body))),
+      routeResource(await services.routes.update(zone, idIn(params), body.pattern, scriptOf(body))),
   }),
   operation({
     id: "route_delete",
     method: "DELETE",
-    path: `${base}/{route_id}`,
+    path: routePath,
     summary: "Delete a route",
     access: edit,
     result: z.object({ id: z.string() }),
     async handle({ zone, params, services }) {
-      const id = params["route_id"]!;
+      const id = idIn(params);
       await services.routes.delete(zone, id);
       return { id };
     },

@@ -44,6 +44,8 @@ const ruleResource = (rule: Rule): z.input<typeof SnippetRuleSchema> => ({
 });
 
 const base = "/zones/{zone_id}/snippets";
+const snippetPath = `${base}/{snippet_name}`;
+const nameIn = (params: Record<string, string>): string => params["snippet_name"]!;
 const read = { scope: "zone", permission: "snippets:read" } as const;
 const edit = { scope: "zone", permission: "snippets:edit" } as const;
 
@@ -66,21 +68,21 @@ const snippetOperationsOf: readonly Operation[] = [
   operation({
     id: "snippet_get",
     method: "GET",
-    path: `${base}/{snippet_name}`,
+    path: snippetPath,
     summary: "Get a snippet, without its code",
     access: read,
     result: SnippetSchema,
     handle: async ({ zone, params, services }) =>
-      snippetResource(await services.snippets.find(zone.id, params["snippet_name"]!)),
+      snippetResource(await services.snippets.find(zone.id, nameIn(params))),
   }),
   rawOperation({
     id: "snippet_content_get",
     method: "GET",
-    path: `${base}/{snippet_name}/content`,
+    path: `${snippetPath}/content`,
     summary: "Get a snippet's code as multipart/form-data, a part for each file",
     access: read,
     async handle({ zone, params, services }) {
-      const { modules } = await services.snippets.find(zone.id, params["snippet_name"]!);
+      const { modules } = await services.snippets.find(zone.id, nameIn(params));
       const form = new FormData();
       for (const { name, content } of modules)
         form.append(name, new File([content], name, { type: moduleType }));
@@ -90,7 +92,7 @@ const snippetOperationsOf: readonly Operation[] = [
   operation({
     id: "snippet_put",
     method: "PUT",
-    path: `${base}/{snippet_name}`,
+    path: snippetPath,
     summary: "Create a snippet, or replace its code",
     access: edit,
     bodyKind: "own",
@@ -100,7 +102,7 @@ const snippetOperationsOf: readonly Operation[] = [
     }),
     result: SnippetSchema,
     async handle({ zone, params, incoming, services }) {
-      const name = params["snippet_name"]!;
+      const name = nameIn(params);
       const form = await readUploadForm(incoming, uploadLimits);
       if (!snippetNamePattern.test(name)) throw snippetErrors.badName(name);
       const { snippetsMax, snippetBytesMax } = plans[zone.plan];
@@ -112,12 +114,12 @@ const snippetOperationsOf: readonly Operation[] = [
   operation({
     id: "snippet_delete",
     method: "DELETE",
-    path: `${base}/{snippet_name}`,
+    path: snippetPath,
     summary: "Delete a snippet that no rule runs",
     access: edit,
     result: z.null(),
     async handle({ zone, params, services }) {
-      await services.snippets.delete(zone.id, params["snippet_name"]!);
+      await services.snippets.delete(zone.id, nameIn(params));
       return null;
     },
   }),
