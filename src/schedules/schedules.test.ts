@@ -11,7 +11,9 @@ const utc = (text: string): number => Date.parse(`${text}Z`);
 const minutes = async (expression: string, from: string, count: number): Promise<unknown> => {
   const cron = await readCron(expression);
   if (typeof cron === "string") return cron;
-  return cron.nextRuns(count, new Date(utc(from))).map((date) => date.toISOString().slice(0, 16));
+  const found: number[] = [];
+  while (found.length < count) found.push(cron.next(found.at(-1) ?? utc(from))!);
+  return found.map((ms) => new Date(ms).toISOString().slice(0, 16));
 };
 
 // Saturday.
@@ -41,8 +43,32 @@ it.each([
   ["0 0 31 2 *", /no such time/],
   ["0 0 ? * $", /"\?" cannot be read/],
   ["*/0 * * * *", /stepping/],
+  [`${"1,".repeat(200)}1 * * * *`, /at most 256 characters/],
 ])("%s is refused", async (expression, message) => {
   expect(await minutes(expression, day, 1)).toMatch(message);
+});
+
+it.each([
+  "* * * * *",
+  "*/7 3,5-9/2,20/3 * * *",
+  "/30 */5 1,15 * *",
+  "05,1-3 00 * * 2L",
+  "59 23 29 2 *",
+  "1/1 * LW * *",
+])("minutes of %s are counted as if each was looked at", async (expression) => {
+  const cron = await readCron(expression);
+  if (typeof cron === "string") throw new Error(cron);
+  for (const [from, to] of [
+    ["2026-11-21T08:15:30", "2026-11-21T08:15:40"],
+    ["2026-11-21T08:15:30", "2026-11-24T03:29"],
+    ["2027-02-27T23:58", "2028-03-01T00:00"],
+  ] as const) {
+    let [count, lastMs] = [0, utc(from)];
+    for (let at = cron.next(lastMs)!; at < utc(to) && count < 5000; at = cron.next(at)!)
+      [count, lastMs] = [count + 1, at];
+    if (count < 5000) expect(cron.between(utc(from), utc(to))).toEqual({ count, lastMs });
+    else expect(cron.between(utc(from), utc(to)).count).toBeGreaterThan(5000);
+  }
 });
 
 describeStorage("schedules", (open) => {

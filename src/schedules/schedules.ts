@@ -1,7 +1,7 @@
 import { ApiErrors } from "../api/errors.ts";
 import type { Scripts } from "../scripts/scripts.ts";
 import type { Storage } from "../storage/storage.ts";
-import { between, nextAfter, readCron, type Timetable } from "./cron.ts";
+import { readCron, type Timetable } from "./cron.ts";
 import { scheduleErrors, type Schedule } from "./schedule.ts";
 import * as store from "./store.ts";
 
@@ -23,8 +23,6 @@ export interface Claimed {
 }
 
 export const minuteMs = 60_000;
-/** Minutes that passed are counted no further: beyond it the number says only "very many". */
-const missedCountMax = 10_000;
 
 /** When the scripts of accounts are to run by themselves. All of it is in memory, each with its next time. */
 export class Schedules {
@@ -52,7 +50,10 @@ export class Schedules {
       const timetable = known?.timetable ?? (await readCron(schedule.cron));
       // It could be read when it was saved.
       if (typeof timetable === "string") throw new Error(`${schedule.cron}: ${timetable}`);
-      all.set(keyOf(schedule), planned(schedule, timetable));
+      // When it runs next is looked for when it has run: all are loaded whenever one of them changes.
+      const isSame = known?.lastRunOn === schedule.lastRunOn;
+      const nextOn = isSame ? known.nextOn : timetable.next(schedule.lastRunOn);
+      all.set(keyOf(schedule), { ...schedule, timetable, nextOn });
     }
     this.#all = all;
   }
@@ -116,8 +117,8 @@ export class Schedules {
 
 function claimOf(schedule: Planned, minute: number): Claimed {
   const { timetable, lastRunOn } = schedule;
-  const missed = between(timetable, lastRunOn, minute, missedCountMax);
-  const isDue = nextAfter(timetable, minute - 1) === minute;
+  const missed = timetable.between(lastRunOn, minute);
+  const isDue = timetable.next(minute - 1) === minute;
   return {
     schedule,
     runOn: isDue ? minute : undefined,
@@ -128,9 +129,3 @@ function claimOf(schedule: Planned, minute: number): Claimed {
 }
 
 const keyOf = ({ accountId, scriptName, cron }: Schedule): string => `${accountId}/${scriptName}/${cron}`;
-
-const planned = (schedule: Schedule, timetable: Timetable): Planned => ({
-  ...schedule,
-  timetable,
-  nextOn: nextAfter(timetable, schedule.lastRunOn),
-});

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { listOperation, operation, type Operation } from "../api/operation.ts";
 import { pageQuery, paginate } from "../api/pagination.ts";
-import { nextAfter } from "../schedules/cron.ts";
 import type { Services } from "../services.ts";
 import { isoTime } from "../util/ids.ts";
 import { instanceOperations } from "./api-instances.ts";
@@ -44,7 +43,7 @@ async function withCounts(
       triggeredOn.get(workflow.rid),
       services.workflows
         .schedules(workflow)
-        .map(({ cron, timetable }) => ({ cron, nextOn: nextAfter(timetable, Date.now()) })),
+        .map(({ cron, timetable }) => ({ cron, nextOn: timetable.next(Date.now()) })),
     ),
   );
 }

@@ -1,5 +1,4 @@
 import type { Logger } from "pino";
-import { nextAfter } from "../schedules/cron.ts";
 import { repeat } from "../util/repeat.ts";
 import type { Instances } from "./instances.ts";
 import { WorkflowError } from "./workflow.ts";
@@ -39,7 +38,7 @@ export class WorkflowSchedules {
     const minute = Math.floor(nowMs / minuteMs) * minuteMs;
     if (minute === this.#minute) return;
     for (const { workflow, cron, timetable } of this.#workflows.scheduled()) {
-      if (nextAfter(timetable, minute - 1) !== minute) continue;
+      if (timetable.next(minute - 1) !== minute) continue;
       try {
         await this.#instances.createScheduled(workflow, { cron, scheduledTime: minute });
       } catch (error) {
