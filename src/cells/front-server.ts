@@ -127,7 +127,7 @@ export class FrontServer {
 
   #serve(request: IncomingMessage, response: ServerResponse): void {
     this.#onActivity();
-    if (hasBody(request)) closeIfCut(request, response);
+    if (hasBody(request)) dropRest(request);
     const url = parse(request.url ?? "");
     if (url === undefined) {
       refuse(response, "The URL cannot be fetched.");
@@ -253,19 +253,21 @@ const afterAnswerMs = 30_000;
 const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 
-/** Whoever breaks off reading a body destroys it, and its connection cannot say anything else any more. */
-function closeIfCut(request: IncomingMessage, response: ServerResponse): void {
+/**
+ * Whoever breaks off reading a body destroys it, and Node then waits for ever for somebody to read on, also what comes after it
+ * on the connection. The rest is dropped, as Node does with a body that nobody has begun to read.
+ */
+function dropRest(request: IncomingMessage): void {
   const { socket } = request;
   request.once("close", () => {
     if (request.complete) return;
-    if (response.closed) socket.destroySoon();
-    else response.once("close", () => socket.destroySoon());
+    (request as IncomingMessage & { _dump(): void })._dump();
+    socket.resume();
   });
 }
 
 /** Tells a script that its fetch is refused: it gets an error with this message, which it can catch. */
 export function refuse(response: ServerResponse, message: string): void {
-  response.shouldKeepAlive &&= !response.req.destroyed;
   response.writeHead(403, { [internal.error]: encodeURIComponent(message), "content-length": 0 }).end();
 }
 

@@ -33,7 +33,6 @@ export function throwInScript(
     "x-selvedge-error": encodeURIComponent(error.message),
     "content-length": 0,
   };
-  response.shouldKeepAlive &&= !response.req.destroyed; // a body that was not read to its end
   if (error.name !== undefined) headers["x-selvedge-error-name"] = error.name;
   if (error.code !== undefined) headers["x-selvedge-error-code"] = error.code;
   response.writeHead(500, headers).end();
