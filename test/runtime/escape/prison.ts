@@ -1,0 +1,84 @@
+import { startHosting, startOutside, type Hosting, type Outside, type ScriptUpload } from "../platform.ts";
+
+/**
+ * Where hostile customers are tried. The platform lets scripts out to this machine, so that there is something to reach; and an
+ * outbound script lets nothing through, so that whatever the outside sees has got around it.
+ */
+export interface Prison {
+  hosting: Hosting;
+  outside: Outside;
+  /** What a hostile customer's code comes to. */
+  hostile(body: string, more?: Partial<ScriptUpload> & { top?: string }): Promise<unknown>;
+  /** What a customer sees that does nothing wrong. */
+  innocent(): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+/** What `innocent` says where nobody has done anything to it. */
+export const unharmed = ["of the victim", "undefined", "undefined"];
+
+export async function startPrison(): Promise<Prison> {
+  const hosting = await startHosting({ privateNetworks: "all" });
+  const outside = await startOutside((request, response) => {
+    response.setHeader("x-selvedge-error", "forged");
+    response.setHeader("x-selvedge-outcome", "forged");
+    response.end(JSON.stringify(request.headers));
+  });
+  const secrets = await hosting.createKv("secrets", { password: "of the victim" });
+  await hosting.createNamespace("prison");
+  await hosting.deploy("wall", `export default { fetch: () => new Response("walled", { status: 403 }) };`);
+  await hosting.deploy("dispatcher", {
+    code: `export default { async fetch(request, env) {
+      const [, name] = new URL(request.url).pathname.split("/");
+      const options = { limits: { cpuMs: 50, subRequests: 5 }, outbound: { customer: name } };
+      try { return await env.NS.get(name, {}, options).fetch(request); } catch (error) { return new Response("thrown: " + error.message, { status: 500 }); }
+    } };`,
+    bindings: [
+      {
+        type: "dispatch_namespace",
+        name: "NS",
+        namespace: "prison",
+        outbound: { worker: { service: "wall" } },
+      },
+      { type: "kv_namespace", name: "SECRETS", namespace_id: secrets },
+    ],
+  });
+  await hosting.deployCustomer("prison", "victim", {
+    code: `globalThis.ofVictim = "global"; Array.prototype.ofVictim = "prototype";
+      export default { async fetch(request, env) { return Response.json([await env.SECRETS.get("password"), typeof ofHostile, typeof [].ofHostile]); } };`,
+    bindings: [{ type: "kv_namespace", name: "SECRETS", namespace_id: secrets }],
+  });
+  return {
+    hosting,
+    outside,
+    async hostile(body, more = {}) {
+      const { top = "", code, ...upload } = more;
+      const main = `${top}
+      export default { async fetch(request, env, ctx) {
+        const run = async () => { ${body} };
+        let value, thrown;
+        try { value = await run(); } catch (error) { thrown = error.message; }
+        return new Response('{"value":' + (toJson(value) ?? null) + ',"thrown":' + toJson(String(thrown)) + "}");
+      } };`;
+      const first = "const toJson = JSON.stringify;\n";
+      await hosting.deployCustomer("prison", "hostile", {
+        ...upload,
+        code: {
+          "index.js": first + main.replaceAll("OUTSIDE", outside.url),
+          ...(code as object | undefined),
+        },
+      });
+      const visit = await hosting.ask("dispatcher", "/hostile");
+      if (visit.status !== 200) return visit.body;
+      const { value, thrown } = JSON.parse(visit.body) as { value: unknown; thrown: string };
+      return thrown === "undefined" ? value : `thrown: ${thrown}`;
+    },
+    async innocent() {
+      return JSON.parse((await hosting.ask("dispatcher", "/victim")).body) as unknown;
+    },
+    async close() {
+      await outside.close();
+      await hosting.close(0);
+    },
+  };
+}
