@@ -72,7 +72,7 @@ export class SoloCells {
     work: (cell: Cell) => Promise<T>,
   ): Promise<{ result: T; usedCpuMs: number }> {
     const watch = new SoloWatch(cell, script);
-    const stop = this.#guard(cell, () => watch.look());
+    const stop = guard(cell, watch);
     try {
       const result = await work(cell);
       return { result, usedCpuMs: watch.usedCpuMs };
@@ -142,7 +142,7 @@ export class SoloCells {
     const limits = { cpuMs: this.#settings.startupCpuMs, memoryBytes: script.memoryBytes };
     const watch = new SoloWatch(cell, limits);
     let fault: FaultKind | undefined;
-    const stop = this.#guard(cell, () => (fault = watch.look()));
+    const stop = guard(cell, watch, (found) => (fault = found));
     try {
       await cell.load(script);
     } catch (error) {
@@ -153,17 +153,6 @@ export class SoloCells {
     } finally {
       stop();
     }
-  }
-
-  /** Looks until it is told to stop; ends the cell at the first fault. */
-  #guard(cell: Cell, look: () => FaultKind | undefined): () => void {
-    const timer = setInterval(() => {
-      const fault = look();
-      if (fault === undefined) return;
-      clearInterval(timer);
-      cell.die(fault);
-    }, lookEveryMs);
-    return () => clearInterval(timer);
   }
 
   #takeIdle(owner: string): Cell | undefined {
@@ -220,6 +209,20 @@ export class SoloCells {
 }
 
 const idleLookEveryMs = 20;
+
+/** Looks until it is told to stop, more closely towards the limit; ends the cell at the first fault. */
+function guard(cell: Cell, watch: SoloWatch, onFault: (fault: FaultKind) => void = () => {}): () => void {
+  const look = (): void => {
+    const fault = watch.look();
+    if (fault === undefined) timer = setTimeout(look, Math.min(lookEveryMs, watch.leftCpuMs));
+    else {
+      onFault(fault);
+      cell.die(fault);
+    }
+  };
+  let timer = setTimeout(look, lookEveryMs);
+  return () => clearTimeout(timer);
+}
 
 function yieldToOthers(cell: Cell): void {
   try {

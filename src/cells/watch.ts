@@ -128,14 +128,21 @@ export class SoloWatch {
     return this.#cell.process.cpuMs() - this.#startCpuMs;
   }
 
+  /** Negative when the limit has been passed. NaN once the process is gone: its exit is reported elsewhere. */
+  get leftCpuMs(): number {
+    return this.#limits.cpuMs + this.#passedBytes * passingMsPerByte - this.usedCpuMs;
+  }
+
+  get #passedBytes(): number {
+    return this.#cell.traffic.bytes - this.#startTrafficBytes;
+  }
+
   look(): FaultKind | undefined {
-    const { cpuMs, memoryBytes } = this.#limits;
-    const passedBytes = this.#cell.traffic.bytes - this.#startTrafficBytes;
+    const { memoryBytes } = this.#limits;
     const grownBytes = this.#cell.process.rssBytes() - this.#startBytes;
-    if (grownBytes > memoryBytes + Math.min(passedBytes * passingBytesPerByte, memoryBytes)) return "memory";
-    const passingMs = passedBytes * passingMsPerByte;
-    const isOver = this.usedCpuMs > cpuMs + passingMs; // never, once the process is gone: its exit is reported elsewhere
-    if (!isOver) return undefined;
+    if (grownBytes > memoryBytes + Math.min(this.#passedBytes * passingBytesPerByte, memoryBytes))
+      return "memory";
+    if (!(this.leftCpuMs < 0)) return undefined;
     // One that hoards spends its time on it: it is told what it did.
     return grownBytes > memoryBytes / 4 ? "memory" : "cpu";
   }

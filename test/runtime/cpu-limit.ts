@@ -67,11 +67,12 @@ export async function cpuLimitTable(limits: readonly number[], runs: number): Pr
       const used: number[] = [];
       let [stopped, passed] = [0, 0];
       for (let i = 0; i < runs; i++) {
+        // First the one that stays below: it leaves the script loaded, which is no part of a run.
+        const rounds = Math.floor((limitMs - allowedMs) * roundsPerMs);
+        if ((await measured(`/burner/${limitMs}?rounds=${rounds}`)).status === 200) passed++;
         const { status, body, usedMs } = await measured(`/burner/${limitMs}`);
         if (status === 500 && body === "Worker exceeded CPU time limit.") stopped++;
         used.push(usedMs);
-        const rounds = Math.floor((limitMs - allowedMs) * roundsPerMs);
-        if ((await measured(`/burner/${limitMs}?rounds=${rounds}`)).status === 200) passed++;
       }
       used.sort((a, b) => a - b);
       rows.push({
