@@ -132,10 +132,20 @@ export class Cell {
     await body.dump();
   }
 
-  /** Unloads scripts that are not in use, those unused for longest first, until no more than so many are left. */
-  async keep(count: number): Promise<void> {
+  /** Unloads half of the scripts, those unused for longest; those in use stay. */
+  async keepHalf(): Promise<void> {
+    await this.#closeChannels(this.#openChannels.size >> 1);
+    await this.#unload("half");
+  }
+
+  /** As much as it takes to have no more than so many. */
+  async #keep(count: number): Promise<void> {
     await this.#closeChannels(count);
-    const { body } = await this.#control.request({ method: "GET", path: `/?keep=${count}` });
+    await this.#unload(String(count));
+  }
+
+  async #unload(keep: string): Promise<void> {
+    const { body } = await this.#control.request({ method: "GET", path: `/?keep=${keep}` });
     const loaded = new Set((await body.json()) as string[]);
     const inUse = new Set([...this.visits].map(({ script }) => script.id));
     for (const id of this.scripts) if (!loaded.has(id) && !inUse.has(id)) this.scripts.delete(id);
@@ -217,7 +227,7 @@ export class Cell {
   async #openChannel(id: string): Promise<Channel | Thrown> {
     const token = `channel-${randomUUID()}`;
     try {
-      if (this.#openChannels.size >= this.#scriptsMax) await this.keep(this.#scriptsMax - 1);
+      if (this.#openChannels.size >= this.#scriptsMax) await this.#keep(this.#scriptsMax - 1);
       const path = this.#folder.cellSocket;
       const channel = await Channel.open(path, id, token, this.#secret, () => this.touch());
       if (!(channel instanceof Channel)) {

@@ -34,7 +34,10 @@ export class Cells {
   readonly #solo: SoloCells;
   readonly #cells = new Map<number, Cell>();
   readonly #shared: Cell[] = [];
+  /** Of those that share, and of those that did. */
   readonly #watches = new Map<Cell, SharedWatch>();
+  /** Cells that get no more requests, and since when. */
+  readonly #draining = new Map<Cell, number>();
   readonly #shrinking = new WeakSet<Cell>();
   readonly #waitingShared: ((cell: Cell | undefined) => void)[] = [];
   readonly #waitingSolo: {
@@ -206,26 +209,39 @@ export class Cells {
   #look(): void {
     const now = performance.now();
     this.#looks++;
-    for (const cell of this.#shared) {
+    for (const [cell, watch] of this.#watches) {
       // What an answered request left running is seen a little later.
       if (cell.visits.size === 0 && this.#looks % idleLooks !== 0) continue;
-      const fault = this.#watches.get(cell)!.look(now, this.#settings);
+      const fault = watch.look(now, this.#settings);
       if (fault !== undefined) this.#fault(cell, fault);
-      else if (this.#looks % idleLooks === 0) this.#fit(cell);
+      else if (this.#looks % idleLooks !== 0) continue;
+      else if (this.#draining.has(cell)) this.#endDrained(cell, now);
+      else this.#fit(cell);
     }
     if (this.#lifecycle.bootAfter > 0) this.#happened({ type: "tick", now });
   }
 
-  /** Over its budget of memory, a cell gives up the half of its scripts that was not used lately. */
+  /** Over its budget of memory, a cell unloads half of its scripts; where that does not help, it is replaced. */
   #fit(cell: Cell): void {
-    if (this.#shrinking.has(cell) || cell.process.rssBytes() <= this.#settings.cellBytesMax) return;
+    const isOver = (): boolean => cell.process.rssBytes() > this.#settings.cellBytesMax;
+    if (this.#shrinking.has(cell) || !isOver()) return;
     this.#shrinking.add(cell);
-    const count = Math.floor(cell.scripts.size / 2);
-    this.#logger.info({ cell: cell.id, scripts: cell.scripts.size, kept: count }, "a cell unloads scripts");
+    this.#logger.info({ cell: cell.id }, "a cell unloads scripts");
+    const look = (): void => {
+      this.#shrinking.delete(cell);
+      if (isOver()) this.#happened({ type: "worn", id: cell.id, now: performance.now() });
+    };
     cell
-      .keep(count)
+      .keepHalf()
       .catch(() => {}) // it died, which is seen elsewhere
-      .finally(() => setTimeout(() => this.#shrinking.delete(cell), shrinkPauseMs).unref());
+      .finally(() => setTimeout(look, shrinkPauseMs).unref());
+  }
+
+  /** When those in a cell have been answered, what they have left running has a while. */
+  #endDrained(cell: Cell, now: number): void {
+    const { lingerMs, drainMsMax } = this.#settings;
+    const isDone = cell.visits.size === 0 && now - cell.lastActivityAt > lingerMs;
+    if (isDone || now - this.#draining.get(cell)! > drainMsMax) this.#retire(cell);
   }
 
   #fault(cell: Cell, kind: FaultKind): void {
@@ -244,11 +260,21 @@ export class Cells {
   }
 
   #gone(cell: Cell): void {
-    if (!this.#cells.delete(cell.id)) return;
+    if (!this.#cells.has(cell.id)) return;
+    this.#forget(cell);
+    this.#happened({ type: "exited", id: cell.id, now: performance.now() });
+  }
+
+  #forget(cell: Cell): void {
+    this.#cells.delete(cell.id);
+    this.#unshare(cell);
+    this.#watches.delete(cell);
+    this.#draining.delete(cell);
+  }
+
+  #unshare(cell: Cell): void {
     const index = this.#shared.indexOf(cell);
     if (index >= 0) this.#shared.splice(index, 1);
-    this.#watches.delete(cell);
-    this.#happened({ type: "exited", id: cell.id, now: performance.now() });
   }
 
   async #waitForEnd(cell: Cell): Promise<void> {
@@ -277,9 +303,14 @@ export class Cells {
       case "giveSolo":
         this.#waitingSolo.shift()?.resolve(cell);
         break;
+      case "drain":
+        this.#logger.info({ cell: effect.id, requests: cell!.visits.size }, "a cell is replaced");
+        this.#unshare(cell!);
+        this.#draining.set(cell!, performance.now());
+        break;
       case "end":
         if (cell === undefined) break;
-        this.#cells.delete(cell.id);
+        this.#forget(cell);
         cell.close();
         break;
     }

@@ -44,3 +44,20 @@ it("gives up scripts when its memory is over the budget, and loads them again wh
   expect(await calls("s119")).toBe("2");
   await vi.waitFor(async () => expect(await calls("s0")).toBe("1"), { interval: 1, timeout: 100 });
 });
+
+it("is replaced when it cannot give up what it has too much of, and finishes what it has begun", async () => {
+  await start({ cellBytesMax: 100 * mebibyte, lingerMs: 100 });
+  const answers: (() => void)[] = [];
+  harness.hooks = { fetch: (_url, _request, response) => void answers.push(() => response.end("held")) };
+  const holder = `export default { async fetch(request) { const held = new Uint8Array(6e7).fill(1); const { status } = await fetch(request); return new Response(String(status + held[0])) } }`;
+  harness.add(snippet("holder", holder, { memoryBytes: 200 * mebibyte, cpuMs: 500 }), counter("other"));
+  expect([await calls("other"), await calls("other")]).toEqual(["1", "2"]);
+  const holding = calls("holder");
+  const [before] = harness.cells.pids;
+  // Everybody else goes on in another cell.
+  await vi.waitFor(async () => expect(await calls("other")).toBe("1"), { timeout: 10_000 });
+  expect(harness.cells.pids).toContain(before);
+  answers[0]!();
+  expect(await holding).toBe("201");
+  await vi.waitFor(() => expect(harness.cells.pids).not.toContain(before), { timeout: 10_000 });
+});

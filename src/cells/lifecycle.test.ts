@@ -18,7 +18,7 @@ class FakeProcesses {
   state: Lifecycle = initialLifecycle;
   now = 0;
   /** Those that run, by what they were told to be. */
-  readonly running = new Map<number, "booting" | "ready" | "shared" | "solo">();
+  readonly running = new Map<number, "booting" | "ready" | "shared" | "draining" | "solo">();
   /** Suspects without a cell. */
   waiting = 0;
   isOpen = true;
@@ -57,6 +57,7 @@ class FakeProcesses {
     this.waiting = Math.max(0, this.waiting - 1);
     return this.tell({ type: "soloUnwanted", now: this.now });
   };
+  worn = (id: number): Effect[] => this.tell({ type: "worn", id, now: this.now });
   retire = (id: number): Effect[] => this.tell({ type: "retire", id, now: this.now });
   close = (): Effect[] => {
     this.isOpen = false;
@@ -108,6 +109,10 @@ class FakeProcesses {
         this.waiting--;
         this.running.set(effect.id, "solo");
         break;
+      case "drain":
+        expect(role).toBe("shared");
+        this.running.set(effect.id, "draining");
+        break;
       case "end":
         expect(role).toBeDefined();
         this.running.delete(effect.id);
@@ -120,7 +125,10 @@ class FakeProcesses {
     expect(this.ids("booting").length).toBeLessThanOrEqual(bootsMax);
     expect(this.ids("shared").length).toBeLessThanOrEqual(shared);
     expect(this.ids("solo").length).toBeLessThanOrEqual(soloMax);
-    expect(this.running.size).toBeLessThanOrEqual(shared + spares + soloMax);
+    // Worn ones are replaced while they serve.
+    const own = this.running.size - this.ids("draining").length;
+    const worn = this.roles().filter((role) => role === "worn").length;
+    expect(own).toBeLessThanOrEqual(shared + spares + soloMax + worn);
     expect(new Set(this.running.keys())).toEqual(new Set(this.state.cells.keys()));
     expect(this.state.waiting).toBe(this.waiting);
   }
@@ -146,6 +154,26 @@ describe("cells", () => {
       { do: "share", id: 3 },
       { do: "boot", id: 4 },
     ]);
+  });
+
+  it("are replaced when they are worn, and finish what they have begun", () => {
+    const cells = new FakeProcesses();
+    cells.settle();
+    expect(cells.worn(1)).toEqual([
+      { do: "share", id: 3 },
+      { do: "drain", id: 1 },
+      { do: "boot", id: 4 },
+    ]);
+    expect(cells.retire(1)).toEqual([{ do: "end", id: 1 }]);
+    // Without a spare it goes on until there is one.
+    expect(cells.worn(2)).toEqual([{ do: "boot", id: 5 }]);
+    expect(cells.ids("shared")).toEqual([2, 3]);
+    expect(cells.booted(4)).toEqual([
+      { do: "share", id: 4 },
+      { do: "drain", id: 2 },
+    ]);
+    cells.settle();
+    expect(cells.roles()).toEqual(["draining", "shared", "shared", "spare"]);
   });
 
   it("are given to suspects, of whom no more than so many run at once", () => {
@@ -209,7 +237,7 @@ describe("cells", () => {
 
   const action = fc.oneof(
     fc.record({
-      what: fc.constantFrom("booted", "booted", "bootFailed", "exited", "retire"),
+      what: fc.constantFrom("booted", "booted", "bootFailed", "exited", "worn", "retire"),
       pick: fc.nat(50),
     }),
     fc.record({ what: fc.constantFrom("soloWanted", "soloUnwanted"), pick: fc.constant(0) }),
@@ -218,8 +246,9 @@ describe("cells", () => {
   const mayHappenTo: Record<string, string[]> = {
     booted: ["booting"],
     bootFailed: ["booting"],
-    exited: ["ready", "shared", "solo"],
-    retire: ["shared", "solo"],
+    exited: ["ready", "shared", "draining", "solo"],
+    worn: ["shared"],
+    retire: ["draining", "solo"],
   };
   const anyTargets = fc.record({
     shared: fc.integer({ min: 1, max: 4 }),

@@ -1,8 +1,9 @@
 /**
  * What becomes of cells, as a pure function: no process, no clock. A cell boots, waits as a spare, then serves many scripts
- * (shared) or one suspect (solo), and ends. `step` takes what happened and says what to do.
+ * (shared) or one suspect (solo), and ends. One that has grown too large (worn) serves until another takes its place, and then
+ * finishes what it has begun (draining). `step` takes what happened and says what to do.
  */
-export type Role = "booting" | "spare" | "shared" | "solo";
+export type Role = "booting" | "spare" | "shared" | "worn" | "draining" | "solo";
 
 export interface Lifecycle {
   /** By id, in the order of boot. */
@@ -26,7 +27,9 @@ export type Happening =
   | { type: "soloWanted"; now: number }
   /** Whoever waited for a solo cell does so no longer. */
   | { type: "soloUnwanted"; now: number }
-  /** A shared cell is to be replaced once it has finished, or a solo one has no more use. */
+  /** A shared cell is to be replaced. */
+  | { type: "worn"; id: number; now: number }
+  /** A cell has no more use. */
   | { type: "retire"; id: number; now: number }
   | { type: "close"; now: number };
 
@@ -34,6 +37,8 @@ export type Effect =
   | { do: "boot"; id: number }
   | { do: "share"; id: number }
   | { do: "giveSolo"; id: number }
+  /** Gets no more requests. */
+  | { do: "drain"; id: number }
   | { do: "end"; id: number };
 
 export interface Targets {
@@ -85,6 +90,9 @@ export function step(
     case "soloUnwanted":
       next.waiting = Math.max(0, next.waiting - 1);
       break;
+    case "worn":
+      if (next.cells.get(happening.id) === "shared") next.cells.set(happening.id, "worn");
+      break;
     case "retire":
       if (next.cells.delete(happening.id)) effects.push({ do: "end", id: happening.id });
       break;
@@ -119,6 +127,11 @@ function settle(
       state.waiting--;
       effects.push({ do: "giveSolo", id });
     }
+  }
+  for (const [id, role] of state.cells) {
+    if (role !== "worn" || count(state, "shared") + count(state, "worn") <= targets.shared) continue;
+    state.cells.set(id, "draining");
+    effects.push({ do: "drain", id });
   }
   if (now < state.bootAfter) return;
   const booting = count(state, "booting");

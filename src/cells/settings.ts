@@ -20,8 +20,11 @@ export interface CellSettings {
   startupCpuMs: number;
   /** Growth of a cell's memory over what is normal that counts as a script's fault. */
   memoryBytesMax: number;
-  /** Memory of one cell at which the least recently used scripts are unloaded. */
+  /** Memory of one cell at which the least recently used scripts are unloaded, and the cell is replaced if that is in vain. */
   cellBytesMax: number;
+  /** Time that a replaced cell has after its last answer, and in all. */
+  lingerMs: number;
+  drainMsMax: number;
   /** Scripts loaded in one cell, at most. */
   scriptsMax: number;
   /** Time from spawn to the first answer. */
@@ -44,6 +47,8 @@ export const cellDefaults: CellSettings = {
   startupCpuMs: 400,
   memoryBytesMax: 128 * mebibyte,
   cellBytesMax: 768 * mebibyte,
+  lingerMs: 30_000,
+  drainMsMax: 300_000,
   scriptsMax: 250,
   bootTimeoutMs: 10_000,
   soloIdleMs: 10_000,

@@ -9,7 +9,7 @@ export default {
     const { headers } = request;
     const id = headers.get("x-selvedge-script");
     if (headers.get("x-selvedge-lane") === env.SECRET) return openLane(segmentsOf(env));
-    // A sign of life; with a number, the count of scripts to keep.
+    // A sign of life; or scripts are to be unloaded, and so many kept.
     if (id === null) return pong(request, env);
     const run = headers.get("x-selvedge-run")!;
     const generation = headers.get("x-selvedge-generation");
@@ -126,7 +126,7 @@ export class Egress extends WorkerEntrypoint<SystemEnv> {
 function pong(request: Request, env: SystemEnv): Response {
   const keep = new URL(request.url).searchParams.get("keep");
   if (keep === null) return new Response(null, { status: 204 });
-  unloadDownTo(Number(keep), env);
+  unloadDownTo(keep === "half" ? loadedIds().length >> 1 : Number(keep), env);
   return Response.json(loadedIds());
 }
 
