@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Logger } from "pino";
-import type { TailEvent } from "./event.ts";
-import type { Tails } from "./tails.ts";
+import { bounded } from "./bounded.ts";
+import type { Tails, Watcher } from "./tails.ts";
 import { TellingSocket } from "./web-socket.ts";
 
 /** The protocol that clients name when they connect. */
@@ -44,37 +44,10 @@ function refuse(socket: Duplex, status: string): void {
   socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
 }
 
-function watcherOf(connection: TellingSocket): { tell(event: TailEvent): void; end(): void } {
-  let dropped = 0;
-  return {
-    tell(event) {
-      if (connection.waitingBytes > waitingBytesMax) {
-        if (dropped === 0)
-          connection.tell(
-            notice("overload", "There is more than you take: some of it is left out from here on."),
-          );
-        dropped += 1;
-        return;
-      }
-      if (dropped > 0) {
-        connection.tell(
-          notice("overload-stop", `${dropped} runs were left out. From here on it is whole again.`),
-        );
-        dropped = 0;
-      }
-      connection.tell(JSON.stringify(event));
-    },
-    end: () => connection.close(1000, "the tail has ended"),
-  };
-}
-
-const notice = (type: "overload" | "overload-stop", message: string): string =>
-  JSON.stringify({
-    outcome: "ok",
-    scriptName: null,
-    event: { type, message },
-    eventTimestamp: Date.now(),
-    logs: [],
-    exceptions: [],
-    diagnosticsChannelEvents: [],
-  });
+const watcherOf = (connection: TellingSocket): Watcher => ({
+  tell: bounded(
+    () => connection.waitingBytes <= waitingBytesMax,
+    (text) => connection.tell(text),
+  ),
+  end: () => connection.close(1000, "the tail has ended"),
+});

@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import type { Storage } from "../storage/storage.ts";
 import { newId } from "../util/ids.ts";
+import { bounded } from "./bounded.ts";
 import type { TailEvent } from "./event.ts";
 import * as store from "./store.ts";
 import type { KnownTail, Tails, Watcher } from "./tails.ts";
@@ -9,8 +10,8 @@ const tickMs = 250;
 const heartbeatMs = 15_000;
 /** A node that has said nothing for this long is gone, and its watchers with it. */
 const silenceMs = 60_000;
-/** Events that wait to be written: beyond, they are left out. */
-const waitingMax = 1000;
+/** Characters of events that wait to be written: beyond, events are left out. */
+const waitingLengthMax = 4 * 1024 * 1024;
 const atOnceMax = 100;
 
 /**
@@ -22,7 +23,8 @@ export class TailRelay {
   readonly #tails: Tails;
   readonly #logger: Logger;
   readonly #node = newId();
-  #waiting: { tailId: string; event: string }[] = [];
+  readonly #waiting: { tailId: string; event: string }[] = [];
+  #waitingLength = 0;
   #timer: NodeJS.Timeout | undefined;
   #isBusy = false;
   #heartbeatOn = 0;
@@ -86,13 +88,14 @@ export class TailRelay {
   }
 
   #writer({ id }: KnownTail): Watcher {
-    return {
-      tell: (event) => {
-        if (this.#waiting.length < waitingMax)
-          this.#waiting.push({ tailId: id, event: JSON.stringify(event) });
+    const tell = bounded(
+      () => this.#waitingLength < waitingLengthMax,
+      (event) => {
+        this.#waiting.push({ tailId: id, event });
+        this.#waitingLength += event.length;
       },
-      end() {},
-    };
+    );
+    return { tell, end() {} };
   }
 
   async #tick(): Promise<void> {
@@ -106,6 +109,7 @@ export class TailRelay {
         await this.#load();
       }
       const leaving = this.#waiting.splice(0, atOnceMax);
+      for (const { event } of leaving) this.#waitingLength -= event.length;
       if (leaving.length > 0) await this.#storage.write(async (trx) => store.addEvents(trx, leaving));
       await this.#receive(all.filter(({ watcher, isForeign }) => watcher !== undefined && !isForeign));
     } catch (error) {

@@ -5,6 +5,9 @@ import type { Duplex } from "node:stream";
 const handshakeGuid = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 const opcodes = { text: 1, close: 8, ping: 9, pong: 10 };
 const incomingBytesMax = 64 * 1024;
+const controlBytesMax = 125;
+/** Who asks for signs of life and takes none of them gets no more. */
+const pongsWaitingBytesMax = 64 * 1024;
 const pingEveryMs = 30_000;
 const closeGraceMs = 1000;
 
@@ -86,7 +89,9 @@ export class TellingSocket {
       if (frame === "too large") this.close(1009);
       if (typeof frame === "string") return;
       this.#received = this.#received.subarray(frame.bytes);
-      if (frame.opcode === opcodes.ping) this.#write(opcodes.pong, frame.payload);
+      if (frame.opcode >= opcodes.close && frame.payload.length > controlBytesMax) this.close(1002);
+      else if (frame.opcode === opcodes.ping && this.waitingBytes < pongsWaitingBytesMax)
+        this.#write(opcodes.pong, frame.payload);
       else if (frame.opcode === opcodes.close) this.close(1000);
     }
   }

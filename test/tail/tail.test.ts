@@ -142,6 +142,27 @@ it("shows when a limit ended a run, and says so where a run logged too much", as
   });
 });
 
+it("whoever takes too little is told how much was left out, and holds no memory", async () => {
+  const { seen, socket } = await watch(`${scripts}/watched`);
+  socket.pause();
+  let runs = 0;
+  for (; runs < 100; runs++) await server.ask("watched", "/much");
+  const notices = (type: string) =>
+    seen.flatMap(({ event }) =>
+      "type" in event && event.type === type ? [String(event["message" as never])] : [],
+    );
+  socket.resume();
+  while (notices("overload-stop").length === 0) {
+    await server.ask("watched", "/");
+    runs += 1;
+  }
+  expect(notices("overload")).toHaveLength(1);
+  const [left] = notices("overload-stop").map((message) => Number(/^\d+/.exec(message)![0]));
+  expect(left).toBeGreaterThan(0);
+  const told = (): Seen[] => seen.filter(({ event }) => event.request !== undefined);
+  await vi.waitFor(() => expect(told().length + left!).toBe(runs));
+});
+
 it("shows other events", async () => {
   const { next } = await watch(`${scripts}/watched`);
   const live = server.services.scripts.live({ accountId: server.account }, "watched")!;
