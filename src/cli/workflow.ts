@@ -107,7 +107,7 @@ function describe(step: TimelineStep): string {
   const ms = (end: string): number => Date.parse(end) - Date.parse(step.start);
   const head = `${step.start} ${step.type} ${step.name}`;
   if (step.error !== null) return `${head} failed: ${step.error.name}: ${step.error.message}`;
-  if (step.type === "step") {
+  if ("attempts" in step) {
     const attempt = step.attempts.length > 1 ? ` (attempt ${step.attempts.length})` : "";
     const last = step.attempts.at(-1)?.error;
     if (step.end !== null)

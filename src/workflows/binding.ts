@@ -5,7 +5,7 @@ import { ApiError, ApiErrors } from "../api/errors.ts";
 import { throwInScript, type BindingCall, type BindingHandler } from "../runtime/binding.ts";
 import type { Instances } from "./instances.ts";
 import { readRetention, RetentionSchema } from "./resource.ts";
-import { shownError } from "./timeline.ts";
+import { shownError, shownRollback } from "./timeline.ts";
 import { decode } from "./worker/codec.ts";
 import { WorkflowError, workflowErrors, workflowLimits } from "./workflow.ts";
 import type { Workflows } from "./workflows.ts";
@@ -87,7 +87,12 @@ async function answer(
     }
     case "GET instances/id": {
       const row = await instances.get(workflow, id);
-      sendJson(response, { status: row.status, output: row.output, error: shownError(row.error) });
+      sendJson(response, {
+        status: row.status,
+        output: row.output,
+        error: shownError(row.error),
+        rollback: shownRollback(row.error),
+      });
       return;
     }
     case "DELETE instances/id":

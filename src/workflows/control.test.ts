@@ -1,10 +1,17 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { openStorage } from "../storage/storage.ts";
 import { EngineHarness } from "./testing.ts";
 
 /** What is done to instances while they run in real cells. The numbers are those of the acceptance cases. */
 let harness: EngineHarness;
-afterEach(() => harness.close());
+const folders: string[] = [];
+afterEach(async () => {
+  await harness.close();
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
+});
 
 const hasBegun = (path: string) => async (): Promise<void> => {
   while (!harness.requests.includes(path)) await new Promise((resolve) => setTimeout(resolve, 2));
@@ -28,6 +35,30 @@ describe("sleeps (8)", () => {
     // A replay that computed its time anew would have said so.
     const sleeps = (await harness.journal(rid)).filter(({ key }) => key === "sleep:computed-1");
     expect(sleeps).toHaveLength(1);
+  });
+});
+
+describe("sleeps across a restart of the engine (8)", () => {
+  it.each([
+    ["goes on sleeping", 2000, (): boolean => true],
+    ["wakes what is overdue", 300, (due: number): boolean => Date.now() > due],
+  ])("%s", async (_, sleepMs, isTime) => {
+    const folder = mkdtempSync(join(tmpdir(), "workflows-sleeps-"));
+    folders.push(folder);
+    const start = async (): Promise<EngineHarness> =>
+      EngineHarness.start(
+        `await step.sleep("s", ${sleepMs}); return step.do("woken", async () => Date.now());`,
+        { storage: await openStorage(`sqlite:${join(folder, "test.db")}`), lingerMs: 20 },
+      );
+    harness = await start();
+    const { rid } = await harness.create("one");
+    const { wakeOn } = await harness.until(rid, ({ status }) => status === "waiting");
+    await harness.close();
+    while (!isTime(wakeOn!)) await new Promise((resolve) => setTimeout(resolve, 10));
+    harness = await start();
+    const { status, output } = await harness.ended(rid);
+    expect(status).toBe("complete");
+    expect(output).toBeGreaterThanOrEqual(wakeOn!);
   });
 });
 

@@ -33,7 +33,7 @@ export interface InstanceState {
   /** Cells that died under it since it last got a result into its journal. */
   crashes: number;
   output: string | null;
-  /** JSON of a StepError. */
+  /** JSON of an InstanceError. */
   error: string | null;
 }
 
@@ -65,4 +65,9 @@ export interface StepError {
   name: string;
   message: string;
   stack?: string;
+}
+
+export interface InstanceError extends StepError {
+  /** What became of undoing its steps, where there was something to undo. */
+  rollback?: { outcome: "complete" | "failed"; error: StepError | null };
 }

@@ -50,7 +50,7 @@ export interface Attempt {
 /** Everything that the journal says about one step, sleep or wait. */
 export interface Entry {
   key: string;
-  kind: "do" | "sleep" | "waitForEvent";
+  kind: "do" | "rollback" | "sleep" | "waitForEvent";
   startedOn: number;
   endedOn: number | null;
   attempts: Attempt[];

@@ -44,7 +44,7 @@ ${steps.map((step) => stepRow(step, begin, end)).join("\n")}
 function stepRow(step: TimelineStep, begin: number, end: number): string {
   if (step.type === "termination") return `<tr class="failed"><td>terminated<td>termination<td><td><td><td>`;
   const from = Date.parse(step.start);
-  const isOpen = step.type === "step" ? step.end === null : !step.finished;
+  const isOpen = "attempts" in step ? step.end === null : !step.finished;
   const to = isOpen ? end : Math.max(from, Date.parse(step.end ?? step.start));
   const percent = (ms: number): string =>
     `${Math.min(100, Math.max(0, (100 * ms) / (end - begin))).toFixed(2)}%`;
@@ -55,7 +55,7 @@ function stepRow(step: TimelineStep, begin: number, end: number): string {
       : step.type === "sleep" || step.output === null
         ? ""
         : json(step.output);
-  const attempts = step.type === "step" ? String(step.attempts.length) : "";
+  const attempts = "attempts" in step ? String(step.attempts.length) : "";
   const state = step.error === null ? (isOpen ? "open" : "") : "failed";
   const bar = `<div style="margin-left:${percent(from - begin)};width:${percent(to - from)}"></div>`;
   return `<tr class="${state}"><td>${escape(step.name)}<td>${kind}<td class="bar">${bar}<td>${isOpen ? "…" : `${to - from} ms`}<td>${attempts}<td><pre>${result}</pre>`;

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { isoTime } from "../util/ids.ts";
 import { scheduleOf, type InstanceRow } from "./instance.ts";
 import type { History } from "./journal.ts";
-import { shown, shownError, timeline } from "./timeline.ts";
+import { shown, shownError, shownRollback, timeline } from "./timeline.ts";
 import { statuses, type Status } from "./transitions.ts";
 import { durationMs } from "./worker/duration.ts";
 import {
@@ -17,6 +17,7 @@ import {
 const TimeSchema = z.string().meta({ format: "date-time" });
 const NullableTimeSchema = TimeSchema.nullable();
 export const ErrorSchema = z.object({ name: z.string(), message: z.string() });
+const RollbackSchema = z.object({ outcome: z.enum(["complete", "failed"]), error: ErrorSchema.nullable() });
 export const TriggerSchema = z.enum(["unknown", "api", "binding", "event", "cron"]);
 export const StatusSchema = z.enum([...statuses, "rollingBack"]);
 
@@ -80,11 +81,13 @@ export const StatusResultSchema = z.object({
   status: StatusSchema,
   error: ErrorSchema.nullable(),
   output: z.json(),
+  rollback: RollbackSchema.nullable(),
 });
 export const statusResource = (row: InstanceRow): z.input<typeof StatusResultSchema> => ({
   status: row.status,
   error: shownError(row.error),
   output: shown(row.output) as z.input<typeof StatusResultSchema>["output"],
+  rollback: shownRollback(row.error),
 });
 
 export const InstanceSchema = z
@@ -103,7 +106,7 @@ export const InstanceSchema = z
 
 const StepSchema = z.discriminatedUnion("type", [
   z.object({
-    type: z.literal("step"),
+    type: z.enum(["step", "rollback"]),
     name: z.string(),
     start: TimeSchema,
     end: NullableTimeSchema,
@@ -152,7 +155,7 @@ export const DetailsSchema = z
     success: z.boolean().nullable(),
     error: ErrorSchema.nullable(),
     output: z.json(),
-    rollback: z.null(),
+    rollback: RollbackSchema.nullable(),
     schedule: z.object({ cron: z.string(), scheduledTime: z.int() }).optional(),
     step_count: z.int(),
     /** What an operator should know: steps that the code did not come to again. */
@@ -241,7 +244,7 @@ export function detailsResource(
     success: success(row),
     error: shownError(row.error),
     output: shown(row.output) as z.input<typeof DetailsSchema>["output"],
-    rollback: null,
+    rollback: shownRollback(row.error),
     schedule: scheduleOf(row),
     step_count: history.stepCount,
     warnings: history.warnings,

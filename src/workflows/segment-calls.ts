@@ -41,7 +41,7 @@ export class SegmentCalls implements CellListener {
     const instance = this.#core.segments.get(segment);
     if (instance === undefined) return;
     const [, key, attempt, elapsedMs, config] = JSON.parse(text) as NoteMessage;
-    if (!isKey(key, "do:") || instance.history.get(key)?.outcome !== undefined) return;
+    if (!isStep(key) || instance.history.get(key)?.outcome !== undefined) return;
     const { now } = this.#core;
     const row = instance.record({ kind: "start", key, attempt, at: now, startedOn: now - elapsedMs, config });
     this.#commit(instance, [row]);
@@ -64,7 +64,7 @@ export class SegmentCalls implements CellListener {
         moved = this.#core.move(instance, "return");
         break;
       case "throw":
-        instance.row.error = JSON.stringify(ending.error);
+        instance.row.error = JSON.stringify({ ...ending.error, rollback: ending.rollback });
         moved = this.#core.move(instance, "throw");
         break;
       case "held":
@@ -136,7 +136,7 @@ export class SegmentCalls implements CellListener {
     const [kind, key] = message;
     const entry = instance.history.get(key);
     if (kind === "get") return answer(await this.#value(instance, key));
-    if (!isKey(key, prefixes[kind]))
+    if (!(kind === "sleep" || kind === "wait" ? isKey(key, prefixes[kind]) : isStep(key)))
       return this.fail(instance, {
         name: "WorkflowInternalError",
         message: `Invalid step key ${JSON.stringify(key)}`,
@@ -254,7 +254,7 @@ export class SegmentCalls implements CellListener {
   #overLimit(instance: LiveInstance, message: CallMessage): ErrorMessage | undefined {
     const { history } = instance;
     const stepsMax = instance.segment?.stepsMax ?? 0;
-    if (history.get(message[1]) === undefined && history.stepCount >= stepsMax) {
+    if (isKey(message[1], "do:") && history.get(message[1]) === undefined && history.stepCount >= stepsMax) {
       return {
         name: "WorkflowInternalError",
         message: `The limit of ${stepsMax} steps has been reached. This limit can be changed in your worker configuration.`,
@@ -302,13 +302,8 @@ export class SegmentCalls implements CellListener {
   }
 }
 
-const prefixes = {
-  done: "do:",
-  failed: "do:",
-  retry: "do:",
-  sleep: "sleep:",
-  wait: "waitForEvent:",
-  get: "",
-};
+const prefixes = { sleep: "sleep:", wait: "waitForEvent:" };
 const isKey = (key: unknown, prefix: string): boolean =>
   typeof key === "string" && key.startsWith(prefix) && key.length <= keyLengthMax;
+/** What has attempts: a step, or what undoes one. */
+const isStep = (key: unknown): boolean => isKey(key, "do:") || isKey(key, "rollback:");

@@ -97,6 +97,68 @@ describe("NonRetryableError (19)", () => {
   });
 });
 
+describe("rollback", () => {
+  const undo = (more = "") =>
+    `{ rollback: async ({ ctx, error, output, stepName }) => { await visit("undo-" + stepName + "-" + ctx.attempt + "-" + output + "-" + error.message); ${more} } }`;
+
+  it("undoes what was begun when the workflow fails, the last step first", async () => {
+    const { rid, status, error } = await run(
+      `await step.do("a", async () => 1, ${undo()});
+       await step.do("plain", async () => 2);
+       await step.do("b", { retries: { limit: 0, delay: 1 } }, async () => { throw new Error("no"); }, ${undo()});`,
+    );
+    expect({ status, error }).toMatchObject({
+      status: "errored",
+      error: { message: "no", rollback: { outcome: "complete", error: null } },
+    });
+    expect(harness.requests).toEqual(["/undo-b-1-1-undefined-no", "/undo-a-1-1-1-no"]);
+    const history = new History(await harness.journal(rid));
+    expect([...history.entries.keys()]).toEqual([
+      "do:a-1",
+      "do:plain-1",
+      "do:b-1",
+      "rollback:b-1",
+      "rollback:a-1",
+    ]);
+    expect(history.stepCount).toBe(3);
+  });
+
+  it("tries again as its configuration says, and stops at a handler that fails", async () => {
+    const handler = `{ rollback: async ({ ctx }) => { await visit("undo" + ctx.attempt); throw new Error("stuck"); }, rollbackConfig: { retries: { limit: 1, delay: 1, backoff: "constant" } } }`;
+    const { error } = await run(
+      `await step.do("first", async () => 1, ${undo()});
+       await step.do("second", async () => 1, ${handler});
+       throw new TypeError("over");`,
+    );
+    expect(error).toMatchObject({
+      name: "TypeError",
+      message: "over",
+      rollback: { outcome: "failed", error: { name: "Error", message: "stuck" } },
+    });
+    expect(harness.requests).toEqual(["/undo1", "/undo2"]);
+  });
+
+  it("goes on after the death of its cell, and undoes nothing twice", async () => {
+    harness = await EngineHarness.start(
+      `await step.do("a", async () => 1, ${undo("if (await visit('alive') < 4) await new Promise((r) => setTimeout(r, 60_000));")});
+       await step.do("b", async () => 1, ${undo()});
+       throw new Error("over");`,
+    );
+    const { rid } = await harness.create("one");
+    await harness.until(rid, () => harness.requests.includes("/alive"));
+    for (const pid of harness.cells.pids) process.kill(pid, "SIGKILL");
+    expect(await harness.ended(rid)).toMatchObject({ error: { rollback: { outcome: "complete" } } });
+    const count = (step: string): number =>
+      harness.requests.filter((path) => path.startsWith(`/undo-${step}`)).length;
+    expect([count("b"), count("a")]).toEqual([1, 2]);
+  });
+
+  it("refuses options that it does not know", async () => {
+    const { error } = await run(`await step.do("a", async () => 1, { rollback: () => {}, when: "always" });`);
+    expect(error).toMatchObject({ message: expect.stringContaining('has no option "when"') });
+  });
+});
+
 describe("values (20)", () => {
   const values = `[new Map([["a", new Set([1])]]), new Date(5), 10n, new Uint8Array([1, 2, 255]), undefined, -0, NaN, Infinity, /x/g, new TypeError("t"), { nested: [null, { a: undefined }] }]`;
 

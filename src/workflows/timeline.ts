@@ -1,5 +1,5 @@
 import { isoTime } from "../util/ids.ts";
-import type { InstanceRow, StepError } from "./instance.ts";
+import type { InstanceError, InstanceRow, StepError } from "./instance.ts";
 import { entryName, type Attempt, type Entry, type History } from "./journal.ts";
 import { decode } from "./worker/codec.ts";
 import type { StepConfig } from "./worker/step-config.ts";
@@ -10,7 +10,7 @@ const redacted = "[REDACTED]";
 
 export type TimelineStep =
   | {
-      type: "step";
+      type: "step" | "rollback";
       name: string;
       start: string;
       end: string | null;
@@ -44,6 +44,16 @@ export const shownError = (json: string | null | undefined): ShownError | null =
   return { name, message };
 };
 
+export function shownRollback(json: string | null): {
+  outcome: "complete" | "failed";
+  error: ShownError | null;
+} | null {
+  const { rollback } = JSON.parse(json ?? "{}") as Partial<InstanceError>;
+  if (rollback === undefined) return null;
+  const { outcome, error } = rollback;
+  return { outcome, error: error === null ? null : { name: error.name, message: error.message } };
+}
+
 export function timeline(row: InstanceRow, history: History): TimelineStep[] {
   const steps = [...history.entries.values()].map((entry) => stepOf(entry, row));
   if (row.status === "terminated") steps.push({ type: "termination", trigger: { source: "api" } });
@@ -73,8 +83,9 @@ function stepOf(entry: Entry, row: InstanceRow): TimelineStep {
         error,
       };
     case "do":
+    case "rollback":
       return {
-        type: "step",
+        type: entry.kind === "do" ? "step" : "rollback",
         name,
         start,
         end: entry.endedOn === null ? null : isoTime(entry.endedOn),

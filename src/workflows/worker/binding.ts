@@ -87,8 +87,9 @@ class WorkflowInstance {
 
   async status(): Promise<object> {
     const response = await this.#call(this.#path);
-    const { status, output, error } = (await response.json()) as {
+    const { status, output, error, rollback } = (await response.json()) as {
       status: string;
+      rollback: object | null;
       output: string | null;
       error: { name: string; message: string } | null;
     };
@@ -96,7 +97,7 @@ class WorkflowInstance {
       status,
       ...(error === null ? {} : { error }),
       output: output === null ? null : decode(output),
-      rollback: null,
+      rollback,
     };
   }
 

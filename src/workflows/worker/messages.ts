@@ -24,6 +24,8 @@ export type CallMessage =
 export type NoteMessage = ["start", key: string, attempt: number, elapsedMs: number, config: string | null];
 
 export type ErrorMessage = { name: string; message: string; stack?: string };
+/** What became of undoing the steps of a workflow that has failed. */
+export type Rollback = { outcome: "complete" | "failed"; error: ErrorMessage | null };
 /** The answer to a wait. */
 export type WaitAnswer =
   | ["event", payload: string, type: string, at: number]
@@ -49,7 +51,7 @@ export interface StartMessage {
 /** How a segment ended. `unasked` are steps of the journal that the code did not come to again. */
 export type Ending =
   | { end: "return"; value: string; unasked: string[] }
-  | { end: "throw"; error: ErrorMessage; unasked: string[] }
+  | { end: "throw"; error: ErrorMessage; rollback?: Rollback | undefined; unasked: string[] }
   /** Nothing runs, and `waiting` calls are not answered yet. */
   | { end: "suspend"; waiting: number; unasked: string[] }
   /** Nothing runs, as a pause demanded. */

@@ -18,12 +18,14 @@ export async function runSegment(segment: Segment, start: StartMessage, workflow
     workflowName: start.workflowName,
     ...(start.schedule === undefined ? {} : { schedule: start.schedule }),
   };
+  const step = new Step(segment);
   const own = (async (): Promise<Ending> => {
     try {
-      const value = encode(await workflow.run(event, new Step(segment)), "The result of the workflow");
+      const value = encode(await workflow.run(event, step), "The result of the workflow");
       return { end: "return", value, unasked: segment.unasked() };
     } catch (error) {
-      return { end: "throw", error: toMessage(error), unasked: segment.unasked() };
+      const rollback = await step.rollBack(error);
+      return { end: "throw", error: toMessage(error), rollback, unasked: segment.unasked() };
     }
   })();
   const ending = await Promise.race([own, segment.ended]);

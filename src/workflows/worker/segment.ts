@@ -71,7 +71,11 @@ export class Segment {
     const base = `${kind}:${name}`;
     const count = (this.#counts.get(base) ?? 0) + 1;
     this.#counts.set(base, count);
-    const key = `${base}-${count}`;
+    return this.ask(`${base}-${count}`);
+  }
+
+  /** Notes that the code came to what the journal may have under a key. */
+  ask(key: string): string {
     this.#asked.add(key);
     return key;
   }

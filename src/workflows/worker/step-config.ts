@@ -27,25 +27,32 @@ const delayMsMax = 365 * 86_400_000;
 export const defaultTimeout = "10 minutes";
 export const defaultLimit = 5;
 
+/** An object with no other options than those that are known. */
+export function record(
+  value: unknown,
+  step: string,
+  what: string,
+  known: readonly string[],
+): Record<string, unknown> {
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw new TypeError(`Step "${step}": expected an object for ${what}`);
+  const unknown = Object.keys(value).find((key) => !known.includes(key));
+  if (unknown !== undefined)
+    throw new TypeError(`Step "${step}": ${what} has no option "${unknown}"; it has ${known.join(", ")}`);
+  return value as Record<string, unknown>;
+}
+
 /** Checks what the code gave to step.do. Whatever is not understood is refused by name. */
 export function readConfig(given: unknown, step: string, retryDelayMs: number): ReadConfig {
   const refuse = (message: string): never => {
     throw new TypeError(`Step "${step}": ${message}`);
   };
-  const record = (value: unknown, what: string, known: readonly string[]): Record<string, unknown> => {
-    if (typeof value !== "object" || value === null || Array.isArray(value))
-      refuse(`expected an object for ${what}`);
-    for (const key of Object.keys(value as object)) {
-      if (!known.includes(key)) refuse(`${what} has no option "${key}"; it has ${known.join(", ")}`);
-    }
-    return value as Record<string, unknown>;
-  };
   const options =
-    given === undefined ? {} : record(given, "the configuration", ["retries", "timeout", "sensitive"]);
+    given === undefined ? {} : record(given, step, "the configuration", ["retries", "timeout", "sensitive"]);
   const retries =
     options["retries"] === undefined
       ? {}
-      : record(options["retries"], "retries", ["limit", "delay", "backoff"]);
+      : record(options["retries"], step, "retries", ["limit", "delay", "backoff"]);
   const { limit = defaultLimit, delay = retryDelayMs, backoff = "exponential" } = retries;
   if (typeof limit !== "number" || !(limit >= 0))
     refuse(`expected a number of at least 0 for retries.limit but received ${String(limit)}`);

@@ -1,7 +1,8 @@
 import type { Attempt } from "./attempt.ts";
 import { decode, encode, encodedBytes, makeError, NotSerializableError } from "./codec.ts";
 import { durationMs, durationMsMax } from "./duration.ts";
-import type { ErrorMessage, HistoryMessage, NoteMessage, WaitAnswer } from "./messages.ts";
+import type { ErrorMessage, HistoryMessage, NoteMessage, Rollback, WaitAnswer } from "./messages.ts";
+import { readRollback, type Undoable } from "./rollback.ts";
 import type { Segment } from "./segment.ts";
 import {
   readConfig,
@@ -32,6 +33,8 @@ const defaultWait = "24 hours";
 export class Step {
   readonly #segment: Segment;
   readonly #defaults: ReadConfig;
+  /** In the order in which they began. */
+  readonly #undoable: Undoable[] = [];
 
   constructor(segment: Segment) {
     this.#segment = segment;
@@ -47,12 +50,40 @@ export class Step {
     const callback = typeof rest[0] === "function" ? rest.shift() : rest.splice(0, 2)[1];
     const given = typeof arguments[1] === "function" ? undefined : (arguments[1] as unknown);
     if (typeof callback !== "function") throw new TypeError(`Step "${name}" requires a callback function`);
-    if (rest[0] !== undefined) throw new TypeError(`Step "${name}": rollback handlers are not supported`);
+    const asked = (): ReadConfig =>
+      given === undefined ? this.#defaults : readConfig(given, name, this.#retryDelayMs);
+    const undo = readRollback(rest[0], name, this.#retryDelayMs);
     const key = this.#segment.key("do", name);
+    if (undo === undefined) return this.#run(key, callback as Callback, asked);
+    const undoable: Undoable = { key, config: asked().config, ...undo, output: undefined };
+    this.#undoable.push(undoable);
+    return (undoable.output = await this.#run(key, callback as Callback, asked));
+  }
+
+  /** Undoes what was begun, the last first, where there is a handler for it. Where one fails the others stay. */
+  async rollBack(thrown: unknown): Promise<Rollback | undefined> {
+    if (this.#undoable.length === 0) return undefined;
+    const error = thrown instanceof Error ? thrown : toError(toMessage(thrown));
+    try {
+      for (const { key, config, handler, own, output } of this.#undoable.toReversed()) {
+        const stepName = key.slice(key.indexOf(":") + 1);
+        const undo: Callback = async ({ step, attempt }) => {
+          await handler({ ctx: { step, attempt, config }, error, output, stepName });
+        };
+        await this.#run(this.#segment.ask(`rollback:${stepName}`), undo, () => own);
+      }
+      return { outcome: "complete", error: null };
+    } catch (failed) {
+      return { outcome: "failed", error: toMessage(failed) };
+    }
+  }
+
+  /** A result from the journal, or one that is made and put there. */
+  async #run(key: string, callback: Callback, config: () => ReadConfig): Promise<unknown> {
     const journaled = this.#segment.history.get(key);
     if (journaled !== undefined && journaled[1] !== "open") return this.#replay(journaled);
-    const asked = given === undefined ? this.#defaults : readConfig(given, name, this.#retryDelayMs);
-    return this.#attempts(key, callback as Callback, kept(journaled, asked.delay) ?? asked, journaled);
+    const asked = config();
+    return this.#attempts(key, callback, kept(journaled, asked.delay) ?? asked, journaled);
   }
 
   async sleep(name: string, duration: number | string): Promise<void> {
@@ -174,14 +205,14 @@ export class Step {
         return running.signal;
       },
     };
-    const label = `The result of step "${key.slice(3)}"`;
+    const name = key.slice(key.indexOf(":") + 1);
     try {
       const work = host.insideStep(async () => callback(whole));
-      const value = encode(await Promise.race([work, running.late]), label);
+      const value = encode(await Promise.race([work, running.late]), `The result of step "${name}"`);
       // A character is three bytes at most.
       if (value.length * 3 <= limits.valueBytesMax || encodedBytes(value) <= limits.valueBytesMax)
         return { value };
-      const message = `Step ${key.slice(3)} output is too large. Maximum allowed size is ${limits.valueBytesMax / 2 ** 20}MiB.`;
+      const message = `Step ${name} output is too large. Maximum allowed size is ${limits.valueBytesMax / 2 ** 20}MiB.`;
       return { error: makeError("WorkflowInternalError", message), isFatal: false };
     } catch (error) {
       return { error, isFatal: error instanceof NotSerializableError || host.isNonRetryable(error) };

@@ -1,0 +1,117 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, openSync, closeSync, rmSync, writeSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { startPostgres } from "../helpers/postgres.ts";
+import { Node, pause, Witness } from "./crash.ts";
+
+/**
+ * The database takes no writes for a while: what is new is refused and says why, what runs waits, nothing that was
+ * acknowledged is lost or done again, and all goes on when the fault ends.
+ */
+const instances = 20;
+const hasBubblewrap = spawnSync("bwrap", ["--version"]).error === undefined;
+let witness: Witness;
+let folder: string;
+let ends: (() => Promise<void>)[];
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "workflows-faults-"));
+  witness = new Witness();
+  await witness.listen();
+  ends = [];
+});
+afterEach(async () => {
+  for (const end of ends.toReversed()) await end();
+  witness.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function start(node: Node): Promise<void> {
+  await node.start();
+  ends.push(() => node.stop());
+  await node.deploy(witness);
+}
+
+/** Resolves when no step is acknowledged any more. */
+async function stands(): Promise<number> {
+  for (;;) {
+    const count = witness.acknowledgedCount;
+    await pause(1500);
+    if (witness.acknowledgedCount === count) return count;
+  }
+}
+
+it("PostgreSQL is away, for longer than leases last", async () => {
+  const postgres = await startPostgres();
+  ends.push(() => postgres.stop());
+  const url = await postgres.createDatabase();
+  const node = new Node(["--data-dir", folder, "--private-networks", "all", "--database-url", url]);
+  await start(node);
+  await node.create("before", instances);
+  while (witness.acknowledgedCount < instances) await pause(20);
+  await postgres.crash();
+  await expect(node.create("refused", 1)).rejects.toThrow("10503");
+  const acknowledged = await stands();
+  await pause(11_000);
+  await expect(node.create("refused", 1)).rejects.toThrow("10503");
+  expect(witness.acknowledgedCount).toBe(acknowledged);
+  await postgres.start();
+  await node.completed(instances, 60_000);
+  await node.create("after", 1);
+  await node.completed(instances + 1, 60_000);
+  expect(witness.violations).toEqual([]);
+  expect(witness.begunCount).toBe((instances + 1) * 10);
+}, 180_000);
+
+it.skipIf(!hasBubblewrap && process.env["CI_TOOLS"] !== "1")(
+  "the disk is full",
+  async () => {
+    // A disk of its own, in memory, that this process reaches through the one that has it.
+    const disk = ["bwrap", "--dev-bind", "/", "/", "--size", String(48 * 1024 * 1024), "--tmpfs", folder];
+    const node = new Node(
+      ["--data-dir", folder, "--private-networks", "all"],
+      [...disk, "--die-with-parent"],
+    );
+    await start(node);
+    await node.create("before", instances);
+    while (witness.acknowledgedCount < instances) await pause(20);
+    const filler = join(`/proc/${node.pid}/root`, folder, "filler");
+    fill(filler);
+    // What is left of the space that the database has already is used up first.
+    let created = 0;
+    await expect(
+      (async () => {
+        for (; created < 10_000; created++) await node.create(`full${created}`, 1);
+      })(),
+    ).rejects.toThrow("10503");
+    const acknowledged = await stands();
+    expect(acknowledged).toBeLessThan((instances + created) * 10);
+    await expect(node.create("refused", 1)).rejects.toThrow("10503");
+    expect(Object.keys(await node.counts()).length).toBeGreaterThan(0); // what only reads is answered
+    rmSync(filler);
+    await node.completed(instances + created, 60_000);
+    await node.create("after", 1);
+    await node.completed(instances + created + 1, 60_000);
+    expect(witness.violations).toEqual([]);
+    expect(witness.begunCount).toBe((instances + created + 1) * 10);
+  },
+  180_000,
+);
+
+/** Writes until nothing more fits. */
+function fill(path: string): void {
+  const file = openSync(path, "w");
+  try {
+    for (let size = 1024 * 1024; size >= 4096; size /= 2) {
+      try {
+        for (;;) writeSync(file, Buffer.alloc(size));
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
+      }
+    }
+  } finally {
+    closeSync(file);
+  }
+}
