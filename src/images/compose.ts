@@ -128,7 +128,8 @@ export function compose(order: Order, images: readonly Spooled[]): Composition {
     const { transform } = resolve({ background: order.output.background }, root.size, warnings);
     picture.steps.push({ kind: "transform", transform });
   }
-  const { cpuMs, memoryBytes } = estimate(probe, { transform: {}, output }, root.size);
+  const { sizeBytes } = images[order.root.image]!;
+  const { cpuMs, memoryBytes } = estimate({ ...probe, sizeBytes }, { transform: {}, output }, root.size);
   return {
     picture,
     output,

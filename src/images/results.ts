@@ -148,7 +148,7 @@ export class Results {
 
   /** Where a result is to lie. */
   path(name: string): string {
-    return join(this.#options.folder, name.slice(0, 2), name);
+    return `${this.#options.folder}/${name.slice(0, 2)}/${name}`;
   }
 
   /** Finds what an earlier process has left, the longest unused first. */

@@ -15,7 +15,7 @@ const encodeMs = { jpeg: 30, webp: 80, avif: 140, png: 70, gif: 150, json: 0, sv
 const palettePngMs = 500;
 const baseMemoryBytes = 24 * 1024 * 1024;
 
-export function estimate(probe: Probe, recipe: Recipe, size: Size): Cost {
+export function estimate(probe: Probe & { sizeBytes: number }, recipe: Recipe, size: Size): Cost {
   const { transform, output } = recipe;
   const frames = output.isAnimated ? probe.frames : 1;
   const sourceMegapixels = (probe.width * probe.height * frames) / 1e6;
@@ -33,8 +33,11 @@ export function estimate(probe: Probe, recipe: Recipe, size: Size): Cost {
       : transform.trim === undefined
         ? 0.5
         : 4;
+  // What is more than pixels can need is in notes and profiles, which are copied from hand to hand.
+  const noteBytes = Math.max(0, probe.sizeBytes - 4 * probe.width * probe.height * probe.frames);
   return {
     cpuMs: 5 + sourceMegapixels * decode + resultMegapixels * (encode + effects),
-    memoryBytes: baseMemoryBytes + sourceMegapixels * 1e6 * sourceBytes + resultMegapixels * 1e6 * 8,
+    memoryBytes:
+      baseMemoryBytes + 5 * noteBytes + sourceMegapixels * 1e6 * sourceBytes + resultMegapixels * 1e6 * 8,
   };
 }

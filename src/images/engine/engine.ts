@@ -23,6 +23,8 @@ export interface EngineOptions {
 }
 
 const mebibyte = 1024 * 1024;
+/** An ordinary job's, so that all slots can work on machines with many. */
+const slotMemoryBytes = 48 * mebibyte;
 export const engineDefaults = {
   queuePerSlotMax: 32,
   memoryBytes: 400 * mebibyte,
@@ -72,7 +74,7 @@ export class Engine {
     this.timeLimitSeconds = options.timeLimitSeconds ?? engineDefaults.timeLimitSeconds;
     this.#admission = new Admission({
       slots: this.#slots,
-      memoryBytes: options.memoryBytes ?? engineDefaults.memoryBytes,
+      memoryBytes: options.memoryBytes ?? Math.max(engineDefaults.memoryBytes, this.#slots * slotMemoryBytes),
       queueMax: this.#slots * (options.queuePerSlotMax ?? engineDefaults.queuePerSlotMax),
     });
   }
