@@ -104,7 +104,7 @@ export const instanceOperations: readonly Operation[] = [
       const row = await services.workflowInstances.create(workflow, inputOf(body), "api");
       const created = await createdResource(services, workflow, row);
       if (query.wait === 0) return created;
-      const ended = await services.workflowInstances.ended(workflow, row.id, query.wait * 1000);
+      const ended = await services.workflowInstances.outcome(workflow, row, query.wait * 1000);
       return { ...created, ...statusResource(ended) };
     },
   }),

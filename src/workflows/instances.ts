@@ -165,6 +165,14 @@ export class Instances {
     }
   }
 
+  /** As `ended`, of an instance that has just been made here: nothing has to be read when it ends here. */
+  async outcome(workflow: Workflow, made: InstanceRow, timeoutMs: number): Promise<InstanceRow> {
+    const live = this.core.peek(made.rid);
+    if (live === undefined || isFinal(live.status)) return this.ended(workflow, made.id, timeoutMs);
+    const hasEnded = await this.core.ends.next(made.rid, timeoutMs);
+    return hasEnded ? live : this.get(workflow, made.id);
+  }
+
   /** Whether it is in memory here, so that its end will be told. */
   #isUnderWay(rid: number): boolean {
     const live = this.core.peek(rid);

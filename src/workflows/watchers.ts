@@ -9,17 +9,19 @@ export class Watchers {
     this.#clock = clock;
   }
 
-  /** Resolves when it happens, or the time is over. */
-  async next(rid: number, timeoutMs: number): Promise<void> {
+  /** Resolves with true when it happens, and with false when the time is over. */
+  async next(rid: number, timeoutMs: number): Promise<boolean> {
     const waiting = this.#waiting.get(rid) ?? new Set();
     this.#waiting.set(rid, waiting);
-    const { promise, resolve } = Promise.withResolvers<void>();
-    waiting.add(resolve);
-    const cancel = this.#clock.after(timeoutMs, resolve);
-    await promise;
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const happened = (): void => resolve(true);
+    waiting.add(happened);
+    const cancel = this.#clock.after(timeoutMs, () => resolve(false));
+    const hasHappened = await promise;
     cancel();
-    waiting.delete(resolve);
+    waiting.delete(happened);
     if (waiting.size === 0 && this.#waiting.get(rid) === waiting) this.#waiting.delete(rid);
+    return hasHappened;
   }
 
   tell(rid: number): void {
