@@ -32,6 +32,8 @@ export interface Stage {
   /** The address of the picture, to which options are added. */
   url: string;
   path: string;
+  /** The same as a small picture, to warm up with. */
+  small: { url: string; path: string };
 }
 type Format = BareJob["format"];
 const cores = availableParallelism();
@@ -73,6 +75,14 @@ export function startBare(): Bare {
 let asked = 0;
 export const fresh = (options: string): string => `w=800,h=${2000 + (asked = (asked + 1) % 9000)},${options}`;
 
+/** A server that has been at work for a while: its code is compiled as it stays. The same for those beside it. */
+async function warmUp(
+  ...calls: readonly ((options: { width: number; height: number }) => Promise<unknown>)[]
+) {
+  for (const call of calls)
+    await timed(1000, 4, (i) => call({ width: 20 + (i % 100), height: 200 + Math.floor(i / 100) }));
+}
+
 interface Side {
   pid: number;
   call: (index: number) => Promise<unknown>;
@@ -82,7 +92,11 @@ interface Measured {
   perSecond: number[];
   p50: number[];
 }
-/** Each side in turn, round by round; the first round only warms up. */
+/**
+ * Each side in turn, in short rounds: whatever else the machine does, it does to both, and the median of many pairs is
+ * steady. The first rounds only warm up.
+ */
+const warmUpRounds = 3;
 async function compare<S extends string>(
   sides: Record<S, Side>,
   { rounds, count, concurrency }: { rounds: number; count: number; concurrency: number },
@@ -91,7 +105,7 @@ async function compare<S extends string>(
   const found = Object.fromEntries(
     names.map((name): [S, Measured] => [name, { cpuMs: [], perSecond: [], p50: [] }]),
   ) as Record<S, Measured>;
-  for (let round = -1; round < rounds; round++) {
+  for (let round = -warmUpRounds; round < rounds; round++) {
     for (const name of round % 2 === 0 ? names : names.toReversed()) {
       const { pid, call } = sides[name];
       const before = cpuOf(pid);
@@ -105,8 +119,12 @@ async function compare<S extends string>(
   return found;
 }
 
-export async function coldSection({ pid, url, path }: Stage): Promise<Section> {
+export async function coldSection({ pid, url, path, small }: Stage): Promise<Section> {
   const bare = startBare();
+  await warmUp(
+    ({ width, height }) => getWhole(`${small.url}/w=${width},h=${height},f=webp`),
+    ({ width }) => bare.run({ path: small.path, width, format: "webp", settings: "ours" }),
+  );
   const rows: Section["rows"] = [];
   const goals: Goal[] = [];
   const plan: [Format, number][] = [
@@ -123,7 +141,7 @@ export async function coldSection({ pid, url, path }: Stage): Promise<Section> {
         selvedge: { pid, call: () => getWhole(`${url}/${fresh(`f=${format}`)}`) },
         sharp: { pid: bare.pid, call: () => bare.run({ path, width: 800, format, settings: "ours" }) },
       },
-      { rounds: 7, count: 8, concurrency },
+      { rounds: 40, count: 2 * concurrency, concurrency },
     );
     const { selvedge, sharp: library } = found;
     for (const [side, { cpuMs, perSecond, p50 }] of Object.entries(found))
@@ -155,7 +173,7 @@ export async function coldSection({ pid, url, path }: Stage): Promise<Section> {
         call: () => bare.run({ path, width: 800, format: "webp", settings: "defaults" }),
       },
     },
-    { rounds: 7, count: 8, concurrency: cores },
+    { rounds: 30, count: 3 * cores, concurrency: cores },
   );
   for (const [side, { cpuMs, perSecond, p50 }] of Object.entries(byDefault))
     rows.push([`defaults, ${side}`, median(cpuMs), median(perSecond), median(p50)]);
@@ -202,7 +220,7 @@ async function focusGoals(pid: number, url: string): Promise<Goal[]> {
   };
   const found = await compare(
     { auto: { pid, call: of("auto") }, centre: { pid, call: of("center") } },
-    { rounds: 5, count: 8, concurrency: cores },
+    { rounds: 24, count: 2 * cores, concurrency: cores },
   );
   return [
     atMost(
@@ -214,7 +232,7 @@ async function focusGoals(pid: number, url: string): Promise<Goal[]> {
 }
 
 /** IPX, which is installed beside its server for this. */
-export async function ipxSection({ pid, url, path }: Stage): Promise<Section> {
+export async function ipxSection({ pid, url, path, small }: Stage): Promise<Section> {
   const folder = join(peerFolder, "ipx");
   if (!existsSync(join(folder, "node_modules/ipx"))) {
     const { status } = spawnSync("npm", ["install", "--no-audit", "--no-fund", "--no-package-lock"], {
@@ -227,7 +245,12 @@ export async function ipxSection({ pid, url, path }: Stage): Promise<Section> {
   }
   const images = mkdtempSync(join(tmpdir(), "selvedge-ipx-"));
   copyFileSync(path, join(images, "photo.jpg"));
+  copyFileSync(small.path, join(images, "small.jpg"));
   const ipx = await startPeer("ipx/server.js", images);
+  await warmUp(
+    ({ width, height }) => getWhole(`${small.url}/w=${width},h=${height},q=80,f=webp`),
+    ({ width }) => getWhole(`http://127.0.0.1:${ipx.port}/f_webp,w_${width},q_80/small.jpg`),
+  );
   const rows: Section["rows"] = [];
   const goals: Goal[] = [];
   const idle = memoryOf(pid) - memory(imageProcess(pid));
@@ -242,7 +265,7 @@ export async function ipxSection({ pid, url, path }: Stage): Promise<Section> {
           call: () => getWhole(`http://127.0.0.1:${ipx.port}/f_${format},w_800,q_80/photo.jpg`),
         },
       },
-      { rounds: 7, count: 8, concurrency: cores },
+      { rounds: 30, count: 3 * cores, concurrency: cores },
     );
     most = Math.max(most, memoryOf(pid));
     theirs = Math.max(theirs, peakMegabytes(ipx.pid));
@@ -274,7 +297,7 @@ export async function ipxSection({ pid, url, path }: Stage): Promise<Section> {
 
 const memory = (pid: number | undefined): number => (pid === undefined ? 0 : memoryOf(pid));
 
-/** libvips' own program, where it is installed: a process for each picture. */
+/** libvips' own program, where it is installed: a process for each picture, with the same encoders' settings. */
 export async function thumbnailSection({ pid, url, path }: Stage): Promise<Section> {
   if (spawnSync("vipsthumbnail", ["--version"]).status !== 0) {
     process.stdout.write("vipsthumbnail is not installed (Debian package libvips-tools): not compared.\n");
@@ -284,17 +307,18 @@ export async function thumbnailSection({ pid, url, path }: Stage): Promise<Secti
   const goals: Goal[] = [];
   const out = join(mkdtempSync(join(tmpdir(), "selvedge-vips-")), "out");
   for (const [format, suffix, goal] of [
-    ["webp", "webp[Q=85]", 0.65],
-    ["jpeg", "jpg[Q=85]", 0.5],
+    ["webp", "webp[Q=85,effort=2]", 0.65],
+    ["baseline-jpeg", "jpg[Q=85,optimize-coding]", 0.5],
   ] as const) {
     const ours: number[] = [];
     const theirs: number[] = [];
     for (let round = 0; round < 9; round++) {
       const children = childCpuMs();
-      spawnSync("vipsthumbnail", [path, "-s", "800x", "-o", `${out}.${suffix}`], {
-        env: { ...process.env, VIPS_CONCURRENCY: "1" },
-      });
-      theirs.push(childCpuMs() - children);
+      for (let i = 0; i < 4; i++)
+        spawnSync("vipsthumbnail", [path, "-s", "800x", "-o", `${out}.${suffix}`], {
+          env: { ...process.env, VIPS_CONCURRENCY: "1" },
+        });
+      theirs.push((childCpuMs() - children) / 4);
       const start = cpuOf(pid);
       for (let i = 0; i < 4; i++) await getWhole(`${url}/${fresh(`f=${format}`)}`);
       ours.push((cpuOf(pid) - start) / 1000 / 4);

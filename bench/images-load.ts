@@ -2,7 +2,16 @@ import { availableParallelism } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { atMost, median, pairedRatio, reported, residentMegabytes, type Goal } from "./lib/measure.ts";
 import { fresh, type Section, type Stage } from "./images-cold.ts";
-import { cpuOf, get, getWhole, imageProcess, memoryOf, quantile, timed } from "./images-lib.ts";
+import {
+  cpuOf,
+  get,
+  getWhole,
+  imageProcess,
+  memoryOf,
+  peakMegabytes,
+  quantile,
+  timed,
+} from "./images-lib.ts";
 
 /** Many at a time: crowds at one picture, more work than slots, hits beside it, and what stays in memory afterwards. */
 const cores = availableParallelism();
@@ -124,6 +133,7 @@ export async function memorySection({ pid, url }: Stage): Promise<Section> {
   ];
   const rows: Section["rows"] = [];
   const marks: number[] = [];
+  let peak = base;
   for (let done = 0; done < total; done += total / 5) {
     await timed(total / 5, 4, (i) => {
       // Width and quality together are asked for once: every one is a transform.
@@ -131,6 +141,7 @@ export async function memorySection({ pid, url }: Stage): Promise<Section> {
       const once = `w=${100 + (n % 400)},q=${30 + Math.floor(n / 400)},h=600`;
       return getWhole(`${url}/${once},${kinds[n % kinds.length]!}`);
     });
+    peak = Math.max(peak, peakMegabytes(imageProcess(pid)!));
     await delay(2500);
     marks.push(residentMegabytes(imageProcess(pid)!));
     rows.push([`after ${done + total / 5} transforms`, marks.at(-1)!, memoryOf(pid)]);
@@ -146,6 +157,7 @@ export async function memorySection({ pid, url }: Stage): Promise<Section> {
         3,
       ),
       atMost("E12 the last fifth / the second (flat)", marks.at(-1)! / marks[1]!, 1.1),
+      atMost("E12 what the image process adds at its peak, MB for each slot", (peak - base) / cores, 120),
       reported("E12 memory of all of Selvedge / its idle start", memoryOf(pid) / idle),
     ],
   };

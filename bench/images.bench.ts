@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import sharp from "sharp";
 import { startSelvedge } from "./lib/child.ts";
 import { printGoals, printTable } from "./lib/measure.ts";
 import { coldSection, ipxSection, thumbnailSection, type Section, type Stage } from "./images-cold.ts";
@@ -30,13 +31,18 @@ const folder = mkdtempSync(join(tmpdir(), "selvedge-photo-"));
 const path = join(folder, "photo.jpg");
 const bytes = await photo();
 writeFileSync(path, bytes);
+const smallPath = join(folder, "small.jpg");
+const smallBytes = await sharp(bytes).resize(200).jpeg().toBuffer();
+writeFileSync(smallPath, smallBytes);
 process.stdout.write(`the photograph: 4000 × 3000, ${bytes.length} bytes\n`);
 for (const name of wanted) {
   // Each has a platform of its own: what one leaves in memory is not measured by the next.
   const selvedge = await startSelvedge();
-  const id = await upload(selvedge.ready, bytes);
-  const url = `${selvedge.ready.delivery}/${selvedge.ready.account_hash}/${id}`;
-  const section = await sections[name]!({ pid: selvedge.pid, url, path }, selvedge.ready);
+  const urlOf = async (image: Buffer): Promise<string> =>
+    `${selvedge.ready.delivery}/${selvedge.ready.account_hash}/${await upload(selvedge.ready, image)}`;
+  const small = { url: await urlOf(smallBytes), path: smallPath };
+  const stage = { pid: selvedge.pid, url: await urlOf(bytes), path, small };
+  const section = await sections[name]!(stage, selvedge.ready);
   if (section.rows.length > 0) printTable(section.headings, section.rows);
   if (section.goals.length > 0) printGoals(section.goals);
   await selvedge.stop();
