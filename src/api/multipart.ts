@@ -129,7 +129,9 @@ async function eachPart(
   } catch (error) {
     fail(error);
   }
-  void chunks.return?.();
+  const left = chunks.return?.();
+  // Of a body that stands still, nothing is awaited any more.
+  if (signal?.aborted !== true) await left;
   if (failure === undefined) await finished;
   // A body that was destroyed would block its connection for what comes after it: the rest is dropped as it arrives.
   else body.resume();
