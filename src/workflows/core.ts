@@ -57,6 +57,8 @@ export class Core {
   /** Of what has become durable of an instance here, and of ends that have. */
   readonly changes: Watchers;
   readonly ends: Watchers;
+  /** Whether this node surely still has its instances; one that stood still may have lost them, and not know yet. */
+  isCurrent: () => boolean = () => true;
   /** Changes whenever shards are taken over. */
   loads = 0;
   readonly #live = new Map<number, LiveInstance>();
@@ -167,6 +169,11 @@ export class Core {
 
   liveOf(shards: ReadonlySet<number>): LiveInstance[] {
     return [...this.#live.values()].filter((instance) => shards.has(instance.row.shard));
+  }
+
+  /** Lets a segment go on. */
+  answer(segment: number, call: number, text: string): void {
+    if (this.isCurrent()) this.options.cells.answer(segment, call, text);
   }
 
   /** Makes changes durable. An instance whose shard is gone is dropped, and what waits for it never happens. */
@@ -297,7 +304,8 @@ export class Core {
           await this.#complete(instance);
           // It may have been restarted meanwhile.
         } while (instance.restarting !== undefined || version.rid !== instance.row.versionRid);
-        if (instance.row.status !== "queued" || instance.isLost || this.#isStopped) return;
+        if (!this.isCurrent() || instance.row.status !== "queued" || instance.isLost || this.#isStopped)
+          return;
         this.move(instance, "slot");
         this.saveLater(instance);
         const number = ++this.#segment;

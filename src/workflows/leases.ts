@@ -36,6 +36,7 @@ export class Leases {
   async start(): Promise<void> {
     this.#renewedAt = performance.now();
     this.#engine.core.writer.onFenced = (shards) => this.#abandon(shards);
+    this.#engine.core.isCurrent = () => this.#isCurrent();
     await this.#engine.start([]);
     await this.#beat();
     this.#timer = setInterval(() => {
@@ -107,9 +108,16 @@ export class Leases {
     this.#engine.abandon(shards);
   }
 
+  /** A node that stood still gives up its instances before any of their code goes on. */
+  #isCurrent(): boolean {
+    if (performance.now() - this.#renewedAt <= giveUpMs) return true;
+    this.#abandon(this.held);
+    return false;
+  }
+
   #failed(error: unknown): void {
     this.#logger.warn({ err: error }, "the leases on workflows could not be renewed");
     this.isCutOff = true;
-    if (performance.now() - this.#renewedAt > giveUpMs) this.#abandon(this.held);
+    this.#isCurrent();
   }
 }

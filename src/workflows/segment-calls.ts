@@ -96,7 +96,7 @@ export class SegmentCalls implements CellListener {
     for (const pending of segment.pending.values()) {
       if (pending.due > now) continue;
       segment.pending.delete(pending.call);
-      if (pending.eventType === null) this.#core.options.cells.answer(segment.number, pending.call, "");
+      if (pending.eventType === null) this.#core.answer(segment.number, pending.call, "");
       else this.#timeout(instance, segment.number, pending);
     }
   }
@@ -116,7 +116,7 @@ export class SegmentCalls implements CellListener {
       const answer: WaitAnswer = ["event", event.payload, event.type, event.at];
       return {
         changes,
-        done: () => this.#core.options.cells.answer(segment!.number, pending.call, JSON.stringify(answer)),
+        done: () => this.#core.answer(segment!.number, pending.call, JSON.stringify(answer)),
       };
     }
     return undefined;
@@ -131,7 +131,7 @@ export class SegmentCalls implements CellListener {
     const core = this.#core;
     const { now } = core;
     const answer = (text: string): void => {
-      if (core.segments.get(segment) === instance) core.options.cells.answer(segment, call, text);
+      if (core.segments.get(segment) === instance) core.answer(segment, call, text);
     };
     const [kind, key] = message;
     const entry = instance.history.get(key);
@@ -224,7 +224,7 @@ export class SegmentCalls implements CellListener {
     const answer: WaitAnswer = ["timeout", error];
     const reply = (): void => {
       if (this.#core.segments.get(segment) === instance)
-        this.#core.options.cells.answer(segment, pending.call, JSON.stringify(answer));
+        this.#core.answer(segment, pending.call, JSON.stringify(answer));
     };
     this.#core.commit(instance, [row]).then(reply, () => {}); // fenced: the instance is another node's
   }

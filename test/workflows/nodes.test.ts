@@ -55,6 +55,18 @@ it("each takes half of the work, and does what is asked of the other's instances
   expect(witness.violations).toEqual([]);
 }, 120_000);
 
+it("a node that stood still while another took its instances over begins no step of them again", async () => {
+  const before = (await second.counts())["complete"]!;
+  await first.create("z", 40);
+  await pause(700);
+  process.kill(first.pid, "SIGSTOP");
+  await second.completed(before + 40, 60_000);
+  process.kill(first.pid, "SIGCONT");
+  // Whatever it was about to do it does when it has taken its share again.
+  await pause(5000);
+  expect(witness.violations).toEqual([]);
+}, 120_000);
+
 it("goes on with a dead node's instances, and repeats nothing that was acknowledged", async () => {
   const ids = [...(await first.create("c", 30)), ...(await second.create("d", 30))];
   await pause(800);
