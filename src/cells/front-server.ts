@@ -63,6 +63,8 @@ export class FrontServer {
   readonly #children = new Map<string, string[]>();
   /** Those that were asked for lately: a cell loads at once what it is offered. */
   readonly #scripts = new LRUCache<string, CellScript>({ max: 512 });
+  /** By id: whether their code has gone to the cell. */
+  readonly #sent = new LRUCache<string, true>({ max: 10_000 });
   loads = 0;
   readonly #secret: string;
   readonly #onActivity: () => void;
@@ -234,16 +236,21 @@ export class FrontServer {
     if (dispatched === undefined) return undefined;
     const { script, isWatched, isLasting } = dispatched;
     this.offer(script);
-    return { id: script.id, isWatched, isLasting };
+    // What is dispatched to for the first time is about to be asked for.
+    const code = isWatched || this.#sent.has(script.id) ? undefined : this.#codeOf(script);
+    return { id: script.id, isWatched, isLasting, code };
   }
 
   #load(id: string, response: ServerResponse): void {
     const script = this.#scripts.get(id);
     if (script === undefined) response.writeHead(404).end("it is not offered");
-    else {
-      this.loads++;
-      response.end(JSON.stringify(loadable(script)));
-    }
+    else response.end(JSON.stringify(this.#codeOf(script)));
+  }
+
+  #codeOf(script: CellScript): unknown {
+    this.loads++;
+    this.#sent.set(script.id, true);
+    return loadable(script);
   }
 }
 

@@ -89,14 +89,23 @@ const parts = ({ profile, bindings = [], hasWorkflows }: CellScript): Iterable<s
         ],
   );
 
+const importsKnown = new Map<string, string[]>();
+
+function importsOf(name: string): string[] {
+  let imports = importsKnown.get(name);
+  if (imports === undefined) {
+    const paths = workerSource(name).matchAll(/(?:from|import) "(\.[\w./-]+\.js)"/g);
+    imports = Array.from(paths, ([, path]) => posix.join(posix.dirname(name), path!));
+    importsKnown.set(name, imports);
+  }
+  return imports;
+}
+
 /** Modules with those that they import. */
 function withImports(names: readonly string[]): Set<string> {
   const all = new Set(names);
   // What is added to a set while it is walked is walked too.
-  for (const name of all) {
-    for (const [, path] of workerSource(name).matchAll(/(?:from|import) "(\.[\w./-]+\.js)"/g))
-      all.add(posix.join(posix.dirname(name), path!));
-  }
+  for (const name of all) for (const imported of importsOf(name)) all.add(imported);
   return all;
 }
 

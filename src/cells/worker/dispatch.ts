@@ -2,7 +2,7 @@
  * Requests of one script to another in the same cell, without a way over the front: which script a dispatch leads to is asked once,
  * and holds until the front's configuration changes.
  */
-import { hold, isLoaded, load, release, type SystemEnv } from "./loader.ts";
+import { hold, isLoaded, load, release, type Loadable, type SystemEnv } from "./loader.ts";
 
 /** A run that may dispatch here: its script, and the state of the configuration that it began with. */
 interface Dispatcher {
@@ -19,6 +19,8 @@ interface Resolution {
   isWatched: boolean;
   isLasting: boolean;
 }
+/** As it is told; the first time with the script's code. */
+type Told = Resolution & { code?: Loadable };
 const resolutions = new Map<string, Resolution & { generation: string }>();
 const resolutionsMax = 20_000;
 
@@ -51,14 +53,14 @@ export async function dispatch(request: Request, env: SystemEnv): Promise<Respon
   const said = headers.get("x-selvedge-dispatch") ?? "";
   const outbound = headers.get("x-selvedge-outbound") ?? "";
   const caller = dispatchers.get(run);
-  const { id, isWatched } = await resolve(caller, { run, binding, said, outbound }, env);
+  const { id, isWatched, code } = await resolve(caller, { run, binding, said, outbound }, env);
   if (isWatched) return answered(await env.FRONT.fetch(request));
   if (caller !== undefined && --caller.dispatchesLeft < 0) throw new Error("Too many subrequests.");
   const child = crypto.randomUUID();
   children.set(child, { run, binding, said, outbound, id });
   hold(id, env);
   try {
-    return await load(id, env)
+    return await load(id, env, code)
       .getEntrypoint("Entry", { props: { run: child } })
       .fetch(withoutInternal(request));
   } finally {
@@ -84,11 +86,7 @@ interface Said {
   outbound: string;
 }
 
-async function resolve(
-  caller: Dispatcher | undefined,
-  dispatched: Said,
-  env: SystemEnv,
-): Promise<Resolution> {
+async function resolve(caller: Dispatcher | undefined, dispatched: Said, env: SystemEnv): Promise<Told> {
   const key = `${caller?.script} ${dispatched.binding} ${dispatched.said}`;
   const known = resolutions.get(key);
   // The front keeps the code of a script that is not loaded only for a while after it was asked.
@@ -96,12 +94,13 @@ async function resolve(
   const found = await ask(dispatched, env);
   if (caller !== undefined && found.isLasting) {
     if (resolutions.size >= resolutionsMax) resolutions.clear();
-    resolutions.set(key, { ...found, generation: caller.generation });
+    const { code: _, ...resolution } = found;
+    resolutions.set(key, { ...resolution, generation: caller.generation });
   }
   return found;
 }
 
-async function ask({ run, binding, said, outbound }: Said, env: SystemEnv): Promise<Resolution> {
+async function ask({ run, binding, said, outbound }: Said, env: SystemEnv): Promise<Told> {
   const response = await env.FRONT.fetch("http://front/dispatch", {
     headers: {
       "x-selvedge-control": env.SECRET,

@@ -8,7 +8,7 @@ export interface SystemEnv {
   SCRIPTS_MAX: string;
 }
 
-interface Loadable {
+export interface Loadable {
   mainModule: string;
   modules: Record<string, Record<string, string | null> & { base64?: string }>;
   compatibilityDate: string;
@@ -29,13 +29,10 @@ const loaded = new Map<string, number>();
 export const loadedIds = (): string[] => [...loaded.keys()];
 export const isLoaded = (id: string): boolean => loaded.has(id);
 
-export function load(id: string, env: SystemEnv): WorkerStub {
+/** `given` is its code, where the front has said it already. */
+export function load(id: string, env: SystemEnv, given?: Loadable): WorkerStub {
   return env.LOADER.get(id, async () => {
-    const response = await env.FRONT.fetch(`http://front/script/${encodeURIComponent(id)}`, {
-      headers: { "x-selvedge-control": env.SECRET },
-    });
-    if (!response.ok) throw new Error(`The script cannot be had: ${await response.text()}`);
-    const { services, isDispatched, ...code }: Loadable = await response.json();
+    const { services, isDispatched, ...code } = given ?? (await fetchCode(id, env));
     for (const name of services) code.env[name] = own.Service({ props: {} });
     return {
       ...code,
@@ -45,6 +42,14 @@ export function load(id: string, env: SystemEnv): WorkerStub {
       globalOutbound: isDispatched ? own.Egress({ props: {} }) : env.FRONT,
     } as WorkerLoaderWorkerCode;
   });
+}
+
+async function fetchCode(id: string, env: SystemEnv): Promise<Loadable> {
+  const response = await env.FRONT.fetch(`http://front/script/${encodeURIComponent(id)}`, {
+    headers: { "x-selvedge-control": env.SECRET },
+  });
+  if (!response.ok) throw new Error(`The script cannot be had: ${await response.text()}`);
+  return response.json();
 }
 
 function decode(module: Loadable["modules"][string]): WorkerLoaderModule {
