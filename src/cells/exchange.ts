@@ -41,6 +41,7 @@ const tooManyHeaders: Thrown = {
 };
 
 const heldBytesMax = 64 * 1024;
+const textBytesMax = 4 * 1024;
 const thrownBytesMax = 64 * 1024;
 
 /**
@@ -115,7 +116,9 @@ export function exchange(
             return;
           }
           if (head !== undefined) begin();
-          if (held !== undefined && held.length === 1) response.end(held[0]);
+          // Node writes a text together with the head, in one piece; a buffer comes after it in one of its own.
+          if (held?.length === 1 && held[0]!.length <= textBytesMax)
+            response.end(held[0]!.toString("latin1"), "latin1");
           else {
             for (const chunk of held ?? []) response.write(chunk);
             response.end();
