@@ -14,7 +14,7 @@ const lookEveryMs = 10;
 /** A cell without requests is looked at each so many times. */
 const idleLooks = 10;
 /** Memory is given back a while after what it held is gone. */
-const shrinkPauseMs = 1000;
+const shrinkPauseMs = 250;
 /** Deaths of shared cells, none of them its own fault, after which a request gets a cell to itself. */
 const faultsToRunAlone = 3;
 const attemptsMax = 10;
