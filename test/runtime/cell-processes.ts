@@ -31,19 +31,32 @@ export function residentMebibytes(pid: number): number {
   }
 }
 
+interface Sampled {
+  schedstat: number;
+  stat: number;
+  firstMs: number;
+  lastMs: number;
+}
+
+/** Of the flags in `stat`: the process is about to be gone, and spends up to 5 ms on giving back its memory. */
+const exitingFlag = 4;
+
 /** Reads the CPU time of cells' main threads again and again, for as long as they live. */
 export class CpuSampler {
-  readonly #buffer = Buffer.alloc(64);
-  readonly #open = new Map<number, { file: number; firstMs: number; lastMs: number }>();
+  readonly #buffer = Buffer.alloc(512);
+  readonly #open = new Map<number, Sampled>();
 
   /** Begins anew with the cells of now. */
   begin(ancestor: number): void {
     this.end();
     for (const pid of cellPids(ancestor)) {
       try {
-        const file = openSync(`/proc/${pid}/schedstat`, "r");
-        const firstMs = this.#read(file);
-        this.#open.set(pid, { file, firstMs, lastMs: firstMs });
+        const [schedstat, stat] = [
+          openSync(`/proc/${pid}/schedstat`, "r"),
+          openSync(`/proc/${pid}/stat`, "r"),
+        ];
+        const firstMs = this.#cpuMs(schedstat);
+        this.#open.set(pid, { schedstat, stat, firstMs, lastMs: firstMs });
       } catch {
         // it has ended
       }
@@ -52,28 +65,37 @@ export class CpuSampler {
 
   sample(): void {
     for (const each of this.#open.values()) {
-      const ms = this.#read(each.file);
-      if (!Number.isNaN(ms)) each.lastMs = ms;
+      const ms = this.#cpuMs(each.schedstat);
+      if (!Number.isNaN(ms) && !this.#isExiting(each.stat)) each.lastMs = ms;
     }
   }
 
   /** The most that one of them has used since. */
   end(): number {
     let most = 0;
-    for (const { file, firstMs, lastMs } of this.#open.values()) {
+    for (const { schedstat, stat, firstMs, lastMs } of this.#open.values()) {
       most = Math.max(most, lastMs - firstMs);
-      closeSync(file);
+      closeSync(schedstat);
+      closeSync(stat);
     }
     this.#open.clear();
     return most;
   }
 
-  #read(file: number): number {
+  #cpuMs(schedstat: number): number {
+    return Number(this.#read(schedstat)?.split(" ")[0] ?? Number.NaN) / 1e6;
+  }
+
+  #isExiting(stat: number): boolean {
+    const flags = /\) (?:\S+ ){6}(\d+)/.exec(this.#read(stat) ?? "")?.[1];
+    return flags === undefined || (Number(flags) & exitingFlag) !== 0;
+  }
+
+  #read(file: number): string | undefined {
     try {
-      const length = readSync(file, this.#buffer, 0, this.#buffer.length, 0);
-      return Number(this.#buffer.toString("latin1", 0, length).split(" ")[0]) / 1e6;
+      return this.#buffer.toString("latin1", 0, readSync(file, this.#buffer, 0, this.#buffer.length, 0));
     } catch {
-      return Number.NaN;
+      return undefined;
     }
   }
 }
