@@ -13,6 +13,7 @@ import type { Call, Operation } from "./operation.ts";
 import { canonicalPath, routePattern } from "./paths.ts";
 import { RateLimiter } from "./rate-limit.ts";
 import { validate } from "./validation.ts";
+import { isDiskFull } from "../storage/dialects.ts";
 
 export interface ApiOptions {
   services: Services;
@@ -172,7 +173,7 @@ function answerFailure(error: unknown, operation: Operation, requestId: string, 
     return failure(error, requestId);
   }
   logger.error({ request_id: requestId, operation: operation.id, err: error }, "an operation failed");
-  return failure(apiErrors.internal(requestId), requestId);
+  return failure(isDiskFull(error) ? apiErrors.diskFull() : apiErrors.internal(requestId), requestId);
 }
 
 function checkResult(operation: Operation, result: unknown): void {

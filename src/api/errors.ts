@@ -65,6 +65,10 @@ export const apiErrors = {
     new ApiError(429, 10013, `Rate limit exceeded. Try again in ${retryAfterSeconds} seconds`, {
       retryAfterSeconds,
     }),
+  diskFull: () =>
+    new ApiError(507, 10507, "Nothing was written: the disk of this installation is full", {
+      retryAfterSeconds: 60,
+    }),
   internal: (requestId: string) =>
     new ApiError(
       500,

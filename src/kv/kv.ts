@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import { ApiError } from "../api/errors.ts";
 import { orphanAgeMs, type Blobs } from "../storage/blobs.ts";
 import { isUniqueViolation } from "../storage/dialects.ts";
-import type { Storage } from "../storage/storage.ts";
+import type { Storage, Write } from "../storage/storage.ts";
 import { newId, newUuid } from "../util/ids.ts";
 import * as store from "./store.ts";
 
@@ -120,7 +120,9 @@ export class KvNamespaces {
   }
 
   async deleteNamespace({ id }: KvNamespace): Promise<void> {
-    await this.#dropBlobs(await this.#storage.write((trx) => store.removeNamespace(trx, id)));
+    // Some at a time: everybody else waits while a statement runs.
+    await this.#removeAll((trx) => store.removeSome(trx, id, purgeBatch));
+    await this.#storage.write((trx) => store.removeNamespace(trx, id));
   }
 
   async get(namespaceId: string, key: string): Promise<KvEntry | undefined> {
@@ -254,8 +256,12 @@ export class KvNamespaces {
 
   /** Removes what has expired; called by a timer. Until then nobody sees it either. */
   async purge(): Promise<void> {
+    await this.#removeAll((trx) => store.removeExpired(trx, purgeBatch));
+  }
+
+  async #removeAll(removeSome: (trx: Write) => Promise<store.Removed>): Promise<void> {
     for (let count = purgeBatch; count === purgeBatch;) {
-      const removed = await this.#storage.write((trx) => store.removeExpired(trx, purgeBatch));
+      const removed = await this.#storage.write(removeSome);
       await this.#dropBlobs(removed.blobs);
       ({ count } = removed);
     }

@@ -38,16 +38,35 @@ export async function putNamespace(trx: Write, namespace: KvNamespace): Promise<
     .execute();
 }
 
-/** Removes a namespace with its entries; returns the blobs that nothing names any more. */
-export async function removeNamespace(trx: Write, id: string): Promise<string[]> {
+/** Removes a namespace with the entries that it still has. */
+export async function removeNamespace(trx: Write, id: string): Promise<void> {
+  await trx.deleteFrom("kv_namespaces").where("id", "=", id).execute();
+}
+
+/** Removes some entries of a namespace; returns how many, and the blobs that nothing names any more. */
+export async function removeSome(trx: Write, namespaceId: string, limit: number): Promise<Removed> {
   const rows = await trx
     .selectFrom("kv_entries")
-    .select("blob_key")
-    .where("namespace_id", "=", id)
-    .where("blob_key", "is not", null)
+    .select(["key", "blob_key"])
+    .where("namespace_id", "=", namespaceId)
+    .limit(limit)
     .execute();
-  await trx.deleteFrom("kv_namespaces").where("id", "=", id).execute();
-  return rows.map(({ blob_key }) => blob_key!);
+  if (rows.length > 0)
+    await trx
+      .deleteFrom("kv_entries")
+      .where("namespace_id", "=", namespaceId)
+      .where(
+        "key",
+        "in",
+        rows.map(({ key }) => key),
+      )
+      .execute();
+  return { count: rows.length, blobs: rows.flatMap(({ blob_key }) => blob_key ?? []) };
+}
+
+export interface Removed {
+  count: number;
+  blobs: string[];
 }
 
 export interface StoredEntry {
@@ -165,7 +184,7 @@ function endOfPrefix(prefix: Uint8Array): Uint8Array | undefined {
 }
 
 /** Removes some entries whose time is over; returns how many, and the blobs that nothing names any more. */
-export async function removeExpired(trx: Write, limit: number): Promise<{ count: number; blobs: string[] }> {
+export async function removeExpired(trx: Write, limit: number): Promise<Removed> {
   const rows = await trx
     .selectFrom("kv_entries")
     .select(["namespace_id", "key", "blob_key"])

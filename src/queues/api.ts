@@ -122,7 +122,9 @@ export const queueOperations: readonly Operation[] = [
     access: edit,
     result: z.null(),
     async handle({ account, params, services }) {
-      await services.queues.delete(account.id, params["queue_id"]!);
+      const queue = services.queues.get(account.id, params["queue_id"]!);
+      await services.queueMessages.purge(queue);
+      await services.queues.delete(account.id, queue.id);
       return null;
     },
   }),

@@ -209,6 +209,27 @@ describeStorage("queues", (open) => {
     expect(await isEmpty(queue)()).toBe(true);
   });
 
+  it("a queue goes with its messages, many or under way, and its consumer is left in peace", async () => {
+    const queue = await consumed({ batchSize: 1, maxConcurrency: 1 });
+    let end = (): void => {};
+    const ending = new Promise<void>((resolve) => (end = resolve));
+    consume = async () => ending.then(() => ({ ...done, hasFailed: true }));
+    const bodies = Array.from({ length: 100 }, (_, i) => String(i));
+    for (let i = 0; i < 21; i++) await send(queue, ...bodies);
+    await until(() => batches.length === 1);
+    await messages.purge(queue);
+    expect(await isEmpty(queue)()).toBe(true);
+    await queues.delete(accountId, queue.id);
+    end();
+    await dispatcher.stop();
+    expect(batches).toHaveLength(1);
+    expect(queues.list(accountId)).toEqual([]);
+  });
+
+  it("refuses a queue as its own for dead letters", async () => {
+    await expect(consumed({}, "jobs")).rejects.toMatchObject({ status: 400 });
+  });
+
   it("leases to those who pull until they say otherwise", async () => {
     const { id } = await queues.create(accountId, "pulled");
     await queues.createConsumer(accountId, id, {

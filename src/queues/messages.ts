@@ -13,6 +13,7 @@ export interface Settlement {
 
 /** Leases of dispatchers begin with this, those of pulls do not. */
 const dispatchPrefix = "d-";
+const removedAtOnce = 1000;
 
 /** The messages of queues: kept before they are acknowledged to their sender, leased to one consumer at a time. */
 export class QueueMessages {
@@ -124,8 +125,9 @@ export class QueueMessages {
     return new Set(await this.#storage.write(async (trx) => store.removeNumbers(trx, queue.number, numbers)));
   }
 
+  /** Drops all that was sent until now. */
   async purge(queue: Queue): Promise<void> {
-    await this.#storage.write(async (trx) => store.purge(trx, queue.number));
+    await this.#removeSent(queue.number, Date.now() + 1);
   }
 
   /** Drops what nobody has taken in time. */
@@ -134,9 +136,20 @@ export class QueueMessages {
     for (const { number, settings } of this.#queues.all()) {
       const sentBefore = Date.now() - settings.retentionSeconds * 1000;
       if (await store.hasSentBefore(this.#storage.read, number, sentBefore))
-        expired += await this.#storage.write(async (trx) => store.expire(trx, number, sentBefore));
+        expired += await this.#removeSent(number, sentBefore);
     }
     return expired;
+  }
+
+  /** Some at a time: everybody else waits while a statement runs. */
+  async #removeSent(queueNumber: number, sentBefore: number): Promise<number> {
+    for (let total = 0; ;) {
+      const removed = await this.#storage.write(async (trx) =>
+        store.removeSent(trx, queueNumber, sentBefore, removedAtOnce),
+      );
+      total += removed;
+      if (removed < removedAtOnce) return total;
+    }
   }
 
   /** After a start of the only process on this database: what it was delivering, it is not any more. */

@@ -115,6 +115,13 @@ export const queueErrors = {
     new ApiError(400, 11003, `The dead letter queue ${JSON.stringify(name)} does not exist`, {
       pointer: "/body/dead_letter_queue",
     }),
+  ownDeadLetters: (name: string) =>
+    new ApiError(
+      400,
+      11017,
+      `Expected another queue for dead letters than ${JSON.stringify(name)} itself, where they would be delivered for ever`,
+      { pointer: "/body/dead_letter_queue" },
+    ),
   notPulled: (name: string) =>
     new ApiError(
       405,

@@ -147,6 +147,7 @@ export class Queues {
     const { scriptName, deadLetterQueue } = input;
     if (scriptName !== null && this.#scripts.find({ accountId }, scriptName) === undefined)
       throw queueErrors.noScript(scriptName);
+    if (deadLetterQueue === queue.name) throw queueErrors.ownDeadLetters(queue.name);
     if (deadLetterQueue !== null && this.findByName(accountId, deadLetterQueue) === undefined)
       throw queueErrors.deadLetterQueue(deadLetterQueue);
     const settings = { ...consumerDefaults, ...input.settings };

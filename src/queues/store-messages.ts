@@ -225,10 +225,6 @@ export async function removeNumbers(
   return rows.map(({ number }) => number);
 }
 
-export async function purge(trx: Write, queueNumber: number): Promise<void> {
-  await trx.deleteFrom("queue_messages").where("queue_number", "=", queueNumber).execute();
-}
-
 export async function hasSentBefore(read: Read, queueNumber: number, sentBefore: number): Promise<boolean> {
   const row = await read
     .selectFrom("queue_messages")
@@ -240,11 +236,23 @@ export async function hasSentBefore(read: Read, queueNumber: number, sentBefore:
   return row !== undefined;
 }
 
-export async function expire(trx: Write, queueNumber: number, sentBefore: number): Promise<number> {
-  const result = await trx
+/** Removes some messages that were sent before a time; answers with their count. */
+export async function removeSent(
+  trx: Write,
+  queueNumber: number,
+  sentBefore: number,
+  limit: number,
+): Promise<number> {
+  const { numDeletedRows } = await trx
     .deleteFrom("queue_messages")
-    .where("queue_number", "=", queueNumber)
-    .where("sent_on", "<", sentBefore)
+    .where("number", "in", (eb) =>
+      eb
+        .selectFrom("queue_messages")
+        .select("number")
+        .where("queue_number", "=", queueNumber)
+        .where("sent_on", "<", sentBefore)
+        .limit(limit),
+    )
     .executeTakeFirst();
-  return Number(result.numDeletedRows);
+  return Number(numDeletedRows);
 }

@@ -14,3 +14,9 @@ export function isUniqueViolation(error: unknown): boolean {
   const { code, errcode } = error as { code?: unknown; errcode?: unknown };
   return code === "23505" || errcode === 2067 || errcode === 1555;
 }
+
+/** Whether a write failed because there is no room: in a file, in SQLite or in PostgreSQL. */
+export function isDiskFull(error: unknown): boolean {
+  const { code, errcode } = error as { code?: unknown; errcode?: unknown };
+  return code === "ENOSPC" || code === "EDQUOT" || code === "53100" || errcode === 13;
+}
