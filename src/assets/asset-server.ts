@@ -8,6 +8,8 @@ import { AssetContents } from "./contents.ts";
 import { Site } from "./site.ts";
 
 const sitesMax = 2000;
+/** Of all sites in memory: some hundred bytes each. */
+const filesMax = 500_000;
 
 /** Serves deployed assets. Sites and bytes that were asked for lately are in memory. */
 export class AssetServer {
@@ -15,6 +17,7 @@ export class AssetServer {
   readonly #blobs: Blobs;
   readonly #cacheBytes: number;
   readonly #sites = new Map<string, Site | Promise<Site>>();
+  #fileCount = 0;
   #contents: AssetContents | undefined;
 
   constructor(assets: Assets, blobs: Blobs, options: { cacheBytes: number }) {
@@ -30,6 +33,8 @@ export class AssetServer {
     const loading = this.#load(manifestId, config).then(
       (site) => {
         this.#sites.set(key, site);
+        this.#fileCount += site.fileCount;
+        this.#forgetOldest(key);
         return site;
       },
       (error: unknown) => {
@@ -37,10 +42,18 @@ export class AssetServer {
         throw error;
       },
     );
-    const [oldest] = this.#sites.keys();
-    if (this.#sites.size >= sitesMax && oldest !== undefined) this.#sites.delete(oldest);
     this.#sites.set(key, loading);
     return loading;
+  }
+
+  #forgetOldest(newest: string): void {
+    for (const [key, site] of this.#sites) {
+      if (this.#sites.size <= sitesMax && this.#fileCount <= filesMax) return;
+      // One that is loading counts when it is there.
+      if (key === newest || site instanceof Promise) continue;
+      this.#sites.delete(key);
+      this.#fileCount -= site.fileCount;
+    }
   }
 
   /** A site that is in memory, or on its way there. */

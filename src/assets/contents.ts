@@ -20,11 +20,16 @@ const compress = {
   gzip: async (bytes: Buffer) => promisify(gzip)(bytes, { level: bytes.length <= thoroughBytesMax ? 9 : 6 }),
 };
 
+/** Of files that are being read into memory: whoever asks for more waits. */
+const loadingBytesMax = 64 * 1024 * 1024;
+
 /** The bytes of assets: in memory, as they are and compressed, as long as they fit. */
 export class AssetContents {
   readonly #blobs: Blobs;
   readonly #cache: LRUCache<string, Buffer>;
   readonly #loading = new Map<string, Promise<Buffer>>();
+  readonly #waiting: (() => void)[] = [];
+  #loadingBytes = 0;
 
   constructor(blobs: Blobs, cache: LRUCache<string, Buffer>) {
     this.#blobs = blobs;
@@ -43,8 +48,8 @@ export class AssetContents {
     if (cached !== undefined) return cached;
     const running = this.#loading.get(key);
     if (running !== undefined) return running;
-    const loading = (encoding === "identity" ? this.#read(file) : this.#compressed(file, encoding)).finally(
-      () => this.#loading.delete(key),
+    const loading = this.#inTurn(file.sizeBytes, async () => this.#encoded(file, encoding)).finally(() =>
+      this.#loading.delete(key),
     );
     this.#loading.set(key, loading);
     const bytes = await loading;
@@ -58,8 +63,21 @@ export class AssetContents {
     return blob.stream;
   }
 
-  async #compressed(file: AssetFile, encoding: "br" | "gzip"): Promise<Buffer> {
-    return compress[encoding](await this.load(file, "identity"));
+  async #inTurn<T>(bytes: number, work: () => Promise<T>): Promise<T> {
+    while (this.#loadingBytes + bytes > loadingBytesMax)
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    this.#loadingBytes += bytes;
+    try {
+      return await work();
+    } finally {
+      this.#loadingBytes -= bytes;
+      for (const resolve of this.#waiting.splice(0)) resolve();
+    }
+  }
+
+  async #encoded(file: AssetFile, encoding: Encoding): Promise<Buffer> {
+    const bytes = this.peek(file, "identity") ?? (await this.#read(file));
+    return encoding === "identity" ? bytes : compress[encoding](bytes);
   }
 
   async #read(file: AssetFile): Promise<Buffer> {

@@ -55,6 +55,7 @@ function readRule(tokens: string[], line: number, htmlHandling: string): Redirec
   if (!statuses.has(status))
     return `expected one of the statuses ${[...statuses].join(", ")}, not ${statusText}`;
   const isRelative = to.url.startsWith("/");
+  if (!isRelative && !isPattern(to.url) && !URL.canParse(to.url)) return `${toText} is no address`;
   if (status === 200 && !isRelative) return "a rewrite (200) can only point to a path of the same site";
   // Stripping ".html" or "/index" would lead to the same rule again.
   const endsInIndex = /\/index(\.html)?$/.test(to.url);

@@ -79,6 +79,12 @@ async function outcome(site: Site, path: string): Promise<string> {
   return `${status} ${headers["location"] ?? body.toString()}`.trim();
 }
 
+async function expectOutcomes(site: Site, expected: Record<string, string>): Promise<void> {
+  const paths = Object.keys(expected);
+  const outcomes = await Promise.all(paths.map(async (path) => [path, await outcome(site, path)]));
+  expect(Object.fromEntries(outcomes)).toEqual(expected);
+}
+
 describe("html_handling", () => {
   const files = {
     "/index.html": "root",
@@ -181,22 +187,20 @@ describe("html_handling", () => {
     ],
   ])("%s", async (html_handling, expected) => {
     const site = await deploy(files, { html_handling });
-    const outcomes: string[] = [];
-    for (const path of paths) outcomes.push(await outcome(site, path));
-    expect(Object.fromEntries(paths.map((path, i) => [path, outcomes[i]]))).toEqual(
-      Object.fromEntries(paths.map((path, i) => [path, expected[i]])),
-    );
+    await expectOutcomes(site, Object.fromEntries(paths.map((path, i) => [path, expected[i]!])));
   });
 
   it("keeps the query, gives a path one spelling, and never redirects to another host", async () => {
     const site = await deploy({ "/a b.txt": "space", "/café.html": "café", "/evil.com/index.html": "x" });
-    expect(await outcome(site, "/a%20b.txt")).toBe("200 space");
-    expect(await outcome(site, "/caf%C3%A9")).toBe("200 café");
-    expect(await outcome(site, "/caf%c3%a9.html?x=1")).toBe("307 /caf%C3%A9?x=1");
-    expect(await outcome(site, "//evil.com")).toBe("307 /evil.com/");
-    expect(await outcome(site, "/\\evil.com")).toBe("307 /evil.com/");
-    expect(await outcome(site, "/x/../a%20b.txt")).toBe("200 space");
-    expect(await outcome(site, "/%zz")).toBe("404");
+    await expectOutcomes(site, {
+      "/a%20b.txt": "200 space",
+      "/caf%C3%A9": "200 café",
+      "/caf%c3%a9.html?x=1": "307 /caf%C3%A9?x=1",
+      "//evil.com": "307 /evil.com/",
+      "/\\evil.com": "307 /evil.com/",
+      "/x/../a%20b.txt": "200 space",
+      "/%zz": "404",
+    });
   });
 });
 
@@ -204,8 +208,10 @@ describe("not_found_handling", () => {
   const files = { "/index.html": "app", "/404.html": "root 404", "/docs/404.html": "docs 404" };
   it("serves the nearest 404 page", async () => {
     const site = await deploy(files, { not_found_handling: "404-page" });
-    expect(await outcome(site, "/x")).toBe("404 root 404");
-    expect(await outcome(site, "/docs/a/b")).toBe("404 docs 404");
+    await expectOutcomes(site, {
+      "/x": "404 root 404",
+      "/docs/a/b": "404 docs 404",
+    });
   });
   it("serves the application for every path", async () => {
     const site = await deploy(files, { not_found_handling: "single-page-application" });
@@ -359,12 +365,26 @@ nonsense
     expect(warnings.map((text) => /line (\d+)/.exec(text)![1])).toEqual(["4", "10", "11", "12", "13", "14"]);
     expect(config.redirects.fixed).toHaveLength(2);
     const site = await deploy({ "/index.html": "root", "/data.json": "{}" }, { _redirects });
-    expect(await outcome(site, "/old?a=b")).toBe("301 /new?a=b");
-    expect(await outcome(site, "/out?q=2")).toBe("302 https://example.com/there?x=1#top");
-    expect(await outcome(site, "/blog/2026/hi")).toBe("308 /posts/hi?y=2026");
-    expect(await outcome(site, "/any//evil.com")).toBe("302 /files/evil.com");
-    expect(await outcome(site, "/rewrite")).toBe("200 {}");
-    expect(await outcome(site, "/https/a/b")).toBe("307 https://other.example/a/b");
+    await expectOutcomes(site, {
+      "/old?a=b": "301 /new?a=b",
+      "/out?q=2": "302 https://example.com/there?x=1#top",
+      "/blog/2026/hi": "308 /posts/hi?y=2026",
+      "/any//evil.com": "302 /files/evil.com",
+      "/rewrite": "200 {}",
+      "/https/a/b": "307 https://other.example/a/b",
+    });
+  });
+
+  it("leads nowhere that is no address", async () => {
+    const _redirects = "/a https://[ 301\n/b/:x https://:x/ 301\n";
+    const { warnings } = readAssetConfig({ _redirects });
+    expect(warnings).toEqual([expect.stringContaining("line 1 is ignored, because https://[ is no address")]);
+    const site = await deploy({ "/index.html": "root" }, { _redirects });
+    await expectOutcomes(site, {
+      "/a": "404",
+      "/b/example.com": "301 https://example.com/",
+      "/b/a%5Bb": "404",
+    });
   });
 });
 

@@ -25,6 +25,9 @@ export type Plan = { changes: HeaderChange[] } & (
 type Outcome = Plan extends infer P ? (P extends Plan ? Omit<P, "changes"> : never) : never;
 
 const plansMax = 10_000;
+/** Visitors make up paths without end: those that lead to no file are remembered for a moment only. */
+const otherPlansMax = 100;
+const otherKeyLengthMax = 256;
 
 /** One deployed set of assets: its paths, its rules, and what each path comes to. */
 export class Site {
@@ -34,8 +37,9 @@ export class Site {
   readonly #redirects: ReadonlyMap<string, { to: string; status: number }>;
   readonly #redirectPatterns: { pattern: PathPattern; to: string; status: number }[];
   readonly #isHostSensitive: boolean;
-  /** By paths as they were asked for. */
+  /** By paths as they were asked for: those that lead to a file of their own, and others. */
   readonly #plans = new Map<string, Plan>();
+  readonly #otherPlans = new Map<string, Plan>();
 
   constructor(
     config: AssetConfig,
@@ -68,14 +72,17 @@ export class Site {
   /** `path` as it stands in the request, without its query; `host` without a port. */
   plan(host: string, path: string): Plan {
     const key = this.#isHostSensitive ? `${host}${path}` : path;
-    let plan = this.#plans.get(key);
-    if (plan === undefined) {
-      const pathname = normalPath(path);
-      plan = { ...this.#resolve(pathname), changes: this.#changes(host, pathname) };
-      if (this.#plans.size >= plansMax) this.#plans.clear();
-      this.#plans.set(key, plan);
-    }
+    const known = this.#plans.get(key) ?? this.#otherPlans.get(key);
+    if (known !== undefined) return known;
+    const pathname = normalPath(path);
+    const plan = { ...this.#resolve(pathname), changes: this.#changes(host, pathname) };
+    if (plan.kind === "asset" && !plan.isFallback) remember(this.#plans, plansMax, key, plan);
+    else if (key.length <= otherKeyLengthMax) remember(this.#otherPlans, otherPlansMax, key, plan);
     return plan;
+  }
+
+  get fileCount(): number {
+    return this.#files.size;
   }
 
   /**
@@ -175,9 +182,17 @@ export class Site {
   }
 }
 
+function remember(plans: Map<string, Plan>, countMax: number, key: string, plan: Plan): void {
+  if (plans.size >= countMax) plans.clear();
+  plans.set(key, plan);
+}
+
 function redirectTo(status: number, to: string): Outcome {
   const isPath = to.startsWith("/");
-  const { origin, pathname, search, hash } = new URL(isPath ? `http://site${to}` : to);
+  const url = URL.parse(isPath ? `http://site${to}` : to);
+  // What stands for a placeholder may be no part of a host.
+  if (url === null) return { kind: "none" };
+  const { origin, pathname, search, hash } = url;
   return {
     kind: "redirect",
     status,
