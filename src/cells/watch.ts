@@ -128,9 +128,10 @@ export class SoloWatch {
     return this.#cell.process.cpuMs() - this.#startCpuMs;
   }
 
-  /** Negative when the limit has been passed. NaN once the process is gone: its exit is reported elsewhere. */
+  /** Negative when the limit has been passed. No end to it once the process is gone: its exit is reported elsewhere. */
   get leftCpuMs(): number {
-    return this.#limits.cpuMs + this.#passedBytes * passingMsPerByte - this.usedCpuMs;
+    const leftMs = this.#limits.cpuMs + this.#passedBytes * passingMsPerByte - this.usedCpuMs;
+    return Number.isNaN(leftMs) ? Infinity : leftMs;
   }
 
   get #passedBytes(): number {
@@ -142,7 +143,7 @@ export class SoloWatch {
     const grownBytes = this.#cell.process.rssBytes() - this.#startBytes;
     if (grownBytes > memoryBytes + Math.min(this.#passedBytes * passingBytesPerByte, memoryBytes))
       return "memory";
-    if (!(this.leftCpuMs < 0)) return undefined;
+    if (this.leftCpuMs >= 0) return undefined;
     // One that hoards spends its time on it: it is told what it did.
     return grownBytes > memoryBytes / 4 ? "memory" : "cpu";
   }
