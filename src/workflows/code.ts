@@ -28,3 +28,27 @@ export const workflowCode =
       throw error;
     }
   };
+
+/** A node that stood still lets nothing out that its code asks for: another node may have done it. */
+export const whileCurrent = ({ script, hooks }: Prepared, isCurrent: () => boolean): Prepared => ({
+  script,
+  hooks() {
+    const run = hooks();
+    return {
+      fetch(url, request, response) {
+        if (isCurrent()) run.fetch(url, request, response);
+        else response.destroy();
+      },
+      upgrade(url, request, socket, head) {
+        if (isCurrent() && run.upgrade !== undefined) run.upgrade(url, request, socket, head);
+        else socket.destroy();
+      },
+      answered: () => run.answered?.(),
+      ...(run.nested === undefined ? {} : { nested: async (binding) => run.nested!(binding) }),
+      ...(run.dispatch === undefined
+        ? {}
+        : { dispatch: async (binding, said, outbound) => run.dispatch!(binding, said, outbound) }),
+      ...(run.child === undefined ? {} : { child: async (child) => run.child!(child) }),
+    };
+  },
+});

@@ -8,6 +8,7 @@ import type { Versions } from "../scripts/versions.ts";
 import type { Storage } from "../storage/storage.ts";
 import { plans } from "../zones/plans.ts";
 import type { Code } from "./cells.ts";
+import { whileCurrent } from "./code.ts";
 import { systemClock } from "./clock.ts";
 import { Engine } from "./engine.ts";
 import { Instances } from "./instances.ts";
@@ -55,7 +56,10 @@ export function createWorkflows(
       stallCpuMs: 5000,
       memoryBytesMax: heapBytesMax,
     },
-    prepare: async (code) => prepare(code),
+    async prepare(code) {
+      const prepared = await prepare(code);
+      return prepared && shared ? whileCurrent(prepared, () => engine.core.isCurrent()) : prepared;
+    },
     logger,
   });
   const version = async (rid: number) => {
