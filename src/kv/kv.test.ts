@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished, vi } from "vitest";
@@ -11,7 +11,9 @@ import type { Storage } from "../storage/storage.ts";
 import { Tokens } from "../tokens/tokens.ts";
 import { KvNamespaces, kvLimits } from "./kv.ts";
 
-async function namespaces(storage: Storage): Promise<{ kv: KvNamespaces; id: string; accountId: string }> {
+async function namespaces(
+  storage: Storage,
+): Promise<{ kv: KvNamespaces; id: string; accountId: string; folder: string }> {
   const folder = mkdtempSync(join(tmpdir(), "selvedge-kv-"));
   onTestFinished(async () => {
     await storage.close();
@@ -26,7 +28,7 @@ async function namespaces(storage: Storage): Promise<{ kv: KvNamespaces; id: str
   );
   const kv = new KvNamespaces(storage, new FileBlobs(folder));
   const { id } = await kv.createNamespace(account.id, "one");
-  return { kv, id, accountId: account.id };
+  return { kv, id, accountId: account.id, folder };
 }
 
 async function read(kv: KvNamespaces, id: string, key: string): Promise<Buffer | undefined> {
@@ -52,6 +54,20 @@ describeStorage("key-value namespaces", (open) => {
     expect((await read(kv, id, "k"))?.toString()).toBe("small");
     await kv.delete(id, ["k", "never"]);
     expect(await read(kv, id, "k")).toBeUndefined();
+  });
+
+  it("leave no files that no value lies in", async () => {
+    const { kv, id, folder } = await namespaces(await open());
+    const large = Buffer.alloc(400_000, "ab");
+    await kv.put(id, "named", large);
+    // Received and never put, as by a process that dies in between.
+    await kv.receive(id, large);
+    const files = (): string[] => readdirSync(join(folder, "kv", id));
+    await kv.removeOrphans();
+    expect(files()).toHaveLength(2);
+    await kv.removeOrphans(Date.now() + 25 * 3_600_000);
+    expect(files()).toHaveLength(1);
+    expect((await read(kv, id, "named"))?.equals(large)).toBe(true);
   });
 
   it("list keys in the order of their bytes, from any place", async () => {
