@@ -46,7 +46,6 @@ it.skipIf(!hasBubblewrap && process.env["CI_TOOLS"] !== "1")(
       ephemeral: false,
       dataDir: folder,
       databaseUrl,
-      logLevel: "fatal",
     });
     onTestFinished(() => server.close(1000));
     const account = `/accounts/${server.ready.account_id}`;
