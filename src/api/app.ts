@@ -138,6 +138,7 @@ const idParameters = new Set([
   "tsig_id",
   "peer_id",
   "queue_id",
+  "subscription_id",
   "consumer_id",
   "tail_id",
   "asset_hash",

@@ -46,7 +46,15 @@ export const subscriptionOperations: readonly Operation[] = [
     summary: "Refuse an event subscription, naming its source",
     access: edit,
     acceptAnyContentType: true, // the command line tool sends JSON as plain text
-    body: z.looseObject({ source: z.looseObject({ type: z.string() }).optional() }),
+    body: SubscriptionSchema.pick({
+      name: true,
+      enabled: true,
+      events: true,
+      source: true,
+      destination: true,
+    })
+      .partial()
+      .strict(),
     result: SubscriptionSchema,
     async handle({ body }) {
       throw queueErrors.noEvents(body.source?.type);

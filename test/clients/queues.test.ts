@@ -187,7 +187,7 @@ it("tells that there are no event subscriptions, and names what it refuses", asy
     'nothing here sends events of \\"kv\\"',
   );
   for (const method of ["get", "update", "delete"] as const)
-    await expect(subscriptions[method]("none", { account_id })).rejects.toThrow(NotFoundError);
+    await expect(subscriptions[method]("0".repeat(32), { account_id })).rejects.toThrow(NotFoundError);
 });
 
 it("that was all of them", () => {

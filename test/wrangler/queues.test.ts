@@ -118,9 +118,9 @@ it(
       output: expect.stringContaining('nothing here sends events of "kv"'),
     });
     for (const command of [["get"], ["update", "--name", "other"], ["delete", "--force"]])
-      expect(await subscription(...command, "subscribed", "--id", "none")).toMatchObject({
+      expect(await subscription(...command, "subscribed", "--id", "0".repeat(32))).toMatchObject({
         code: 1,
-        output: expect.stringContaining('"none" does not exist'),
+        output: expect.stringContaining('0" does not exist'),
       });
     await wrangler("delete", "subscribed");
   },
