@@ -61,6 +61,7 @@ export function createRuntimeServices(
       cpuMs: config.scriptCpuMs,
       subRequests: config.scriptSubrequestsMax,
       memoryBytes: config.scriptMemoryMegabytes * mebibyte,
+      eventMs: config.scriptEventSeconds * 1000,
       bodyBytesMax: settings.bodyBytesMax,
       idleTimeoutMs: settings.idleTimeoutMs,
       cacheBytes: config.scriptCacheMegabytes * mebibyte,

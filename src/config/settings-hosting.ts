@@ -143,6 +143,16 @@ export const hostingSettings = {
     describe:
       "requests that one run of a script may make, bindings included (the public service allows 1000)",
   },
+  scriptEventSeconds: {
+    kind: "count",
+    min: 1,
+    max: 86_400,
+    flag: "script-event-seconds",
+    env: "SELVEDGE_SCRIPT_EVENT_SECONDS",
+    default: 900,
+    describe:
+      "time that a scheduled or queue handler may take, waiting included (the public service allows 900)",
+  },
   scriptCacheMegabytes: {
     kind: "count",
     min: 1,

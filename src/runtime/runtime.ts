@@ -6,6 +6,7 @@ import { answerWithAsset, type AssetVisit } from "../assets/front.ts";
 import { internal } from "../cells/cell-folder.ts";
 import type { RunOptions } from "../cells/cell.ts";
 import type { Cells } from "../cells/cells.ts";
+import { CellError } from "../cells/errors.ts";
 import type { CellRequest } from "../cells/exchange.ts";
 import type { RunHooks } from "../cells/front-server.ts";
 import type { CellScript } from "../cells/script.ts";
@@ -41,6 +42,8 @@ import { ScriptCache, type LoadedScript } from "./script-cache.ts";
 
 export interface RuntimeLimits extends RunLimits {
   memoryBytes: number;
+  /** In which a handler ends that no visitor waits for. */
+  eventMs: number;
   bodyBytesMax: number;
   idleTimeoutMs: number;
   cacheBytes: number;
@@ -134,17 +137,25 @@ export class Runtime {
     const context = await this.#top(live, noVisit(), owner);
     const response = new CollectedResponse(eventAnswerBytesMax);
     const { Readable } = await import("node:stream");
-    await this.#run(
-      context,
-      {
-        method: "POST",
-        path: "/",
-        headers: ["host", "event", internal.event, event, internal.entrypoint, entrypointName(entrypoint)],
-        body: Readable.from([body], { objectMode: false }),
-      },
-      { response, headers: (raw) => [...raw] },
-      () => triggerEvent(event, body),
-    );
+    const { eventMs } = this.#options.limits;
+    const timer = setTimeout(() => response.destroy(), eventMs);
+    try {
+      await this.#run(
+        context,
+        {
+          method: "POST",
+          path: "/",
+          headers: ["host", "event", internal.event, event, internal.entrypoint, entrypointName(entrypoint)],
+          body: Readable.from([body], { objectMode: false }),
+        },
+        { response, headers: (raw) => [...raw] },
+        () => triggerEvent(event, body),
+      );
+    } finally {
+      clearTimeout(timer);
+    }
+    if (response.destroyed && !response.writableFinished)
+      throw new CellError("exception", `The ${event} handler did not end within ${eventMs / 1000} seconds.`);
     return JSON.parse(response.body.toString()) as unknown;
   }
 

@@ -30,6 +30,8 @@ export class Project {
 
   /** With a token of its own it finds its account by itself. */
   constructor(server: TestServer, token?: string) {
+    // wrangler keeps what it has learnt of accounts in the next of these folders, which might be another project's.
+    mkdirSync(join(this.folder, "node_modules"));
     this.#environment = {
       PATH: process.env["PATH"] ?? "",
       HOME: this.folder,
