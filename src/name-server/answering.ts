@@ -29,14 +29,13 @@ export class Answering {
    * with undefined for silence.
    */
   take(message: Buffer, length: number, client: Client, send: Send): void {
-    const answer = this.#respond(message, length, client);
-    if (answer instanceof Awaited) {
-      const { address, isTcp } = client;
-      this.#wait(answer, Buffer.from(message.subarray(0, length)), { address, isTcp }, send);
-    } else send(answer);
+    const answer = this.answer(message, length, client);
+    if (answer instanceof Awaited) this.wait(answer, message, length, client, send);
+    else send(answer);
   }
 
-  #respond(message: Buffer, length: number, client: Client): Buffer | Awaited | undefined {
+  /** The same for who does without a function for each message: what is awaited is to be given to `wait`. */
+  answer(message: Buffer, length: number, client: Client): Buffer | Awaited | undefined {
     try {
       return this.#responder.respond(message, length, client);
     } catch (error) {
@@ -46,6 +45,10 @@ export class Answering {
       );
       return undefined;
     }
+  }
+
+  wait(awaited: Awaited, message: Buffer, length: number, { address, isTcp }: Client, send: Send): void {
+    this.#wait(awaited, Buffer.from(message.subarray(0, length)), { address, isTcp }, send);
   }
 
   #wait({ wanted }: Awaited, message: Buffer, client: Client, send: Send): void {
@@ -66,7 +69,7 @@ export class Answering {
     const again = (awaited: Awaited["wanted"]): void =>
       this.#flattening.await(awaited, () => {
         if (isOver) return;
-        const answer = this.#respond(message, message.length, client);
+        const answer = this.answer(message, message.length, client);
         if (answer instanceof Awaited) again(answer.wanted);
         else finish(answer);
       });

@@ -54,11 +54,12 @@ export class DatagramBatch {
       this.#iovecs.writeBigUInt64LE(addressOf(this.#memory) + BigInt(index * bodyBytes), iovec);
       this.#iovecs.writeBigUInt64LE(BigInt(bodyBytes), iovec + iovecLength);
     }
+    this.prepare(batch);
   }
 
-  /** The system has put the lengths of names in; it needs the room that there is. */
-  prepare(): void {
-    for (let index = 0; index < batch; index++)
+  /** The system has put the lengths of the first names in; it needs the room that there is. */
+  prepare(count: number): void {
+    for (let index = 0; index < count; index++)
       this.#headerWords[index * headerWords + nameLengthWord] = nameBytes;
   }
 

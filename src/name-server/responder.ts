@@ -32,6 +32,8 @@ export interface Client {
   /** IPv4 or IPv6, without a scope. */
   address: string;
   isTcp: boolean;
+  /** When the message was taken, where that was looked at for many at once. */
+  takenMs?: number;
   /** Where the answer may be put, so that it need not be copied; `placedBytes` is then its length. */
   place?: Buffer;
   placedBytes?: number;
@@ -144,7 +146,7 @@ export class Responder {
       query,
       message,
       client,
-      nowMs: Date.now(),
+      nowMs: client.takenMs ?? Date.now(),
       key: undefined,
       signer: undefined,
       zone: undefined,

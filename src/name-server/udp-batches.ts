@@ -6,6 +6,7 @@ import type { Client } from "./responder.ts";
 import type { SystemCalls } from "./system-calls.ts";
 import { plainAddress } from "./wire/address.ts";
 import { udpBytesMax } from "./wire/constants.ts";
+import { Awaited } from "./zone/flattening.ts";
 
 /** Calls made before the event loop has its turn. */
 const roundsMax = 16;
@@ -86,7 +87,6 @@ export class BatchedUdpListener {
   /** Takes the datagram that the event loop has read, and those that wait behind it. */
   #take(message: Buffer, { address, port }: RemoteInfo): void {
     const received = this.#received;
-    received.prepare();
     let count = 0;
     if (message.length <= queryBytesMax && !address.includes("%"))
       received.place(count++, message, socketAddress(address, port));
@@ -102,7 +102,7 @@ export class BatchedUdpListener {
       count += Math.max(more, 0);
       if (count === 0) return;
       this.#answerAll(count);
-      received.prepare();
+      received.prepare(count);
       count = 0;
     }
   }
@@ -115,9 +115,10 @@ export class BatchedUdpListener {
   }
 
   #answerAll(count: number): void {
+    const takenMs = Date.now();
     let first = 0;
     for (let index = 0; index < count; index++) {
-      const isAnswered = this.#answerOne(index);
+      const isAnswered = this.#answerOne(index, takenMs);
       if (isAnswered) continue;
       this.#send(first, index);
       first = index + 1;
@@ -126,26 +127,25 @@ export class BatchedUdpListener {
   }
 
   /** Puts the answer to a message at the same place; false when there is none, or not yet. */
-  #answerOne(index: number): boolean {
+  #answerOne(index: number, takenMs: number): boolean {
     const received = this.#received;
     const port = received.port(index);
     if (port === 0 || received.isCut(index)) return false;
     const address = received.address(index);
-    let isAnswered = false;
-    let isWaiting = false;
+    const message = received.bodies[index]!;
     const place = this.#answers.bodies[index]!;
-    const client: Client = { address, isTcp: false, place };
-    this.#answering.take(received.bodies[index]!, received.length(index), client, (answer) => {
-      if (isWaiting) {
-        if (answer !== undefined) this.#socket?.send(answer, port, address, () => {});
-      } else if (answer !== undefined) {
-        const bytes = answer === place ? client.placedBytes! : answer.copy(place);
-        this.#answers.fill(index, bytes, received.nameLength(index));
-        isAnswered = true;
-      }
-    });
-    isWaiting = true;
-    return isAnswered;
+    const client: Client = { address, isTcp: false, takenMs, place, placedBytes: 0 };
+    const answer = this.#answering.answer(message, received.length(index), client);
+    if (answer === undefined) return false;
+    if (answer instanceof Awaited) {
+      this.#answering.wait(answer, message, received.length(index), client, (late) => {
+        if (late !== undefined) this.#socket?.send(late, port, address, () => {});
+      });
+      return false;
+    }
+    const bytes = answer === place ? client.placedBytes! : answer.copy(place);
+    this.#answers.fill(index, bytes, received.nameLength(index));
+    return true;
   }
 
   #send(from: number, to: number): void {
