@@ -1,18 +1,11 @@
 import { execFileSync } from "node:child_process";
 import { createServer, type Server } from "node:http";
 import { networkInterfaces } from "node:os";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startHosting, type Hosting } from "../platform.ts";
-import { startPrison, type Prison } from "./prison.ts";
+import { usePrison } from "./prison.ts";
 
-let prison: Prison;
-beforeAll(async () => {
-  prison = await startPrison();
-});
-afterAll(async () => prison.close());
-beforeEach(() => {
-  prison.outside.seen.length = 0;
-});
+const prison = usePrison();
 
 describe("addresses", () => {
   const metadata = "169.254.169.254";

@@ -1,14 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { startPrison, unharmed, type Prison } from "./prison.ts";
+import { describe, expect, test } from "vitest";
+import { unharmed, usePrison } from "./prison.ts";
 
-let prison: Prison;
-beforeAll(async () => {
-  prison = await startPrison();
-});
-afterAll(async () => prison.close());
-beforeEach(() => {
-  prison.outside.seen.length = 0;
-});
+const prison = usePrison();
 
 describe("customers share nothing", () => {
   test("no globals, no prototypes, no modules, no cache, no bindings", async () => {

@@ -1,14 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { startPrison, unharmed, type Prison } from "./prison.ts";
+import { describe, expect, test } from "vitest";
+import { unharmed, usePrison } from "./prison.ts";
 
-let prison: Prison;
-beforeAll(async () => {
-  prison = await startPrison();
-});
-afterAll(async () => prison.close());
-beforeEach(() => {
-  prison.outside.seen.length = 0;
-});
+const prison = usePrison();
 
 describe("the wrapper's natives cannot be replaced", () => {
   test.each([

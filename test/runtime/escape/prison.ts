@@ -1,3 +1,4 @@
+import { afterAll, beforeAll, beforeEach } from "vitest";
 import { startHosting, startOutside, type Hosting, type Outside, type ScriptUpload } from "../platform.ts";
 
 /**
@@ -17,7 +18,18 @@ export interface Prison {
 /** What `innocent` says where nobody has done anything to it. */
 export const unharmed = ["of the victim", "undefined", "undefined"];
 
-export async function startPrison(): Promise<Prison> {
+/** A prison for the tests of a file; each begins with an outside that has seen nothing. */
+export function usePrison(): Prison {
+  const prison = {} as Prison;
+  beforeAll(async () => void Object.assign(prison, await startPrison()));
+  beforeEach(() => {
+    prison.outside.seen.length = 0;
+  });
+  afterAll(async () => prison.close());
+  return prison;
+}
+
+async function startPrison(): Promise<Prison> {
   const hosting = await startHosting({ privateNetworks: "all" });
   const outside = await startOutside((request, response) => {
     response.setHeader("x-selvedge-error", "forged");
