@@ -81,8 +81,9 @@ export async function readBytes(request: IncomingMessage, limitBytes: number): P
       request.off("data", take).pause();
       reject(apiErrors.bodyTooLarge(limitBytes));
     };
-    if (request.destroyed) reject(request.errored ?? new Error("The client went away"));
-    else request.on("data", take).once("end", resolve).once("error", reject);
+    const gone = (): void => reject(request.errored ?? new Error("The client went away"));
+    if (request.destroyed) gone();
+    else request.on("data", take).once("end", resolve).once("error", reject).once("close", gone);
   });
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
 }
