@@ -1,13 +1,12 @@
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { closeSync, mkdtempSync, openSync, readdirSync, rmSync, writeSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
+import { canMakeDisks, fillDisk } from "../helpers/disk.ts";
 import { startTestServer } from "../helpers/server.ts";
-
-const hasBubblewrap = spawnSync("bwrap", ["--version"]).error === undefined;
 
 /** A disk of its own, in memory, reached through a process that has it. */
 async function smallDisk(bytes: number): Promise<string> {
@@ -24,19 +23,7 @@ async function smallDisk(bytes: number): Promise<string> {
   return join(`/proc/${pid.toString().trim()}/root`, folder);
 }
 
-/** Writes until less than some bytes fit. */
-function fill(path: string, bytesLeft: number): void {
-  const file = openSync(path, "w");
-  try {
-    for (;;) writeSync(file, Buffer.alloc(bytesLeft));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
-  } finally {
-    closeSync(file);
-  }
-}
-
-it.skipIf(!hasBubblewrap && process.env["CI_TOOLS"] !== "1")(
+it.skipIf(!canMakeDisks)(
   "a full disk refuses assets and values, keeps nothing of them, and takes them when there is room",
   async () => {
     const folder = await smallDisk(32 * 1024 * 1024);
@@ -64,7 +51,7 @@ it.skipIf(!hasBubblewrap && process.env["CI_TOOLS"] !== "1")(
       });
     const put = async () => server.call("PUT", value, content.toString(), { "content-type": "text/plain" });
 
-    fill(join(folder, "filler"), 2 * 1024 * 1024);
+    fillDisk(join(folder, "filler"), 2 * 1024 * 1024);
     for (const refused of [await upload(), await put()]) expect(refused.status).toBe(507);
     expect(readdirSync(join(folder, "blobs/incoming"))).toEqual([]);
     expect((await server.call("GET", value)).status).toBe(404);

@@ -1,8 +1,8 @@
-import { spawnSync } from "node:child_process";
-import { mkdtempSync, openSync, closeSync, rmSync, writeSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { canMakeDisks, fillDisk } from "../helpers/disk.ts";
 import { startPostgres } from "../helpers/postgres.ts";
 import { Node, pause, Witness } from "./crash.ts";
 
@@ -11,7 +11,6 @@ import { Node, pause, Witness } from "./crash.ts";
  * acknowledged is lost or done again, and all goes on when the fault ends.
  */
 const instances = 20;
-const hasBubblewrap = spawnSync("bwrap", ["--version"]).error === undefined;
 let witness: Witness;
 let folder: string;
 let ends: (() => Promise<void>)[];
@@ -65,7 +64,7 @@ it("PostgreSQL is away, for longer than leases last", async () => {
   expect(witness.begunCount).toBe((instances + 1) * 10);
 }, 180_000);
 
-it.skipIf(!hasBubblewrap && process.env["CI_TOOLS"] !== "1")(
+it.skipIf(!canMakeDisks)(
   "the disk is full",
   async () => {
     // A disk of its own, in memory, that this process reaches through the one that has it.
@@ -78,7 +77,7 @@ it.skipIf(!hasBubblewrap && process.env["CI_TOOLS"] !== "1")(
     await node.create("before", instances);
     while (witness.acknowledgedCount < instances) await pause(20);
     const filler = join(`/proc/${node.pid}/root`, folder, "filler");
-    fill(filler);
+    fillDisk(filler, 4096);
     // What is left of the space that the database has already is used up first.
     let created = 0;
     await expect(
@@ -99,19 +98,3 @@ it.skipIf(!hasBubblewrap && process.env["CI_TOOLS"] !== "1")(
   },
   180_000,
 );
-
-/** Writes until nothing more fits. */
-function fill(path: string): void {
-  const file = openSync(path, "w");
-  try {
-    for (let size = 1024 * 1024; size >= 4096; size /= 2) {
-      try {
-        for (;;) writeSync(file, Buffer.alloc(size));
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
-      }
-    }
-  } finally {
-    closeSync(file);
-  }
-}
