@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { once } from "node:events";
-import { request as httpRequest, type IncomingMessage } from "node:http";
+import { type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
 import { connect } from "node:net";
 import { json } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
@@ -296,7 +296,8 @@ describe("size", () => {
     await expect.poll(incoming).toEqual([]);
   });
 
-  it("leaves nothing of an upload that is broken off", async () => {
+  /** The beginning of an upload of a megabyte. */
+  function begin(bytes: Buffer): ClientRequest {
     const url = new URL(`${platform.ready.api}/accounts/${platform.ready.account_id}/images/v1`);
     const request = httpRequest(url, {
       method: "POST",
@@ -308,28 +309,22 @@ describe("size", () => {
     });
     request.on("error", () => {});
     request.write('--x\r\nContent-Disposition: form-data; name="file"; filename="a.jpg"\r\n\r\n');
-    request.write(Buffer.concat([jpeg, Buffer.alloc(200_000)]));
+    request.write(bytes);
+    return request;
+  }
+
+  it("leaves nothing of an upload that is broken off", async () => {
+    const request = begin(Buffer.concat([jpeg, Buffer.alloc(200_000)]));
     await expect.poll(async () => incoming().length).toBe(1);
     request.destroy();
     await expect.poll(incoming).toEqual([]);
   });
 
   it("gives up on an upload that stands still, and leaves nothing of it", async () => {
-    const url = new URL(`${platform.ready.api}/accounts/${platform.ready.account_id}/images/v1`);
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     try {
-      const request = httpRequest(url, {
-        method: "POST",
-        headers: {
-          authorization: `Bearer ${ownerToken}`,
-          "content-type": "multipart/form-data; boundary=x",
-          "content-length": 1_000_000,
-        },
-      });
-      request.on("error", () => {});
+      const request = begin(jpeg);
       const answered = once(request, "response") as Promise<[IncomingMessage]>;
-      request.write('--x\r\nContent-Disposition: form-data; name="file"; filename="a.jpg"\r\n\r\n');
-      request.write(jpeg);
       await expect.poll(async () => incoming().length).toBe(1);
       vi.advanceTimersByTime(60_000);
       const [response] = await answered;
