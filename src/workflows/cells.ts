@@ -8,10 +8,17 @@ export interface Code {
   className: string;
 }
 
+/**
+ * How a segment runs: `alone` when cells have died under its instance, where it can harm no other; `ahead` before its
+ * instance is durable: then none of its code runs until it is told to begin.
+ */
+export type Manner = "shared" | "alone" | "ahead";
+
 /** Where segments run. Each has a number that is never used again: what a segment of another number says is void. */
 export interface Cells {
-  /** `isAlone` for one under which cells have died: it runs where it can harm no other. */
-  run(segment: number, code: Code, start: string, isAlone: boolean): void;
+  run(segment: number, code: Code, start: string, manner: Manner): void;
+  /** Lets a segment begin that was sent ahead; false when it is not there any more. */
+  begin(segment: number): boolean;
   answer(segment: number, call: number, answer: string): void;
   signal(segment: number, signal: Signal): void;
 }

@@ -6,7 +6,7 @@ import type { EventRow, InstanceRow } from "./instance.ts";
 import { LiveInstance } from "./live-instance.ts";
 import { Scheduler } from "./scheduler.ts";
 import type { InstanceStore } from "./store.ts";
-import { DueHeap } from "./timers.ts";
+import { Timers } from "./timers.ts";
 import { holdsSlot, isFinal, transition, type Effect, type Input, type Refusal } from "./transitions.ts";
 import type { StartMessage } from "./worker/messages.ts";
 import { Watchers } from "./watchers.ts";
@@ -41,10 +41,6 @@ export class RefusedError extends Error {
   }
 }
 
-/** Timers further away than this stay in the database. */
-const horizonMs = 10 * 60_000;
-const timerMsMax = 5000;
-const wakesPerTurnMax = 256;
 const saveMs = 100;
 
 /** The instances that something happens to, and what every part of the engine does with them. */
@@ -52,6 +48,7 @@ export class Core {
   readonly options: EngineOptions;
   readonly writer: JournalWriter;
   readonly scheduler: Scheduler;
+  readonly timers: Timers;
   /** By the number of the segment that may write for it: the fence. */
   readonly segments = new Map<number, LiveInstance>();
   /** Of what has become durable of an instance here, and of ends that have. */
@@ -59,17 +56,15 @@ export class Core {
   readonly ends: Watchers;
   /** Whether this node surely still has its instances; one that stood still may have lost them, and not know yet. */
   isCurrent: () => boolean = () => true;
+  /** Is told of queued instances that have got a concurrency slot. */
+  onSlot: (rid: number) => void = () => {};
   /** Changes whenever shards are taken over. */
   loads = 0;
   readonly #live = new Map<number, LiveInstance>();
   readonly #preloading = new Set<number>();
   readonly #loading = new Map<number, Promise<LiveInstance | undefined>>();
-  readonly #heap = new DueHeap();
   /** What has moved in memory only. */
   readonly #unsaved = new Set<LiveInstance>();
-  #timer: { due: number; cancel: () => void } | undefined;
-  #horizonEnd = 0;
-  #segment: number;
   #isStopped = false;
 
   constructor(options: EngineOptions) {
@@ -77,14 +72,13 @@ export class Core {
     const { store, clock } = options;
     this.changes = new Watchers(clock);
     this.ends = new Watchers(clock);
-    // Numbers of an earlier process must mean nothing to this one.
-    this.#segment = clock.now() * 1024;
     this.writer = new JournalWriter(
       (batch, shards) => store.commit(batch, shards),
       clock,
       (error) => options.onFault(error, "the journal could not be written"),
     );
-    this.scheduler = new Scheduler(options.concurrency, (rid) => void this.#dispatch(rid));
+    this.scheduler = new Scheduler(options.concurrency, (rid) => this.onSlot(rid));
+    this.timers = new Timers(store, clock, (error, what) => options.onFault(error, what));
   }
 
   get now(): number {
@@ -97,7 +91,7 @@ export class Core {
   /** Nothing happens any more; what was not durable has not happened. */
   stop(): void {
     this.#isStopped = true;
-    this.#timer?.cancel();
+    this.timers.stop();
     this.segments.clear();
     this.#live.clear();
   }
@@ -244,7 +238,7 @@ export class Core {
         this.scheduler.leave(row.rid, row.accountId, row.workflowRid);
         return [];
       case "armTimer":
-        if (row.wakeOn !== null) this.arm(row.wakeOn, row.rid);
+        if (row.wakeOn !== null) this.timers.arm(row.wakeOn, row.rid);
         return [];
       case "disarmTimer":
         row.wakeOn = null;
@@ -291,92 +285,6 @@ export class Core {
     this.segments.delete(instance.segment.number);
     this.options.cells.signal(instance.segment.number, "abort");
     instance.segment = undefined;
-  }
-
-  async #dispatch(rid: number): Promise<void> {
-    if (this.#isStopped) return;
-    try {
-      await this.with(rid, async (instance) => {
-        let version: Version;
-        do {
-          await instance.restarting;
-          version = await this.options.version(instance.row.versionRid);
-          await this.#complete(instance);
-          // It may have been restarted meanwhile.
-        } while (instance.restarting !== undefined || version.rid !== instance.row.versionRid);
-        if (!this.isCurrent() || instance.row.status !== "queued" || instance.isLost || this.#isStopped)
-          return;
-        this.move(instance, "slot");
-        this.saveLater(instance);
-        const number = ++this.#segment;
-        instance.segment = { number, pending: new Map(), stepsMax: version.stepsMax };
-        this.segments.set(number, instance);
-        const start = instance.startMessage(version.workflowName, this.options.limits, this.now);
-        instance.history.forgetValues();
-        this.options.cells.run(number, version.code, JSON.stringify(start), instance.row.crashes > 0);
-      });
-    } catch (error) {
-      if (error instanceof RefusedError || error instanceof FencedError) return;
-      this.options.onFault(error, "an instance could not be started");
-      this.options.clock.after(1000, () => void this.#dispatch(rid));
-    }
-  }
-
-  /** Brings results back into memory that were left out while the instance ran. */
-  async #complete(instance: LiveInstance): Promise<void> {
-    while (instance.history.isPartial) {
-      const { history } = instance;
-      const { size } = history;
-      await this.writer.drain();
-      const rows = await this.options.store.journal(instance.rid, instance.row.run);
-      if (instance.history === history && history.size === size) instance.history = new History(rows);
-    }
-  }
-
-  /** Looks at the instance again at some time, if it is before the horizon; later ones are found in the database. */
-  arm(due: number, rid: number): void {
-    if (due >= this.#horizonEnd && this.#horizonEnd > 0) return;
-    this.#heap.push(due, rid);
-    this.#setTimer();
-  }
-
-  /** Fills the heap with what is due before the horizon, now and from then on. */
-  async keepHorizon(shards: () => readonly number[] | undefined): Promise<void> {
-    if (this.#isStopped) return;
-    const end = this.now + horizonMs;
-    this.#horizonEnd = end;
-    try {
-      for (const { rid, wakeOn } of await this.options.store.waking(end, shards()))
-        this.#heap.push(wakeOn, rid);
-    } catch (error) {
-      this.options.onFault(error, "timers could not be read");
-      this.#horizonEnd = 0; // until they can be, everything is kept in memory
-      this.options.clock.after(1000, () => void this.keepHorizon(shards));
-      return;
-    }
-    this.#setTimer();
-    this.options.clock.after(horizonMs / 2, () => void this.keepHorizon(shards));
-  }
-
-  onDue: (rids: readonly number[]) => void = () => {};
-
-  #setTimer(): void {
-    const due = this.#heap.nextDue;
-    if (due === undefined || this.#isStopped) return;
-    if (this.#timer !== undefined) {
-      if (this.#timer.due <= due) return;
-      this.#timer.cancel();
-    }
-    // Not for longer at once: the clock may be set, or the machine may sleep.
-    const cancel = this.options.clock.after(Math.min(due - this.now, timerMsMax), () => this.#fire());
-    this.#timer = { due, cancel };
-  }
-
-  #fire(): void {
-    this.#timer = undefined;
-    if (this.#isStopped) return;
-    this.onDue(this.#heap.take(this.now, wakesPerTurnMax));
-    this.#setTimer();
   }
 
   #load(rid: number): Promise<LiveInstance | undefined> {

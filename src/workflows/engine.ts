@@ -2,6 +2,7 @@ import { Core, RefusedError, type EngineOptions } from "./core.ts";
 import { Operations } from "./operations.ts";
 import type { WholeInstance } from "./store.ts";
 import { SegmentCalls } from "./segment-calls.ts";
+import { Starts } from "./starts.ts";
 import { FencedError } from "./writer.ts";
 
 const drainMs = 5000;
@@ -21,15 +22,17 @@ export class Engine {
   constructor(options: EngineOptions) {
     this.core = new Core(options);
     this.calls = new SegmentCalls(this.core);
-    this.operations = new Operations(this.core, this.calls);
-    this.core.onDue = (rids) => void this.#wake(rids);
+    const starts = new Starts(this.core);
+    this.operations = new Operations(this.core, this.calls, starts);
+    this.core.onSlot = (rid) => void starts.dispatch(rid);
+    this.core.timers.onDue = (rids) => void this.#wake(rids);
   }
 
   /** Takes up what was going on when the last process ended. With `shards`, only theirs: others come with `adopt`. */
   async start(shards?: readonly number[]): Promise<void> {
     this.#shards = shards === undefined ? undefined : new Set(shards);
     await this.#recover(shards);
-    await this.core.keepHorizon(() => this.#held());
+    await this.core.timers.keepHorizon(() => this.#held());
     this.#sweepLater();
   }
 
@@ -47,9 +50,7 @@ export class Engine {
     this.abandon(shards); // what is known of them from an earlier term is not true any more
     for (const shard of shards) this.#shards?.add(shard);
     await this.#recover(shards);
-    for (const { rid, wakeOn } of await this.core.options.store.waking(this.core.now + 600_000, shards)) {
-      this.core.arm(wakeOn, rid);
-    }
+    await this.core.timers.load(shards);
   }
 
   /** Another node has the shards now, or will have: their instances stop here. */
@@ -65,7 +66,7 @@ export class Engine {
       this.operations.due(rid).catch((error: unknown) => {
         if (error instanceof RefusedError || error instanceof FencedError) return;
         options.onFault(error, "an instance could not be woken");
-        options.clock.after(1000, () => this.core.onDue([rid]));
+        options.clock.after(1000, () => this.core.timers.onDue([rid]));
       });
     }
   }

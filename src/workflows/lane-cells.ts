@@ -8,7 +8,7 @@ import type { CellSettings } from "../cells/settings.ts";
 import { SoloCells } from "../cells/solo.ts";
 import { Suspects } from "../cells/suspects.ts";
 import { SharedWatch } from "../cells/watch.ts";
-import type { CellListener, Cells, Code } from "./cells.ts";
+import type { CellListener, Cells, Code, Manner } from "./cells.ts";
 import { Lane } from "./lane.ts";
 import type { Signal } from "./worker/messages.ts";
 
@@ -30,7 +30,9 @@ interface Running {
   segment: number;
   code: Code;
   start: string;
-  isAlone: boolean;
+  manner: Manner;
+  /** Whether it was told to begin, if it was sent ahead. */
+  isBegun: boolean;
   /** Where it runs; absent while it waits for a cell. */
   place: { lane: Lane; visit: Visit; token: string } | undefined;
   /** Ends its stay in a solo cell. */
@@ -86,18 +88,32 @@ export class LaneCells implements Cells {
     return [...this.#lanes.keys()].map((cell) => cell.process.pid);
   }
 
-  run(segment: number, code: Code, start: string, isAlone: boolean): void {
+  /** Segments that run, or are about to. */
+  get runningCount(): number {
+    return this.#running.size;
+  }
+
+  run(segment: number, code: Code, start: string, manner: Manner): void {
     const running: Running = {
       segment,
       code,
       start,
-      isAlone,
+      manner,
+      isBegun: false,
       place: undefined,
       leave: () => {},
       isOver: false,
     };
     this.#running.set(segment, running);
     this.#begin(running).catch((error: unknown) => this.#failed(running, error));
+  }
+
+  begin(segment: number): boolean {
+    const running = this.#running.get(segment);
+    if (running === undefined) return false;
+    running.isBegun = true;
+    running.place?.lane.begin(segment);
+    return true;
   }
 
   answer(segment: number, call: number, answer: string): void {
@@ -136,7 +152,7 @@ export class LaneCells implements Cells {
       });
       return;
     }
-    if (running.isAlone || this.#suspects.has(prepared.script.owner)) {
+    if (running.manner === "alone" || this.#suspects.has(prepared.script.owner)) {
       await this.#runAlone(running, prepared);
       return;
     }
@@ -165,6 +181,9 @@ export class LaneCells implements Cells {
     const token = lane.cell.enter(script, hooks(), visit);
     running.place = { lane, visit, token };
     lane.run(running.segment, script.id, token, running.code.className, running.start);
+    if (running.isBegun) lane.begin(running.segment);
+    // It goes on its way before the database is written to, and not after it.
+    else if (running.manner === "ahead") lane.flush();
   }
 
   #ended(segment: number): void {

@@ -51,6 +51,9 @@ export class Lane {
   run(segment: number, script: string, run: string, className: string, start: string): void {
     this.#send(`R\t${segment}\t${script}\t${run}\t${className}\t${start}`);
   }
+  begin(segment: number): void {
+    this.#send(`B\t${segment}`);
+  }
   answer(segment: number, call: number, answer: string): void {
     this.#send(`A\t${segment}\t${call}\t${answer}`);
   }
@@ -63,13 +66,15 @@ export class Lane {
 
   /** What is said in one turn goes out as one message. */
   #send(line: string): void {
-    if (this.#outgoing === "")
-      setImmediate(() => {
-        const text = this.#outgoing;
-        this.#outgoing = "";
-        if (this.#socket.readyState === this.#socket.OPEN) this.#socket.send(text);
-      });
+    if (this.#outgoing === "") setImmediate(() => this.flush());
     this.#outgoing += this.#outgoing === "" ? line : `\n${line}`;
+  }
+
+  /** Sends what has been said, now. */
+  flush(): void {
+    const text = this.#outgoing;
+    this.#outgoing = "";
+    if (text !== "" && this.#socket.readyState === this.#socket.OPEN) this.#socket.send(text);
   }
 
   #receive(text: string): void {

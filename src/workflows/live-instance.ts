@@ -25,6 +25,8 @@ export class LiveInstance {
   segment: { number: number; pending: Map<number, PendingCall>; stepsMax: number } | undefined;
   /** Operations that are under way: it is not forgotten meanwhile. */
   pins = 0;
+  /** The segment that was sent ahead of what makes the instance durable. */
+  ahead: Promise<number | undefined> | undefined;
   /** A restart that is not durable yet: until it is, nothing of the new run begins. */
   restarting: Promise<void> | undefined;
   /** Another node has it now: nothing may be written for it here. */
@@ -87,7 +89,11 @@ export class LiveInstance {
   }
 
   /** What a segment must know to go on from here. */
-  startMessage(workflowName: string, limits: StartMessage["limits"], now: number): StartMessage {
+  startMessage(
+    workflowName: string,
+    limits: StartMessage["limits"],
+    { now, isAhead }: { now: number; isAhead: boolean },
+  ): StartMessage {
     let inlineBytes = 0;
     const inline = (text: string | null): string | null => {
       if (text === null || text.length > inlineValueBytesMax || inlineBytes > inlineBytesMax) return null;
@@ -119,6 +125,7 @@ export class LiveInstance {
       ...(schedule === undefined ? {} : { schedule }),
       history,
       limits,
+      isAhead,
     };
   }
 }

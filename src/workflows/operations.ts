@@ -4,6 +4,7 @@ import type { InstanceRow, NewInstance, TriggerSource } from "./instance.ts";
 import { entryKind, entryName } from "./journal.ts";
 import type { LiveInstance } from "./live-instance.ts";
 import type { SegmentCalls } from "./segment-calls.ts";
+import type { Starts } from "./starts.ts";
 import type { Input } from "./transitions.ts";
 
 /** An instance that is to be made; its id and its parameters have been checked. */
@@ -31,11 +32,13 @@ export type Control = "pause" | "resume" | "terminate";
 export class Operations {
   readonly #core: Core;
   readonly #calls: SegmentCalls;
+  readonly #starts: Starts;
   #eventNumber = 0;
 
-  constructor(core: Core, calls: SegmentCalls) {
+  constructor(core: Core, calls: SegmentCalls, starts: Starts) {
     this.#core = core;
     this.#calls = calls;
+    this.#starts = starts;
   }
 
   /** Makes instances, all in one transaction; null stands for one whose id is taken. */
@@ -58,14 +61,29 @@ export class Operations {
       error: null,
     }));
     const changes = instances.map((instance): Change => ({ kind: "create", instance }));
-    const rids = await this.#core.writer.append(shard, changes, true);
+    const [first] = instances;
+    const ahead = first !== undefined && instances.length === 1 ? this.#starts.ahead(first) : undefined;
+    const rids = await this.#core.writer.append(shard, changes, true).catch((error: unknown) => {
+      this.#starts.drop(ahead);
+      throw error;
+    });
     return instances.map((instance, index) => {
       const rid = rids[index];
-      if (rid === null || rid === undefined || this.#core.isStopped) return null;
-      const row = { ...instance, rid };
-      this.#core.requeue(this.#core.adopt(row));
-      return row;
+      if (rid !== null && rid !== undefined && !this.#core.isStopped)
+        return this.#enqueue({ ...instance, rid }, ahead);
+      this.#starts.drop(ahead);
+      return null;
     });
+  }
+
+  #enqueue(row: InstanceRow, ahead: LiveInstance["ahead"]): InstanceRow {
+    const instance = this.#core.adopt(row);
+    instance.ahead = ahead;
+    this.#core.requeue(instance);
+    if (instance.ahead === undefined) return row; // it has been taken, or there is none
+    instance.ahead = undefined;
+    this.#starts.drop(ahead);
+    return row;
   }
 
   control(rid: number, input: Control): Promise<InstanceRow> {
@@ -143,7 +161,7 @@ export class Operations {
       if (instance.segment !== undefined) return this.#calls.due(instance);
       const { status, wakeOn } = instance.row;
       if (status !== "waiting" || wakeOn === null) return;
-      if (wakeOn > this.#core.now) return this.#core.arm(wakeOn, rid);
+      if (wakeOn > this.#core.now) return this.#core.timers.arm(wakeOn, rid);
       this.#core.move(instance, "wake");
       this.#core.saveLater(instance);
     });

@@ -210,7 +210,7 @@ export class SegmentCalls implements CellListener {
   #pend(instance: LiveInstance, pending: PendingCall, answer: (text: string) => void): void {
     if (pending.due <= this.#core.now) return answer("");
     instance.segment?.pending.set(pending.call, pending);
-    this.#core.arm(pending.due, instance.rid);
+    this.#core.timers.arm(pending.due, instance.rid);
   }
 
   #timeout(instance: LiveInstance, segment: number, pending: PendingCall): void {

@@ -10,10 +10,10 @@ export function sqliteCommit(direct: Direct): (batch: Batch) => Promise<(number 
   return (batch) =>
     direct((database) => {
       statements ??= prepare(database);
-      database.exec("begin immediate");
+      statements.begin.run();
       try {
         const created = write(statements, batch);
-        database.exec("commit");
+        statements.commit.run();
         return created;
       } catch (error) {
         if (database.isTransaction) database.exec("rollback");
@@ -31,6 +31,8 @@ function prepare(database: DatabaseSync) {
       `insert into ${table} (${columns.map((name) => `"${name}"`).join(", ")}) values (${columns.map(() => "?").join(", ")}) ${conflict}`,
     );
   return {
+    begin: database.prepare("begin immediate"),
+    commit: database.prepare("commit"),
     create: insert("workflow_instances", instanceColumns.names, "on conflict do nothing returning rid"),
     update: database.prepare(
       `update workflow_instances set ${stateColumns.names.map((name) => `"${name}" = ?`).join(", ")} where rid = ?`,

@@ -1,5 +1,8 @@
+import type { Clock } from "./clock.ts";
+import type { InstanceStore } from "./store.ts";
+
 /** Instances by the time that something of theirs is due: a binary heap. What fires is only a hint to look. */
-export class DueHeap {
+class DueHeap {
   readonly #items: { due: number; rid: number }[] = [];
 
   get nextDue(): number | undefined {
@@ -41,5 +44,86 @@ export class DueHeap {
     }
     items[at] = last;
     return rid;
+  }
+}
+
+/** Timers further away than this stay in the database. */
+const horizonMs = 10 * 60_000;
+const timerMsMax = 5000;
+const wakesPerTurnMax = 256;
+
+/** Tells when something of instances is due. In memory is only what is due before the horizon. */
+export class Timers {
+  /** Is told of instances of which something may be due. */
+  onDue: (rids: readonly number[]) => void = () => {};
+  readonly #store: Pick<InstanceStore, "waking">;
+  readonly #clock: Clock;
+  readonly #onFault: (error: unknown, what: string) => void;
+  readonly #heap = new DueHeap();
+  #timer: { due: number; cancel: () => void } | undefined;
+  #horizonEnd = 0;
+  #isStopped = false;
+
+  constructor(
+    store: Pick<InstanceStore, "waking">,
+    clock: Clock,
+    onFault: (error: unknown, what: string) => void,
+  ) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#onFault = onFault;
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#timer?.cancel();
+  }
+
+  /** Looks at the instance again at some time, if it is before the horizon; later ones are found in the database. */
+  arm(due: number, rid: number): void {
+    if (due >= this.#horizonEnd && this.#horizonEnd > 0) return;
+    this.#heap.push(due, rid);
+    this.#set();
+  }
+
+  /** Takes up what is due of some shards before the horizon. */
+  async load(shards: readonly number[] | undefined): Promise<void> {
+    const end = this.#clock.now() + horizonMs;
+    for (const { rid, wakeOn } of await this.#store.waking(end, shards)) this.#heap.push(wakeOn, rid);
+    this.#set();
+  }
+
+  /** Fills the heap with what is due before the horizon, now and from then on. */
+  async keepHorizon(shards: () => readonly number[] | undefined): Promise<void> {
+    if (this.#isStopped) return;
+    this.#horizonEnd = this.#clock.now() + horizonMs;
+    let againMs = horizonMs / 2;
+    try {
+      await this.load(shards());
+    } catch (error) {
+      this.#onFault(error, "timers could not be read");
+      this.#horizonEnd = 0; // until they can be, everything is kept in memory
+      againMs = 1000;
+    }
+    this.#clock.after(againMs, () => void this.keepHorizon(shards));
+  }
+
+  #set(): void {
+    const due = this.#heap.nextDue;
+    if (due === undefined || this.#isStopped) return;
+    if (this.#timer !== undefined) {
+      if (this.#timer.due <= due) return;
+      this.#timer.cancel();
+    }
+    // Not for longer at once: the clock may be set, or the machine may sleep.
+    const cancel = this.#clock.after(Math.min(due - this.#clock.now(), timerMsMax), () => this.#fire());
+    this.#timer = { due, cancel };
+  }
+
+  #fire(): void {
+    this.#timer = undefined;
+    if (this.#isStopped) return;
+    this.onDue(this.#heap.take(this.#clock.now(), wakesPerTurnMax));
+    this.#set();
   }
 }

@@ -64,6 +64,11 @@ export class JournalWriter {
     this.#onFault = onFault;
   }
 
+  /** Whether nobody else writes, so that the machine has time. */
+  get isIdle(): boolean {
+    return !this.#isFlushing;
+  }
+
   /** Throws while what has been appended waits for the database to take it. */
   refuseDuringFault(): void {
     if (this.#fault !== undefined && this.#pending.length > 0) throw new StorageFaultError(this.#fault);

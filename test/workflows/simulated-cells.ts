@@ -9,6 +9,9 @@ interface Running {
   answers: Map<number, (answer: string) => void>;
   cell: number;
   signals: Signals;
+  begun: PromiseWithResolvers<boolean>;
+  /** Whether the engine has been told that it is gone. */
+  isLost: boolean;
 }
 
 /** What is told to a segment is kept for it until it listens. */
@@ -68,7 +71,8 @@ export class SimulatedCells implements Cells {
       insideStep: (run) => this.#inside.run(true, run),
       isNonRetryable: (error) => error instanceof Error && error.name === "NonRetryableError",
     });
-    const running: Running = { segment, answers, cell: this.#cell, signals };
+    const begun = Promise.withResolvers<boolean>();
+    const running: Running = { segment, answers, cell: this.#cell, signals, begun, isLost: false };
     this.running.set(number, running);
     this.#world.after(this.#world.delay(), () => {
       const ended = (ending: Ending): void =>
@@ -76,8 +80,17 @@ export class SimulatedCells implements Cells {
           this.running.delete(number);
           this.listener.ended(number, ending);
         });
-      void runSegment(segment, start, this.#workflow(start, number)).then(ended);
+      void (async (): Promise<void> => {
+        if (start.isAhead && !(await begun.promise)) ended({ end: "held" });
+        else ended(await runSegment(segment, start, this.#workflow(start, number)));
+      })();
     });
+  }
+
+  begin(number: number): boolean {
+    if (this.running.get(number)?.isLost !== false) return false;
+    this.#world.after(this.#world.delay(), () => this.running.get(number)?.begun.resolve(true));
+    return true;
   }
 
   answer(number: number, call: number, answer: string): void {
@@ -87,7 +100,9 @@ export class SimulatedCells implements Cells {
   signal(number: number, signal: Signal): void {
     this.#world.after(this.#world.delay(), () => {
       this.running.get(number)?.signals.tell(signal);
-      if (signal === "abort") this.running.delete(number);
+      if (signal !== "abort") return;
+      this.running.get(number)?.begun.resolve(false);
+      this.running.delete(number);
     });
   }
 
@@ -100,7 +115,10 @@ export class SimulatedCells implements Cells {
         running.segment.close();
         this.running.delete(number);
       }
-      this.#world.after(this.#world.delay(), () => this.listener.lost(number, isSuspect));
+      this.#world.after(this.#world.delay(), () => {
+        running.isLost = true;
+        this.listener.lost(number, isSuspect);
+      });
     }
   }
 }

@@ -51,6 +51,8 @@ class Simulation implements Observer {
   #crashes = 0;
   #broken: string | undefined;
   readonly #seen = new Map<string, Seen>();
+  /** Instances that are in the database. */
+  readonly #durable = new Set<string>();
 
   constructor(world: World, store: InstanceStore) {
     this.#world = world;
@@ -88,6 +90,8 @@ class Simulation implements Observer {
     const cells = new SimulatedCells(this.#world, (start, segment) => ({
       run: (_event, step) => {
         const known = this.#instances.get(start.instanceId)!;
+        if (!this.#durable.has(start.instanceId))
+          this.#break(`${start.instanceId} ran before it was durable`);
         const run = this.#engine.core.segments.get(segment)?.row.run ?? 0;
         return interpret(known.program, step, `${start.instanceId}#${run}`, {
           observer: this,
@@ -132,6 +136,7 @@ class Simulation implements Observer {
     if (!isAlive()) return new Promise(() => {});
     if (!this.#isCalm && this.#world.chance(0.02)) throw new Error("disk full");
     const created = await this.#store.commit(batch, []);
+    for (const { id } of batch.creates) this.#durable.add(id);
     this.#world.log(
       `commit ${[...batch.updates].map(([rid, state]) => `${rid}=${state.status}`).join(" ")} ${batch.journal.map((row) => `${row.rid}.${row.kind}:${row.key}`).join(" ")}`,
     );

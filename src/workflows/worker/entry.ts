@@ -2,15 +2,17 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { env, WorkerEntrypoint } from "cloudflare:workers";
 import { NonRetryableError } from "cloudflare:workflows";
 import { forRun } from "../../cells/worker/run.ts";
-import type { StartMessage } from "./messages.ts";
+import type { Ending, StartMessage } from "./messages.ts";
 import { runSegment, Segment, type Workflow } from "./run.ts";
 
 /* Runs a script's workflows, in its own isolate. The natives are taken before its code can replace them. */
 const { setTimeout, clearTimeout } = globalThis;
+const { parse, stringify } = JSON;
 const now = Date.now.bind(Date);
 const steps = new AsyncLocalStorage<true>();
 
 interface LaneStub {
+  begun(): Promise<boolean>;
   call(message: string): Promise<string>;
   note(message: string): Promise<void>;
   listen(signal: (signal: "hold" | "release" | "abort") => void): Promise<void>;
@@ -37,7 +39,8 @@ export function segmentsOf(user: Record<string, unknown>): EntrypointClass {
     run(className: string, lane: LaneStub, startText: string): Promise<string> {
       const { ctx } = this;
       return forRun(ctx.props.run, async () => {
-        const start = JSON.parse(startText) as StartMessage;
+        const start = parse(startText) as StartMessage;
+        if (start.isAhead && !(await lane.begun())) return stringify({ end: "held" } satisfies Ending);
         const exported = user[className];
         if (
           typeof exported !== "function" ||
@@ -46,7 +49,7 @@ export function segmentsOf(user: Record<string, unknown>): EntrypointClass {
           throw new TypeError(`The script exports no class "${className}" with a method run()`);
         const segment = new Segment(lane, start, host);
         const workflow = new (exported as WorkflowClass)(ctx, env);
-        return JSON.stringify(await runSegment(segment, start, workflow));
+        return stringify(await runSegment(segment, start, workflow));
       });
     }
   } as unknown as EntrypointClass;

@@ -4,7 +4,7 @@ import { RpcTarget } from "cloudflare:workers";
  * The system worker's side of a lane: one WebSocket to the engine over which many segments run. A message is lines, a line is
  * fields with tabs between them; their contents are JSON, which has neither as it is.
  *
- *   to here:   R segment script run class start | A segment call answer | S segment signal
+ *   to here:   R segment script run class start | B segment | A segment call answer | S segment signal
  *   from here: C segment call message           | N segment message     | E segment ending
  */
 export interface LaneHost {
@@ -12,6 +12,7 @@ export interface LaneHost {
   run(script: string, run: string, className: string, lane: RpcTarget, start: string): Promise<string>;
 }
 
+const begin = Symbol("begin");
 const answer = Symbol("answer");
 const tell = Symbol("tell");
 const end = Symbol("end");
@@ -28,6 +29,7 @@ class SegmentLane extends RpcTarget {
   readonly #segment: string;
   readonly #send: (line: string) => void;
   readonly #answers = new Map<number, (answer: string) => void>();
+  readonly #begun = Promise.withResolvers<boolean>();
   #signal: Listener | undefined;
   #early: string[] = [];
   #calls = 0;
@@ -48,6 +50,11 @@ class SegmentLane extends RpcTarget {
     this.#send(`N\t${this.#segment}\t${line(message)}`);
   }
 
+  /** For a segment that was sent ahead: whether its instance is there now, or will never be. */
+  begun(): Promise<boolean> {
+    return this.#begun.promise;
+  }
+
   /** Hears signals from now on. It holds the invocation, and costs a call: what is over at once does without. */
   listen(signal: Listener): void {
     this.#signal = signal.dup();
@@ -55,6 +62,9 @@ class SegmentLane extends RpcTarget {
   }
 
   // Not to be reached by a script: an RPC stub shows methods of the prototype, and these are symbols.
+  [begin](): void {
+    this.#begun.resolve(true);
+  }
   [answer](call: number, text: string): void {
     this.#answers.get(call)?.(text);
     this.#answers.delete(call);
@@ -66,6 +76,7 @@ class SegmentLane extends RpcTarget {
     this.#answers.clear();
   }
   [tell](signal: string): void {
+    if (signal === "abort") this.#begun.resolve(false);
     if (this.#signal === undefined) this.#early.push(signal);
     else void Promise.resolve(this.#signal(signal)).catch(() => {}); // it has ended meanwhile
   }
@@ -85,10 +96,10 @@ export function openLane(host: LaneHost): Response {
     if (outgoing === "") queueMicrotask(flush);
     outgoing += outgoing === "" ? text : `\n${text}`;
   };
-  const begin = async (
+  const run = async (
     segment: string,
     script: string,
-    run: string,
+    token: string,
     className: string,
     start: string,
   ): Promise<void> => {
@@ -96,7 +107,7 @@ export function openLane(host: LaneHost): Response {
     segments.set(segment, lane);
     let ending: string;
     try {
-      ending = await host.run(script, run, className, lane, start);
+      ending = await host.run(script, token, className, lane, start);
     } catch (error) {
       const { name, message, stack } = error instanceof Error ? error : new Error(String(error));
       ending = JSON.stringify({ end: "throw", error: { name, message, stack }, unasked: [] });
@@ -109,7 +120,8 @@ export function openLane(host: LaneHost): Response {
   server.addEventListener("message", ({ data }) => {
     for (const text of (data as string).split("\n")) {
       const [kind, segment, ...rest] = text.split("\t") as [string, string, ...string[]];
-      if (kind === "R") void begin(segment, ...(rest as [string, string, string, string]));
+      if (kind === "R") void run(segment, ...(rest as [string, string, string, string]));
+      else if (kind === "B") segments.get(segment)?.[begin]();
       else if (kind === "A") segments.get(segment)?.[answer](Number(rest[0]), rest[1]!);
       else segments.get(segment)?.[tell](rest[0]!);
     }

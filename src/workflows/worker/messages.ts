@@ -46,6 +46,8 @@ export interface StartMessage {
   schedule?: { cron: string; scheduledTime: number };
   history: HistoryMessage[];
   limits: { lingerMs: number; valueBytesMax: number; retryDelayMs: number };
+  /** Whether it waits until it is told to begin. */
+  isAhead: boolean;
 }
 
 /** How a segment ended. `unasked` are steps of the journal that the code did not come to again. */
