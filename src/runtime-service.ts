@@ -38,7 +38,11 @@ export function createRuntimeServices(
   policy: AddressPolicy,
   logger: Logger,
 ): RuntimeServices {
-  const cellSettings = { ...cellDefaults, shared: config.cells ?? availableParallelism() };
+  const cellSettings = {
+    ...cellDefaults,
+    shared: config.cells ?? availableParallelism(),
+    cellBytesMax: config.cellMemoryMegabytes * mebibyte,
+  };
   const cells = new Cells(cellSettings, logger);
   const customers = new Cells(cellSettings, logger);
   // Where customers' uploads are tried: what they do at their start holds up nobody's requests.

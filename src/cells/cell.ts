@@ -35,6 +35,8 @@ export interface Visit {
 
 const exitGraceMs = 1000;
 const recentMax = 32;
+/** Of the channels, when memory is short. */
+const shareKept = 15 / 16;
 
 /** A workerd process with its sockets, and the requests that are in it. */
 export class Cell {
@@ -132,10 +134,10 @@ export class Cell {
     await body.dump();
   }
 
-  /** Unloads half of the scripts, those unused for longest; those in use stay. */
-  async keepHalf(): Promise<void> {
-    await this.#closeChannels(this.#openChannels.size >> 1);
-    await this.#unload("half");
+  /** Unloads a few of the scripts, those unused for longest; those in use stay. */
+  async unloadSome(): Promise<void> {
+    await this.#closeChannels(Math.floor(this.#openChannels.size * shareKept));
+    await this.#unload("most");
   }
 
   /** As much as it takes to have no more than so many. */

@@ -3,6 +3,7 @@ import type { Cell, RunOptions, Visit } from "./cell.ts";
 import { CellError, CellFault, type FaultKind } from "./errors.ts";
 import type { Thrown } from "./exchange.ts";
 import { initialLifecycle, step, type Effect, type Happening } from "./lifecycle.ts";
+import { MemoryBudget, type Relief } from "./memory-budget.ts";
 import type { Exit } from "./process.ts";
 import type { CellScript } from "./script.ts";
 import type { CellSettings } from "./settings.ts";
@@ -13,8 +14,6 @@ import { SharedWatch } from "./watch.ts";
 const lookEveryMs = 10;
 /** A cell without requests is looked at each so many times. */
 const idleLooks = 10;
-/** Memory is given back a while after what it held is gone. */
-const shrinkPauseMs = 250;
 /** Deaths of shared cells, none of them its own fault, after which a request gets a cell to itself. */
 const faultsToRunAlone = 3;
 const attemptsMax = 10;
@@ -35,10 +34,10 @@ export class Cells {
   readonly #cells = new Map<number, Cell>();
   readonly #shared: Cell[] = [];
   /** Of those that share, and of those that did. */
-  readonly #watches = new Map<Cell, SharedWatch>();
+  readonly #watches = new Map<Cell, { watch: SharedWatch; budget: MemoryBudget }>();
   /** Cells that get no more requests, and since when. */
   readonly #draining = new Map<Cell, number>();
-  readonly #shrinking = new WeakSet<Cell>();
+  readonly #unloading = new WeakSet<Cell>();
   readonly #waitingShared: ((cell: Cell | undefined) => void)[] = [];
   readonly #waitingSolo: {
     resolve: (cell: Cell | undefined) => void;
@@ -209,32 +208,25 @@ export class Cells {
   #look(): void {
     const now = performance.now();
     this.#looks++;
-    for (const [cell, watch] of this.#watches) {
+    for (const [cell, { watch, budget }] of this.#watches) {
       // What an answered request left running is seen a little later.
       if (cell.visits.size === 0 && this.#looks % idleLooks !== 0) continue;
       const fault = watch.look(now, this.#settings);
       if (fault !== undefined) this.#fault(cell, fault);
-      else if (this.#looks % idleLooks !== 0) continue;
       else if (this.#draining.has(cell)) this.#endDrained(cell, now);
-      else this.#fit(cell);
+      else this.#fit(cell, budget.look(watch.rssBytes));
     }
     if (this.#lifecycle.bootAfter > 0) this.#happened({ type: "tick", now });
   }
 
-  /** Over its budget of memory, a cell unloads half of its scripts; where that does not help, it is replaced. */
-  #fit(cell: Cell): void {
-    const isOver = (): boolean => cell.process.rssBytes() > this.#settings.cellBytesMax;
-    if (this.#shrinking.has(cell) || !isOver()) return;
-    this.#shrinking.add(cell);
-    this.#logger.info({ cell: cell.id }, "a cell unloads scripts");
-    const look = (): void => {
-      this.#shrinking.delete(cell);
-      if (isOver()) this.#happened({ type: "worn", id: cell.id, now: performance.now() });
-    };
+  #fit(cell: Cell, relief: Relief | undefined): void {
+    if (relief === "replace") this.#happened({ type: "worn", id: cell.id, now: performance.now() });
+    if (relief === undefined || this.#unloading.has(cell)) return;
+    this.#unloading.add(cell);
     cell
-      .keepHalf()
+      .unloadSome()
       .catch(() => {}) // it died, which is seen elsewhere
-      .finally(() => setTimeout(look, shrinkPauseMs).unref());
+      .finally(() => this.#unloading.delete(cell));
   }
 
   /** When those in a cell have been answered, what they have left running has a while. */
@@ -297,7 +289,10 @@ export class Cells {
         break;
       case "share":
         this.#shared.push(cell!);
-        this.#watches.set(cell!, new SharedWatch(cell!, performance.now()));
+        this.#watches.set(cell!, {
+          watch: new SharedWatch(cell!, performance.now()),
+          budget: new MemoryBudget(this.#settings.cellBytesMax),
+        });
         for (const resolve of this.#waitingShared.splice(0)) resolve(cell);
         break;
       case "giveSolo":

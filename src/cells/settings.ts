@@ -20,7 +20,7 @@ export interface CellSettings {
   startupCpuMs: number;
   /** Growth of a cell's memory over what is normal that counts as a script's fault. */
   memoryBytesMax: number;
-  /** Memory of one cell at which the least recently used scripts are unloaded, and the cell is replaced if that is in vain. */
+  /** Resident memory that a shared cell stays below: near it, scripts are unloaded, and in the end the cell is replaced. */
   cellBytesMax: number;
   /** Time that a replaced cell has after its last answer, and in all. */
   lingerMs: number;

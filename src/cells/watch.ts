@@ -45,15 +45,22 @@ export class SharedWatch {
   #memoryTrafficBytes: number;
   #loads = 0;
   #answers = 0;
+  #rssBytes: number;
 
   constructor(cell: WatchedCell, now: number) {
     this.#cell = cell;
     this.#cpuMs = cell.process.cpuMs();
     this.#seenActivityAt = cell.lastActivityAt;
     this.#trafficBytes = cell.traffic.bytes;
-    this.#floorBytes = cell.process.rssBytes();
+    this.#rssBytes = cell.process.rssBytes();
+    this.#floorBytes = this.#rssBytes;
     this.#memoryAt = now;
     this.#memoryTrafficBytes = cell.traffic.bytes;
+  }
+
+  /** Resident memory, as it was seen last. */
+  get rssBytes(): number {
+    return this.#rssBytes;
   }
 
   /** Says which fault a cell has, if it has one, and lays its CPU time to the charge of those in it. */
@@ -91,6 +98,7 @@ export class SharedWatch {
     const elapsedMs = now - this.#memoryAt;
     if (elapsedMs < memoryEveryMs) return undefined;
     const rssBytes = this.#cell.process.rssBytes();
+    this.#rssBytes = rssBytes;
     const { loads, answers, traffic } = this.#cell;
     const expectedBytes =
       (loads - this.#loads) * scriptBytes +

@@ -96,6 +96,15 @@ export const hostingSettings = {
     env: "SELVEDGE_CELLS",
     describe: "processes that scripts share; as many as cores",
   },
+  cellMemoryMegabytes: {
+    kind: "count",
+    min: 256,
+    max: 65_536,
+    flag: "cell-memory-megabytes",
+    env: "SELVEDGE_CELL_MEMORY_MEGABYTES",
+    default: 768,
+    describe: "memory that one of these processes stays inside of, with all that it runs",
+  },
   snippetCpuMs: {
     kind: "count",
     min: 1,

@@ -54,7 +54,7 @@ export async function manyCustomers(
     );
     cellMax = Math.max(cellMax, ...cells);
     frontMax = Math.max(frontMax, process.memoryUsage().rss / 1024 / 1024);
-  }, 100);
+  }, 50);
   try {
     const deploySeconds = await deployAll(hosting, count, say);
     const outcome = { failed: 0, mixedUp: 0 };

@@ -1,5 +1,5 @@
 /* Scripts as the system worker loads them: on demand, and away again those not used for longest. */
-import { exports } from "cloudflare:workers";
+import { exports, waitUntil } from "cloudflare:workers";
 
 export interface SystemEnv {
   LOADER: WorkerLoader;
@@ -63,7 +63,7 @@ function decode(module: Loadable["modules"][string]): WorkerLoaderModule {
 /** Counts a request, makes the script the most recently used, and room for it if it is new. */
 export function hold(id: string, env: SystemEnv): void {
   const inFlight = loaded.get(id);
-  if (inFlight === undefined) unloadDownTo(Number(env.SCRIPTS_MAX) - 1, env);
+  if (inFlight === undefined) void unloadDownTo(Number(env.SCRIPTS_MAX) - 1, env);
   else loaded.delete(id);
   loaded.set(id, (inFlight ?? 0) + 1);
 }
@@ -73,16 +73,20 @@ export function release(id: string): void {
   if (inFlight !== undefined) loaded.set(id, inFlight - 1);
 }
 
-export function unloadDownTo(count: number, env: SystemEnv): void {
-  if (loaded.size <= count) return;
+/** Resolves when they are gone. What goes on without waiting for it does not stop it, nor does the end of its request. */
+export async function unloadDownTo(count: number, env: SystemEnv): Promise<void> {
+  const ends: Promise<unknown>[] = [];
   for (const [id, inFlight] of loaded) {
+    if (loaded.size <= count) break;
     if (inFlight > 0) continue;
     loaded.delete(id);
     // The isolate ends in the middle of this call: that it fails is how it succeeds.
-    load(id, env)
+    const end = load(id, env)
       .getEntrypoint("Control")
       .fetch("http://cell/unload")
       .catch(() => {});
-    if (loaded.size <= count) return;
+    waitUntil(end);
+    ends.push(end);
   }
+  await Promise.all(ends);
 }
