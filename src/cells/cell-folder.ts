@@ -9,20 +9,15 @@ import { workerSource } from "./worker-sources.ts";
 /** Headers between the front and a cell. Nobody outside can send them: the front drops what begins so. */
 export const internal = {
   prefix: "x-selvedge-",
-  script: "x-selvedge-script",
   run: "x-selvedge-run",
-  lane: "x-selvedge-lane",
-  entrypoint: "x-selvedge-entrypoint",
   binding: "x-selvedge-binding",
   event: "x-selvedge-event",
-  tail: "x-selvedge-tail",
-  params: "x-selvedge-params",
   pass: "x-selvedge-pass",
   dispatch: "x-selvedge-dispatch",
   outbound: "x-selvedge-outbound",
-  generation: "x-selvedge-generation",
   child: "x-selvedge-child",
-  cf: "x-selvedge-cf",
+  /** To a cell: JSON that arrives as `request.cf`, see worker/said.ts. */
+  said: "x-selvedge-said",
   proto: "x-selvedge-proto",
   outcome: "x-selvedge-outcome",
   control: "x-selvedge-control",
@@ -35,6 +30,7 @@ const systemParts = [
   "cells/worker/system.js",
   "cells/worker/dispatch.js",
   "cells/worker/loader.js",
+  "cells/worker/said.js",
   "workflows/worker/lane.js",
 ];
 
@@ -106,7 +102,7 @@ function configOf(secret: string, v8Flags: readonly string[], scriptsMax: number
         name: "main",
         address: "unix:cell.sock",
         service: "system",
-        http: { cfBlobHeader: internal.cf, forwardedProtoHeader: internal.proto },
+        http: { cfBlobHeader: internal.said, forwardedProtoHeader: internal.proto },
       },
     ],
   };

@@ -4,12 +4,20 @@ import { Client, Pool, type buildConnector } from "undici";
 import { CellFolder, internal } from "./cell-folder.ts";
 import { Channel, ChannelError, channelRequestOf } from "./channel.ts";
 import { CellFault, type FaultKind } from "./errors.ts";
-import { exchange, headerBytesMax, type CellRequest, type Sink, type Thrown } from "./exchange.ts";
+import {
+  encodeSaid,
+  exchange,
+  headerBytesMax,
+  type CellRequest,
+  type Sink,
+  type Thrown,
+} from "./exchange.ts";
 import { FrontServer, type RunHooks } from "./front-server.ts";
 import { launch } from "./launch.ts";
 import { CellProcess } from "./process.ts";
 import type { CellScript } from "./script.ts";
 import type { CellSettings } from "./settings.ts";
+
 import { Traffic } from "./traffic.ts";
 import { tunnel, type Visitor } from "./tunnel.ts";
 
@@ -161,7 +169,7 @@ export class Cell {
       if (!channel.isIdle) continue;
       this.#forgetChannel(id, channel);
       channel.close();
-      const headers = { [internal.script]: id, [internal.run]: "unpin" };
+      const headers = [internal.said, encodeSaid({ selvedgeRun: "unpin", script: id })];
       const { body } = await this.#control.request({ method: "GET", path: "/", headers });
       await body.dump();
     }
@@ -170,7 +178,7 @@ export class Cell {
   /** Loads a script without running it, so that what it takes to load is not laid to a request's charge. */
   async load(script: CellScript): Promise<void> {
     this.#offer(script);
-    const headers = { [internal.script]: script.id, [internal.run]: "" };
+    const headers = [internal.said, encodeSaid({ selvedgeRun: "", script: script.id })];
     try {
       const { body } = await this.#control.request({ method: "GET", path: "/", headers });
       await body.dump();
@@ -192,8 +200,9 @@ export class Cell {
         return channel instanceof Channel ? await channel.run(carried, answer as Sink, hooks()) : channel;
       }
       this.#front.begin(token, hooks());
-      const headers = [...request.headers, internal.script, script.id, internal.run, token];
-      const sent = { ...request, headers };
+      const { cf: visitor, said } = request;
+      const all = encodeSaid({ ...said, selvedgeRun: token, script: script.id, ...(visitor && { visitor }) });
+      const sent = { ...request, headers: [...request.headers, internal.said, all] };
       const touch = (): void => this.touch();
       return await ("socket" in answer
         ? tunnel(this.#folder.cellSocket, sent, answer, this.#secret, touch)
@@ -257,7 +266,10 @@ export class Cell {
 
   /** Where the engine of workflows connects to: one WebSocket, over which many invocations run. */
   get laneAddress(): { path: string; headers: Record<string, string> } {
-    return { path: this.#folder.cellSocket, headers: { [internal.lane]: this.#secret } };
+    return {
+      path: this.#folder.cellSocket,
+      headers: { [internal.said]: encodeSaid({ selvedgeRun: "", lane: this.#secret }) },
+    };
   }
 
   /** As `run`, for an invocation over a lane: what the script asks for until it leaves is answered by the hooks. */

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { WebSocket } from "ws";
 import { ChannelResponse, channelRequest, type Head } from "./channel-response.ts";
 import { internal } from "./cell-folder.ts";
-import { parseThrown, type CellRequest, type Sink, type Thrown } from "./exchange.ts";
+import { encodeSaid, parseThrown, type CellRequest, type Sink, type Thrown } from "./exchange.ts";
 import { refuse, type RunHooks } from "./front-server.ts";
 
 /** What a snippet says over its channel: it fetches, it answers, it threw. */
@@ -40,14 +40,19 @@ const methods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 const isAscii = (text: string): boolean => /^[\t\x20-\x7e]*$/.test(text);
 
 /** What a channel can carry of a request: all of it, or undefined where only HTTP says it exactly. */
-export function channelRequestOf({ method, path, headers, body }: CellRequest): ChannelRequest | undefined {
+export function channelRequestOf({
+  method,
+  path,
+  headers,
+  body,
+  cf = "{}",
+}: CellRequest): ChannelRequest | undefined {
   if (body !== null || !methods.has(method)) return undefined;
   const shown: string[] = [];
-  let [host, cf, scheme] = ["", "{}", "http"];
+  let [host, scheme] = ["", "http"];
   for (let i = 0; i < headers.length; i += 2) {
     const [name, value] = [headers[i]!, headers[i + 1]!];
-    if (name === internal.cf) cf = value;
-    else if (name === internal.proto) scheme = value;
+    if (name === internal.proto) scheme = value;
     else {
       if (name === "host") host = value;
       if (!isAscii(value)) return undefined;
@@ -101,7 +106,7 @@ export class Channel {
   ): Promise<Channel | Thrown> {
     const { WebSocket } = await import("ws");
     const socket = new WebSocket(`ws+unix:${socketPath}:/`, {
-      headers: { [internal.script]: scriptId, [internal.run]: token },
+      headers: { [internal.said]: encodeSaid({ selvedgeRun: token, script: scriptId }) },
       perMessageDeflate: false,
       skipUTF8Validation: true,
       maxPayload: messageBytesMax,

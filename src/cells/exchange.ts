@@ -2,6 +2,8 @@ import { STATUS_CODES } from "node:http";
 import type { Readable, Writable } from "node:stream";
 import type { Dispatcher } from "undici";
 import { internal } from "./cell-folder.ts";
+import type { Said } from "./worker/said.ts";
+import { asciiJson } from "../util/ascii-json.ts";
 
 export interface CellRequest {
   method: string;
@@ -10,7 +12,13 @@ export interface CellRequest {
   /** Names and values in turn; the first is the host. */
   headers: readonly string[];
   body: Readable | null;
+  /** What the script sees as `request.cf`, as JSON in ASCII. */
+  cf?: string;
+  /** What the script's wrapper is told. */
+  said?: Omit<Said, "selvedgeRun" | "script" | "visitor" | "lane">;
 }
+
+export const encodeSaid = (said: Said): string => asciiJson(said);
 
 /** What the head and the body of an answer are written to: a `ServerResponse` does. */
 export type Answerable = Writable & {

@@ -83,7 +83,7 @@ export class CellsHarness {
       return;
     }
     const hasBody = !["GET", "HEAD"].includes(request.method!);
-    const headers = ["host", "site.example", "x-selvedge-proto", "https", "x-selvedge-cf", '{"colo":"TST"}'];
+    const headers = ["host", "site.example", "x-selvedge-proto", "https"];
     try {
       await this.cells.run(() => ({
         script,
@@ -91,6 +91,7 @@ export class CellsHarness {
           method: request.method!,
           path: `/${rest.join("/")}`,
           headers,
+          cf: '{"colo":"TST"}',
           body: hasBody ? request : null,
         },
         answer: { response, headers: (raw) => [...raw] },

@@ -145,7 +145,8 @@ export class Runtime {
         {
           method: "POST",
           path: "/",
-          headers: ["host", "event", internal.event, event, internal.entrypoint, entrypointName(entrypoint)],
+          headers: ["host", "event"],
+          said: { event, entrypoint: entrypointName(entrypoint) },
           body: Readable.from([body], { objectMode: false }),
         },
         { response, headers: (raw) => [...raw] },
@@ -322,9 +323,9 @@ export class Runtime {
     const trace = tails.isWatched(caller)
       ? openTrace(tails, caller, loaded.script.namespace, event ?? (() => requestEvent(request)))
       : undefined;
-    const headers = trace === undefined ? request.headers : [...request.headers, internal.tail, "1"];
+    const traced = trace === undefined ? request : { ...request, said: { ...request.said, isTraced: true } };
     const attempt = (to: RunOptions["answer"]) => (): RunOptions =>
-      this.#attempt(context, { ...request, headers }, to, cells, trace);
+      this.#attempt(context, traced, to, cells, trace);
     if (trace === undefined) await cells.run(attempt(answer));
     else await trace.follow(answer, async (sink) => cells.run(attempt(sink)));
     if (this.#isCareful(context, cells)) cells.behaved(groupOf(loaded));
@@ -353,7 +354,7 @@ export class Runtime {
         owner: groupOf(loaded),
         cpuMs: Math.min(script.cpuMs, loaded.customersCpuMs),
       },
-      request: { ...request, headers: [...request.headers, internal.generation, generation] },
+      request: { ...request, said: { ...request.said, generation } },
       answer,
       hooks,
     };
@@ -366,8 +367,8 @@ export class Runtime {
   #requestOf(visit: Visit, body: CountedBody | null): CellRequest {
     const { request, path, isTls, cf } = visit;
     const headers = visit.scriptHeaders();
-    headers.push(internal.cf, asciiJson(cf()), internal.proto, isTls ? "https" : "http");
-    return { method: request.method ?? "GET", path, headers, body };
+    headers.push(internal.proto, isTls ? "https" : "http");
+    return { method: request.method ?? "GET", path, headers, body, cf: asciiJson(cf()) };
   }
 
   #body(request: IncomingMessage): CountedBody | null {
@@ -386,11 +387,16 @@ function nestedRequest(
   body: CountedBody | null,
 ): CellRequest {
   const headers = externalHeaders(request.rawHeaders, url.host);
-  headers.push(internal.proto, url.protocol.slice(0, -1), internal.entrypoint, entrypointName(entrypoint));
-  if (params !== undefined) headers.push(internal.params, encodeURIComponent(JSON.stringify(params)));
+  headers.push(internal.proto, url.protocol.slice(0, -1));
   const { visit } = context.root;
-  if (seesCf && visit !== undefined) headers.push(internal.cf, asciiJson(visit.cf()));
-  return { method: request.method ?? "GET", path: url.pathname + url.search, headers, body };
+  return {
+    method: request.method ?? "GET",
+    path: url.pathname + url.search,
+    headers,
+    body,
+    ...(seesCf && visit !== undefined && { cf: asciiJson(visit.cf()) }),
+    said: { entrypoint: entrypointName(entrypoint), ...(params && { params }) },
+  };
 }
 
 const groupOf = ({ cell }: LoadedScript): string => `${cell.owner} and those it dispatches to`;

@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { internal } from "../cells/cell-folder.ts";
 import type { Cells } from "../cells/cells.ts";
 import { CellError } from "../cells/errors.ts";
 import type { CellScript } from "../cells/script.ts";
@@ -31,7 +30,8 @@ export class Startup {
         request: {
           method: "GET",
           path: "/load",
-          headers: ["host", "startup", internal.entrypoint, "Control"],
+          headers: ["host", "startup"],
+          said: { entrypoint: "Control" },
           body: null,
         },
         answer: { response: new CollectedResponse(answerBytesMax), headers: (raw) => [...raw] },

@@ -94,13 +94,8 @@ class Chain {
         request: {
           method: request.method ?? "GET",
           path,
-          headers: [
-            ...headers,
-            "x-selvedge-cf",
-            asciiJson(cf()),
-            "x-selvedge-proto",
-            isTls ? "https" : "http",
-          ],
+          headers: [...headers, "x-selvedge-proto", isTls ? "https" : "http"],
+          cf: asciiJson(cf()),
           body: hasBody ? new CountedBody(request, limits.bodyBytesMax) : null,
         },
         answer: { response, headers: answerHeaders },

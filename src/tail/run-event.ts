@@ -3,13 +3,12 @@ import type { CellRequest } from "../cells/exchange.ts";
 import type { QueueEvent, RequestEvent, ScheduledEvent, TailEvent } from "./event.ts";
 
 /** What a watched run was asked, from what the cell is sent. */
-export function requestEvent({ method, path, headers }: CellRequest): RequestEvent {
+export function requestEvent({ method, path, headers, cf }: CellRequest): RequestEvent {
   const value = (name: string): string | undefined => {
     const at = headers.findIndex((each, i) => i % 2 === 0 && each.toLowerCase() === name);
     return at < 0 ? undefined : headers[at + 1];
   };
   const url = `${value(internal.proto) ?? "http"}://${value("host") ?? ""}${path}`;
-  const cf = value(internal.cf);
   const request = { url, method, headers: shownHeaders(headers) };
   return { request: cf === undefined ? request : { ...request, cf: JSON.parse(cf) as unknown } };
 }

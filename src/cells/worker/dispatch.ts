@@ -2,6 +2,7 @@
  * Requests of one script to another in the same cell, without a way over the front: which script a dispatch leads to is asked once,
  * and holds until the front's configuration changes.
  */
+import { internalNames, withSaid, type SaidOfDispatch } from "./said.ts";
 import { hold, isLoaded, load, release, type Loadable, type SystemEnv } from "./loader.ts";
 
 /** A run that may dispatch here: its script, and the state of the configuration that it began with. */
@@ -25,7 +26,7 @@ const resolutions = new Map<string, Resolution & { generation: string }>();
 const resolutionsMax = 20_000;
 
 /** For whom a dispatched script runs, which the front is told of when the script asks for something. */
-const children = new Map<string, Said & { id: string }>();
+const children = new Map<string, Dispatched & { id: string }>();
 /** Children that have answered, and when: what they left running may fetch for a while. */
 const ended: { run: string; at: number }[] = [];
 const afterAnswerMs = 30_000;
@@ -47,22 +48,20 @@ export function childHeaders(run: string, env: SystemEnv): Record<string, string
 }
 
 export async function dispatch(request: Request, env: SystemEnv): Promise<Response> {
-  const { headers } = request;
-  const run = headers.get("x-selvedge-run") ?? "";
-  const binding = headers.get("x-selvedge-binding") ?? "";
-  const said = headers.get("x-selvedge-dispatch") ?? "";
-  const outbound = headers.get("x-selvedge-outbound") ?? "";
+  const { selvedgeRun: run, binding, said, outbound } = request.cf as unknown as SaidOfDispatch;
+  const dispatched: Dispatched = { run, binding, said, outbound };
   const caller = dispatchers.get(run);
-  const { id, isWatched, code } = await resolve(caller, { run, binding, said, outbound }, env);
-  if (isWatched) return answered(await env.FRONT.fetch(request));
+  const resolution = known(caller, dispatched) ?? (await resolve(caller, dispatched, env));
+  const { id, isWatched, code } = resolution;
+  if (isWatched) return answered(await env.FRONT.fetch(forFront(request, dispatched)));
   if (caller !== undefined && --caller.dispatchesLeft < 0) throw new Error("Too many subrequests.");
   const child = crypto.randomUUID();
   children.set(child, { run, binding, said, outbound, id });
   hold(id, env);
   try {
     return await load(id, env, code)
-      .getEntrypoint("Entry", { props: { run: child } })
-      .fetch(withoutInternal(request));
+      .getEntrypoint("Entry")
+      .fetch(request, withSaid({ selvedgeRun: child }));
   } finally {
     release(id);
     forgetLater(child);
@@ -79,28 +78,41 @@ function answered(response: Response): Response {
   throw error;
 }
 
-interface Said {
+/** Which run dispatches, by which binding, and what it says of the script and of its way out. */
+interface Dispatched {
   run: string;
   binding: string;
   said: string;
   outbound: string;
 }
 
-async function resolve(caller: Dispatcher | undefined, dispatched: Said, env: SystemEnv): Promise<Told> {
-  const key = `${caller?.script} ${dispatched.binding} ${dispatched.said}`;
-  const known = resolutions.get(key);
+const keyOf = (caller: Dispatcher | undefined, { binding, said }: Dispatched): string =>
+  `${caller?.script} ${binding} ${said}`;
+
+/** Where a dispatch leads, as the front has said for this state of the configuration. */
+function known(caller: Dispatcher | undefined, dispatched: Dispatched): Told | undefined {
+  const resolution = resolutions.get(keyOf(caller, dispatched));
   // The front keeps the code of a script that is not loaded only for a while after it was asked.
-  if (known !== undefined && known.generation === caller?.generation && isLoaded(known.id)) return known;
+  if (resolution === undefined || resolution.generation !== caller?.generation || !isLoaded(resolution.id))
+    return undefined;
+  return resolution;
+}
+
+async function resolve(
+  caller: Dispatcher | undefined,
+  dispatched: Dispatched,
+  env: SystemEnv,
+): Promise<Told> {
   const found = await ask(dispatched, env);
   if (caller !== undefined && found.isLasting) {
     if (resolutions.size >= resolutionsMax) resolutions.clear();
     const { code: _, ...resolution } = found;
-    resolutions.set(key, { ...resolution, generation: caller.generation });
+    resolutions.set(keyOf(caller, dispatched), { ...resolution, generation: caller.generation });
   }
   return found;
 }
 
-async function ask({ run, binding, said, outbound }: Said, env: SystemEnv): Promise<Told> {
+async function ask({ run, binding, said, outbound }: Dispatched, env: SystemEnv): Promise<Told> {
   const response = await env.FRONT.fetch("http://front/dispatch", {
     headers: {
       "x-selvedge-control": env.SECRET,
@@ -114,19 +126,15 @@ async function ask({ run, binding, said, outbound }: Said, env: SystemEnv): Prom
   return response.json();
 }
 
-/** The request as the dispatched script gets it: nothing of its dispatcher's, and not what is known of the visitor (`cf`). */
-function withoutInternal(request: Request): Request {
-  const inner = new Request(request.url, {
-    method: request.method,
-    headers: request.headers,
-    body: request.body,
-    redirect: "manual",
-  });
+/** A dispatch that the front is to watch. */
+function forFront(request: Request, { run, binding, said, outbound }: Dispatched): Request {
+  const inner = new Request(request);
   const { headers } = inner;
-  headers.delete("x-selvedge-run");
-  headers.delete("x-selvedge-binding");
-  headers.delete("x-selvedge-dispatch");
-  headers.delete("x-selvedge-outbound");
+  for (const name of internalNames) headers.delete(name);
+  headers.set("x-selvedge-run", run);
+  headers.set("x-selvedge-binding", binding);
+  headers.set("x-selvedge-dispatch", said);
+  if (outbound !== "") headers.set("x-selvedge-outbound", outbound);
   return inner;
 }
 

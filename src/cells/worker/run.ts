@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { abortIsolate, WorkerEntrypoint } from "cloudflare:workers";
+import { internalNames, withSaid, type Said, type SaidOfDispatch } from "./said.ts";
 
 /*
  * What every wrapped script has under it: the request that a piece of code runs for, and a `fetch` that says so to the
@@ -11,19 +12,12 @@ const NativeError = globalThis.Error;
 const { apply } = Reflect;
 const setHeader = Headers.prototype.set;
 const deleteHeader = Headers.prototype.delete;
-const { stringify } = JSON;
+const { stringify, parse } = JSON;
+const { freeze, isFrozen, values } = Object;
 const [encode, decode] = [encodeURIComponent, decodeURIComponent];
-/** What only the wrapper says to the front. */
-const internalNames = [
-  "x-selvedge-binding",
-  "x-selvedge-channel",
-  "x-selvedge-dispatch",
-  "x-selvedge-outbound",
-  "x-selvedge-event",
-  "x-selvedge-pass",
-];
 const getHeader = Headers.prototype.get;
 const requestHeaders = Object.getOwnPropertyDescriptor(Request.prototype, "headers")!.get!;
+const requestCf = Object.getOwnPropertyDescriptor(Request.prototype, "cf")!.get!;
 const responseHeaders = Object.getOwnPropertyDescriptor(Response.prototype, "headers")!.get!;
 
 const runs = new AsyncLocalStorage<string>();
@@ -34,19 +28,49 @@ const currentRun = runs.getStore.bind(runs);
 export const forRun = <T>(token: string, handle: () => T): T => runWith(token, handle) as T;
 export { currentRun };
 
+/** What has come with a request. */
+export const saidWith = (request: Request): Said => apply(requestCf, request, []) as Said;
+
+const { get: getShown, set: setShown } = WeakMap.prototype;
+const shown = new WeakMap<object, unknown>();
+
+Object.defineProperty(Request.prototype, "cf", {
+  /** What is known of the visitor, read when it is first asked for. Copies of a request have their own, which can be changed. */
+  get(this: Request): unknown {
+    const said = saidWith(this);
+    if (said?.selvedgeRun === undefined || said.visitor === undefined)
+      return said?.selvedgeRun === undefined ? said : undefined;
+    let visitor = apply(getShown, shown, [said]) as Record<string, unknown> | undefined;
+    if (visitor === undefined) {
+      visitor = parse(said.visitor) as Record<string, unknown>;
+      // Which workerd adds for scripts of early dates.
+      const { botManagement } = said as { botManagement?: unknown };
+      if (botManagement !== undefined) visitor["botManagement"] ??= botManagement;
+      if (isFrozen(said)) freezeAll(visitor);
+      apply(setShown, shown, [said, visitor]);
+    }
+    return visitor;
+  },
+  configurable: true,
+  enumerable: true,
+});
+
+function freezeAll(value: unknown): void {
+  if (typeof value !== "object" || value === null) return;
+  freeze(value);
+  for (const each of values(value)) freezeAll(each);
+}
+
 /** Sends a request to the front, for the current run. What the front refuses is thrown. */
 export async function sendForRun(
   request: Request,
   internal: readonly (readonly [string, string])[],
-  stub?: Fetcher,
 ): Promise<Response> {
-  const token = currentRun();
-  if (token === undefined) throw new NativeError("This works only while a request is handled.");
+  const token = neededRun();
   const headers = apply(requestHeaders, request, []);
   for (const name of internalNames) apply(deleteHeader, headers, [name]);
   apply(setHeader, headers, ["x-selvedge-run", token]);
   for (const [name, value] of internal) apply(setHeader, headers, [name, value]);
-  if (stub !== undefined) return stub.fetch(request);
   const response = await apply(nativeFetch, globalThis, [request]);
   const answered = apply(responseHeaders, response, []);
   const refusal = apply(getHeader, answered, ["x-selvedge-error"]) as string | null;
@@ -57,6 +81,12 @@ export async function sendForRun(
   if (name !== null) error.name = name;
   if (code !== null) error.code = Number(code);
   throw error;
+}
+
+function neededRun(): string {
+  const token = currentRun();
+  if (token === undefined) throw new NativeError("This works only while a request is handled.");
+  return token;
 }
 
 export async function fetchForRun(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
@@ -81,12 +111,14 @@ export async function fetchDispatched(
   said: object,
   outbound: object | undefined,
 ): Promise<Response> {
-  const internal: [string, string][] = [
-    ["x-selvedge-binding", encode(binding)],
-    ["x-selvedge-dispatch", encode(stringify(said))],
-  ];
-  if (outbound !== undefined) internal.push(["x-selvedge-outbound", encode(stringify(outbound))]);
-  return sendForRun(new NativeRequest(input as RequestInfo, init), internal, stub);
+  const all: SaidOfDispatch = {
+    selvedgeRun: neededRun(),
+    binding: encode(binding),
+    said: encode(stringify(said)),
+    outbound: outbound === undefined ? "" : encode(stringify(outbound)),
+  };
+  const request = init === undefined ? input : new NativeRequest(input as RequestInfo, init);
+  return stub.fetch(request as RequestInfo, withSaid(all));
 }
 
 /** Tells the front something of the current run. */

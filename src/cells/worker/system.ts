@@ -2,19 +2,18 @@
 import { WorkerEntrypoint, type RpcTarget } from "cloudflare:workers";
 import { beginDispatcher, childHeaders, dispatch, endDispatcher } from "./dispatch.ts";
 import { hold, load, loadedIds, release, unloadDownTo, type SystemEnv } from "./loader.ts";
+import type { Said } from "./said.ts";
 import { openLane, type LaneHost } from "../../workflows/worker/lane.ts";
 
 export default {
   async fetch(request: Request, env: SystemEnv): Promise<Response> {
-    const { headers } = request;
-    const id = headers.get("x-selvedge-script");
-    if (headers.get("x-selvedge-lane") === env.SECRET) return openLane(segmentsOf(env));
+    const said = request.cf as unknown as Said | undefined;
     // A sign of life; or scripts are to be unloaded, and so many kept.
-    if (id === null) return pong(request, env);
-    const run = headers.get("x-selvedge-run")!;
-    const generation = headers.get("x-selvedge-generation");
-    if (generation !== null) beginDispatcher(run, id, generation);
-    const entrypoint = headers.get("x-selvedge-entrypoint") ?? "Entry";
+    if (said === undefined) return pong(request, env);
+    const { selvedgeRun: run, script: id, generation, entrypoint = "Entry" } = said;
+    if (id === undefined)
+      return said.lane === env.SECRET ? openLane(segmentsOf(env)) : new Response(null, { status: 400 });
+    if (generation !== undefined) beginDispatcher(run, id, generation);
     if (run === "unpin") {
       release(id);
       return new Response(null, { status: 204 });
@@ -24,9 +23,7 @@ export default {
       const worker = load(id, env);
       // Without a run it is loaded, and that is all.
       if (run === "") return await worker.getEntrypoint("Control").fetch("http://cell/load");
-      const response = await worker
-        .getEntrypoint(entrypoint, { props: { run } })
-        .fetch(withoutInternal(request));
+      const response = await worker.getEntrypoint(entrypoint).fetch(request);
       // A script with a channel stays, until the front says that it may go.
       if (run.startsWith("channel-")) hold(id, env);
       return response;
@@ -34,25 +31,10 @@ export default {
       return failure(error, env);
     } finally {
       release(id);
-      if (generation !== null) endDispatcher(run);
+      if (generation !== undefined) endDispatcher(run);
     }
   },
 };
-
-/** What is between the front and this worker, which no script is to see. */
-const internalNames = [
-  "x-selvedge-script",
-  "x-selvedge-run",
-  "x-selvedge-entrypoint",
-  "x-selvedge-generation",
-  "connection", // of the front's connection, not of the visitor's
-];
-
-function withoutInternal(request: Request): Request {
-  const inner = new Request(request);
-  for (const name of internalNames) inner.headers.delete(name);
-  return inner;
-}
 
 /** Runs segments of workflows for a lane. */
 const segmentsOf = (env: SystemEnv): LaneHost => ({

@@ -1,5 +1,6 @@
 import { WorkerEntrypoint, withEnv } from "cloudflare:workers";
-import { forRun, passOn } from "../../cells/worker/run.ts";
+import { forRun, passOn, saidWith } from "../../cells/worker/run.ts";
+import type { Said } from "../../cells/worker/said.ts";
 import { traced, type Waiting } from "../../tail/worker/console.ts";
 import { carry } from "./carry.ts";
 import { handleEvent } from "./events.ts";
@@ -11,16 +12,19 @@ export type Handlers = Record<string, Method | undefined>;
 type Entrypoint = WorkerEntrypoint<Env, { run: string }>;
 type EntrypointClass = new (ctx: ExecutionContext, env: Env) => Entrypoint;
 type Context = ExecutionContext<{ run?: string }>;
+interface EntrypointObject {
+  fetch(request: Request, env: Env, ctx: ExecutionContext): Promise<Response>;
+}
 
 /** The entrypoint around what a script exports: an object of handlers, or a class. */
-export function entryOf(main: unknown): EntrypointClass {
+export function entryOf(main: unknown): EntrypointClass | EntrypointObject {
   if (typeof main === "function") return classOf(main);
   const handlers = (main ?? {}) as Handlers;
-  return class Entry extends WorkerEntrypoint<Env, { run: string }> {
-    override fetch(request: Request): Promise<Response> {
-      const { ctx, env } = this;
-      return forRun(ctx.props.run, () => handle(handlers, request, env, new HandlerContext(ctx)));
-    }
+  return {
+    fetch(request, env, ctx) {
+      const said = saidWith(request);
+      return forRun(said.selvedgeRun, () => handle(handlers, said, request, env, new HandlerContext(ctx)));
+    },
   };
 }
 
@@ -28,7 +32,7 @@ export function entryOf(main: unknown): EntrypointClass {
 function classOf(exported: unknown): EntrypointClass {
   const Base = exported as EntrypointClass;
   class Entry extends Base {
-    readonly #run: string;
+    #run: string;
 
     constructor(ctx: ExecutionContext, env: Env) {
       const run = takeRun(ctx);
@@ -38,6 +42,8 @@ function classOf(exported: unknown): EntrypointClass {
 
     override fetch(request: Request): Promise<Response> {
       const { ctx, env } = this;
+      const said = saidWith(request);
+      this.#run = said.selvedgeRun;
       const own = Base.prototype as unknown as Handlers;
       const handlers = Object.fromEntries(
         handlerNames.flatMap((name) => {
@@ -45,7 +51,7 @@ function classOf(exported: unknown): EntrypointClass {
           return method === undefined ? [] : [[name, (...args: unknown[]) => method.apply(this, args)]];
         }),
       ) as Handlers;
-      return forRun(this.#run, () => handle(handlers, request, env, ctx));
+      return forRun(this.#run, () => handle(handlers, said, request, env, ctx));
     }
 
     static of(entry: Entry): string {
@@ -103,23 +109,20 @@ function takeRun(ctx: object): string {
 
 const handlerNames = ["fetch", "scheduled", "queue", "tail"];
 
-async function handle(handlers: Handlers, request: Request, env: Env, ctx: object): Promise<Response> {
-  const { headers } = request;
-  if (headers.has("x-selvedge-tail")) {
-    const inner = new Request(request);
-    inner.headers.delete("x-selvedge-tail");
-    return traced(ctx as Waiting, () => handle(handlers, inner, env, ctx));
-  }
-  const event = headers.get("x-selvedge-event");
-  if (event !== null) return handleEvent(event, handlers, request, env, ctx);
-  const params = headers.get("x-selvedge-params");
-  if (params !== null) {
-    const inner = new Request(request);
-    inner.headers.delete("x-selvedge-params");
-    const all = { ...env, ...(JSON.parse(decodeURIComponent(params)) as Env) };
-    return withEnv(all, () => respond(handlers, inner, all, ctx)) as Promise<Response>;
-  }
-  return respond(handlers, request, env, ctx);
+async function handle(
+  handlers: Handlers,
+  said: Said,
+  request: Request,
+  env: Env,
+  ctx: object,
+): Promise<Response> {
+  const { isTraced, event, params } = said;
+  if (isTraced === true)
+    return traced(ctx as Waiting, () => handle(handlers, { ...said, isTraced: false }, request, env, ctx));
+  if (event !== undefined) return handleEvent(event, handlers, request, env, ctx);
+  if (params === undefined) return respond(handlers, request, env, ctx);
+  const all = { ...env, ...params };
+  return withEnv(all, () => respond(handlers, request, all, ctx)) as Promise<Response>;
 }
 
 async function respond(handlers: Handlers, request: Request, env: Env, ctx: object): Promise<Response> {
