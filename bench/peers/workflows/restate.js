@@ -24,6 +24,18 @@ const waiting = restate.workflow({
     },
   },
 });
-const handler = restate.createEndpointHandler({ services: [bench, waiting] });
+/** How late each that slept has woken, in milliseconds, since they were read last. */
+const late = [];
+const sleeping = restate.service({
+  name: "Sleeping",
+  handlers: {
+    sleep: async (ctx, at) => {
+      await ctx.sleep(Math.max(0, at - Date.now()));
+      late.push(await ctx.run("late", async () => Date.now() - at));
+    },
+    read: async () => late.splice(0),
+  },
+});
+const handler = restate.createEndpointHandler({ services: [bench, waiting, sleeping] });
 const server = createServer(handler);
 server.listen(0, "127.0.0.1", () => console.log(server.address().port));

@@ -1,0 +1,176 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { openStorage } from "../src/storage/storage.ts";
+import type { CellListener, Cells, Code } from "../src/workflows/cells.ts";
+import { systemClock } from "../src/workflows/clock.ts";
+import { Engine } from "../src/workflows/engine.ts";
+import { instanceStore } from "../src/workflows/store.ts";
+import { journalColumns } from "../src/workflows/store-columns.ts";
+import { EngineHarness } from "../src/workflows/testing.ts";
+import { atLeast, median, pairedRatio, printGoals, printTable, reported } from "./lib/measure.ts";
+
+/**
+ * How well commits are shared. With real cells: changes in a commit while 128 workflows run. With cells that answer at
+ * once: rows that the engine puts into the journal in a second, against bare SQLite with the same table, its index, and
+ * as many rows in a commit.
+ */
+const rounds = Number(process.env["BENCH_ROUNDS"] ?? 5);
+const roundMs = 2000;
+const steps = 10;
+const folder = mkdtempSync(join(tmpdir(), "bench-journal-"));
+
+/** Runs `concurrency` of something all the time, for a while. */
+async function keepBusy(concurrency: number, run: (index: number) => Promise<void>): Promise<void> {
+  const end = performance.now() + roundMs;
+  let index = 0;
+  await Promise.all(
+    Array.from({ length: concurrency }, async () => {
+      while (performance.now() < end) await run(index++);
+    }),
+  );
+}
+
+const input = (id: string) => ({
+  accountId: "a",
+  workflowRid: 1,
+  versionRid: 1,
+  id,
+  params: "j{}",
+  trigger: "api" as const,
+  successRetentionMs: 86_400_000,
+  errorRetentionMs: 86_400_000,
+});
+
+/** Creates an instance, and resolves when its end is durable. */
+async function runOne(engine: Engine, id: string): Promise<void> {
+  const [row] = await engine.operations.create(0, [input(id)]);
+  await engine.core.ends.next(row!.rid, 60_000);
+}
+
+/** Every step is done as soon as the one before it has been acknowledged. */
+class AnsweringCells implements Cells {
+  listener!: CellListener;
+  readonly #done = new Map<number, number>();
+
+  run(segment: number, _code: Code, _start: string, manner: "shared" | "alone" | "ahead"): void {
+    this.#done.set(segment, 0);
+    if (manner !== "ahead") this.answer(segment);
+  }
+  begin(segment: number): boolean {
+    this.answer(segment);
+    return true;
+  }
+  answer(segment: number): void {
+    const step = this.#done.get(segment) ?? steps;
+    this.#done.set(segment, step + 1);
+    setImmediate(() => {
+      if (step < steps) this.listener.call(segment, step, JSON.stringify(done(step)));
+      else this.listener.ended(segment, { end: "return", value: "j45", unasked: [] });
+    });
+  }
+  signal(segment: number): void {
+    this.#done.delete(segment);
+  }
+}
+const config = '{"retries":{"limit":5,"delay":10000,"backoff":"exponential"},"timeout":"10 minutes"}';
+const done = (step: number): unknown[] => ["done", `do:s${step}-1`, 1, 0, `j${step}`, config];
+
+/** Journal rows per second on SQLite itself, flushed at each commit. */
+function bareRate(rowsPerCommit: number, name: string): number {
+  const database = new DatabaseSync(join(folder, name));
+  database.exec("pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = 4000");
+  const columns = journalColumns.names.map((each) => `"${each}"`).join(", ");
+  database.exec(
+    `create table j (seq integer primary key, ${columns}); create index j_instance on j (rid, seq)`,
+  );
+  const insert = database.prepare(
+    `insert into j (${columns}) values (${journalColumns.names.map(() => "?").join(", ")})`,
+  );
+  let rows = 0;
+  const start = performance.now();
+  while (performance.now() - start < roundMs) {
+    database.exec("begin immediate");
+    for (let i = 0; i < rowsPerCommit; i++, rows++) {
+      const at = Date.now();
+      const row = { rid: rows % 1000, run: 1, kind: "done" as const, key: "do:s1-1", attempt: 1, at };
+      const rest = { startedOn: at, due: null, value: "j1", error: null, config };
+      insert.run(...journalColumns.values({ ...row, ...rest }));
+    }
+    database.exec("commit");
+  }
+  const rate = rows / ((performance.now() - start) / 1000);
+  database.close();
+  return rate;
+}
+
+const shared = await EngineHarness.start(
+  `let sum = 0; for (let i = 0; i < ${steps}; i++) sum += await step.do("s" + i, async () => i); return sum;`,
+  { storage: await openStorage(`sqlite:${join(folder, "cells.db")}`) },
+);
+const perCommit: number[] = [];
+for (let round = -1; round < rounds; round++) {
+  const { commits, changes } = { ...shared.engine.core.writer.counts };
+  await keepBusy(128, async (index) => runOne(shared.engine, `${round}-${index}`));
+  const now = shared.engine.core.writer.counts;
+  if (round >= 0) perCommit.push((now.changes - changes) / (now.commits - commits));
+}
+await shared.close();
+
+const storage = await openStorage(`sqlite:${join(folder, "stub.db")}`);
+const cells = new AnsweringCells();
+const version = {
+  rid: 1,
+  workflowName: "bench",
+  stepsMax: 10_000,
+  code: { accountId: "a", scriptName: "s", scriptVersion: "v", className: "Main" },
+};
+const engine = new Engine({
+  store: instanceStore(storage, "bench"),
+  cells,
+  clock: systemClock,
+  version: async () => version,
+  latestVersion: async () => version,
+  concurrency: 100_000,
+  limits: { lingerMs: 1000, valueBytesMax: 2 ** 20, retryDelayMs: 1000 },
+  onFault(error) {
+    throw error;
+  },
+});
+cells.listener = engine.calls;
+await engine.start();
+const rates = { engine: [] as number[], bare: [] as number[] };
+const rowsPerCommit: number[] = [];
+for (let round = -1; round < rounds; round++) {
+  const { commits } = { ...engine.core.writer.counts };
+  const start = performance.now();
+  let rows = 0;
+  await keepBusy(1024, async (index) => {
+    await runOne(engine, `${round}-${index}`);
+    rows += steps;
+  });
+  const rate = rows / ((performance.now() - start) / 1000);
+  const each = rows / (engine.core.writer.counts.commits - commits);
+  const bare = bareRate(Math.round(each), `bare${round}.db`);
+  if (round < 0) continue;
+  rates.engine.push(rate);
+  rates.bare.push(bare);
+  rowsPerCommit.push(each);
+}
+await engine.stop();
+await storage.close();
+rmSync(folder, { recursive: true });
+
+printTable(
+  ["", "journal rows per second"],
+  [
+    ["the engine, with the creation and the end of every ten steps", median(rates.engine)],
+    ["bare SQLite, append and index", median(rates.bare)],
+  ],
+);
+printGoals([
+  atLeast("changes in a commit, 128 workflows at a time", median(perCommit), 8),
+  reported("journal rows in a commit, cells that answer at once", median(rowsPerCommit)),
+  atLeast("journal rows per second: ours / bare SQLite", pairedRatio(rates.engine, rates.bare), 0.7),
+]);
