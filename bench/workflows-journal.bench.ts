@@ -54,7 +54,7 @@ class AnsweringCells implements Cells {
   listener!: CellListener;
   readonly #done = new Map<number, number>();
 
-  run(segment: number, _code: Code, _start: string, manner: "shared" | "alone" | "ahead"): void {
+  run(segment: number, _code: Code, _start: unknown, manner: "shared" | "alone" | "ahead"): void {
     this.#done.set(segment, 0);
     if (manner !== "ahead") this.answer(segment);
   }

@@ -76,6 +76,14 @@ const noVisit = (): RunRoot => ({
 
 const eventAnswerBytesMax = 1024 * 1024;
 
+/** A version's code, ready for a cell, and what goes with each invocation of it. */
+export interface PreparedScript {
+  script: CellScript;
+  hooks(trace: RunTrace | undefined): RunHooks;
+  /** Undefined where nobody watches. */
+  trace(entrypoint: string, event: TailEvent["event"]): RunTrace | undefined;
+}
+
 /** Runs the scripts of accounts and of their customers: for visitors, for each other, and for events. */
 export class Runtime {
   readonly outbound: Outbound;
@@ -246,9 +254,17 @@ export class Runtime {
   }
 
   /** For invocations over a lane of their own, those of workflows: the code of a version, and what it may ask for. */
-  async prepare(live: LiveScript, limits: RunLimits): Promise<{ script: CellScript; hooks: () => RunHooks }> {
+  async prepare(live: LiveScript, limits: RunLimits): Promise<PreparedScript> {
     const context = { ...(await this.#top(live, noVisit())), limits };
-    return { script: this.cellScript(context), hooks: () => new Run(this, context) };
+    const { tails } = this.#options;
+    return {
+      script: this.cellScript(context),
+      hooks: (trace) => new Run(this, context, trace),
+      trace: (entrypoint, event) =>
+        tails.isWatched(context.caller)
+          ? openTrace(tails, context.caller, undefined, () => event, entrypoint)
+          : undefined,
+    };
   }
 
   cellScript({ loaded, limits }: RunContext): CellScript {

@@ -5,7 +5,7 @@ export interface TailEvent {
   dispatchNamespace?: string;
   entrypoint?: string;
   outcome: Outcome;
-  event: RequestEvent | ScheduledEvent | QueueEvent | null;
+  event: RequestEvent | ScheduledEvent | QueueEvent | RpcEvent | null;
   eventTimestamp: number;
   logs: readonly TailLog[];
   exceptions: readonly TailException[];
@@ -29,6 +29,11 @@ export interface ScheduledEvent {
 export interface QueueEvent {
   queue: string;
   batchSize: number;
+}
+
+/** A method of an entrypoint was called: of a workflow's class it is `run`. */
+export interface RpcEvent {
+  rpcMethod: string;
 }
 
 export interface TailLog {

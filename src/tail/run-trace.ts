@@ -51,12 +51,12 @@ export class RunTrace {
   ): Promise<void> {
     try {
       await run({ ...answer, headers: (raw, status) => answer.headers(raw, this.#answered(status)) });
-      this.#end(hasLeft(answer) ? "canceled" : "ok", undefined, false);
+      this.end(hasLeft(answer) ? "canceled" : "ok", undefined, false);
     } catch (error) {
       const kind = error instanceof CellError ? error.kind : undefined;
       const thrown = kind === "exception" ? ((error as Error).cause as Thrown) : undefined;
       const message = kind === undefined || kind === "exception" ? undefined : messages[kind];
-      this.#end(
+      this.end(
         kind === undefined ? "unknown" : outcomes[kind],
         thrown ?? (message === undefined ? undefined : { name: "Error", message }),
         kind !== "exception",
@@ -80,7 +80,7 @@ export class RunTrace {
   }
 
   /** `isGone`: no logs can come any more. */
-  #end(outcome: Outcome, thrown: Omit<TailException, "timestamp"> | undefined, isGone: boolean): void {
+  end(outcome: Outcome, thrown: Omit<TailException, "timestamp"> | undefined, isGone: boolean): void {
     const exceptions = thrown === undefined ? [] : [{ ...thrown, timestamp: Date.now() }];
     this.#ended = { outcome, exceptions, wallTime: Math.round(performance.now() - this.#startedAt) };
     if (isGone) this.#collected ??= nothing;
@@ -117,11 +117,13 @@ export function openTrace(
   caller: Caller,
   namespace: string | undefined,
   describe: () => TailEvent["event"],
+  entrypoint?: string,
 ): RunTrace | undefined {
   const start: RunStart = {
     scriptName: caller.scriptName,
     scriptVersion: { id: caller.versionId },
     ...(namespace === undefined ? {} : { dispatchNamespace: namespace }),
+    ...(entrypoint === undefined ? {} : { entrypoint }),
     event: describe(),
     eventTimestamp: Date.now(),
   };

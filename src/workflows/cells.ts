@@ -1,4 +1,4 @@
-import type { Ending, Signal } from "./worker/messages.ts";
+import type { Ending, Signal, StartMessage } from "./worker/messages.ts";
 
 /** Which code an instance runs: fixed when it is created. */
 export interface Code {
@@ -16,7 +16,7 @@ export type Manner = "shared" | "alone" | "ahead";
 
 /** Where segments run. Each has a number that is never used again: what a segment of another number says is void. */
 export interface Cells {
-  run(segment: number, code: Code, start: string, manner: Manner): void;
+  run(segment: number, code: Code, start: StartMessage, manner: Manner): void;
   /** Lets a segment begin that was sent ahead; false when it is not there any more. */
   begin(segment: number): boolean;
   answer(segment: number, call: number, answer: string): void;

@@ -18,10 +18,10 @@ export const workflowCode =
     if (script === undefined) return undefined;
     try {
       const live = { scriptId: script.id, accountId, name: scriptName, versionId: scriptVersion };
-      const { script: cell, hooks } = await runtime.prepare(live, limits);
+      const prepared = await runtime.prepare(live, limits);
       return {
-        script: { ...cell, hasWorkflows: true, memoryBytes: memoryBytesMax },
-        hooks,
+        ...prepared,
+        script: { ...prepared.script, hasWorkflows: true, memoryBytes: memoryBytesMax },
       };
     } catch (error) {
       if (error instanceof ScriptNotFound) return undefined;
@@ -30,10 +30,10 @@ export const workflowCode =
   };
 
 /** A node that stood still lets nothing out that its code asks for: another node may have done it. */
-export const whileCurrent = ({ script, hooks }: Prepared, isCurrent: () => boolean): Prepared => ({
-  script,
-  hooks() {
-    const run = hooks();
+export const whileCurrent = (prepared: Prepared, isCurrent: () => boolean): Prepared => ({
+  ...prepared,
+  hooks(trace) {
+    const run = prepared.hooks(trace);
     return {
       fetch(url, request, response) {
         if (isCurrent()) run.fetch(url, request, response);

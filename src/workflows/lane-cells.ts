@@ -1,22 +1,19 @@
 import type { Logger } from "pino";
 import type { Cell, Visit } from "../cells/cell.ts";
 import { CellError, CellFault, type FaultKind } from "../cells/errors.ts";
-import type { RunHooks } from "../cells/front-server.ts";
 import type { Exit } from "../cells/process.ts";
-import type { CellScript } from "../cells/script.ts";
 import type { CellSettings } from "../cells/settings.ts";
 import { SoloCells } from "../cells/solo.ts";
 import { Suspects } from "../cells/suspects.ts";
 import { SharedWatch } from "../cells/watch.ts";
+import type { PreparedScript } from "../runtime/runtime.ts";
+import type { RunTrace } from "../tail/run-trace.ts";
 import type { CellListener, Cells, Code, Manner } from "./cells.ts";
 import { Lane } from "./lane.ts";
-import type { Signal } from "./worker/messages.ts";
+import type { Ending, Signal, StartMessage } from "./worker/messages.ts";
 
 /** Code that is ready to be given to a cell. */
-export interface Prepared {
-  script: CellScript;
-  hooks: () => RunHooks;
-}
+export type Prepared = Pick<PreparedScript, "script" | "hooks" | "trace">;
 
 export interface LaneCellsOptions {
   settings: CellSettings;
@@ -29,12 +26,12 @@ export interface LaneCellsOptions {
 interface Running {
   segment: number;
   code: Code;
-  start: string;
+  start: StartMessage;
   manner: Manner;
   /** Whether it was told to begin, if it was sent ahead. */
   isBegun: boolean;
   /** Where it runs; absent while it waits for a cell. */
-  place: { lane: Lane; visit: Visit; token: string } | undefined;
+  place: { lane: Lane; visit: Visit; token: string; trace: RunTrace | undefined } | undefined;
   /** Ends its stay in a solo cell. */
   leave: (error?: Error) => void;
   isOver: boolean;
@@ -93,7 +90,7 @@ export class LaneCells implements Cells {
     return this.#running.size;
   }
 
-  run(segment: number, code: Code, start: string, manner: Manner): void {
+  run(segment: number, code: Code, start: StartMessage, manner: Manner): void {
     const running: Running = {
       segment,
       code,
@@ -176,22 +173,31 @@ export class LaneCells implements Cells {
     else this.#suspects.behaved(prepared.script.owner);
   }
 
-  #enter(running: Running, { script, hooks }: Prepared, lane: Lane): void {
+  #enter(running: Running, prepared: Prepared, lane: Lane): void {
+    const { script } = prepared;
+    const { className } = running.code;
     const visit: Visit = { script, sentAt: performance.now(), cpuShareMs: 0, fault: undefined };
-    const token = lane.cell.enter(script, hooks(), visit);
-    running.place = { lane, visit, token };
-    lane.run(running.segment, script.id, token, running.code.className, running.start);
+    const trace = prepared.trace(className, { rpcMethod: "run" });
+    const token = lane.cell.enter(script, prepared.hooks(trace), visit);
+    running.place = { lane, visit, token, trace };
+    const start = { ...running.start, isTraced: trace !== undefined };
+    lane.run(running.segment, script.id, token, className, JSON.stringify(start));
     if (running.isBegun) lane.begin(running.segment);
     // It goes on its way before the database is written to, and not after it.
     else if (running.manner === "ahead") lane.flush();
   }
 
-  #ended(segment: number): void {
+  #ended(segment: number, ending?: Ending): void {
     const running = this.#running.get(segment);
     if (running === undefined) return;
     this.#running.delete(segment);
     running.isOver = true;
-    if (running.place !== undefined) running.place.lane.cell.leave(running.place.token, running.place.visit);
+    if (running.place !== undefined) {
+      const { lane, visit, token, trace } = running.place;
+      lane.cell.leave(token, visit);
+      // One that was taken back before it began is no run.
+      if (running.manner !== "ahead" || running.isBegun) tell(trace, ending, visit.fault);
+    }
     running.leave();
   }
 
@@ -284,7 +290,7 @@ export class LaneCells implements Cells {
       lane = Lane.open(
         cell,
         () => this.listener,
-        (segment) => this.#ended(segment),
+        (segment, ending) => this.#ended(segment, ending),
         // Mostly the process has died, and its exit says of what a moment later.
         () => void setTimeout(() => this.#fault(cell, "killed"), exitGraceMs).unref(),
       );
@@ -325,6 +331,19 @@ export class LaneCells implements Cells {
     void lane?.then((open) => open.close()).catch(() => {});
   }
 }
+
+/** Tells those who watch how a segment ended; without an ending its cell died. */
+function tell(trace: RunTrace | undefined, ending: Ending | undefined, fault: CellFault | undefined): void {
+  if (ending?.end === "throw") trace?.end("exception", ending.error, false);
+  else if (ending !== undefined) trace?.end("ok", undefined, false);
+  else trace?.end(fault?.isSuspect === true ? outcomes[fault.kind] : "canceled", undefined, true);
+}
+const outcomes = {
+  cpu: "exceededCpu",
+  memory: "exceededMemory",
+  crashed: "unknown",
+  killed: "unknown",
+} as const;
 
 /** What ended a process that was not told to end. */
 function causeOf({ code, signal, lastWords }: Exit): FaultKind {

@@ -8,14 +8,14 @@ export class Lane {
   readonly cell: Cell;
   readonly #socket: WebSocket;
   readonly #listener: () => CellListener;
-  readonly #onEnded: (segment: number) => void;
+  readonly #onEnded: (segment: number, ending: Ending) => void;
   #outgoing = "";
 
   private constructor(
     cell: Cell,
     socket: WebSocket,
     listener: () => CellListener,
-    onEnded: (segment: number) => void,
+    onEnded: (segment: number, ending: Ending) => void,
   ) {
     this.cell = cell;
     this.#socket = socket;
@@ -27,7 +27,7 @@ export class Lane {
   static async open(
     cell: Cell,
     listener: () => CellListener,
-    onEnded: (segment: number) => void,
+    onEnded: (segment: number, ending: Ending) => void,
     onLost: () => void,
   ): Promise<Lane> {
     const { WebSocket } = await import("ws");
@@ -86,8 +86,9 @@ export class Lane {
       if (kind === "C") listener.call(segment, Number(first), second);
       else if (kind === "N") listener.note(segment, first);
       else {
-        this.#onEnded(segment);
-        listener.ended(segment, readEnding(first));
+        const ending = readEnding(first);
+        this.#onEnded(segment, ending);
+        listener.ended(segment, ending);
       }
     }
   }

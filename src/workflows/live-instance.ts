@@ -126,6 +126,7 @@ export class LiveInstance {
       history,
       limits,
       isAhead,
+      isTraced: false, // where it runs it is known
     };
   }
 }

@@ -83,7 +83,7 @@ export class Starts {
     const { now } = this.#core;
     const start = instance.startMessage(version.workflowName, limits, { now, isAhead: manner === "ahead" });
     instance.history.forgetValues();
-    cells.run(number, version.code, JSON.stringify(start), manner);
+    cells.run(number, version.code, start, manner);
   }
 
   /** Brings results back into memory that were left out while the instance ran. */

@@ -39,6 +39,7 @@ export class EngineHarness {
       settings: { ...cellDefaults, shared: 1, stallCpuMs: 1000, ...options.cells },
       prepare: async () => ({
         script,
+        trace: () => undefined,
         hooks: () => ({
           fetch: (url, request, response) => {
             this.requests.push(url.pathname);

@@ -43,8 +43,8 @@ export class SimulatedCells implements Cells {
     this.#workflow = workflow;
   }
 
-  run(number: number, _code: Code, text: string): void {
-    const start = JSON.parse(text) as StartMessage;
+  run(number: number, _code: Code, given: StartMessage): void {
+    const start = structuredClone(given);
     const answers = new Map<number, (answer: string) => void>();
     const signals = new Signals();
     let calls = 0;

@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { env, WorkerEntrypoint } from "cloudflare:workers";
 import { NonRetryableError } from "cloudflare:workflows";
 import { forRun } from "../../cells/worker/run.ts";
+import { traced } from "../../tail/worker/console.ts";
 import type { Ending, StartMessage } from "./messages.ts";
 import { runSegment, Segment, type Workflow } from "./run.ts";
 
@@ -47,9 +48,11 @@ export function segmentsOf(user: Record<string, unknown>): EntrypointClass {
           typeof (exported.prototype as Partial<Workflow>)?.run !== "function"
         )
           throw new TypeError(`The script exports no class "${className}" with a method run()`);
-        const segment = new Segment(lane, start, host);
-        const workflow = new (exported as WorkflowClass)(ctx, env);
-        return stringify(await runSegment(segment, start, workflow));
+        const run = async (): Promise<Ending> => {
+          const segment = new Segment(lane, start, host);
+          return runSegment(segment, start, new (exported as WorkflowClass)(ctx, env));
+        };
+        return stringify(await (start.isTraced ? traced(ctx, run) : run()));
       });
     }
   } as unknown as EntrypointClass;

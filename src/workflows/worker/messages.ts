@@ -48,6 +48,8 @@ export interface StartMessage {
   limits: { lingerMs: number; valueBytesMax: number; retryDelayMs: number };
   /** Whether it waits until it is told to begin. */
   isAhead: boolean;
+  /** Whether somebody watches the script's runs. */
+  isTraced: boolean;
 }
 
 /** How a segment ended. `unasked` are steps of the journal that the code did not come to again. */

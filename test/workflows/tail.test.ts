@@ -1,0 +1,73 @@
+import { once } from "node:events";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { WebSocket } from "ws";
+import { startWorkflowHosting, type WorkflowHosting } from "./hosting.ts";
+
+/** What those see who watch a script, of its workflows: each invocation of `run`, from the journal on. */
+let hosting: WorkflowHosting;
+beforeAll(async () => {
+  hosting = await startWorkflowHosting();
+  await hosting.workflow(
+    "watched",
+    `console.log("begin", event.instanceId);
+     await step.do("a", async () => console.warn("in a step"));
+     if (event.payload.sleeps) await step.sleep("s", "1 second");
+     if (event.payload.fails) throw new RangeError("too far");
+     console.log("end");`,
+  );
+}, 60_000);
+afterAll(() => hosting.close(1000));
+
+interface Seen {
+  scriptName: string;
+  entrypoint: string;
+  outcome: string;
+  event: { rpcMethod: string };
+  logs: { level: string; message: unknown[] }[];
+  exceptions: { name: string; message: string }[];
+}
+
+async function watch(): Promise<{ seen: Seen[]; socket: WebSocket }> {
+  const path = `/accounts/${hosting.account}/workers/scripts/watched/tails`;
+  const { body } = await hosting.call("POST", path, {});
+  const socket = new WebSocket(String(body.result.url), "trace-v1");
+  const seen: Seen[] = [];
+  socket.on("message", (data: Buffer) => seen.push(JSON.parse(data.toString()) as Seen));
+  await once(socket, "open");
+  return { seen, socket };
+}
+
+it("shows its logs, its exception, and each time that it goes on", async () => {
+  const { seen, socket } = await watch();
+  await hosting.create("watched", "one");
+  await vi.waitFor(() => expect(seen).toHaveLength(1), 20_000);
+  expect(seen[0]).toMatchObject({
+    scriptName: "watched",
+    entrypoint: "Main",
+    outcome: "ok",
+    event: { rpcMethod: "run" },
+    logs: [
+      { level: "log", message: ["begin", "one"] },
+      { level: "warn", message: ["in a step"] },
+      { level: "log", message: ["end"] },
+    ],
+    exceptions: [],
+  });
+
+  await hosting.create("watched", "two", { sleeps: true, fails: true });
+  await vi.waitFor(() => expect(seen).toHaveLength(3), 20_000);
+  expect(seen[1]).toMatchObject({ outcome: "ok", logs: [{ message: ["begin", "two"] }, { level: "warn" }] });
+  expect(seen[2]).toMatchObject({
+    outcome: "exception",
+    logs: [{ message: ["begin", "two"] }],
+    exceptions: [{ name: "RangeError", message: "too far" }],
+  });
+
+  // One that begins nothing is no run.
+  const again = await hosting.call("POST", hosting.instances("watched"), { id: "two" });
+  expect(again.status).toBe(409);
+  await hosting.create("watched", "three");
+  await vi.waitFor(() => expect(seen).toHaveLength(4), 20_000);
+  expect(seen[3]!.logs[0]!.message).toEqual(["begin", "three"]);
+  socket.terminate();
+}, 60_000);
