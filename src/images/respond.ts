@@ -1,5 +1,5 @@
 import { createReadStream } from "node:fs";
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { pipeline } from "node:stream/promises";
 import { failure } from "../api/envelope.ts";
 import type { ApiError } from "../api/errors.ts";
@@ -8,7 +8,6 @@ import type { Stored } from "./results.ts";
 
 /** Headers of every picture: it may be shown anywhere, and nothing in it is ever run. */
 export const safeHeaders = {
-  "access-control-allow-origin": "*",
   "cross-origin-resource-policy": "cross-origin",
   "timing-allow-origin": "*",
   "x-content-type-options": "nosniff",
@@ -23,25 +22,25 @@ export function isNotModified(request: IncomingMessage, etag: string, modifiedMs
   return since !== undefined && Math.floor(modifiedMs / 1000) * 1000 <= Date.parse(since);
 }
 
-/** Answers with a picture, or with the part of it that is asked for. */
+/** Answers with a picture, or with the part of it that is asked for. Headers are names and values in turn. */
 export async function sendStored(
   request: IncomingMessage,
   response: ServerResponse,
   stored: Stored,
-  headers: OutgoingHttpHeaders,
+  etag: string,
+  headers: string[],
 ): Promise<void> {
   if ("release" in stored) response.once("close", stored.release);
   const sizeBytes = "bytes" in stored ? stored.bytes.length : stored.sizeBytes;
-  const range = rangeOf(request, sizeBytes, String(headers["etag"]));
+  const range = rangeOf(request, sizeBytes, etag);
   if (range === "unsatisfiable") {
-    response
-      .writeHead(416, { ...headers, "content-range": `bytes */${sizeBytes}`, "content-length": 0 })
-      .end();
+    headers.push("content-range", `bytes */${sizeBytes}`, "content-length", "0");
+    response.writeHead(416, headers).end();
     return;
   }
   const { start, end } = range ?? { start: 0, end: sizeBytes - 1 };
-  headers["content-length"] = end - start + 1;
-  if (range !== undefined) headers["content-range"] = `bytes ${start}-${end}/${sizeBytes}`;
+  headers.push("content-length", String(end - start + 1));
+  if (range !== undefined) headers.push("content-range", `bytes ${start}-${end}/${sizeBytes}`);
   response.writeHead(range === undefined ? 200 : 206, headers);
   if (request.method === "HEAD") response.end();
   else if ("bytes" in stored)
@@ -82,6 +81,7 @@ export async function sendError(
   const body = envelope ?? `ERROR ${error.code}: ${error.message}\n`;
   const isTemporary = error.status >= 500 || error.status === 429 || error.status === 403;
   response.writeHead(error.status, {
+    "access-control-allow-origin": "*",
     ...safeHeaders,
     "content-type": isJson ? "application/json" : "text/plain; charset=utf-8",
     "content-length": Buffer.byteLength(body),
