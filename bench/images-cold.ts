@@ -247,8 +247,10 @@ export async function ipxSection({ pid, url, path, small }: Stage): Promise<Sect
   copyFileSync(path, join(images, "photo.jpg"));
   copyFileSync(small.path, join(images, "small.jpg"));
   const ipx = await startPeer("ipx/server.js", images);
+  const bare = startBare();
   await warmUp(
     ({ width, height }) => getWhole(`${small.url}/w=${width},h=${height},q=80,f=webp`),
+    ({ width }) => bare.run({ path: small.path, width, format: "webp", settings: "ours" }),
     ({ width }) => getWhole(`http://127.0.0.1:${ipx.port}/f_webp,w_${width},q_80/small.jpg`),
   );
   const rows: Section["rows"] = [];
@@ -260,6 +262,11 @@ export async function ipxSection({ pid, url, path, small }: Stage): Promise<Sect
     const found = await compare(
       {
         selvedge: { pid, call: () => getWhole(`${url}/${fresh(`q=80,f=${format}`)}`) },
+        // What no server can be quicker than that asks this library for the same.
+        library: {
+          pid: bare.pid,
+          call: () => bare.run({ path, width: 800, format, settings: "ours", quality: 80 }),
+        },
         ipx: {
           pid: ipx.pid,
           call: () => getWhole(`http://127.0.0.1:${ipx.port}/f_${format},w_800,q_80/photo.jpg`),
@@ -282,7 +289,12 @@ export async function ipxSection({ pid, url, path, small }: Stage): Promise<Sect
         pairedRatio(found.selvedge.perSecond, found.ipx.perSecond),
         1.15,
       ),
+      reported(
+        `E4 images a second, ${format}, bare sharp / IPX`,
+        pairedRatio(found.library.perSecond, found.ipx.perSecond),
+      ),
       reported(`E4 CPU, ${format}, IPX / Selvedge`, pairedRatio(found.ipx.cpuMs, found.selvedge.cpuMs)),
+      reported(`E4 CPU, ${format}, IPX / bare sharp`, pairedRatio(found.ipx.cpuMs, found.library.cpuMs)),
     );
   }
   const own = peakMegabytes(imageProcess(pid)!);
@@ -290,6 +302,7 @@ export async function ipxSection({ pid, url, path, small }: Stage): Promise<Sect
   goals.push(atMost("E4 peak memory, image process / IPX", own / theirs, 0.7));
   goals.push(reported("E4 memory, all of Selvedge (API, DNS, edge, images) / IPX", most / theirs));
   goals.push(reported("E4 memory of the platform without its image process, MB", idle));
+  bare.stop();
   await ipx.stop();
   rmSync(images, { recursive: true, force: true });
   return { headings: ["", "CPU ms each", "per second", "p50 ms"], rows, goals };
@@ -298,7 +311,7 @@ export async function ipxSection({ pid, url, path, small }: Stage): Promise<Sect
 const memory = (pid: number | undefined): number => (pid === undefined ? 0 : memoryOf(pid));
 
 /** libvips' own program, where it is installed: a process for each picture, with the same encoders' settings. */
-export async function thumbnailSection({ pid, url, path }: Stage): Promise<Section> {
+export async function thumbnailSection({ pid, url, path, small }: Stage): Promise<Section> {
   if (spawnSync("vipsthumbnail", ["--version"]).status !== 0) {
     process.stdout.write("vipsthumbnail is not installed (Debian package libvips-tools): not compared.\n");
     return { headings: ["", ""], rows: [], goals: [] };
@@ -306,26 +319,41 @@ export async function thumbnailSection({ pid, url, path }: Stage): Promise<Secti
   const rows: Section["rows"] = [];
   const goals: Goal[] = [];
   const out = join(mkdtempSync(join(tmpdir(), "selvedge-vips-")), "out");
+  const bare = startBare();
+  await warmUp(
+    ({ width, height }) => getWhole(`${small.url}/w=${width},h=${height},f=webp`),
+    ({ width }) => bare.run({ path: small.path, width, format: "webp", settings: "ours" }),
+  );
+  // Of processes that have ended only whole ticks are told: many in a round make them small.
+  const count = 8;
   for (const [format, suffix, goal] of [
     ["webp", "webp[Q=85,effort=2]", 0.65],
     ["baseline-jpeg", "jpg[Q=85,optimize-coding]", 0.5],
   ] as const) {
-    const ours: number[] = [];
-    const theirs: number[] = [];
+    const found: Record<"ours" | "library" | "theirs", number[]> = { ours: [], library: [], theirs: [] };
     for (let round = 0; round < 9; round++) {
       const children = childCpuMs();
-      for (let i = 0; i < 4; i++)
+      for (let i = 0; i < count; i++)
         spawnSync("vipsthumbnail", [path, "-s", "800x", "-o", `${out}.${suffix}`], {
           env: { ...process.env, VIPS_CONCURRENCY: "1" },
         });
-      theirs.push((childCpuMs() - children) / 4);
-      const start = cpuOf(pid);
-      for (let i = 0; i < 4; i++) await getWhole(`${url}/${fresh(`f=${format}`)}`);
-      ours.push((cpuOf(pid) - start) / 1000 / 4);
+      found.theirs.push((childCpuMs() - children) / count);
+      for (const [side, sidePid, call] of [
+        ["ours", pid, () => getWhole(`${url}/${fresh(`f=${format}`)}`)],
+        ["library", bare.pid, () => bare.run({ path, width: 800, format, settings: "ours" })],
+      ] as const) {
+        const start = cpuOf(sidePid);
+        for (let i = 0; i < count; i++) await call();
+        found[side].push((cpuOf(sidePid) - start) / 1000 / count);
+      }
     }
-    rows.push([`${format}, Selvedge`, median(ours)], [`${format}, vipsthumbnail`, median(theirs)]);
+    const { ours, library, theirs } = found;
+    rows.push([`${format}, Selvedge`, median(ours)], [`${format}, bare sharp`, median(library)]);
+    rows.push([`${format}, vipsthumbnail`, median(theirs)]);
     goals.push(atMost(`E3 CPU, ${format}, Selvedge / vipsthumbnail`, pairedRatio(ours, theirs), goal));
+    goals.push(reported(`E3 CPU, ${format}, bare sharp / vipsthumbnail`, pairedRatio(library, theirs)));
   }
+  bare.stop();
   return { headings: ["", "CPU ms each"], rows, goals };
 }
 

@@ -5,28 +5,30 @@ import sharp from "sharp";
 export interface BareJob {
   path: string;
   width: number;
-  format: "jpeg" | "webp" | "avif";
+  format: "jpeg" | "baseline-jpeg" | "webp" | "avif";
   /** As Selvedge sets them, or the library's own. */
   settings: "ours" | "defaults";
-  gravity?: "centre" | "attention";
+  quality?: number;
 }
 
 sharp.concurrency(1);
 sharp.cache(false);
 const ours = {
   jpeg: { quality: 85, progressive: true, chromaSubsampling: "4:2:0" },
+  "baseline-jpeg": { quality: 85, progressive: false, chromaSubsampling: "4:2:0" },
   webp: { quality: 85, effort: 2 },
   avif: { quality: 70, effort: 0, chromaSubsampling: "4:2:0" },
 } as const;
-const defaults = { jpeg: {}, webp: { quality: 80 }, avif: {} } as const;
+const defaults = { jpeg: {}, "baseline-jpeg": {}, webp: { quality: 80 }, avif: {} } as const;
 
-async function run({ path, width, format, settings }: BareJob): Promise<Buffer> {
-  const options = settings === "ours" ? ours[format] : defaults[format];
+async function run({ path, width, format, settings, quality }: BareJob): Promise<Buffer> {
+  const own = settings === "ours" ? ours[format] : defaults[format];
+  const options = quality === undefined ? own : { ...own, quality };
   const input = settings === "ours" ? path : await readFile(path);
   return sharp(input, { failOn: "error", sequentialRead: true })
     .autoOrient()
     .resize({ width })
-    .toFormat(format, options)
+    .toFormat(format === "baseline-jpeg" ? "jpeg" : format, options)
     .toBuffer();
 }
 
