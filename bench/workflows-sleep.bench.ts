@@ -2,13 +2,18 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 import { atMost, median, printGoals, printTable, reported, residentMegabytes } from "./lib/measure.ts";
-import { startOurs, tree } from "./workflows-lib.ts";
+import { installPeers, startOurs, startRestate, tree } from "./workflows-lib.ts";
 
-/** Ten thousand sleeping instances: what they take, and how late they wake at 500 a second; then a list of a hundred thousand. */
+/**
+ * Ten thousand sleeping instances: what they take, and how late they wake at 500 a second, here and on Restate; and a
+ * list of a hundred thousand.
+ */
 const sleepers = Number(process.env["BENCH_SLEEPERS"] ?? 10_000);
 const stored = Number(process.env["BENCH_STORED"] ?? 100_000);
 const wakesPerSecond = 500;
 const asleepBeforeWakeMs = 5000;
+/** From the first creation to the first wake: time for garbage to be collected, as when instances sleep for long. */
+const bedtimeMs = Math.max(60_000, sleepers * 10);
 
 const ours = await startOurs(
   ["--workflow-cells", "1"],
@@ -48,7 +53,7 @@ async function create(count: number, at: (index: number) => number): Promise<num
 await create(1000, () => Date.now());
 await until(({ complete = 0 }) => complete === 1000);
 const before = memory();
-const firstWakeAt = Date.now() + 1000 * Math.max(60, sleepers / 100);
+const firstWakeAt = Date.now() + bedtimeMs;
 const perSecond = await create(sleepers, (index) => firstWakeAt + (index * 1000) / wakesPerSecond);
 await until(({ waiting = 0 }) => waiting >= sleepers * 0.99);
 // Garbage of making them is collected when nothing else happens for some seconds.
@@ -101,7 +106,44 @@ for (;;) {
 const many = { list: await medianMs(list("Many")), start: await medianMs(start("Many")) };
 await ours.stop();
 
-const at = (share: number): number => late[Math.floor((late.length - 1) * share)]!;
+/** The same on Restate, in MB of its two processes and milliseconds. */
+async function sleepOnRestate(): Promise<{ grownBy: number; late: number[] }> {
+  installPeers();
+  const restate = await startRestate();
+  const memoryOf = (): number =>
+    restate.pids
+      .flatMap(tree)
+      .map(residentMegabytes)
+      .reduce((a, b) => a + b);
+  const makeAll = async (count: number, wakeAt: (index: number) => number): Promise<void> => {
+    let made = 0;
+    const make = async (): Promise<void> => {
+      while (made < count) await restate.post("/Sleeping/sleep/send", wakeAt(made++));
+    };
+    await Promise.all(Array.from({ length: 64 }, make));
+  };
+  const wake = async (count: number): Promise<number[]> => {
+    const woken: number[] = [];
+    for (; woken.length < count; await delay(1000))
+      woken.push(...(await restate.post<number[]>("/Sleeping/read")));
+    return woken.toSorted((a, b) => a - b);
+  };
+  await makeAll(1000, () => Date.now());
+  await wake(1000);
+  const initially = memoryOf();
+  const first = Date.now() + bedtimeMs;
+  await makeAll(sleepers, (index) => first + (index * 1000) / wakesPerSecond);
+  await delay(Math.max(0, first - asleepBeforeWakeMs - Date.now()));
+  const grownBy = memoryOf() - initially;
+  await delay(asleepBeforeWakeMs);
+  const woken = await wake(sleepers);
+  await restate.stop();
+  return { grownBy, late: woken };
+}
+const restate = await sleepOnRestate();
+
+const at = (share: number, of = late): number => of[Math.floor((of.length - 1) * share)]!;
+const grownBy = asleep.engine + asleep.cells - before.engine - before.cells;
 printTable(
   ["", "engine MB", "cells MB"],
   [
@@ -117,11 +159,20 @@ printTable(
     [String(stored), many.list, many.start],
   ],
 );
+printTable(
+  [`${sleepers} asleep`, "MB more, all processes", "lateness p50 ms", "p99 ms"],
+  [
+    ["selvedge", grownBy, at(0.5), at(0.99)],
+    ["restate", restate.grownBy, at(0.5, restate.late), at(0.99, restate.late)],
+  ],
+);
 printGoals([
   reported("durable creates per second, in batches of 100", perSecond),
   reported("lateness p50 ms", at(0.5)),
-  atMost(`lateness p99 ms at ${wakesPerSecond} wakes a second`, at(0.99), 500),
+  atMost(`lateness p99 ms at ${wakesPerSecond} wakes a second`, at(0.99), 300),
   atMost("MB more in the engine while they sleep", asleep.engine - before.engine, 25),
+  atMost("memory of a sleeper: ours / restate", grownBy / restate.grownBy, 0.4),
+  atMost("lateness p99: ours / restate", at(0.99) / at(0.99, restate.late), 0.4),
   reported("MB more in the cells while they sleep", asleep.cells - before.cells),
   atMost(`listing, ${stored} / 1000`, many.list / few.list, 1.5),
   atMost(`starting, ${stored} / 1000`, many.start / few.start, 1.5),

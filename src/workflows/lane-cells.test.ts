@@ -1,4 +1,4 @@
-import { afterEach, expect, it } from "vitest";
+import { afterEach, expect, it, vi } from "vitest";
 import { EngineHarness } from "./testing.ts";
 
 let harness: EngineHarness;
@@ -16,4 +16,25 @@ it("runs a workflow of steps, which see their environment and their event", asyn
     error: undefined,
   });
   expect(harness.requests).toEqual(["/b"]);
+});
+
+it("ends a cell that has grown and in which nothing runs; what comes then gets another", async () => {
+  const code = `import { WorkflowEntrypoint } from "cloudflare:workers";
+const kept = [];
+export class Main extends WorkflowEntrypoint {
+  run(event, step) {
+    kept.push(new Uint8Array(event.payload.megabytes * 2 ** 20).fill(1));
+    return step.do("kept", async () => kept.length);
+  }
+}
+export default {};`;
+  harness = await EngineHarness.start("", { code, idle: { ms: 500, growthBytesMax: 64 * 2 ** 20 } });
+  const run = async (id: string, megabytes: number): Promise<unknown> =>
+    (await harness.ended((await harness.create(id, { megabytes })).rid)).output;
+  expect(await run("small", 1)).toBe(1);
+  await new Promise((resolve) => setTimeout(resolve, 1000));
+  expect(harness.cells.pids).toHaveLength(1);
+  expect(await run("large", 80)).toBe(2);
+  await vi.waitFor(() => expect(harness.cells.pids).toEqual([]), { timeout: 10_000 });
+  expect(await run("next", 1)).toBe(1);
 });

@@ -20,6 +20,8 @@ export interface LaneCellsOptions {
   /** Undefined when the code is gone, with its script or its version. */
   prepare(code: Code): Promise<Prepared | undefined>;
   logger: Logger;
+  /** Instances that sleep need no cell: one in which nothing has run for so long and that has grown by so much is ended. */
+  idle?: { ms: number; growthBytesMax: number };
 }
 
 /** A segment that runs, or is about to. */
@@ -40,9 +42,12 @@ interface Running {
 interface Shared {
   lane: Lane;
   watch: SharedWatch;
+  /** What it took when it was new. */
+  freshBytes: number;
 }
 
 const lookEveryMs = 10;
+const idleDefaults = { ms: 10_000, growthBytesMax: 64 * 1024 * 1024 };
 const retryMs = 1000;
 const exitGraceMs = 1000;
 
@@ -244,7 +249,8 @@ export class LaneCells implements Cells {
   async #makeShared(): Promise<Shared> {
     const cell = await this.#boot();
     const lane = await this.#laneOf(cell);
-    const shared = { lane, watch: new SharedWatch(cell, performance.now()) };
+    const watch = new SharedWatch(cell, performance.now());
+    const shared = { lane, watch, freshBytes: cell.process.rssBytes() };
     this.#shared.push(shared);
     this.#timer ??= setInterval(() => this.#look(), lookEveryMs).unref();
     return shared;
@@ -252,8 +258,14 @@ export class LaneCells implements Cells {
 
   #look(): void {
     const now = performance.now();
-    for (const { lane, watch } of this.#shared) {
-      if (lane.cell.visits.size === 0) continue;
+    const { ms, growthBytesMax } = this.#options.idle ?? idleDefaults;
+    for (const { lane, watch, freshBytes } of [...this.#shared]) {
+      const { visits, lastActivityAt, process } = lane.cell;
+      if (visits.size === 0) {
+        const isIdle = now - lastActivityAt > ms;
+        if (isIdle && process.rssBytes() > freshBytes + growthBytesMax) this.#retire(lane.cell);
+        continue;
+      }
       // What counts is what the scripts may take, not what makes one isolate end.
       const settings = { ...this.#options.settings, memoryBytesMax: Infinity };
       const fault = watch.look(now, settings);

@@ -113,7 +113,7 @@ export class LiveInstance {
         ({ error, isInterrupted }) => error !== null && !isInterrupted,
       ).length;
       const last = entry.attempts.at(-1)?.number ?? 0;
-      return [key, "open", last, failures, entry.due !== null, entry.config];
+      return [key, "open", last, failures, entry.due !== null && entry.due > now, entry.config];
     });
     const { params, createdOn, id } = this.row;
     const schedule = scheduleOf(this.row);

@@ -187,6 +187,7 @@ describe("values (20)", () => {
     ["a function", `({ f: { g() {} } })`, "the value at .f.g is a function"],
     ["a symbol", `[Symbol("s")]`, "the value at [0] is a symbol"],
     ["a class instance", `({ a: new (class Mine {})() })`, "the value at .a is an instance of Mine"],
+    ["a stream", `new ReadableStream()`, "it is an instance of ReadableStream"],
     ["a cycle", `(() => { const a = {}; a.b = a; return a; })()`, "the value at .b is a circular reference"],
   ])("%s fails the step at once, with its name and the path", async (_what, value, message) => {
     const { status, error } = await run(

@@ -5,7 +5,7 @@ import { openStorage, type Storage } from "../storage/storage.ts";
 import { systemClock } from "./clock.ts";
 import { Engine } from "./engine.ts";
 import type { InstanceRow } from "./instance.ts";
-import { LaneCells } from "./lane-cells.ts";
+import { LaneCells, type LaneCellsOptions } from "./lane-cells.ts";
 import { instanceStore } from "./store.ts";
 import { isFinal } from "./transitions.ts";
 import { decode } from "./worker/codec.ts";
@@ -48,6 +48,7 @@ export class EngineHarness {
         }),
       }),
       logger: quiet,
+      ...(options.idle === undefined ? {} : { idle: options.idle }),
     });
     const version = {
       rid: 1,
@@ -142,6 +143,7 @@ export interface HarnessOptions {
   cells?: Partial<CellSettings>;
   concurrency?: number;
   lingerMs?: number;
+  idle?: LaneCellsOptions["idle"];
   stepsMax?: number;
   isFaultExpected?: boolean;
   cpuMs?: number;

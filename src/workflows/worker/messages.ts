@@ -36,7 +36,7 @@ export type HistoryMessage =
   | [key: string, "value", text: string | null]
   | [key: string, "error", error: ErrorMessage]
   | [key: string, "event", payload: string | null, type: string, at: number]
-  | [key: string, "open", attempt: number, failures: number, isRetryDue: boolean, config: string | null];
+  | [key: string, "open", attempt: number, failures: number, isToWait: boolean, config: string | null];
 
 export interface StartMessage {
   payload: string;
