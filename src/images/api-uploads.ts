@@ -3,7 +3,7 @@ import { operation, type Operation } from "../api/operation.ts";
 import { expiryOf } from "./direct-upload.ts";
 import { imageErrors } from "./errors.ts";
 import { readImageFields, readImageForm, type ImageForm } from "./form.ts";
-import { imageLimits, type Content } from "./image.ts";
+import { cleanFilename, type Content } from "./image.ts";
 import { fetchRemote } from "./remote.ts";
 import { ImageSchema } from "./resource.ts";
 import type { Intake } from "./uploads.ts";
@@ -33,7 +33,7 @@ async function contentOf(
   if (url === undefined)
     throw imageErrors.invalidUpload("Expected a part named file, or url, but received neither", "/body");
   return fetchRemote(url, policy, async (body, filename) => ({
-    filename: filename.slice(0, imageLimits.filenameCharactersMax),
+    filename: cleanFilename(filename),
     content: await intake.receive(body),
   }));
 }

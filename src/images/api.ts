@@ -5,7 +5,7 @@ import { settingsOperations } from "./api-settings.ts";
 import { uploadOperations } from "./api-uploads.ts";
 import { blobHeaders } from "./delivery.ts";
 import { imageErrors } from "./errors.ts";
-import { checkCreator, checkMetadata, imageLimits } from "./image.ts";
+import { checkCreator, checkMetadata, imageLimits, isStorable } from "./image.ts";
 import { parseMetadataFilters } from "./metadata-filter.ts";
 import { formatPosition, parsePosition } from "./position.ts";
 import { ImageSchema } from "./resource.ts";
@@ -13,12 +13,21 @@ import { ImageSchema } from "./resource.ts";
 const base = "/accounts/{account_id}/images";
 const read = { scope: "account", permission: "images:read" } as const;
 const edit = { scope: "account", permission: "images:edit" } as const;
-const idOf = ({ params }: Call<unknown, unknown>): string => params["image_id"]!;
+function idOf({ params }: Call<unknown, unknown>): string {
+  const id = params["image_id"]!;
+  // The public service has tokens there, for hosts of their own. No image has this id.
+  if (id === "batch_token")
+    throw imageErrors.notFound(
+      "batch_token is not available: an API token does as well; an image of this id was",
+    );
+  return id;
+}
 
 const perPage = z.coerce.number().int().min(1).max(10_000);
 /** An empty creator asks for the images that have none. */
 const creatorQuery = z
   .string()
+  .refine(isStorable, "expected no NUL")
   .optional()
   .transform((creator) => (creator === "" ? null : creator));
 const ListSchema = z.object({ images: z.array(ImageSchema) });

@@ -74,7 +74,7 @@ async function readForm(
     partsMax: compositionLimits.imagesMax + 1,
   };
   await streamParts(request, limits, async (head, stream) => {
-    if (head.name === "order") order = parseOrder(JSON.parse(await textOf(stream)));
+    if (head.name === "order") order = parseOrder(await jsonOf(stream));
     else if (order === undefined) throw imageErrors.invalidTransform("expected the order before the images");
     else images.push(await receive(stream));
   });
@@ -82,7 +82,7 @@ async function readForm(
   return { order, images };
 }
 
-async function textOf(stream: Readable): Promise<string> {
+async function jsonOf(stream: Readable): Promise<unknown> {
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of stream as AsyncIterable<Buffer>) {
@@ -90,5 +90,9 @@ async function textOf(stream: Readable): Promise<string> {
     if (length > orderBytesMax) throw imageErrors.invalidTransform("the options are too long");
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString();
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString());
+  } catch {
+    throw imageErrors.invalidTransform("expected an order in JSON");
+  }
 }

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { Accounts } from "../accounts/accounts.ts";
 import type { Storage } from "../storage/storage.ts";
-import type { Image } from "./image.ts";
+import { isStorable, type Image } from "./image.ts";
 import type { ImageSettings } from "./settings.ts";
 import * as settingsStore from "./store-settings.ts";
 import * as store from "./store.ts";
@@ -58,9 +58,8 @@ export class Directory {
     if (known !== undefined) return known.loaded;
     // A change that comes while the record is read finds it here, and marks it.
     const held: Held = { image: undefined, isCurrent: true };
-    const loaded = store
-      .find(this.#storage.read, accountId, id)
-      .then((image) => Object.assign(held, { image }));
+    const found = isStorable(id) ? store.find(this.#storage.read, accountId, id) : Promise.resolve(undefined);
+    const loaded = found.then((image) => Object.assign(held, { image }));
     this.#images.set(name, { held, loaded });
     try {
       return await loaded;

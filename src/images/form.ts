@@ -4,7 +4,14 @@ import { readBytes } from "../api/body.ts";
 import { ApiError } from "../api/errors.ts";
 import { streamParts } from "../api/multipart.ts";
 import { imageErrors } from "./errors.ts";
-import { checkCreator, checkCustomId, checkMetadata, imageLimits, type Content } from "./image.ts";
+import {
+  checkCreator,
+  checkCustomId,
+  checkMetadata,
+  cleanFilename,
+  imageLimits,
+  type Content,
+} from "./image.ts";
 import type { Intake } from "./uploads.ts";
 
 /** What an upload form says beside the image. */
@@ -50,7 +57,7 @@ export async function readImageForm(
           if (head.name !== "file") return fields.set(head.name, await textOf(stream, head.name));
           if (received.file !== undefined)
             throw imageErrors.invalidUpload("Expected one file but received two", "/body/file");
-          received.file = { filename: filenameOf(head.filename), content: await intake.receive(stream) };
+          received.file = { filename: cleanFilename(head.filename), content: await intake.receive(stream) };
         },
         signal,
       ),
@@ -205,12 +212,6 @@ async function textOf(stream: Readable, name: string): Promise<string> {
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();
-}
-
-/** The last part of the name: some clients send whole paths. */
-function filenameOf(name: string | undefined): string {
-  const last = name?.split(/[/\\]/).at(-1) ?? "";
-  return (last === "" ? "file" : last).slice(0, imageLimits.filenameCharactersMax);
 }
 
 /** Gives up on an upload that comes too slowly to be one. */

@@ -89,6 +89,12 @@ export const contentTypes: Record<SourceFormat, string> = {
 
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
+/** Whether a database takes it as text: not every one takes a NUL. */
+export const isStorable = (text: string): boolean => !text.includes("\0") && text.isWellFormed();
+
+/** What stands in the API where an image's id does. */
+const reservedIds = ["batch_token", "config", "direct_upload", "keys", "stats", "variants"];
+
 /** An id that the caller chose. Slashes may stand inside; what looks like a generated id may not be chosen. */
 export function checkCustomId(id: string): string {
   const fault =
@@ -101,7 +107,9 @@ export function checkCustomId(id: string): string {
           : // oxlint-disable-next-line no-control-regex
             /[\u0000-\u001f\u007f]/.test(id) || !id.isWellFormed()
             ? "no control characters"
-            : undefined;
+            : reservedIds.includes(id)
+              ? `none of ${reservedIds.join(", ")}`
+              : undefined;
   if (fault === undefined) return id;
   throw imageErrors.invalidUpload(
     `Expected ${fault} for id but received ${JSON.stringify(id.slice(0, 80))}`,
@@ -122,11 +130,19 @@ export function checkMetadata(metadata: unknown): Record<string, unknown> {
 }
 
 export function checkCreator(creator: string): string {
-  if (creator.length <= imageLimits.creatorCharactersMax) return creator;
+  if (creator.length <= imageLimits.creatorCharactersMax && isStorable(creator)) return creator;
   throw imageErrors.invalidUpload(
-    `Expected at most ${imageLimits.creatorCharactersMax} characters for creator`,
+    `Expected at most ${imageLimits.creatorCharactersMax} characters for creator, and no NUL`,
     "/body/creator",
   );
+}
+
+/** A file's own name: some clients send whole paths, and some send what does not print. */
+export function cleanFilename(name: string | undefined): string {
+  // oxlint-disable-next-line no-control-regex
+  const printed = (name ?? "").replaceAll(/[\u0000-\u001f\u007f]/g, "");
+  const last = printed.split(/[/\\]/).at(-1)!;
+  return (last === "" ? "file" : last).slice(0, imageLimits.filenameCharactersMax).toWellFormed();
 }
 
 /** Refuses what would be too much to decode, from what its header says. */

@@ -1,15 +1,9 @@
 import type { FileBlobs } from "../storage/blobs.ts";
 import type { Storage } from "../storage/storage.ts";
 import { imageErrors } from "./errors.ts";
-import type { Focus, Image } from "./image.ts";
+import { isStorable, type Focus, type Image } from "./image.ts";
 import { matchesMetadata, type MetadataFilter } from "./metadata-filter.ts";
 import * as store from "./store.ts";
-
-export interface ImageEdit {
-  meta?: Record<string, unknown> | undefined;
-  requireSignedUrls?: boolean | undefined;
-  creator?: string | null | undefined;
-}
 
 /** How many rows a filtered list looks at in one step. */
 const scanRows = 500;
@@ -27,7 +21,7 @@ export class Images {
   }
 
   async find(accountId: string, id: string): Promise<Image> {
-    const image = await store.find(this.#storage.read, accountId, id);
+    const image = isStorable(id) ? await store.find(this.#storage.read, accountId, id) : undefined;
     const hasExpired = image?.content === null && image.draft!.expiresOn <= Date.now();
     if (image === undefined || hasExpired) throw imageErrors.notFound();
     return image;
@@ -75,20 +69,14 @@ export class Images {
     }
   }
 
-  async edit(accountId: string, id: string, edit: ImageEdit): Promise<Image> {
-    const image = await this.find(accountId, id);
-    const changed: Image = {
-      ...image,
-      meta: edit.meta ?? image.meta,
-      requireSignedUrls: edit.requireSignedUrls ?? image.requireSignedUrls,
-      creator: edit.creator === undefined ? image.creator : edit.creator,
-    };
-    await this.#storage.write(async (trx, noteChange) => {
-      const isThere = await store.update(trx, changed);
-      if (!isThere) throw imageErrors.notFound();
+  async edit(accountId: string, id: string, edit: store.ImageEdit): Promise<Image> {
+    await this.find(accountId, id);
+    return this.#storage.write(async (trx, noteChange) => {
+      const image = await store.edit(trx, accountId, id, edit);
+      if (image === undefined) throw imageErrors.notFound();
       noteChange({ kind: "image", id, parentId: accountId });
+      return image;
     });
-    return changed;
   }
 
   /** Remembers where a crop of the image goes. Nothing else changes, so nobody is told. */

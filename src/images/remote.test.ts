@@ -45,6 +45,12 @@ it("fetches over redirects, with the credentials in the URL for their host only"
   expect(asked[1]).toBe("/a%20b.jpg?x=1 -");
 });
 
+it("takes credentials as they are where a % in them escapes nothing", async () => {
+  asked = [];
+  await fetched(`http://me:50%@127.0.0.1:${port}/a.jpg`, open());
+  expect(asked[0]).toContain(`Basic ${Buffer.from("me:50%").toString("base64")}`);
+});
+
 it.each([
   ["http://127.0.0.1:PORT/"],
   ["http://[::1]:PORT/"],

@@ -27,12 +27,9 @@ export async function fetchRemote<T>(
   try {
     for (let redirects = 0; ; redirects++) {
       if (isIP(bare(url.hostname)) !== 0) check(policy, bare(url.hostname), portOf(url), url);
+      const credentials = `${unescaped(url.username)}:${unescaped(url.password)}`;
       const authorization =
-        url.username === ""
-          ? {}
-          : {
-              authorization: `Basic ${Buffer.from(`${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`).toString("base64")}`,
-            };
+        url.username === "" ? {} : { authorization: `Basic ${Buffer.from(credentials).toString("base64")}` };
       const answer = await request(`${url.origin}${url.pathname}${url.search}`, {
         dispatcher: agent,
         signal,
@@ -86,12 +83,14 @@ const checkedLookup = (policy: AddressPolicy, port: () => number) =>
     return allowed;
   });
 
-function filenameOf(url: URL): string {
-  const last = url.pathname.split("/").at(-1) ?? "";
+const filenameOf = (url: URL): string => unescaped(url.pathname.split("/").at(-1) ?? "");
+
+/** As it is where a % escapes nothing. */
+function unescaped(text: string): string {
   try {
-    return decodeURIComponent(last) || "file";
+    return decodeURIComponent(text);
   } catch {
-    return last;
+    return text;
   }
 }
 

@@ -52,14 +52,15 @@ export async function sendStored(
   }
 }
 
-/** A single range of bytes. Anything else is answered whole, as the standard allows. */
+/** A single range of bytes that is to be sent. Anything else is answered whole, as the standard allows. */
 function rangeOf(
   request: IncomingMessage,
   sizeBytes: number,
   etag: string,
 ): { start: number; end: number } | "unsatisfiable" | undefined {
   const { range, "if-range": condition } = request.headers;
-  if (range === undefined || (condition !== undefined && condition !== etag)) return undefined;
+  const isAsked = request.method === "GET" && range !== undefined;
+  if (!isAsked || (condition !== undefined && condition !== etag)) return undefined;
   const match = /^bytes=(\d*)-(\d*)$/.exec(range.trim());
   if (match === null || (match[1] === "" && match[2] === "")) return undefined;
   const [first, last] = [match[1]!, match[2]!];

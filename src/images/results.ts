@@ -78,7 +78,7 @@ export class Results {
   async get(name: string): Promise<Stored | undefined> {
     const bytes = this.#memory.get(name);
     if (bytes !== undefined) return { bytes };
-    await (this.#loaded ??= this.#load());
+    await this.#load();
     const entry = this.#disk.get(name);
     if (entry === undefined) return undefined;
     const path = this.path(name);
@@ -141,7 +141,7 @@ export class Results {
   /** Forgets everything that was made from a source. */
   async purge(sha256: string): Promise<void> {
     for (const name of [...this.#memory.keys()]) if (name.startsWith(`${sha256}/`)) this.#memory.delete(name);
-    await (this.#loaded ??= this.#load());
+    await this.#load();
     for (const name of [...this.#disk.keys()]) if (name.startsWith(`${sha256}/`)) this.#disk.delete(name);
     await rm(this.path(sha256), { recursive: true, force: true });
   }
@@ -151,8 +151,17 @@ export class Results {
     return `${this.#options.folder}/${name.slice(0, 2)}/${name}`;
   }
 
-  /** Finds what an earlier process has left, the longest unused first. */
+  /** Finds, once, what an earlier process has left. Tried again when that fails. */
   async #load(): Promise<void> {
+    this.#loaded ??= this.#find().catch((error: unknown) => {
+      this.#loaded = undefined;
+      throw error;
+    });
+    return this.#loaded;
+  }
+
+  /** The longest unused first. */
+  async #find(): Promise<void> {
     const { folder } = this.#options;
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const found: { name: string; sizeBytes: number; usedAt: number }[] = [];

@@ -18,21 +18,29 @@ export interface Spooled {
 export class Spool {
   readonly #folder: string;
   readonly #more: MoreFormats;
-  #made: Promise<unknown> | undefined;
+  #made: Promise<void> | undefined;
 
   constructor(folder: string, more: MoreFormats) {
     this.#folder = folder;
     this.#more = more;
   }
 
+  /** Where what a process has left that was killed goes first. Tried again when it fails. */
+  async #make(): Promise<void> {
+    try {
+      await rm(this.#folder, { recursive: true, force: true });
+      await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    } catch (error) {
+      this.#made = undefined;
+      throw ofWriting(error);
+    }
+  }
+
   async use<T>(
     work: (receive: (source: AsyncIterable<Uint8Array>) => Promise<Spooled>) => Promise<T>,
   ): Promise<T> {
     const paths: string[] = [];
-    // What a process that was killed has left goes first.
-    await (this.#made ??= rm(this.#folder, { recursive: true, force: true }).then(() =>
-      mkdir(this.#folder, { recursive: true, mode: 0o700 }),
-    ));
+    await (this.#made ??= this.#make());
     try {
       return await work(async (source) => {
         const path = join(this.#folder, randomUUID());

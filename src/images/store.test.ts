@@ -9,7 +9,7 @@ import { Accounts } from "../accounts/accounts.ts";
 import { FileBlobs } from "../storage/blobs.ts";
 import type { Storage } from "../storage/storage.ts";
 import { Directory } from "./directory.ts";
-import type { Image } from "./image.ts";
+import { cleanFilename, type Image } from "./image.ts";
 import { Images } from "./images.ts";
 import { parseMetadataFilters } from "./metadata-filter.ts";
 import { ImageSettingsService } from "./settings.ts";
@@ -140,6 +140,34 @@ describeStorage("images", (open) => {
     await expect(images.find(accountId, other.image.id)).rejects.toMatchObject({ code: 5404 });
     await expect(uploads.draft("nothing")).rejects.toMatchObject({ code: 5404 });
     expect((await images.find(accountId, image.id)).filename).toBe("b.jpg");
+  });
+
+  it("changes what is told to change and nothing beside it, though much happens at the same moment", async () => {
+    const { image, token } = await uploads.createDraft(input({ meta: { a: 1 } }), Date.now() + 60_000);
+    const draft = await uploads.draft(token);
+    const content = await uploads.receive(accountId, bytes());
+    const [, , completed] = await Promise.all([
+      images.edit(accountId, image.id, { creator: "me" }),
+      images.edit(accountId, image.id, { requireSignedUrls: true }),
+      uploads.complete(draft, "b.jpg", content),
+      images.edit(accountId, image.id, {}),
+    ]);
+    expect(await images.find(accountId, image.id)).toMatchObject({
+      content: completed.content,
+      meta: { a: 1 },
+      requireSignedUrls: true,
+      creator: "me",
+    });
+    expect(await blobs.head(content.blobKey)).toBeDefined();
+    await expect(images.edit(accountId, "gone", { creator: "me" })).rejects.toMatchObject({ code: 5404 });
+  });
+
+  it("knows no image by a name that a database cannot hold", async () => {
+    for (const id of ["a\0b", "\ud800"]) {
+      await expect(images.find(accountId, id)).rejects.toMatchObject({ code: 5404 });
+      expect((await directory.image(accountId, id)).image).toBeUndefined();
+    }
+    expect((await add({ filename: cleanFilename("x/a\0\n.jpg"), creator: "é" })).filename).toBe("a.jpg");
   });
 
   it("removes bytes that no image names, after a day", async () => {

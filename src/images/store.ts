@@ -55,28 +55,51 @@ export async function insert(trx: Write, image: Image): Promise<void> {
     .execute();
 }
 
-/** False when the image is gone. */
-export async function update(trx: Write, image: Image): Promise<boolean> {
-  const { numUpdatedRows } = await trx
-    .updateTable("images")
-    .set(columns(image))
-    .where("account_id", "=", image.accountId)
-    .where("id", "=", image.id)
-    .executeTakeFirst();
-  return numUpdatedRows > 0n;
+/** What may be changed of an image; what is undefined stays, also when it is changed at the same moment. */
+export interface ImageEdit {
+  meta?: Record<string, unknown> | undefined;
+  requireSignedUrls?: boolean | undefined;
+  creator?: string | null | undefined;
 }
 
-/** Puts content into a draft. False when another upload was first, or the draft is gone. */
-export async function complete(trx: Write, image: Image, tokenHash: string): Promise<boolean> {
-  const { numUpdatedRows } = await trx
+/** The image as it is now; undefined when it is gone. */
+export async function edit(
+  trx: Write,
+  accountId: string,
+  id: string,
+  { meta, requireSignedUrls, creator }: ImageEdit,
+): Promise<Image | undefined> {
+  const row = await trx
     .updateTable("images")
-    .set(columns(image))
-    .where("account_id", "=", image.accountId)
-    .where("id", "=", image.id)
-    .where("upload_token_hash", "=", tokenHash)
-    .where("content", "is", null)
+    .set((eb) => ({
+      meta: meta === undefined ? eb.ref("meta") : JSON.stringify(meta),
+      require_signed_urls:
+        requireSignedUrls === undefined ? eb.ref("require_signed_urls") : requireSignedUrls ? 1 : 0,
+      creator: creator === undefined ? eb.ref("creator") : creator,
+    }))
+    .where("account_id", "=", accountId)
+    .where("id", "=", id)
+    .returningAll()
     .executeTakeFirst();
-  return numUpdatedRows > 0n;
+  return row && toImage(row);
+}
+
+/** Puts content into a draft. Undefined when another upload was first, or the draft is gone. */
+export async function complete(
+  trx: Write,
+  { accountId, id, draft }: Image,
+  { filename, uploadedOn, content }: Pick<Image, "filename" | "uploadedOn" | "content">,
+): Promise<Image | undefined> {
+  const row = await trx
+    .updateTable("images")
+    .set({ filename, uploaded_on: uploadedOn, content: JSON.stringify(content) })
+    .where("account_id", "=", accountId)
+    .where("id", "=", id)
+    .where("upload_token_hash", "=", draft!.tokenHash)
+    .where("content", "is", null)
+    .returningAll()
+    .executeTakeFirst();
+  return row && toImage(row);
 }
 
 export async function setFocus(trx: Write, accountId: string, id: string, focus: Focus): Promise<void> {

@@ -105,18 +105,16 @@ export class Uploads {
 
   /** Puts bytes into a draft. Of several uploads at a time one wins. */
   async complete(draft: Image, filename: string, content: Content): Promise<Image> {
-    const tokenHash = draft.draft!.tokenHash;
     // The token stays with the image, so that a second use can be told from a wrong one.
-    const image: Image = { ...draft, filename, content, uploadedOn: Date.now() };
-    const isFirst = await this.#storage.write(async (trx, changed) => {
-      const done = await store.complete(trx, image, tokenHash);
-      if (done) await store.forgetOrphan(trx, content.blobKey);
-      changed({ kind: "image", id: image.id, parentId: image.accountId });
+    const image = await this.#storage.write(async (trx, changed) => {
+      const done = await store.complete(trx, draft, { filename, content, uploadedOn: Date.now() });
+      if (done !== undefined) await store.forgetOrphan(trx, content.blobKey);
+      changed({ kind: "image", id: draft.id, parentId: draft.accountId });
       return done;
     });
-    if (isFirst) return image;
+    if (image !== undefined) return image;
     await this.discard(content.blobKey);
-    const left = await store.find(this.#storage.read, image.accountId, image.id);
+    const left = await store.find(this.#storage.read, draft.accountId, draft.id);
     throw left === undefined
       ? imageErrors.notFound("Upload")
       : imageErrors.exists("The upload of this image");

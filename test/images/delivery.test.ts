@@ -234,6 +234,9 @@ describe("HTTP", () => {
     const head = await fetch(url, { method: "HEAD" });
     expect(head.headers.get("content-length")).toBe(String(whole.bytes.length));
     expect((await head.arrayBuffer()).byteLength).toBe(0);
+    // A part is of what is sent, and HEAD sends nothing.
+    const part = await fetch(url, { method: "HEAD", headers: { range: "bytes=0-9" } });
+    expect([part.status, part.headers.get("content-range")]).toEqual([200, null]);
     for (const [range, from, to] of [
       ["bytes=0-9", 0, 10],
       ["bytes=10-", 10, whole.bytes.length],

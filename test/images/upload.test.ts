@@ -166,6 +166,8 @@ describe("forms", () => {
     ["an id that looks generated", { id: "0e3b4c1e-2222-4333-8444-555566667777" }, /not a UUID/],
     ["an id that begins with a slash", { id: "/a" }, /no slash/],
     ["an id that is too long", { id: "a".repeat(1025) }, /1 to 1024 characters/],
+    ["an id that has another meaning in the API", { id: "stats" }, /none of batch_token, config/],
+    ["a creator that no database takes", { creator: "a\0" }, /no NUL/],
     ["both file and url", { url: "http://example.com/a.jpg" }, /either file or url/],
     ["metadata under a name that is not safe", { "metadata[__proto__][a]": "1" }, /metadata\[name\]/],
     ["metadata too deep", { "metadata[a][b][c][d][e][f]": "1" }, /at most 5 levels/],
