@@ -78,7 +78,8 @@ it("is replaced when it cannot give up what it has too much of, and finishes wha
   const answers: (() => void)[] = [];
   harness.hooks = { fetch: (_url, _request, response) => void answers.push(() => response.end("held")) };
   const holder = `export default { async fetch(request) { const held = new Uint8Array(6e7).fill(1); const { status } = await fetch(request); return new Response(String(status + held[0])) } }`;
-  harness.add(snippet("holder", holder, { memoryBytes: 200 * mebibyte, cpuMs: 500 }), counter("other"));
+  const mayHold = { memoryBytes: 200 * mebibyte, cpuMs: 500 };
+  harness.add(snippet("holder", holder, mayHold), { ...counter("other"), ...mayHold });
   expect([await calls("other"), await calls("other")]).toEqual(["1", "2"]);
   const holding = calls("holder");
   const [before] = harness.cells.pids;

@@ -1,7 +1,8 @@
 import { spawn, type ChildProcess } from "node:child_process";
-import { closeSync, openSync, readFileSync, readSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
+import { CpuClock } from "./cpu-clock.ts";
 import type { Launch } from "./launch.ts";
 
 export interface Exit {
@@ -17,8 +18,7 @@ export class CellProcess {
   readonly listening: Promise<void>;
   readonly #child: ChildProcess;
   #pid = 0;
-  #schedstat = -1;
-  readonly #buffer = Buffer.alloc(128);
+  #clock: CpuClock | undefined;
 
   constructor(launch: Launch, onMessage: (line: string) => void) {
     const { command, args, options } = launch;
@@ -40,7 +40,7 @@ export class CellProcess {
       );
       child.once("exit", (code, signal) => resolve({ code, signal, lastWords: lastLines.join("\n") }));
     });
-    child.once("exit", () => this.#closeSchedstat());
+    child.once("exit", () => this.#clock?.close());
     const info = launch.reportsPid ? readUntil("}", child.stdio[4] as Readable) : Promise.resolve("");
     const control = readUntil("\n", child.stdio[3] as Readable);
     this.listening = this.#listen(child, launch.reportsPid, control, info);
@@ -56,23 +56,16 @@ export class CellProcess {
     const [event, pid] = await Promise.all([control, info]);
     if (!event.includes('"listen"')) throw new Error("the process ended before it listened");
     this.#pid = reportsPid ? Number(/"child-pid":\s*(\d+)/.exec(pid)![1]) : (child.pid ?? 0);
-    this.#schedstat = openSync(`/proc/${this.#pid}/schedstat`, "r");
+    this.#clock = new CpuClock(this.#pid);
   }
 
   get pid(): number {
     return this.#pid;
   }
 
-  /** CPU time of the thread that runs the scripts; NaN when the process is gone. */
+  /** CPU time of the thread that runs the scripts, as the kernel has it written down; NaN when the process is gone. */
   cpuMs(): number {
-    if (this.#schedstat < 0) return Number.NaN;
-    try {
-      const length = readSync(this.#schedstat, this.#buffer, 0, this.#buffer.length, 0);
-      const text = this.#buffer.toString("latin1", 0, length);
-      return Number(text.slice(0, text.indexOf(" "))) / 1e6;
-    } catch {
-      return Number.NaN;
-    }
+    return this.#clock?.writtenMs() ?? Number.NaN;
   }
 
   /** Resident memory; NaN when the process is gone. */
@@ -90,11 +83,6 @@ export class CellProcess {
     // Behind bubblewrap the child is its keeper; the process itself must not live on. It has left the group by then.
     if (this.#child.pid !== undefined) killIfThere(-this.#child.pid);
     if (this.#pid !== 0 && this.#pid !== this.#child.pid) killIfThere(this.#pid);
-  }
-
-  #closeSchedstat(): void {
-    if (this.#schedstat >= 0) closeSync(this.#schedstat);
-    this.#schedstat = -1;
   }
 }
 

@@ -1,4 +1,5 @@
 import { setPriority } from "node:os";
+import { Brake } from "./brake.ts";
 import type { Cell } from "./cell.ts";
 import { CellError, CellFault, type FaultKind } from "./errors.ts";
 import type { CellScript } from "./script.ts";
@@ -210,18 +211,24 @@ export class SoloCells {
 
 const idleLookEveryMs = 20;
 
-/** Looks until it is told to stop, more closely towards the limit; ends the cell at the first fault. */
+/** Looks until it is told to stop, and has a brake on meanwhile; ends the cell at the first fault. */
 function guard(cell: Cell, watch: SoloWatch, onFault: (fault: FaultKind) => void = () => {}): () => void {
+  const brake = Brake.on(cell.process.pid, watch.endCpuMs);
   const look = (): void => {
     const fault = watch.look();
-    if (fault === undefined) timer = setTimeout(look, Math.min(lookEveryMs, watch.leftCpuMs));
-    else {
+    if (fault !== undefined) {
       onFault(fault);
       cell.die(fault);
+      return;
     }
+    brake?.moveTo(watch.endCpuMs);
+    timer = setTimeout(look, lookEveryMs);
   };
   let timer = setTimeout(look, lookEveryMs);
-  return () => clearTimeout(timer);
+  return () => {
+    clearTimeout(timer);
+    brake?.release();
+  };
 }
 
 function yieldToOthers(cell: Cell): void {

@@ -136,10 +136,9 @@ export class SoloWatch {
     return this.#cell.process.cpuMs() - this.#startCpuMs;
   }
 
-  /** Negative when the limit has been passed. No end to it once the process is gone: its exit is reported elsewhere. */
-  get leftCpuMs(): number {
-    const leftMs = this.#limits.cpuMs + this.#passedBytes * passingMsPerByte - this.usedCpuMs;
-    return Number.isNaN(leftMs) ? Infinity : leftMs;
+  /** CPU time of the process at which the limit is reached. */
+  get endCpuMs(): number {
+    return this.#startCpuMs + this.#limits.cpuMs + this.#passedBytes * passingMsPerByte;
   }
 
   get #passedBytes(): number {
@@ -151,7 +150,8 @@ export class SoloWatch {
     const grownBytes = this.#cell.process.rssBytes() - this.#startBytes;
     if (grownBytes > memoryBytes + Math.min(this.#passedBytes * passingBytesPerByte, memoryBytes))
       return "memory";
-    if (this.leftCpuMs >= 0) return undefined;
+    // Once the process is gone there is nothing to be found: its exit is reported elsewhere.
+    if (!(this.#cell.process.cpuMs() > this.endCpuMs)) return undefined;
     // One that hoards spends its time on it: it is told what it did.
     return grownBytes > memoryBytes / 4 ? "memory" : "cpu";
   }

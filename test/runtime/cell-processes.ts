@@ -1,4 +1,6 @@
 import { closeSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { CpuClock } from "../../src/cells/cpu-clock.ts";
 
 /** The cells among the descendants of a process, as the operating system sees them. */
 export function cellPids(ancestor: number): number[] {
@@ -32,7 +34,7 @@ export function residentMebibytes(pid: number): number {
 }
 
 interface Sampled {
-  schedstat: number;
+  clock: CpuClock;
   stat: number;
   firstMs: number;
   lastMs: number;
@@ -40,6 +42,25 @@ interface Sampled {
 
 /** Of the flags in `stat`: the process is about to be gone, and spends up to 5 ms on giving back its memory. */
 const exitingFlag = 4;
+
+const quietMs = 20;
+
+/** Resolves when no cell has done anything for a while: none boots, none is ending. */
+export async function cellsAtRest(ancestor: number): Promise<void> {
+  const used = (): string =>
+    cellPids(ancestor)
+      .map((pid) => `${pid} ${schedstatOf(pid)}`)
+      .join();
+  for (let [before, now] = ["", used()]; before !== now; [before, now] = [now, used()]) await sleep(quietMs);
+}
+
+function schedstatOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/schedstat`, "latin1");
+  } catch {
+    return "";
+  }
+}
 
 /** Reads the CPU time of cells' main threads again and again, for as long as they live. */
 export class CpuSampler {
@@ -51,12 +72,9 @@ export class CpuSampler {
     this.end();
     for (const pid of cellPids(ancestor)) {
       try {
-        const [schedstat, stat] = [
-          openSync(`/proc/${pid}/schedstat`, "r"),
-          openSync(`/proc/${pid}/stat`, "r"),
-        ];
-        const firstMs = this.#cpuMs(schedstat);
-        this.#open.set(pid, { schedstat, stat, firstMs, lastMs: firstMs });
+        const [clock, stat] = [new CpuClock(pid), openSync(`/proc/${pid}/stat`, "r")];
+        const firstMs = clock.writtenMs();
+        this.#open.set(pid, { clock, stat, firstMs, lastMs: firstMs });
       } catch {
         // it has ended
       }
@@ -65,37 +83,34 @@ export class CpuSampler {
 
   sample(): void {
     for (const each of this.#open.values()) {
-      const ms = this.#cpuMs(each.schedstat);
+      const ms = each.clock.nowMs();
       if (!Number.isNaN(ms) && !this.#isExiting(each.stat)) each.lastMs = ms;
     }
   }
 
-  /** The most that one of them has used since. */
+  /** What the one that has ended used since; if none has, the most that one of them used. */
   end(): number {
-    let most = 0;
-    for (const { schedstat, stat, firstMs, lastMs } of this.#open.values()) {
+    let [most, ended] = [0, 0];
+    for (const { clock, stat, firstMs, lastMs } of this.#open.values()) {
       most = Math.max(most, lastMs - firstMs);
-      closeSync(schedstat);
+      if (this.#isExiting(stat)) ended = Math.max(ended, lastMs - firstMs);
+      clock.close();
       closeSync(stat);
     }
     this.#open.clear();
-    return most;
-  }
-
-  #cpuMs(schedstat: number): number {
-    return Number(this.#read(schedstat)?.split(" ")[0] ?? Number.NaN) / 1e6;
+    return ended > 0 ? ended : most;
   }
 
   #isExiting(stat: number): boolean {
-    const flags = /\) (?:\S+ ){6}(\d+)/.exec(this.#read(stat) ?? "")?.[1];
-    return flags === undefined || (Number(flags) & exitingFlag) !== 0;
-  }
-
-  #read(file: number): string | undefined {
     try {
-      return this.#buffer.toString("latin1", 0, readSync(file, this.#buffer, 0, this.#buffer.length, 0));
+      const text = this.#buffer.toString(
+        "latin1",
+        0,
+        readSync(stat, this.#buffer, 0, this.#buffer.length, 0),
+      );
+      return (Number(/\) (?:\S+ ){6}(\d+)/.exec(text)![1]) & exitingFlag) !== 0;
     } catch {
-      return undefined;
+      return true;
     }
   }
 }

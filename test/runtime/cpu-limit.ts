@@ -1,6 +1,7 @@
+import { setPriority } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { benchToken, startSelvedge } from "../../bench/lib/child.ts";
-import { CpuSampler } from "./cell-processes.ts";
+import { cellsAtRest, CpuSampler } from "./cell-processes.ts";
 import { callsOf } from "./platform.ts";
 
 export interface LimitRow {
@@ -45,10 +46,11 @@ export async function cpuLimitTable(limits: readonly number[], runs: number): Pr
       code: dispatcher,
       bindings: [{ type: "dispatch_namespace", name: "NS", namespace: "limited" }],
     });
+    measureFirst();
     const sampler = new CpuSampler();
     /** One request, and what the cell that worked most for it used. */
     const measured = async (path: string): Promise<{ status: number; body: string; usedMs: number }> => {
-      await sleep(5); // what the last one left behind
+      await cellsAtRest(selvedge.pid); // a boot takes CPU time, too
       sampler.begin(selvedge.pid);
       const state = { isOver: false };
       const asked = calls.ask("dispatcher", path).finally(() => (state.isOver = true));
@@ -67,9 +69,10 @@ export async function cpuLimitTable(limits: readonly number[], runs: number): Pr
       const used: number[] = [];
       let [stopped, passed] = [0, 0];
       for (let i = 0; i < runs; i++) {
-        // First the one that stays below: it leaves the script loaded, which is no part of a run.
         const rounds = Math.floor((limitMs - allowedMs) * roundsPerMs);
         if ((await measured(`/burner/${limitMs}?rounds=${rounds}`)).status === 200) passed++;
+        // The script is to be loaded: that is no part of a run.
+        while ((await measured(`/burner/${limitMs}?rounds=1`)).status !== 200);
         const { status, body, usedMs } = await measured(`/burner/${limitMs}`);
         if (status === 500 && body === "Worker exceeded CPU time limit.") stopped++;
         used.push(usedMs);
@@ -87,6 +90,15 @@ export async function cpuLimitTable(limits: readonly number[], runs: number): Pr
     return rows;
   } finally {
     await selvedge.stop();
+  }
+}
+
+/** Whoever measures is not to wait for those that are measured; only root may say so. */
+function measureFirst(): void {
+  try {
+    setPriority(-10);
+  } catch {
+    // the figures are coarser, then
   }
 }
 
