@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { operation, type Operation } from "../api/operation.ts";
 import { sidePixelsMax } from "./options.ts";
-import type { SigningKey, Variant } from "./settings.ts";
+import type { ImageConfig, SigningKey, Variant } from "./settings.ts";
 
 const base = "/accounts/{account_id}/images/v1";
 const read = { scope: "account", permission: "images:read" } as const;
@@ -50,10 +50,7 @@ function variantResource({ id, options, neverRequireSignedUrls }: Variant): z.in
 const keysResource = (keys: readonly SigningKey[]): z.input<typeof KeysSchema> => ({
   keys: keys.map(({ name, value }) => ({ name, value })),
 });
-const configResource = (config: {
-  flexibleVariants: boolean;
-  browserTtlSeconds: number | null;
-}): z.input<typeof ConfigSchema> => ({
+const configResource = (config: ImageConfig): z.input<typeof ConfigSchema> => ({
   flexible_variants: config.flexibleVariants,
   browser_ttl: config.browserTtlSeconds,
 });

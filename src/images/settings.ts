@@ -28,11 +28,14 @@ export interface SigningKey {
   value: string;
 }
 
-export interface ImageSettings {
-  /** False once something has been changed: what was derived from these settings holds no longer. */
-  isCurrent: boolean;
+export interface ImageConfig {
   flexibleVariants: boolean;
   browserTtlSeconds: number | null;
+}
+
+export interface ImageSettings extends ImageConfig {
+  /** False once something has been changed: what was derived from these settings holds no longer. */
+  isCurrent: boolean;
   variants: Variant[];
   keys: SigningKey[];
 }
@@ -123,18 +126,13 @@ export class ImageSettingsService {
     return (await this.#directory.settings(accountId)).keys;
   }
 
-  async config(accountId: string): Promise<Pick<ImageSettings, "flexibleVariants" | "browserTtlSeconds">> {
+  async config(accountId: string): Promise<ImageConfig> {
     return this.#directory.settings(accountId);
   }
 
-  async editConfig(
-    accountId: string,
-    change: Partial<Pick<ImageSettings, "flexibleVariants" | "browserTtlSeconds">>,
-  ): Promise<Pick<ImageSettings, "flexibleVariants" | "browserTtlSeconds">> {
-    const { flexibleVariants, browserTtlSeconds } = await this.config(accountId);
-    const next = { flexibleVariants, browserTtlSeconds, ...change };
-    await this.#write(accountId, (trx) => store.putConfig(trx, accountId, next));
-    return next;
+  async editConfig(accountId: string, change: Partial<ImageConfig>): Promise<ImageConfig> {
+    await this.#write(accountId, (trx) => store.putConfig(trx, accountId, change));
+    return this.config(accountId);
   }
 
   async #putVariant(accountId: string, variant: Variant): Promise<Variant> {

@@ -1,5 +1,5 @@
 import type { Read, Write } from "../storage/storage.ts";
-import type { ImageSettings, SigningKey, Variant, VariantOptions } from "./settings.ts";
+import type { ImageConfig, ImageSettings, SigningKey, Variant, VariantOptions } from "./settings.ts";
 
 export async function load(read: Read, accountId: string): Promise<ImageSettings> {
   const [settings, variants, keys] = await Promise.all([
@@ -66,18 +66,23 @@ export async function removeKey(trx: Write, accountId: string, name: string): Pr
   await trx.deleteFrom("image_keys").where("account_id", "=", accountId).where("name", "=", name).execute();
 }
 
+/** Changes what is given. */
 export async function putConfig(
   trx: Write,
   accountId: string,
-  config: { flexibleVariants: boolean; browserTtlSeconds: number | null },
+  { flexibleVariants, browserTtlSeconds }: Partial<ImageConfig>,
 ): Promise<void> {
-  const columns = {
-    flexible_variants: config.flexibleVariants ? (1 as const) : (0 as const),
-    browser_ttl: config.browserTtlSeconds,
-  };
+  const flexible = (flexibleVariants ?? true) ? (1 as const) : (0 as const);
+  const ttl = browserTtlSeconds ?? null;
   await trx
     .insertInto("image_settings")
-    .values({ account_id: accountId, ...columns })
-    .onConflict((conflict) => conflict.column("account_id").doUpdateSet(columns))
+    .values({ account_id: accountId, flexible_variants: flexible, browser_ttl: ttl })
+    .onConflict((conflict) =>
+      conflict.column("account_id").doUpdateSet((eb) => ({
+        flexible_variants:
+          flexibleVariants === undefined ? eb.ref("image_settings.flexible_variants") : flexible,
+        browser_ttl: browserTtlSeconds === undefined ? eb.ref("image_settings.browser_ttl") : ttl,
+      })),
+    )
     .execute();
 }

@@ -1,27 +1,9 @@
-import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { once } from "node:events";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { canMakeDisks, fillDisk } from "../helpers/disk.ts";
+import { canMakeDisks, fillDisk, smallDisk } from "../helpers/disk.ts";
 import { startTestServer } from "../helpers/server.ts";
-
-/** A disk of its own, in memory, reached through a process that has it. */
-async function smallDisk(bytes: number): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), "selvedge-disk-"));
-  const disk = ["--dev-bind", "/", "/", "--size", String(bytes), "--tmpfs", folder, "--die-with-parent"];
-  const holder = spawn("bwrap", [...disk, "sh", "-c", "echo $$; exec sleep 600"], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  onTestFinished(() => {
-    holder.kill("SIGKILL");
-    rmSync(folder, { recursive: true, force: true });
-  });
-  const [pid] = (await once(holder.stdout, "data")) as [Buffer];
-  return join(`/proc/${pid.toString().trim()}/root`, folder);
-}
 
 it.skipIf(!canMakeDisks)(
   "a full disk refuses assets and values, keeps nothing of them, and takes them when there is room",

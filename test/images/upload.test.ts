@@ -205,6 +205,12 @@ describe("forms", () => {
     expect((await postForm(twice)).code).toBe(5400);
   });
 
+  it("says by name what is not there in the place of an id", async () => {
+    const { status, body } = await platform.api("GET", "/v1/batch_token");
+    expect([status, body.errors[0]!.code]).toEqual([404, 5404]);
+    expect(body.errors[0]!.message).toMatch(/^batch_token is not available/);
+  });
+
   it("takes ids with slashes, once each", async () => {
     const id = "shop/shoes and 100% wool/é.jpg";
     const { status, body } = await platform.upload(jpeg, { id });
