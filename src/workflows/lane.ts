@@ -1,7 +1,8 @@
 import type { WebSocket } from "ws";
 import type { Cell } from "../cells/cell.ts";
 import type { CellListener } from "./cells.ts";
-import type { Ending, ErrorMessage, Signal } from "./worker/messages.ts";
+import { readEnding } from "./said.ts";
+import type { Ending, Signal } from "./worker/messages.ts";
 
 /** The engine's side of a lane: one WebSocket into a cell, over which its segments run. See worker/lane.ts for the lines. */
 export class Lane {
@@ -91,55 +92,5 @@ export class Lane {
         listener.ended(segment, ending);
       }
     }
-  }
-}
-
-/** Endings come from a script's isolate, and may be anything. */
-function readEnding(text: string): Ending {
-  const given = parse(text);
-  const unasked = Array.isArray(given["unasked"]) ? given["unasked"].map(String) : [];
-  switch (given["end"]) {
-    case "return":
-      if (typeof given["value"] === "string") return { end: "return", value: given["value"], unasked };
-      break;
-    case "throw": {
-      const rollback = given["rollback"] as Record<string, unknown> | null | undefined;
-      return {
-        end: "throw",
-        error: readError(given["error"]),
-        ...(rollback === undefined || rollback === null
-          ? {}
-          : {
-              rollback:
-                rollback["outcome"] === "complete"
-                  ? { outcome: "complete", error: null }
-                  : { outcome: "failed", error: readError(rollback["error"]) },
-            }),
-        unasked,
-      };
-    }
-    case "suspend":
-      return { end: "suspend", waiting: Number(given["waiting"]), unasked };
-    case "held":
-      return { end: "held" };
-  }
-  const message = "The script ended its invocation in a way that is not understood";
-  return { end: "throw", error: { name: "WorkflowInternalError", message }, unasked };
-}
-
-function readError(given: unknown): ErrorMessage {
-  const error = (given ?? {}) as Record<string, unknown>;
-  const [name, message, stack] = ["name", "message", "stack"].map((key) => {
-    const value = error[key];
-    return typeof value === "string" ? value : "";
-  });
-  return { name: name || "Error", message: message!, stack: stack! };
-}
-
-function parse(text: string): Record<string, unknown> {
-  try {
-    return (JSON.parse(text) ?? {}) as Record<string, unknown>;
-  } catch {
-    return {};
   }
 }

@@ -4,13 +4,13 @@ import type { Core } from "./core.ts";
 import type { LiveInstance, PendingCall } from "./live-instance.ts";
 import { FencedError } from "./writer.ts";
 import { entryName } from "./journal.ts";
+import { notUnderstood, readCall, readNote } from "./said.ts";
 import { encodedBytes } from "./worker/codec.ts";
 import {
   holdAnswer,
   type CallMessage,
   type Ending,
   type ErrorMessage,
-  type NoteMessage,
   type WaitAnswer,
 } from "./worker/messages.ts";
 
@@ -18,7 +18,6 @@ import {
 const crashesMax = 3;
 const dueMsMax = 366 * 86_400_000;
 const stateBytesMax = 1024 ** 3;
-const keyLengthMax = 300;
 
 /** What segments ask of the engine. Whatever comes from a segment that was fenced is dropped here. */
 export class SegmentCalls implements CellListener {
@@ -31,7 +30,9 @@ export class SegmentCalls implements CellListener {
   call(segment: number, call: number, text: string): void {
     const instance = this.#core.segments.get(segment);
     if (instance === undefined) return;
-    this.#answer(instance, segment, call, JSON.parse(text) as CallMessage).catch((error: unknown) => {
+    const message = readCall(text);
+    if (message === undefined) return this.fail(instance, notUnderstood);
+    this.#answer(instance, segment, call, message).catch((error: unknown) => {
       if (error instanceof FencedError) return; // the instance is another node's
       this.#core.options.onFault(error, "a step's call failed");
     });
@@ -40,8 +41,10 @@ export class SegmentCalls implements CellListener {
   note(segment: number, text: string): void {
     const instance = this.#core.segments.get(segment);
     if (instance === undefined) return;
-    const [, key, attempt, elapsedMs, config] = JSON.parse(text) as NoteMessage;
-    if (!isStep(key) || instance.history.get(key)?.outcome !== undefined) return;
+    const message = readNote(text);
+    if (message === undefined) return this.fail(instance, notUnderstood);
+    const [, key, attempt, elapsedMs, config] = message;
+    if (instance.history.get(key)?.outcome !== undefined) return;
     const { now } = this.#core;
     const row = instance.record({ kind: "start", key, attempt, at: now, startedOn: now - elapsedMs, config });
     this.#commit(instance, [row]);
@@ -136,12 +139,6 @@ export class SegmentCalls implements CellListener {
     const [kind, key] = message;
     const entry = instance.history.get(key);
     if (kind === "get") return answer(await this.#value(instance, key));
-    if (!(kind === "sleep" || kind === "wait" ? isKey(key, prefixes[kind]) : isStep(key)))
-      return this.fail(instance, {
-        name: "WorkflowInternalError",
-        message: `Invalid step key ${JSON.stringify(key)}`,
-      });
-
     if (kind === "done" || kind === "failed") {
       if (entry?.outcome !== undefined) {
         await core.writer.drain(); // said twice: the first may not be durable yet
@@ -164,7 +161,7 @@ export class SegmentCalls implements CellListener {
               ...base,
               kind,
               error: JSON.stringify(message[4]),
-              due: message[5] === null ? null : now + message[5],
+              due: message[5] === null ? null : now + Math.min(message[5], dueMsMax),
             });
       instance.history.forgetValue(key);
       await core.commit(instance, [change, ...this.#progress(instance)]);
@@ -233,7 +230,7 @@ export class SegmentCalls implements CellListener {
   #suspend(instance: LiveInstance, waiting: number): Change[] | undefined {
     const pending = [...(instance.segment?.pending.values() ?? [])];
     // An answer crossed the suspension on its way: there is something to go on with.
-    if (pending.length < waiting) return this.#core.move(instance, "lost");
+    if (pending.length === 0 || pending.length < waiting) return this.#core.move(instance, "lost");
     instance.row.wakeOn = Math.min(...pending.map(({ due }) => due));
     return this.#core.move(instance, "suspend");
   }
@@ -254,7 +251,11 @@ export class SegmentCalls implements CellListener {
   #overLimit(instance: LiveInstance, message: CallMessage): ErrorMessage | undefined {
     const { history } = instance;
     const stepsMax = instance.segment?.stepsMax ?? 0;
-    if (isKey(message[1], "do:") && history.get(message[1]) === undefined && history.stepCount >= stepsMax) {
+    if (
+      message[1].startsWith("do:") &&
+      history.get(message[1]) === undefined &&
+      history.stepCount >= stepsMax
+    ) {
       return {
         name: "WorkflowInternalError",
         message: `The limit of ${stepsMax} steps has been reached. This limit can be changed in your worker configuration.`,
@@ -301,9 +302,3 @@ export class SegmentCalls implements CellListener {
       });
   }
 }
-
-const prefixes = { sleep: "sleep:", wait: "waitForEvent:" };
-const isKey = (key: unknown, prefix: string): boolean =>
-  typeof key === "string" && key.startsWith(prefix) && key.length <= keyLengthMax;
-/** What has attempts: a step, or what undoes one. */
-const isStep = (key: unknown): boolean => isKey(key, "do:") || isKey(key, "rollback:");
