@@ -13,7 +13,9 @@ const connections = 16;
 const customer = `export default { fetch() { return new Response("hello"); } };`;
 const dispatcher = `export default { async fetch(request, env) { new URL(request.url); try { return await env.NS.get("hello").fetch(request); } catch { return new Response("", { status: 404 }); } } };`;
 const coldCode = `const text = "NAME"; export default { fetch(request, env) { return new Response(text + env.TEXT); } };`;
+const coldRounds = 3;
 const coldCount = 200;
+const coldWarmUp = 10;
 
 const bare = await startPeer("bare-dispatch.ts", coldCode);
 const miniflare = await startPeer("miniflare-dispatch.ts");
@@ -25,11 +27,11 @@ interface Side {
   host: string;
   pid: number;
 }
-const bareSide = (path: string): Side => ({
-  url: `http://127.0.0.1:${bare.port}`,
+const bareSide = (path: string, { port, pid }: typeof bare = bare): Side => ({
+  url: `http://127.0.0.1:${port}`,
   path,
   host: "bare",
-  pid: bare.pid,
+  pid,
 });
 const sides: Record<string, Side> = {
   "Selvedge: front → dispatcher → customer": one.side("dispatcher"),
@@ -90,11 +92,25 @@ const goals: Goal[] = [
   reported("CPU of a request to one script, Selvedge / bare", pairedRatio(cpu[oursAlone]!, cpu[baresAlone]!)),
 ];
 
-// Scripts that nobody has called yet, one by one, in turn on both sides.
+// Scripts that nobody has called yet, one by one, in turn on both sides; each time in processes of their own.
 const cold: Record<"selvedge" | "bare", number[]> = { selvedge: [], bare: [] };
-for (let i = 0; i < coldCount; i++) {
-  cold.selvedge.push(await took({ ...one.side("cold"), path: `/c${i}` }));
-  cold.bare.push(await took(bareSide(`/cold/c${i}`)));
+for (let round = 0; round < coldRounds; round++) {
+  const [ours, bares] = [
+    await startHost(1, coldWarmUp + coldCount),
+    await startPeer("bare-dispatch.ts", coldCode),
+  ];
+  for (let i = -coldWarmUp; i < coldCount; i++) {
+    const name = `c${i + coldWarmUp}`;
+    const [selvedgeMs, bareMs] = [
+      await took({ ...ours.side("cold"), path: `/${name}` }),
+      await took(bareSide(`/cold/${name}`, bares)),
+    ];
+    if (i < 0) continue;
+    cold.selvedge.push(selvedgeMs);
+    cold.bare.push(bareMs);
+  }
+  await ours.stop();
+  await bares.stop();
 }
 const at = (values: number[], share: number): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length * share)]!;
@@ -135,7 +151,11 @@ async function took({ url, path, host }: Side): Promise<number> {
   return performance.now() - started;
 }
 
-async function startHost(cells: number): Promise<{ side(script: string): Side; stop(): Promise<void> }> {
+/** With so many scripts beside the others that nobody has called yet. */
+async function startHost(
+  cells: number,
+  coldScripts = 0,
+): Promise<{ side(script: string): Side; stop(): Promise<void> }> {
   const selvedge = await startSelvedge(["--cells", String(cells)]);
   const { ready } = selvedge;
   const account = `/accounts/${ready.account_id}`;
@@ -154,11 +174,10 @@ async function startHost(cells: number): Promise<{ side(script: string): Side; s
   };
   await api(ready, "POST", namespaces, { name: "bench" });
   await upload(`${namespaces}/bench/scripts/hello`, customer);
-  if (cells === 1)
-    for (let i = 0; i < coldCount; i++)
-      await upload(`${namespaces}/bench/scripts/c${i}`, coldCode.replaceAll("NAME", `c${i}`), [
-        { type: "plain_text", name: "TEXT", text: `of c${i}` },
-      ]);
+  for (let i = 0; i < coldScripts; i++)
+    await upload(`${namespaces}/bench/scripts/c${i}`, coldCode.replaceAll("NAME", `c${i}`), [
+      { type: "plain_text", name: "TEXT", text: `of c${i}` },
+    ]);
   const binding = { type: "dispatch_namespace", name: "NS", namespace: "bench" };
   await upload(`${account}/workers/scripts/alone`, customer);
   await upload(`${account}/workers/scripts/dispatcher`, dispatcher, [binding]);
