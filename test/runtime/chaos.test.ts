@@ -20,7 +20,10 @@ test("a customer over cpuMs is stopped every time", async () => {
   expect(row!.usedMs.p50).toBeGreaterThan(20);
 });
 
-test("many customers are called in random order, and each is answered by its own script", async () => {
-  const outcome = await manyCustomers(60, 150);
-  expect(outcome).toMatchObject({ deployed: 60, requests: 150, failed: 0, mixedUp: 0 });
+test("many customers are called in random order, each is answered by its own script, and cells stay inside their memory", async () => {
+  // All of them in one cell would take 400 MiB.
+  const outcome = await manyCustomers(160, 400, 256);
+  expect(outcome).toMatchObject({ deployed: 160, requests: 400, failed: 0, mixedUp: 0 });
+  expect(outcome.cellMebibytesMax).toBeGreaterThan(200);
+  expect(outcome.cellMebibytesMax).toBeLessThanOrEqual(256);
 });

@@ -38,13 +38,14 @@ export const pathDispatcher = `export default {
 
 const nameOf = (index: number): string => `customer-${index}`;
 
-/** Deploys customers over the API and calls them in random order. */
+/** Deploys customers over the API and calls them in random order; each cell may have so much memory. */
 export async function manyCustomers(
   count: number,
   requests: number,
+  cellMebibytes: number,
   say: (line: string) => void = () => {},
 ): Promise<ManyCustomers> {
-  const hosting = await startHosting();
+  const hosting = await startHosting({ cellMemoryMegabytes: cellMebibytes });
   let [cellsMax, cellMax, frontMax] = [0, 0, 0];
   const watch = setInterval(() => {
     const cells = cellPids(process.pid).map(residentMebibytes);
