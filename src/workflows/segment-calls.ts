@@ -3,7 +3,7 @@ import type { Change } from "./batch.ts";
 import type { Core } from "./core.ts";
 import type { LiveInstance, PendingCall } from "./live-instance.ts";
 import { FencedError } from "./writer.ts";
-import { entryName } from "./journal.ts";
+import { entryName, type Entry } from "./journal.ts";
 import { notUnderstood, readCall, readNote } from "./said.ts";
 import { encodedBytes } from "./worker/codec.ts";
 import {
@@ -181,6 +181,7 @@ export class SegmentCalls implements CellListener {
         this.#commit(instance, [instance.record({ kind: "sleep", key, at: now, due: pending.due })]);
       return this.#pend(instance, pending, answer);
     }
+    if (entry?.outcome !== undefined) return answer(JSON.stringify(await this.#waited(instance, entry)));
     const [, , eventType, timeoutMs] = message;
     pending.eventType = eventType;
     pending.due = entry?.due ?? now + Math.min(timeoutMs, dueMsMax);
@@ -202,6 +203,14 @@ export class SegmentCalls implements CellListener {
     }
     if (changes.length > 0) this.#commit(instance, changes);
     this.#pend(instance, pending, answer);
+  }
+
+  /** The answer to a wait that was said twice: the first one decided it, and may not be durable yet. */
+  async #waited(instance: LiveInstance, { key, outcome, eventType, endedOn }: Entry): Promise<WaitAnswer> {
+    await this.#core.writer.drain();
+    if (outcome !== undefined && "error" in outcome)
+      return ["timeout", JSON.parse(outcome.error) as ErrorMessage];
+    return ["event", outcome?.value ?? (await this.#value(instance, key)), eventType ?? "", endedOn ?? 0];
   }
 
   #pend(instance: LiveInstance, pending: PendingCall, answer: (text: string) => void): void {

@@ -70,6 +70,17 @@ describe("retries (18)", () => {
 });
 
 describe("NonRetryableError (19)", () => {
+  it.each(["2026-05-13", "2026-05-14"])("keeps its name and its message (%s)", async (compatibilityDate) => {
+    const { error } = await run(`throw new NonRetryableError("stop", "Mine");`, { compatibilityDate });
+    expect(error).toMatchObject({ name: "Mine", message: "stop" });
+    await harness.close();
+    const inStep = await run(`await step.do("x", async () => { throw new NonRetryableError("stop"); });`, {
+      compatibilityDate,
+    });
+    expect(inStep.error).toMatchObject({ name: "NonRetryableError", message: "stop" });
+    expect(inStep.status).toBe("errored");
+  });
+
   it("is not retried, and ends the instance when nothing catches it", async () => {
     const { status, error } = await run(
       `await step.do("x", async () => { await visit("x"); throw new NonRetryableError("stop"); });`,

@@ -27,7 +27,7 @@ export class EngineHarness {
       hasWorkflows: true,
       mainModule: "main.js",
       modules: [{ name: "main.js", kind: "js", content: code }],
-      compatibilityDate: "2026-11-01",
+      compatibilityDate: options.compatibilityDate ?? "2026-11-01",
       compatibilityFlags: [],
       cpuMs: options.cpuMs ?? 30_000,
       memoryBytes: options.memoryBytes ?? 1024 ** 3,
@@ -140,6 +140,7 @@ export interface HarnessOptions {
   storage?: Storage;
   /** The whole script, instead of one made of `run`. */
   code?: string;
+  compatibilityDate?: string;
   cells?: Partial<CellSettings>;
   concurrency?: number;
   lingerMs?: number;

@@ -306,9 +306,14 @@ class Simulation implements Observer {
       const [row] = known.rid === 0 ? [] : await this.#store.instances([known.rid]);
       if (row === undefined) throw new BrokenInvariant(`${id} is lost`);
       if (!isFinal(row.status)) throw new BrokenInvariant(`${id} is still ${row.status}`);
+      const journal = await this.#store.journal(row.rid, row.run);
+      const outcomes = journal.filter(({ kind }) => ["done", "event", "timeout"].includes(kind));
+      const decided = outcomes.map(({ key }) => key);
+      const twice = decided.find((key, i) => decided.indexOf(key) !== i);
+      if (twice !== undefined) throw new BrokenInvariant(`${id}: ${twice} has two outcomes`);
       if (row.status !== "complete") continue;
       const output = decode(row.output!) as Record<string, string>;
-      for (const entry of await this.#store.journal(row.rid, row.run)) {
+      for (const entry of journal) {
         if (entry.kind !== "done") continue;
         const expected = decode(entry.value!) as string;
         const key = entry.key.slice(3);
