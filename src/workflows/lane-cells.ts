@@ -44,9 +44,12 @@ interface Shared {
   watch: SharedWatch;
   /** What it took when it was new. */
   freshBytes: number;
+  /** When it was found idle, and looked at, last. */
+  idleLookAt: number;
 }
 
 const lookEveryMs = 10;
+const idleLookMs = 1000;
 const idleDefaults = { ms: 10_000, growthBytesMax: 64 * 1024 * 1024 };
 const retryMs = 1000;
 const exitGraceMs = 1000;
@@ -250,7 +253,7 @@ export class LaneCells implements Cells {
     const cell = await this.#boot();
     const lane = await this.#laneOf(cell);
     const watch = new SharedWatch(cell, performance.now());
-    const shared = { lane, watch, freshBytes: cell.process.rssBytes() };
+    const shared = { lane, watch, freshBytes: cell.process.rssBytes(), idleLookAt: 0 };
     this.#shared.push(shared);
     this.#timer ??= setInterval(() => this.#look(), lookEveryMs).unref();
     return shared;
@@ -258,12 +261,12 @@ export class LaneCells implements Cells {
 
   #look(): void {
     const now = performance.now();
-    const { ms, growthBytesMax } = this.#options.idle ?? idleDefaults;
-    for (const { lane, watch, freshBytes } of [...this.#shared]) {
-      const { visits, lastActivityAt, process } = lane.cell;
+    const { ms } = this.#options.idle ?? idleDefaults;
+    for (const shared of [...this.#shared]) {
+      const { lane, watch } = shared;
+      const { visits, lastActivityAt } = lane.cell;
       if (visits.size === 0) {
-        const isIdle = now - lastActivityAt > ms;
-        if (isIdle && process.rssBytes() > freshBytes + growthBytesMax) this.#retire(lane.cell);
+        if (now - lastActivityAt > ms && now - shared.idleLookAt > idleLookMs) this.#lookAtIdle(shared, now);
         continue;
       }
       // What counts is what the scripts may take, not what makes one isolate end.
@@ -271,6 +274,13 @@ export class LaneCells implements Cells {
       const fault = watch.look(now, settings);
       if (fault !== undefined) this.#fault(lane.cell, fault);
     }
+  }
+
+  #lookAtIdle(shared: Shared, now: number): void {
+    const { growthBytesMax } = this.#options.idle ?? idleDefaults;
+    const { cell } = shared.lane;
+    shared.idleLookAt = now;
+    if (cell.process.rssBytes() > shared.freshBytes + growthBytesMax) this.#retire(cell);
   }
 
   async #bootSolo(): Promise<Cell> {
