@@ -86,7 +86,7 @@ export function exchange(
       {
         method: request.method,
         path: request.path,
-        headers: [...request.headers],
+        headers: request.headers as string[], // undici does not change it
         body: request.body,
       },
       {

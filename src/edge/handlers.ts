@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { CfObject } from "../request-cf/request-cf.ts";
 import type { RequestDescription } from "../rules/index.ts";
 import type { EdgeZone } from "./snapshot.ts";
 
@@ -18,8 +17,8 @@ export interface Visit {
   isTls: boolean;
   /** The zone in which the host has a proxied record; undefined for a host that has none here. Never a paused one. */
   zone: EdgeZone | undefined;
-  /** What is known of the request, as scripts see it; made anew at each call. */
-  cf: () => CfObject;
+  /** What is known of the request, as scripts see it: JSON in ASCII. */
+  cf: () => string;
   describe: () => RequestDescription;
   /** The visitor's headers as a script sees them: a flat list that begins with the host. */
   scriptHeaders: () => string[];

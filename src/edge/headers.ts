@@ -47,14 +47,9 @@ export const scriptHeaders = (request: ForwardedRequest): string[] => passedOn(r
 function passedOn(request: ForwardedRequest, isHop: boolean): string[] {
   const { rawHeaders } = request;
   const headers: string[] = ["host", request.host];
-  let named: Set<string> | undefined;
+  const named = namedByConnection(rawHeaders);
   let forwardedFor = "";
   let cdnLoop = "";
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    if (rawHeaders[i]!.length === 10 && rawHeaders[i]!.toLowerCase() === "connection") {
-      named = new Set([...(named ?? []), ...listOf(rawHeaders[i + 1]!)]);
-    }
-  }
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const raw = rawHeaders[i]!;
     const name = raw.toLowerCase();
@@ -96,6 +91,17 @@ export function externalHeaders(rawHeaders: readonly string[], host: string): st
   return headers;
 }
 
+/** The headers that are for this connection only because a Connection header says so; mostly there are none. */
+function namedByConnection(rawHeaders: readonly string[]): Set<string> | undefined {
+  let named: Set<string> | undefined;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    if (rawHeaders[i]!.length !== 10 || rawHeaders[i]!.toLowerCase() !== "connection") continue;
+    const value = rawHeaders[i + 1]!;
+    if (value !== "keep-alive" && value !== "close") named = new Set([...(named ?? []), ...listOf(value)]);
+  }
+  return named;
+}
+
 /** Many origins read "cf_connecting_ip" as "cf-connecting-ip": such a spelling of what only the edge says is dropped. */
 function isLookAlike(name: string): boolean {
   if (!name.includes("_")) return false;
@@ -109,12 +115,7 @@ function isLookAlike(name: string): boolean {
  */
 export function visitorHeaders(rawHeaders: readonly string[], ray: string, status = 200): string[] {
   const headers: string[] = [];
-  let named: Set<string> | undefined;
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    if (rawHeaders[i]!.length === 10 && rawHeaders[i]!.toLowerCase() === "connection") {
-      named = new Set([...(named ?? []), ...listOf(rawHeaders[i + 1]!)]);
-    }
-  }
+  const named = namedByConnection(rawHeaders);
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!.toLowerCase();
     if (hopByHop.has(name) || (name === "cf-ray" && ray !== "") || isInternal(name)) continue;

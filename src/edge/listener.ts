@@ -51,7 +51,7 @@ interface Found extends Target {
   peerAddress: string;
   clientAddress: string;
   isTls: boolean;
-  cf: () => CfObject;
+  cf: () => string;
   describe: () => RequestDescription;
 }
 
@@ -188,7 +188,7 @@ export class Edge {
     const { requestCf } = this.#options;
     const peerAddress = plainAddress(request.socket.remoteAddress ?? "");
     const clientAddress = requestCf?.clientAddress(request, peerAddress) ?? peerAddress;
-    const cf = (): CfObject => requestCf?.of(request, peerAddress, zone?.id) ?? {};
+    const cf = (): string => requestCf?.forScripts(request, peerAddress, zone?.id) ?? "{}";
     const isTls = "encrypted" in request.socket;
     let description: RequestDescription | undefined;
     let ruleCf: CfObject | undefined;

@@ -22,9 +22,12 @@ const request = (headers: Record<string, string> = {}, more: object = {}): Incom
 const make = (proxies: readonly string[] = [], score = () => undefined as never): RequestCf =>
   new RequestCf({ colo: "TST", geo, proxies: new TrustedProxies(proxies), score });
 
+const shown = (cf: RequestCf, of: IncomingMessage, peer: string): Record<string, unknown> =>
+  JSON.parse(cf.forScripts(of, peer, undefined)) as Record<string, unknown>;
+
 describe("request.cf", () => {
   it("is there when nothing is known", () => {
-    expect(make().of(request(), "10.0.0.1", undefined)).toEqual({
+    expect(shown(make(), request(), "10.0.0.1")).toEqual({
       colo: "TST",
       country: null,
       httpProtocol: "HTTP/1.1",
@@ -37,7 +40,7 @@ describe("request.cf", () => {
 
   it("says more to rules than to scripts", () => {
     const cf = make();
-    expect(cf.of(request(), "192.0.2.1", undefined)).not.toHaveProperty("subdivision2Code");
+    expect(shown(cf, request(), "192.0.2.1")).not.toHaveProperty("subdivision2Code");
     expect(cf.forRules(request(), "192.0.2.1", undefined)).toMatchObject({
       country: "DE",
       subdivision2Code: "X",
@@ -53,7 +56,7 @@ describe("request.cf", () => {
       getCipher: () => ({ name: "TLS_AES_128_GCM_SHA256" }),
     };
     const headers = { priority: "u=1, i", "accept-encoding": "br" };
-    expect(make().of(request(headers, { httpVersion: "2.0", socket }), "", undefined)).toMatchObject({
+    expect(shown(make(), request(headers, { httpVersion: "2.0", socket }), "")).toMatchObject({
       httpProtocol: "HTTP/2",
       tlsVersion: "TLSv1.3",
       tlsCipher: "AEAD-AES128-GCM-SHA256",
@@ -93,26 +96,39 @@ describe("trusted proxies", () => {
       "selvedge-cf": Buffer.from(JSON.stringify(cf)).toString("latin1"),
       "x-forwarded-for": "192.0.2.1",
     };
-    expect(make(proxies).of(request(headers), "10.0.0.1", undefined)).toMatchObject({
+    expect(shown(make(proxies), request(headers), "10.0.0.1")).toMatchObject({
       ...cf,
       isEUCountry: "1",
       colo: "TST",
     });
-    expect(make(proxies).of(request(headers), "203.0.113.1", undefined)).toMatchObject({
+    expect(shown(make(proxies), request(headers), "203.0.113.1")).toMatchObject({
       country: null,
       tlsVersion: "",
     });
-    expect(make().of(request(headers), "10.0.0.1", undefined)).toMatchObject({ country: null });
+    expect(shown(make(), request(headers), "10.0.0.1")).toMatchObject({ country: null });
+  });
+
+  it("is that of the request, not of the one before it on the connection", () => {
+    const cf = make(proxies);
+    const socket = {};
+    const ask = (headers: Record<string, string>, peer = "203.0.113.1"): Record<string, unknown> =>
+      shown(cf, request(headers, { socket }), peer);
+    expect(ask({ "accept-encoding": "br" })["clientAcceptEncoding"]).toBe("br");
+    expect(ask({ "accept-encoding": "br" })["clientAcceptEncoding"]).toBe("br");
+    expect(ask({ "accept-encoding": "gzip" })["clientAcceptEncoding"]).toBe("gzip");
+    expect(ask({ priority: "u=1" })["requestPriority"]).toBe("u=1");
+    expect(ask({ "selvedge-cf": '{"country":"SE"}' }, "10.0.0.1")["country"]).toBe("SE");
+    expect(ask({ "selvedge-cf": '{"country":"NO"}' }, "10.0.0.1")["country"]).toBe("NO");
   });
 
   it("takes a country outside the union out of it", () => {
     const headers = { "selvedge-cf": '{"country":"US"}', "x-forwarded-for": "192.0.2.1" };
-    expect(make(proxies).of(request(headers), "10.0.0.1", undefined)["isEUCountry"]).toBeUndefined();
+    expect(shown(make(proxies), request(headers), "10.0.0.1")["isEUCountry"]).toBeUndefined();
   });
 
   it.each(["no json", "[1]", '{"clientIp":"1.2.3.4"}', '{"__proto__":1}'])("refuses %s", (header) => {
     const bad = request({ "selvedge-cf": header });
-    expect(() => make(proxies).of(bad, "10.0.0.1", undefined)).toThrow(/selvedge-cf/);
+    expect(() => shown(make(proxies), bad, "10.0.0.1")).toThrow(/selvedge-cf/);
   });
 
   it.each(["10.0.0.0/33", "10.0.0.0/", "example.com", "::/129", "10.0.0.0/-1", ""])(

@@ -1,5 +1,7 @@
 import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
 import { visitorErrors } from "../edge/errors.ts";
+import { asciiJson } from "../util/ascii-json.ts";
 import type { BotManagement } from "./bot-score.ts";
 import { connectionFacts } from "./connection.ts";
 import { isEuropeanUnion } from "./countries.ts";
@@ -30,6 +32,7 @@ const overridable: ReadonlySet<string> = new Set(
 /** Makes the `cf` object of requests: where the client is, what it speaks, and what it seems to be. */
 export class RequestCf {
   readonly #options: RequestCfOptions;
+  readonly #last = new WeakMap<Socket, { key: string; text: string }>();
 
   constructor(options: RequestCfOptions) {
     this.#options = options;
@@ -40,25 +43,44 @@ export class RequestCf {
     return this.#options.proxies.clientAddress(request, peer);
   }
 
-  /** What scripts see. */
-  of(request: IncomingMessage, peer: string, zoneId: string | undefined): CfObject {
-    const { subdivision2Code: _, ...cf } = this.#facts(request, peer, zoneId);
-    return cf;
+  /**
+   * What scripts see, as JSON in ASCII. A connection's requests mostly differ in nothing that it says: the last text is kept
+   * with the connection, where nobody else has a say in it.
+   */
+  forScripts(request: IncomingMessage, peer: string, zoneId: string | undefined): string {
+    const score = this.#score(request, zoneId);
+    if (score !== undefined || this.#options.proxies.trusts(peer))
+      return asciiJson(shownToScripts(this.#facts(request, peer, score)));
+    const { socket, httpVersion, headers } = request;
+    const key = `${httpVersion} ${String(headers["priority"])} ${String(headers["accept-encoding"])}`;
+    const last = this.#last.get(socket);
+    if (last?.key === key) return last.text;
+    const text = asciiJson(shownToScripts(this.#facts(request, peer, undefined)));
+    this.#last.set(socket, { key, text });
+    return text;
   }
 
   /** What rules are evaluated on: more than scripts see, since some fields have no property. */
   forRules(request: IncomingMessage, peer: string, zoneId: string | undefined): CfObject {
     const { localAddress, localPort } = request.socket;
     return {
-      ...this.#facts(request, peer, zoneId),
+      ...this.#facts(request, peer, this.#score(request, zoneId)),
       edgeServerIp: localAddress?.replace(/^::ffff:(?=\d+\.)/, ""),
       edgeServerPort: localPort,
     };
   }
 
-  #facts(request: IncomingMessage, peer: string, zoneId: string | undefined): Record<string, unknown> {
-    const { colo, geo, proxies, score } = this.#options;
-    const botManagement = zoneId === undefined ? undefined : score(zoneId, request, request.url ?? "/");
+  /** Undefined where the zone has no bot management. */
+  #score(request: IncomingMessage, zoneId: string | undefined): BotManagement | undefined {
+    return zoneId === undefined ? undefined : this.#options.score(zoneId, request, request.url ?? "/");
+  }
+
+  #facts(
+    request: IncomingMessage,
+    peer: string,
+    botManagement: BotManagement | undefined,
+  ): Record<string, unknown> {
+    const { colo, geo, proxies } = this.#options;
     return {
       colo,
       country: null,
@@ -68,6 +90,11 @@ export class RequestCf {
       ...(proxies.trusts(peer) ? overrides(request) : {}),
     };
   }
+}
+
+function shownToScripts(facts: Record<string, unknown>): CfObject {
+  const { subdivision2Code: _, ...cf } = facts;
+  return cf;
 }
 
 function overrides(request: IncomingMessage): Record<string, unknown> {

@@ -25,7 +25,6 @@ import type { TailEvent } from "../tail/event.ts";
 import { requestEvent, triggerEvent } from "../tail/run-event.ts";
 import { openTrace, type RunTrace } from "../tail/run-trace.ts";
 import type { Tails } from "../tail/tails.ts";
-import { asciiJson } from "../util/ascii-json.ts";
 import type { BindingHandler, Caller } from "./binding.ts";
 import { CollectedResponse } from "./collected-response.ts";
 import { refusals } from "./errors.ts";
@@ -384,7 +383,7 @@ export class Runtime {
     const { request, path, isTls, cf } = visit;
     const headers = visit.scriptHeaders();
     headers.push(internal.proto, isTls ? "https" : "http");
-    return { method: request.method ?? "GET", path, headers, body, cf: asciiJson(cf()) };
+    return { method: request.method ?? "GET", path, headers, body, cf: cf() };
   }
 
   #body(request: IncomingMessage): CountedBody | null {
@@ -410,7 +409,7 @@ function nestedRequest(
     path: url.pathname + url.search,
     headers,
     body,
-    ...(seesCf && visit !== undefined && { cf: asciiJson(visit.cf()) }),
+    ...(seesCf && visit !== undefined && { cf: visit.cf() }),
     said: { entrypoint: entrypointName(entrypoint), ...(params && { params }) },
   };
 }

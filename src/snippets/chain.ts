@@ -10,7 +10,6 @@ import { VisitorError, visitorErrors } from "../edge/errors.ts";
 import type { EdgeHandler, EdgeVisit } from "../edge/handlers.ts";
 import { externalHeaders, visitorHeaders } from "../edge/headers.ts";
 import type { Outbound } from "../edge/outbound.ts";
-import { asciiJson } from "../util/ascii-json.ts";
 import { plans } from "../zones/plans.ts";
 import type { RunnableSnippet } from "./snippet.ts";
 import type { Snippets } from "./snippets.ts";
@@ -95,7 +94,7 @@ class Chain {
           method: request.method ?? "GET",
           path,
           headers: [...headers, "x-selvedge-proto", isTls ? "https" : "http"],
-          cf: asciiJson(cf()),
+          cf: cf(),
           body: hasBody ? new CountedBody(request, limits.bodyBytesMax) : null,
         },
         answer: { response, headers: answerHeaders },
