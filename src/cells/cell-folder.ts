@@ -31,6 +31,7 @@ const systemParts = [
   "cells/worker/dispatch.js",
   "cells/worker/loader.js",
   "cells/worker/said.js",
+  "util/linger.js",
   "workflows/worker/lane.js",
 ];
 

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { LRUCache } from "lru-cache";
+import { Linger } from "../util/linger.ts";
 import { internal } from "./cell-folder.ts";
 import type { CellScript } from "./script.ts";
 import type { Traffic } from "./traffic.ts";
@@ -12,8 +13,8 @@ import { loadable } from "./worker-sources.ts";
 export interface RunHooks {
   /** The script fetches: `url` is where to. The answer goes to `response`, or `refuse` tells the script why not. */
   fetch(url: URL, request: IncomingMessage, response: ServerResponse): void;
-  /** The script has answered; what it left running goes on for a while. */
-  answered?(): void;
+  /** The script has answered; what it left running goes on for a while, with what this gives. Without it, with these hooks. */
+  answered?(): LateRun | undefined;
   /** A snippet's end of its channel wants a body, or has one: `what` says which. */
   native?(what: string, request: IncomingMessage, response: ServerResponse): void;
   /** The script calls a method of another script, which a binding leads to. Rejects with what the script is told. */
@@ -25,6 +26,9 @@ export interface RunHooks {
   /** The script opens a WebSocket, or another upgrade. Without this hook it is refused. */
   upgrade?(url: URL, request: IncomingMessage, socket: Duplex, head: Buffer): void;
 }
+
+/** A run that has answered: very many are kept for a while, of which hardly any ask for something. */
+export type LateRun = RunHooks | (() => RunHooks);
 
 /** Where a dispatch leads. */
 export interface Dispatched {
@@ -54,12 +58,14 @@ export interface NestedRun {
   hooks: RunHooks;
 }
 
+/** Time after an answer in which what the script left running may still fetch. */
+const afterAnswerMs = 30_000;
+
 /** The only thing that a cell can reach: its own socket to this process. */
 export class FrontServer {
   readonly #server: Server;
   readonly #runs = new Map<string, RunHooks>();
-  /** Those that have answered, and when. */
-  readonly #answered: { token: string; at: number }[] = [];
+  readonly #late = new Linger<LateRun>(afterAnswerMs);
   readonly #children = new Map<string, string[]>();
   /** Those that were asked for lately: a cell loads at once what it is offered. */
   readonly #scripts = new LRUCache<string, CellScript>({ max: 512 });
@@ -112,19 +118,34 @@ export class FrontServer {
 
   /** Ends a run that has answered when what it left running has had its time. */
   endLater(token: string): void {
-    this.#runs.get(token)?.answered?.();
-    const now = performance.now();
-    this.#answered.push({ token, at: now });
-    let over = 0;
-    while (now - this.#answered[over]!.at > afterAnswerMs) this.end(this.#answered[over++]!.token);
-    if (over > 0) this.#answered.splice(0, over);
+    const hooks = this.#runs.get(token);
+    if (hooks === undefined) return;
+    this.#runs.delete(token);
+    this.#late.put(token, hooks.answered?.() ?? hooks, performance.now());
+    for (const child of this.#takeChildren(token)) this.endLater(child);
   }
 
   end(token: string): void {
     this.#runs.delete(token);
+    for (const child of this.#takeChildren(token)) this.end(child);
+  }
+
+  #takeChildren(token: string): readonly string[] {
     const children = this.#children.get(token);
+    if (children === undefined) return [];
     this.#children.delete(token);
-    for (const child of children ?? []) this.end(child);
+    return children;
+  }
+
+  #find(token: string): RunHooks | undefined {
+    const running = this.#runs.get(token);
+    if (running !== undefined) return running;
+    const now = performance.now();
+    const late = this.#late.get(token, now);
+    if (typeof late !== "function") return late;
+    const hooks = late();
+    this.#late.put(token, hooks, now);
+    return hooks;
   }
 
   #serve(request: IncomingMessage, response: ServerResponse): void {
@@ -161,19 +182,23 @@ export class FrontServer {
     const token = headers[internal.run] ?? takeRunProtocol(request);
     // A channel says after its own token which of its runs it means.
     if (said === undefined || headers[internal.outcome] !== this.#secret)
-      return typeof token === "string" ? this.#runs.get(token.split(" ", 1)[0]!) : undefined;
+      return typeof token === "string" ? this.#find(token.split(" ", 1)[0]!) : undefined;
     const child = JSON.parse(decodeURIComponent(String(said))) as Child;
-    const known = this.#runs.get(child.child);
+    const known = this.#find(child.child);
     if (known !== undefined) return known;
-    const hooks = await this.#runs.get(child.run)?.child?.(child);
+    const hooks = await this.#find(child.run)?.child?.(child);
     if (hooks === undefined) return undefined;
     // Two of its first requests may have come at once.
-    const first = this.#runs.get(child.child);
+    const first = this.#find(child.child);
     if (first === undefined) this.#beginChild(child.run, child.child, hooks);
     return first ?? hooks;
   }
 
   #beginChild(parent: string, token: string, hooks: RunHooks): void {
+    if (!this.#runs.has(parent)) {
+      this.#late.put(token, hooks, performance.now());
+      return;
+    }
     this.begin(token, hooks);
     const siblings = this.#children.get(parent);
     if (siblings === undefined) this.#children.set(parent, [token]);
@@ -253,9 +278,6 @@ export class FrontServer {
     return loadable(script);
   }
 }
-
-/** Time after an answer in which what the script left running may still fetch. */
-const afterAnswerMs = 30_000;
 
 const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;

@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import { internal } from "../cells/cell-folder.ts";
 import { CellError } from "../cells/errors.ts";
 import type { Thrown } from "../cells/exchange.ts";
-import type { Child, Dispatched, NestedRun, RunHooks } from "../cells/front-server.ts";
+import type { Child, Dispatched, LateRun, NestedRun, RunHooks } from "../cells/front-server.ts";
 import type { EdgeVisit, UpgradeVisit, Visit } from "../edge/handlers.ts";
 import { VisitorError } from "../edge/errors.ts";
 import type { Binding, BindingOf } from "../scripts/bindings.ts";
@@ -37,6 +37,14 @@ export interface RunRoot {
   /** The last limit that a script went over which another one had called. */
   limitFault: string | undefined;
 }
+
+/** For what nobody has asked for over HTTP, or what goes on when the visitor has the answer. */
+export const noVisit = (): RunRoot => ({
+  visit: undefined,
+  next: undefined,
+  nextUpgrade: undefined,
+  limitFault: undefined,
+});
 
 export interface RunContext {
   loaded: LoadedScript;
@@ -94,12 +102,16 @@ export class Run implements RunHooks {
   }
 
   /** What is known of the visitor is not kept for what the script left running. */
-  answered(): void {
-    const { depth, root } = this.#context;
-    if (depth > 0) return;
+  answered(): LateRun {
+    const { loaded, ...context } = this.#context;
+    const { depth, root } = context;
+    if (depth > 0) return this;
     root.visit = undefined;
     root.next = undefined;
     root.nextUpgrade = undefined;
+    if (this.#subrequests > 0 || this.#trace !== undefined || this.#isCareful) return this;
+    // One that has asked for nothing yet is like any other of its version.
+    return (loaded.late ??= () => new Run(this.#runtime, { ...context, loaded, root: noVisit() }));
   }
 
   async nested(name: string): Promise<NestedRun> {

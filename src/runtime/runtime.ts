@@ -30,6 +30,7 @@ import { CollectedResponse } from "./collected-response.ts";
 import { refusals } from "./errors.ts";
 import {
   entrypointName,
+  noVisit,
   Run,
   type OutboundScript,
   type RunContext,
@@ -64,14 +65,6 @@ export interface RuntimeOptions {
 }
 
 export type BindingHandlers = { [Type in BindingTypeName]?: BindingHandler<Type> };
-
-/** For what nobody has asked for over HTTP. */
-const noVisit = (): RunRoot => ({
-  visit: undefined,
-  next: undefined,
-  nextUpgrade: undefined,
-  limitFault: undefined,
-});
 
 const eventAnswerBytesMax = 1024 * 1024;
 

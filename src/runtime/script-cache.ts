@@ -1,4 +1,5 @@
 import { LRUCache } from "lru-cache";
+import type { RunHooks } from "../cells/front-server.ts";
 import type { CellScript } from "../cells/script.ts";
 import type { RuntimeScript } from "../scripts/runtime-script.ts";
 import { madeBindings, plainEnv } from "./bindings.ts";
@@ -11,6 +12,8 @@ export interface LoadedScript {
   dispatches: boolean;
   /** The least CPU time that it has given a customer. */
   customersCpuMs: number;
+  /** A run of it that goes on after its answer, having asked for nothing before. */
+  late?: () => RunHooks;
 }
 
 const entryBytes = 2048;

@@ -3,6 +3,7 @@
  * and holds until the front's configuration changes.
  */
 import { internalNames, withSaid, type SaidOfDispatch } from "./said.ts";
+import { Linger } from "../../util/linger.ts";
 import { hold, isLoaded, load, release, type Loadable, type SystemEnv } from "./loader.ts";
 
 /** A run that may dispatch here: its script, and the state of the configuration that it began with. */
@@ -16,20 +17,26 @@ const dispatchers = new Map<string, Dispatcher>();
 /** What the front says of a dispatch. */
 interface Resolution {
   id: string;
+  binding: string;
+  said: string;
   /** The request is to go over the front, which watches it alone. */
   isWatched: boolean;
   isLasting: boolean;
 }
 /** As it is told; the first time with the script's code. */
-type Told = Resolution & { code?: Loadable };
+type Told = Resolution & { code?: Loadable | undefined };
 const resolutions = new Map<string, Resolution & { generation: string }>();
 const resolutionsMax = 20_000;
 
 /** For whom a dispatched script runs, which the front is told of when the script asks for something. */
-const children = new Map<string, Dispatched & { id: string }>();
-/** Children that have answered, and when: what they left running may fetch for a while. */
-const ended: { run: string; at: number }[] = [];
-const afterAnswerMs = 30_000;
+interface Child {
+  run: string;
+  outbound: string;
+  resolution: Told;
+}
+const children = new Map<string, Child>();
+/** Those that have answered: what they left running may fetch for a while. */
+const lateChildren = new Linger<Child>(30_000);
 
 /** `said` is what the front says of the run: the configuration's state, and how many subrequests it has. */
 export function beginDispatcher(run: string, script: string, said: string): void {
@@ -41,10 +48,12 @@ export const endDispatcher = (run: string): boolean => dispatchers.delete(run);
 
 /** The internal headers of a fetch on behalf of a child; undefined for a run that the front knows by itself. */
 export function childHeaders(run: string, env: SystemEnv): Record<string, string> | undefined {
-  const child = children.get(run);
+  const child = children.get(run) ?? lateChildren.get(run, Date.now());
   if (child === undefined) return undefined;
-  const said = encodeURIComponent(JSON.stringify({ ...child, child: run }));
-  return { "x-selvedge-outcome": env.SECRET, "x-selvedge-child": said };
+  const { run: parent, outbound, resolution } = child;
+  const { id, binding, said } = resolution;
+  const all = encodeURIComponent(JSON.stringify({ child: run, run: parent, binding, said, outbound, id }));
+  return { "x-selvedge-outcome": env.SECRET, "x-selvedge-child": all };
 }
 
 export async function dispatch(request: Request, env: SystemEnv): Promise<Response> {
@@ -52,19 +61,23 @@ export async function dispatch(request: Request, env: SystemEnv): Promise<Respon
   const dispatched: Dispatched = { run, binding, said, outbound };
   const caller = dispatchers.get(run);
   const resolution = known(caller, dispatched) ?? (await resolve(caller, dispatched, env));
-  const { id, isWatched, code } = resolution;
+  const { id, isWatched } = resolution;
   if (isWatched) return answered(await env.FRONT.fetch(forFront(request, dispatched)));
   if (caller !== undefined && --caller.dispatchesLeft < 0) throw new Error("Too many subrequests.");
-  const child = crypto.randomUUID();
-  children.set(child, { run, binding, said, outbound, id });
+  const token = crypto.randomUUID();
+  const { code } = resolution;
+  if (code !== undefined) resolution.code = undefined; // it is not kept with what is kept for a while
+  const child: Child = { run, outbound, resolution };
+  children.set(token, child);
   hold(id, env);
   try {
     return await load(id, env, code)
       .getEntrypoint("Entry")
-      .fetch(request, withSaid({ selvedgeRun: child }));
+      .fetch(request, withSaid({ selvedgeRun: token }));
   } finally {
     release(id);
-    forgetLater(child);
+    children.delete(token);
+    lateChildren.put(token, child, Date.now());
   }
 }
 
@@ -103,7 +116,8 @@ async function resolve(
   dispatched: Dispatched,
   env: SystemEnv,
 ): Promise<Told> {
-  const found = await ask(dispatched, env);
+  const { binding, said } = dispatched;
+  const found: Told = { ...(await ask(dispatched, env)), binding, said };
   if (caller !== undefined && found.isLasting) {
     if (resolutions.size >= resolutionsMax) resolutions.clear();
     const { code: _, ...resolution } = found;
@@ -112,7 +126,10 @@ async function resolve(
   return found;
 }
 
-async function ask({ run, binding, said, outbound }: Dispatched, env: SystemEnv): Promise<Told> {
+async function ask(
+  { run, binding, said, outbound }: Dispatched,
+  env: SystemEnv,
+): Promise<Omit<Told, "binding" | "said">> {
   const response = await env.FRONT.fetch("http://front/dispatch", {
     headers: {
       "x-selvedge-control": env.SECRET,
@@ -136,10 +153,4 @@ function forFront(request: Request, { run, binding, said, outbound }: Dispatched
   headers.set("x-selvedge-dispatch", said);
   if (outbound !== "") headers.set("x-selvedge-outbound", outbound);
   return inner;
-}
-
-function forgetLater(child: string): void {
-  const at = Date.now();
-  ended.push({ run: child, at });
-  while (ended.length > 0 && at - ended[0]!.at > afterAnswerMs) children.delete(ended.shift()!.run);
 }
