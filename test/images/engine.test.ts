@@ -121,7 +121,7 @@ it("ends what takes too long, though its process answers nothing any more", asyn
   await engine.close();
 });
 
-it("finds finished pictures again after a restart", async () => {
+it("finds finished pictures again after a restart, and makes the same again without them", async () => {
   const settings = { ephemeral: false, dataDir: join(folder, "kept"), accountId: "a".repeat(32) };
   const first = await startImagePlatform(settings);
   const id = await first.store(await jpegOf(scenery(800, 600)));
@@ -130,17 +130,22 @@ it("finds finished pictures again after a restart", async () => {
   for (const each of options) made.push(await first.deliver(id, each));
   await first.close(1000);
 
-  const second = await start(settings);
-  const run = vi.spyOn(second.services.images.engine, "run");
-  for (const [i, each] of options.entries()) {
-    const { headers, bytes } = await second.deliver(id, each);
-    expect([headers.get("cf-cache-status"), headers.get("etag"), bytes.equals(made[i]!.bytes)]).toEqual([
-      "HIT",
-      made[i]!.headers.get("etag"),
-      true,
-    ]);
+  for (const status of ["HIT", "MISS"]) {
+    // What is lost is made again, byte by byte.
+    if (status === "MISS") rmSync(join(settings.dataDir, "cache"), { recursive: true });
+    const again = await startImagePlatform(settings);
+    const run = vi.spyOn(again.services.images.engine, "run");
+    for (const [i, each] of options.entries()) {
+      const { headers, bytes } = await again.deliver(id, each);
+      expect([headers.get("cf-cache-status"), headers.get("etag"), bytes.equals(made[i]!.bytes)]).toEqual([
+        status,
+        made[i]!.headers.get("etag"),
+        true,
+      ]);
+    }
+    expect(run).toHaveBeenCalledTimes(status === "HIT" ? 0 : options.length);
+    await again.close(1000);
   }
-  expect(run).not.toHaveBeenCalled();
 });
 
 describe("gravity=face", () => {

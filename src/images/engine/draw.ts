@@ -37,24 +37,24 @@ function spread(
   const data = Buffer.alloc(width * height * 4);
   const isRepeated = { x: repeat === true || repeat === "x", y: repeat === true || repeat === "y" };
   const rowBytes = picture.width * 4;
-  const startX = isRepeated.x ? modulo(left, picture.width) - picture.width : left;
   for (let y = 0; y < height; y++) {
     const sourceY = isRepeated.y ? modulo(y - top, picture.height) : y - top;
     if (sourceY < 0 || sourceY >= picture.height) continue;
-    for (let x = startX; x < width; x += picture.width) {
-      const from = Math.max(0, -x);
-      const to = Math.min(picture.width, width - x);
-      if (from < to)
-        picture.data.copy(
-          data,
-          (y * width + x + from) * 4,
-          sourceY * rowBytes + from * 4,
-          sourceY * rowBytes + to * 4,
-        );
-      if (!isRepeated.x) break;
-    }
+    const source = picture.data.subarray(sourceY * rowBytes, (sourceY + 1) * rowBytes);
+    const target = data.subarray(y * width * 4, (y + 1) * width * 4);
+    if (isRepeated.x) fillRow(target, source, modulo(-left, picture.width) * 4);
+    else if (left < 0) source.copy(target, 0, Math.min(-left, picture.width) * 4);
+    else if (left < width) source.copy(target, left * 4);
   }
   return { data, width, height, channels: 4 };
+}
+
+/** Repeats a row from one of its places on: what is there is doubled, as a row may be one point. */
+function fillRow(target: Buffer, source: Buffer, from: number): void {
+  source.copy(target, 0, from);
+  source.copy(target, Math.min(target.length, source.length - from), 0, from);
+  for (let filled = source.length; filled < target.length; filled *= 2)
+    target.copyWithin(filled, 0, Math.min(filled, target.length - filled));
 }
 
 const modulo = (value: number, by: number): number => ((value % by) + by) % by;
