@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { startPeer } from "./lib/child.ts";
 import { load } from "./lib/load.ts";
-import { atLeast, atMost, cpuMicroseconds, median, pairedRatio, type Goal } from "./lib/measure.ts";
+import { atLeast, atMost, cpuMicroseconds, median, pairedRatio, reported, type Goal } from "./lib/measure.ts";
 import type { Section, Stage } from "./images-cold.ts";
 import { family, getWhole } from "./images-lib.ts";
 
@@ -58,7 +58,7 @@ export async function hitSection({ pid, url }: Stage): Promise<Section> {
   const folder = mkdtempSync(join(tmpdir(), "selvedge-hits-"));
   for (const [size, options] of [
     ["small", "w=160,f=webp"],
-    ["large", "w=1400,q=85,f=webp"],
+    ["large", "w=1350,q=85,f=webp"], // 123 KB
   ] as const) {
     const first = await getWhole(`${url}/${options}`);
     const file = join(folder, size);
@@ -107,6 +107,7 @@ export async function hitSection({ pid, url }: Stage): Promise<Section> {
           pairedRatio(ours.cpu, found["nginx"]!.cpu),
           bound,
         ),
+        reported(`E8 CPU, ${size}, node:http / nginx`, pairedRatio(base.cpu, found["nginx"]!.cpu)),
       );
       nginx.stop();
     } else process.stdout.write("nginx is not installed (Debian package nginx-light): not compared.\n");
