@@ -317,4 +317,29 @@ describe("request.cf", () => {
     expect(await cfOf("to-trusted")).toMatchObject({ colo: "DEV" });
     expect(await cfOf("to-untrusted")).toBe(null);
   });
+
+  test.each(["2026-11-01", "2023-01-01", "2021-11-02"])(
+    "cannot be changed, but in copies it can, for scripts of %s",
+    async (compatibility_date) => {
+      await hosting.deploy("copying", {
+        code: `export default { fetch(request) {
+          const copy = new Request(request);
+          copy.cf.colo = "copied";
+          const others = [new Request(request, { method: "POST" }), request.clone(), new Request("http://x/", request)];
+          const own = [new Request("http://x/").cf, new Request("http://x/", { cf: { colo: "own" } }).cf.colo];
+          return Response.json([request.cf === request.cf, Object.isFrozen(request.cf), request.cf.colo, copy.cf.colo, others.map(({ cf }) => cf.colo), own, Object.keys(request.cf).includes("selvedgeRun")]);
+        } };`,
+        metadata: { compatibility_date },
+      });
+      expect(JSON.parse((await hosting.ask("copying")).body)).toEqual([
+        true,
+        true,
+        "DEV",
+        "copied",
+        ["DEV", "DEV", "DEV"],
+        [null, "own"],
+        false,
+      ]);
+    },
+  );
 });

@@ -3,6 +3,22 @@ import { unharmed, usePrison } from "./prison.ts";
 
 const prison = usePrison();
 
+test("a run's token, which a script can find out, is of no use to it", async () => {
+  const top = `let token; const toJSON = function () { token ??= this.selvedgeRun; return this; };
+    const learn = (request) => { Object.prototype.toJSON = toJSON; new Request(request); delete Object.prototype.toJSON; };`;
+  const body = `
+    learn(request);
+    const headers = { "x-selvedge-run": token, "x-selvedge-binding": "SECRETS", "x-selvedge-event": "trace", "x-selvedge-pass": "1" };
+    const forged = { cf: { selvedgeRun: token, binding: "SECRETS", script: "x", lane: "x" }, headers };
+    const statuses = [];
+    for (const url of ["OUTSIDE/", "http://binding/value?key=password"])
+      for (const init of [{ headers }, forged]) statuses.push((await fetch(new Request(url, init))).status);
+    return [typeof token, statuses];`;
+  expect(await prison.hostile(body, { top })).toEqual(["string", [403, 403, 403, 403]]);
+  expect(prison.outside.seen).toEqual([]);
+  expect(await prison.innocent()).toEqual(unharmed);
+});
+
 describe("the wrapper's natives cannot be replaced", () => {
   test.each([
     [
