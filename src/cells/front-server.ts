@@ -255,8 +255,8 @@ export class FrontServer {
   ): Promise<object | undefined> {
     const dispatched = await run?.dispatch?.(
       binding,
-      String(headers[internal.dispatch]),
-      String(headers[internal.outbound] ?? ""),
+      decodeURIComponent(String(headers[internal.dispatch])),
+      decodeURIComponent(String(headers[internal.outbound] ?? "")),
     );
     if (dispatched === undefined) return undefined;
     const { script, isWatched, isLasting } = dispatched;

@@ -209,8 +209,9 @@ export class Run implements RunHooks {
     binding: BindingOf<"dispatch_namespace">,
     { headers }: IncomingMessage,
   ): Promise<Target> {
-    const said = String(headers[internal.dispatch]);
-    const context = await this.#customer(binding, said, String(headers[internal.outbound] ?? ""));
+    const said = decodeURIComponent(String(headers[internal.dispatch]));
+    const outbound = decodeURIComponent(String(headers[internal.outbound] ?? ""));
+    const context = await this.#customer(binding, said, outbound);
     const seesCf = this.#runtime.isTrusted(context.caller.accountId, binding.namespace);
     return { context, entrypoint: undefined, params: undefined, seesCf };
   }
@@ -221,9 +222,8 @@ export class Run implements RunHooks {
     outbound: string,
     versionId?: string,
   ): Promise<RunContext> {
-    const { script, limits } = JSON.parse(decodeURIComponent(said)) as Dispatch;
-    const params =
-      outbound === "" ? undefined : (JSON.parse(decodeURIComponent(outbound)) as Record<string, unknown>);
+    const { script, limits } = JSON.parse(said) as Dispatch;
+    const params = outbound === "" ? undefined : (JSON.parse(outbound) as Record<string, unknown>);
     return this.#runtime.customerScript(this.#context.caller.accountId, binding.namespace, script, {
       root: this.#context.root,
       depth: this.#depth(),
@@ -240,7 +240,7 @@ export class Run implements RunHooks {
 
   async #dispatched(name: string, said: string, outbound: string): Promise<Dispatched> {
     const binding = this.#dispatchBinding(name);
-    const { script } = JSON.parse(decodeURIComponent(said)) as Dispatch;
+    const { script } = JSON.parse(said) as Dispatch;
     const context = await this.#customer(binding, said, outbound);
     const { accountId } = context.caller;
     const { loaded } = this.#context;
@@ -254,7 +254,7 @@ export class Run implements RunHooks {
 
   async child({ binding, said, outbound, id }: Child): Promise<RunHooks> {
     return this.#refusing(async () => {
-      const namespace = this.#dispatchBinding(decodeURIComponent(binding));
+      const namespace = this.#dispatchBinding(binding);
       return new Run(this.#runtime, await this.#customer(namespace, said, outbound, id));
     });
   }

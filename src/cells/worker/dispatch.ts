@@ -52,8 +52,8 @@ export function childHeaders(run: string, env: SystemEnv): Record<string, string
   if (child === undefined) return undefined;
   const { run: parent, outbound, resolution } = child;
   const { id, binding, said } = resolution;
-  const all = encodeURIComponent(JSON.stringify({ child: run, run: parent, binding, said, outbound, id }));
-  return { "x-selvedge-outcome": env.SECRET, "x-selvedge-child": all };
+  const all = { child: run, run: parent, binding, said, outbound, id };
+  return { "x-selvedge-outcome": env.SECRET, "x-selvedge-child": encode(JSON.stringify(all)) };
 }
 
 export async function dispatch(request: Request, env: SystemEnv): Promise<Response> {
@@ -80,6 +80,9 @@ export async function dispatch(request: Request, env: SystemEnv): Promise<Respon
     lateChildren.put(token, child, Date.now());
   }
 }
+
+/** Headers carry ASCII. */
+const encode = encodeURIComponent;
 
 /** What the front refuses is thrown; a script's own answer cannot look like that. */
 function answered(response: Response): Response {
@@ -134,9 +137,9 @@ async function ask(
     headers: {
       "x-selvedge-control": env.SECRET,
       "x-selvedge-run": run,
-      "x-selvedge-binding": binding,
-      "x-selvedge-dispatch": said,
-      "x-selvedge-outbound": outbound,
+      "x-selvedge-binding": encode(binding),
+      "x-selvedge-dispatch": encode(said),
+      "x-selvedge-outbound": encode(outbound),
     },
   });
   if (!response.ok) throw new Error(await response.text());
@@ -149,8 +152,8 @@ function forFront(request: Request, { run, binding, said, outbound }: Dispatched
   const { headers } = inner;
   for (const name of internalNames) headers.delete(name);
   headers.set("x-selvedge-run", run);
-  headers.set("x-selvedge-binding", binding);
-  headers.set("x-selvedge-dispatch", said);
-  if (outbound !== "") headers.set("x-selvedge-outbound", outbound);
+  headers.set("x-selvedge-binding", encode(binding));
+  headers.set("x-selvedge-dispatch", encode(said));
+  if (outbound !== "") headers.set("x-selvedge-outbound", encode(outbound));
   return inner;
 }

@@ -113,9 +113,9 @@ export async function fetchDispatched(
 ): Promise<Response> {
   const all: SaidOfDispatch = {
     selvedgeRun: neededRun(),
-    binding: encode(binding),
-    said: encode(stringify(said)),
-    outbound: outbound === undefined ? "" : encode(stringify(outbound)),
+    binding,
+    said: stringify(said),
+    outbound: outbound === undefined ? "" : stringify(outbound),
   };
   const request = init === undefined ? input : new NativeRequest(input as RequestInfo, init);
   return stub.fetch(request as RequestInfo, withSaid(all));

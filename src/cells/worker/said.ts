@@ -28,7 +28,7 @@ export interface Said {
 export interface SaidOfDispatch {
   selvedgeRun: string;
   binding: string;
-  /** Which script, and its limits: JSON, encoded for a URL. */
+  /** Which script, and its limits, as JSON. */
   said: string;
   /** Parameters of the outbound script, likewise; empty without any. */
   outbound: string;
