@@ -3,6 +3,9 @@ import { closeSync, openSync, readSync } from "node:fs";
 /** How often, at the least, the kernel writes down what a thread has used that runs without a break: 100 to 1,000 Hz are usual. */
 export const tickMsMax = 10;
 
+/** What it is here, as far as has been seen: what a thread that ran without a break used between two writings. */
+let tickSeenMs: number | undefined;
+
 /** CPU time of a process's main thread. NaN when it is gone. */
 export class CpuClock {
   readonly #schedstat: number;
@@ -35,11 +38,16 @@ export class CpuClock {
     const now = performance.now();
     if (written !== this.#written) {
       // Neither on nor off since the last time, and yet there is more: it was running.
-      if (on === this.#on && off === this.#off) this.#ahead = on - off;
+      if (on === this.#on && off === this.#off) {
+        this.#ahead = on - off;
+        const usedMs = Math.min(msOf(written) - msOf(this.#written), tickMsMax);
+        tickSeenMs = tickSeenMs === undefined ? usedMs : 0.8 * tickSeenMs + 0.2 * usedMs;
+      }
       [this.#written, this.#writtenAt] = [written, now];
     }
     [this.#on, this.#off] = [on, off];
-    const sinceMs = on - off === this.#ahead ? Math.min(now - this.#writtenAt, tickMsMax) : 0;
+    // More than a tick would have been written: the machine that this one is part of has taken its processor away.
+    const sinceMs = on - off === this.#ahead ? Math.min(now - this.#writtenAt, tickSeenMs ?? 0) : 0;
     return msOf(written) + sinceMs;
   }
 
