@@ -7,7 +7,9 @@ import { treeCpuMicroseconds } from "./lib/tree.ts";
  * CPU time of a request that goes from the front to a dispatcher and on to a customer's script, beside bare workerd with the same
  * isolates, and beside miniflare; hop by hop; how long a script takes that nobody has called yet; two cells over one.
  */
-const rounds = 9;
+/** Until everything that will be compiled has been: a round is 2,000 requests. */
+const warmUpRounds = 6;
+const rounds = 15;
 const count = 2000;
 const connections = 16;
 const customer = `export default { fetch() { return new Response("hello"); } };`;
@@ -50,9 +52,11 @@ const cpu: Record<string, number[]> = {};
 const front: Record<string, number[]> = {};
 const perSecond: Record<string, number[]> = {};
 for (const name of Object.keys(sides)) [cpu[name], front[name], perSecond[name]] = [[], [], []];
-for (let round = -2; round < rounds; round++) {
-  const order = Object.entries(sides);
-  for (const [name, { url, path, host, pid }] of round % 2 === 0 ? order : order.toReversed()) {
+for (let round = -warmUpRounds; round < rounds; round++) {
+  const all = Object.entries(sides);
+  // Each begins once in a while, and none comes twice in a row.
+  const first = (round + warmUpRounds) % all.length;
+  for (const [name, { url, path, host, pid }] of [...all.slice(first), ...all.slice(0, first)]) {
     const before = treeCpuMicroseconds(pid);
     const seconds = await load(url, count, connections, () => ({ method: "GET", path, headers: { host } }));
     if (round < 0) continue; // warm-up
