@@ -66,6 +66,8 @@ export const imageLimits = {
   sidePixelsMax: 12_000,
   /** Of all frames together. */
   pixelsMax: 100_000_000,
+  /** Of a result that is larger than its image: pixels that are made up take many times the memory of those that are read. */
+  enlargedPixelsMax: 25_000_000,
   framesMax: 10_000,
   /** Animations above this are delivered as they are. */
   animationPixelsMax: 50_000_000,

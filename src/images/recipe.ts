@@ -151,14 +151,17 @@ export function resolve(
     transform.border = { color, top, right, bottom, left };
     size = { width: size.width + left + right, height: size.height + top + bottom };
   }
-  checkResult(size);
+  checkResult(size, upright);
   return { transform, size };
 }
 
-export function checkResult(size: Size): void {
-  if (Math.max(size.width, size.height) > sidePixelsMax || size.width * size.height > imageLimits.pixelsMax)
+/** Throws for a result that is too large, or much larger than what it is made of. */
+export function checkResult(size: Size, source: Size): void {
+  const { enlargedPixelsMax, pixelsMax } = imageLimits;
+  const countMax = Math.min(pixelsMax, Math.max(enlargedPixelsMax, source.width * source.height));
+  if (Math.max(size.width, size.height) > sidePixelsMax || size.width * size.height > countMax)
     throw imageErrors.invalidTransform(
-      `expected a result with sides of at most ${sidePixelsMax} and at most ${imageLimits.pixelsMax} pixels but it would have ${size.width}×${size.height}`,
+      `expected a result with sides of at most ${sidePixelsMax} and at most ${countMax} pixels but it would have ${size.width}×${size.height}`,
     );
 }
 

@@ -135,6 +135,13 @@ describe("options", () => {
     expect((await platform.deliver(photo, "w=12000,h=12000,fit=squeeze")).status).toBe(400);
     expect((await platform.deliver(photo, "w=5000,dpr=3,fit=contain")).status).toBe(400);
   });
+
+  it("may not be blown up to what takes the memory of a hundred", async () => {
+    const { status, bytes } = await platform.deliver(photo, "w=5001,h=5000,fit=squeeze");
+    expect(status).toBe(400);
+    expect(bytes.toString()).toContain("25000000 pixels but it would have 5001×5000");
+    expect((await platform.deliver(photo, "w=2500,h=2500,fit=squeeze")).status).toBe(200);
+  });
 });
 
 describe("formats", () => {

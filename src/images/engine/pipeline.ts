@@ -124,7 +124,7 @@ async function transform(
     options as Partial<Size>, // "auto" was decided before
     options.fit ?? "scale-down",
   );
-  checkSize(found.output);
+  checkSize(found.output, canvas.size);
   const scaledBefore = turned(found.scaled, rotate);
   let next = canvas;
   if (region !== undefined) next = await next.extract(region);
@@ -164,9 +164,9 @@ async function transform(
   return { canvas: await applyEffects(next, options), focus };
 }
 
-function checkSize(size: Size): void {
+function checkSize(size: Size, source: Size): void {
   try {
-    checkResult(size);
+    checkResult(size, source);
   } catch (error) {
     throw new InvalidForImage((error as Error).message.replace(/^Invalid transform: /, ""));
   }
