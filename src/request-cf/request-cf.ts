@@ -29,10 +29,12 @@ const overridable: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
+const keptMsMax = 5000;
+
 /** Makes the `cf` object of requests: where the client is, what it speaks, and what it seems to be. */
 export class RequestCf {
   readonly #options: RequestCfOptions;
-  readonly #last = new WeakMap<Socket, { key: string; text: string }>();
+  readonly #last = new WeakMap<Socket, { key: string; text: string; madeAt: number }>();
 
   constructor(options: RequestCfOptions) {
     this.#options = options;
@@ -45,18 +47,19 @@ export class RequestCf {
 
   /**
    * What scripts see, as JSON in ASCII. A connection's requests mostly differ in nothing that it says: the last text is kept
-   * with the connection, where nobody else has a say in it.
+   * with the connection for a while, where nobody else has a say in it. Files of places may be replaced meanwhile.
    */
   forScripts(request: IncomingMessage, peer: string, zoneId: string | undefined): string {
     const score = this.#score(request, zoneId);
     if (score !== undefined || this.#options.proxies.trusts(peer))
       return asciiJson(shownToScripts(this.#facts(request, peer, score)));
     const { socket, httpVersion, headers } = request;
-    const key = `${httpVersion} ${String(headers["priority"])} ${String(headers["accept-encoding"])}`;
+    const key = [httpVersion, headers["priority"], headers["accept-encoding"]].join("\n");
     const last = this.#last.get(socket);
-    if (last?.key === key) return last.text;
+    const now = performance.now();
+    if (last?.key === key && now - last.madeAt < keptMsMax) return last.text;
     const text = asciiJson(shownToScripts(this.#facts(request, peer, undefined)));
-    this.#last.set(socket, { key, text });
+    this.#last.set(socket, { key, text, madeAt: now });
     return text;
   }
 
