@@ -110,8 +110,14 @@ export class Run implements RunHooks {
     root.next = undefined;
     root.nextUpgrade = undefined;
     if (this.#subrequests > 0 || this.#trace !== undefined || this.#isCareful) return this;
-    // One that has asked for nothing yet is like any other of its version.
-    return (loaded.late ??= () => new Run(this.#runtime, { ...context, loaded, root: noVisit() }));
+    // One that has asked for nothing yet is like any other of its version with the same limit.
+    const { subRequests } = context.limits;
+    const known = loaded.late.get(subRequests);
+    if (known !== undefined) return known;
+    const runtime = this.#runtime;
+    const late = (): Run => new Run(runtime, { ...context, loaded, root: noVisit() });
+    loaded.late.set(subRequests, late);
+    return late;
   }
 
   async nested(name: string): Promise<NestedRun> {

@@ -12,8 +12,8 @@ export interface LoadedScript {
   dispatches: boolean;
   /** The least CPU time that it has given a customer. */
   customersCpuMs: number;
-  /** A run of it that goes on after its answer, having asked for nothing before. */
-  late?: () => RunHooks;
+  /** A run of it that goes on after its answer, having asked for nothing before; by how many subrequests it has. */
+  late: Map<number, () => RunHooks>;
 }
 
 const entryBytes = 2048;
@@ -57,6 +57,7 @@ export class ScriptCache {
       cell: cellOf(script),
       dispatches: script.bindings.some(({ type }) => type === "dispatch_namespace"),
       customersCpuMs: Infinity,
+      late: new Map(),
     };
     this.#scripts.set(versionId, loaded);
     return loaded;
