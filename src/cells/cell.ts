@@ -17,7 +17,6 @@ import { launch } from "./launch.ts";
 import { CellProcess } from "./process.ts";
 import type { CellScript } from "./script.ts";
 import type { CellSettings } from "./settings.ts";
-
 import { Traffic } from "./traffic.ts";
 import { tunnel, type Visitor } from "./tunnel.ts";
 
@@ -43,7 +42,7 @@ export interface Visit {
 
 const exitGraceMs = 1000;
 const recentMax = 32;
-/** Of the channels, when memory is short. */
+/** Of the scripts and of their channels, when memory is short. */
 const shareKept = 15 / 16;
 
 /** A workerd process with its sockets, and the requests that are in it. */
@@ -145,17 +144,17 @@ export class Cell {
   /** Unloads a few of the scripts, those unused for longest; those in use stay. */
   async unloadSome(): Promise<void> {
     await this.#closeChannels(Math.floor(this.#openChannels.size * shareKept));
-    await this.#unload("most");
+    await this.#unload(`share=${shareKept}`);
   }
 
   /** As much as it takes to have no more than so many. */
   async #keep(count: number): Promise<void> {
     await this.#closeChannels(count);
-    await this.#unload(String(count));
+    await this.#unload(`keep=${count}`);
   }
 
-  async #unload(keep: string): Promise<void> {
-    const { body } = await this.#control.request({ method: "GET", path: `/?keep=${keep}` });
+  async #unload(query: string): Promise<void> {
+    const { body } = await this.#control.request({ method: "GET", path: `/?${query}` });
     const loaded = new Set((await body.json()) as string[]);
     const inUse = new Set([...this.visits].map(({ script }) => script.id));
     for (const id of this.scripts) if (!loaded.has(id) && !inUse.has(id)) this.scripts.delete(id);

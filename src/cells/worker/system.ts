@@ -105,13 +105,11 @@ export class Egress extends WorkerEntrypoint<SystemEnv> {
   }
 }
 
-/** Of the scripts, when memory is short. */
-const shareKept = 15 / 16;
-
 async function pong(request: Request, env: SystemEnv): Promise<Response> {
-  const keep = new URL(request.url).searchParams.get("keep");
-  if (keep === null) return new Response(null, { status: 204 });
-  await unloadDownTo(keep === "most" ? Math.floor(loadedIds().length * shareKept) : Number(keep), env);
+  const { searchParams } = new URL(request.url);
+  const [keep, share] = [searchParams.get("keep"), searchParams.get("share")];
+  if (keep === null && share === null) return new Response(null, { status: 204 });
+  await unloadDownTo(keep === null ? Math.floor(loadedIds().length * Number(share)) : Number(keep), env);
   return Response.json(loadedIds());
 }
 
