@@ -15,6 +15,7 @@ afterEach(async () => {
 });
 
 it.each([
+  ["a sleep", `await step.sleep("s", 400);`],
   [
     "a retry's delay",
     `await step.do("a", { retries: { limit: 1, delay: 400, backoff: "constant" } }, async ({ attempt }) => { if (attempt === 1) throw new Error("once"); });`,

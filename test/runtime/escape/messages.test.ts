@@ -5,6 +5,7 @@ const prison = usePrison();
 
 describe("what is said between the front and its cells", () => {
   const forged = [
+    "x-selvedge-said",
     "x-selvedge-run",
     "x-selvedge-script",
     "x-selvedge-binding",
