@@ -21,18 +21,24 @@ beforeEach(async () => {
 });
 afterEach(async () => harness.close());
 
+/** No commit is durable until the function that it gives is called. */
+function holdDatabase(): () => void {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  gate = promise;
+  return resolve;
+}
+
 const isQuiet = async (): Promise<void> =>
   vi.waitFor(() => expect(harness.cells.runningCount).toBe(0), { timeout: 10_000 });
 
 it("a segment is where it will run before its instance is durable, and begins only then", async () => {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  gate = promise;
+  const letGo = holdDatabase();
   const created = harness.create("one", { value: 7 });
   await vi.waitFor(() => expect(harness.cells.pids).toHaveLength(1), { timeout: 10_000 });
   expect(harness.cells.runningCount).toBe(1);
   await new Promise((passed) => setTimeout(passed, 200)); // more than its code would take
   expect(harness.requests).toEqual([]);
-  resolve();
+  letGo();
   const { rid } = await created;
   expect(await harness.ended(rid)).toEqual({ status: "complete", output: 7, error: undefined });
   expect(harness.requests).toEqual(["/one"]);
@@ -43,11 +49,10 @@ it("one whose id is taken ends without having begun", async () => {
   const { rid } = await harness.create("one", { value: 1 });
   await harness.ended(rid);
   await isQuiet();
-  const { promise, resolve } = Promise.withResolvers<void>();
-  gate = promise;
+  const letGo = holdDatabase();
   const again = harness.create("one", { value: 2 });
   await vi.waitFor(() => expect(harness.cells.runningCount).toBe(1));
-  resolve();
+  letGo();
   expect(await again).toBeNull();
   await isQuiet();
   expect(harness.requests).toEqual(["/one"]);
@@ -66,14 +71,13 @@ it("one whose cell dies meanwhile begins in another", async () => {
   const { rid: first } = await harness.create("one", { value: 1 });
   await harness.ended(first);
   await isQuiet();
-  const { promise, resolve } = Promise.withResolvers<void>();
-  gate = promise;
+  const letGo = holdDatabase();
   const created = harness.create("two", { value: 2 });
   await vi.waitFor(() => expect(harness.cells.runningCount).toBe(1));
   const [pid] = harness.cells.pids;
   process.kill(pid!, "SIGKILL");
   await vi.waitFor(() => expect(harness.cells.pids).not.toContain(pid), { timeout: 10_000 });
-  resolve();
+  letGo();
   const { rid } = await created;
   expect(await harness.ended(rid)).toMatchObject({ status: "complete", output: 2 });
 });
