@@ -31,6 +31,9 @@ interface Analysis {
 
 const none: RangeSet = [];
 
+/** Whether it may match without any byte. */
+export const canBeEmpty = (pattern: Pattern): boolean => firstOf(pattern).nullable;
+
 /** `follow` is what may come next; whatever can end the match there succeeds, and success never backtracks. */
 function analyze(pattern: Pattern, follow: RangeSet): Analysis {
   switch (pattern.kind) {

@@ -98,11 +98,24 @@ describe("matching", () => {
       fc.property(pattern, text, (source, sample) => {
         const regex = compileCapturingRegex(source);
         const matcher = RE2JS.compile(printPattern(parsePattern(source).pattern)).matcher(sample);
-        const found = matcher.find() ? { start: matcher.start(), end: matcher.end() } : undefined;
-        expect(regex.exec(sample)).toEqual(found === undefined ? undefined : expect.objectContaining(found));
+        const groups = (): (string | undefined)[] =>
+          Array.from({ length: matcher.groupCount() }, (_, i) => matcher.group(i + 1) ?? undefined);
+        const found = matcher.find()
+          ? { start: matcher.start(), end: matcher.end(), groups: groups() }
+          : undefined;
+        expect(regex.exec(sample)).toEqual(found);
       }),
       { numRuns: 800 },
     );
+  });
+
+  it.each([
+    ["(?:|\\d){0,2}", "1", 0, []],
+    ["(?:|a)?b", "ab", 2, []],
+    ["(?:(a)|b){2}", "ab", 2, ["a"]],
+    ["(?:(a)|(b)){1,3}c", "abc", 3, ["a", "b"]],
+  ])("prefers what comes first in %s, and keeps the groups of every turn", (source, sample, end, groups) => {
+    expect(compileCapturingRegex(source).exec(sample)).toEqual({ start: 0, end, groups });
   });
 
   it("empties its table rather than grow without end", () => {

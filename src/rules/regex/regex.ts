@@ -1,6 +1,7 @@
 import { RE2JS } from "re2js";
 import { isLinearForBacktracking } from "./cost.ts";
 import { LazyDfa } from "./dfa.ts";
+import { hasSameMatchNatively } from "./native-match.ts";
 import { buildNfa } from "./nfa.ts";
 import { parsePattern } from "./parse.ts";
 import { printPattern } from "./print.ts";
@@ -66,7 +67,7 @@ export function compileCapturingRegex(source: string): CapturingRegex {
   const { pattern, groupCount } = parsePattern(source);
   checkPatternSize(pattern);
   const printed = printPattern(pattern);
-  if (isLinearForBacktracking(pattern)) {
+  if (isLinearForBacktracking(pattern) && hasSameMatchNatively(pattern)) {
     const native = new RegExp(printed);
     return {
       source,
