@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { operation, type Operation } from "../api/operation.ts";
 import { sidePixelsMax } from "./options.ts";
-import type { ImageConfig, SigningKey, Variant } from "./settings.ts";
+import type { ImageConfig, SigningKey, Variant, VariantOptions } from "./settings.ts";
 
 const base = "/accounts/{account_id}/images/v1";
 const read = { scope: "account", permission: "images:read" } as const;
@@ -30,13 +30,10 @@ const VariantEditSchema = VariantSchema.omit({ id: true }).extend({
 const ConfigSchema = z.object({ flexible_variants: z.boolean(), browser_ttl: z.int().nullable() });
 const KeysSchema = z.object({ keys: z.array(z.object({ name: z.string(), value: z.string() })) });
 
-function variantOf(body: z.output<typeof VariantEditSchema>): Omit<Variant, "id"> {
-  const { browser_ttl: browserTtlSeconds, ...options } = body.options;
-  return {
-    options: { ...options, browserTtlSeconds },
-    neverRequireSignedUrls: body.neverRequireSignedURLs,
-  };
-}
+const optionsOf = ({ browser_ttl, ...options }: z.output<typeof VariantOptionsSchema>): VariantOptions => ({
+  ...options,
+  browserTtlSeconds: browser_ttl,
+});
 
 function variantResource({ id, options, neverRequireSignedUrls }: Variant): z.input<typeof VariantSchema> {
   const { browserTtlSeconds, ...rest } = options;
@@ -78,8 +75,12 @@ export const settingsOperations: readonly Operation[] = [
     body: VariantEditSchema.extend({ id: VariantSchema.shape.id }),
     result: VariantResultSchema,
     async handle({ account, body, services }) {
-      const variant = { id: body.id, ...variantOf(body) };
-      return { variant: variantResource(await services.images.settings.createVariant(account.id, variant)) };
+      const variant = await services.images.settings.createVariant(account.id, {
+        id: body.id,
+        options: optionsOf(body.options),
+        neverRequireSignedUrls: body.neverRequireSignedURLs,
+      });
+      return { variant: variantResource(variant) };
     },
   }),
   operation({
@@ -103,14 +104,11 @@ export const settingsOperations: readonly Operation[] = [
     body: VariantEditSchema.extend({ neverRequireSignedURLs: z.boolean().optional() }),
     result: VariantResultSchema,
     async handle({ account, params, body, services }) {
-      const { settings } = services.images;
-      const id = params["variant_name"]!;
-      const { neverRequireSignedUrls } = await settings.variant(account.id, id);
-      const change = variantOf({
-        ...body,
-        neverRequireSignedURLs: body.neverRequireSignedURLs ?? neverRequireSignedUrls,
+      const variant = await services.images.settings.editVariant(account.id, params["variant_name"]!, {
+        options: optionsOf(body.options),
+        neverRequireSignedUrls: body.neverRequireSignedURLs,
       });
-      return { variant: variantResource(await settings.editVariant(account.id, id, change)) };
+      return { variant: variantResource(variant) };
     },
   }),
   operation({

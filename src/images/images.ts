@@ -81,7 +81,7 @@ export class Images {
 
   /** Remembers where a crop of the image goes. Nothing else changes, so nobody is told. */
   async setFocus(image: Image, focus: Focus): Promise<void> {
-    await this.#storage.write((trx) => store.setFocus(trx, image.accountId, image.id, focus));
+    await this.#storage.write((trx) => store.setFocus(trx, image, focus));
   }
 
   async delete(accountId: string, id: string): Promise<void> {

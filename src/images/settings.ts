@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { lockAccount } from "../storage/dialects.ts";
 import type { Storage, Write } from "../storage/storage.ts";
 import type { Directory } from "./directory.ts";
 import { imageErrors } from "./errors.ts";
@@ -22,6 +23,10 @@ export interface Variant {
   options: VariantOptions;
   neverRequireSignedUrls: boolean;
 }
+
+export type VariantEdit = Pick<Variant, "options"> & {
+  neverRequireSignedUrls?: boolean | undefined;
+};
 
 export interface SigningKey {
   name: string;
@@ -52,6 +57,12 @@ export const variantsOf = (settings: ImageSettings): Variant[] =>
     ? settings.variants
     : [publicVariant, ...settings.variants];
 
+function variantNamed(settings: ImageSettings, id: string): Variant {
+  const found = variantsOf(settings).find((variant) => variant.id === id);
+  if (found === undefined) throw imageErrors.notFound("Variant");
+  return found;
+}
+
 export function transformOf({ options }: Variant): Transform {
   const { fit, width, height, metadata, blur } = options;
   return { fit, width, height, metadata, ...(blur === undefined ? {} : { blur }) };
@@ -72,27 +83,40 @@ export class ImageSettingsService {
   }
 
   async variant(accountId: string, id: string): Promise<Variant> {
-    const found = (await this.variants(accountId)).find((variant) => variant.id === id);
-    if (found === undefined) throw imageErrors.notFound("Variant");
-    return found;
+    return variantNamed(await this.#directory.settings(accountId), id);
   }
 
   async createVariant(accountId: string, variant: Variant): Promise<Variant> {
-    const variants = await this.variants(accountId);
-    if (variants.some((each) => each.id === variant.id)) throw imageErrors.exists("Variant");
-    if (variants.length >= imageLimits.variantsMax)
-      throw imageErrors.invalidUpload(`Expected at most ${imageLimits.variantsMax} variants in an account`);
-    return this.#putVariant(accountId, variant);
+    return this.#change(accountId, async (trx, settings) => {
+      const variants = variantsOf(settings);
+      if (variants.some((each) => each.id === variant.id)) throw imageErrors.exists("Variant");
+      if (variants.length >= imageLimits.variantsMax)
+        throw imageErrors.invalidUpload(`Expected at most ${imageLimits.variantsMax} variants in an account`);
+      await store.putVariant(trx, accountId, variant, Date.now());
+      return variant;
+    });
   }
 
-  async editVariant(accountId: string, id: string, change: Partial<Omit<Variant, "id">>): Promise<Variant> {
-    return this.#putVariant(accountId, { ...(await this.variant(accountId, id)), ...change });
+  /** What the edit does not name stays. */
+  async editVariant(accountId: string, id: string, edit: VariantEdit): Promise<Variant> {
+    return this.#change(accountId, async (trx, settings) => {
+      const before = variantNamed(settings, id);
+      const variant = {
+        id,
+        options: edit.options,
+        neverRequireSignedUrls: edit.neverRequireSignedUrls ?? before.neverRequireSignedUrls,
+      };
+      await store.putVariant(trx, accountId, variant, Date.now());
+      return variant;
+    });
   }
 
   async deleteVariant(accountId: string, id: string): Promise<void> {
-    await this.variant(accountId, id);
-    if (id === "public") throw imageErrors.invalidUpload("The variant public cannot be deleted");
-    await this.#write(accountId, (trx) => store.removeVariant(trx, accountId, id));
+    await this.#change(accountId, async (trx, settings) => {
+      variantNamed(settings, id);
+      if (id === "public") throw imageErrors.invalidUpload("The variant public cannot be deleted");
+      await store.removeVariant(trx, accountId, id);
+    });
   }
 
   /** The signing keys; the first one is made when they are first asked for. */
@@ -103,23 +127,23 @@ export class ImageSettingsService {
 
   /** Adds a key; one of that name keeps its value. */
   async putKey(accountId: string, name: string): Promise<SigningKey[]> {
-    const { keys } = await this.#directory.settings(accountId);
-    const isNew = keys.every((key) => key.name !== name);
     if (!/^[\w. -]{1,20}$/.test(name))
       throw imageErrors.invalidUpload(
         `Expected 1 to 20 letters, digits, spaces, dots, - or _ for the name of a key but received ${show(name)}`,
       );
-    if (isNew && keys.length >= imageLimits.keysMax)
-      throw imageErrors.invalidUpload(`Expected at most ${imageLimits.keysMax} signing keys in an account`);
-    if (isNew) await this.#write(accountId, (trx) => store.addKey(trx, accountId, newKey(name), Date.now()));
+    await this.#change(accountId, async (trx, { keys }) => {
+      if (keys.some((key) => key.name === name)) return;
+      if (keys.length >= imageLimits.keysMax)
+        throw imageErrors.invalidUpload(`Expected at most ${imageLimits.keysMax} signing keys in an account`);
+      await store.addKey(trx, accountId, newKey(name), Date.now());
+    });
     return (await this.#directory.settings(accountId)).keys;
   }
 
   /** The last key is followed by a new one: without any, private images could not be seen. */
   async deleteKey(accountId: string, name: string): Promise<SigningKey[]> {
-    const { keys } = await this.#directory.settings(accountId);
-    if (keys.every((key) => key.name !== name)) throw imageErrors.notFound("Signing key");
-    await this.#write(accountId, async (trx) => {
+    await this.#change(accountId, async (trx, { keys }) => {
+      if (keys.every((key) => key.name !== name)) throw imageErrors.notFound("Signing key");
       await store.removeKey(trx, accountId, name);
       if (keys.length === 1) await store.addKey(trx, accountId, newKey("default"), Date.now());
     });
@@ -131,19 +155,17 @@ export class ImageSettingsService {
   }
 
   async editConfig(accountId: string, change: Partial<ImageConfig>): Promise<ImageConfig> {
-    await this.#write(accountId, (trx) => store.putConfig(trx, accountId, change));
+    await this.#change(accountId, (trx) => store.putConfig(trx, accountId, change));
     return this.config(accountId);
   }
 
-  async #putVariant(accountId: string, variant: Variant): Promise<Variant> {
-    await this.#write(accountId, (trx) => store.putVariant(trx, accountId, variant, Date.now()));
-    return variant;
-  }
-
-  async #write(accountId: string, work: (trx: Write) => Promise<void>): Promise<void> {
-    await this.#storage.write(async (trx, changed) => {
-      await work(trx);
+  /** Changes of one account take turns, on all nodes: what `work` finds in the settings holds until they are written. */
+  async #change<T>(accountId: string, work: (trx: Write, settings: ImageSettings) => Promise<T>): Promise<T> {
+    return this.#storage.write(async (trx, changed) => {
+      await lockAccount(this.#storage, trx, accountId);
+      const result = await work(trx, await store.load(trx, accountId));
       changed({ kind: "image_settings", id: accountId });
+      return result;
     });
   }
 }

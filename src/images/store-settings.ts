@@ -2,23 +2,25 @@ import type { Read, Write } from "../storage/storage.ts";
 import type { ImageConfig, ImageSettings, SigningKey, Variant, VariantOptions } from "./settings.ts";
 
 export async function load(read: Read, accountId: string): Promise<ImageSettings> {
-  const [settings, variants, keys] = await Promise.all([
-    read.selectFrom("image_settings").selectAll().where("account_id", "=", accountId).executeTakeFirst(),
-    read
-      .selectFrom("image_variants")
-      .selectAll()
-      .where("account_id", "=", accountId)
-      .orderBy("created_on")
-      .orderBy("id")
-      .execute(),
-    read
-      .selectFrom("image_keys")
-      .selectAll()
-      .where("account_id", "=", accountId)
-      .orderBy("created_on")
-      .orderBy("name")
-      .execute(),
-  ]);
+  const settings = await read
+    .selectFrom("image_settings")
+    .selectAll()
+    .where("account_id", "=", accountId)
+    .executeTakeFirst();
+  const variants = await read
+    .selectFrom("image_variants")
+    .selectAll()
+    .where("account_id", "=", accountId)
+    .orderBy("created_on")
+    .orderBy("id")
+    .execute();
+  const keys = await read
+    .selectFrom("image_keys")
+    .selectAll()
+    .where("account_id", "=", accountId)
+    .orderBy("created_on")
+    .orderBy("name")
+    .execute();
   return {
     isCurrent: true,
     flexibleVariants: settings?.flexible_variants !== 0,
@@ -53,12 +55,10 @@ export async function removeVariant(trx: Write, accountId: string, id: string): 
   await trx.deleteFrom("image_variants").where("account_id", "=", accountId).where("id", "=", id).execute();
 }
 
-/** A key that is there already keeps its value. */
 export async function addKey(trx: Write, accountId: string, key: SigningKey, now: number): Promise<void> {
   await trx
     .insertInto("image_keys")
     .values({ account_id: accountId, name: key.name, value: key.value, created_on: now })
-    .onConflict((conflict) => conflict.columns(["account_id", "name"]).doNothing())
     .execute();
 }
 

@@ -6,14 +6,19 @@ import sharp from "sharp";
 import { afterAll, afterEach, beforeEach, expect, it } from "vitest";
 import { describeStorage } from "../../test/helpers/storage-matrix.ts";
 import { Accounts } from "../accounts/accounts.ts";
+import type { ApiError } from "../api/errors.ts";
 import { FileBlobs } from "../storage/blobs.ts";
 import type { Storage } from "../storage/storage.ts";
 import { Directory } from "./directory.ts";
-import { cleanFilename, type Image } from "./image.ts";
+import { cleanFilename, imageLimits, type Image } from "./image.ts";
 import { Images } from "./images.ts";
 import { parseMetadataFilters } from "./metadata-filter.ts";
 import { ImageSettingsService } from "./settings.ts";
 import { Uploads } from "./uploads.ts";
+
+/** The codes of those that were refused. */
+const faults = (settled: readonly PromiseSettledResult<unknown>[]): unknown[] =>
+  settled.flatMap((each) => (each.status === "rejected" ? [(each.reason as ApiError).code] : []));
 
 /** Records, drafts, lists and settings, on both engines. */
 const folder = mkdtempSync(join(tmpdir(), "selvedge-image-store-"));
@@ -160,6 +165,87 @@ describeStorage("images", (open) => {
     });
     expect(await blobs.head(content.blobKey)).toBeDefined();
     await expect(images.edit(accountId, "gone", { creator: "me" })).rejects.toMatchObject({ code: 5404 });
+  });
+
+  it("takes one of several creations of an id at the same moment, and no more than the limits say", async () => {
+    const options = { fit: "cover", width: 1, height: 2, metadata: "none" } as const;
+    const variant = (id: string, width: number) =>
+      settings.createVariant(accountId, {
+        id,
+        options: { ...options, width },
+        neverRequireSignedUrls: false,
+      });
+    const made = await Promise.allSettled([1, 2, 3, 4].map((width) => variant("v", width)));
+    expect(faults(made)).toEqual([5409, 5409, 5409]);
+    const won = made.find((each) => each.status === "fulfilled")!.value;
+    expect(await settings.variant(accountId, "v")).toEqual(won);
+
+    // `public` and `v` are two of the hundred.
+    const many = Array.from({ length: imageLimits.variantsMax + 1 }, (_, i) => variant(`v${i}`, 1));
+    expect(faults(await Promise.allSettled(many))).toEqual([5400, 5400, 5400]);
+    expect(await settings.variants(accountId)).toHaveLength(imageLimits.variantsMax);
+
+    const names = Array.from({ length: imageLimits.keysMax + 2 }, (_, i) => `k${i}`);
+    expect(faults(await Promise.allSettled(names.map((name) => settings.putKey(accountId, name))))).toEqual([
+      5400, 5400,
+    ]);
+    const same = await Promise.all([1, 2, 3].map(() => settings.putKey(accountId, "k0")));
+    expect(new Set(same.map((keys) => keys.find(({ name }) => name === "k0")?.value)).size).toBe(1);
+
+    const ids = await Promise.allSettled([
+      add({ id: "own" }),
+      add({ id: "own" }),
+      uploads.createDraft(input({ id: "own" }), Date.now() + 60_000),
+    ]);
+    expect(faults(ids)).toEqual([5409, 5409]);
+  });
+
+  it("counts images that come at the same moment", async () => {
+    const few = new Uploads(storage, blobs, pino({ level: "silent" }), { avif: false, svg: false }, 2);
+    const made = await Promise.allSettled([1, 2, 3].map(() => few.createDraft(input(), Date.now() + 60_000)));
+    expect(faults(made)).toEqual([5400]);
+  });
+
+  it("deletes once, changes nothing that is gone, and leaves no account without a key", async () => {
+    const options = { fit: "cover", width: 1, height: 2, metadata: "none" } as const;
+    await settings.createVariant(accountId, { id: "v", options, neverRequireSignedUrls: true });
+    // Neither takes back what the other says: which of them is the last to say the width is open.
+    await Promise.all([
+      settings.editVariant(accountId, "v", { options, neverRequireSignedUrls: false }),
+      settings.editVariant(accountId, "v", { options: { ...options, width: 9 } }),
+    ]);
+    expect((await settings.variant(accountId, "v")).neverRequireSignedUrls).toBe(false);
+    const gone = await Promise.allSettled([
+      settings.deleteVariant(accountId, "v"),
+      settings.deleteVariant(accountId, "v"),
+      settings.editVariant(accountId, "v", { options }),
+    ]);
+    expect(faults(gone)).toContain(5404);
+    expect((await settings.variants(accountId)).map(({ id }) => id)).toEqual(["public"]);
+
+    await Promise.all([settings.putKey(accountId, "a"), settings.putKey(accountId, "b")]);
+    const [first, second] = await Promise.all([
+      settings.deleteKey(accountId, "a"),
+      settings.deleteKey(accountId, "b"),
+    ]);
+    expect(Math.max(first.length, second.length)).toBeGreaterThan(0);
+    expect((await settings.keys(accountId)).map(({ name }) => name)).toEqual(["default"]);
+    await settings.putKey(accountId, "c");
+    const twice = await Promise.allSettled([1, 2].map(() => settings.deleteKey(accountId, "c")));
+    expect(faults(twice)).toEqual([5404]);
+  });
+
+  it("gives the id of a draft away when its time is over, and keeps a focus for the bytes that it was found in", async () => {
+    const { token } = await uploads.createDraft(input({ id: "own" }), Date.now() - 1);
+    const before = await add({ id: "own" });
+    await expect(uploads.draft(token)).rejects.toMatchObject({ code: 5404 });
+    await images.delete(accountId, "own");
+    await add({ id: "own" });
+    await images.setFocus(before, { x: 0, y: 1 });
+    expect((await images.find(accountId, "own")).focus).toBeNull();
+    const now = await images.find(accountId, "own");
+    await images.setFocus(now, { x: 1, y: 0 });
+    expect((await images.find(accountId, "own")).focus).toEqual({ x: 1, y: 0 });
   });
 
   it("knows no image by a name that a database cannot hold", async () => {

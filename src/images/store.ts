@@ -11,8 +11,8 @@ const toImage = (row: Selectable<ImagesTable>): Image => ({
   requireSignedUrls: row.require_signed_urls === 1,
   meta: JSON.parse(row.meta) as Record<string, unknown>,
   creator: row.creator,
-  draft:
-    row.upload_token_hash === null ? null : { expiresOn: row.expires_on!, tokenHash: row.upload_token_hash },
+  // The token stays with the image, so that its second use can be told from a wrong one.
+  draft: row.expires_on === null ? null : { expiresOn: row.expires_on, tokenHash: row.upload_token_hash! },
   content: row.content === null ? null : (JSON.parse(row.content) as Content),
   focus: row.focus === null ? null : (JSON.parse(row.focus) as Focus),
 });
@@ -48,7 +48,15 @@ export async function findDraft(read: Read, tokenHash: string): Promise<Image | 
   return row && toImage(row);
 }
 
+/** A draft whose time has passed gives its id away before it is swept. */
 export async function insert(trx: Write, image: Image): Promise<void> {
+  await trx
+    .deleteFrom("images")
+    .where("account_id", "=", image.accountId)
+    .where("id", "=", image.id)
+    .where("expires_on", "<=", image.uploadedOn)
+    .where("content", "is", null)
+    .execute();
   await trx
     .insertInto("images")
     .values({ account_id: image.accountId, id: image.id, ...columns(image) })
@@ -92,7 +100,7 @@ export async function complete(
 ): Promise<Image | undefined> {
   const row = await trx
     .updateTable("images")
-    .set({ filename, uploaded_on: uploadedOn, content: JSON.stringify(content) })
+    .set({ filename, uploaded_on: uploadedOn, content: JSON.stringify(content), expires_on: null })
     .where("account_id", "=", accountId)
     .where("id", "=", id)
     .where("upload_token_hash", "=", draft!.tokenHash)
@@ -102,12 +110,14 @@ export async function complete(
   return row && toImage(row);
 }
 
-export async function setFocus(trx: Write, accountId: string, id: string, focus: Focus): Promise<void> {
+/** Another image may have taken the id meanwhile: only these bytes are meant. */
+export async function setFocus(trx: Write, { accountId, id, content }: Image, focus: Focus): Promise<void> {
   await trx
     .updateTable("images")
     .set({ focus: JSON.stringify(focus) })
     .where("account_id", "=", accountId)
     .where("id", "=", id)
+    .where("content", "=", JSON.stringify(content))
     .execute();
 }
 
@@ -122,7 +132,7 @@ export async function remove(trx: Write, accountId: string, id: string): Promise
   return row && toImage(row);
 }
 
-/** Drafts whose time has passed, removed. */
+/** Drafts whose time has passed, removed: what is no draft any more has no such time, and is not looked at. */
 export async function removeExpired(trx: Write, now: number): Promise<{ accountId: string; id: string }[]> {
   const rows = await trx
     .deleteFrom("images")

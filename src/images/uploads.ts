@@ -36,13 +36,21 @@ export class Uploads {
   readonly #blobs: FileBlobs;
   readonly #logger: Logger;
   readonly #more: MoreFormats;
-  readonly #counts = new LRUCache<string, number>({ max: 1000, ttl: countMs });
+  readonly #imagesMax: number;
+  readonly #counts = new LRUCache<string, Promise<{ images: number }>>({ max: 1000, ttl: countMs });
 
-  constructor(storage: Storage, blobs: FileBlobs, logger: Logger, more: MoreFormats) {
+  constructor(
+    storage: Storage,
+    blobs: FileBlobs,
+    logger: Logger,
+    more: MoreFormats,
+    imagesMax: number = imageLimits.imagesPerAccountMax,
+  ) {
     this.#storage = storage;
     this.#blobs = blobs;
     this.#logger = logger;
     this.#more = more;
+    this.#imagesMax = imagesMax;
   }
 
   /** Writes an image to its place while it arrives; refuses what is none with its first bytes, and what is too large at once. */
@@ -105,7 +113,6 @@ export class Uploads {
 
   /** Puts bytes into a draft. Of several uploads at a time one wins. */
   async complete(draft: Image, filename: string, content: Content): Promise<Image> {
-    // The token stays with the image, so that a second use can be told from a wrong one.
     const image = await this.#storage.write(async (trx, changed) => {
       const done = await store.complete(trx, draft, { filename, content, uploadedOn: Date.now() });
       if (done !== undefined) await store.forgetOrphan(trx, content.blobKey);
@@ -160,14 +167,18 @@ export class Uploads {
     return image;
   }
 
-  /** Counting takes as long as there are images: what was counted lately is good enough. */
+  /** Counting takes as long as there are images: what was counted lately, and what came since, is good enough. */
   async #checkCount(accountId: string): Promise<void> {
-    const count = this.#counts.get(accountId) ?? (await store.count(this.#storage.read, accountId));
-    if (count >= imageLimits.imagesPerAccountMax)
-      throw imageErrors.invalidUpload(
-        `Expected at most ${imageLimits.imagesPerAccountMax} images in an account`,
-      );
-    this.#counts.set(accountId, count + 1, { ttl: this.#counts.getRemainingTTL(accountId) || countMs });
+    let counted = this.#counts.get(accountId);
+    if (counted === undefined) {
+      counted = store.count(this.#storage.read, accountId).then((images) => ({ images }));
+      this.#counts.set(accountId, counted);
+      counted.catch(() => this.#counts.delete(accountId));
+    }
+    const count = await counted;
+    if (count.images >= this.#imagesMax)
+      throw imageErrors.invalidUpload(`Expected at most ${this.#imagesMax} images in an account`);
+    count.images += 1;
   }
 }
 

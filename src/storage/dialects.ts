@@ -9,6 +9,12 @@ export async function lockZone(storage: Storage, trx: Write, zoneId: string): Pr
   await trx.selectFrom("zones").select("id").where("id", "=", zoneId).forUpdate().execute();
 }
 
+/** The same for what belongs to an account. Rows that refer to it may still be added meanwhile. */
+export async function lockAccount(storage: Storage, trx: Write, accountId: string): Promise<void> {
+  if (storage.engine === "sqlite") return;
+  await trx.selectFrom("accounts").select("id").where("id", "=", accountId).forNoKeyUpdate().execute();
+}
+
 /** Whether an error means that a unique constraint was violated. */
 export function isUniqueViolation(error: unknown): boolean {
   const { code, errcode } = error as { code?: unknown; errcode?: unknown };
