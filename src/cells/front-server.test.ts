@@ -1,4 +1,6 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
+import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { refuse, type RunHooks } from "./front-server.ts";
 import { CellsHarness, snippet } from "./testing.ts";
 
@@ -12,7 +14,7 @@ beforeAll(async () => {
       `export default { async fetch(request) {
         const told = [];
         for (let i = 0; i < 10; i++) {
-          const body = i % 2 === 0 ? new Blob([new Uint8Array(150e3)]).stream().pipeThrough(new TransformStream()) : null;
+          const body = i % 2 === 0 ? new Blob([new Uint8Array(400e3)]).stream().pipeThrough(new TransformStream()) : null;
           try { told.push(await (await fetch("https://elsewhere.example/", { method: "POST", body })).text()) }
           catch (error) { told.push(error.message) }
         }
@@ -50,4 +52,36 @@ it("goes on with a cell after an answer to a part of a body, and one that breaks
     };
     expect((await told()).filter((_, i) => i % 2 === 1)).toEqual(Array(5).fill("nothing"));
   }
+});
+
+it("drops what is left of a body and keeps none of it, though the connection stood still because nobody read on", async () => {
+  const requests: IncomingMessage[] = [];
+  const sockets = new Set<Socket>();
+  /** What had been read ahead when it was broken off. */
+  const ahead: number[] = [];
+  harness.hooks = {
+    fetch: (_url, request, response) => {
+      requests.push(request);
+      sockets.add(request.socket);
+      void (async () => {
+        try {
+          for await (const chunk of request) {
+            expect(chunk).not.toHaveLength(0);
+            await vi.waitFor(() => expect(request.readableLength).toBeGreaterThan(60e3));
+            ahead.push(request.readableLength);
+            throw new Error("enough");
+          }
+          ahead.push(0);
+          response.end("nothing");
+        } catch (error) {
+          refuse(response, (error as Error).message);
+        }
+      })();
+    },
+  };
+  expect(await told()).toEqual(Array.from({ length: 5 }, () => ["enough", "nothing"]).flat());
+  await vi.waitFor(() => expect(requests.every(({ complete }) => complete)).toBe(true));
+  expect(requests.map(({ readableLength }) => readableLength)).toEqual(ahead);
+  // Not by a connection for each.
+  expect(sockets.size).toBeLessThan(6);
 });

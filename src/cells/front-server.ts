@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { LRUCache } from "lru-cache";
@@ -80,6 +80,7 @@ export class FrontServer {
     this.#secret = secret;
     this.#onActivity = onActivity;
     this.#server = createServer({
+      IncomingMessage: CellMessage,
       requireHostHeader: false, // the request line has the whole URL
       maxHeaderSize: 128 * 1024,
       requestTimeout: 0,
@@ -150,7 +151,7 @@ export class FrontServer {
 
   #serve(request: IncomingMessage, response: ServerResponse): void {
     this.#onActivity();
-    if (hasBody(request)) dropRest(request);
+    if (hasBody(request)) goOnAfter(request);
     const url = parse(request.url ?? "");
     if (url === undefined) {
       refuse(response, "The URL cannot be fetched.");
@@ -283,15 +284,20 @@ const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 
 /**
- * Whoever breaks off reading a body destroys it, and Node then waits for ever for somebody to read on, also what comes after it
- * on the connection. The rest is dropped, as Node does with a body that nobody has begun to read.
+ * Whoever breaks off reading a body destroys it, and the parser then waits for ever for somebody to read on, also what comes
+ * after it on the connection. Of this one the rest is dropped.
  */
-function dropRest(request: IncomingMessage): void {
+class CellMessage extends IncomingMessage {
+  override push(chunk: unknown, encoding?: BufferEncoding): boolean {
+    return this.destroyed || super.push(chunk, encoding);
+  }
+}
+
+/** The connection may stand still when its body is broken off, because too little of it was read. */
+function goOnAfter(request: IncomingMessage): void {
   const { socket } = request;
   request.once("close", () => {
-    if (request.complete) return;
-    (request as IncomingMessage & { _dump(): void })._dump();
-    socket.resume();
+    if (!request.complete) socket.resume();
   });
 }
 
