@@ -1,3 +1,4 @@
+import { fdatasync } from "node:fs";
 import { open, type FileHandle } from "node:fs/promises";
 import { Worker } from "node:worker_threads";
 
@@ -28,7 +29,13 @@ export async function walDurability(path: string): Promise<Durability> {
   let current: Promise<void> | undefined;
   let next: Promise<void> | undefined;
   const sync = (): Promise<void> => {
-    current = log.datasync().finally(() => (current = undefined));
+    current = new Promise((resolve, reject) => {
+      fdatasync(log.fd, (error) => {
+        current = undefined;
+        if (error === null) resolve();
+        else reject(error);
+      });
+    });
     return current;
   };
   return {
@@ -47,6 +54,7 @@ export async function walDurability(path: string): Promise<Durability> {
       checkpointer.ref();
       checkpointer.postMessage("stop", []);
       await new Promise<void>((resolve) => checkpointer.once("exit", () => resolve()));
+      await (next ?? current)?.catch(() => {}); // whoever awaits it is told
       await log.close();
     },
   };

@@ -55,6 +55,8 @@ export class Storage {
   readonly #database: DatabaseSync | undefined;
   readonly #listeners: ChangeListener[] = [];
   readonly #log: ChangeLog | undefined;
+  /** Transactions that have begun, or are about to. */
+  #writes = 0;
   #stopWatching: (() => Promise<void>) | undefined;
 
   constructor(read: Read, engine: "sqlite" | "postgres", durability: Durability, database?: DatabaseSync) {
@@ -72,11 +74,15 @@ export class Storage {
    */
   async write<T>(work: (trx: Write, changed: (change: Change) => void) => Promise<T>): Promise<T> {
     const changes: Change[] = [];
-    const result = await this.read.transaction().execute(async (trx) => {
-      const value = await work(trx, (change) => changes.push(change));
-      if (changes.length > 0) await this.#log?.append(trx, changes);
-      return value;
-    });
+    this.#writes++;
+    const result = await this.read
+      .transaction()
+      .execute(async (trx) => {
+        const value = await work(trx, (change) => changes.push(change));
+        if (changes.length > 0) await this.#log?.append(trx, changes);
+        return value;
+      })
+      .finally(() => this.#writes--);
     await this.#durability.flush();
     await this.#notify(changes);
     return result;
@@ -90,7 +96,11 @@ export class Storage {
     const database = this.#database;
     if (database === undefined) return undefined;
     return async (work) => {
-      const result = await this.read.connection().execute(async () => work(database));
+      // Without a transaction that is open, nobody has to be waited for.
+      const isFree = this.#writes === 0;
+      const result = isFree
+        ? work(database)
+        : await this.read.connection().execute(async () => work(database));
       await this.#durability.flush();
       return result;
     };
