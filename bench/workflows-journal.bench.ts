@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { openStorage } from "../src/storage/storage.ts";
-import type { CellListener, Cells, Code } from "../src/workflows/cells.ts";
+import type { CellListener, Cells } from "../src/workflows/cells.ts";
 import { systemClock } from "../src/workflows/clock.ts";
 import { Engine } from "../src/workflows/engine.ts";
 import { instanceStore } from "../src/workflows/store.ts";
@@ -54,9 +54,12 @@ class AnsweringCells implements Cells {
   listener!: CellListener;
   readonly #done = new Map<number, number>();
 
-  run(segment: number, _code: Code, _start: unknown, manner: "shared" | "alone" | "ahead"): void {
+  run(segment: number): void {
     this.#done.set(segment, 0);
-    if (manner !== "ahead") this.answer(segment);
+    this.answer(segment);
+  }
+  standBy(segment: number): void {
+    this.#done.set(segment, 0);
   }
   begin(segment: number): boolean {
     this.answer(segment);

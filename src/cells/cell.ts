@@ -271,17 +271,19 @@ export class Cell {
     };
   }
 
-  /** As `run`, for an invocation over a lane: what the script asks for until it leaves is answered by the hooks. */
-  enter(script: CellScript, hooks: RunHooks, visit: Visit): string {
+  /**
+   * As `run`, for an invocation over a lane: what the script asks for until it leaves is answered by the hooks. Who
+   * sends it in adds its visit when the script begins.
+   */
+  enter(script: CellScript, hooks: RunHooks): string {
     this.#offer(script);
     const token = randomUUID();
     this.#front.begin(token, hooks);
-    this.visits.add(visit);
     return token;
   }
 
   leave(token: string, visit: Visit): void {
-    this.#answered(visit);
+    if (this.visits.has(visit)) this.#answered(visit);
     this.#front.endLater(token);
   }
 

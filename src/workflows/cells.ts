@@ -8,17 +8,16 @@ export interface Code {
   className: string;
 }
 
-/**
- * How a segment runs: `alone` when cells have died under its instance, where it can harm no other; `ahead` before its
- * instance is durable: then none of its code runs until it is told to begin.
- */
-export type Manner = "shared" | "alone" | "ahead";
+/** How a segment runs: `alone` when cells have died under its instance, where it can harm no other. */
+export type Manner = "shared" | "alone";
 
 /** Where segments run. Each has a number that is never used again: what a segment of another number says is void. */
 export interface Cells {
   run(segment: number, code: Code, start: StartMessage, manner: Manner): void;
-  /** Lets a segment begin that was sent ahead; false when it is not there any more. */
-  begin(segment: number): boolean;
+  /** Brings a segment to where it will run, for an instance that is to come: no workflow runs until it begins. */
+  standBy(segment: number, code: Code): void;
+  /** Lets a segment begin that stands by; false when it cannot, and then it never will. */
+  begin(segment: number, start: StartMessage): boolean;
   answer(segment: number, call: number, answer: string): void;
   signal(segment: number, signal: Signal): void;
 }

@@ -22,6 +22,7 @@ export const workflowCode =
       return {
         ...prepared,
         script: { ...prepared.script, hasWorkflows: true, memoryBytes: memoryBytesMax },
+        isThere: () => scripts.find({ accountId }, scriptName)?.id === script.id,
       };
     } catch (error) {
       if (error instanceof ScriptNotFound) return undefined;

@@ -58,6 +58,8 @@ export class Core {
   isCurrent: () => boolean = () => true;
   /** Is told of queued instances that have got a concurrency slot. */
   onSlot: (rid: number) => void = () => {};
+  /** Is told of instances of which something has been done that nobody awaited. */
+  onSettled: (instance: LiveInstance) => void = () => {};
   /** Changes whenever shards are taken over. */
   loads = 0;
   readonly #live = new Map<number, LiveInstance>();
@@ -315,5 +317,6 @@ export class Core {
   /** For the end of a segment: nobody awaits it, so the instance is let go here. */
   settle(instance: LiveInstance): void {
     this.#release(instance);
+    this.onSettled(instance);
   }
 }

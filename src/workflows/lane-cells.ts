@@ -13,7 +13,10 @@ import { Lane } from "./lane.ts";
 import type { Ending, Signal, StartMessage } from "./worker/messages.ts";
 
 /** Code that is ready to be given to a cell. */
-export type Prepared = Pick<PreparedScript, "script" | "hooks" | "trace">;
+export interface Prepared extends Pick<PreparedScript, "script" | "hooks" | "trace"> {
+  /** Whether it has not been deleted since. */
+  isThere(): boolean;
+}
 
 export interface LaneCellsOptions {
   settings: CellSettings;
@@ -24,16 +27,17 @@ export interface LaneCellsOptions {
   idle?: { ms: number; growthBytesMax: number };
 }
 
-/** A segment that runs, or is about to. */
+/** A segment that runs, is about to, or stands by. */
 interface Running {
   segment: number;
   code: Code;
-  start: StartMessage;
+  /** Absent while it stands by. */
+  start: StartMessage | undefined;
   manner: Manner;
-  /** Whether it was told to begin, if it was sent ahead. */
-  isBegun: boolean;
   /** Where it runs; absent while it waits for a cell. */
-  place: { lane: Lane; visit: Visit; token: string; trace: RunTrace | undefined } | undefined;
+  place:
+    | { lane: Lane; visit: Visit; token: string; trace: RunTrace | undefined; prepared: Prepared }
+    | undefined;
   /** Ends its stay in a solo cell. */
   leave: (error?: Error) => void;
   isOver: boolean;
@@ -95,16 +99,26 @@ export class LaneCells implements Cells {
 
   /** Segments that run, or are about to. */
   get runningCount(): number {
-    return this.#running.size;
+    return [...this.#running.values()].filter(({ start }) => start !== undefined).length;
+  }
+  get standbyCount(): number {
+    return this.#running.size - this.runningCount;
   }
 
   run(segment: number, code: Code, start: StartMessage, manner: Manner): void {
+    this.#add(segment, code, start, manner);
+  }
+
+  standBy(segment: number, code: Code): void {
+    this.#add(segment, code, undefined, "shared");
+  }
+
+  #add(segment: number, code: Code, start: StartMessage | undefined, manner: Manner): void {
     const running: Running = {
       segment,
       code,
       start,
       manner,
-      isBegun: false,
       place: undefined,
       leave: () => {},
       isOver: false,
@@ -113,12 +127,29 @@ export class LaneCells implements Cells {
     this.#begin(running).catch((error: unknown) => this.#failed(running, error));
   }
 
-  begin(segment: number): boolean {
+  begin(segment: number, start: StartMessage): boolean {
     const running = this.#running.get(segment);
     if (running === undefined) return false;
-    running.isBegun = true;
-    running.place?.lane.begin(segment);
+    const { place, code } = running;
+    if (place !== undefined && !this.#mayStandBy(place.prepared, code)) {
+      place.lane.signal(segment, "abort");
+      return false;
+    }
+    running.start = start;
+    if (place === undefined) return true;
+    place.visit.sentAt = performance.now();
+    place.lane.cell.visits.add(place.visit);
+    place.lane.begin(segment, JSON.stringify(start));
     return true;
+  }
+
+  /** What has to run alone, or is watched, is brought to where it runs when its instance is known. */
+  #mayStandBy(prepared: Prepared, code: Code): boolean {
+    return (
+      prepared.isThere() &&
+      !this.#suspects.has(prepared.script.owner) &&
+      traceOf(prepared, code) === undefined
+    );
   }
 
   answer(segment: number, call: number, answer: string): void {
@@ -157,6 +188,10 @@ export class LaneCells implements Cells {
       });
       return;
     }
+    if (running.start === undefined && !this.#mayStandBy(prepared, code)) {
+      this.#ended(segment);
+      return;
+    }
     if (running.manner === "alone" || this.#suspects.has(prepared.script.owner)) {
       await this.#runAlone(running, prepared);
       return;
@@ -185,14 +220,12 @@ export class LaneCells implements Cells {
     const { script } = prepared;
     const { className } = running.code;
     const visit: Visit = { script, sentAt: performance.now(), cpuShareMs: 0, fault: undefined };
-    const trace = prepared.trace(className, { rpcMethod: "run" });
-    const token = lane.cell.enter(script, prepared.hooks(trace), visit);
-    running.place = { lane, visit, token, trace };
-    const start = { ...running.start, isTraced: trace !== undefined };
-    lane.run(running.segment, script.id, token, className, JSON.stringify(start));
-    if (running.isBegun) lane.begin(running.segment);
-    // It goes on its way before the database is written to, and not after it.
-    else if (running.manner === "ahead") lane.flush();
+    const trace = running.start && traceOf(prepared, running.code);
+    const token = lane.cell.enter(script, prepared.hooks(trace));
+    running.place = { lane, visit, token, trace, prepared };
+    if (running.start !== undefined) lane.cell.visits.add(visit);
+    const start = running.start && JSON.stringify({ ...running.start, isTraced: trace !== undefined });
+    lane.run(running.segment, script.id, token, className, start ?? "");
   }
 
   #ended(segment: number, ending?: Ending): void {
@@ -203,8 +236,7 @@ export class LaneCells implements Cells {
     if (running.place !== undefined) {
       const { lane, visit, token, trace } = running.place;
       lane.cell.leave(token, visit);
-      // One that was taken back before it began is no run.
-      if (running.manner !== "ahead" || running.isBegun) tell(trace, ending, visit.fault);
+      tell(trace, ending, visit.fault);
     }
     running.leave();
   }
@@ -212,6 +244,10 @@ export class LaneCells implements Cells {
   /** It could not be run at all, or its solo cell has died under it. */
   #failed(running: Running, error: unknown): void {
     if (running.isOver || this.#isClosed) return;
+    if (running.start === undefined) {
+      this.#ended(running.segment);
+      return;
+    }
     if (error instanceof CellFault) {
       this.#lost(running, true);
       return;
@@ -327,11 +363,9 @@ export class LaneCells implements Cells {
     const suspects = cell.die(kind);
     this.#forget(cell);
     for (const { script } of suspects) this.#suspects.suspect(script.owner);
-    if (gone.length > 0 && !this.#isClosed)
-      this.#options.logger.warn(
-        { cell: cell.id, fault: kind, segments: gone.length },
-        "a cell of workflows ended",
-      );
+    const segments = gone.filter(({ start }) => start !== undefined).length;
+    if (segments > 0 && !this.#isClosed)
+      this.#options.logger.warn({ cell: cell.id, fault: kind, segments }, "a cell of workflows ended");
     for (const running of gone) {
       const isSuspect = running.place?.visit.fault?.isSuspect ?? false;
       running.leave(new CellFault(kind, isSuspect));
@@ -353,6 +387,9 @@ export class LaneCells implements Cells {
     void lane?.then((open) => open.close()).catch(() => {});
   }
 }
+
+const traceOf = (prepared: Prepared, { className }: Code): RunTrace | undefined =>
+  prepared.trace(className, { rpcMethod: "run" });
 
 /** Tells those who watch how a segment ended; without an ending its cell died. */
 function tell(trace: RunTrace | undefined, ending: Ending | undefined, fault: CellFault | undefined): void {

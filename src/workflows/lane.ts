@@ -52,8 +52,8 @@ export class Lane {
   run(segment: number, script: string, run: string, className: string, start: string): void {
     this.#send(`R\t${segment}\t${script}\t${run}\t${className}\t${start}`);
   }
-  begin(segment: number): void {
-    this.#send(`B\t${segment}`);
+  begin(segment: number, start: string): void {
+    this.#send(`B\t${segment}\t${start}`);
   }
   answer(segment: number, call: number, answer: string): void {
     this.#send(`A\t${segment}\t${call}\t${answer}`);
@@ -67,15 +67,16 @@ export class Lane {
 
   /** What is said in one turn goes out as one message. */
   #send(line: string): void {
-    if (this.#outgoing === "") setImmediate(() => this.flush());
+    if (this.#outgoing === "") setImmediate(() => this.#flush());
     this.#outgoing += this.#outgoing === "" ? line : `\n${line}`;
   }
 
-  /** Sends what has been said, now. */
-  flush(): void {
+  #flush(): void {
     const text = this.#outgoing;
     this.#outgoing = "";
-    if (text !== "" && this.#socket.readyState === this.#socket.OPEN) this.#socket.send(text);
+    // A buffer is framed into one piece, which goes out at once.
+    if (this.#socket.readyState === this.#socket.OPEN)
+      this.#socket.send(Buffer.from(text), { binary: false });
   }
 
   #receive(text: string): void {

@@ -25,8 +25,6 @@ export class LiveInstance {
   segment: { number: number; pending: Map<number, PendingCall>; stepsMax: number } | undefined;
   /** Operations that are under way: it is not forgotten meanwhile. */
   pins = 0;
-  /** The segment that was sent ahead of what makes the instance durable. */
-  ahead: Promise<number | undefined> | undefined;
   /** A restart that is not durable yet: until it is, nothing of the new run begins. */
   restarting: Promise<void> | undefined;
   /** Another node has it now: nothing may be written for it here. */
@@ -89,11 +87,7 @@ export class LiveInstance {
   }
 
   /** What a segment must know to go on from here. */
-  startMessage(
-    workflowName: string,
-    limits: StartMessage["limits"],
-    { now, isAhead }: { now: number; isAhead: boolean },
-  ): StartMessage {
+  startMessage(workflowName: string, limits: StartMessage["limits"], now: number): StartMessage {
     let inlineBytes = 0;
     const inline = (text: string | null): string | null => {
       if (text === null || text.length > inlineValueBytesMax || inlineBytes > inlineBytesMax) return null;
@@ -125,7 +119,6 @@ export class LiveInstance {
       ...(schedule === undefined ? {} : { schedule }),
       history,
       limits,
-      isAhead,
       isTraced: false, // where it runs it is known
     };
   }

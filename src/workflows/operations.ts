@@ -62,28 +62,17 @@ export class Operations {
     }));
     const changes = instances.map((instance): Change => ({ kind: "create", instance }));
     const [first] = instances;
-    const ahead = first !== undefined && instances.length === 1 ? this.#starts.ahead(first) : undefined;
-    const rids = await this.#core.writer.append(shard, changes, true).catch((error: unknown) => {
-      this.#starts.drop(ahead);
-      throw error;
-    });
+    const { isIdle } = this.#core.writer;
+    const written = this.#core.writer.append(shard, changes, true);
+    if (isIdle && first !== undefined) this.#starts.standBy(first.versionRid);
+    const rids = await written;
     return instances.map((instance, index) => {
       const rid = rids[index];
-      if (rid !== null && rid !== undefined && !this.#core.isStopped)
-        return this.#enqueue({ ...instance, rid }, ahead);
-      this.#starts.drop(ahead);
-      return null;
+      if (rid === null || rid === undefined || this.#core.isStopped) return null;
+      const row = { ...instance, rid };
+      this.#core.requeue(this.#core.adopt(row));
+      return row;
     });
-  }
-
-  #enqueue(row: InstanceRow, ahead: LiveInstance["ahead"]): InstanceRow {
-    const instance = this.#core.adopt(row);
-    instance.ahead = ahead;
-    this.#core.requeue(instance);
-    if (instance.ahead === undefined) return row; // it has been taken, or there is none
-    instance.ahead = undefined;
-    this.#starts.drop(ahead);
-    return row;
   }
 
   control(rid: number, input: Control): Promise<InstanceRow> {

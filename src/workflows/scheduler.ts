@@ -39,11 +39,6 @@ export class Scheduler {
     return this.#holders.size;
   }
 
-  /** Whether an instance that came now would run at once. */
-  hasRoom(accountId: string): boolean {
-    return this.#queued === 0 && this.#account(accountId).running < this.#limit;
-  }
-
   enqueue(instance: Queued, from: "woken" | "fresh"): void {
     const account = this.#account(instance.accountId);
     this.#queued++;

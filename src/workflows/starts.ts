@@ -1,35 +1,35 @@
 import { RefusedError, type Core, type Version } from "./core.ts";
-import type { Manner } from "./cells.ts";
-import type { NewInstance } from "./instance.ts";
 import { History } from "./journal.ts";
-import { LiveInstance } from "./live-instance.ts";
+import type { LiveInstance } from "./live-instance.ts";
 import { FencedError } from "./writer.ts";
 
-/** Starts segments: of instances that have got a slot, and ahead of what will get one at once. */
+/** After an end: what is under way has the machine's time first. */
+const restMs = 5;
+const standByMs = 10_000;
+const standbysMax = 8;
+
+/** Starts segments of instances that have got a slot. */
 export class Starts {
   readonly #core: Core;
+  /** Segments that stand by, by the version that they are for. */
+  readonly #standbys = new Map<number, { segment: number; cancel: () => void }>();
   #segment: number;
+  #cancelRest = (): void => {};
 
   constructor(core: Core) {
     this.#core = core;
     // Numbers of an earlier process must mean nothing to this one.
     this.#segment = core.now * 1024;
+    core.onSettled = ({ row }) => this.#standBySoon(row.versionRid);
   }
 
   /**
-   * Brings the first segment of an instance to where it will run, while the instance is made durable: its code runs
-   * only when it is. Undefined where that would take time from others, or could not be of use.
+   * Has a segment of a version stand by for the next instance that begins. That costs as much as any beginning, but
+   * here nobody waits for it: it is done while the disk works, or when nothing else is to be done.
    */
-  ahead(instance: NewInstance): Promise<number | undefined> | undefined {
-    const { scheduler, writer } = this.#core;
-    if (!writer.isIdle || !scheduler.hasRoom(instance.accountId)) return undefined;
-    return this.#ahead(instance).catch(() => undefined); // then it starts as others do, and says what is wrong
-  }
-
-  /** Takes back what was sent ahead, when it is not wanted. */
-  drop(ahead: Promise<number | undefined> | undefined): void {
-    const { cells } = this.#core.options;
-    void ahead?.then((segment) => segment !== undefined && cells.signal(segment, "abort"));
+  standBy(versionRid: number): void {
+    // What there is to write comes first.
+    this.#core.options.clock.soon(() => void this.#standBy(versionRid).catch(() => {})); // then nothing stands by
   }
 
   async dispatch(rid: number): Promise<void> {
@@ -44,46 +44,67 @@ export class Starts {
     }
   }
 
-  async #ahead(instance: NewInstance): Promise<number> {
-    const version = await this.#core.options.version(instance.versionRid);
-    const number = ++this.#segment;
-    this.#run(number, new LiveInstance({ ...instance, rid: 0 }, [], []), version, "ahead");
-    return number;
+  /** What ran last is likely to run next. */
+  #standBySoon(versionRid: number): void {
+    const { writer, options } = this.#core;
+    this.#cancelRest();
+    this.#cancelRest = options.clock.after(restMs, () => {
+      if (writer.isIdle) this.standBy(versionRid);
+    });
+  }
+
+  async #standBy(versionRid: number): Promise<void> {
+    const { options } = this.#core;
+    const { code } = await options.version(versionRid);
+    if (this.#standbys.has(versionRid) || this.#core.isStopped) return;
+    const [longest] = this.#standbys.keys();
+    if (longest !== undefined && this.#standbys.size >= standbysMax) this.#forget(longest);
+    const segment = ++this.#segment;
+    const cancel = options.clock.after(standByMs, () => this.#forget(versionRid));
+    this.#standbys.set(versionRid, { segment, cancel });
+    options.cells.standBy(segment, code);
+  }
+
+  #forget(versionRid: number): void {
+    const segment = this.#take(versionRid);
+    if (segment !== undefined) this.#core.options.cells.signal(segment, "abort");
+  }
+
+  #take(versionRid: number): number | undefined {
+    const standby = this.#standbys.get(versionRid);
+    this.#standbys.delete(versionRid);
+    standby?.cancel();
+    return standby?.segment;
   }
 
   async #start(instance: LiveInstance): Promise<void> {
     const core = this.#core;
-    const { row, ahead } = instance;
-    instance.ahead = undefined;
-    let begun: number | undefined;
-    try {
-      const sent = await ahead;
-      let version: Version;
-      do {
-        await instance.restarting;
-        version = await core.options.version(row.versionRid);
-        await this.#complete(instance);
-        // It may have been restarted meanwhile.
-      } while (instance.restarting !== undefined || version.rid !== row.versionRid);
-      if (!core.isCurrent() || row.status !== "queued" || instance.isLost || core.isStopped) return;
-      core.move(instance, "slot");
-      core.saveLater(instance);
-      if (sent !== undefined && row.run === 1 && core.options.cells.begin(sent)) begun = sent;
-      const number = begun ?? ++this.#segment;
-      instance.segment = { number, pending: new Map(), stepsMax: version.stepsMax };
-      core.segments.set(number, instance);
-      if (begun === undefined) this.#run(number, instance, version, row.crashes > 0 ? "alone" : "shared");
-    } finally {
-      if (begun === undefined) this.drop(ahead);
-    }
+    const { row } = instance;
+    let version: Version;
+    do {
+      await instance.restarting;
+      version = await core.options.version(row.versionRid);
+      await this.#complete(instance);
+      // It may have been restarted meanwhile.
+    } while (instance.restarting !== undefined || version.rid !== row.versionRid);
+    if (!core.isCurrent() || row.status !== "queued" || instance.isLost || core.isStopped) return;
+    core.move(instance, "slot");
+    core.saveLater(instance);
+    const number = this.#run(instance, version);
+    instance.segment = { number, pending: new Map(), stepsMax: version.stepsMax };
+    core.segments.set(number, instance);
   }
 
-  #run(number: number, instance: LiveInstance, version: Version, manner: Manner): void {
+  #run(instance: LiveInstance, version: Version): number {
     const { cells, limits } = this.#core.options;
-    const { now } = this.#core;
-    const start = instance.startMessage(version.workflowName, limits, { now, isAhead: manner === "ahead" });
+    const start = instance.startMessage(version.workflowName, limits, this.#core.now);
     instance.history.forgetValues();
-    cells.run(number, version.code, start, manner);
+    const isAlone = instance.row.crashes > 0;
+    const standby = isAlone ? undefined : this.#take(version.rid);
+    if (standby !== undefined && cells.begin(standby, start)) return standby;
+    const number = ++this.#segment;
+    cells.run(number, version.code, start, isAlone ? "alone" : "shared");
+    return number;
   }
 
   /** Brings results back into memory that were left out while the instance ran. */

@@ -5,7 +5,7 @@ import { openStorage, type Storage } from "../storage/storage.ts";
 import { systemClock } from "./clock.ts";
 import { Engine } from "./engine.ts";
 import type { InstanceRow } from "./instance.ts";
-import { LaneCells, type LaneCellsOptions } from "./lane-cells.ts";
+import { LaneCells, type LaneCellsOptions, type Prepared } from "./lane-cells.ts";
 import { instanceStore } from "./store.ts";
 import { isFinal } from "./transitions.ts";
 import { decode } from "./worker/codec.ts";
@@ -39,7 +39,8 @@ export class EngineHarness {
       settings: { ...cellDefaults, shared: 1, stallCpuMs: 1000, ...options.cells },
       prepare: async () => ({
         script,
-        trace: () => undefined,
+        isThere: () => true,
+        trace: options.trace ?? ((): undefined => undefined),
         hooks: () => ({
           fetch: (url, request, response) => {
             this.requests.push(url.pathname);
@@ -145,6 +146,7 @@ export interface HarnessOptions {
   concurrency?: number;
   lingerMs?: number;
   idle?: LaneCellsOptions["idle"];
+  trace?: Prepared["trace"];
   stepsMax?: number;
   isFaultExpected?: boolean;
   cpuMs?: number;

@@ -1,15 +1,16 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { CellListener, Cells, Code } from "../../src/workflows/cells.ts";
-import type { Ending, Signal, StartMessage } from "../../src/workflows/worker/messages.ts";
-import { runSegment, Segment, type Workflow } from "../../src/workflows/worker/run.ts";
+import type { Signal, StartMessage } from "../../src/workflows/worker/messages.ts";
+import { runSegment, Segment, type Host, type Workflow } from "../../src/workflows/worker/run.ts";
 import type { World } from "./simulated-world.ts";
 
 interface Running {
-  segment: Segment;
+  /** Absent while it stands by. */
+  segment: Segment | undefined;
   answers: Map<number, (answer: string) => void>;
   cell: number;
   signals: Signals;
-  begun: PromiseWithResolvers<boolean>;
+  begun: PromiseWithResolvers<StartMessage>;
   /** Whether the engine has been told that it is gone. */
   isLost: boolean;
 }
@@ -43,8 +44,12 @@ export class SimulatedCells implements Cells {
     this.#workflow = workflow;
   }
 
-  run(number: number, _code: Code, given: StartMessage): void {
-    const start = structuredClone(given);
+  run(number: number, code: Code, start: StartMessage): void {
+    this.standBy(number, code);
+    this.running.get(number)!.begun.resolve(structuredClone(start));
+  }
+
+  standBy(number: number, _code: Code): void {
     const answers = new Map<number, (answer: string) => void>();
     const signals = new Signals();
     let calls = 0;
@@ -64,32 +69,38 @@ export class SimulatedCells implements Cells {
       note: (message: string): void => send(() => this.listener.note(number, message)),
       listen: (hear: (signal: Signal) => void): void => signals.listen(hear),
     };
-    const segment = new Segment(lane, start, {
+    const host: Host = {
       after: (ms, run) => this.#world.after(ms, run),
       now: () => this.#world.now(),
       isInsideStep: () => this.#inside.getStore() === true,
       insideStep: (run) => this.#inside.run(true, run),
       isNonRetryable: (error) => error instanceof Error && error.name === "NonRetryableError",
-    });
-    const begun = Promise.withResolvers<boolean>();
-    const running: Running = { segment, answers, cell: this.#cell, signals, begun, isLost: false };
+    };
+    const running: Running = {
+      segment: undefined,
+      answers,
+      cell: this.#cell,
+      signals,
+      begun: Promise.withResolvers(),
+      isLost: false,
+    };
     this.running.set(number, running);
-    this.#world.after(this.#world.delay(), () => {
-      const ended = (ending: Ending): void =>
-        send(() => {
-          this.running.delete(number);
-          this.listener.ended(number, ending);
-        });
-      void (async (): Promise<void> => {
-        if (start.isAhead && !(await begun.promise)) ended({ end: "held" });
-        else ended(await runSegment(segment, start, this.#workflow(start, number)));
-      })();
-    });
+    const wait = async (): Promise<void> => {
+      const start = await running.begun.promise;
+      running.segment = new Segment(lane, start, host);
+      const ending = await runSegment(running.segment, start, this.#workflow(start, number));
+      send(() => {
+        this.running.delete(number);
+        this.listener.ended(number, ending);
+      });
+    };
+    this.#world.after(this.#world.delay(), () => void wait());
   }
 
-  begin(number: number): boolean {
-    if (this.running.get(number)?.isLost !== false) return false;
-    this.#world.after(this.#world.delay(), () => this.running.get(number)?.begun.resolve(true));
+  begin(number: number, start: StartMessage): boolean {
+    const running = this.running.get(number);
+    if (running?.isLost !== false) return false;
+    this.#world.after(this.#world.delay(), () => running.begun.resolve(structuredClone(start)));
     return true;
   }
 
@@ -100,9 +111,7 @@ export class SimulatedCells implements Cells {
   signal(number: number, signal: Signal): void {
     this.#world.after(this.#world.delay(), () => {
       this.running.get(number)?.signals.tell(signal);
-      if (signal !== "abort") return;
-      this.running.get(number)?.begun.resolve(false);
-      this.running.delete(number);
+      if (signal === "abort") this.running.delete(number);
     });
   }
 
@@ -112,8 +121,10 @@ export class SimulatedCells implements Cells {
     this.#cell++;
     for (const [number, running] of dead) {
       if (this.#world.chance(0.7)) {
-        running.segment.close();
-        this.running.delete(number);
+        // Until it is known that it is gone it is told to begin, in vain.
+        running.begun = Promise.withResolvers();
+        running.segment?.close();
+        if (running.segment !== undefined) this.running.delete(number);
       }
       this.#world.after(this.#world.delay(), () => {
         running.isLost = true;

@@ -13,7 +13,7 @@ const now = Date.now.bind(Date);
 const steps = new AsyncLocalStorage<true>();
 
 interface LaneStub {
-  begun(): Promise<boolean>;
+  begun(): Promise<string>;
   call(message: string): Promise<string>;
   note(message: string): Promise<void>;
   listen(signal: (signal: "hold" | "release" | "abort") => void): Promise<void>;
@@ -37,11 +37,13 @@ const host = {
 /** The entrypoint over which the system worker runs segments of the workflows that a script exports. */
 export function segmentsOf(user: Record<string, unknown>): EntrypointClass {
   return class Segments extends WorkerEntrypoint<object, { run: string }> {
-    run(className: string, lane: LaneStub, startText: string): Promise<string> {
+    /** One that stands by is given nothing to start with. */
+    run(className: string, lane: LaneStub, given: string): Promise<string> {
       const { ctx } = this;
       return forRun(ctx.props.run, async () => {
-        const start = parse(startText) as StartMessage;
-        if (start.isAhead && !(await lane.begun())) return stringify({ end: "held" } satisfies Ending);
+        const text = given || (await lane.begun());
+        if (text === "") return stringify({ end: "held" } satisfies Ending);
+        const start = parse(text) as StartMessage;
         const exported = user[className];
         if (
           typeof exported !== "function" ||

@@ -4,7 +4,7 @@ import { RpcTarget } from "cloudflare:workers";
  * The system worker's side of a lane: one WebSocket to the engine over which many segments run. A message is lines, a line is
  * fields with tabs between them; their contents are JSON, which has neither as it is.
  *
- *   to here:   R segment script run class start | B segment | A segment call answer | S segment signal
+ *   to here:   R segment script run class start | B segment start | A segment call answer | S segment signal
  *   from here: C segment call message           | N segment message     | E segment ending
  */
 export interface LaneHost {
@@ -29,7 +29,7 @@ class SegmentLane extends RpcTarget {
   readonly #segment: string;
   readonly #send: (line: string) => void;
   readonly #answers = new Map<number, (answer: string) => void>();
-  readonly #begun = Promise.withResolvers<boolean>();
+  readonly #begun = Promise.withResolvers<string>();
   #signal: Listener | undefined;
   #early: string[] = [];
   #calls = 0;
@@ -50,8 +50,8 @@ class SegmentLane extends RpcTarget {
     this.#send(`N\t${this.#segment}\t${line(message)}`);
   }
 
-  /** For a segment that was sent ahead: whether its instance is there now, or will never be. */
-  begun(): Promise<boolean> {
+  /** For a segment that stands by: what it is to begin with; nothing when it never will. */
+  begun(): Promise<string> {
     return this.#begun.promise;
   }
 
@@ -62,8 +62,8 @@ class SegmentLane extends RpcTarget {
   }
 
   // Not to be reached by a script: an RPC stub shows methods of the prototype, and these are symbols.
-  [begin](): void {
-    this.#begun.resolve(true);
+  [begin](start: string): void {
+    this.#begun.resolve(start);
   }
   [answer](call: number, text: string): void {
     this.#answers.get(call)?.(text);
@@ -76,7 +76,7 @@ class SegmentLane extends RpcTarget {
     this.#answers.clear();
   }
   [tell](signal: string): void {
-    if (signal === "abort") this.#begun.resolve(false);
+    if (signal === "abort") this.#begun.resolve("");
     if (this.#signal === undefined) this.#early.push(signal);
     else void Promise.resolve(this.#signal(signal)).catch(() => {}); // it has ended meanwhile
   }
@@ -121,7 +121,7 @@ export function openLane(host: LaneHost): Response {
     for (const text of (data as string).split("\n")) {
       const [kind, segment, ...rest] = text.split("\t") as [string, string, ...string[]];
       if (kind === "R") void run(segment, ...(rest as [string, string, string, string]));
-      else if (kind === "B") segments.get(segment)?.[begin]();
+      else if (kind === "B") segments.get(segment)?.[begin](rest[0]!);
       else if (kind === "A") segments.get(segment)?.[answer](Number(rest[0]), rest[1]!);
       else segments.get(segment)?.[tell](rest[0]!);
     }

@@ -46,8 +46,6 @@ export interface StartMessage {
   schedule?: { cron: string; scheduledTime: number };
   history: HistoryMessage[];
   limits: { lingerMs: number; valueBytesMax: number; retryDelayMs: number };
-  /** Whether it waits until it is told to begin. */
-  isAhead: boolean;
   /** Whether somebody watches the script's runs. */
   isTraced: boolean;
 }
