@@ -1,5 +1,4 @@
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { rootCertificates } from "node:tls";
 import { cellUser, certificateFile } from "./launch.ts";
@@ -41,9 +40,9 @@ const compatibilityDate = "2026-11-01";
 export class CellFolder {
   readonly path: string;
 
-  constructor() {
-    // Short, and not in the data folder: a unix socket's path may have 107 bytes.
-    this.path = mkdtempSync(join(tmpdir(), "selvedge-cell-"));
+  /** In the folder of all. */
+  constructor(cellsFolder: string) {
+    this.path = mkdtempSync(join(cellsFolder, "cell-"));
   }
 
   get cellSocket(): string {

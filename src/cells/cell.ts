@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { connect } from "node:net";
 import { Client, Pool, type buildConnector } from "undici";
 import { CellFolder, internal } from "./cell-folder.ts";
+import { cellsFolder } from "./cells-folder.ts";
 import { Channel, ChannelError, channelRequestOf } from "./channel.ts";
 import { CellFault, type FaultKind } from "./errors.ts";
 import {
@@ -99,7 +100,7 @@ export class Cell {
 
   /** Starts a process; resolves when it answers. */
   static async boot(id: number, settings: CellSettings, onMessage: (line: string) => void): Promise<Cell> {
-    const folder = new CellFolder();
+    const folder = new CellFolder(await cellsFolder());
     const secret = randomUUID();
     let cell: Cell | undefined;
     const traffic = new Traffic();
