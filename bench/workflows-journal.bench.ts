@@ -61,6 +61,9 @@ class AnsweringCells implements Cells {
   standBy(segment: number): void {
     this.#done.set(segment, 0);
   }
+  standsBy(segment: number): boolean {
+    return this.#done.has(segment);
+  }
   begin(segment: number): boolean {
     this.answer(segment);
     return true;

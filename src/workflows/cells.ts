@@ -16,6 +16,8 @@ export interface Cells {
   run(segment: number, code: Code, start: StartMessage, manner: Manner): void;
   /** Brings a segment to where it will run, for an instance that is to come: no workflow runs until it begins. */
   standBy(segment: number, code: Code): void;
+  /** Whether it still stands by: its cell may have died. */
+  standsBy(segment: number): boolean;
   /** Lets a segment begin that stands by; false when it cannot, and then it never will. */
   begin(segment: number, start: StartMessage): boolean;
   answer(segment: number, call: number, answer: string): void;

@@ -2,6 +2,7 @@ import { Core, RefusedError, type EngineOptions } from "./core.ts";
 import { Operations } from "./operations.ts";
 import type { WholeInstance } from "./store.ts";
 import { SegmentCalls } from "./segment-calls.ts";
+import type { Standbys } from "./standbys.ts";
 import { Starts } from "./starts.ts";
 import { FencedError } from "./writer.ts";
 
@@ -16,6 +17,7 @@ export class Engine {
   readonly operations: Operations;
   /** What cells report to. */
   readonly calls: SegmentCalls;
+  readonly #standbys: Standbys;
   /** The shards that this node holds; undefined where it is the only one. */
   #shards: Set<number> | undefined;
 
@@ -23,9 +25,11 @@ export class Engine {
     this.core = new Core(options);
     this.calls = new SegmentCalls(this.core);
     const starts = new Starts(this.core);
-    this.operations = new Operations(this.core, this.calls, starts);
+    this.#standbys = starts.standbys;
+    this.operations = new Operations(this.core, this.calls, starts.standbys);
     this.core.onSlot = (rid) => void starts.dispatch(rid);
     this.core.timers.onDue = (rids) => void this.#wake(rids);
+    this.core.timers.onNear = (rid) => void this.#expect(rid).catch(() => {}); // it starts from nothing
   }
 
   /** Takes up what was going on when the last process ended. With `shards`, only theirs: others come with `adopt`. */
@@ -69,6 +73,12 @@ export class Engine {
         options.clock.after(1000, () => this.core.timers.onDue([rid]));
       });
     }
+  }
+
+  /** While everything sleeps nothing may be loaded, not even a cell: what wakes first would wait for it. */
+  async #expect(rid: number): Promise<void> {
+    const [row] = await this.core.options.store.instances([rid]);
+    if (row?.status === "waiting") this.#standbys.add(row.versionRid);
   }
 
   #held(): readonly number[] | undefined {

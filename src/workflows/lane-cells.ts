@@ -113,6 +113,11 @@ export class LaneCells implements Cells {
     this.#add(segment, code, undefined, "shared");
   }
 
+  standsBy(segment: number): boolean {
+    const running = this.#running.get(segment);
+    return running !== undefined && running.start === undefined;
+  }
+
   #add(segment: number, code: Code, start: StartMessage | undefined, manner: Manner): void {
     const running: Running = {
       segment,

@@ -4,7 +4,7 @@ import type { InstanceRow, NewInstance, TriggerSource } from "./instance.ts";
 import { entryKind, entryName } from "./journal.ts";
 import type { LiveInstance } from "./live-instance.ts";
 import type { SegmentCalls } from "./segment-calls.ts";
-import type { Starts } from "./starts.ts";
+import type { Standbys } from "./standbys.ts";
 import type { Input } from "./transitions.ts";
 
 /** An instance that is to be made; its id and its parameters have been checked. */
@@ -32,13 +32,13 @@ export type Control = "pause" | "resume" | "terminate";
 export class Operations {
   readonly #core: Core;
   readonly #calls: SegmentCalls;
-  readonly #starts: Starts;
+  readonly #standbys: Standbys;
   #eventNumber = 0;
 
-  constructor(core: Core, calls: SegmentCalls, starts: Starts) {
+  constructor(core: Core, calls: SegmentCalls, standbys: Standbys) {
     this.#core = core;
     this.#calls = calls;
-    this.#starts = starts;
+    this.#standbys = standbys;
   }
 
   /** Makes instances, all in one transaction; null stands for one whose id is taken. */
@@ -64,7 +64,7 @@ export class Operations {
     const [first] = instances;
     const { isIdle } = this.#core.writer;
     const written = this.#core.writer.append(shard, changes, true);
-    if (isIdle && first !== undefined) this.#starts.standBy(first.versionRid);
+    if (isIdle && first !== undefined) this.#standbys.add(first.versionRid);
     const rids = await written;
     return instances.map((instance, index) => {
       const rid = rids[index];

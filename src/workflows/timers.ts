@@ -5,8 +5,8 @@ import type { InstanceStore } from "./store.ts";
 class DueHeap {
   readonly #items: { due: number; rid: number }[] = [];
 
-  get nextDue(): number | undefined {
-    return this.#items[0]?.due;
+  get next(): { due: number; rid: number } | undefined {
+    return this.#items[0];
   }
 
   push(due: number, rid: number): void {
@@ -50,12 +50,16 @@ class DueHeap {
 /** Timers further away than this stay in the database. */
 const horizonMs = 10 * 60_000;
 const timerMsMax = 5000;
+/** Time in which a cell boots, also where there is much else to do. */
+const nearMs = 1000;
 const wakesPerTurnMax = 256;
 
 /** Tells when something of instances is due. In memory is only what is due before the horizon. */
 export class Timers {
   /** Is told of instances of which something may be due. */
   onDue: (rids: readonly number[]) => void = () => {};
+  /** Is told of an instance of which something is due a moment later, when nothing was for a while. */
+  onNear: (rid: number) => void = () => {};
   readonly #store: Pick<InstanceStore, "waking">;
   readonly #clock: Clock;
   readonly #onFault: (error: unknown, what: string) => void;
@@ -109,21 +113,26 @@ export class Timers {
   }
 
   #set(): void {
-    const due = this.#heap.nextDue;
+    const due = this.#heap.next?.due;
     if (due === undefined || this.#isStopped) return;
     if (this.#timer !== undefined) {
       if (this.#timer.due <= due) return;
       this.#timer.cancel();
     }
+    const leftMs = due - this.#clock.now();
     // Not for longer at once: the clock may be set, or the machine may sleep.
-    const cancel = this.#clock.after(Math.min(due - this.#clock.now(), timerMsMax), () => this.#fire());
-    this.#timer = { due, cancel };
+    const afterMs = Math.min(leftMs > nearMs ? leftMs - nearMs : leftMs, timerMsMax);
+    this.#timer = { due, cancel: this.#clock.after(afterMs, () => this.#fire()) };
   }
 
   #fire(): void {
     this.#timer = undefined;
     if (this.#isStopped) return;
-    this.onDue(this.#heap.take(this.#clock.now(), wakesPerTurnMax));
+    const now = this.#clock.now();
+    const rids = this.#heap.take(now, wakesPerTurnMax);
+    const { next } = this.#heap;
+    if (rids.length > 0) this.onDue(rids);
+    else if (next !== undefined && next.due - now <= nearMs) this.onNear(next.rid);
     this.#set();
   }
 }

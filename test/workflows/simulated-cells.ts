@@ -97,6 +97,10 @@ export class SimulatedCells implements Cells {
     this.#world.after(this.#world.delay(), () => void wait());
   }
 
+  standsBy(number: number): boolean {
+    return this.running.get(number)?.isLost === false;
+  }
+
   begin(number: number, start: StartMessage): boolean {
     const running = this.running.get(number);
     if (running?.isLost !== false) return false;

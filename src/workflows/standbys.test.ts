@@ -21,7 +21,9 @@ beforeEach(async () => {
       return direct(work);
     },
   });
-  const run = `await visit(event.instanceId); return step.do("a", async () => event.payload.value);`;
+  const run = `await visit(event.instanceId);
+    if (event.payload.sleeps) await step.sleep("s", "2 seconds");
+    return step.do("a", async () => event.payload.value);`;
   const trace = (): RunTrace | undefined =>
     isWatched ? ({ end: (outcome: string) => seen.push(outcome) } as unknown as RunTrace) : undefined;
   harness = await EngineHarness.start(run, { storage, trace, isFaultExpected: true });
@@ -100,6 +102,17 @@ it("where its cell dies meanwhile the instance begins in another", async () => {
   letGo();
   const { rid } = await created;
   expect(await harness.ended(rid)).toMatchObject({ status: "complete", output: 2 });
+});
+
+it("before an instance wakes something stands by again", async () => {
+  const { rid } = await harness.create("one", { value: 1, sleeps: true });
+  await harness.until(rid, ({ status }) => status === "waiting");
+  await stands(1);
+  process.kill(harness.cells.pids[0]!, "SIGKILL");
+  await stands(0);
+  await stands(1);
+  expect((await harness.row(rid)).status).toBe("waiting");
+  expect(await harness.ended(rid)).toMatchObject({ status: "complete", output: 1 });
 });
 
 it("where somebody has begun to watch meanwhile the instance is seen, and nothing stands by", async () => {
