@@ -43,7 +43,7 @@ const defaultQuality = 85;
 const avifPixelsMax = 4_000_000;
 
 /** Raised when the engine writes other bytes for the same recipe: it is part of every result's key. */
-export const engineVersion = "sharp 0.35.5, 1";
+export const engineVersion = "sharp 0.35.5, 2";
 
 /** Turns what was asked for, and what the client accepts, into one recipe. */
 export function plan(asked: Transform, probe: Probe, accepted: Accepted): Planned {

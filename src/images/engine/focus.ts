@@ -1,6 +1,7 @@
-import type { OutputInfo } from "sharp";
+import type { OutputInfo, Sharp } from "sharp";
 import type { Focus } from "../image.ts";
 import { fromPixels, toPixels, type Canvas, type Pixels } from "./canvas.ts";
+import { mostSalient } from "./salience.ts";
 
 /** In pixels of the picture that is looked at. */
 export interface Face {
@@ -23,64 +24,49 @@ const faceDetector = (): Promise<FaceDetector | undefined> => {
 };
 
 /** The longer side of what is looked at: salience shows in a small picture, and costs nothing there. */
-const proxyPixels = 128;
+const proxyPixels = 64;
 const facePixels = 640;
 
 /** The point of a picture that a crop should keep. Without a face it is where the eye goes first. */
 export async function findFocus(canvas: Canvas, gravity: "auto" | "face" | "entropy"): Promise<Focus> {
-  const { width, height } = canvas.size;
-  const first = await canvas.image.clone().raw().toBuffer({ resolveWithObject: true });
-  const frame = {
-    data: first.data.subarray(0, width * height * first.info.channels),
-    width,
-    height,
-    channels: first.info.channels,
-  };
   const detect = gravity === "face" ? await faceDetector() : undefined;
   if (detect !== undefined) {
-    const seen = await toPixels(
-      fromPixels(frame)
-        .flatten({ background: "#fff" })
-        .toColourspace("srgb")
-        .resize({ width: facePixels, height: facePixels, fit: "inside" }),
-    );
+    const seen = await look(canvas, facePixels, (image) => image.flatten({ background: "#fff" }));
     const faces = seen.channels === 3 ? await detect(seen.data, seen.width, seen.height) : [];
     if (faces.length > 0) return centreOf(faces, seen.width, seen.height);
   }
-  const proxy = await toPixels(
-    fromPixels(frame).resize({ width: proxyPixels, height: proxyPixels, fit: "inside" }),
-  );
-  return gravity === "entropy" ? busiest(proxy) : mostSalient(proxy);
+  if (gravity === "entropy") return busiest(await look(canvas, proxyPixels, (image) => image));
+  const proxy = await look(canvas, proxyPixels, (image) => image.ensureAlpha());
+  const { x, y } = mostSalient(proxy.data, proxy.width, proxy.height);
+  return { x: share(x, 1), y: share(y, 1) };
 }
 
-/** Cropped to half of its longer side, so that nothing is scaled: the point is told in the picture's own pixels. */
-async function mostSalient(picture: Pixels): Promise<Focus> {
-  const isWide = picture.width >= picture.height;
-  const { attentionX, attentionY } = (await halved(picture, isWide, "attention")) as {
-    attentionX?: number;
-    attentionY?: number;
-  };
-  if (attentionX === undefined || attentionY === undefined) return { x: 0.5, y: 0.5 };
-  return { x: share(attentionX, picture.width), y: share(attentionY, picture.height) };
+/** The picture in a box of this size. */
+async function look(canvas: Canvas, boxPixels: number, prepare: (image: Sharp) => Sharp): Promise<Pixels> {
+  const image = canvas.source.frames === 1 ? canvas.image.clone() : fromPixels(await firstFrame(canvas));
+  return toPixels(prepare(image.resize({ width: boxPixels, height: boxPixels, fit: "inside" })));
 }
 
+async function firstFrame(canvas: Canvas): Promise<Pixels> {
+  const { data, ...whole } = await canvas.pixels();
+  const { frames } = canvas.source;
+  return { ...whole, data: data.subarray(0, data.length / frames), height: whole.height / frames };
+}
+
+/** Cropped to half of a side, so that nothing is scaled: where the half lies is told in the picture's own pixels. */
 async function busiest(picture: Pixels): Promise<Focus> {
-  const across = await halved(picture, true, "entropy");
-  const down = await halved(picture, false, "entropy");
+  const across = await halved(picture, true);
+  const down = await halved(picture, false);
   return {
     x: share(across.width / 2 - (across.cropOffsetLeft ?? 0), picture.width),
     y: share(down.height / 2 - (down.cropOffsetTop ?? 0), picture.height),
   };
 }
 
-async function halved(
-  picture: Pixels,
-  isAcross: boolean,
-  position: "attention" | "entropy",
-): Promise<OutputInfo> {
+async function halved(picture: Pixels, isAcross: boolean): Promise<OutputInfo> {
   const { width, height } = picture;
   const box = isAcross ? { width: Math.ceil(width / 2), height } : { width, height: Math.ceil(height / 2) };
-  const image = fromPixels(picture).resize({ ...box, fit: "cover", position });
+  const image = fromPixels(picture).resize({ ...box, fit: "cover", position: "entropy" });
   return (await image.raw().toBuffer({ resolveWithObject: true })).info;
 }
 
