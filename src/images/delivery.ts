@@ -9,7 +9,7 @@ import { imageErrors } from "./errors.ts";
 import { contentTypes, imageLimits } from "./image.ts";
 import { accepted, applyHints } from "./negotiate.ts";
 import { parseOptions, type Transform } from "./options.ts";
-import { engineVersion, plan, resultKey, type Planned } from "./recipe.ts";
+import { engineVersion, plan, resultFolder, resultKey, type Planned } from "./recipe.ts";
 import { isNotModified, safeHeaders, sendError, sendStored } from "./respond.ts";
 import type { Stored } from "./results.ts";
 import { transformOf, variantsOf, type ImageSettings } from "./settings.ts";
@@ -23,7 +23,7 @@ interface Route {
   transform: Transform;
   isSigned: boolean;
   maxAgeSeconds: number;
-  /** By what the client accepts and hints: one result each. */
+  /** By what the client accepts and hints, which falls into few kinds: one result each. */
   pictures: Map<string, Picture>;
 }
 
@@ -37,11 +37,12 @@ interface Picture {
   unchangedHeaders: readonly string[];
 }
 
-const routesMax = 10_000;
+/** Any visitor can have more of them made, each path with every kind of client: about what they take in memory. */
+const routesBytesMax = 64 * 1024 * 1024;
+const routeBytes = 1024;
+const pictureBytes = 4096;
 /** More is not needed to say everything once, and paths are kept. */
 const optionsCharactersMax = 2048;
-/** Of one path: what clients accept falls into few kinds, and so do their hints. */
-const picturesMax = 64;
 const hostedMaxAgeSeconds = 172_800;
 const version = engineVersion.replaceAll(/[^\d.]+/g, "-").replace(/^-|-$/g, "");
 
@@ -61,7 +62,10 @@ export interface DeliveryOptions {
 /** Delivers stored images: `{prefix}/{hash}/{image id}/{variant or options}`. */
 export class Delivery {
   readonly #options: DeliveryOptions;
-  readonly #routes = new LRUCache<string, Route>({ max: routesMax });
+  readonly #routes = new LRUCache<string, Route>({
+    maxSize: routesBytesMax,
+    sizeCalculation: ({ pictures }, pathname) => pathname.length + routeBytes + pictures.size * pictureBytes,
+  });
   readonly #host: string | undefined;
   readonly #hostPrefix: string;
 
@@ -117,7 +121,7 @@ export class Delivery {
     const maxAgeSeconds = route.isSigned
       ? this.#checkSignature(route, [pathname, pathname.slice(prefix.length)], query)
       : route.maxAgeSeconds;
-    const picture = this.#picture(route, request);
+    const picture = this.#picture(route, pathname, request);
     const isKnown = isNotModified(request, picture.etag, route.held.image!.uploadedOn);
     const headers = [...(isKnown ? picture.unchangedHeaders : picture.headers)];
     headers.push("cache-control", cacheControl(maxAgeSeconds, route.isSigned));
@@ -208,7 +212,7 @@ export class Delivery {
     return Math.min(route.maxAgeSeconds, leftSeconds);
   }
 
-  #picture(route: Route, request: IncomingMessage): Picture {
+  #picture(route: Route, pathname: string, request: IncomingMessage): Picture {
     const { transform, held } = route;
     const formats = accepted(request.headers.accept);
     const isHinted = transform.width === "auto" || transform.slowConnectionQuality !== undefined;
@@ -230,7 +234,7 @@ export class Delivery {
       const unchangedHeaders = ["access-control-allow-origin", "*", "etag", `"${key}"`];
       if (vary.length > 0) unchangedHeaders.push("vary", vary.join(", "));
       picture = {
-        name: `${content.sha256}/${key}`,
+        name: `${resultFolder(content.blobKey)}/${key}`,
         etag: `"${key}"`,
         planned,
         unchangedHeaders,
@@ -251,7 +255,10 @@ export class Delivery {
             : ["warning", planned.warnings.map((text) => `cf-images 299 "${text}"`).join(", ")]),
         ],
       };
-      if (route.pictures.size < picturesMax) route.pictures.set(kind, picture);
+      route.pictures.set(kind, picture);
+      // It is larger now, which is counted when it is put in anew.
+      this.#routes.delete(pathname);
+      this.#routes.set(pathname, route);
     }
     return picture;
   }

@@ -111,7 +111,10 @@ export function checkCustomId(id: string): string {
             ? "no control characters"
             : reservedIds.includes(id)
               ? `none of ${reservedIds.join(", ")}`
-              : undefined;
+              : // Whoever makes a URL of it would leave them out, in every spelling.
+                id.split("/").some((part) => part === "." || part === "..")
+                ? "no part that is . or .."
+                : undefined;
   if (fault === undefined) return id;
   throw imageErrors.invalidUpload(
     `Expected ${fault} for id but received ${JSON.stringify(id.slice(0, 80))}`,

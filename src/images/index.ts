@@ -10,6 +10,7 @@ import { accountHash, Directory } from "./directory.ts";
 import { Engine, type EngineOptions } from "./engine/engine.ts";
 import type { Image, MoreFormats } from "./image.ts";
 import { Images } from "./images.ts";
+import { resultFolder } from "./recipe.ts";
 import { imageResource } from "./resource.ts";
 import { Results } from "./results.ts";
 import { ImageSettingsService, variantsOf } from "./settings.ts";
@@ -68,7 +69,7 @@ export class ImagesService {
       logger,
     }));
     this.stored = new Images(storage, blobs, async ({ content }) => {
-      if (content !== null) await results.purge(content.sha256);
+      if (content !== null) await results.purge(resultFolder(content.blobKey));
     });
     this.uploads = new Uploads(storage, blobs, logger, moreFormats);
     this.settings = new ImageSettingsService(storage, this.#directory);

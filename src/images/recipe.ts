@@ -99,6 +99,12 @@ export function planOutput(
 export const uprightSize = ({ width, height, orientation }: Probe): Size =>
   orientation >= 5 ? { width: height, height: width } : { width, height };
 
+/**
+ * What everything that is made from an image is filed under: this upload of it, so that nobody can tell from a hit that
+ * another account has the same picture, nor take away what was made for it.
+ */
+export const resultFolder = (blobKey: string): string => hash("sha256", blobKey);
+
 /** The name of a result: of these bytes made by this recipe, whose fields are always written in the same order. */
 export const resultKey = (sha256: string, recipe: Recipe): string =>
   hash("sha256", `${engineVersion}\n${sha256}\n${JSON.stringify(recipe)}`).slice(0, 32);

@@ -35,8 +35,8 @@ interface Entry {
 }
 
 /**
- * Finished pictures, in memory and on disk, each bounded in bytes. A name is the hash of the source and the key of the
- * recipe, so that everything made from a source is in one folder, and what is on disk is found again after a restart.
+ * Finished pictures, in memory and on disk, each bounded in bytes. A name is the folder of the image and the key of the
+ * recipe, so that everything made from an image is in one folder, and what is on disk is found again after a restart.
  */
 export class Results {
   readonly #options: ResultsOptions;
@@ -138,12 +138,12 @@ export class Results {
     return { bytes };
   }
 
-  /** Forgets everything that was made from a source. */
-  async purge(sha256: string): Promise<void> {
-    for (const name of [...this.#memory.keys()]) if (name.startsWith(`${sha256}/`)) this.#memory.delete(name);
+  /** Forgets everything that was made from an image. */
+  async purge(folder: string): Promise<void> {
+    for (const name of [...this.#memory.keys()]) if (name.startsWith(`${folder}/`)) this.#memory.delete(name);
     await this.#load();
-    for (const name of [...this.#disk.keys()]) if (name.startsWith(`${sha256}/`)) this.#disk.delete(name);
-    await rm(this.path(sha256), { recursive: true, force: true });
+    for (const name of [...this.#disk.keys()]) if (name.startsWith(`${folder}/`)) this.#disk.delete(name);
+    await rm(this.path(folder), { recursive: true, force: true });
   }
 
   /** Where a result is to lie. */

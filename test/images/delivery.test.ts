@@ -276,6 +276,21 @@ describe("HTTP", () => {
 });
 
 describe("variants and configuration", () => {
+  it("makes one of several variants of one name that are created at the same moment", async () => {
+    const answers = await Promise.all(
+      [1, 2, 3, 4].map((width) => {
+        const options = { fit: "cover", width, height: 9, metadata: "none" };
+        return platform.api("POST", "/v1/variants", { id: "__proto__", options });
+      }),
+    );
+    const [made, ...refused] = answers.toSorted((a, b) => a.status - b.status);
+    expect(refused.map(({ status, body }) => [status, body.errors[0]!.code])).toEqual(
+      Array(3).fill([409, 5409]),
+    );
+    expect((await platform.api("GET", "/v1/variants/__proto__")).body.result).toEqual(made!.body.result);
+    expect((await platform.api("DELETE", "/v1/variants/__proto__")).status).toBe(200);
+  });
+
   it("are delivered by name, and change at once", async () => {
     const options = { fit: "cover", width: 50, height: 50, metadata: "none" };
     const made = await platform.api("POST", "/v1/variants", { id: "thumb", options });
@@ -410,6 +425,15 @@ it("an image that is deleted is gone everywhere, also while it is transformed", 
   expect([200, 404, 422]).toContain((await underway).status);
   expect((await platform.deliver(id, "w=50")).status).toBe(404);
   expect((await platform.deliver(id, "w=900,f=avif")).status).toBe(404);
+});
+
+it("images of the same bytes have nothing in common: not what was made, nor its end", async () => {
+  const bytes = await jpegOf(scenery(300, 200));
+  const [one, other] = [await platform.store(bytes), await platform.store(bytes)];
+  const statusOf = async (id: string) => (await platform.deliver(id, "w=51")).headers.get("cf-cache-status");
+  expect([await statusOf(one), await statusOf(one), await statusOf(other)]).toEqual(["MISS", "HIT", "MISS"]);
+  expect((await platform.api("DELETE", `/v1/${one}`)).status).toBe(200);
+  expect(await statusOf(other)).toBe("HIT");
 });
 
 it("gives the same bytes again, and other sizes by their own tags", async () => {

@@ -167,6 +167,8 @@ describe("forms", () => {
     ["an id that begins with a slash", { id: "/a" }, /no slash/],
     ["an id that is too long", { id: "a".repeat(1025) }, /1 to 1024 characters/],
     ["an id that has another meaning in the API", { id: "stats" }, /none of batch_token, config/],
+    ["an id that would get lost in URLs", { id: "a/../b" }, /no part that is/],
+    ["an id that is two dots", { id: ".." }, /no part that is/],
     ["a creator that no database takes", { creator: "a\0" }, /no NUL/],
     ["both file and url", { url: "http://example.com/a.jpg" }, /either file or url/],
     ["metadata under a name that is not safe", { "metadata[__proto__][a]": "1" }, /metadata\[name\]/],
