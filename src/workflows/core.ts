@@ -41,7 +41,7 @@ export class RefusedError extends Error {
   }
 }
 
-const saveMs = 100;
+const saveMs = 1000;
 
 /** The instances that something happens to, and what every part of the engine does with them. */
 export class Core {
