@@ -7,8 +7,8 @@ import { treeCpuMicroseconds } from "./lib/tree.ts";
  * CPU time of a request that goes from the front to a dispatcher and on to a customer's script, beside bare workerd with the same
  * isolates, and beside miniflare; hop by hop; how long a script takes that nobody has called yet; two cells over one.
  */
-/** Until everything that will be compiled has been: a round is 2,000 requests. */
-const warmUpRounds = 6;
+/** Until everything that will be compiled has been, which takes about 18,000 requests: a round is 2,000. */
+const warmUpRounds = 10;
 const rounds = 15;
 const count = 2000;
 const connections = 16;

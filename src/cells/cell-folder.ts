@@ -27,6 +27,7 @@ export const internal = {
 /** The first is where it begins. */
 const systemParts = [
   "cells/worker/system.js",
+  "cells/worker/collect-early.js",
   "cells/worker/dispatch.js",
   "cells/worker/loader.js",
   "cells/worker/said.js",

@@ -31,8 +31,8 @@ export interface CellBinding {
   factory: string;
   /** Handed to the function. */
   description: unknown;
-  /** Whether it also leads to another script in the same cell. */
-  isService: boolean;
+  /** Where it also leads to another script in the same cell: the system worker's entrypoint for that. */
+  way?: "Dispatch" | "Service" | undefined;
 }
 
 export interface CellModule {

@@ -48,7 +48,7 @@ export function loadable(script: CellScript): unknown {
     compatibilityDate: script.compatibilityDate,
     compatibilityFlags: flagsOf(script),
     env: script.env,
-    services: (script.bindings ?? []).filter(({ isService }) => isService).map(({ name }) => name),
+    ways: (script.bindings ?? []).flatMap(({ name, way }) => (way === undefined ? [] : [[name, way]])),
     isDispatched: script.isDispatched ?? false,
   };
 }

@@ -13,6 +13,11 @@ const made: { [Type in BindingTypeName]?: readonly [module: string, factory: str
   workflow: ["workflows/worker/binding.js", "workflowBinding"],
 };
 
+const ways: { [Type in BindingTypeName]?: CellBinding["way"] } = {
+  dispatch_namespace: "Dispatch",
+  service: "Service",
+};
+
 /** The part of a script's `env` that is plain values. */
 export function plainEnv({ bindings, version }: RuntimeScript): Record<string, unknown> {
   const env: Record<string, unknown> = {};
@@ -40,7 +45,7 @@ export function madeBindings({ bindings }: RuntimeScript): CellBinding[] {
         module,
         factory,
         description: binding,
-        isService: binding.type === "service" || binding.type === "dispatch_namespace",
+        way: ways[binding.type],
       };
     });
 }

@@ -14,14 +14,17 @@ export interface Loadable {
   compatibilityDate: string;
   compatibilityFlags: string[];
   env: Record<string, unknown>;
-  /** Names of the bindings that lead to another script in this cell. */
-  services: string[];
+  /** The bindings that lead to another script in this cell, by which entrypoint of the system worker. */
+  ways: [name: string, way: "Dispatch" | "Service"][];
   /** Whether others dispatch to it: then what it fetches goes through this worker, which knows for whom it runs. */
   isDispatched: boolean;
 }
 
 /** The system worker's own entrypoints, as they are handed to scripts. */
-const own = exports as unknown as Record<"Service" | "Egress", (options: { props: object }) => Fetcher>;
+const own = exports as unknown as Record<
+  "Dispatch" | "Egress" | "Service",
+  (options: { props: object }) => Fetcher
+>;
 
 /** Scripts that are loaded, the longest unused first, with the number of requests that each is handling. */
 const loaded = new Map<string, number>();
@@ -32,8 +35,8 @@ export const isLoaded = (id: string): boolean => loaded.has(id);
 /** `given` is its code, where the front has said it already. */
 export function load(id: string, env: SystemEnv, given?: Loadable): WorkerStub {
   return env.LOADER.get(id, async () => {
-    const { services, isDispatched, ...code } = given ?? (await fetchCode(id, env));
-    for (const name of services) code.env[name] = own.Service({ props: {} });
+    const { ways, isDispatched, ...code } = given ?? (await fetchCode(id, env));
+    for (const [name, way] of ways) code.env[name] = own[way]({ props: {} });
     return {
       ...code,
       modules: Object.fromEntries(

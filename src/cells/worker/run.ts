@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { abortIsolate, WorkerEntrypoint } from "cloudflare:workers";
+import { collectEarly } from "./collect-early.ts";
 import { internalNames, withSaid, type Said, type SaidOfDispatch } from "./said.ts";
 
 /*
@@ -25,7 +26,10 @@ const runWith = runs.run.bind(runs);
 const currentRun = runs.getStore.bind(runs);
 
 /** Runs a handler for the request whose token this is. */
-export const forRun = <T>(token: string, handle: () => T): T => runWith(token, handle) as T;
+export function forRun<T>(token: string, handle: () => T): T {
+  collectEarly();
+  return runWith(token, handle) as T;
+}
 export { currentRun };
 
 /** What has come with a request. */

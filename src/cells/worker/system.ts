@@ -1,5 +1,6 @@
 /* The one worker that a cell begins with: requests and calls for scripts come in here. */
 import { WorkerEntrypoint, type RpcTarget } from "cloudflare:workers";
+import { collectEarly } from "./collect-early.ts";
 import { beginDispatcher, childHeaders, dispatch, endDispatcher } from "./dispatch.ts";
 import { hold, load, loadedIds, release, unloadDownTo, type SystemEnv } from "./loader.ts";
 import type { Said } from "./said.ts";
@@ -13,6 +14,7 @@ export default {
     const { selvedgeRun: run, script: id, generation, entrypoint = "Entry" } = said;
     if (id === undefined)
       return said.lane === env.SECRET ? openLane(segmentsOf(env)) : new Response(null, { status: 400 });
+    collectEarly();
     if (generation !== undefined) beginDispatcher(run, id, generation);
     if (run === "unpin") {
       release(id);
@@ -52,17 +54,12 @@ interface Segments {
   run(className: string, lane: RpcTarget, start: string): Promise<string>;
 }
 
-/** What a script's bindings to other scripts lead to. */
-export class Service extends WorkerEntrypoint<SystemEnv> {
-  /** A request to a script of a dispatch namespace. */
-  override fetch(request: Request): Promise<Response> {
-    return dispatch(request, this.env);
-  }
+/** What bindings to dispatch namespaces lead to. An object: a class would be made for each request. */
+export const Dispatch = { fetch: dispatch };
 
-  /**
-   * Calls a method of another script of the account: the front says which one the binding leads to, and gives a run of its own
-   * to it.
-   */
+/** What bindings to other scripts of the account lead to. */
+export class Service extends WorkerEntrypoint<SystemEnv> {
+  /** Calls one of its methods: the front says which script the binding leads to, and gives a run of its own to it. */
   async call(run: string, binding: string, method: string, args: unknown[]): Promise<unknown> {
     const { env } = this;
     const response = await env.FRONT.fetch("http://front/nested", {
@@ -94,16 +91,15 @@ const runOf = (headers: Headers): string =>
   "";
 
 /** The way out of scripts that others dispatch to: the front is told for whom they run. */
-export class Egress extends WorkerEntrypoint<SystemEnv> {
-  override fetch(request: Request): Promise<Response> {
-    const { env } = this;
+export const Egress = {
+  fetch(request: Request, env: SystemEnv): Promise<Response> {
     const internal = childHeaders(runOf(request.headers), env);
     if (internal === undefined) return env.FRONT.fetch(request);
     const inner = new Request(request);
     for (const [name, value] of Object.entries(internal)) inner.headers.set(name, value);
     return env.FRONT.fetch(inner);
-  }
-}
+  },
+};
 
 async function pong(request: Request, env: SystemEnv): Promise<Response> {
   const { searchParams } = new URL(request.url);
