@@ -73,6 +73,8 @@ class SegmentLane extends RpcTarget {
     // As long as it is held here, the whole invocation of the script is.
     this.#signal?.[Symbol.dispose]();
     this.#signal = undefined;
+    // What is never answered is an exception each, thousands of them at once when they are collected.
+    for (const give of this.#answers.values()) give("");
     this.#answers.clear();
   }
   [tell](signal: string): void {
