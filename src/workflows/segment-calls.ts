@@ -112,6 +112,7 @@ export class SegmentCalls implements CellListener {
     const { segment } = instance;
     for (const pending of segment?.pending.values() ?? []) {
       if (pending.eventType !== event.type || pending.due <= event.at) continue;
+      if (instance.history.get(pending.key)?.outcome !== undefined) continue; // a wait that was said twice
       segment!.pending.delete(pending.call);
       const changes = [
         instance.record({ kind: "event", key: pending.key, at: event.at, value: event.payload }),
@@ -221,6 +222,7 @@ export class SegmentCalls implements CellListener {
 
   #timeout(instance: LiveInstance, segment: number, pending: PendingCall): void {
     const entry = instance.history.get(pending.key);
+    if (entry?.outcome !== undefined) return; // a wait that was said twice: the first one is answered
     const error: ErrorMessage = {
       name: "WorkflowTimeoutError",
       message: `Execution timed out after ${pending.due - (entry?.startedOn ?? pending.due)}ms`,
