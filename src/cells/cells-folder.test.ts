@@ -15,6 +15,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { cellsFolder } from "./cells-folder.ts";
 
 /** Programs that run cells, and end in every way. */
 let temporary: string;
@@ -95,4 +96,13 @@ it("leaves a program alone that stands still", async () => {
   await start();
   await vi.waitFor(() => expect(existsSync(killed.folder)).toBe(false));
   expect(existsSync(still.folder)).toBe(true);
+});
+
+it("makes another where somebody has cleared its own away", async () => {
+  const first = await cellsFolder();
+  expect(await cellsFolder()).toBe(first);
+  rmSync(first, { recursive: true });
+  const [second, same] = await Promise.all([cellsFolder(), cellsFolder()]);
+  expect(existsSync(second)).toBe(true);
+  expect(same).toBe(second);
 });

@@ -1,4 +1,4 @@
-import { chmodSync, lstatSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, lstatSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,6 +14,9 @@ let made: Promise<string> | undefined;
  * another container, nor after a restart of this one.
  */
 export async function cellsFolder(): Promise<string> {
+  const known = made;
+  // A temporary folder may be cleared by others. Somebody may have seen it first.
+  if (known !== undefined && !existsSync(await known) && made === known) made = undefined;
   made ??= make().catch((error: unknown) => {
     made = undefined;
     throw error;
