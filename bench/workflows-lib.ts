@@ -1,4 +1,5 @@
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -22,6 +23,11 @@ export interface WorkflowEngine {
 }
 
 const peers = join(import.meta.dirname, "peers/workflows");
+/** The program itself, without the script of npm that starts it. */
+const restateServer = join(
+  peers,
+  `node_modules/@restatedev/restate-server-${process.platform}-${process.arch}/bin/restate-server`,
+);
 const connections = 256;
 
 export const code = (more = ""): string => `import { WorkflowEntrypoint } from "cloudflare:workers";
@@ -36,8 +42,16 @@ export class Hour extends WorkflowEntrypoint { run(event, step) { return step.sl
 ${more}
 export default {};`;
 
-export interface Selvedge extends WorkflowEngine {
-  pid: number;
+/** An engine that can be killed, and started again with its data. */
+export interface Mortal {
+  /** kill -9; resolves when it is gone. */
+  kill(): Promise<void>;
+  /** Resolves when it has been started; for ours, when it is ready. */
+  restart(): Promise<void>;
+}
+
+export interface Selvedge extends WorkflowEngine, Mortal {
+  readonly pid: number;
   dataDir: string;
   /** A call of the management API below the account. */
   call<T>(method: string, path: string, body?: unknown): Promise<T>;
@@ -51,7 +65,8 @@ export async function startOurs(
   classes: string[] = [],
 ): Promise<Selvedge> {
   const noLimit = ["--workflow-create-rate", "0", "--workflow-account-create-rate", "0"];
-  const server = await startSelvedge(["--workflow-linger-ms", "1000", ...noLimit, ...args]);
+  const settings = ["--workflow-linger-ms", "1000", ...noLimit, ...args];
+  let server = await startSelvedge(settings);
   const account = `/accounts/${server.ready.account_id}`;
   const form = new FormData();
   form.set("metadata", JSON.stringify({ main_module: "main.js", compatibility_date: "2026-11-01" }));
@@ -67,8 +82,9 @@ export async function startOurs(
       script_name: "bench",
       class_name: name,
     });
-  const { origin, pathname } = new URL(server.ready.api);
-  const pool = new Pool(origin, { connections, pipelining: 1 });
+  const connect = (): Pool => new Pool(new URL(server.ready.api).origin, { connections, pipelining: 1 });
+  let pool = connect();
+  const { pathname } = new URL(server.ready.api);
   const headers = { authorization: `Bearer ${benchToken}`, "content-type": "application/json" };
   const call = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
     const response = await pool.request({
@@ -84,7 +100,9 @@ export async function startOurs(
   return {
     name: "selvedge",
     durability: "SQLite WAL, flushed to the disk before each step is acknowledged",
-    pid: server.pid,
+    get pid() {
+      return server.pid;
+    },
     dataDir: server.dataDir,
     call,
     url: (path) => `${server.ready.api}${account}${path}`,
@@ -95,6 +113,12 @@ export async function startOurs(
     },
     begin: async () => void (await call("POST", "/workflows/Hour/instances", {})),
     cpuMicroseconds: () => treeCpuMicroseconds(server.pid),
+    kill: async () => server.kill(),
+    async restart() {
+      await pool.destroy();
+      server = await startSelvedge(settings, server.dataDir);
+      pool = connect();
+    },
     async stop() {
       await pool.close();
       await server.stop();
@@ -108,9 +132,11 @@ export function installPeers(): void {
   execFileSync("npm", ["install", "--no-audit", "--no-fund"], { cwd: peers, stdio: "inherit" });
 }
 
-export interface Restate extends WorkflowEngine {
+export interface Restate extends WorkflowEngine, Mortal {
   /** A call of a handler. */
   post<T>(path: string, body?: unknown): Promise<T>;
+  /** What a workflow returned; undefined as long as it runs. */
+  output(workflow: string, id: string): Promise<unknown>;
   pids: number[];
 }
 
@@ -118,18 +144,20 @@ export async function startRestate(): Promise<Restate> {
   const folder = mkdtempSync(join(tmpdir(), "restate-"));
   const [ingress, admin, fabric] = [await freePort(), await freePort(), await freePort()];
   const address = (port: number): string => `127.0.0.1:${port}`;
-  const server = spawn(join(peers, "node_modules/.bin/restate-server"), ["--base-dir", folder], {
-    env: {
-      ...process.env,
-      RESTATE_INGRESS__BIND_ADDRESS: address(ingress),
-      RESTATE_ADMIN__BIND_ADDRESS: address(admin),
-      RESTATE_BIND_ADDRESS: address(fabric),
-      RESTATE_ADVERTISED_ADDRESS: `http://${address(fabric)}`,
-      RESTATE_LISTEN_MODE: "tcp",
-      RUST_LOG: "error",
-    },
-    stdio: "ignore",
-  });
+  const startServer = (): ChildProcess =>
+    spawn(restateServer, ["--base-dir", folder], {
+      env: {
+        ...process.env,
+        RESTATE_INGRESS__BIND_ADDRESS: address(ingress),
+        RESTATE_ADMIN__BIND_ADDRESS: address(admin),
+        RESTATE_BIND_ADDRESS: address(fabric),
+        RESTATE_ADVERTISED_ADDRESS: `http://${address(fabric)}`,
+        RESTATE_LISTEN_MODE: "tcp",
+        RUST_LOG: "error",
+      },
+      stdio: "ignore",
+    });
+  let server = startServer();
   const service = await startPort("restate.js");
   await until(async () => {
     const response = await fetch(`http://${address(admin)}/deployments`, {
@@ -156,6 +184,22 @@ export async function startRestate(): Promise<Restate> {
     name: "restate",
     durability: "its own log, as it is configured by default",
     post,
+    async output(workflow, id) {
+      const path = `/restate/workflow/${workflow}/${id}/output`;
+      const { statusCode, body } = await pool.request({ method: "GET", path });
+      const text = await body.text();
+      return statusCode === 200 ? (JSON.parse(text) as unknown) : undefined;
+    },
+    // The service, in which its steps run, stays.
+    async kill() {
+      const exited = once(server, "exit");
+      server.kill("SIGKILL");
+      await exited;
+    },
+    async restart() {
+      server = startServer();
+      pids[0] = server.pid!;
+    },
     pids,
     begin: async () => post("/Sleeping/sleep/send", Date.now() + 3_600_000),
     run: async (steps) => post(steps === 1 ? "/Bench/one" : "/Bench/ten"),
@@ -225,7 +269,6 @@ export async function startDbos(): Promise<WorkflowEngine> {
 async function startPort(file: string, ...args: string[]): Promise<{ child: ChildProcess; port: number }> {
   const child = spawn(process.execPath, [join(peers, file), ...args], {
     stdio: ["ignore", "pipe", "inherit"],
-    env: { ...process.env, RESTATE_LOGGING: "ERROR" },
   });
   const port = await new Promise<number>((resolve, reject) => {
     child.stdout.on("data", (chunk: Buffer) => {

@@ -1,9 +1,11 @@
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Ready } from "../../src/server.ts";
+import { processTree } from "./tree.ts";
 
 export interface Child {
   pid: number;
@@ -23,12 +25,20 @@ export async function startPeer(file: string, ...args: string[]): Promise<Child 
   return { pid: child.pid!, port, stop: () => stop(child) };
 }
 
+export interface Started extends Child {
+  ready: Ready;
+  dataDir: string;
+  /** kill -9 of it and of all that it started; its data stay. */
+  kill(): Promise<void>;
+}
+
 /** `selvedge serve` with the data folder that is given, or a fresh one. */
 export async function startSelvedge(
   args: readonly string[] = [],
-): Promise<Child & { ready: Ready; dataDir: string }> {
-  const dataDir = mkdtempSync(join(tmpdir(), "selvedge-bench-"));
+  dataDir = mkdtempSync(join(tmpdir(), "selvedge-bench-")),
+): Promise<Started> {
   const readyFile = join(dataDir, "ready.json");
+  rmSync(readyFile, { force: true });
   const listen = ["api", "edge", "dns"].flatMap((name) => [`--${name}-listen`, "127.0.0.1:0"]);
   const child = spawn(
     process.execPath,
@@ -52,6 +62,11 @@ export async function startSelvedge(
     pid: ready.pid,
     ready,
     dataDir,
+    async kill() {
+      const exited = once(child, "exit");
+      for (const pid of processTree(ready.pid)) process.kill(pid, "SIGKILL");
+      await exited;
+    },
     async stop() {
       await stop(child);
       rmSync(dataDir, { recursive: true, force: true });

@@ -36,6 +36,27 @@ const sleeping = restate.service({
     read: async () => late.splice(0),
   },
 });
-const handler = restate.createEndpointHandler({ services: [bench, waiting, sleeping] });
+/** Steps that take a while; a witness hears of each that begins, and of each whose result came back. */
+const crashing = restate.workflow({
+  name: "Crashing",
+  handlers: {
+    run: async (ctx, { witness, steps, stepMs }) => {
+      const tell = async (what, step) =>
+        (await fetch(`${witness}/${what}/${ctx.key}/${step}/${Date.now()}`)).text();
+      let sum = 0;
+      for (let i = 0; i < steps; i++) {
+        sum += await ctx.run(`s${i}`, async () => {
+          await tell("begin", i);
+          await new Promise((resolve) => setTimeout(resolve, stepMs));
+          return i;
+        });
+        await tell("ack", i);
+      }
+      return sum;
+    },
+  },
+});
+const services = [bench, waiting, sleeping, crashing];
+const handler = restate.createEndpointHandler({ services, logger: () => {} });
 const server = createServer(handler);
 server.listen(0, "127.0.0.1", () => console.log(server.address().port));
