@@ -240,6 +240,8 @@ export class LaneCells implements Cells {
     running.isOver = true;
     if (running.place !== undefined) {
       const { lane, visit, token, trace } = running.place;
+      // One that only stood by has not run.
+      if (running.start !== undefined) lane.lastRunAt = performance.now();
       lane.cell.leave(token, visit);
       tell(trace, ending, visit.fault);
     }
@@ -305,9 +307,8 @@ export class LaneCells implements Cells {
     const { ms } = this.#options.idle ?? idleDefaults;
     for (const shared of [...this.#shared]) {
       const { lane, watch } = shared;
-      const { visits, lastActivityAt } = lane.cell;
-      if (visits.size === 0) {
-        if (now - lastActivityAt > ms && now - shared.idleLookAt > idleLookMs) this.#lookAtIdle(shared, now);
+      if (lane.cell.visits.size === 0) {
+        if (now - lane.lastRunAt > ms && now - shared.idleLookAt > idleLookMs) this.#lookAtIdle(shared, now);
         continue;
       }
       // What counts is what the scripts may take, not what makes one isolate end.

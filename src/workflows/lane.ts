@@ -7,6 +7,8 @@ import type { Ending, Signal } from "./worker/messages.ts";
 /** The engine's side of a lane: one WebSocket into a cell, over which its segments run. See worker/lane.ts for the lines. */
 export class Lane {
   readonly cell: Cell;
+  /** When something ended here that ran: `performance.now()`. */
+  lastRunAt = performance.now();
   readonly #socket: WebSocket;
   readonly #listener: () => CellListener;
   readonly #onEnded: (segment: number, ending: Ending) => void;
