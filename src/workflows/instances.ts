@@ -1,6 +1,6 @@
 import { RateLimiter } from "../api/rate-limit.ts";
 import type { Read } from "../storage/storage.ts";
-import { newUuid } from "../util/ids.ts";
+import { newOrderedUuid } from "../util/ids.ts";
 import { toApiError, type Command } from "./commands.ts";
 import type { Core } from "./core.ts";
 import type { Engine } from "./engine.ts";
@@ -117,7 +117,7 @@ export class Instances {
     const version = await workflows.latestVersion(workflow);
     const seen = new Set<string>();
     const all = inputs.map((input, index) => {
-      const id = input.id ?? newUuid();
+      const id = input.id ?? newOrderedUuid();
       const isDuplicate = seen.has(id);
       seen.add(id);
       return { index, id, input, isDuplicate };
