@@ -152,6 +152,7 @@ export async function startServer(
     cacheFolder: join(folder, "cache"),
     memoryBytesMax: config.imageMemoryMegabytes * mebibyte,
     diskBytesMax: config.imageDiskMegabytes * mebibyte,
+    mezzanineSidePixels: config.imageMezzaninePixels,
     deliveryUrl: config.deliveryUrl,
     moreFormats: { avif: config.imageAcceptAvif, svg: config.imageAcceptSvg },
     engine: { slots: config.imageSlots, faceDetector: config.imageFaceDetector },

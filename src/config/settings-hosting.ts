@@ -52,6 +52,15 @@ export const hostingSettings = {
     default: 2048,
     describe: "disk for finished images, in the data folder",
   },
+  imageMezzaninePixels: {
+    kind: "count",
+    min: 0,
+    max: 12_000,
+    flag: "image-mezzanine-pixels",
+    env: "SELVEDGE_IMAGE_MEZZANINE_PIXELS",
+    default: 2560,
+    describe: "longer side of the copy of a large image that its small results are made from; 0 makes none",
+  },
   imageAcceptAvif: {
     kind: "flag",
     flag: "image-accept-avif",

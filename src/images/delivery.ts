@@ -7,14 +7,15 @@ import type { FileBlobs } from "../storage/blobs.ts";
 import type { Directory, Held } from "./directory.ts";
 import { imageErrors } from "./errors.ts";
 import { contentTypes, imageLimits } from "./image.ts";
+import type { Mezzanines } from "./mezzanines.ts";
 import { accepted, applyHints } from "./negotiate.ts";
 import { parseOptions, type Transform } from "./options.ts";
-import { engineVersion, plan, resultFolder, resultKey, type Planned } from "./recipe.ts";
+import { engineVersion, plan, resultFolder, resultKey } from "./recipe.ts";
 import { isNotModified, safeHeaders, sendError, sendStored } from "./respond.ts";
 import type { Stored } from "./results.ts";
 import { transformOf, variantsOf, type ImageSettings } from "./settings.ts";
 import { verify } from "./signature.ts";
-import type { Transforms } from "./transforms.ts";
+import type { Transforms, Wanted } from "./transforms.ts";
 
 /** What a path asks for. It is kept as long as the image and the account's settings stay as they are. */
 interface Route {
@@ -27,10 +28,8 @@ interface Route {
   pictures: Map<string, Picture>;
 }
 
-interface Picture {
-  name: string;
+interface Picture extends Wanted {
   etag: string;
-  planned: Planned;
   /** Names and values in turn, which is what is written fastest: all that are the same in every answer. */
   headers: readonly string[];
   /** Of an answer that says that nothing has changed. */
@@ -52,6 +51,7 @@ export const deliveryPrefix = "/cdn-cgi/imagedelivery";
 export interface DeliveryOptions {
   directory: Directory;
   transforms: Transforms;
+  mezzanines: Mezzanines;
   blobs: FileBlobs;
   logger: Logger;
   /** Another address of delivery, as it is known to visitors. */
@@ -139,15 +139,15 @@ export class Delivery {
   /** A result that is not in memory: kept on disk, or made now. Undefined when the visitor has left. */
   async #find(
     { held }: Route,
-    { name, planned }: Picture,
+    picture: Picture,
     headers: string[],
     response: ServerResponse,
   ): Promise<Stored | undefined> {
     const { transforms, blobs } = this.#options;
     const content = held.image!.content!;
-    const kept = planned.isUntransformed
+    const kept = picture.planned.isUntransformed
       ? { path: blobs.path(content.blobKey), sizeBytes: content.sizeBytes }
-      : await transforms.kept(name);
+      : await transforms.kept(picture.name);
     if (kept !== undefined) {
       headers.push(...hitHeaders);
       return kept;
@@ -157,7 +157,7 @@ export class Delivery {
     response.once("close", leave);
     const startedAt = performance.now();
     try {
-      const made = await transforms.make(held, name, planned, left.signal);
+      const made = await transforms.make(held, picture, left.signal);
       const tookMs = Math.round(performance.now() - startedAt);
       headers.push("cf-cache-status", "MISS", "cf-resized", `internal=ok/m q=0 n=${tookMs} c=0 v=${version}`);
       headers.push("server-timing", `transform;dur=${tookMs}`);
@@ -185,6 +185,7 @@ export class Delivery {
       this.#options.directory.settings(accountId),
     ]);
     if (held.image?.content == null) throw imageErrors.notFound();
+    if (held.hasMezzanine === undefined) await this.#options.mezzanines.look(held);
     const segment = path.slice(last + 1);
     if (segment.length > optionsCharactersMax)
       throw imageErrors.invalidTransform(`expected at most ${optionsCharactersMax} characters of options`);
@@ -217,7 +218,7 @@ export class Delivery {
     const formats = accepted(request.headers.accept);
     const isHinted = transform.width === "auto" || transform.slowConnectionQuality !== undefined;
     const hinted = isHinted ? applyHints(transform, request.headers) : { transform, vary: [] };
-    const kind = `${formats.avif ? "a" : ""}${formats.webp ? "w" : ""}${
+    const kind = `${held.hasMezzanine ? "m" : ""}${formats.avif ? "a" : ""}${formats.webp ? "w" : ""}${
       isHinted ? `/${hinted.transform.width}/${hinted.transform.quality}/${hinted.vary.join()}` : ""
     }`;
     let picture = route.pictures.get(kind);
@@ -225,9 +226,10 @@ export class Delivery {
       const image = held.image!;
       const content = image.content!;
       const planned = plan(hinted.transform, content, formats);
-      const key = planned.isUntransformed
-        ? content.sha256.slice(0, 32)
-        : resultKey(content.sha256, planned.recipe);
+      const { mezzanines } = this.#options;
+      const isFromMezzanine = held.hasMezzanine === true && mezzanines.serves(content, planned.recipe);
+      const source = isFromMezzanine ? mezzanines.key(content) : content.sha256;
+      const key = planned.isUntransformed ? content.sha256.slice(0, 32) : resultKey(source, planned.recipe);
       const isNegotiated = (transform.format ?? "auto") === "auto" && transform.compression === undefined;
       const vary = [...(isNegotiated ? ["Accept"] : []), ...hinted.vary];
       const format = planned.isUntransformed ? content.format : planned.recipe.output.format;
@@ -237,6 +239,7 @@ export class Delivery {
         name: `${resultFolder(content.blobKey)}/${key}`,
         etag: `"${key}"`,
         planned,
+        isFromMezzanine,
         unchangedHeaders,
         headers: [
           ...unchangedHeaders,

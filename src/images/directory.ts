@@ -11,6 +11,8 @@ import * as store from "./store.ts";
 export interface Held {
   image: Image | undefined;
   isCurrent: boolean;
+  /** Whether its small results are made from a smaller copy; undefined until somebody has looked. */
+  hasMezzanine: boolean | undefined;
 }
 
 /** The public name of an account in delivery URLs. */
@@ -57,7 +59,7 @@ export class Directory {
     const known = this.#images.get(name);
     if (known !== undefined) return known.loaded;
     // A change that comes while the record is read finds it here, and marks it.
-    const held: Held = { image: undefined, isCurrent: true };
+    const held: Held = { image: undefined, isCurrent: true, hasMezzanine: undefined };
     const found = isStorable(id) ? store.find(this.#storage.read, accountId, id) : Promise.resolve(undefined);
     const loaded = found.then((image) => Object.assign(held, { image }));
     this.#images.set(name, { held, loaded });

@@ -10,6 +10,7 @@ import { accountHash, Directory } from "./directory.ts";
 import { Engine, type EngineOptions } from "./engine/engine.ts";
 import type { Image, MoreFormats } from "./image.ts";
 import { Images } from "./images.ts";
+import { Mezzanines } from "./mezzanines.ts";
 import { resultFolder } from "./recipe.ts";
 import { imageResource } from "./resource.ts";
 import { Results } from "./results.ts";
@@ -30,6 +31,8 @@ export interface ImagesOptions {
   cacheFolder: string;
   memoryBytesMax: number;
   diskBytesMax: number;
+  /** Longest side of the smaller copies of large images; 0 makes none. */
+  mezzanineSidePixels: number;
   /** What visitors know as the delivery URL, where it is not the edge's own address. */
   deliveryUrl: string | undefined;
   moreFormats: MoreFormats;
@@ -68,6 +71,13 @@ export class ImagesService {
       diskBytesMax: options.diskBytesMax,
       logger,
     }));
+    const mezzanines = new Mezzanines({
+      sidePixels: options.mezzanineSidePixels,
+      engine: this.engine,
+      results,
+      blobs,
+      logger,
+    });
     this.stored = new Images(storage, blobs, async ({ content }) => {
       if (content !== null) await results.purge(resultFolder(content.blobKey));
     });
@@ -78,10 +88,12 @@ export class ImagesService {
       transforms: new Transforms({
         engine: this.engine,
         results,
+        mezzanines,
         blobs,
         logger,
         saveFocus: (image, focus) => this.stored.setFocus(image, focus),
       }),
+      mezzanines,
       blobs,
       logger,
       url: options.deliveryUrl === undefined ? undefined : new URL(options.deliveryUrl),

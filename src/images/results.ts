@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { mkdir, open, readdir, rm, stat, utimes, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { LRUCache } from "lru-cache";
@@ -78,16 +78,9 @@ export class Results {
   async get(name: string): Promise<Stored | undefined> {
     const bytes = this.#memory.get(name);
     if (bytes !== undefined) return { bytes };
-    await this.#load();
-    const entry = this.#disk.get(name);
+    const entry = await this.#use(name);
     if (entry === undefined) return undefined;
-    const path = this.path(name);
-    if (entry.touchedAt < Date.now() - touchIntervalMs) {
-      entry.touchedAt = Date.now();
-      const now = new Date();
-      utimes(path, now, now).catch(() => {}); // only the order of use after a restart is lost
-    }
-    if (entry.sizeBytes > readBytesMax) return { path, sizeBytes: entry.sizeBytes };
+    if (entry.sizeBytes > readBytesMax) return { path: this.path(name), sizeBytes: entry.sizeBytes };
     try {
       if (entry.sizeBytes > memoryObjectBytesMax) return await this.#lend(name, entry.sizeBytes);
       const bytes = await this.#read(name, Buffer.allocUnsafeSlow(entry.sizeBytes));
@@ -98,6 +91,26 @@ export class Results {
       this.#disk.delete(name);
       return undefined;
     }
+  }
+
+  /** The file of a result, for those who read it themselves. */
+  async file(name: string): Promise<string | undefined> {
+    if ((await this.#use(name)) === undefined) return undefined;
+    const path = this.path(name);
+    if (existsSync(path)) return path;
+    this.#disk.delete(name);
+    return undefined;
+  }
+
+  async #use(name: string): Promise<Entry | undefined> {
+    await this.#load();
+    const entry = this.#disk.get(name);
+    if (entry !== undefined && entry.touchedAt < Date.now() - touchIntervalMs) {
+      entry.touchedAt = Date.now();
+      const now = new Date();
+      utimes(this.path(name), now, now).catch(() => {}); // only the order of use after a restart is lost
+    }
+    return entry;
   }
 
   async #lend(name: string, sizeBytes: number): Promise<Stored> {
@@ -126,10 +139,15 @@ export class Results {
     const isSmall = sizeBytes <= readBytesMax;
     // It was written a moment ago: this reads memory.
     const stored: Stored = isSmall ? { bytes: readNow(path) } : { path, sizeBytes };
+    this.keep(name, sizeBytes, isWanted);
+    if ("bytes" in stored && isWanted()) this.#memory.set(name, stored.bytes);
+    return stored;
+  }
+
+  /** As `adopt`, of what nobody is to be sent. */
+  keep(name: string, sizeBytes: number, isWanted: () => boolean): void {
     this.#disk.set(name, { sizeBytes, touchedAt: Date.now() });
     if (!isWanted()) this.#disk.delete(name);
-    else if ("bytes" in stored) this.#memory.set(name, stored.bytes);
-    return stored;
   }
 
   /** Takes in what could not be written. */

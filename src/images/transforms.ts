@@ -6,6 +6,7 @@ import type { Held } from "./directory.ts";
 import { estimate } from "./engine/cost.ts";
 import type { Engine } from "./engine/engine.ts";
 import type { Content, Focus, Image } from "./image.ts";
+import type { Mezzanines } from "./mezzanines.ts";
 import type { Planned } from "./recipe.ts";
 import type { Results, Stored } from "./results.ts";
 import { SingleFlight } from "./single-flight.ts";
@@ -13,10 +14,17 @@ import { SingleFlight } from "./single-flight.ts";
 /** How long a picture that cannot be decoded, or takes too long, is not tried again. */
 const failureMs = 30_000;
 
+export interface Wanted {
+  name: string;
+  planned: Planned;
+  isFromMezzanine: boolean;
+}
+
 /** Results of stored images: kept ones, and those that have to be made first, each once. */
 export class Transforms {
   readonly #engine: Engine;
   readonly #results: Results;
+  readonly #mezzanines: Mezzanines;
   readonly #blobs: FileBlobs;
   readonly #logger: Logger;
   readonly #saveFocus: (image: Image, focus: Focus) => Promise<void>;
@@ -26,12 +34,14 @@ export class Transforms {
   constructor(options: {
     engine: Engine;
     results: Results;
+    mezzanines: Mezzanines;
     blobs: FileBlobs;
     logger: Logger;
     saveFocus: (image: Image, focus: Focus) => Promise<void>;
   }) {
     this.#engine = options.engine;
     this.#results = options.results;
+    this.#mezzanines = options.mezzanines;
     this.#blobs = options.blobs;
     this.#logger = options.logger;
     this.#saveFocus = options.saveFocus;
@@ -47,11 +57,12 @@ export class Transforms {
   }
 
   /** Makes a result, or joins those who wait for it already. */
-  async make(held: Held, name: string, planned: Planned, signal: AbortSignal): Promise<Stored> {
+  async make(held: Held, wanted: Wanted, signal: AbortSignal): Promise<Stored> {
+    const { name } = wanted;
     const failure = this.#failures.get(name);
     if (failure !== undefined) throw failure;
     try {
-      return await this.#flights.run(name, (shared) => this.#make(held, name, planned, shared), signal);
+      return await this.#flights.run(name, (shared) => this.#make(held, wanted, shared), signal);
     } catch (error) {
       if (error instanceof ApiError && (error.status === 422 || error.status === 504))
         this.#failures.set(name, error);
@@ -59,17 +70,19 @@ export class Transforms {
     }
   }
 
-  async #make(held: Held, name: string, planned: Planned, signal: AbortSignal): Promise<Stored> {
+  async #make(held: Held, { name, planned, isFromMezzanine }: Wanted, signal: AbortSignal): Promise<Stored> {
     const image = held.image!;
     const content: Content = image.content!;
     const { transform, output } = planned.recipe;
+    const mezzanine = isFromMezzanine ? await this.#mezzanines.get(held, signal) : undefined;
     const picture = {
       path: this.#blobs.path(content.blobKey),
+      mezzanine: mezzanine?.path,
       probe: content,
       steps: [{ kind: "transform" as const, transform }],
       focus: image.focus,
     };
-    const cost = estimate(content, planned.recipe, planned.size);
+    const cost = estimate(mezzanine?.probe ?? content, planned.recipe, planned.size);
     const target = this.#results.path(name);
     const result = await this.#engine.run({ picture, output, target }, cost, signal);
     if (result.focus !== null && image.focus === null) {
@@ -78,6 +91,7 @@ export class Transforms {
         this.#logger.warn({ err: error, image: image.id }, "the focus of an image could not be saved");
       });
     }
+    if (!isFromMezzanine && this.#mezzanines.serves(content, planned.recipe)) this.#mezzanines.note(held);
     const isWanted = (): boolean => held.isCurrent;
     if (result.bytes !== undefined) {
       this.#logger.warn({ path: target }, "a finished picture could not be kept on disk");

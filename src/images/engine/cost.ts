@@ -15,12 +15,16 @@ const encodeMs = { jpeg: 30, webp: 80, avif: 140, png: 70, gif: 150, json: 0, sv
 const palettePngMs = 500;
 const baseMemoryBytes = 24 * 1024 * 1024;
 
+/** What it takes to get at all pixels of a file. */
+export function decodeCpuMs({ format, width, height, frames, isProgressive }: Probe): number {
+  return ((width * height * frames) / 1e6) * (isProgressive ? progressiveMs : decodeMs[format]);
+}
+
 export function estimate(probe: Probe & { sizeBytes: number }, recipe: Recipe, size: Size): Cost {
   const { transform, output } = recipe;
   const frames = output.isAnimated ? probe.frames : 1;
   const sourceMegapixels = (probe.width * probe.height * frames) / 1e6;
   const resultMegapixels = (size.width * size.height * frames) / 1e6;
-  const decode = probe.isProgressive ? progressiveMs : decodeMs[probe.format];
   const encode =
     output.format === "png" && output.quality !== undefined ? palettePngMs : encodeMs[output.format];
   const effects =
@@ -36,7 +40,7 @@ export function estimate(probe: Probe & { sizeBytes: number }, recipe: Recipe, s
   // What is more than pixels can need is in notes and profiles, which are copied from hand to hand.
   const noteBytes = Math.max(0, probe.sizeBytes - 4 * probe.width * probe.height * probe.frames);
   return {
-    cpuMs: 5 + sourceMegapixels * decode + resultMegapixels * (encode + effects),
+    cpuMs: 5 + decodeCpuMs({ ...probe, frames }) + resultMegapixels * (encode + effects),
     memoryBytes:
       baseMemoryBytes + 5 * noteBytes + sourceMegapixels * 1e6 * sourceBytes + resultMegapixels * 1e6 * 8,
   };

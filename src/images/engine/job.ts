@@ -20,6 +20,8 @@ export type Step =
 /** A file and what is done with it, step by step. */
 export interface Picture {
   path: string;
+  /** A smaller copy, already upright, that the pixels are read from; everything else is asked of the file. */
+  mezzanine?: string | undefined;
   probe: Probe;
   steps: Step[];
   /** Where a crop by what is in the picture goes, when that has been found before. */

@@ -53,7 +53,7 @@ async function sanitized({ path, probe: { width, height } }: Picture): Promise<M
 }
 
 async function open(
-  { path, probe }: Picture,
+  { path, mezzanine, probe }: Picture,
   { isAnimated, metadata }: Pick<Output, "isAnimated" | "metadata">,
   deadline: number,
 ): Promise<Source> {
@@ -72,7 +72,7 @@ async function open(
   const size = { width: found.width, height: found.pageHeight ?? found.height };
   const isTurned = (found.orientation ?? 1) >= 5;
   return {
-    path,
+    path: mezzanine ?? path,
     options,
     deadline,
     size: isTurned ? turned(size, 90) : size,

@@ -1,0 +1,153 @@
+import type { Logger } from "pino";
+import type { FileBlobs } from "../storage/blobs.ts";
+import type { Held } from "./directory.ts";
+import { decodeCpuMs, estimate } from "./engine/cost.ts";
+import type { Engine } from "./engine/engine.ts";
+import { layout, turned, type Size } from "./geometry.ts";
+import type { Content, Probe } from "./image.ts";
+import { resultFolder, resultKey, uprightSize, type Output, type Recipe } from "./recipe.ts";
+import type { Results } from "./results.ts";
+import { SingleFlight } from "./single-flight.ts";
+
+/** Less is not worth a file. */
+const savedCpuMsMin = 20;
+/** What is at least this many times smaller shows nothing of how a mezzanine is written. */
+const reductionMin = 2;
+/** Whoever asks for more wants what the camera saw. */
+const quality = 92;
+const servedQualityMax = 90;
+/** A picture of which so many small results were asked for will be asked for more. */
+const resultsBefore = 2;
+
+const output: Output = { format: "jpeg", quality, isBaseline: true, metadata: "none", isAnimated: false };
+
+/** What the engine reads instead of the image. */
+export interface Mezzanine {
+  path: string;
+  probe: Probe & { sizeBytes: number };
+}
+
+/**
+ * Most of a small result's time goes into decoding its large image. Where that is dear, and a second result is made, a
+ * smaller copy is kept among the results, from which all further small ones are made: docs/decisions/0008.
+ */
+export class Mezzanines {
+  /** Longest side; 0 makes none. */
+  readonly #sidePixels: number;
+  readonly #engine: Engine;
+  readonly #results: Results;
+  readonly #blobs: FileBlobs;
+  readonly #logger: Logger;
+  readonly #made = new WeakMap<Held, number>();
+  readonly #flights = new SingleFlight<string | undefined>();
+
+  constructor(options: {
+    sidePixels: number;
+    engine: Engine;
+    results: Results;
+    blobs: FileBlobs;
+    logger: Logger;
+  }) {
+    this.#sidePixels = options.sidePixels;
+    this.#engine = options.engine;
+    this.#results = options.results;
+    this.#blobs = options.blobs;
+    this.#logger = options.logger;
+  }
+
+  /** Whether a result can be made from a mezzanine without anybody seeing it. */
+  serves(content: Content, { transform, output: wanted }: Recipe): boolean {
+    const isSmallLoss =
+      wanted.format === "jpeg" || wanted.format === "webp" || wanted.format === "avif"
+        ? (wanted.quality ?? 0) <= servedQualityMax
+        : false;
+    if (!isSmallLoss || wanted.isAnimated || wanted.metadata === "keep" || transform.trim !== undefined)
+      return false;
+    if (!this.#isWorth(content)) return false;
+    const { rotate = 0 } = transform;
+    const whole = turned(uprightSize(content), rotate);
+    const { scaled } = layout(whole, transform as Partial<Size>, transform.fit ?? "scale-down");
+    const size = turned(this.#size(content), rotate);
+    return scaled.width * reductionMin <= size.width && scaled.height * reductionMin <= size.height;
+  }
+
+  /** What results that are made from it are named after, as others are after the image's bytes. */
+  key(content: Content): string {
+    return resultKey(content.sha256, this.#recipe());
+  }
+
+  /** Finds out whether an image has one already. */
+  async look(held: Held): Promise<void> {
+    const { content } = held.image!;
+    held.hasMezzanine =
+      content !== null &&
+      this.#isWorth(content) &&
+      (await this.#results.file(this.#name(content))) !== undefined;
+  }
+
+  /** Told of each result that was made from an image and need not have been. */
+  note(held: Held): void {
+    const made = (this.#made.get(held) ?? 0) + 1;
+    this.#made.set(held, made);
+    if (made !== resultsBefore) return;
+    this.#make(held, undefined)
+      .then((path) => void (held.hasMezzanine = path !== undefined))
+      .catch((error: unknown) => {
+        this.#made.delete(held); // too much to do: there will be another time
+        this.#logger.debug({ err: error, image: held.image!.id }, "no smaller copy of an image was made");
+      });
+  }
+
+  /** The mezzanine of an image; one that has been dropped meanwhile is made again. Undefined where it cannot be kept. */
+  async get(held: Held, signal: AbortSignal): Promise<Mezzanine | undefined> {
+    const content = held.image!.content!;
+    const kept = await this.#results.file(this.#name(content));
+    const path = kept ?? (await this.#make(held, signal));
+    return path === undefined ? undefined : { path, probe: this.#probe(content) };
+  }
+
+  async #make(held: Held, signal: AbortSignal | undefined): Promise<string | undefined> {
+    const content = held.image!.content!;
+    const name = this.#name(content);
+    const work = async (shared: AbortSignal): Promise<string | undefined> => {
+      const recipe = this.#recipe();
+      const steps = [{ kind: "transform" as const, transform: recipe.transform }];
+      const picture = { path: this.#blobs.path(content.blobKey), probe: content, steps, focus: null };
+      const cost = estimate(content, recipe, this.#size(content));
+      const target = this.#results.path(name);
+      const { bytes, sizeBytes } = await this.#engine.run({ picture, output, target }, cost, shared);
+      if (bytes !== undefined) return undefined; // the disk is full
+      this.#results.keep(name, sizeBytes, () => held.isCurrent);
+      return this.#results.file(name);
+    };
+    return this.#flights.run(name, work, signal);
+  }
+
+  #isWorth(content: Content): boolean {
+    const isPlain =
+      content.frames === 1 && !content.hasAlpha && !content.hasPalette && content.format !== "svg";
+    return (
+      this.#sidePixels > 0 &&
+      isPlain &&
+      decodeCpuMs(content) - decodeCpuMs(this.#probe(content)) >= savedCpuMsMin
+    );
+  }
+
+  #recipe(): Recipe {
+    return { transform: { width: this.#sidePixels, height: this.#sidePixels }, output };
+  }
+
+  #name(content: Content): string {
+    return `${resultFolder(content.blobKey)}/${this.key(content)}`;
+  }
+
+  #size(content: Content): Size {
+    return layout(uprightSize(content), this.#recipe().transform as Partial<Size>, "scale-down").scaled;
+  }
+
+  #probe(content: Content): Mezzanine["probe"] {
+    const { sizeBytes, hasAlpha, hasPalette, frames } = content;
+    const probe = { format: "jpeg" as const, ...this.#size(content), orientation: 1, isProgressive: false };
+    return { ...probe, frames, hasAlpha, hasPalette, sizeBytes };
+  }
+}
