@@ -1,12 +1,13 @@
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Pool } from "undici";
-import { api, benchToken, startSelvedge } from "./lib/child.ts";
+import { api, benchToken, startPeer, startSelvedge } from "./lib/child.ts";
 import { cpuMicroseconds } from "./lib/measure.ts";
 
 /** An engine that runs the benchmark's workflows. */
@@ -15,11 +16,14 @@ export interface WorkflowEngine {
   durability: string;
   /** Starts one of 1 or 10 steps, and resolves when its result is there. */
   run(steps: 1 | 10): Promise<void>;
-  /** Begins one that sleeps for an hour, and resolves when the engine has taken it. */
-  begin(): Promise<void>;
   /** CPU time of all of its processes until now. */
   cpuMicroseconds(): number;
   stop(): Promise<void>;
+}
+
+export interface SleepingEngine extends WorkflowEngine {
+  /** Begins one that sleeps for an hour, and resolves when the engine has taken it. */
+  begin(): Promise<void>;
 }
 
 const peers = join(import.meta.dirname, "peers/workflows");
@@ -50,7 +54,7 @@ export interface Mortal {
   restart(): Promise<void>;
 }
 
-export interface Selvedge extends WorkflowEngine, Mortal {
+export interface Selvedge extends SleepingEngine, Mortal {
   readonly pid: number;
   dataDir: string;
   /** A call of the management API below the account. */
@@ -132,7 +136,7 @@ export function installPeers(): void {
   execFileSync("npm", ["install", "--no-audit", "--no-fund"], { cwd: peers, stdio: "inherit" });
 }
 
-export interface Restate extends WorkflowEngine, Mortal {
+export interface Restate extends SleepingEngine, Mortal {
   /** A call of a handler. */
   post<T>(path: string, body?: unknown): Promise<T>;
   /** What a workflow returned; undefined as long as it runs. */
@@ -241,7 +245,7 @@ export async function startDatabase(): Promise<{ url: string; postmaster: number
   };
 }
 
-export async function startDbos(): Promise<WorkflowEngine> {
+export async function startDbos(): Promise<SleepingEngine> {
   const database = await startDatabase();
   const service = await startPort("dbos.js", database.url);
   const pool = new Pool(`http://127.0.0.1:${service.port}`, { connections, pipelining: 1 });
@@ -262,6 +266,62 @@ export async function startDbos(): Promise<WorkflowEngine> {
       await pool.close();
       await end(service.child);
       await database.stop();
+    },
+  };
+}
+
+/** Workflows as local tools for Workers run them; what their end costs beyond that of `run` is not counted. */
+export async function startMiniflare(): Promise<WorkflowEngine> {
+  const ended = new Map<string, () => void>();
+  const witness = createHttpServer((request, response) => {
+    ended.get(request.url!)?.();
+    ended.delete(request.url!);
+    response.end();
+  });
+  witness.keepAliveTimeout = 60_000;
+  await new Promise<void>((resolve) => witness.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(witness.address() as AddressInfo).port}/`;
+  const peer = await startPeer("miniflare-workflows.ts");
+  const pool = new Pool(`http://127.0.0.1:${peer.port}`, { connections, pipelining: 1 });
+  let started = 0;
+  return {
+    name: "miniflare",
+    durability: "a SQLite database for each instance, flushed at each of its commits",
+    async run(steps) {
+      const id = String(started++);
+      const end = new Promise<void>((resolve) => ended.set(`/${id}`, resolve));
+      const path = `/${steps === 1 ? "One" : "Ten"}/${id}`;
+      const { statusCode, body } = await pool.request({ method: "POST", path, body: url });
+      if (statusCode !== 200) throw new Error(`miniflare: ${await body.text()}`);
+      await body.dump();
+      await end;
+    },
+    cpuMicroseconds: () => treeCpuMicroseconds(peer.pid),
+    async stop() {
+      await pool.close();
+      await peer.stop();
+      witness.close();
+      witness.closeAllConnections();
+    },
+  };
+}
+
+/** The least that steps in an isolate of their own can cost: each is told over RPC, and nobody keeps it. */
+export async function startFloor(): Promise<WorkflowEngine> {
+  const peer = await startPeer("bare-steps.ts");
+  const pool = new Pool(`http://127.0.0.1:${peer.port}`, { connections, pipelining: 1 });
+  return {
+    name: "bare RPC",
+    durability: "none; no engine either",
+    async run(steps) {
+      const { statusCode, body } = await pool.request({ method: "GET", path: `/${steps}` });
+      if (statusCode !== 200) throw new Error(`bare RPC: ${await body.text()}`);
+      await body.dump();
+    },
+    cpuMicroseconds: () => treeCpuMicroseconds(peer.pid),
+    async stop() {
+      await pool.close();
+      await peer.stop();
     },
   };
 }

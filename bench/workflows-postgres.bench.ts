@@ -90,9 +90,9 @@ printTable(
 );
 printGoals([
   atLeast(
-    "workflows per second: PostgreSQL / SQLite",
+    "G12 workflows per second: PostgreSQL / SQLite",
     pairedRatio(perSecond.postgres, perSecond.sqlite),
     0.8,
   ),
-  atMost("takeover, s beyond the lease", allSeconds - leaseSeconds, 2),
+  atMost("G12 takeover, s beyond the lease", allSeconds - leaseSeconds, 2),
 ]);
