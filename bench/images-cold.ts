@@ -31,6 +31,8 @@ export interface Section {
 }
 export interface Stage {
   pid: number;
+  ready: Ready;
+  stop(): Promise<void>;
   /** The address of the picture, to which options are added. */
   url: string;
   path: string;
@@ -121,11 +123,20 @@ async function compare<S extends string>(
   return found;
 }
 
-export async function coldSection(stage: Stage, ready: Ready): Promise<Section> {
-  const { pid, url, path, small } = stage;
+/** As it comes, further sizes of a picture are made from its mezzanine. This makes each as the first ones are made. */
+const fromImages = ["--image-mezzanine-pixels", "0"];
+
+export async function coldSection(
+  asItComes: Stage,
+  start: (...args: string[]) => Promise<Stage>,
+): Promise<Section> {
+  const stage = await start(...fromImages);
+  const { pid, url, path } = stage;
   const bare = startBare();
+  const { small } = asItComes;
   await warmUp(
     ({ width, height }) => getWhole(`${small.url}/w=${width},h=${height},f=webp`),
+    ({ width, height }) => getWhole(`${stage.small.url}/w=${width},h=${height},f=webp`),
     ({ width }) => bare.run({ path: small.path, width, format: "webp", settings: "ours" }),
   );
   const rows: Section["rows"] = [];
@@ -141,12 +152,15 @@ export async function coldSection(stage: Stage, ready: Ready): Promise<Section> 
   for (const [format, concurrency] of plan) {
     const found = await compare(
       {
-        selvedge: { pid, call: () => getWhole(`${url}/${fresh(`f=${format}`)}`) },
+        "from the image": { pid, call: () => getWhole(`${url}/${fresh(`f=${format}`)}`) },
+        "from its mezzanine": {
+          pid: asItComes.pid,
+          call: () => getWhole(`${asItComes.url}/${fresh(`f=${format}`)}`),
+        },
         sharp: { pid: bare.pid, call: () => bare.run({ path, width: 800, format, settings: "ours" }) },
       },
       { rounds: 40, count: 2 * concurrency, concurrency },
     );
-    const { selvedge, sharp: library } = found;
     for (const [side, { cpuMs, perSecond, p50 }] of Object.entries(found))
       rows.push([
         `${format}, ${concurrency} at a time, ${side}`,
@@ -154,13 +168,15 @@ export async function coldSection(stage: Stage, ready: Ready): Promise<Section> 
         median(perSecond),
         median(p50),
       ]);
-    const what = `12 megapixels → 800 px ${format}, ${concurrency} at a time, Selvedge / bare sharp`;
-    goals.push(atMost(`E1 CPU, ${what}`, pairedRatio(selvedge.cpuMs, library.cpuMs), 1.05));
-    goals.push(atMost(`E1 p50, ${what}`, pairedRatio(selvedge.p50, library.p50), 1.1));
-    if (concurrency === cores)
-      goals.push(
-        atLeast(`E1 images a second, ${what}`, pairedRatio(selvedge.perSecond, library.perSecond), 0.95),
-      );
+    const library = found.sharp;
+    for (const way of ["from the image", "from its mezzanine"] as const) {
+      const what = `12 megapixels → 800 px ${format}, ${concurrency} at a time, ${way} / bare sharp`;
+      goals.push(atMost(`E1 CPU, ${what}`, pairedRatio(found[way].cpuMs, library.cpuMs), 1.05));
+      goals.push(atMost(`E1 p50, ${what}`, pairedRatio(found[way].p50, library.p50), 1.1));
+      if (concurrency < cores) continue;
+      const perSecond = pairedRatio(found[way].perSecond, library.perSecond);
+      goals.push(atLeast(`E1 images a second, ${what}`, perSecond, 0.95));
+    }
   }
 
   // What a client gets that asks for nothing but a width, beside what the library does by itself.
@@ -188,8 +204,9 @@ export async function coldSection(stage: Stage, ready: Ready): Promise<Section> 
     atMost("E2 CPU, automatic AVIF / sharp's default WebP", pairedRatio(avif.cpuMs, library.cpuMs), 1.1),
   );
   goals.push(await bytesAtEqualLooks(url, path));
-  goals.push(...(await focusGoals(stage, ready)));
+  goals.push(...(await focusGoals(stage)));
   bare.stop();
+  await stage.stop();
   return { headings: ["", "CPU ms each", "per second", "p50 ms"], rows, goals };
 }
 
@@ -214,7 +231,7 @@ async function bytesAtEqualLooks(url: string, path: string): Promise<Goal> {
   return atMost("E2 bytes, automatic AVIF / WebP of equal SSIM", avif.length / equal, 0.85);
 }
 
-async function focusGoals({ pid, url, path }: Stage, ready: Ready): Promise<Goal[]> {
+async function focusGoals({ pid, ready, url, path }: Stage): Promise<Goal[]> {
   // Both go through the same boxes, so that they do the same work but for the place of the crop.
   const of = (gravity: string, urlOf: (call: number) => string = () => url) => {
     let calls = 0;
@@ -255,7 +272,10 @@ async function focusGoals({ pid, url, path }: Stage, ready: Ready): Promise<Goal
 }
 
 /** IPX, which is installed beside its server for this. */
-export async function ipxSection({ pid, url, path, small }: Stage): Promise<Section> {
+export async function ipxSection(
+  { pid, url, path, small }: Stage,
+  start: (...args: string[]) => Promise<Stage>,
+): Promise<Section> {
   const folder = join(peerFolder, "ipx");
   if (!existsSync(join(folder, "node_modules/ipx"))) {
     const { status } = spawnSync("npm", ["install", "--no-audit", "--no-fund", "--no-package-lock"], {
@@ -270,9 +290,11 @@ export async function ipxSection({ pid, url, path, small }: Stage): Promise<Sect
   copyFileSync(path, join(images, "photo.jpg"));
   copyFileSync(small.path, join(images, "small.jpg"));
   const ipx = await startPeer("ipx/server.js", images);
+  const direct = await start(...fromImages);
   const bare = startBare();
   await warmUp(
     ({ width, height }) => getWhole(`${small.url}/w=${width},h=${height},q=80,f=webp`),
+    ({ width, height }) => getWhole(`${direct.small.url}/w=${width},h=${height},q=80,f=webp`),
     ({ width }) => bare.run({ path: small.path, width, format: "webp", settings: "ours" }),
     ({ width }) => getWhole(`http://127.0.0.1:${ipx.port}/f_webp,w_${width},q_80/small.jpg`),
   );
@@ -285,6 +307,10 @@ export async function ipxSection({ pid, url, path, small }: Stage): Promise<Sect
     const found = await compare(
       {
         selvedge: { pid, call: () => getWhole(`${url}/${fresh(`q=80,f=${format}`)}`) },
+        "selvedge, from the image": {
+          pid: direct.pid,
+          call: () => getWhole(`${direct.url}/${fresh(`q=80,f=${format}`)}`),
+        },
         // What no server can be quicker than that asks this library for the same.
         library: {
           pid: bare.pid,
@@ -313,6 +339,10 @@ export async function ipxSection({ pid, url, path, small }: Stage): Promise<Sect
         1.15,
       ),
       reported(
+        `E4 images a second, ${format}, Selvedge from the image (as the first two sizes) / IPX`,
+        pairedRatio(found["selvedge, from the image"].perSecond, found.ipx.perSecond),
+      ),
+      reported(
         `E4 images a second, ${format}, bare sharp / IPX`,
         pairedRatio(found.library.perSecond, found.ipx.perSecond),
       ),
@@ -326,6 +356,7 @@ export async function ipxSection({ pid, url, path, small }: Stage): Promise<Sect
   goals.push(reported("E4 memory, all of Selvedge (API, DNS, edge, images) / IPX", most / theirs));
   goals.push(reported("E4 memory of the platform without its image process, MB", idle));
   bare.stop();
+  await direct.stop();
   await ipx.stop();
   rmSync(images, { recursive: true, force: true });
   return { headings: ["", "CPU ms each", "per second", "p50 ms"], rows, goals };
@@ -334,7 +365,10 @@ export async function ipxSection({ pid, url, path, small }: Stage): Promise<Sect
 const memory = (pid: number | undefined): number => (pid === undefined ? 0 : memoryOf(pid));
 
 /** libvips' own program, where it is installed: a process for each picture, with the same encoders' settings. */
-export async function thumbnailSection({ pid, url, path, small }: Stage): Promise<Section> {
+export async function thumbnailSection(
+  _: Stage,
+  start: (...args: string[]) => Promise<Stage>,
+): Promise<Section> {
   if (spawnSync("vipsthumbnail", ["--version"]).status !== 0) {
     process.stdout.write("vipsthumbnail is not installed (Debian package libvips-tools): not compared.\n");
     return { headings: ["", ""], rows: [], goals: [] };
@@ -342,6 +376,8 @@ export async function thumbnailSection({ pid, url, path, small }: Stage): Promis
   const rows: Section["rows"] = [];
   const goals: Goal[] = [];
   const out = join(mkdtempSync(join(tmpdir(), "selvedge-vips-")), "out");
+  const stage = await start(...fromImages);
+  const { pid, url, path, small } = stage;
   const bare = startBare();
   await warmUp(
     ({ width, height }) => getWhole(`${small.url}/w=${width},h=${height},f=webp`),
@@ -377,6 +413,7 @@ export async function thumbnailSection({ pid, url, path, small }: Stage): Promis
     goals.push(reported(`E3 CPU, ${format}, bare sharp / vipsthumbnail`, pairedRatio(library, theirs)));
   }
   bare.stop();
+  await stage.stop();
   return { headings: ["", "CPU ms each"], rows, goals };
 }
 

@@ -3,7 +3,6 @@ import { request, type IncomingMessage } from "node:http";
 import { pipeline } from "node:stream/promises";
 import { text } from "node:stream/consumers";
 import { bitPng } from "../test/images/fixtures.ts";
-import type { Ready } from "../src/server.ts";
 import { benchToken, startPeer } from "./lib/child.ts";
 import { atMost, cpuMicroseconds, median, pairedRatio, residentMegabytes, type Goal } from "./lib/measure.ts";
 import { readFileSync } from "node:fs";
@@ -43,7 +42,7 @@ async function send(url: string, jpeg: Buffer, isForm: boolean): Promise<void> {
   if (response.statusCode !== 200) throw new Error(`${response.statusCode}: ${answer}`);
 }
 
-export async function uploadSection({ pid, path }: Stage, ready: Ready): Promise<Section> {
+export async function uploadSection({ pid, ready, path }: Stage): Promise<Section> {
   const jpeg = readFileSync(path);
   const bare = await startPeer("bare-upload.ts");
   const url = `${ready.api}/accounts/${ready.account_id}/images/v1`;

@@ -9,13 +9,12 @@ import { hitSection } from "./images-hits.ts";
 import { photo, upload } from "./images-lib.ts";
 import { crowdSection, isolationSection, memorySection } from "./images-load.ts";
 import { uploadSection } from "./images-uploads.ts";
-import type { Ready } from "../src/server.ts";
 
 /**
  * Images beside the bare library and others that do the same: CPU time first. BENCH_SECTIONS=cold,hits runs only these
- * sections.
+ * sections. Each has a platform as it comes, which nobody else has used; some start another with settings of its own.
  */
-const sections: Record<string, (stage: Stage, ready: Ready) => Promise<Section>> = {
+const sections: Record<string, (stage: Stage, start: typeof startStage) => Promise<Section>> = {
   cold: coldSection,
   ipx: ipxSection,
   thumbnail: thumbnailSection,
@@ -36,15 +35,19 @@ const smallBytes = await sharp(bytes).resize(200).jpeg().toBuffer();
 writeFileSync(smallPath, smallBytes);
 process.stdout.write(`the photograph: 4000 × 3000, ${bytes.length} bytes\n`);
 for (const name of wanted) {
-  // Each has a platform of its own: what one leaves in memory is not measured by the next.
-  const selvedge = await startSelvedge();
-  const urlOf = async (image: Buffer): Promise<string> =>
-    `${selvedge.ready.delivery}/${selvedge.ready.account_hash}/${await upload(selvedge.ready, image)}`;
-  const small = { url: await urlOf(smallBytes), path: smallPath };
-  const stage = { pid: selvedge.pid, url: await urlOf(bytes), path, small };
-  const section = await sections[name]!(stage, selvedge.ready);
+  const stage = await startStage();
+  const section = await sections[name]!(stage, startStage);
   if (section.rows.length > 0) printTable(section.headings, section.rows);
   if (section.goals.length > 0) printGoals(section.goals);
-  await selvedge.stop();
+  await stage.stop();
 }
 rmSync(folder, { recursive: true, force: true });
+
+async function startStage(...args: string[]): Promise<Stage> {
+  const selvedge = await startSelvedge(args);
+  const { pid, ready } = selvedge;
+  const urlOf = async (image: Buffer): Promise<string> =>
+    `${ready.delivery}/${ready.account_hash}/${await upload(ready, image)}`;
+  const small = { url: await urlOf(smallBytes), path: smallPath };
+  return { pid, ready, stop: () => selvedge.stop(), url: await urlOf(bytes), path, small };
+}

@@ -19,7 +19,14 @@ const servedQualityMax = 90;
 /** A picture of which so many small results were asked for will be asked for more. */
 const resultsBefore = 2;
 
-const output: Output = { format: "jpeg", quality, isBaseline: true, metadata: "none", isAnimated: false };
+const output: Output = {
+  format: "jpeg",
+  quality,
+  isBaseline: true,
+  isUnoptimized: true,
+  metadata: "none",
+  isAnimated: false,
+};
 
 /** What the engine reads instead of the image. */
 export interface Mezzanine {

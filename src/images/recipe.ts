@@ -13,6 +13,8 @@ export interface Output {
   quality: number | undefined;
   /** JPEG: top to bottom instead of in passes. */
   isBaseline: boolean;
+  /** JPEG: written as it comes, with the standard's own tables: a larger file, for which nothing has to be held. */
+  isUnoptimized?: true;
   metadata: "none" | "copyright" | "keep";
   isAnimated: boolean;
 }

@@ -167,7 +167,7 @@ it("finds the copy after a restart, makes it again when it is gone, and removes 
 
   const after = await start(settings);
   const sources = watchSources(after);
-  const first = await after.deliver(id, "w=500,f=jpeg");
+  await after.deliver(id, "w=500,f=jpeg");
   expect(sources()).toEqual(["mezzanine"]);
   rmSync(copy!);
   const second = await after.deliver(id, "w=501,f=jpeg");

@@ -224,9 +224,12 @@ function encode(canvas: Canvas, output: Output, source: Source, isPaletteKept: b
     image = image.withExif({ IFD0: { ...source.rights } });
   switch (output.format) {
     case "jpeg":
-      return image
-        .flatten({ background: "#fff" })
-        .jpeg({ quality, progressive: !output.isBaseline, chromaSubsampling: "4:2:0" });
+      return image.flatten({ background: "#fff" }).jpeg({
+        quality,
+        progressive: !output.isBaseline,
+        optimiseCoding: output.isUnoptimized !== true,
+        chromaSubsampling: "4:2:0",
+      });
     case "webp":
       return image.webp({ quality, effort: 2, lossless: quality === 100, ...animation });
     case "avif":
