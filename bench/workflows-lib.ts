@@ -245,7 +245,7 @@ export async function startDatabase(): Promise<{ url: string; postmaster: number
   };
 }
 
-export async function startDbos(): Promise<SleepingEngine> {
+export async function startDbos(): Promise<SleepingEngine & { pid: number }> {
   const database = await startDatabase();
   const service = await startPort("dbos.js", database.url);
   const pool = new Pool(`http://127.0.0.1:${service.port}`, { connections, pipelining: 1 });
@@ -258,6 +258,7 @@ export async function startDbos(): Promise<SleepingEngine> {
   return {
     name: "dbos",
     durability: "PostgreSQL with fsync and synchronous_commit",
+    pid: service.child.pid!,
     run: async (steps) => post(steps === 1 ? "/one" : "/ten"),
     begin: async () => post("/sleep"),
     cpuMicroseconds: () =>

@@ -2,16 +2,18 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 import { atMost, median, printGoals, printTable, reported, residentMegabytes } from "./lib/measure.ts";
-import { installPeers, startOurs, startRestate, tree } from "./workflows-lib.ts";
+import { installPeers, startDbos, startOurs, startRestate, tree } from "./workflows-lib.ts";
 
 /**
- * Ten thousand sleeping instances: what they take, and how late they wake at 500 a second, here and on Restate; and a
- * list of a hundred thousand.
+ * Ten thousand sleeping instances: what they take, here, on Restate and on DBOS; how late they wake at 500 a second, here
+ * and on Restate; and a list of a hundred thousand.
  */
 const sleepers = Number(process.env["BENCH_SLEEPERS"] ?? 10_000);
 const stored = Number(process.env["BENCH_STORED"] ?? 100_000);
 const wakesPerSecond = 500;
 const asleepBeforeWakeMs = 5000;
+/** Until what the first ones leave behind has been collected. */
+const restMs = 15_000;
 /** From the first creation to the first wake: time for garbage to be collected, as when instances sleep for long. */
 const bedtimeMs = Math.max(60_000, sleepers * 10);
 
@@ -52,6 +54,7 @@ async function create(count: number, at: (index: number) => number): Promise<num
 // What the first thousand leave behind is the process's own: code that was compiled, buffers that are kept.
 await create(1000, () => Date.now());
 await until(({ complete = 0 }) => complete === 1000);
+await delay(restMs);
 const before = memory();
 const firstWakeAt = Date.now() + bedtimeMs;
 const perSecond = await create(sleepers, (index) => firstWakeAt + (index * 1000) / wakesPerSecond);
@@ -106,22 +109,38 @@ for (;;) {
 const many = { list: await medianMs(list("Many")), start: await medianMs(start("Many")) };
 await ours.stop();
 
+async function repeat(count: number, run: (index: number) => Promise<void>): Promise<void> {
+  let begun = 0;
+  const again = async (): Promise<void> => {
+    while (begun < count) await run(begun++);
+  };
+  await Promise.all(Array.from({ length: 64 }, again));
+}
+
+/** The same on DBOS, in MB of its process, without those of its database. They do not wake. */
+async function sleepOnDbos(): Promise<number> {
+  const dbos = await startDbos();
+  await repeat(1000, async () => dbos.begin());
+  await delay(restMs);
+  const initially = residentMegabytes(dbos.pid);
+  const since = Date.now();
+  await repeat(sleepers, async () => dbos.begin());
+  await delay(Math.max(restMs, since + bedtimeMs - Date.now()));
+  const grownBy = residentMegabytes(dbos.pid) - initially;
+  await dbos.stop();
+  return grownBy;
+}
+
 /** The same on Restate, in MB of its two processes and milliseconds. */
 async function sleepOnRestate(): Promise<{ grownBy: number; late: number[] }> {
-  installPeers();
   const restate = await startRestate();
   const memoryOf = (): number =>
     restate.pids
       .flatMap(tree)
       .map(residentMegabytes)
       .reduce((a, b) => a + b);
-  const makeAll = async (count: number, wakeAt: (index: number) => number): Promise<void> => {
-    let made = 0;
-    const make = async (): Promise<void> => {
-      while (made < count) await restate.post("/Sleeping/sleep/send", wakeAt(made++));
-    };
-    await Promise.all(Array.from({ length: 64 }, make));
-  };
+  const makeAll = async (count: number, wakeAt: (index: number) => number): Promise<void> =>
+    repeat(count, async (index) => restate.post("/Sleeping/sleep/send", wakeAt(index)));
   const wake = async (count: number): Promise<number[]> => {
     const woken: number[] = [];
     for (; woken.length < count; await delay(1000))
@@ -130,6 +149,7 @@ async function sleepOnRestate(): Promise<{ grownBy: number; late: number[] }> {
   };
   await makeAll(1000, () => Date.now());
   await wake(1000);
+  await delay(restMs);
   const initially = memoryOf();
   const first = Date.now() + bedtimeMs;
   await makeAll(sleepers, (index) => first + (index * 1000) / wakesPerSecond);
@@ -140,9 +160,12 @@ async function sleepOnRestate(): Promise<{ grownBy: number; late: number[] }> {
   await restate.stop();
   return { grownBy, late: woken };
 }
+installPeers();
 const restate = await sleepOnRestate();
+const dbosGrownBy = await sleepOnDbos();
 
 const at = (share: number, of = late): number => of[Math.floor((of.length - 1) * share)]!;
+const each = (megabytes: number): number => (megabytes * 1024) / sleepers;
 const grownBy = asleep.engine + asleep.cells - before.engine - before.cells;
 printTable(
   ["", "engine MB", "cells MB"],
@@ -160,19 +183,21 @@ printTable(
   ],
 );
 printTable(
-  [`${sleepers} asleep`, "MB more, all processes", "lateness p50 ms", "p99 ms"],
+  [`${sleepers} asleep`, "MB more, all processes", "KB more for each", "lateness p50 ms", "p99 ms"],
   [
-    ["selvedge", grownBy, at(0.5), at(0.99)],
-    ["restate", restate.grownBy, at(0.5, restate.late), at(0.99, restate.late)],
+    ["selvedge", grownBy, each(grownBy), at(0.5), at(0.99)],
+    ["restate", restate.grownBy, each(restate.grownBy), at(0.5, restate.late), at(0.99, restate.late)],
+    ["dbos, without its database", dbosGrownBy, each(dbosGrownBy), "", ""],
   ],
 );
 printGoals([
   reported("durable creates per second, in batches of 100", perSecond),
   reported("lateness p50 ms", at(0.5)),
-  atMost(`lateness p99 ms at ${wakesPerSecond} wakes a second`, at(0.99), 300),
+  atMost(`G8 lateness p99 ms at ${wakesPerSecond} wakes a second`, at(0.99), 300),
   atMost("MB more in the engine while they sleep", asleep.engine - before.engine, 25),
-  atMost("memory of a sleeper: ours / restate", grownBy / restate.grownBy, 0.4),
-  atMost("lateness p99: ours / restate", at(0.99) / at(0.99, restate.late), 0.4),
+  atMost("G7 memory of a sleeper: ours / restate", grownBy / restate.grownBy, 0.4),
+  atMost("G7 memory of a sleeper: ours / dbos", grownBy / dbosGrownBy, 1),
+  atMost("G8 lateness p99: ours / restate", at(0.99) / at(0.99, restate.late), 0.4),
   reported("MB more in the cells while they sleep", asleep.cells - before.cells),
   atMost(`listing, ${stored} / 1000`, many.list / few.list, 1.5),
   atMost(`starting, ${stored} / 1000`, many.start / few.start, 1.5),
