@@ -17,6 +17,8 @@ const onTimeMs = 300;
 const wakesMs = 15_000;
 /** So many tell how long the others will take to make; they wake long after. */
 const first = Math.min(20_000, sleepers / 2);
+/** So many at a time: what is created faster than it comes to its sleep is queued, and the queue has an end. */
+const portion = 20_000;
 const reserveMs = 30_000;
 const restMs = 10_000;
 const dayMs = 86_400_000;
@@ -35,18 +37,22 @@ const ours = await startOurs(
 const path = "/workflows/Sleeper/instances";
 const memory = (): number => tree(ours.pid).reduce((sum, pid) => sum + residentMegabytes(pid), 0);
 
+/** Makes those from one index to another; resolves when all of them sleep. */
 async function create(from: number, to: number, at: (index: number) => number): Promise<void> {
-  let next = from;
-  await Promise.all(
-    Array.from({ length: batchesAtOnce }, async () => {
-      while (next < to) {
-        const start = next;
+  for (let start = from; start < to; start += portion) {
+    const end = Math.min(start + portion, to);
+    let next = start;
+    const make = async (): Promise<void> => {
+      while (next < end) {
+        const index = next;
         next += batch;
-        const bodies = Array.from({ length: batch }, (_, i) => ({ params: { at: at(start + i) } }));
+        const bodies = Array.from({ length: batch }, (_, i) => ({ params: { at: at(index + i) } }));
         await ours.call("POST", `${path}/batch`, bodies);
       }
-    }),
-  );
+    };
+    await Promise.all(Array.from({ length: batchesAtOnce }, make));
+    await asleep(end === to ? to : start);
+  }
 }
 async function asleep(count: number): Promise<void> {
   for (;;) {
@@ -58,17 +64,14 @@ async function asleep(count: number): Promise<void> {
 
 const startedAt = Date.now();
 await create(0, first, () => startedAt + dayMs);
-await asleep(first);
 const perSecond = first / ((Date.now() - startedAt) / 1000);
 const firstWakeAt = Date.now() + ((sleepers - first) / perSecond) * 1000 * 1.2 + reserveMs + restMs;
 const at = (index: number): number => Math.round(firstWakeAt + ((index - first) * 1000) / wakesPerSecond);
 const half = first + Math.floor((sleepers - first) / 2 / batch) * batch;
 await create(first, half, at);
-await asleep(half);
 await delay(restMs);
 const atHalf = memory();
 await create(half, sleepers, at);
-await asleep(sleepers);
 const creationSeconds = (Date.now() - startedAt - restMs) / 1000;
 if (Date.now() + restMs > firstWakeAt) throw new Error("They took longer to make than was expected");
 await delay(restMs);
