@@ -121,6 +121,32 @@ it("ends what takes too long, though its process answers nothing any more", asyn
   await engine.close();
 });
 
+it("gives up its jobs when it is closed, and starts no process for them any more", async () => {
+  const path = join(folder, "closing.jpg");
+  writeFileSync(path, await jpegOf(scenery(1600, 1200)));
+  const engine = new Engine({ slots: 1, logger: pino({ level: "silent" }) });
+  const picture = {
+    path,
+    probe: await probe(path),
+    steps: [{ kind: "transform" as const, transform: { blur: 200 } }],
+    focus: null,
+  };
+  const output = {
+    format: "png",
+    quality: undefined,
+    isBaseline: false,
+    metadata: "none",
+    isAnimated: false,
+  };
+  const cost = { cpuMs: 1, memoryBytes: 1 };
+  const jobs = [1, 2].map(() => engine.run({ picture, output, target: undefined } as never, cost));
+  const ended = Promise.allSettled(jobs);
+  await expect.poll(() => engine.pid).toBeDefined();
+  await engine.close();
+  expect((await ended).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  expect(engine.pid).toBeUndefined();
+});
+
 it("finds finished pictures again after a restart, and makes the same again without them", async () => {
   const settings = { ephemeral: false, dataDir: join(folder, "kept"), accountId: "a".repeat(32) };
   const first = await startImagePlatform(settings);

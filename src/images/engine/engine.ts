@@ -67,6 +67,7 @@ export class Engine {
   readonly #pending = new Map<number, Pending>();
   #child: ChildProcess | undefined;
   #lastId = 0;
+  #isClosed = false;
 
   constructor(options: EngineOptions) {
     this.#options = options;
@@ -98,7 +99,7 @@ export class Engine {
     try {
       return await this.#admitted(job, cost, signal, false);
     } catch (error) {
-      if (!(error instanceof ProcessEnded)) throw error;
+      if (!(error instanceof ProcessEnded) || this.#isClosed) throw error;
       if (error.isOverTime) throw imageErrors.tooLong();
       // Several jobs were in it, and one of them is at fault: each has another try, with the process to itself.
       this.#options.logger.warn(
@@ -114,7 +115,9 @@ export class Engine {
     }
   }
 
+  /** Gives up all jobs. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     const child = this.#child;
     if (child === undefined) return;
     const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
@@ -134,6 +137,7 @@ export class Engine {
   }
 
   async #send(job: Job): Promise<Result> {
+    if (this.#isClosed) throw new ProcessEnded(false);
     const child = (this.#child ??= this.#start());
     const id = ++this.#lastId;
     const { promise, resolve, reject } = Promise.withResolvers<Result>();
