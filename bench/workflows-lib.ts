@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Pool } from "undici";
-import { api, benchToken, startPeer, startSelvedge } from "./lib/child.ts";
+import { api, benchToken, ends, startPeer, startSelvedge } from "./lib/child.ts";
 import { cpuMicroseconds } from "./lib/measure.ts";
 
 /** An engine that runs the benchmark's workflows. */
@@ -149,18 +149,20 @@ export async function startRestate(): Promise<Restate> {
   const [ingress, admin, fabric] = [await freePort(), await freePort(), await freePort()];
   const address = (port: number): string => `127.0.0.1:${port}`;
   const startServer = (): ChildProcess =>
-    spawn(restateServer, ["--base-dir", folder], {
-      env: {
-        ...process.env,
-        RESTATE_INGRESS__BIND_ADDRESS: address(ingress),
-        RESTATE_ADMIN__BIND_ADDRESS: address(admin),
-        RESTATE_BIND_ADDRESS: address(fabric),
-        RESTATE_ADVERTISED_ADDRESS: `http://${address(fabric)}`,
-        RESTATE_LISTEN_MODE: "tcp",
-        RUST_LOG: "error",
-      },
-      stdio: "ignore",
-    });
+    ends(
+      spawn(restateServer, ["--base-dir", folder], {
+        env: {
+          ...process.env,
+          RESTATE_INGRESS__BIND_ADDRESS: address(ingress),
+          RESTATE_ADMIN__BIND_ADDRESS: address(admin),
+          RESTATE_BIND_ADDRESS: address(fabric),
+          RESTATE_ADVERTISED_ADDRESS: `http://${address(fabric)}`,
+          RESTATE_LISTEN_MODE: "tcp",
+          RUST_LOG: "error",
+        },
+        stdio: "ignore",
+      }),
+    );
   let server = startServer();
   const service = await startPort("restate.js");
   await until(async () => {
@@ -328,9 +330,9 @@ export async function startFloor(): Promise<WorkflowEngine> {
 }
 
 async function startPort(file: string, ...args: string[]): Promise<{ child: ChildProcess; port: number }> {
-  const child = spawn(process.execPath, [join(peers, file), ...args], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+  const child = ends(
+    spawn(process.execPath, [join(peers, file), ...args], { stdio: ["ignore", "pipe", "inherit"] }),
+  );
   const port = await new Promise<number>((resolve, reject) => {
     child.stdout.on("data", (chunk: Buffer) => {
       const [line] = /^\d+$/m.exec(chunk.toString()) ?? [];

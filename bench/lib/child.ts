@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
@@ -13,11 +13,24 @@ export interface Child {
 }
 export const benchToken = "bench-token-0123456789";
 
+/** A benchmark that fails leaves nothing behind that runs. */
+const children = new Set<ChildProcess>();
+process.once("exit", () => {
+  for (const child of children) child.kill();
+});
+export function ends<T extends ChildProcess>(child: T): T {
+  children.add(child);
+  child.once("exit", () => children.delete(child));
+  return child;
+}
+
 /** A program of bench/peers, which prints its port when it listens. */
 export async function startPeer(file: string, ...args: string[]): Promise<Child & { port: number }> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, "../peers", file), ...args], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+  const child = ends(
+    spawn(process.execPath, [join(import.meta.dirname, "../peers", file), ...args], {
+      stdio: ["ignore", "pipe", "inherit"],
+    }),
+  );
   const port = await new Promise<number>((resolve, reject) => {
     child.stdout.once("data", (chunk: Buffer) => resolve(Number(chunk.toString())));
     child.once("exit", () => reject(new Error(`${file} ended`)));
@@ -40,18 +53,20 @@ export async function startSelvedge(
   const readyFile = join(dataDir, "ready.json");
   rmSync(readyFile, { force: true });
   const listen = ["api", "edge", "dns"].flatMap((name) => [`--${name}-listen`, "127.0.0.1:0"]);
-  const child = spawn(
-    process.execPath,
-    ["bin/selvedge.js", "serve", ...listen, "--data-dir", dataDir, "--ready-file", readyFile, ...args],
-    {
-      env: {
-        ...process.env,
-        SELVEDGE_API_TOKEN: benchToken,
-        SELVEDGE_API_RATE_LIMIT: "0",
-        SELVEDGE_LOG_LEVEL: "error",
+  const child = ends(
+    spawn(
+      process.execPath,
+      ["bin/selvedge.js", "serve", ...listen, "--data-dir", dataDir, "--ready-file", readyFile, ...args],
+      {
+        env: {
+          ...process.env,
+          SELVEDGE_API_TOKEN: benchToken,
+          SELVEDGE_API_RATE_LIMIT: "0",
+          SELVEDGE_LOG_LEVEL: "error",
+        },
+        stdio: ["ignore", "ignore", "inherit"],
       },
-      stdio: ["ignore", "ignore", "inherit"],
-    },
+    ),
   );
   while (!existsSync(readyFile)) {
     if (child.exitCode !== null) throw new Error("selvedge ended");
@@ -74,7 +89,7 @@ export async function startSelvedge(
   };
 }
 
-async function stop(child: ReturnType<typeof spawn>): Promise<void> {
+async function stop(child: ChildProcess): Promise<void> {
   const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   child.kill("SIGTERM");
   await exited;
