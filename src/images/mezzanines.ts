@@ -124,7 +124,7 @@ export class Mezzanines {
       const target = this.#results.path(name);
       const { bytes, sizeBytes } = await this.#engine.run({ picture, output, target }, cost, shared);
       if (bytes !== undefined) return undefined; // the disk is full
-      this.#results.keep(name, sizeBytes, () => held.isCurrent);
+      this.#results.adopt(name, sizeBytes, () => held.isCurrent);
       return this.#results.file(name);
     };
     return this.#flights.run(name, work, signal);

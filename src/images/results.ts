@@ -1,9 +1,8 @@
-import { existsSync, readFileSync } from "node:fs";
+import { closeSync, existsSync, openSync, readSync } from "node:fs";
 import { mkdir, open, readdir, rm, stat, utimes, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { LRUCache } from "lru-cache";
 import type { Logger } from "pino";
-import { imageErrors } from "./errors.ts";
 
 /**
  * A finished picture: small ones lie in memory, others are streamed from their file. Bytes with `release` are lent:
@@ -32,6 +31,8 @@ const namePattern = /^[0-9a-f]{64}\/[0-9a-f]{32}$/;
 interface Entry {
   sizeBytes: number;
   touchedAt: number;
+  /** Nobody has had it yet. */
+  isNew: boolean;
 }
 
 /**
@@ -82,6 +83,7 @@ export class Results {
     if (entry === undefined) return undefined;
     if (entry.sizeBytes > readBytesMax) return { path: this.path(name), sizeBytes: entry.sizeBytes };
     try {
+      if (entry.isNew) return this.#lendNew(name, entry);
       if (entry.sizeBytes > memoryObjectBytesMax) return await this.#lend(name, entry.sizeBytes);
       const bytes = await this.#read(name, Buffer.allocUnsafeSlow(entry.sizeBytes));
       this.#memory.set(name, bytes);
@@ -114,9 +116,30 @@ export class Results {
   }
 
   async #lend(name: string, sizeBytes: number): Promise<Stored> {
+    const { bytes, release } = this.#borrow(sizeBytes);
+    return { bytes: await this.#read(name, bytes), release };
+  }
+
+  /**
+   * What was written a moment ago is in the system's memory: nobody waits for it. Most results are asked for once, and
+   * only who is asked for again takes a place in ours, where new buffers cost a collection of everything after a few hundred.
+   */
+  #lendNew(name: string, entry: Entry): Stored {
+    entry.isNew = false;
+    const lent = this.#borrow(entry.sizeBytes);
+    const file = openSync(this.path(name), "r");
+    try {
+      if (readSync(file, lent.bytes, 0, entry.sizeBytes, 0) === entry.sizeBytes) return lent;
+    } finally {
+      closeSync(file);
+    }
+    throw tooShort();
+  }
+
+  #borrow(sizeBytes: number): { bytes: Buffer; release: () => void } {
     const whole = this.#free.pop() ?? Buffer.allocUnsafeSlow(readBytesMax);
     return {
-      bytes: await this.#read(name, whole.subarray(0, sizeBytes)),
+      bytes: whole.subarray(0, sizeBytes),
       release: () => void (this.#free.length < freeBuffersMax && this.#free.push(whole)),
     };
   }
@@ -125,7 +148,7 @@ export class Results {
     let file = this.#files.get(name);
     if (file === undefined) this.#files.set(name, (file = open(this.path(name))));
     const { bytesRead } = await (await file).read(into, 0, into.length, 0);
-    if (bytesRead < into.length) throw new Error("the file is shorter than it was");
+    if (bytesRead < into.length) throw tooShort();
     return into;
   }
 
@@ -134,19 +157,8 @@ export class Results {
   }
 
   /** Takes over what has been written to its path, as long as `isWanted` holds: its source may have been deleted meanwhile. */
-  adopt(name: string, sizeBytes: number, isWanted: () => boolean): Stored {
-    const path = this.path(name);
-    const isSmall = sizeBytes <= readBytesMax;
-    // It was written a moment ago: this reads memory.
-    const stored: Stored = isSmall ? { bytes: readNow(path) } : { path, sizeBytes };
-    this.keep(name, sizeBytes, isWanted);
-    if ("bytes" in stored && isWanted()) this.#memory.set(name, stored.bytes);
-    return stored;
-  }
-
-  /** As `adopt`, of what nobody is to be sent. */
-  keep(name: string, sizeBytes: number, isWanted: () => boolean): void {
-    this.#disk.set(name, { sizeBytes, touchedAt: Date.now() });
+  adopt(name: string, sizeBytes: number, isWanted: () => boolean): void {
+    this.#disk.set(name, { sizeBytes, touchedAt: Date.now(), isNew: true });
     if (!isWanted()) this.#disk.delete(name);
   }
 
@@ -192,15 +204,8 @@ export class Results {
       else await rm(path, { force: true });
     }
     for (const { name, sizeBytes, usedAt } of found.toSorted((a, b) => a.usedAt - b.usedAt))
-      this.#disk.set(name, { sizeBytes, touchedAt: usedAt });
+      if (!this.#disk.has(name)) this.#disk.set(name, { sizeBytes, touchedAt: usedAt, isNew: false });
   }
 }
 
-function readNow(path: string): Buffer {
-  try {
-    return readFileSync(path);
-  } catch (error) {
-    // Its source was deleted in this very moment.
-    throw (error as NodeJS.ErrnoException).code === "ENOENT" ? imageErrors.notFound() : error;
-  }
-}
+const tooShort = (): Error => new Error("the file is shorter than it was");

@@ -4,6 +4,7 @@ import { ApiError } from "../api/errors.ts";
 import type { FileBlobs } from "../storage/blobs.ts";
 import type { Held } from "./directory.ts";
 import { estimate } from "./engine/cost.ts";
+import { imageErrors } from "./errors.ts";
 import type { Engine } from "./engine/engine.ts";
 import type { Content, Focus, Image } from "./image.ts";
 import type { Mezzanines } from "./mezzanines.ts";
@@ -28,7 +29,8 @@ export class Transforms {
   readonly #blobs: FileBlobs;
   readonly #logger: Logger;
   readonly #saveFocus: (image: Image, focus: Focus) => Promise<void>;
-  readonly #flights = new SingleFlight<Stored>();
+  /** Undefined: the result is kept. */
+  readonly #flights = new SingleFlight<Stored | undefined>();
   readonly #failures = new LRUCache<string, ApiError>({ max: 10_000, ttl: failureMs });
 
   constructor(options: {
@@ -62,15 +64,22 @@ export class Transforms {
     const failure = this.#failures.get(name);
     if (failure !== undefined) throw failure;
     try {
-      return await this.#flights.run(name, (shared) => this.#make(held, wanted, shared), signal);
+      const unkept = await this.#flights.run(name, (shared) => this.#make(held, wanted, shared), signal);
+      const stored = unkept ?? (await this.#results.get(name));
+      if (stored !== undefined) return stored;
     } catch (error) {
       if (error instanceof ApiError && (error.status === 422 || error.status === 504))
         this.#failures.set(name, error);
       throw error;
     }
+    throw imageErrors.notFound(); // deleted in this very moment
   }
 
-  async #make(held: Held, { name, planned, isFromMezzanine }: Wanted, signal: AbortSignal): Promise<Stored> {
+  async #make(
+    held: Held,
+    { name, planned, isFromMezzanine }: Wanted,
+    signal: AbortSignal,
+  ): Promise<Stored | undefined> {
     const image = held.image!;
     const content: Content = image.content!;
     const { transform, output } = planned.recipe;
@@ -97,6 +106,7 @@ export class Transforms {
       this.#logger.warn({ path: target }, "a finished picture could not be kept on disk");
       return this.#results.hold(name, Buffer.from(result.bytes), isWanted);
     }
-    return this.#results.adopt(name, result.sizeBytes, isWanted);
+    this.#results.adopt(name, result.sizeBytes, isWanted);
+    return undefined;
   }
 }
