@@ -7,6 +7,7 @@ const meanings: Record<(typeof inputs)[number], string> = {
   return: "`run()` returned",
   throw: "`run()` threw",
   lost: "its cell or its node died",
+  refused: "the database refuses, for good, what it has to write",
   pause: "`pause`",
   resume: "`resume`",
   terminate: "`terminate`",

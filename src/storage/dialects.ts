@@ -21,6 +21,14 @@ export function isUniqueViolation(error: unknown): boolean {
   return code === "23505" || errcode === 2067 || errcode === 1555;
 }
 
+/** Whether the database refuses what was to be written, and always will: a value, or a constraint that it breaks. */
+export function isDataRefused(error: unknown): boolean {
+  const { code, errcode } = error as { code?: unknown; errcode?: unknown };
+  // SQLite: too big, a constraint, a mismatch of types, out of range. PostgreSQL: classes of its codes.
+  if (typeof errcode === "number") return [18, 19, 20, 25].includes(errcode & 0xff);
+  return typeof code === "string" && /^(22|23|54)...$|^ERR_INVALID_ARG_/.test(code);
+}
+
 /** Whether a write failed because there is no room: in a file, in SQLite or in PostgreSQL. */
 export function isDiskFull(error: unknown): boolean {
   const { code, errcode } = error as { code?: unknown; errcode?: unknown };

@@ -10,7 +10,7 @@ import { Timers } from "./timers.ts";
 import { holdsSlot, isFinal, transition, type Effect, type Input, type Refusal } from "./transitions.ts";
 import type { StartMessage } from "./worker/messages.ts";
 import { Watchers } from "./watchers.ts";
-import { FencedError, JournalWriter } from "./writer.ts";
+import { FencedError, JournalWriter, RefusedWriteError } from "./writer.ts";
 
 export interface Version {
   rid: number;
@@ -42,6 +42,10 @@ export class RefusedError extends Error {
 }
 
 const saveMs = 1000;
+const refusedError = {
+  name: "WorkflowInternalError",
+  message: "The database refuses what this instance has to write",
+};
 
 /** The instances that something happens to, and what every part of the engine does with them. */
 export class Core {
@@ -172,7 +176,10 @@ export class Core {
     if (this.isCurrent()) this.options.cells.answer(segment, call, text);
   }
 
-  /** Makes changes durable. An instance whose shard is gone is dropped, and what waits for it never happens. */
+  /**
+   * Makes changes durable. An instance whose shard is gone is dropped, and what waits for it never happens. One of which the
+   * database takes something never is ended.
+   */
   async commit(instance: LiveInstance, changes: readonly Change[], isRefusable = false): Promise<void> {
     if (instance.isLost) throw new FencedError([]);
     if (changes.some(({ kind }) => kind === "update")) this.#unsaved.delete(instance);
@@ -180,10 +187,32 @@ export class Core {
       await this.writer.append(instance.row.shard, changes, isRefusable);
     } catch (error) {
       if (error instanceof FencedError) this.lose(instance);
+      if (error instanceof RefusedWriteError) this.#refused(instance, error);
       throw error;
     }
     this.changes.tell(instance.rid);
     if (isFinal(instance.row.status)) this.ends.tell(instance.rid);
+  }
+
+  /** Commits what nobody waits for. */
+  commitUnawaited(instance: LiveInstance, changes: readonly Change[]): void {
+    if (changes.length === 0) return this.settle(instance);
+    instance.pins++;
+    this.commit(instance, changes)
+      .catch(() => {}) // the instance is another node's, or has ended
+      .finally(() => {
+        instance.pins--;
+        this.settle(instance);
+      });
+  }
+
+  /** What is in memory of the instance is not what will be in the database: it goes no further. */
+  #refused(instance: LiveInstance, error: RefusedWriteError): void {
+    this.options.onFault(error, "an instance ends, because the database refuses what it has to write");
+    if (instance.isRefused) return this.lose(instance); // even that it has ended
+    instance.isRefused = true;
+    Object.assign(instance.row, { output: null, error: JSON.stringify(refusedError) });
+    this.commitUnawaited(instance, this.move(instance, "refused") ?? []);
   }
 
   /**

@@ -29,6 +29,8 @@ export class LiveInstance {
   restarting: Promise<void> | undefined;
   /** Another node has it now: nothing may be written for it here. */
   isLost = false;
+  /** The database refuses something of it for good: it has been ended. */
+  isRefused = false;
 
   constructor(row: InstanceRow, journal: readonly JournalRow[], events: EventRow[]) {
     this.row = row;

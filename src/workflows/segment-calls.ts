@@ -2,7 +2,7 @@ import type { CellListener } from "./cells.ts";
 import type { Change } from "./batch.ts";
 import type { Core } from "./core.ts";
 import type { LiveInstance, PendingCall } from "./live-instance.ts";
-import { FencedError } from "./writer.ts";
+import { FencedError, RefusedWriteError } from "./writer.ts";
 import { entryName, type Entry } from "./journal.ts";
 import { notUnderstood, readCall, readNote } from "./said.ts";
 import { encodedBytes } from "./worker/codec.ts";
@@ -34,6 +34,7 @@ export class SegmentCalls implements CellListener {
     if (message === undefined) return this.fail(instance, notUnderstood);
     this.#answer(instance, segment, call, message).catch((error: unknown) => {
       if (error instanceof FencedError) return; // the instance is another node's
+      if (error instanceof RefusedWriteError) return; // it has ended
       this.#core.options.onFault(error, "a step's call failed");
     });
   }
@@ -47,7 +48,7 @@ export class SegmentCalls implements CellListener {
     if (instance.history.get(key)?.outcome !== undefined) return;
     const { now } = this.#core;
     const row = instance.record({ kind: "start", key, attempt, at: now, startedOn: now - elapsedMs, config });
-    this.#commit(instance, [row]);
+    this.#core.commitUnawaited(instance, [row]);
   }
 
   ended(segment: number, ending: Ending): void {
@@ -78,7 +79,7 @@ export class SegmentCalls implements CellListener {
         moved = this.#suspend(instance, ending.waiting);
         break;
     }
-    this.#commit(instance, [...warnings, ...(moved ?? [])]);
+    this.#core.commitUnawaited(instance, [...warnings, ...(moved ?? [])]);
   }
 
   lost(segment: number, isSuspect: boolean): void {
@@ -88,7 +89,7 @@ export class SegmentCalls implements CellListener {
       const message = `The process that ran this instance ended ${crashesMax} times before the instance got any further: it runs out of memory or time, or ends its process.`;
       return this.fail(instance, { name: "WorkflowInternalError", message });
     }
-    this.#commit(instance, this.#core.move(instance, "lost") ?? []);
+    this.#core.commitUnawaited(instance, this.#core.move(instance, "lost") ?? []);
   }
 
   /** Answers what is due of a running instance. */
@@ -128,7 +129,7 @@ export class SegmentCalls implements CellListener {
 
   fail(instance: LiveInstance, error: ErrorMessage): void {
     instance.row.error = JSON.stringify(error);
-    this.#commit(instance, this.#core.move(instance, "throw") ?? []);
+    this.#core.commitUnawaited(instance, this.#core.move(instance, "throw") ?? []);
   }
 
   async #answer(instance: LiveInstance, segment: number, call: number, message: CallMessage): Promise<void> {
@@ -179,7 +180,9 @@ export class SegmentCalls implements CellListener {
       pending.due = entry?.due ?? Math.min(untilMs ?? now + (forMs ?? 0), now + dueMsMax);
       // Not awaited: whatever is acknowledged later is written later.
       if (entry === undefined)
-        this.#commit(instance, [instance.record({ kind: "sleep", key, at: now, due: pending.due })]);
+        this.#core.commitUnawaited(instance, [
+          instance.record({ kind: "sleep", key, at: now, due: pending.due }),
+        ]);
       return this.#pend(instance, pending, answer);
     }
     if (entry?.outcome !== undefined) return answer(JSON.stringify(await this.#waited(instance, entry)));
@@ -199,10 +202,10 @@ export class SegmentCalls implements CellListener {
       return answer(JSON.stringify(reply));
     }
     if (pending.due <= now) {
-      if (changes.length > 0) this.#commit(instance, changes);
+      if (changes.length > 0) this.#core.commitUnawaited(instance, changes);
       return this.#timeout(instance, segment, pending);
     }
-    if (changes.length > 0) this.#commit(instance, changes);
+    if (changes.length > 0) this.#core.commitUnawaited(instance, changes);
     this.#pend(instance, pending, answer);
   }
 
@@ -234,7 +237,7 @@ export class SegmentCalls implements CellListener {
       if (this.#core.segments.get(segment) === instance)
         this.#core.answer(segment, pending.call, JSON.stringify(answer));
     };
-    this.#core.commit(instance, [row]).then(reply, () => {}); // fenced: the instance is another node's
+    this.#core.commit(instance, [row]).then(reply, () => {}); // the instance is another node's, or has ended
   }
 
   /** What a segment leaves behind that only has waiting left to do. */
@@ -298,18 +301,5 @@ export class SegmentCalls implements CellListener {
       rows.find((row) => row.key === key && (row.kind === "done" || row.kind === "event"))?.value ??
       "tundefined"
     );
-  }
-
-  /** Commits what nobody waits for. */
-  #commit(instance: LiveInstance, changes: Change[]): void {
-    if (changes.length === 0) return this.#core.settle(instance);
-    instance.pins++;
-    this.#core
-      .commit(instance, changes)
-      .catch(() => {}) // fenced: the instance is another node's
-      .finally(() => {
-        instance.pins--;
-        this.#core.settle(instance);
-      });
   }
 }

@@ -4,6 +4,7 @@ import type {
   WorkflowInstancesTable,
   WorkflowJournalTable,
 } from "../storage/schema-hosting.ts";
+import { isDataRefused } from "../storage/dialects.ts";
 import { prepared } from "../storage/prepared.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { EventRow, InstanceRow, TriggerSource } from "./instance.ts";
@@ -11,7 +12,7 @@ import type { JournalRow, RowKind } from "./journal.ts";
 import { postgresCommit } from "./store-postgres.ts";
 import { sqliteCommit } from "./store-sqlite.ts";
 import type { Status } from "./transitions.ts";
-import type { Commit } from "./writer.ts";
+import { RefusedWriteError, type Commit } from "./writer.ts";
 
 export interface WholeInstance {
   row: InstanceRow;
@@ -105,7 +106,13 @@ export function instanceStore(storage: Storage, node: string): InstanceStore {
     return shards === undefined ? query : query.where("shard", "in", [...shards, -1]);
   };
   return {
-    commit: async (batch, leases) => onSqlite?.(batch) ?? postgresCommit(read, batch, { node, leases }),
+    async commit(batch, leases) {
+      try {
+        return await (onSqlite?.(batch) ?? postgresCommit(read, batch, { node, leases }));
+      } catch (error) {
+        throw isDataRefused(error) ? new RefusedWriteError(error) : error;
+      }
+    },
     async instances(rids) {
       const [rid] = rids;
       const rows =

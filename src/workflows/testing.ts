@@ -66,7 +66,8 @@ export class EngineHarness {
       concurrency: options.concurrency ?? 1000,
       limits: { lingerMs: options.lingerMs ?? 100, valueBytesMax: 2 ** 20, retryDelayMs: 10 },
       onFault: (error) => {
-        if (options.isFaultExpected !== true) throw error;
+        if (options.onFault !== undefined) options.onFault(error);
+        else if (options.isFaultExpected !== true) throw error;
       },
     });
     this.cells.listener = this.engine.calls;
@@ -149,6 +150,7 @@ export interface HarnessOptions {
   trace?: Prepared["trace"];
   stepsMax?: number;
   isFaultExpected?: boolean;
+  onFault?: (error: unknown) => void;
   cpuMs?: number;
   memoryBytes?: number;
 }

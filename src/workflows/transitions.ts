@@ -21,6 +21,7 @@ export const inputs = [
   "return",
   "throw",
   "lost",
+  "refused",
   "pause",
   "resume",
   "terminate",
@@ -72,6 +73,15 @@ const nowhere: Row = Object.fromEntries(statuses.map((status) => [status, undefi
 const whenFinal = (refusal: Refusal): Partial<Row> =>
   Object.fromEntries(finalStatuses.map((status) => [status, refuse(refusal)]));
 
+/** Where it comes to an end from wherever it is. */
+const endAs = (status: Status): Partial<Row> => ({
+  queued: to(status, "dequeue", "expire"),
+  running: to(status, "fence", "expire"),
+  waiting: to(status, "disarmTimer", "expire"),
+  waitingForPause: to(status, "fence", "expire"),
+  paused: to(status, "expire"),
+});
+
 /** The whole state machine: for each input, where each status goes. docs/reference/workflow-states.md is printed from it. */
 export const transitions: Readonly<Record<Input, Row>> = {
   slot: only({ queued: to("running", "dispatch") }),
@@ -92,6 +102,10 @@ export const transitions: Readonly<Record<Input, Row>> = {
     running: to("queued", "fence", "enqueueWoken"),
     waitingForPause: to("paused", "fence", "stopClocks"),
   }),
+  refused: {
+    ...everywhere(() => to("errored", "expire")), // it had ended, and its end is what is refused
+    ...endAs("errored"),
+  },
   pause: {
     ...nowhere,
     queued: to("paused", "dequeue", "stopClocks"),
@@ -112,11 +126,7 @@ export const transitions: Readonly<Record<Input, Row>> = {
   },
   terminate: {
     ...nowhere,
-    queued: to("terminated", "dequeue", "expire"),
-    running: to("terminated", "fence", "expire"),
-    waiting: to("terminated", "disarmTimer", "expire"),
-    waitingForPause: to("terminated", "fence", "expire"),
-    paused: to("terminated", "expire"),
+    ...endAs("terminated"),
     ...whenFinal("cannotTerminate"),
   },
   restart: everywhere((status) =>

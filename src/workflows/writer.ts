@@ -26,6 +26,13 @@ export class StorageFaultError extends Error {
   }
 }
 
+/** Thrown for changes that the database refuses, and always will; nothing of them was written. */
+export class RefusedWriteError extends Error {
+  constructor(cause: unknown) {
+    super("The database refuses what is to be written", { cause });
+  }
+}
+
 interface Group {
   lease: Lease | undefined;
   changes: readonly Change[];
@@ -41,6 +48,7 @@ const retryMsMax = 1000;
 /**
  * Writes changes in groups: everything that is appended while one commit is under way is the next one. Nothing is ever
  * acknowledged before it is durable. When the database fails, what may be refused is refused, everything else waits.
+ * What the database refuses for good is found by writing its group's appends one by one, so that it stops no other.
  */
 export class JournalWriter {
   readonly #commit: Commit;
@@ -52,6 +60,8 @@ export class JournalWriter {
   onFenced: (shards: readonly number[]) => void = () => {};
   readonly #leases = new Map<number, Lease>();
   #pending: Group[] = [];
+  /** So many are written one by one: the database refuses something in them. */
+  #singly = 0;
   #isFlushing = false;
   #fault: unknown;
   #retryMs = retryMsMin;
@@ -76,7 +86,8 @@ export class JournalWriter {
 
   /**
    * Commits the changes together. A `refusable` append fails with StorageFaultError when the database does; others wait
-   * for it to recover. Rejects with FencedError when the shard is no longer ours.
+   * for it to recover. Rejects with FencedError when the shard is no longer ours, and with RefusedWriteError when the
+   * database never takes these changes.
    */
   async append(
     shard: number | undefined,
@@ -134,6 +145,10 @@ export class JournalWriter {
   }
 
   #take(): Group[] {
+    if (this.#singly > 0) {
+      this.#singly--;
+      return this.#pending.splice(0, 1);
+    }
     let changes = 0;
     let count = 0;
     while (count < this.#pending.length && changes < changesPerCommitMax) {
@@ -153,6 +168,14 @@ export class JournalWriter {
       const isLost = ({ lease }: Group): boolean => lease !== undefined && error.leases.includes(lease);
       for (const group of groups) if (isLost(group)) group.reject(error);
       this.#pending.unshift(...groups.filter((group) => !isLost(group)));
+      return this.#next();
+    }
+    if (error instanceof RefusedWriteError) {
+      if (groups.length === 1) groups[0]!.reject(error);
+      else {
+        this.#pending.unshift(...groups);
+        this.#singly = groups.length;
+      }
       return this.#next();
     }
     if (this.#fault === undefined) this.#onFault(error);
