@@ -82,8 +82,12 @@ export async function readBytes(request: IncomingMessage, limitBytes: number): P
       reject(apiErrors.bodyTooLarge(limitBytes));
     };
     const gone = (): void => reject(request.errored ?? new Error("The client went away"));
+    const done = (): void => {
+      request.off("close", gone);
+      resolve();
+    };
     if (request.destroyed) gone();
-    else request.on("data", take).once("end", resolve).once("error", reject).once("close", gone);
+    else request.on("data", take).once("end", done).once("error", reject).once("close", gone);
   });
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
 }
