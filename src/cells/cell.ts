@@ -371,10 +371,10 @@ const togetherMs = 2;
 const recentMs = 1000;
 
 /** Sizes are in MB. Only flags that leave V8's code cache valid: without it each isolate compiles workerd's own code, for 3 ms. */
-const v8Flags = ({ memoryBytesMax }: CellSettings): string[] => [
+const v8Flags = ({ memoryBytesMax, youngBytesMax }: CellSettings): string[] => [
   `--max-old-space-size=${Math.round(memoryBytesMax / 1024 / 1024)}`,
   // Each request leaves objects of workerd's, on which more memory hangs than V8 knows of: they are collected often.
-  "--max-semi-space-size=2",
+  `--max-semi-space-size=${youngBytesMax / 1024 / 1024}`,
 ];
 
 async function hasEnded(process: CellProcess, graceMs: number): Promise<boolean> {

@@ -20,6 +20,8 @@ export interface CellSettings {
   startupCpuMs: number;
   /** Growth of a cell's memory over what is normal that counts as a script's fault. */
   memoryBytesMax: number;
+  /** Space of an isolate for new objects: a multiple of a megabyte. What outlives two collections of it is dear to collect. */
+  youngBytesMax: number;
   /** Resident memory that a shared cell stays below: near it, scripts are unloaded, and in the end the cell is replaced. */
   cellBytesMax: number;
   /** Time that a replaced cell has after its last answer, and in all. */
@@ -46,6 +48,7 @@ export const cellDefaults: CellSettings = {
   stallCpuMs: 250,
   startupCpuMs: 400,
   memoryBytesMax: 128 * mebibyte,
+  youngBytesMax: 2 * mebibyte,
   cellBytesMax: 768 * mebibyte,
   lingerMs: 30_000,
   drainMsMax: 300_000,

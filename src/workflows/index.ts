@@ -33,6 +33,8 @@ export interface WorkflowServices {
 
 /** Of one script's isolate: all of its instances in a cell share it. */
 const heapBytesMax = 256 * 1024 * 1024;
+/** An instance that waits stays in its cell for a while, longer than a request does. */
+const youngBytesMax = 8 * 1024 * 1024;
 const dayMs = 86_400_000;
 
 /** Puts the engine of workflows together. */
@@ -55,6 +57,7 @@ export function createWorkflows(
       // Nobody waits for a workflow as for an answer: a step may take its time.
       stallCpuMs: 5000,
       memoryBytesMax: heapBytesMax,
+      youngBytesMax,
     },
     async prepare(code) {
       const prepared = await prepare(code);
