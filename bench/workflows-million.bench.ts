@@ -56,8 +56,9 @@ async function create(from: number, to: number, at: (index: number) => number): 
 }
 async function asleep(count: number): Promise<void> {
   for (;;) {
-    const workflow = await ours.call<{ instances: Record<string, number> }>("GET", "/workflows/Sleeper");
-    if ((workflow.instances["waiting"] ?? 0) >= count) return;
+    const { instances } = await ours.call<{ instances: Record<string, number> }>("GET", "/workflows/Sleeper");
+    const { waiting = 0, complete = 0 } = instances;
+    if (waiting + complete >= count) return;
     await delay(1000);
   }
 }
