@@ -33,7 +33,7 @@ function prepare(database: DatabaseSync) {
   return {
     begin: database.prepare("begin immediate"),
     commit: database.prepare("commit"),
-    create: insert("workflow_instances", instanceColumns.names, "on conflict do nothing returning rid"),
+    create: insert("workflow_instances", instanceColumns.names, "on conflict do nothing"),
     update: database.prepare(
       `update workflow_instances set ${stateColumns.names.map((name) => `"${name}" = ?`).join(", ")} where rid = ?`,
     ),
@@ -48,10 +48,10 @@ function prepare(database: DatabaseSync) {
 
 function write(statements: Statements, batch: Batch): (number | null)[] {
   const created = batch.creates.map((instance) => {
-    const row = statements.create.get(...(instanceColumns.values(instance) as Values)) as
-      | { rid: number }
-      | undefined;
-    return row?.rid ?? null;
+    const { changes, lastInsertRowid } = statements.create.run(
+      ...(instanceColumns.values(instance) as Values),
+    );
+    return changes === 0 ? null : Number(lastInsertRowid);
   });
   for (const [rid, state] of batch.updates)
     statements.update.run(...(stateColumns.values(state) as Values), rid);
