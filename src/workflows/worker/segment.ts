@@ -27,8 +27,8 @@ export interface Host {
   isNonRetryable(error: unknown): boolean;
 }
 
-/** Never resolves: what a step gets whose segment is over. */
-const never = new Promise<never>(() => {});
+/** Never resolves: what a step gets whose segment is over. Each its own: a promise holds all who await it. */
+const never = (): Promise<never> => new Promise<never>(() => {});
 const startNoteMs = 50;
 
 /**
@@ -86,10 +86,10 @@ export class Segment {
 
   /** Asks the engine for something that takes no time but the disk's. */
   async call(message: CallMessage): Promise<string> {
-    if (this.#isOver) return never;
+    if (this.#isOver) return never();
     const answer = await this.#lane.call(JSON.stringify(message));
     if (answer === holdAnswer) this.#isHeld = true;
-    return this.#isOver ? never : answer;
+    return this.#isOver ? never() : answer;
   }
 
   /** Asks for something that may take very long: so many milliseconds, where that is known. */
@@ -145,7 +145,7 @@ export class Segment {
       this.#settle();
       await new Promise<void>((resolve) => this.#blocked.push(resolve));
     }
-    if (this.#isOver) await never;
+    if (this.#isOver) await never();
   }
 
   #settle(): void {
