@@ -13,7 +13,7 @@ const stored = Number(process.env["BENCH_STORED"] ?? 100_000);
 const wakesPerSecond = 500;
 const asleepBeforeWakeMs = 5000;
 /** Until what the first ones leave behind has been collected. */
-const restMs = 15_000;
+const restMs = 30_000;
 /** From the first creation to the first wake: time for garbage to be collected, as when instances sleep for long. */
 const bedtimeMs = Math.max(60_000, sleepers * 10);
 

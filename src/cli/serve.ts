@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { createLogger } from "../observability/logger.ts";
 import { startServer } from "../server.ts";
+import { collectWhenQuiet } from "../util/collect-when-quiet.ts";
 import { addConfigOptions, configOf } from "./config-options.ts";
 import { welcome } from "./welcome.ts";
 
@@ -13,6 +14,7 @@ export function registerServeCommand(program: Command): void {
       const logger = createLogger(config.logLevel);
       const server = await startServer(config, logger);
       process.stdout.write(welcome(server, config));
+      collectWhenQuiet();
       const stop = (signal: NodeJS.Signals): void => {
         logger.info({ signal }, "stopping");
         process.once(signal, () => process.exit(1)); // asked twice: at once
