@@ -30,7 +30,9 @@ export async function sendStored(
   etag: string,
   headers: string[],
 ): Promise<void> {
-  if ("release" in stored) response.once("close", stored.release);
+  const { release } = "bytes" in stored ? stored : {};
+  if (response.destroyed) return release?.(); // the visitor has left, which was told before
+  if (release !== undefined) response.once("close", release);
   const sizeBytes = "bytes" in stored ? stored.bytes.length : stored.sizeBytes;
   const range = rangeOf(request, sizeBytes, etag);
   if (range === "unsatisfiable") {

@@ -67,6 +67,19 @@ it("lends what it reads from disk: two readers never the same bytes, and none ag
   results.close();
 });
 
+it("lends large buffers to a few readers only: slow ones hold no more than what they read", async () => {
+  const results = open();
+  const lent = [];
+  for (let i = 0; i < 10; i++) {
+    write(results, nameOf("a", String(i)), Buffer.alloc(1000, i));
+    lent.push((await results.get(nameOf("a", String(i)))) as { bytes: Buffer });
+  }
+  expect(lent.filter(({ bytes }) => bytes.buffer.byteLength === 1000)).toHaveLength(2);
+  expect(new Set(lent.map(({ bytes }) => bytes.buffer)).size).toBe(10);
+  for (const [i, { bytes }] of lent.entries()) expect(bytes.equals(Buffer.alloc(1000, i))).toBe(true);
+  results.close();
+});
+
 it("stays within its bytes on disk: the least recently used go first", async () => {
   const results = open(1000, 1_000_000);
   for (let i = 0; i < 12; i++) {

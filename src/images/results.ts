@@ -23,7 +23,7 @@ const memoryObjectBytesMax = 256 * 1024;
 const readBytesMax = 1024 * 1024;
 const filesMax = 128;
 /** Kept for the next read: new ones of this size cost more than what is read into them. */
-const freeBuffersMax = 8;
+const lendableMax = 8;
 /** How exact the order of use is after a restart. */
 const touchIntervalMs = 10 * 60_000;
 const namePattern = /^[0-9a-f]{64}\/[0-9a-f]{32}$/;
@@ -49,6 +49,7 @@ export class Results {
     dispose: (file) => void file.then((handle) => handle.close()).catch(() => {}),
   });
   readonly #free: Buffer[] = [];
+  #lendable = 0;
   #loaded: Promise<void> | undefined;
 
   constructor(options: ResultsOptions) {
@@ -116,8 +117,14 @@ export class Results {
   }
 
   async #lend(name: string, sizeBytes: number): Promise<Stored> {
-    const { bytes, release } = this.#borrow(sizeBytes);
-    return { bytes: await this.#read(name, bytes), release };
+    const lent = this.#borrow(sizeBytes);
+    try {
+      await this.#read(name, lent.bytes);
+      return lent;
+    } catch (error) {
+      lent.release();
+      throw error;
+    }
   }
 
   /**
@@ -126,22 +133,30 @@ export class Results {
    */
   #lendNew(name: string, entry: Entry): Stored {
     entry.isNew = false;
-    const lent = this.#borrow(entry.sizeBytes);
     const file = openSync(this.path(name), "r");
+    const lent = this.#borrow(entry.sizeBytes);
     try {
-      if (readSync(file, lent.bytes, 0, entry.sizeBytes, 0) === entry.sizeBytes) return lent;
+      if (readSync(file, lent.bytes, 0, entry.sizeBytes, 0) < entry.sizeBytes) throw tooShort();
+      return lent;
+    } catch (error) {
+      lent.release();
+      throw error;
     } finally {
       closeSync(file);
     }
-    throw tooShort();
   }
 
+  /** When all are out, with visitors who read slowly perhaps, nobody holds more than what he reads. */
   #borrow(sizeBytes: number): { bytes: Buffer; release: () => void } {
-    const whole = this.#free.pop() ?? Buffer.allocUnsafeSlow(readBytesMax);
-    return {
-      bytes: whole.subarray(0, sizeBytes),
-      release: () => void (this.#free.length < freeBuffersMax && this.#free.push(whole)),
-    };
+    let whole = this.#free.pop();
+    if (whole === undefined) {
+      if (this.#lendable === lendableMax)
+        return { bytes: Buffer.allocUnsafeSlow(sizeBytes), release: () => {} };
+      this.#lendable += 1;
+      whole = Buffer.allocUnsafeSlow(readBytesMax);
+    }
+    const back = whole;
+    return { bytes: back.subarray(0, sizeBytes), release: () => void this.#free.push(back) };
   }
 
   async #read(name: string, into: Buffer): Promise<Buffer> {
