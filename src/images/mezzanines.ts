@@ -110,7 +110,9 @@ export class Mezzanines {
     const content = held.image!.content!;
     const kept = await this.#results.file(this.#name(content));
     const path = kept ?? (await this.#make(held, signal));
-    return path === undefined ? undefined : { path, probe: this.#probe(content) };
+    if (path !== undefined) return { path, probe: this.#probe(content) };
+    held.hasMezzanine = false;
+    return undefined;
   }
 
   async #make(held: Held, signal: AbortSignal | undefined): Promise<string | undefined> {
