@@ -5,6 +5,8 @@ import { runInNewContext } from "node:vm";
 const quietShare = 0.05;
 /** Less is not worth the few dozen milliseconds that it takes. */
 const grownBytesMin = 24 * 1024 * 1024;
+/** Everything stands still meanwhile. A heap that takes longer is left to V8 from then on. */
+const pauseMsMax = 100;
 
 /**
  * V8 collects when it needs room, not when there is time: what a burst of work leaves stays for as long as nothing happens.
@@ -20,7 +22,9 @@ export function collectWhenQuiet(lookEveryMs = 5000): () => void {
     const isQuiet = user + system < quietShare * lookEveryMs * 1000;
     if (!isQuiet || heapBytes() < collectedBytes + grownBytesMin) return;
     collect ??= collector();
+    const startedAt = performance.now();
     collect();
+    if (performance.now() - startedAt > pauseMsMax) clearInterval(timer);
     collectedBytes = heapBytes();
     usage = process.cpuUsage();
   }, lookEveryMs);
