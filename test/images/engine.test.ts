@@ -3,11 +3,12 @@ import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { Engine } from "../../src/images/engine/engine.ts";
 import { probe } from "../../src/images/probe.ts";
 import { fourColors, jpegOf, painted, pngOf, scenery } from "./fixtures.ts";
-import { colorDistance, raster, startImagePlatform, type ImagePlatform } from "./platform.ts";
+import { platformsPerTest } from "./per-test.ts";
+import { colorDistance, raster, startImagePlatform } from "./platform.ts";
 
 /** How work is shared, queued, given up and kept. */
 let folder: string;
@@ -16,16 +17,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const platforms: ImagePlatform[] = [];
-async function start(settings: Parameters<typeof startImagePlatform>[0] = {}): Promise<ImagePlatform> {
-  const platform = await startImagePlatform(settings);
-  platforms.push(platform);
-  return platform;
-}
-afterEach(async () => {
-  vi.restoreAllMocks();
-  await Promise.all(platforms.splice(0).map((platform) => platform.close(1000)));
-});
+const start = platformsPerTest();
 
 it("decodes once for 32 clients that ask for the same picture", async () => {
   const platform = await start();

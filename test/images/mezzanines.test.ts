@@ -2,9 +2,10 @@ import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import sharp from "sharp";
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Job } from "../../src/images/engine/job.ts";
 import { jpegOf, scenery } from "./fixtures.ts";
+import { platformsPerTest } from "./per-test.ts";
 import { sizeOf, ssim, startImagePlatform, type Delivered, type ImagePlatform } from "./platform.ts";
 
 /** Small results of large images, made from a smaller copy. */
@@ -23,16 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const platforms: ImagePlatform[] = [];
-async function start(settings: Parameters<typeof startImagePlatform>[0] = {}): Promise<ImagePlatform> {
-  const platform = await startImagePlatform(settings);
-  platforms.push(platform);
-  return platform;
-}
-afterEach(async () => {
-  vi.restoreAllMocks();
-  await Promise.all(platforms.splice(0).map((platform) => platform.close(1000)));
-});
+const start = platformsPerTest();
 
 /** What the engine was told to read for each result, in order. */
 function watchSources(platform: ImagePlatform): () => ("image" | "mezzanine")[] {
@@ -158,12 +150,12 @@ describe("which images", () => {
 
 it("finds the copy after a restart, makes it again when it is gone, and removes it with its image", async () => {
   const settings = { ephemeral: false, dataDir: join(folder, "kept"), accountId: "a".repeat(32) };
-  const before = await start(settings);
+  const before = await startImagePlatform(settings);
   const id = await before.store(large);
   await untilReady(before, id);
   const [copy] = mezzanineFiles(settings.dataDir);
   expect(await sizeOf(await sharp(copy).toBuffer())).toBe("1800x2400");
-  await platforms.pop()!.close(1000);
+  await before.close(1000);
 
   const after = await start(settings);
   const sources = watchSources(after);
