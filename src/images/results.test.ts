@@ -69,7 +69,7 @@ it("lends what it reads from disk: two readers never the same bytes, and none ag
 
 it("lends large buffers to a few readers only: slow ones hold no more than what they read", async () => {
   const results = open();
-  const lent = [];
+  const lent: { bytes: Buffer }[] = [];
   for (let i = 0; i < 10; i++) {
     write(results, nameOf("a", String(i)), Buffer.alloc(1000, i));
     lent.push((await results.get(nameOf("a", String(i)))) as { bytes: Buffer });
