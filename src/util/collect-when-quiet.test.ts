@@ -8,11 +8,11 @@ import { getHeapStatistics } from "node:v8";
 import { setTimeout as delay } from "node:timers/promises";
 import { collectWhenQuiet } from ${JSON.stringify(new URL("collect-when-quiet.ts", import.meta.url).href)};
 let left = Array.from({ length: 500_000 }, (_, i) => ({ name: "n" + i, at: [i] }));
-const full = getHeapStatistics().used_heap_size;
+const full = getHeapStatistics().total_heap_size;
 left = undefined;
 collectWhenQuiet(200);
 const until = Date.now() + (${isQuiet} ? 20_000 : 2000);
-const isSmall = () => getHeapStatistics().used_heap_size < full / 2;
+const isSmall = () => getHeapStatistics().total_heap_size < full / 2;
 while (!isSmall() && Date.now() < until) {
   for (const end = Date.now() + 50; !${isQuiet} && Date.now() < end;);
   await delay(20);
