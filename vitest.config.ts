@@ -1,18 +1,24 @@
 import { defineConfig } from "vitest/config";
 
-const shared = { testTimeout: 60_000, hookTimeout: 60_000, pool: "forks" as const };
+const shared = {
+  testTimeout: 60_000,
+  hookTimeout: 60_000,
+
+  pool: "forks" as const,
+  setupFiles: ["./test/setup.ts", "./test/helpers/none-uncaught.ts"],
+};
 
 export default defineConfig({
   test: {
     maxWorkers: 2,
     projects: [
-      { test: { ...shared, name: "unit", include: ["src/**/*.test.ts", "test/tidy.test.ts"] } },
+      { test: { ...shared, name: "unit", include: ["src/**/*.test.ts", "test/{tidy,rooms}.test.ts"] } },
       {
         test: {
           ...shared,
           name: "whole",
           include: ["test/**/*.test.ts"],
-          exclude: ["test/tidy.test.ts", "**/node_modules/**"],
+          exclude: ["test/{tidy,rooms}.test.ts", "**/node_modules/**"],
         },
       },
     ],

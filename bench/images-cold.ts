@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from "nod
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import sharp from "sharp";
-import { allocator } from "../src/images/engine/engine.ts";
+import { allocator } from "../src/products/images/engine/image-process.ts";
 import { startPeer } from "./lib/child.ts";
 import { atLeast, atMost, median, pairedRatio, reported, type Goal } from "./lib/measure.ts";
 import {
@@ -97,8 +97,8 @@ interface Measured {
   p50: number[];
 }
 /**
- * Each side in turn, in short rounds: whatever else the machine does, it does to both, and the median of many pairs is
- * steady. The first rounds only warm up.
+ * Measures the sides in turn, in short rounds, so that other load of the machine affects both. The median of many pairs
+ * is steady. The first rounds only warm up.
  */
 const warmUpRounds = 3;
 async function compare<S extends string>(
@@ -123,7 +123,7 @@ async function compare<S extends string>(
   return found;
 }
 
-/** As it comes, further sizes of a picture are made from its mezzanine. This makes each as the first ones are made. */
+/** As it comes, further sizes of a picture are made from its intermediate copy. This makes each as the first ones are made. */
 const fromImages = ["--image-mezzanine-pixels", "0"];
 
 export async function coldSection(
@@ -153,7 +153,7 @@ export async function coldSection(
     const found = await compare(
       {
         "from the image": { pid, call: () => getWhole(`${url}/${fresh(`f=${format}`)}`) },
-        "from its mezzanine": {
+        "from its intermediate copy": {
           pid: asItComes.pid,
           call: () => getWhole(`${asItComes.url}/${fresh(`f=${format}`)}`),
         },
@@ -169,7 +169,7 @@ export async function coldSection(
         median(p50),
       ]);
     const library = found.sharp;
-    for (const way of ["from the image", "from its mezzanine"] as const) {
+    for (const way of ["from the image", "from its intermediate copy"] as const) {
       const what = `12 megapixels → 800 px ${format}, ${concurrency} at a time, ${way} / bare sharp`;
       goals.push(atMost(`E1 CPU, ${what}`, pairedRatio(found[way].cpuMs, library.cpuMs), 1.05));
       goals.push(atMost(`E1 p50, ${what}`, pairedRatio(found[way].p50, library.p50), 1.1));

@@ -25,7 +25,7 @@ export async function crowdSection({ pid, url }: Stage): Promise<Section> {
   const crowds: number[] = [];
   const cpu = { one: [] as number[], crowd: [] as number[] };
   let unequal = 0;
-  // Beside each crowd, the same picture's cost for one: whatever else the machine does, it does to both.
+  // Each round measures a crowd and one client for the same picture, so that other load of the machine affects both.
   for (let round = 0; round < 9; round++) {
     let used = cpuOf(pid);
     singles.push(quantile((await timed(3, 1, one)).each, 0.5));

@@ -1,4 +1,4 @@
-import { EdgeSnapshot, EdgeZone } from "../src/edge/snapshot.ts";
+import { EdgeSnapshot, EdgeZone } from "../src/edge/configuration/snapshot.ts";
 import { atMost, median, pairedRatio, printGoals, printTable, reported, type Goal } from "./lib/measure.ts";
 
 const rounds = 21;

@@ -53,7 +53,7 @@ function compareWithHand(text: string, byHand: Predicate): Comparison {
   const loops = { byHand: loopOf(byHand), generated: loopOf(generated) };
   const rates: { byHand: number[]; generated: number[] } = { byHand: [], generated: [] };
   for (let round = 0; round < rounds; round++) {
-    // Whoever goes first in a round goes second in the next.
+    // The order alternates between rounds.
     const order = ["byHand", "generated"] as const;
     for (const who of round % 2 === 0 ? order : order.toReversed()) {
       rates[who].push(rateOf(loops[who], contexts));

@@ -1,8 +1,8 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { EdgeSnapshot, EdgeZone } from "../src/edge/snapshot.ts";
-import { openStorage } from "../src/storage/storage.ts";
-import { newId } from "../src/util/ids.ts";
+import { EdgeSnapshot, EdgeZone } from "../src/edge/configuration/snapshot.ts";
+import { openStorage } from "../src/platform/storage/storage.ts";
+import { newId } from "../src/platform/util/ids.ts";
 import { benchToken, startSelvedge } from "./lib/child.ts";
 import { load } from "./lib/load.ts";
 import {
@@ -34,6 +34,7 @@ async function fill(path: string, zones = zoneCount): Promise<string[]> {
       id: newId(),
       email: "owner@selvedge.localhost",
       api_key_hash: null,
+      invited: 0 as const,
       created_on: now,
       modified_on: now,
     };

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
-import { Cell } from "../src/cells/cell.ts";
-import { cellDefaults } from "../src/cells/settings.ts";
+import { Cell } from "../src/sandbox/cell.ts";
+import { cellDefaults } from "../src/sandbox/settings.ts";
 import { api, benchToken, startPeer, startSelvedge } from "./lib/child.ts";
 import { load } from "./lib/load.ts";
 import {

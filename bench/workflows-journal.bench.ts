@@ -2,13 +2,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { openStorage } from "../src/storage/storage.ts";
-import type { CellListener, Cells } from "../src/workflows/cells.ts";
-import { systemClock } from "../src/workflows/clock.ts";
-import { Engine } from "../src/workflows/engine.ts";
-import { instanceStore } from "../src/workflows/store.ts";
-import { journalColumns } from "../src/workflows/store-columns.ts";
-import { EngineHarness } from "../src/workflows/testing.ts";
+import { openStorage } from "../src/platform/storage/storage.ts";
+import type { CellListener, Cells } from "../src/products/workflows/cells/cells.ts";
+import { systemClock } from "../src/products/workflows/engine/clock.ts";
+import { Engine } from "../src/products/workflows/engine/engine.ts";
+import { instanceStore } from "../src/products/workflows/store/store.ts";
+import { journalColumns } from "../src/products/workflows/store/store-columns.ts";
+import { addWorkflow, EngineHarness } from "../src/products/workflows/testing.ts";
+import { callText, type CallMessage } from "../src/products/workflows/worker/messages.ts";
 import { atLeast, median, pairedRatio, printGoals, printTable, reported } from "./lib/measure.ts";
 
 /**
@@ -46,7 +47,7 @@ const input = (id: string) => ({
 /** Creates an instance, and resolves when its end is durable. */
 async function runOne(engine: Engine, id: string): Promise<void> {
   const [row] = await engine.operations.create(0, [input(id)]);
-  await engine.core.ends.next(row!.rid, 60_000);
+  await engine.state.ends.next(row!.rid, 60_000);
 }
 
 /** Every step is done as soon as the one before it has been acknowledged. */
@@ -54,34 +55,34 @@ class AnsweringCells implements Cells {
   listener!: CellListener;
   readonly #done = new Map<number, number>();
 
-  run(segment: number): void {
-    this.#done.set(segment, 0);
-    this.answer(segment);
+  run(invocation: number): void {
+    this.#done.set(invocation, 0);
+    this.answer(invocation);
   }
-  standBy(segment: number): void {
-    this.#done.set(segment, 0);
+  standBy(invocation: number): void {
+    this.#done.set(invocation, 0);
   }
-  standsBy(segment: number): boolean {
-    return this.#done.has(segment);
+  standsBy(invocation: number): boolean {
+    return this.#done.has(invocation);
   }
-  begin(segment: number): boolean {
-    this.answer(segment);
+  begin(invocation: number): boolean {
+    this.answer(invocation);
     return true;
   }
-  answer(segment: number): void {
-    const step = this.#done.get(segment) ?? steps;
-    this.#done.set(segment, step + 1);
+  answer(invocation: number): void {
+    const step = this.#done.get(invocation) ?? steps;
+    this.#done.set(invocation, step + 1);
     setImmediate(() => {
-      if (step < steps) this.listener.call(segment, step, JSON.stringify(done(step)));
-      else this.listener.ended(segment, { end: "return", value: "j45", unasked: [] });
+      if (step < steps) void this.listener.call(invocation, step, callText(done(step)));
+      else this.listener.ended(invocation, { end: "return", value: "j45", unasked: [] });
     });
   }
-  signal(segment: number): void {
-    this.#done.delete(segment);
+  signal(invocation: number): void {
+    this.#done.delete(invocation);
   }
 }
 const config = '{"retries":{"limit":5,"delay":10000,"backoff":"exponential"},"timeout":"10 minutes"}';
-const done = (step: number): unknown[] => ["done", `do:s${step}-1`, 1, 0, `j${step}`, config];
+const done = (step: number): CallMessage => ["done", `do:s${step}-1`, 1, 0, `j${step}`, config];
 
 /** Journal rows per second on SQLite itself, flushed at each commit. */
 function bareRate(rowsPerCommit: number, name: string): number {
@@ -117,14 +118,15 @@ const shared = await EngineHarness.start(
 );
 const perCommit: number[] = [];
 for (let round = -1; round < rounds; round++) {
-  const { commits, changes } = { ...shared.engine.core.writer.counts };
+  const { commits, changes } = { ...shared.engine.state.writer.counts };
   await keepBusy(128, async (index) => runOne(shared.engine, `${round}-${index}`));
-  const now = shared.engine.core.writer.counts;
+  const now = shared.engine.state.writer.counts;
   if (round >= 0) perCommit.push((now.changes - changes) / (now.commits - commits));
 }
 await shared.close();
 
 const storage = await openStorage(`sqlite:${join(folder, "stub.db")}`);
+await addWorkflow(storage);
 const cells = new AnsweringCells();
 const version = {
   rid: 1,
@@ -149,7 +151,7 @@ await engine.start();
 const rates = { engine: [] as number[], bare: [] as number[] };
 const rowsPerCommit: number[] = [];
 for (let round = -1; round < rounds; round++) {
-  const { commits } = { ...engine.core.writer.counts };
+  const { commits } = { ...engine.state.writer.counts };
   const start = performance.now();
   let rows = 0;
   await keepBusy(1024, async (index) => {
@@ -157,7 +159,7 @@ for (let round = -1; round < rounds; round++) {
     rows += steps;
   });
   const rate = rows / ((performance.now() - start) / 1000);
-  const each = rows / (engine.core.writer.counts.commits - commits);
+  const each = rows / (engine.state.writer.counts.commits - commits);
   const bare = bareRate(Math.round(each), `bare${round}.db`);
   if (round < 0) continue;
   rates.engine.push(rate);

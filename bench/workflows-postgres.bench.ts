@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { leaseSeconds } from "../src/workflows/store-leases.ts";
+import { leaseSeconds } from "../src/products/workflows/store/store-leases.ts";
 import { atLeast, atMost, median, pairedRatio, printGoals, printTable } from "./lib/measure.ts";
 import { startDatabase, startOurs, tree } from "./workflows-lib.ts";
 

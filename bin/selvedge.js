@@ -1,24 +1,41 @@
 #!/usr/bin/env node
-// Runs under any Node from 20 on. The program itself needs a newer one, which is among its own dependencies.
+// The program runs under Node 26.4 or newer. In a clone, an older Node starts it under the Node among the dependencies.
 import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import module, { createRequire } from "node:module";
 import v8 from "node:v8";
 
-const [major = 0] = process.versions.node.split(".").map(Number);
-if (major >= 26) {
-  // Bodies pass through in buffers outside V8's heap. By default every 64 MB of them start a full collection; with
-  // this they count against the heap's own limit. It halves the CPU time of a large body (npm run bench -- edge).
+const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+if (major > 26 || (major === 26 && minor >= 4)) {
+  // Bodies use buffers outside V8's heap. By default every 64 MB of them trigger a full collection. With this flag
+  // they count against the heap limit instead, which halves the CPU time of a large body (npm run bench -- edge).
   v8.setFlagsFromString("--external-memory-accounted-in-global-limit");
-  // When nothing happens V8 makes the space for new objects small. With this it is large again after a few collections of it.
+  // V8 shrinks the young generation when idle. This flag lets it grow back within a few collections.
   v8.setFlagsFromString("--semi-space-growth-factor=16");
   module.enableCompileCache?.();
-  const { main } = await import("../src/main.ts");
+  const isClone = existsSync(new URL("../src/main.ts", import.meta.url));
+  const { main } = await import(isClone ? "../src/main.ts" : "../dist/main.js");
   await main(process.argv);
 } else {
-  const node = createRequire(import.meta.url).resolve("node/bin/node");
+  const node = newerNode();
+  if (node === undefined) {
+    console.error(
+      `Selvedge needs Node 26.4 or newer, and this is Node ${process.versions.node}. Install a newer Node, for example with ` +
+        "`npx --package=node@26 --package=selvedge selvedge`.",
+    );
+    process.exit(1);
+  }
   const child = spawn(node, [import.meta.filename ?? process.argv[1], ...process.argv.slice(2)], {
     stdio: "inherit",
   });
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
   child.on("exit", (code, signal) => (signal ? process.kill(process.pid, signal) : process.exit(code ?? 1)));
+}
+
+function newerNode() {
+  try {
+    return createRequire(import.meta.url).resolve("node/bin/node");
+  } catch {
+    return undefined;
+  }
 }

@@ -1,9 +1,9 @@
-// Tries transforms: what is chosen becomes the options of a delivery URL, and the answer is shown with its size.
+// A page to try transforms: builds a delivery URL from the chosen options, and shows the result with its size.
 const api = new URL("/client/v4", location.href).href;
 const $ = (id) => document.getElementById(id);
 const form = $("options");
 
-/** Name, and what it may be: choices, or the bounds and the step of a number. */
+/** Options by name: a list of choices, or the bounds and the step of a number. */
 const options = {
   width: { min: 1, max: 12000, value: 600 },
   height: { min: 1, max: 12000 },
@@ -20,7 +20,7 @@ const options = {
   brightness: { min: 0, max: 2, step: 0.1 },
   contrast: { min: 0, max: 2, step: 0.1 },
   gamma: { min: 0, max: 2, step: 0.1 },
-  saturation: { min: 0, max: 5, step: 0.1 },
+  saturation: { min: 0, max: 100, step: 0.1 },
   metadata: ["", "none", "copyright", "keep"],
   anim: ["", "true", "false"],
 };
@@ -53,7 +53,7 @@ async function call(path, init = {}) {
   return result;
 }
 
-/** Runs what somebody has asked for, and shows why it failed. */
+/** An event handler that runs `work` and shows its error on the page. */
 const attempt = (work) => (event) => {
   event?.preventDefault();
   $("fault").textContent = "";
@@ -73,7 +73,7 @@ async function open() {
 
 async function list(chosen) {
   const { images } = await call(`/accounts/${form.account.value}/images/v1?per_page=100`);
-  // A variant's URL is the image's address and the variant's name.
+  // A variant's URL is the image's URL followed by the variant's name.
   form.image.replaceChildren(
     ...images.map(
       ({ id, filename, variants }) => new Option(`${filename} (${id})`, variants[0].replace(/[^/]*$/, "")),
@@ -81,7 +81,7 @@ async function list(chosen) {
   );
   const own = images.find(({ id }) => id === chosen);
   if (own !== undefined) form.image.value = own.variants[0].replace(/[^/]*$/, "");
-  if (images.length === 0) throw new Error("This account has no images yet: upload one.");
+  if (images.length === 0) throw new Error("This account has no images yet. Upload one.");
   await show();
 }
 

@@ -1,12 +1,14 @@
 import { readFileSync, writeFileSync } from "node:fs";
+import { absentProducts } from "./generate/absent-products.ts";
 import { configurationPage } from "./generate/configuration.ts";
 import { errorsPage } from "./generate/errors.ts";
 import { openapi } from "./generate/openapi.ts";
 import { workflowStatesPage } from "./generate/workflow-states.ts";
 
-/** Writes every file that is made from the code; with --check only says which are not current. */
+/** Writes every file that is made from the code. With --check it only reports files that are not current. */
 const files: Record<string, () => string> = {
   "openapi.json": openapi,
+  "src/control/api/absent-products.json": absentProducts,
   "docs/reference/configuration.md": configurationPage,
   "docs/reference/errors.md": errorsPage,
   "docs/reference/workflow-states.md": workflowStatesPage,

@@ -1,5 +1,5 @@
-// Runs under whatever Node starts npm (20 or newer): installs the locked dependencies when they are missing,
-// among them the Node that every other script then runs on (npm puts node_modules/.bin first in PATH).
+// Installs the locked dependencies when they are missing. Runs under the Node that started npm (20 or newer).
+// One dependency is the Node for all other scripts: npm puts node_modules/.bin first in PATH.
 import { existsSync } from "node:fs";
 import { spawnSync } from "node:child_process";
 

@@ -1,37 +1,39 @@
 import type { AddressInfo } from "node:net";
 import type { Logger } from "pino";
-import type { Config } from "./config/settings.ts";
-import type { AddressPolicy } from "./edge/address-policy.ts";
-import type { EdgeHandler } from "./edge/handlers.ts";
-import { Edge } from "./edge/listener.ts";
-import { systemLookUp } from "./edge/resolve.ts";
-import { Origins } from "./edge/origins.ts";
-import { edgeDefaults, type EdgeSettings } from "./edge/settings.ts";
-import { EdgeFeed } from "./edge/feed.ts";
-import { noGeo, type GeoSource } from "./request-cf/geo-source.ts";
-import { RequestCf } from "./request-cf/request-cf.ts";
-import { TrustedProxies } from "./request-cf/trusted-proxies.ts";
+import type { Config } from "./platform/config/settings.ts";
+import type { AddressPolicy } from "./edge/origin/address-policy.ts";
+import type { EdgeHandler } from "./edge/request/handlers.ts";
+import { Edge } from "./edge/request/listener.ts";
+import { isLocalVisitor } from "./edge/request/local-visitor.ts";
+import { systemLookUp } from "./edge/origin/resolve.ts";
+import { Origins } from "./edge/origin/origins.ts";
+import { OwnHosts } from "./edge/configuration/own-hosts.ts";
+import { edgeDefaults, type EdgeSettings } from "./edge/request/settings.ts";
+import { EdgeSnapshotUpdater } from "./edge/configuration/snapshot-updater.ts";
+import { noGeo, type GeoSource } from "./edge/client-info/geo-source.ts";
+import { RequestCf } from "./edge/client-info/request-cf.ts";
+import { TrustedProxies } from "./edge/client-info/trusted-proxies.ts";
 import type { Services } from "./services.ts";
-import { scriptHandlers } from "./runtime/edge-handler.ts";
-import { relayHandler } from "./smart-routing/relay-handler.ts";
-import { parseRelay, Relays } from "./smart-routing/relays.ts";
-import { Probes } from "./smart-routing/probes.ts";
-import { SmartRouting } from "./smart-routing/routing.ts";
-import { snippetHandler } from "./snippets/chain.ts";
-import type { TlsListener } from "./tls/listener.ts";
-import { schemeHandler } from "./tls/scheme-handler.ts";
-import type { Storage } from "./storage/storage.ts";
+import { scriptHandlers } from "./workers/runtime/edge-handler.ts";
+import { relayHandler } from "./edge/smart-routing/relay-handler.ts";
+import { parseRelay, Relays } from "./edge/smart-routing/relays.ts";
+import { Probes } from "./edge/smart-routing/probes.ts";
+import { SmartRouting } from "./edge/smart-routing/routing.ts";
+import { snippetHandler } from "./products/snippets/chain.ts";
+import type { TlsListener } from "./edge/tls/listener.ts";
+import { schemeHandler } from "./edge/tls/scheme-handler.ts";
+import type { Storage } from "./platform/storage/storage.ts";
 
 export interface EdgeService {
   listen(host: string, port: number): Promise<AddressInfo>;
-  /** The same over TLS, with an authority of its own in the folder for names that have no other certificate. */
+  /** Listens for TLS. The local authority in `authorityDir` issues certificates for names without another one. */
   listenTls(host: string, port: number, authorityDir: string): Promise<AddressInfo>;
-  /** Makes sure that nobody is led to this listener of the node's own. */
+  /** Forbids connections to a listener of this node, such as the API. */
   forbid(address: AddressInfo): void;
   close(deadlineMs: number): Promise<void>;
 }
 
-/** Fills the edge's memory from storage, keeps it current, and puts the listener on it. */
+/** Creates the edge: loads its snapshot from storage, keeps the snapshot current, and prepares the listeners. */
 export async function startEdge(
   config: Config,
   services: Services,
@@ -40,10 +42,15 @@ export async function startEdge(
   policy: AddressPolicy,
   settings: EdgeSettings,
 ): Promise<EdgeService> {
-  const feed = new EdgeFeed(storage, services.records, services.rulesets);
-  services.zones.onChange((id, zone) => feed.setZone(id, zone));
+  const snapshotUpdater = new EdgeSnapshotUpdater(
+    storage,
+    services.records,
+    services.rulesets,
+    platformNames(config),
+  );
+  services.zones.onChange((id, zone) => snapshotUpdater.setZone(id, zone));
   await services.zones.load();
-  await feed.load();
+  await snapshotUpdater.load();
   const origins = new Origins(settings, policy);
   const { relaySecret } = config;
   if (config.relays.length > 0 && relaySecret === undefined)
@@ -53,14 +60,23 @@ export async function startEdge(
   const ports: Record<"http" | "https", number | undefined> = { http: undefined, https: undefined };
   let tls: TlsListener | undefined;
   const lookUp = systemLookUp();
-  const { snippets, cells, outbound, runtime, scriptRouter } = services;
+  const ownHosts = new OwnHosts(snapshotUpdater.snapshot, config.workersDomain);
+  services.outbound.serve(ownHosts);
+  const { snippets, cells, subrequests, outbound, runtime, scriptRouter, viaHeader } = services;
   const snippetLimits = {
     cpuMs: config.snippetCpuMs,
     memoryBytes: config.snippetMemoryMegabytes * 1024 * 1024,
     bodyBytesMax: settings.bodyBytesMax,
+    treeSubRequests: runtime.treeSubRequests,
   };
-  const scripts = scriptHandlers(scriptRouter, runtime, logger);
+  // With trusted proxies, the address of a connection does not identify the visitor.
+  const isAuthor =
+    config.errorDetails === "local" && config.trustedProxies.length === 0 ? isLocalVisitor : () => false;
+  const scripts = scriptHandlers(scriptRouter, runtime, logger, isAuthor);
   const smartRouting = new SmartRouting(origins, relays, services.smartRouting, logger);
+  services.zones.onChange((id, zone) => {
+    if (zone === undefined) smartRouting.forget(id);
+  });
   const probes = new Probes(relays, () => smartRouting.setAside(), logger);
   const edge = new Edge({
     settings,
@@ -70,20 +86,31 @@ export async function startEdge(
       proxies: new TrustedProxies(config.trustedProxies),
       score: (zoneId, request, path) => services.botManagement.score(zoneId, request, path),
     }),
+    viaHeader,
     origins,
     sslMode: (zoneId) => services.zoneSettings.value(zoneId, "ssl"),
     routing: smartRouting,
     observe: services.metrics?.edge,
     handlers: [
       ...(relaySecret === undefined ? [] : [relayHandler(relaySecret, origins, settings.bodyBytesMax)]),
-      ...(config.acmeDirectory === undefined ? [] : [await answerChallenges(storage)]),
+      ...(config.acmeDirectory === undefined ? [] : [await answerChallenges(storage, services.zones)]),
       ...(config.edgeTlsListen === undefined ? [] : [schemeHandler(services.zoneSettings, () => ports)]),
       services.images.delivery.handler,
-      snippetHandler({ snippets, cells, outbound, limits: snippetLimits, logger }),
+      services.images.transformations.handler,
+      snippetHandler({
+        snippets,
+        cells,
+        subrequests,
+        outbound,
+        transformations: services.images.transformations,
+        limits: snippetLimits,
+        isAuthor,
+        logger,
+      }),
       scripts.handler,
     ],
     upgradeHandlers: [scripts.upgradeHandler],
-    snapshot: feed.snapshot,
+    snapshot: snapshotUpdater.snapshot,
     policy,
     lookUp,
     logger,
@@ -93,22 +120,26 @@ export async function startEdge(
       const address = await edge.listen(host, port);
       probes.start();
       ports.http = address.port;
+      ownHosts.listens("http", address);
+      policy.forbidSockets(address.port);
       return address;
     },
     async listenTls(host, port, authorityDir) {
-      const { startTls } = await import("./tls/start.ts");
+      const { startTls } = await import("./edge/tls/start.ts");
       tls = await startTls({
         config,
         services,
         storage,
         edge,
         settings,
-        snapshot: feed.snapshot,
+        snapshot: snapshotUpdater.snapshot,
         logger,
         authorityDir,
       });
       const address = await tls.listen(host, port);
       ports.https = address.port;
+      ownHosts.listens("https", address);
+      policy.forbidSockets(address.port);
       return address;
     },
     forbid: (address) => policy.forbidListener(address.port),
@@ -121,32 +152,40 @@ export async function startEdge(
   };
 }
 
-async function answerChallenges(storage: Storage): Promise<EdgeHandler> {
-  const { challengeHandler, Challenges } = await import("./tls/acme/challenges.ts");
-  return challengeHandler(new Challenges(storage));
+/** Host names of the installation itself: the domain of scripts without a zone, and the host of image delivery. */
+export function platformNames({ workersDomain, deliveryUrl }: Config): string[] {
+  const delivery = deliveryUrl === undefined ? [] : [new URL(deliveryUrl).hostname];
+  return [workersDomain.toLowerCase(), ...delivery];
 }
 
-/** The limits of the edge, with what the configuration says of them. */
+async function answerChallenges(storage: Storage, zones: Services["zones"]): Promise<EdgeHandler> {
+  const { challengeHandler, Challenges } = await import("./edge/tls/acme/challenges.ts");
+  return challengeHandler(new Challenges(storage), (zoneId) => zones.find(zoneId)?.accountId);
+}
+
+/** The limits of the edge: the defaults, and the configured values. */
 export const edgeSettings = async ({
   colo,
   originSourceAddress,
   originCa,
+  ruleBodyKilobytes,
 }: Config): Promise<EdgeSettings> => ({
   ...edgeDefaults,
   colo,
+  ruleBodyBytesMax: ruleBodyKilobytes * 1024,
   originSourceAddress,
   originCa: originCa.length === 0 ? undefined : await trusted(originCa),
 });
 
-/** The databases of addresses that the configuration names; loaded, like their reader, only where it names one. */
+/** Opens the configured geo databases. The reader is imported only if one is configured. */
 async function openGeo({ geoCity, geoAsn }: Config, logger: Logger): Promise<GeoSource> {
   if (geoCity === undefined && geoAsn === undefined) return noGeo;
-  const { GeoDatabase } = await import("./request-cf/geo.ts");
+  const { GeoDatabase } = await import("./edge/client-info/geo.ts");
   const warn = (error: Error): void => logger.warn({ err: error }, "the addresses known before stay in use");
   return GeoDatabase.open({ city: geoCity, asn: geoAsn }, warn);
 }
 
-/** The authorities that Node trusts, and those of the files. */
+/** Node's trusted authorities and those in the files, in PEM. */
 async function trusted(files: readonly string[]): Promise<string[]> {
   const [{ rootCertificates }, { readFileSync }] = await Promise.all([import("node:tls"), import("node:fs")]);
   return [...rootCertificates, ...files.map((file) => readFileSync(file, "utf8"))];

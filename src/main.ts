@@ -1,7 +1,7 @@
 import { Command, CommanderError } from "commander";
 import { registerConfigCommand } from "./cli/config.ts";
 import { registerServeCommand } from "./cli/serve.ts";
-import { ConfigError } from "./config/config.ts";
+import { ConfigError } from "./platform/config/config.ts";
 
 /** Runs the command line. Exit codes: 0 done, 1 failed, 2 called wrongly. */
 export async function main(argv: readonly string[]): Promise<void> {

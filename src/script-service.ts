@@ -1,23 +1,23 @@
 import type { Logger } from "pino";
-import type { Config } from "./config/settings.ts";
-import { DispatchNamespaces } from "./dispatch/namespaces.ts";
-import { tidyKv } from "./kv/tidy.ts";
-import { KvNamespaces } from "./kv/kv.ts";
-import type { BindingResources } from "./scripts/bindings.ts";
-import { Deployments } from "./scripts/deployments.ts";
-import { DomainRecords } from "./scripts/domain-records.ts";
-import { Domains } from "./scripts/domains.ts";
-import { References } from "./scripts/references.ts";
-import { ScriptRouter } from "./scripts/router.ts";
-import { Routes } from "./scripts/routes.ts";
-import { Scripts } from "./scripts/scripts.ts";
-import { Sealer } from "./scripts/sealing.ts";
-import { Subdomains } from "./scripts/subdomains.ts";
-import { Versions, type AssetManifests, type Start } from "./scripts/versions.ts";
+import type { Config } from "./platform/config/settings.ts";
+import { DispatchNamespaces } from "./workers/dispatch/namespaces.ts";
+import { tidyKv } from "./products/kv/tidy.ts";
+import { KvNamespaces } from "./products/kv/kv.ts";
+import type { BindingResources } from "./workers/scripts/versions/bindings.ts";
+import { Deployments } from "./workers/scripts/versions/deployments.ts";
+import { DomainRecords } from "./workers/scripts/routing/domain-records.ts";
+import { Domains } from "./workers/scripts/routing/domains.ts";
+import { References } from "./workers/scripts/references.ts";
+import { ScriptRouter } from "./workers/scripts/routing/router.ts";
+import { Routes } from "./workers/scripts/routing/routes.ts";
+import { Scripts } from "./workers/scripts/scripts.ts";
+import { Sealer } from "./workers/scripts/versions/sealing.ts";
+import { Subdomains } from "./workers/scripts/routing/subdomains.ts";
+import { Versions, type AssetManifests, type Start } from "./workers/scripts/versions/versions.ts";
 import type { Services } from "./services.ts";
-import type { Storage } from "./storage/storage.ts";
+import type { Storage } from "./platform/storage/storage.ts";
 
-/** What belongs to hosting scripts. */
+/** The services that store, deploy and route scripts. */
 export interface ScriptServices {
   scripts: Scripts;
   versions: Versions;
@@ -30,12 +30,12 @@ export interface ScriptServices {
   subdomains: Subdomains;
   scriptRouter: ScriptRouter;
   kv: KvNamespaces;
-  /** Reads everything that requests are routed by. To be called when accounts and zones are known. */
+  /** Loads scripts, routes and domains from storage. Accounts and zones must be loaded before. */
   startScripts(logger: Logger): Promise<void>;
   stopScripts(): Promise<void>;
 }
 
-/** Puts the services of scripts together. `hasQueue` tells whether an account has a queue of a name. */
+/** Creates the services. `hasQueue` returns true if an account has a queue of this name. */
 export function createScriptServices(
   config: Config,
   storage: Storage,
@@ -59,8 +59,14 @@ export function createScriptServices(
     queue: hasQueue,
   };
   const manifests: AssetManifests = {
-    complete: async ({ accountId, namespace }, scriptName, token) =>
-      services.assets.completeUpload({ accountId, namespaceId: namespace?.id, scriptName }, token),
+    complete: async (owner, scriptName, token) => {
+      const { accountId, namespace } = owner;
+      const scriptId = scripts.find(owner, scriptName)?.id;
+      return services.assets.completeUpload(
+        { accountId, namespaceId: namespace?.id, scriptName, scriptId },
+        token,
+      );
+    },
   };
   const versions = new Versions(
     storage,

@@ -1,65 +1,74 @@
-import { existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Logger } from "pino";
-import { Accounts } from "./accounts/accounts.ts";
-import { ensureOwner, ensurePepper } from "./accounts/owner.ts";
-import { AssetServer } from "./assets/asset-server.ts";
-import { assetsBinding } from "./assets/binding.ts";
-import { Assets } from "./assets/assets.ts";
-import { AssetCollector } from "./assets/collector.ts";
-import { createApi } from "./api/app.ts";
-import { createApiServer, drain, listen } from "./api/listener.ts";
-import { parseAddress } from "./config/config.ts";
-import type { Config } from "./config/settings.ts";
-import { dashboardPath, serveDashboard } from "./dashboard/pages.ts";
-import { DnsRecords } from "./dns/records.ts";
+import { Accounts } from "./control/accounts/accounts.ts";
+import { Members } from "./control/accounts/members.ts";
+import { ensureOwner, ensurePepper } from "./control/accounts/owner.ts";
+import { AssetServer } from "./workers/assets/asset-server.ts";
+import { assetsBinding } from "./workers/assets/binding.ts";
+import { Assets } from "./workers/assets/assets.ts";
+import { AssetCollector } from "./workers/assets/collector.ts";
+import { createApi, type ApiOptions } from "./control/api/app.ts";
+import { createApiServer, drain, listen } from "./control/api/listener.ts";
+import { parseAddress } from "./platform/config/config.ts";
+import type { Config } from "./platform/config/settings.ts";
+import { dashboardPath, serveDashboard } from "./platform/dashboard/pages.ts";
+import { DnsRecords } from "./dns/records/records.ts";
 import { operations } from "./operations.ts";
-import { AddressPolicy } from "./edge/address-policy.ts";
-import { edgeSettings, startEdge } from "./edge-service.ts";
-import { imagesBinding } from "./images/binding.ts";
-import { deliveryPrefix } from "./images/delivery.ts";
-import { accountHash, ImagesService } from "./images/index.ts";
-import { DnsSettingsOfZones } from "./name-server/dns-settings.ts";
-import { Dnssec } from "./name-server/dnssec.ts";
-import { OutgoingTransfers } from "./name-server/transfers/outgoing.ts";
-import { startNameServer } from "./name-server/index.ts";
-import { kvBinding } from "./kv/binding.ts";
-import { queueBinding } from "./queues/binding.ts";
-import { BotManagementSetting } from "./request-cf/bot-management.ts";
-import { Rulesets } from "./rulesets/rulesets.ts";
-import type { BindingHandlers } from "./runtime/runtime.ts";
+import { AddressPolicy } from "./edge/origin/address-policy.ts";
+import { edgeAddressesOf } from "./edge/configuration/edge-addresses.ts";
+import { edgeSettings, platformNames, startEdge } from "./edge-service.ts";
+import { ViaHeader } from "./edge/request/via.ts";
+import { imagesBinding } from "./products/images/binding.ts";
+import { deliveryPrefix } from "./products/images/delivery/delivery.ts";
+import { answerScriptFetch } from "./products/images/transformations/script-fetch.ts";
+import { accountHash, ImagesService } from "./products/images/index.ts";
+import { DnsSettingsOfZones } from "./dns/settings/dns-settings.ts";
+import { Dnssec } from "./dns/dnssec/dnssec.ts";
+import { OutgoingTransfers } from "./dns/transfers/outgoing.ts";
+import { startNameServer } from "./dns/name-server/index.ts";
+import { kvBinding } from "./products/kv/binding.ts";
+import { queueBinding } from "./products/queues/binding.ts";
+import { BotManagementSetting } from "./edge/client-info/bot-management.ts";
+import { Rulesets } from "./control/rulesets/rulesets.ts";
+import type { BindingHandlers } from "./workers/runtime/runtime-options.ts";
 import { createRuntimeServices } from "./runtime-service.ts";
 import { createScriptServices } from "./script-service.ts";
 import type { Services } from "./services.ts";
-import { Analytics } from "./smart-routing/analytics.ts";
-import { Certificates } from "./tls/certificates.ts";
-import { CertificatePacks } from "./tls/packs.ts";
-import { authorityFiles } from "./tls/local-authority.ts";
-import { ZoneSettings } from "./tls/zone-settings.ts";
-import { FileBlobs } from "./storage/blobs.ts";
-import { Snippets } from "./snippets/snippets.ts";
-import { tailUpgrade } from "./tail/listener.ts";
+import { Analytics } from "./edge/smart-routing/analytics.ts";
+import { Certificates } from "./edge/tls/certificates/certificates.ts";
+import { CertificatePacks } from "./edge/tls/certificates/packs.ts";
+import { listDnsChallenges } from "./edge/tls/acme/store.ts";
+import { authorityFiles } from "./edge/tls/certificates/local-authority.ts";
+import { ZoneSettings } from "./control/zone-settings/zone-settings.ts";
+import { FileBlobs } from "./platform/storage/blobs.ts";
+import { closeDataFolder } from "./platform/storage/private-files.ts";
+import { Snippets } from "./products/snippets/snippets.ts";
+import { tailUpgrade } from "./workers/tail/listener.ts";
 import { createTriggerServices, type TriggerServices } from "./trigger-service.ts";
-import { openStorage } from "./storage/storage.ts";
-import { Tokens } from "./tokens/tokens.ts";
-import { dnsActivation, staticActivation } from "./zones/activation.ts";
-import { workflowBinding } from "./workflows/binding.ts";
-import { createWorkflows } from "./workflows/index.ts";
-import { workflowCode } from "./workflows/code.ts";
-import { Zones } from "./zones/zones.ts";
+import { openStorage } from "./platform/storage/storage.ts";
+import { hashSecret } from "./control/tokens/secret.ts";
+import { Tokens } from "./control/tokens/tokens.ts";
+import { dnsActivation, dnsProof, staticActivation } from "./control/zones/activation.ts";
+import { workflowBinding } from "./products/workflows/binding.ts";
+import { createWorkflows } from "./products/workflows/index.ts";
+import { workflowCode } from "./products/workflows/cells/code.ts";
+import { verificationKeyOf, Zones } from "./control/zones/zones.ts";
+import { healthOf } from "./platform/observability/health.ts";
+import { unawaited } from "./platform/util/uncaught.ts";
 
-/** Where everything listens: the content of the ready file. */
+/** The addresses of all listeners: the content of the ready file. */
 export interface Ready {
   api: string;
   edge: string;
-  /** Null where the edge does not listen for TLS; the authority is a file, in PEM, for those who are to trust it. */
+  /** Null if the edge does not listen for TLS. `tls_authority` is the path of a PEM file, for clients to trust. */
   edge_tls: string | null;
   tls_authority: string | null;
   /** Host and port, for UDP and TCP. */
   dns: string;
-  /** Null where nobody asks for metrics. */
+  /** Null without `metrics-listen`. */
   metrics: string | null;
   delivery: string;
   dashboard: string;
@@ -71,7 +80,7 @@ export interface Ready {
 export interface RunningServer {
   ready: Ready;
   services: Services;
-  /** The owner's API token, when this start made it. */
+  /** The owner's API token, if this start created it. */
   newToken: string | undefined;
   close(deadlineMs: number): Promise<void>;
 }
@@ -81,22 +90,31 @@ const activationTickMs = 1000;
 const hourMs = 3_600_000;
 const mebibyte = 1024 * 1024;
 
-/** Puts the platform together: storage, services, listeners, in that order. */
+/** Starts the platform: storage, services and listeners, in that order. */
 export async function startServer(
   config: Config,
   logger: Logger,
-  options: { validateResults?: boolean } = {},
+  options: Pick<ApiOptions, "validateResults" | "onAnswer"> = {},
 ): Promise<RunningServer> {
   const { edgeTlsListen } = config;
   const listens = [config.apiListen, config.edgeListen, config.dnsListen, edgeTlsListen ?? config.edgeListen];
   const onLoopback = listens.every(isLoopback);
-  const storage = await openStorage(databaseUrl(config));
-  // What lies in files is as ephemeral as the rest, and goes with the process.
+  const storage = await openStorage(databaseUrl(config), config.databaseTimeoutSeconds * 1000);
+  // Files of an ephemeral start are deleted with the process.
   const folder = config.ephemeral ? mkdtempSync(join(tmpdir(), "selvedge-")) : config.dataDir;
   if (config.ephemeral) process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  if (!config.ephemeral) {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    unawaited(
+      closeDataFolder(folder, logger).catch((error: unknown) =>
+        logger.warn({ err: error }, "files in the data folder could not be closed to other users"),
+      ),
+    );
+  }
   const blobs = new FileBlobs(join(folder, "blobs"));
   const activation = config.activation ?? (onLoopback ? "static" : "dns");
   const accounts = new Accounts(storage);
+  const pepper = await ensurePepper(storage);
   const zones = new Zones(storage, {
     nameServers: config.nameServers,
     defaultPlan: config.defaultPlan,
@@ -104,9 +122,15 @@ export async function startServer(
       activation === "static"
         ? staticActivation
         : dnsActivation(config.resolvers, config.activationIntervalSeconds),
+    platformNames: platformNames(config),
+    ownership: {
+      keyOf: (accountId, name) => verificationKeyOf(hashSecret(`zone ${accountId} ${name}`, pepper)),
+      isShown: dnsProof(config.resolvers),
+    },
   });
-  const tokens = new Tokens(storage, accounts, await ensurePepper(storage));
+  const tokens = new Tokens(storage, accounts, pepper, zones);
   const records = new DnsRecords(storage);
+  records.changes.onChange(async ({ zoneId, names }) => zones.reviewDelegations(zoneId, names.keys()));
   const rulesets = new Rulesets(storage);
   const parentsFollow = activation === "static";
   const transfers = new OutgoingTransfers(storage);
@@ -152,9 +176,14 @@ export async function startServer(
     cacheFolder: join(folder, "cache"),
     memoryBytesMax: config.imageMemoryMegabytes * mebibyte,
     diskBytesMax: config.imageDiskMegabytes * mebibyte,
-    mezzanineSidePixels: config.imageMezzaninePixels,
+    intermediateCopySidePixels: config.imageMezzaninePixels,
     deliveryUrl: config.deliveryUrl,
     moreFormats: { avif: config.imageAcceptAvif, svg: config.imageAcceptSvg },
+    transformationSettings: (zoneId) => ({
+      mode: zoneSettings.value(zoneId, "transformations"),
+      allowedOrigins: zoneSettings.value(zoneId, "transformations_allowed_origins"),
+    }),
+    send: async (...request) => runtimeServices.outbound.fetch(...request),
     engine: { slots: config.imageSlots, faceDetector: config.imageFaceDetector },
   });
   const settings = await edgeSettings(config);
@@ -167,10 +196,15 @@ export async function startServer(
   });
   const runtimeServices = createRuntimeServices(
     config,
-    { ...scriptServices, assetServer },
+    {
+      ...scriptServices,
+      assetServer,
+      answerImageFetch: async (...fetched) => answerScriptFetch(images.transformations, ...fetched),
+    },
     handlers,
     settings,
     policy,
+    new ViaHeader(tokens.hash("hops of scripts' requests")),
     logger,
   );
   const triggers: TriggerServices = createTriggerServices(storage, scriptServices, runtimeServices, logger);
@@ -179,10 +213,10 @@ export async function startServer(
   const metrics =
     metricsListen === undefined
       ? undefined
-      : new (await import("./observability/metrics.ts")).Metrics({
+      : (await import("./metrics.ts")).createMetrics({
+          ...runtimeServices,
           smartRouting,
-          zoneName: (id) => zones.find(id)?.name,
-          cells: () => runtimeServices.cellCounts(),
+          zones,
           certificates,
           certificatePacks,
         });
@@ -192,6 +226,7 @@ export async function startServer(
     ...runtimeServices,
     ...triggers,
     accounts,
+    members: new Members(storage, accounts, tokens),
     tokens,
     zones,
     records,
@@ -209,6 +244,7 @@ export async function startServer(
     certificates,
     certificatePacks,
     zoneSettings,
+    edgeAddresses: edgeAddressesOf(config),
     metrics,
     logger,
   };
@@ -223,7 +259,7 @@ export async function startServer(
   await services.startScripts(logger);
   await services.startTriggers();
   await services.startWorkflows(workflowCode(services.scripts, services.runtime));
-  const owner = await ensureOwner(config, accounts, tokens);
+  const owner = await ensureOwner(config, storage, accounts, tokens);
 
   const app = createApi({
     services,
@@ -234,17 +270,8 @@ export async function startServer(
     bodyBytesMax: config.apiBodyBytesMax,
     ...options,
   });
-  const faults = async (): Promise<string[]> =>
-    storage.read
-      .selectFrom("meta")
-      .select("key")
-      .limit(1)
-      .execute()
-      .then(
-        () => [],
-        () => ["database"],
-      );
-  const apiServer = createApiServer(app, { faults }, metrics?.api, serveDashboard);
+  const health = healthOf({ database: () => storage.check(), disk: () => blobs.check() }, logger);
+  const apiServer = createApiServer(app, health, metrics?.api, serveDashboard);
   apiServer.on("upgrade", tailUpgrade(services.tails, logger));
   const apiAddress = await listen(apiServer, ...hostAndPort(config.apiListen));
   edge.forbid(apiAddress);
@@ -257,7 +284,7 @@ export async function startServer(
   const edgeAddress = await edge.listen(...hostAndPort(config.edgeListen));
   services.scriptRouter.listening(edgeAddress.port);
   images.listensAt(`http://${show(edgeAddress)}${deliveryPrefix}`);
-  // What an ephemeral start makes is forgotten; an authority that is kept, and perhaps trusted, is used by it too.
+  // An ephemeral start uses the local authority of the data folder, if there is one, because users may trust it.
   const authorityDir = existsSync(authorityFiles(config.dataDir).certificate) ? config.dataDir : folder;
   const tlsAddress =
     edgeTlsListen === undefined
@@ -267,15 +294,19 @@ export async function startServer(
   const nameServer = await startNameServer(config, services, storage, logger, {
     cookieSecret,
     parentsFollow,
+    listChallenges: async (zoneId) => listDnsChallenges(storage.read, zoneId),
   });
-  metrics?.addNameServer(() => nameServer.answerCounts());
+  if (metrics !== undefined)
+    metrics.register(
+      (await import("./dns/name-server/metrics.ts")).nameServerMetrics(() => nameServer.answerCounts()),
+    );
   const dnsAddress = await nameServer.listen(...hostAndPort(config.dnsListen));
   edge.forbid(dnsAddress);
 
   const acme =
     config.acmeDirectory === undefined
       ? undefined
-      : (await import("./tls/acme/start.ts")).startAcme(
+      : (await import("./edge/tls/acme/start.ts")).startAcme(
           config.acmeDirectory,
           config,
           services,
@@ -285,9 +316,11 @@ export async function startServer(
   await services.runTriggers();
   const stopCollecting = assetCollector.start(logger);
   const timer = setInterval(() => {
-    zones
-      .checkPending()
-      .catch((error: unknown) => logger.warn({ err: error }, "checking pending zones failed"));
+    unawaited(
+      zones
+        .checkPending()
+        .catch((error: unknown) => logger.warn({ err: error }, "checking pending zones failed")),
+    );
   }, activationTickMs);
   timer.unref();
 
@@ -348,5 +381,7 @@ const show = ({ address, port }: { address: string; port: number }): string =>
 function writeAtomically(path: string, content: string): void {
   const temporary = `${path}.${process.pid}.tmp`;
   writeFileSync(temporary, content);
+  // The file contains no secrets, and a process of another user may wait for it.
+  chmodSync(temporary, 0o644);
   renameSync(temporary, path);
 }

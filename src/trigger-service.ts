@@ -1,27 +1,28 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Logger } from "pino";
-import { deliverTo } from "./queues/delivery.ts";
-import { QueueDispatcher } from "./queues/dispatcher.ts";
-import { QueueMessages } from "./queues/messages.ts";
-import { Queues } from "./queues/queues.ts";
+import { deliverTo } from "./products/queues/delivery.ts";
+import { QueueDispatcher } from "./products/queues/dispatcher.ts";
+import { QueueMessages } from "./products/queues/messages.ts";
+import { Queues } from "./products/queues/queues.ts";
+import { Retirement } from "./products/queues/retirement.ts";
 import type { RuntimeServices } from "./runtime-service.ts";
-import { runScheduled } from "./schedules/run.ts";
-import { Scheduler } from "./schedules/scheduler.ts";
-import { Schedules } from "./schedules/schedules.ts";
+import { runScheduled } from "./products/schedules/run.ts";
+import { Scheduler } from "./products/schedules/scheduler.ts";
+import { Schedules } from "./products/schedules/schedules.ts";
 import type { ScriptServices } from "./script-service.ts";
-import { TailRelay } from "./tail/relay.ts";
-import type { Storage } from "./storage/storage.ts";
+import { TailRelay } from "./workers/tail/relay.ts";
+import type { Storage } from "./platform/storage/storage.ts";
 
-/** What runs scripts without a request. */
+/** The services that run scripts without a request: queues, schedules and live logs. */
 export interface TriggerServices {
   queues: Queues;
   queueMessages: QueueMessages;
   schedules: Schedules;
-  /** Reads everything that triggers are known by. To be called when scripts are known. */
+  /** Loads queues and schedules from storage. Scripts must be loaded before. */
   startTriggers(): Promise<void>;
-  /** From now on, they run scripts. */
+  /** Starts running scripts. */
   runTriggers(): Promise<void>;
-  /** Takes up nothing more, and waits for what is under way, but not for longer than this. */
+  /** Starts no further runs, and waits up to `deadlineMs` for those in progress. */
   stopTriggers(deadlineMs: number): Promise<void>;
 }
 
@@ -34,9 +35,11 @@ export function createTriggerServices(
   const queues = new Queues(storage, scripts);
   const queueMessages = new QueueMessages(storage, queues);
   const schedules = new Schedules(storage, scripts);
+  scripts.onGone((scriptId) => tails.endScope(scriptId));
   const deliver = deliverTo({ scripts, runtime, queueMessages, logger });
   const isShared = storage.engine === "postgres";
   const dispatcher = new QueueDispatcher(queues, queueMessages, deliver, logger, { isShared });
+  const retirement = new Retirement(queues, queueMessages, logger);
   const tailRelay = isShared ? new TailRelay(storage, tails, logger) : undefined;
   const scheduler = new Scheduler(schedules, runScheduled(scripts, runtime), logger);
   return {
@@ -49,11 +52,13 @@ export function createTriggerServices(
     },
     async runTriggers() {
       await dispatcher.start();
+      retirement.start();
       await scheduler.start();
       await tailRelay?.start();
     },
     async stopTriggers(deadlineMs) {
-      // Whoever watches would keep the listener from closing.
+      retirement.stop();
+      // An open live log would keep the listener from closing.
       await tails.endAll();
       const deadline = new AbortController();
       const late = delay(deadlineMs, undefined, { signal: deadline.signal }).catch(() => {});

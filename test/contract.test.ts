@@ -1,10 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Operation } from "../src/api/operation.ts";
+import { pino } from "pino";
+import { z } from "zod";
+import { absentProduct } from "../src/control/api/absent-products.ts";
+import { createApi } from "../src/control/api/app.ts";
+import { operation as declare, type Operation } from "../src/control/api/operation.ts";
+import { isParameter } from "../src/control/api/paths.ts";
 import { operations } from "../src/operations.ts";
-import { permissionGroups } from "../src/tokens/permissions.ts";
+import type { Services } from "../src/services.ts";
+import { permissionGroups } from "../src/control/tokens/permissions.ts";
 import { startTestServer, type Answer, type TestServer } from "./helpers/server.ts";
 
-/** Walks every operation with credentials and input that must be refused. A new operation is in it by being declared. */
+/**
+ * Calls every operation with credentials and input that must be rejected. New operations are included
+ * automatically.
+ */
 let server: TestServer;
 let zoneId: string;
 let narrowToken: string;
@@ -14,14 +23,14 @@ beforeAll(async () => {
   server = await startTestServer();
   zoneId = ((await server.call("POST", "/zones", { name: "contract.example" })).body.result as { id: string })
     .id;
-  narrowToken = await createToken(
-    { [`com.cloudflare.api.account.${"0".repeat(32)}`]: "*" },
-    "Account Settings Read",
-  );
-  const other = (await server.call("POST", "/accounts", { name: "Other" })).body.result as { id: string };
-  strangerToken = await createAccountToken(other.id);
+  const [other, third] = await Promise.all(["Other", "Third"].map(createAccount));
+  narrowToken = await createToken({ [`com.cloudflare.api.account.${third}`]: "*" }, "Account Settings Read");
+  strangerToken = await createAccountToken(other!);
 });
 afterAll(() => server.close(1000));
+
+const createAccount = async (name: string): Promise<string> =>
+  ((await server.call("POST", "/accounts", { name })).body.result as { id: string }).id;
 
 async function createToken(resources: object, group: string): Promise<string> {
   const body = {
@@ -31,11 +40,18 @@ async function createToken(resources: object, group: string): Promise<string> {
   return ((await server.call("POST", "/user/tokens", body)).body.result as { value: string }).value;
 }
 
-/** All permissions of another account: none of them reach the first. */
+/** A token with all permissions of another account, which must have no access to the first. */
 async function createAccountToken(accountId: string): Promise<string> {
-  const groups = permissionGroups.filter((group) => group.scope !== "user").map(({ id }) => ({ id }));
-  const resources = { [`com.cloudflare.api.account.${accountId}`]: "*" };
-  const body = { name: "stranger", policies: [{ effect: "allow", resources, permission_groups: groups }] };
+  const account = `com.cloudflare.api.account.${accountId}`;
+  const policies = [
+    { scope: "account", resources: { [account]: "*" } },
+    { scope: "zone", resources: { [account]: { "com.cloudflare.api.account.zone.*": "*" } } },
+  ].map(({ scope, resources }) => ({
+    effect: "allow",
+    resources,
+    permission_groups: permissionGroups.filter((group) => group.scope === scope).map(({ id }) => ({ id })),
+  }));
+  const body = { name: "stranger", policies };
   return ((await server.call("POST", `/accounts/${accountId}/tokens`, body)).body.result as { value: string })
     .value;
 }
@@ -73,22 +89,22 @@ describe.each(operations.map((operation) => [operation.id, operation] as const))
       authorization: token === undefined ? "" : `Bearer ${token}`,
     });
 
-  it("refuses a call without credentials", async () => {
+  it("rejects a call without credentials", async () => {
     const response = await fetch(`${server.ready.api}${pathOf(operation)}`, { method: operation.method });
     expect(response.status).toBe(401);
     expect(((await response.json()) as Answer["body"]).errors[0]!.code).toBe(9106);
   });
 
-  it("refuses an unknown token", async () => {
+  it("rejects an unknown token", async () => {
     expectFailure(await call("not-a-token-that-anyone-has"), 401, 1000);
   });
 
   if (operation.access.scope !== "caller" && operation.access.scope !== "own") {
-    it("refuses a token without the permission", async () => {
+    it("rejects a token without the permission", async () => {
       expectFailure(await call(narrowToken), 403, 9109);
     });
 
-    it("refuses the token of another account", async () => {
+    it("rejects the token of another account", async () => {
       expectFailure(await call(strangerToken), 403, 9109);
     });
   }
@@ -97,8 +113,8 @@ describe.each(operations.map((operation) => [operation.id, operation] as const))
   if (lastParameter !== undefined && lastParameter !== "phase") {
     it("answers 404 to an unknown id", async () => {
       if (operation.access.scope === "caller" || operation.access.scope === "own") return;
-      if (operation.method === "PUT" && operation.body === undefined) return; // makes what is not there
-      // Where a body is needed it is checked first: an id that does not exist is then no news.
+      if (operation.method === "PUT" && operation.body === undefined) return; // creates the missing resource
+      // A required body is checked first, so the unknown id is not reached.
       const answer = await server.call(
         operation.method,
         pathOf(operation, { [lastParameter]: unknownId }),
@@ -110,7 +126,7 @@ describe.each(operations.map((operation) => [operation.id, operation] as const))
     });
 
     it("answers 404 to a malformed id", async () => {
-      // What is chosen by people is not malformed: it is only not there.
+      // Names chosen by users are never malformed, only unknown.
       if (
         ["rule_id", "image_id", "instance_id", "version_id", "event_type"].includes(lastParameter) ||
         lastParameter.endsWith("_name")
@@ -129,7 +145,7 @@ describe.each(operations.map((operation) => [operation.id, operation] as const))
   }
 
   if (operation.body !== undefined && operation.bodyKind === "json") {
-    it("refuses a malformed body, a wrong type, an unknown field, a wrong content type and a body over the limit", async () => {
+    it("rejects a malformed body, a wrong type, an unknown field, a wrong content type and a body over the limit", async () => {
       const path = pathOf(operation);
       expectFailure(await server.call(operation.method, path, "{", {}), 400, 6007);
       expectFailure(await server.call(operation.method, path, "[]", {}), 400, 9207);
@@ -147,13 +163,13 @@ describe.each(operations.map((operation) => [operation.id, operation] as const))
   }
 
   if (operation.body !== undefined && operation.bodyKind !== "json" && !operation.acceptAnyContentType) {
-    it("refuses a body that is no form", async () => {
+    it("rejects a body that is not a form", async () => {
       expectFailure(await server.call(operation.method, pathOf(operation), {}), 415);
     });
   }
 
   if (operation.query?.shape["per_page"] !== undefined) {
-    it("refuses a page that cannot be, naming the parameter", async () => {
+    it("rejects an invalid page and names the parameter", async () => {
       const answer = await server.call(operation.method, `${pathOf(operation)}?page=0&per_page=x`);
       expectFailure(answer, 400, 9207);
       expect(answer.body.errors.map((error) => error.source?.pointer)).toEqual(
@@ -193,7 +209,88 @@ it("answers unknown paths in the envelope", async () => {
   expectFailure(await server.call("DELETE", "/zones"), 404, 7003);
 });
 
+it("names public products that are absent, but no present ones", async () => {
+  const account = server.ready.account_id;
+  for (const [path, product] of [
+    [`/accounts/${account}/d1/database`, "D1 is"],
+    [`/accounts/${account}/r2/buckets/x/objects`, "R2 is"],
+    [`/accounts/${account}/pages/projects`, "Pages is"],
+    [`/accounts/${account}/workers/durable_objects/namespaces/x/objects`, "Durable Objects are"],
+    [`/zones/${zoneId}/pagerules`, "Page Rules are"],
+    [`/zones/${zoneId}/argo/tiered_caching`, "Argo tiered caching is"],
+    ["/radar/http/summary/os", "Radar is"],
+  ] as const) {
+    const answer = await server.call("GET", path);
+    expectFailure(answer, 404, 7010);
+    expect(answer.body.errors[0]!.message).toBe(`${product} not part of this installation`);
+  }
+  const named = operations.filter(
+    ({ path }) => absentProduct(path.replaceAll(/\{\w+\}/g, "x")) !== undefined,
+  );
+  expect(named.map(({ id }) => id)).toEqual([]);
+});
+
+it("reports a token for another purpose as unknown, regardless of its length", async () => {
+  const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const jwt = `${part({ alg: "HS256" })}.${part({ manifest: "x".repeat(4000) })}.${part("signature")}`;
+  expectFailure(await server.call("GET", "/user", undefined, { authorization: `Bearer ${jwt}` }), 401, 1000);
+  expectFailure(await server.call("GET", "/user", undefined, { authorization: "Bearer a b" }), 400, 6003);
+});
+
 it("operations have one id and one path each", () => {
   expect(new Set(operations.map((operation) => operation.id)).size).toBe(operations.length);
   expect(new Set(operations.map(({ method, path }) => `${method} ${path}`)).size).toBe(operations.length);
+});
+
+describe("two operations that match the same path", () => {
+  /** A path with well-formed ids that both match; undefined if there is none. */
+  function common(a: Operation, b: Operation): string | undefined {
+    const [left, right] = [a.path.split("/"), b.path.split("/")];
+    if (a.method !== b.method || left.length !== right.length) return undefined;
+    const segments = left.map((segment, i) => {
+      if (!isParameter(segment)) return isParameter(right[i]!) || segment === right[i] ? segment : undefined;
+      return isParameter(right[i]!) ? unknownId : right[i]!;
+    });
+    return segments.includes(undefined) ? undefined : segments.join("/");
+  }
+  /** The operation with fixed text at the first segment that differs. */
+  function moreSpecific(a: Operation, b: Operation): Operation {
+    const [left, right] = [a.path.split("/"), b.path.split("/")];
+    return isParameter(left.find((segment, i) => isParameter(segment) !== isParameter(right[i]!))!) ? b : a;
+  }
+  const pairs = operations.flatMap((a, i) =>
+    operations.slice(i + 1).flatMap((b) => {
+      const path = common(a, b);
+      return path === undefined ? [] : [{ path, a, b }];
+    }),
+  );
+  /** Returns the id of the operation for a path, independent of the order of declaration. */
+  const appOf = (declared: readonly Operation[]) =>
+    createApi({
+      services: { zones: { find: () => ({}) }, accounts: { find: () => ({}) } } as unknown as Services,
+      operations: declared.map(({ id, method, path }) =>
+        declare({
+          ...{ id, method, path, summary: "", access: { scope: "own" } },
+          result: z.string(),
+          handle: async () => id,
+        }),
+      ),
+      logger: pino({ level: "silent" }),
+      rateLimit: 0,
+      rateWindowSeconds: 1,
+      bodyBytesMax: 1,
+    });
+
+  it("lead to the more specific one", async () => {
+    expect(pairs.length).toBeGreaterThan(10);
+    for (const app of [appOf(operations), appOf(operations.toReversed())]) {
+      for (const { path, a, b } of pairs) {
+        const incoming = { socket: {}, headers: {}, complete: true };
+        const request = new Request(`http://api${path}`, { method: a.method });
+        const response = await app.fetch(request, { incoming });
+        const { result } = JSON.parse(await response.text()) as { result: string };
+        expect([path, result]).toEqual([path, moreSpecific(a, b).id]);
+      }
+    }
+  });
 });

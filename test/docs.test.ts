@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { createReadStream, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { once } from "node:events";
 import { join, resolve } from "node:path";
@@ -7,10 +7,10 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import sharp from "sharp";
 import { temporaryFolder } from "./helpers/process.ts";
 
-/** What README and pages show is run as it stands, on the ports that they name. */
+/** The code blocks of README and the pages run as they stand, on the ports that they name. */
 interface Block {
   language: string;
-  /** What is done with it: run, watched, or written to the file of this name. */
+  /** The rest of the info string: a way to test the block, or the file name to write it to. */
   use: string;
   code: string;
 }
@@ -25,7 +25,7 @@ interface Run {
   code: number | null;
 }
 const selvedge = resolve("bin/selvedge.js");
-/** Where the pages' commands run, and the platform keeps its data. */
+/** The working folder of the pages' commands; also contains the platform's data. */
 const folder = temporaryFolder();
 let environment: NodeJS.ProcessEnv = { ...process.env };
 const ended: (() => Promise<unknown>)[] = [];
@@ -35,7 +35,7 @@ function start(
   args: readonly string[],
   cwd = folder,
 ): { done: Promise<Run>; output(): string; kill(): void } {
-  // A process group of its own, so that what is left in the background ends with it.
+  // A separate process group, so that background processes end with it.
   const child = spawn(command, args, {
     cwd,
     env: environment,
@@ -57,7 +57,7 @@ beforeAll(async () => {
   symlinkSync(selvedge, join(folder, "bin/selvedge"));
   environment["PATH"] = [join(folder, "bin"), resolve("node_modules/.bin"), process.env["PATH"]].join(":");
   environment = { ...environment, CI: "1", NO_COLOR: "1", WRANGLER_SEND_METRICS: "false", HOME: folder };
-  // As `npm start` runs it; TLS is for the page about that.
+  // The command of `npm start`, with a TLS listener for the page about TLS.
   const serving = start(process.execPath, [selvedge, "serve", "--edge-tls-listen", "127.0.0.1:8443"]);
   ended.push(async () => {
     serving.kill();
@@ -77,14 +77,21 @@ afterAll(async () => {
   for (const end of ended.toReversed()) await end();
 });
 
-it("the tour works as it is written", async () => {
+it("the quickest result of README.md is a script that responds on its own host", async () => {
+  const [block] = blocksOf("README.md").filter(({ use }) => use === "quick");
+  const { stdout, code } = await shell(block!.code);
+  expect(code).toBe(0);
+  expect(stdout.split("\n").at(-2)).toBe("hello");
+});
+
+it("the tour works as written", async () => {
   const blocks = blocksOf("README.md").filter(({ use }) => use === "tour");
   expect(blocks.length).toBeGreaterThan(4);
   const tour = blocks.map(({ language, code }) =>
     language === "sh" ? code : `node --input-type=module - <<'JS'\n${code}JS\n`,
   );
   const { stdout, stderr, code } = await shell(`${tour.join("\n")}\nkill %1`, process.cwd());
-  // npm may have something to say about the machine that it runs on.
+  // npm may print warnings about the machine.
   const complaints = stderr.split("\n").filter((line) => line !== "" && !line.startsWith("npm warn"));
   expect({ code, complaints }).toEqual({ code: 0, complaints: [] });
   expect(stdout.split("\n").slice(0, 5)).toEqual([
@@ -104,7 +111,10 @@ describe("the pages", () => {
   const [prelude] = blocksOf("docs/README.md");
 
   beforeAll(async () => {
-    const origin = createServer((_request, response) => response.end("hello from the origin\n"));
+    const origin = createServer(({ url }, response) => {
+      if (url === "/photos/shoe.jpg") createReadStream(join(folder, "shoe.jpg")).pipe(response);
+      else response.end("hello from the origin\n");
+    });
     await once(origin.listen(3000, "127.0.0.1"), "listening");
     ended.push(async () => new Promise((closed) => origin.close(closed)));
     const picture = sharp({ create: { width: 1200, height: 900, channels: 3, background: "teal" } });
@@ -121,23 +131,23 @@ describe("the pages", () => {
       else if (use === "serve") await checkOptions(code);
       else if (use === "metrics") checkMetrics(code);
       else if (/^\w+\.\w+$/.test(use)) writeFileSync(join(folder, use), code);
-      else expect.fail(`Nothing says how a block of ${page} is proven: ${language} ${use}`);
+      else expect.fail(`No test is defined for this block of ${page}: ${language} ${use}`);
     }
     const { stdout, stderr, code } = await shell(script.join("\n"));
     expect({ code, ...(code === 0 ? {} : { stdout, stderr }) }).toEqual({ code: 0 });
     for (const [, expected] of script.join("\n").matchAll(/^#→ (.*)$/gm)) expect(stdout).toContain(expected);
   });
 
-  /** A command that goes on until it is stopped has said by then that it has begun. */
+  /** Runs a command that does not end by itself until it reports that it has started. */
   async function watch(command: string): Promise<void> {
-    // The format for terminals is the one in which it says so.
+    // Only the format for terminals reports the start.
     const watching = start("bash", ["-c", `exec ${command.replace(/ --format \w+|$/, " --format pretty")}`]);
     await vi.waitFor(() => expect(watching.output()).toMatch(/Connected to/), { timeout: 30_000 });
     watching.kill();
     await watching.done;
   }
 
-  /** Servers are not started on public addresses, but their options are read. */
+  /** Checks the options of a server without starting it on public addresses. */
   async function checkOptions(code: string): Promise<void> {
     const { code: status, stderr } = await shell(
       `RELAY_SECRET=${"secret".repeat(6)}\n${code.replaceAll("selvedge serve", "selvedge config print")}`,

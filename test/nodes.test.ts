@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
-import { openStorage, type Change, type Storage } from "../src/storage/storage.ts";
+import { openStorage, type Change, type Storage } from "../src/platform/storage/storage.ts";
 import { startPostgres, type TestPostgres } from "./helpers/postgres.ts";
-import { startTestServer } from "./helpers/server.ts";
+import { ownerToken, startTestServer } from "./helpers/server.ts";
 import { visit } from "./helpers/visit.ts";
 
 let postgres: TestPostgres;
@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => postgres.stop());
 
-it("nodes that share PostgreSQL start together, and see each other's changes, once each", async () => {
+it("nodes that share PostgreSQL start together and see each other's changes exactly once", async () => {
   const url = await postgres.createDatabase();
   const nodes: Storage[] = await Promise.all([openStorage(url), openStorage(url)]);
   const [first, second] = nodes as [Storage, Storage];
@@ -30,7 +30,27 @@ it("nodes that share PostgreSQL start together, and see each other's changes, on
   for (const node of nodes) await node.close();
 });
 
-it("a record made through one node is served by the edge of another", async () => {
+it("nodes that start concurrently on an empty database create one owner with one token", async () => {
+  for (const apiToken of [ownerToken, undefined]) {
+    const databaseUrl = await postgres.createDatabase();
+    const nodes = await Promise.all(
+      Array.from({ length: 3 }, () => startTestServer({ databaseUrl, apiToken })),
+    );
+    const made = nodes.flatMap(({ newToken }) => (newToken === undefined ? [] : [newToken]));
+    expect(made).toHaveLength(apiToken === undefined ? 1 : 0);
+    expect(new Set(nodes.map(({ ready }) => ready.account_id)).size).toBe(1);
+    const authorization = `Bearer ${apiToken ?? made[0]!}`;
+    for (const node of nodes) {
+      const { body } = await node.call("GET", "/user/tokens", undefined, { authorization });
+      expect(body.result).toHaveLength(1);
+      const accounts = await node.call("GET", "/accounts", undefined, { authorization });
+      expect(accounts.body.result).toHaveLength(1);
+    }
+    for (const node of nodes) await node.close(1000);
+  }
+});
+
+it("a record created through one node is served by another node's edge", async () => {
   const databaseUrl = await postgres.createDatabase();
   const first = await startTestServer({ databaseUrl });
   const second = await startTestServer({ databaseUrl });
@@ -47,7 +67,7 @@ it("a record made through one node is served by the edge of another", async () =
     rules: [{ action: "route", expression: "true", action_parameters: { origin: { port: 1 } } }],
   });
   await vi.waitFor(async () => {
-    // Nobody listens on port 1: this page can only come from an edge that knows the record and the rule.
+    // Nothing listens on port 1, so only an edge that knows the record and the rule can return this page.
     const answer = await visit(second.ready.edge, "www.two-nodes.example");
     expect(answer.status).toBe(521);
   }, 5000);
@@ -55,7 +75,7 @@ it("a record made through one node is served by the edge of another", async () =
   await first.close(1000);
 });
 
-it("a snippet, its rule and bot management changed through one node are in force at another within a second", async () => {
+it("a snippet, its rule and bot management changed through one node take effect on another within a second", async () => {
   const databaseUrl = await postgres.createDatabase();
   const first = await startTestServer({ databaseUrl });
   const second = await startTestServer({ databaseUrl });
@@ -90,7 +110,7 @@ it("a snippet, its rule and bot management changed through one node are in force
   await first.close(1000);
 });
 
-it("a change of very many rows is one transaction", async () => {
+it("a change of very many rows is seen as one transaction", async () => {
   const storage = await openStorage(await postgres.createDatabase());
   const count = 30_000;
   await storage.write(async (_trx, changed) => {
@@ -104,7 +124,7 @@ it("a change of very many rows is one transaction", async () => {
   await storage.close();
 });
 
-it("a change in a long transaction is not missed when later ones are committed before it", async () => {
+it("a change in a long transaction is not missed if later ones commit before it", async () => {
   const url = await postgres.createDatabase();
   const [writer, follower] = [await openStorage(url), await openStorage(url)];
   const seen: string[] = [];

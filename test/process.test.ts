@@ -24,7 +24,7 @@ const call = async (
   return { status: response.status, result: ((await response.json()) as { result: never }).result };
 };
 
-/** Writes from eight sides until the process is killed, and counts only what was acknowledged. */
+/** Writes from eight clients until the process is killed, and counts only acknowledged writes. */
 async function killWhileWriting(args: readonly string[]): Promise<void> {
   const environment = { SELVEDGE_API_TOKEN: token, SELVEDGE_API_RATE_LIMIT: "0" };
   const server = await serve(args, environment);
@@ -54,17 +54,17 @@ async function killWhileWriting(args: readonly string[]): Promise<void> {
   expect(await again.exited).toBe(0);
 }
 
-it("loses nothing that was acknowledged when it is killed, on SQLite", async () => {
+it("loses no acknowledged write when it is killed, on SQLite", async () => {
   await killWhileWriting(["--data-dir", temporaryFolder()]);
 });
 
-it("loses nothing that was acknowledged when it is killed, on PostgreSQL", async () => {
+it("loses no acknowledged write when it is killed, on PostgreSQL", async () => {
   const postgres = await startPostgres();
   await killWhileWriting(["--database-url", await postgres.createDatabase()]);
   await postgres.stop();
 });
 
-it("prints the token at the first start only, and it works", async () => {
+it("prints a working token at the first start only", async () => {
   const dataDir = temporaryFolder();
   const first = await serve(["--data-dir", dataDir]);
   const printed = /CLOUDFLARE_API_TOKEN=(\S+)/.exec(first.stdout())?.[1];
@@ -82,7 +82,7 @@ it("prints the token at the first start only, and it works", async () => {
   await second.exited;
 });
 
-it("finishes the requests under way when it is asked to stop", async () => {
+it("finishes requests in progress when it is stopped", async () => {
   const arrived = Promise.withResolvers<void>();
   const release = Promise.withResolvers<void>();
   const origin = createServer((_request, response) => {
@@ -123,7 +123,7 @@ it("finishes the requests under way when it is asked to stop", async () => {
   origin.close();
 });
 
-it("answers the health checks, and tells guests nothing more", async () => {
+it("answers health checks, and reveals nothing else without credentials", async () => {
   const server = await serve(["--ephemeral"], { SELVEDGE_API_TOKEN: token });
   const base = new URL(server.ready.api).origin;
   for (const path of ["/healthz", "/readyz"]) {
@@ -156,7 +156,7 @@ it.each([
   [["serve", "--api-listen", "x"], "Expected ADDRESS:PORT"],
   [["serve", "--ephemeral", "--account-id", "x"], "Expected 32 lower-case hex characters"],
   [["serve", "--ephemeral", "--api-token", "short"], "Expected at least 8 characters"],
-])("says what is wrong with %j", (args, message) => {
+])("explains the error in %j", (args, message) => {
   const { stderr, status } = run(args);
   expect(stderr).toContain(message);
   expect(status).toBe(2);

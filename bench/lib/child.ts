@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
+import { createInterface } from "node:readline";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Ready } from "../../src/server.ts";
@@ -38,17 +39,22 @@ export async function startPeer(file: string, ...args: string[]): Promise<Child 
   return { pid: child.pid!, port, stop: () => stop(child) };
 }
 
+const loggedMax = 1000;
+
 export interface Started extends Child {
   ready: Ready;
   dataDir: string;
+  /** What it has logged since it started: errors only. */
+  logged: readonly string[];
   /** kill -9 of it and of all that it started; its data stay. */
   kill(): Promise<void>;
 }
 
-/** `selvedge serve` with the data folder that is given, or a fresh one. */
+/** `selvedge serve` of the checkout at `root`, with the given data folder or a fresh one. */
 export async function startSelvedge(
   args: readonly string[] = [],
   dataDir = mkdtempSync(join(tmpdir(), "selvedge-bench-")),
+  root = ".",
 ): Promise<Started> {
   const readyFile = join(dataDir, "ready.json");
   rmSync(readyFile, { force: true });
@@ -64,10 +70,16 @@ export async function startSelvedge(
           SELVEDGE_API_RATE_LIMIT: "0",
           SELVEDGE_LOG_LEVEL: "error",
         },
-        stdio: ["ignore", "ignore", "inherit"],
+        stdio: ["ignore", "ignore", "pipe"],
+        cwd: root,
       },
     ),
   );
+  const logged: string[] = [];
+  createInterface({ input: child.stderr }).on("line", (line) => {
+    console.error(line);
+    if (logged.length < loggedMax) logged.push(line);
+  });
   while (!existsSync(readyFile)) {
     if (child.exitCode !== null) throw new Error("selvedge ended");
     await delay(5);
@@ -77,6 +89,7 @@ export async function startSelvedge(
     pid: ready.pid,
     ready,
     dataDir,
+    logged,
     async kill() {
       const exited = once(child, "exit");
       for (const pid of processTree(ready.pid)) process.kill(pid, "SIGKILL");

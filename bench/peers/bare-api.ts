@@ -1,8 +1,8 @@
 import { serve } from "@hono/node-server";
 import { Hono } from "hono";
 import type { AddressInfo } from "node:net";
-import { openStorage } from "../../src/storage/storage.ts";
-import { newId } from "../../src/util/ids.ts";
+import { openStorage } from "../../src/platform/storage/storage.ts";
+import { newId } from "../../src/platform/util/ids.ts";
 
 /** The same router over the same storage, with one statement for each call and nothing else: what the API is compared with. */
 const storage = await openStorage(`sqlite:${process.argv[2]}`);

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Pool } from "undici";
-import { workerdPath } from "../../src/cells/launch.ts";
+import { workerdPath } from "../../src/sandbox/process/launch.ts";
 
 /*
  * The barest node:http proxy before one bare workerd: the same isolates are entered in the same order as by Selvedge, and nothing

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { WebSocket } from "ws";
-import { workerdPath } from "../../src/cells/launch.ts";
+import { workerdPath } from "../../src/sandbox/process/launch.ts";
 
 /*
  * The least that steps in an isolate of their own can cost, with a way to it: `GET /10` goes to node:http, over one WebSocket

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { workerdPath } from "../../src/cells/launch.ts";
+import { workerdPath } from "../../src/sandbox/process/launch.ts";
 
 /** workerd alone with one module: `fetch` in it goes to the origin, and nothing is between. Prints its port. */
 const [originPort, source] = process.argv.slice(2);

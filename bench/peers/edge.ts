@@ -1,15 +1,24 @@
 import { setFlagsFromString } from "node:v8";
 import { pino } from "pino";
-import { Cells } from "../../src/cells/cells.ts";
-import { cellDefaults } from "../../src/cells/settings.ts";
-import { AddressPolicy, createEdge, edgeDefaults, EdgeSnapshot, EdgeZone } from "../../src/edge/index.ts";
-import { Origins } from "../../src/edge/origins.ts";
-import { Outbound } from "../../src/edge/outbound.ts";
-import { systemLookUp } from "../../src/edge/resolve.ts";
-import { Rulesets } from "../../src/rulesets/rulesets.ts";
-import { snippetHandler } from "../../src/snippets/chain.ts";
-import { Snippets } from "../../src/snippets/snippets.ts";
-import { openStorage } from "../../src/storage/storage.ts";
+import { Admission } from "../../src/sandbox/limits/admission.ts";
+import { Cells } from "../../src/sandbox/cells.ts";
+import { admissionLimits, cellDefaults } from "../../src/sandbox/settings.ts";
+import {
+  AddressPolicy,
+  createEdge,
+  edgeDefaults,
+  EdgeSnapshot,
+  EdgeZone,
+} from "../../src/edge/request/index.ts";
+import { Origins } from "../../src/edge/origin/origins.ts";
+import { Outbound } from "../../src/edge/origin/outbound.ts";
+import { OutboundSockets } from "../../src/edge/origin/outbound-sockets.ts";
+import { systemLookUp } from "../../src/edge/origin/resolve.ts";
+import { ViaHeader } from "../../src/edge/request/via.ts";
+import { Rulesets } from "../../src/control/rulesets/rulesets.ts";
+import { snippetHandler } from "../../src/products/snippets/chain.ts";
+import { Snippets } from "../../src/products/snippets/snippets.ts";
+import { openStorage } from "../../src/platform/storage/storage.ts";
 
 /** The edge with one zone, which has no snippets; `with` what runs those of other zones, or `without`. Prints its port. */
 const [kind, originPort] = process.argv.slice(2);
@@ -38,8 +47,17 @@ async function snippets(): Promise<ReturnType<typeof snippetHandler>> {
   return snippetHandler({
     snippets: new Snippets(storage, new Rulesets(storage)),
     cells: new Cells(cellDefaults, logger),
-    outbound: new Outbound(new Origins(edgeDefaults, policy, "script"), systemLookUp(), edgeDefaults),
-    limits: { cpuMs: 50, memoryBytes: 64 * 1024 * 1024, bodyBytesMax },
+    subrequests: new Admission(admissionLimits(cellDefaults, 2000)),
+    outbound: new Outbound(
+      new Origins(edgeDefaults, policy, "script"),
+      systemLookUp(),
+      edgeDefaults,
+      new ViaHeader("key"),
+      new OutboundSockets(new Origins(edgeDefaults, policy, "socket"), systemLookUp(), edgeDefaults),
+    ),
+    transformations: undefined as never, // no snippet runs here
+    isAuthor: () => false,
+    limits: { cpuMs: 50, memoryBytes: 64 * 1024 * 1024, bodyBytesMax, treeSubRequests: 1000 },
     logger,
   });
 }

@@ -5,10 +5,10 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
-import { edgeDefaults } from "../../src/edge/settings.ts";
-import { TlsListener } from "../../src/tls/listener.ts";
-import { openLocalAuthority } from "../../src/tls/local-authority.ts";
-import { SecureContexts } from "../../src/tls/secure-contexts.ts";
+import { edgeDefaults } from "../../src/edge/request/settings.ts";
+import { TlsListener } from "../../src/edge/tls/listener.ts";
+import { openLocalAuthority } from "../../src/edge/tls/certificates/local-authority.ts";
+import { SecureContexts } from "../../src/edge/tls/secure-contexts.ts";
 
 /** "hello" over TLS: with certificates by name: by our listener, which looks at the first message, or by node:https. */
 const authority = openLocalAuthority(mkdtempSync(join(tmpdir(), "selvedge-bench-tls-")));

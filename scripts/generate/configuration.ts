@@ -1,7 +1,7 @@
-import type { Setting } from "../../src/config/setting.ts";
-import { settings } from "../../src/config/settings.ts";
+import type { Setting } from "../../src/platform/config/setting.ts";
+import { settings } from "../../src/platform/config/settings.ts";
 
-/** docs/reference/configuration.md: every setting, from its declaration. */
+/** The text of docs/reference/configuration.md: every setting, from its declaration. */
 export function configurationPage(): string {
   const rows = Object.values(settings).map((setting: Setting) => {
     const value = setting.default === undefined ? "–" : `\`${JSON.stringify(setting.default)}\``;
@@ -9,9 +9,11 @@ export function configurationPage(): string {
   });
   return `# Configuration
 
-Made from \`src/config/settings.ts\` by \`npm run generate\`. A flag wins over the environment, the environment over the
-file (\`selvedge.toml\`, or the one that \`--config\` or \`SELVEDGE_CONFIG\` names; its keys are the flags' names), and the file over
-the default. \`selvedge config print\` shows each value and where it came from. An unknown key is an error.
+\`npm run generate\` makes this page from \`src/platform/config/settings.ts\`.
+
+A flag overrides the environment, the environment overrides the file, and the file overrides the default. The
+file is \`selvedge.toml\`, or the one that \`--config\` or \`SELVEDGE_CONFIG\` names; its keys are the names of the
+flags. \`selvedge config print\` shows each value and its source. An unknown key is an error.
 
 | flag | environment | default | value | meaning |
 |---|---|---|---|---|
@@ -30,7 +32,7 @@ function kind(setting: Setting): string {
     case "address":
       return "address:port";
     case "list":
-      return "list, by commas";
+      return "comma-separated list";
     case "text":
       return setting.secret === true ? "text, secret" : "text";
   }

@@ -1,29 +1,33 @@
-import { apiErrors, type ApiError } from "../../src/api/errors.ts";
-import { assetErrors } from "../../src/assets/asset.ts";
-import { namespaceErrors } from "../../src/dispatch/namespaces.ts";
-import { dnsErrors } from "../../src/dns/errors.ts";
-import { visitorErrors, type VisitorError } from "../../src/edge/errors.ts";
-import { kvErrors } from "../../src/kv/kv.ts";
-import { dnssecErrors } from "../../src/name-server/dnssec.ts";
-import { transferErrors } from "../../src/name-server/transfers/errors.ts";
-import { queueErrors } from "../../src/queues/queue.ts";
-import { rulesetErrors } from "../../src/rulesets/ruleset.ts";
-import { scheduleErrors } from "../../src/schedules/schedule.ts";
-import { domainErrors } from "../../src/scripts/domains.ts";
-import { routeErrors } from "../../src/scripts/routes.ts";
-import { scriptErrors } from "../../src/scripts/script.ts";
-import { subdomainErrors } from "../../src/scripts/subdomains.ts";
-import { snippetErrors } from "../../src/snippets/snippet.ts";
-import { smartRoutingErrors } from "../../src/smart-routing/errors.ts";
-import { tailErrors } from "../../src/tail/tails.ts";
-import { certificateErrors } from "../../src/tls/certificate.ts";
-import { packErrors } from "../../src/tls/packs.ts";
-import { workflowErrors } from "../../src/workflows/workflow.ts";
-import { zoneErrors } from "../../src/zones/zone.ts";
+import { apiErrors, type ApiError } from "../../src/control/api/errors.ts";
+import { memberErrors } from "../../src/control/accounts/errors.ts";
+import { assetErrors } from "../../src/workers/assets/asset.ts";
+import { namespaceErrors } from "../../src/workers/dispatch/namespaces.ts";
+import { dnsErrors } from "../../src/dns/records/errors.ts";
+import { visitorErrors, type VisitorError } from "../../src/edge/request/errors.ts";
+import { imageErrors } from "../../src/products/images/errors.ts";
+import { transformationErrors } from "../../src/products/images/transformations/errors.ts";
+import { kvErrors } from "../../src/products/kv/kv.ts";
+import { dnssecErrors } from "../../src/dns/dnssec/dnssec.ts";
+import { transferErrors } from "../../src/dns/transfers/errors.ts";
+import { queueErrors } from "../../src/products/queues/queue.ts";
+import { rulesetErrors } from "../../src/control/rulesets/ruleset.ts";
+import { scheduleErrors } from "../../src/products/schedules/schedule.ts";
+import { domainErrors } from "../../src/workers/scripts/routing/domains.ts";
+import { routeErrors } from "../../src/workers/scripts/routing/routes.ts";
+import { scriptErrors } from "../../src/workers/scripts/script.ts";
+import { subdomainErrors } from "../../src/workers/scripts/routing/subdomains.ts";
+import { snippetErrors } from "../../src/products/snippets/snippet.ts";
+import { smartRoutingErrors } from "../../src/edge/smart-routing/errors.ts";
+import { tailErrors } from "../../src/workers/tail/tails.ts";
+import { certificateErrors } from "../../src/edge/tls/certificates/certificate.ts";
+import { packErrors } from "../../src/edge/tls/certificates/packs.ts";
+import { workflowErrors } from "../../src/products/workflows/workflow.ts";
+import { zoneErrors } from "../../src/control/zones/zone.ts";
 
 type Factories = Record<string, (...details: never[]) => ApiError | VisitorError>;
-const tables: [title: string, errors: Factories][] = [
+export const errorTables: [title: string, errors: Factories][] = [
   ["Every operation", apiErrors],
+  ["Members of accounts", memberErrors],
   ["Zones", zoneErrors],
   ["DNS records", dnsErrors],
   ["DNSSEC", dnssecErrors],
@@ -44,19 +48,26 @@ const tables: [title: string, errors: Factories][] = [
   ["Schedules", scheduleErrors],
   ["Live logs", tailErrors],
   ["Workflows", workflowErrors],
+  ["Images", imageErrors],
+  ["Transformations of zones", transformationErrors],
   ["Visitors at the edge", visitorErrors],
 ];
-// Reads as "…" in a message, whether it is printed or joined.
+// Prints as "…" in every message, also where a message joins a list.
 const detail = ["…"];
 
-/** docs/reference/errors.md: every error, from the tables in the code. */
+/** The text of docs/reference/errors.md: every error, from the tables in the code. */
 export function errorsPage(): string {
-  const sections = tables.map(([title, errors]) => {
+  const sections = errorTables.map(([title, errors]) => {
     const rows = Object.values(errors).map((make) => {
-      const { status, code, message } = (make as (...details: unknown[]) => ApiError)(detail, detail, detail);
+      const { status, code, message } = (make as (...details: unknown[]) => ApiError)(
+        detail,
+        detail,
+        detail,
+        detail,
+      );
       return `| ${code} | ${status} | ${message.replaceAll('["…"]', "…")} |`;
     });
     return `## ${title}\n\n| code | status | message |\n|---|---|---|\n${rows.join("\n")}\n`;
   });
-  return `# Errors\n\nMade from the code by \`npm run generate\`. "…" stands for what was expected or received.\n\n${sections.join("\n")}`;
+  return `# Errors\n\n\`npm run generate\` makes this page from the code. "…" stands for a value of the call.\n\n${sections.join("\n")}`;
 }

@@ -1,11 +1,11 @@
 import { z } from "zod";
-import { ErrorSchema, ResultInfoSchema } from "../../src/api/envelope.ts";
-import type { Operation } from "../../src/api/operation.ts";
+import { ErrorSchema, ResultInfoSchema } from "../../src/control/api/envelope.ts";
+import type { Operation } from "../../src/control/api/operation.ts";
 import { operations } from "../../src/operations.ts";
 
 type Json = Record<string, unknown>;
 
-/** openapi.json, from the declarations of the operations. */
+/** The text of openapi.json, from the declarations of the operations. */
 export function openapi(): string {
   const schemas: Json = {};
   const paths: Record<string, Json> = {};
@@ -18,7 +18,7 @@ export function openapi(): string {
       title: "Selvedge management API",
       version: "4",
       description:
-        "The Cloudflare API v4, as far as Selvedge serves it. `edge` in a path may also be written `argo` or `workers`.",
+        "The part of the Cloudflare API v4 that Selvedge serves. `edge` in a path may also be written `argo` or `workers`.",
     },
     servers: [{ url: "http://127.0.0.1:8787/client/v4" }],
     security: [{ token: [] }, { email: [], key: [] }],
@@ -98,7 +98,7 @@ const failureSchema = (schemas: Json): Json => ({
   required: ["result", "success", "errors", "messages"],
 });
 
-/** The JSON schema of a value; schemas with an id are described once, under components. */
+/** The JSON schema of a zod schema. A schema with an id is described once, under components. */
 function jsonSchema(schema: z.ZodType, io: "input" | "output", schemas: Json): Json {
   const made = z.toJSONSchema(schema, { io, unrepresentable: "any" }) as Json;
   delete made["$schema"];

@@ -1,34 +1,40 @@
-import { inputs, statuses, transitions, type Effect, type Move } from "../../src/workflows/transitions.ts";
+import {
+  inputs,
+  statuses,
+  transitions,
+  type Effect,
+  type Move,
+} from "../../src/products/workflows/engine/transitions.ts";
 
 const meanings: Record<(typeof inputs)[number], string> = {
   slot: "a concurrency slot is free",
-  suspend: "nothing of it runs, it only waits",
-  wake: "a sleep, a retry's delay or a wait is over, or an event has come",
+  suspend: "every running step has ended; only sleeps and waits are left",
+  wake: "a sleep, a retry delay or a wait ends, or an event arrives",
   return: "`run()` returned",
   throw: "`run()` threw",
-  lost: "its cell or its node died",
-  refused: "the database refuses, for good, what it has to write",
+  lost: "the cell or the node of the instance died",
+  refused: "the database permanently rejects a write of the instance",
   pause: "`pause`",
   resume: "`resume`",
   terminate: "`terminate`",
   restart: "`restart`",
-  event: "an event is sent to it",
+  event: "an event is sent to the instance",
 };
 
 const effects: Record<Effect, string> = {
   dispatch: "run the class from its journal",
-  fence: "what the running invocation still says counts no more",
-  hold: "no further step begins",
-  release: "steps may begin again",
-  enqueueWoken: "wait for a slot, before instances that never ran",
-  enqueueFresh: "wait for a slot, behind all others",
-  dequeue: "leave the queue",
-  armTimer: "remember when the next thing is due",
-  disarmTimer: "forget it",
-  stopClocks: "sleeps, retries and waits stand still",
-  startClocks: "and go on, by as much later",
-  wipe: "drop the journal, the events and the outcome",
-  expire: "keep the outcome until the retention is over",
+  fence: "ignore all further messages of the running invocation",
+  hold: "start no further step",
+  release: "allow steps to start again",
+  enqueueWoken: "queue for a slot, ahead of instances that have not run yet",
+  enqueueFresh: "queue for a slot, behind all others",
+  dequeue: "remove from the queue",
+  armTimer: "set the timer for the next sleep, retry or timeout",
+  disarmTimer: "clear the timer",
+  stopClocks: "stop the clocks of sleeps, retries and waits",
+  startClocks: "restart these clocks; due times move by the length of the pause",
+  wipe: "delete the journal, the events and the outcome",
+  expire: "keep the outcome until the retention ends",
 };
 
 const refusals = {
@@ -44,14 +50,14 @@ function cell(move: Move | undefined): string {
   return move.effects.length === 0 ? move.to : `**${move.to}**: ${move.effects.join(", ")}`;
 }
 
-/** docs/reference/workflow-states.md, from the table that the engine runs by. */
+/** The text of docs/reference/workflow-states.md, made from the transition table of the engine. */
 export function workflowStatesPage(): string {
   const row = (name: string, cells: readonly string[]): string => `| ${[name, ...cells].join(" | ")} |\n`;
   return `# States of workflow instances
 
-Made from \`src/workflows/transitions.ts\` by \`npm run generate\`: it is the table by which the engine runs. A row is what
-happens to an instance, a column is the status that it is in, a cell is where it goes and what the engine does. An
-empty cell is something that comes too late to mean anything.
+\`npm run generate\` makes this page from \`src/products/workflows/engine/transitions.ts\`, the table that the
+engine uses. Each row is an event in the life of an instance, each column is the current status, and each cell
+gives the next status and the effects. An empty cell means that the event arrives too late and is ignored.
 
 ${row("", statuses)}${row(
     "---",

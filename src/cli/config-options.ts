@@ -1,13 +1,16 @@
 import { Option, type Command } from "commander";
-import { loadConfig, type LoadedConfig } from "../config/config.ts";
-import type { Setting } from "../config/setting.ts";
-import { settings, type SettingName } from "../config/settings.ts";
+import { loadConfig, type LoadedConfig } from "../platform/config/config.ts";
+import type { Setting } from "../platform/config/setting.ts";
+import { settings, type SettingName } from "../platform/config/settings.ts";
 
 const names = Object.keys(settings) as SettingName[];
 
-/** Gives a command a flag for every setting. */
+/** Adds an option for every setting to a command. */
 export function addConfigOptions(command: Command): Command {
-  command.option("--config <file>", "configuration file (SELVEDGE_CONFIG; ./selvedge.toml when it exists)");
+  command.option(
+    "--config <file>",
+    "configuration file (default: SELVEDGE_CONFIG, or ./selvedge.toml if it exists)",
+  );
   for (const name of names) {
     const setting: Setting = settings[name];
     const value = setting.kind === "flag" ? "[true|false]" : `<${placeholder(setting)}>`;
@@ -23,7 +26,7 @@ const placeholder = (setting: Setting): string =>
       ? "address:port"
       : setting.kind;
 
-/** The configuration from a command's options, the environment and the file. */
+/** Loads the configuration from a command's options, the environment and the file. */
 export function configOf(options: Record<string, unknown>): LoadedConfig {
   const flags = Object.fromEntries(
     names.map((name) => {

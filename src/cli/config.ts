@@ -1,12 +1,12 @@
 import type { Command } from "commander";
-import { describeConfig } from "../config/config.ts";
+import { describeConfig } from "../platform/config/config.ts";
 import { addConfigOptions, configOf } from "./config-options.ts";
 
 export function registerConfigCommand(program: Command): void {
-  const config = program.command("config").description("the effective configuration");
-  const print = config.command("print").description("show every setting and where its value came from");
+  const config = program.command("config").description("show the effective configuration");
+  const print = config.command("print").description("print every setting with the origin of its value");
   addConfigOptions(print)
-    .option("--json", "for machines")
+    .option("--json", "print JSON")
     .action((options: Record<string, unknown>) => {
       const rows = describeConfig(configOf(options));
       if (options["json"] === true) {

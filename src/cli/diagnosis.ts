@@ -1,17 +1,19 @@
 import { execFileSync } from "node:child_process";
 import { createSocket } from "node:dgram";
-import { accessSync, constants, existsSync, mkdirSync, readFileSync, statfsSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, statfsSync, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
-import { Cell } from "../cells/cell.ts";
-import { protections, workerdPath } from "../cells/launch.ts";
-import { cellDefaults } from "../cells/settings.ts";
-import { parseAddress } from "../config/config.ts";
-import type { Config } from "../config/settings.ts";
+import { Cell } from "../sandbox/cell.ts";
+import { protections, workerdPath } from "../sandbox/process/launch.ts";
+import { cellDefaults } from "../sandbox/settings.ts";
+import { parseAddress } from "../platform/config/config.ts";
+import type { Config } from "../platform/config/settings.ts";
 
 const areas = ["versions", "protections", "cells", "listeners", "storage", "files"] as const;
 
-/** One thing that was looked at. `advice` is what could be better; with a `fault` the platform will not work. */
+/**
+ * The result of one check. `advice` is a possible improvement; with a `fault`, the platform will not work.
+ */
 export interface Finding {
   area: (typeof areas)[number];
   name: string;
@@ -21,7 +23,10 @@ export interface Finding {
 
 const freeBytesAdvised = 1024 ** 3;
 
-/** Looks at everything that `serve` with this configuration would rely on. Changes nothing but a missing data folder. */
+/**
+ * Checks everything that `serve` needs with this configuration. Changes nothing, except that it creates a
+ * missing data folder.
+ */
 export async function diagnose(config: Config): Promise<Finding[]> {
   const looking = [cell(), listeners(config), database(config), geo(config)];
   const findings = [...versions(), ...protectionFindings(), ...dataFolder(config), ...certificates(config)];
@@ -51,7 +56,7 @@ function versions(): Finding[] {
   ];
 }
 
-/** Starts a cell as `serve` does, and ends it. */
+/** Starts a cell in the same way as `serve`, and stops it. */
 async function cell(): Promise<Finding[]> {
   const finding = { area: "cells", name: "a cell starts" } as const;
   try {
@@ -83,7 +88,7 @@ async function listeners(config: Config): Promise<Finding[]> {
       return [{ ...finding, state: "ok", detail: `${address} is free` }];
     } catch (error) {
       const isTaken = (error as { code?: string }).code === "EADDRINUSE";
-      const detail = isTaken ? `${address} is taken; by a platform that runs?` : messageOf(error);
+      const detail = isTaken ? `${address} is in use, perhaps by a running platform` : messageOf(error);
       return [{ ...finding, state: isTaken ? "advice" : "fault", detail }];
     }
   });
@@ -109,11 +114,15 @@ function dataFolder({ dataDir, ephemeral }: Config): Finding[] {
   const folder = resolve(dataDir);
   return [
     attempt("storage", "data folder", () => {
-      mkdirSync(folder, { recursive: true });
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
       accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
       const { bavail, bsize } = statfsSync(folder);
       const free = `${folder}, ${((bavail * bsize) / freeBytesAdvised).toFixed(1)} GiB free`;
-      return { state: bavail * bsize < freeBytesAdvised ? "advice" : "ok", detail: free };
+      const isOpen = (statSync(folder).mode & 0o077) !== 0;
+      return {
+        state: isOpen || bavail * bsize < freeBytesAdvised ? "advice" : "ok",
+        detail: isOpen ? `${free}; other users can read it until serve restricts access` : free,
+      };
     }),
   ];
 }
@@ -131,7 +140,7 @@ async function database({ databaseUrl, dataDir, ephemeral }: Config): Promise<Fi
     }
     const file = databaseUrl?.replace(/^sqlite:/, "") ?? join(dataDir, "selvedge.db");
     if (ephemeral || !existsSync(file))
-      return [{ ...finding, state: "ok", detail: ephemeral ? "in memory" : `${file} will be made` }];
+      return [{ ...finding, state: "ok", detail: ephemeral ? "in memory" : `${file} will be created` }];
     const { DatabaseSync } = await import("node:sqlite");
     const opened = new DatabaseSync(file, { readOnly: true });
     const { quick_check: verdict } = opened.prepare("pragma quick_check(1)").get() as { quick_check: string };
@@ -143,13 +152,13 @@ async function database({ databaseUrl, dataDir, ephemeral }: Config): Promise<Fi
 }
 
 async function geo({ geoCity, geoAsn }: Config): Promise<Finding[]> {
-  const finding = { area: "files", name: "places of addresses" } as const;
+  const finding = { area: "files", name: "locations of addresses" } as const;
   if (geoCity === undefined && geoAsn === undefined) {
-    const detail = "no database is set: request.cf and ip.src.country say nothing of where visitors are";
+    const detail = "no database is configured, so request.cf and ip.src.country have no location";
     return [{ ...finding, state: "advice", detail }];
   }
   try {
-    const { GeoDatabase } = await import("../request-cf/geo.ts");
+    const { GeoDatabase } = await import("../edge/client-info/geo.ts");
     const opened = await GeoDatabase.open({ city: geoCity, asn: geoAsn }, () => {});
     opened.close();
     const files = [geoCity, geoAsn].filter((file) => file !== undefined);
@@ -164,7 +173,7 @@ function certificates({ tlsCertificates, originCa }: Config): Finding[] {
   return files.map((file) =>
     attempt("files", file, () => {
       const isPem = readFileSync(file, "utf8").includes("-----BEGIN");
-      return isPem ? { state: "ok", detail: "can be read" } : { state: "fault", detail: "is no PEM file" };
+      return isPem ? { state: "ok", detail: "readable" } : { state: "fault", detail: "is not a PEM file" };
     }),
   );
 }

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command } from "commander";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { loadConfig } from "../config/config.ts";
+import { loadConfig } from "../platform/config/config.ts";
 import { diagnose, type Finding } from "./diagnosis.ts";
 import { registerDoctorCommand } from "./doctor.ts";
 
@@ -26,7 +26,7 @@ async function look(settings: Record<string, unknown>): Promise<(name: string) =
 }
 
 describe("doctor", () => {
-  it("finds nothing wrong where nothing is, and really starts a cell", async () => {
+  it("reports no faults on a healthy system, and starts a real cell", async () => {
     const finding = await look({});
     for (const name of [
       "Node.js",
@@ -43,7 +43,7 @@ describe("doctor", () => {
     expect(finding("bubblewrap")!.detail).not.toBe("");
   });
 
-  it("names what is taken, what cannot be reached and what cannot be read", async () => {
+  it("names occupied ports, unreachable databases and unreadable files", async () => {
     const taken = createServer();
     await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
     const { port } = taken.address() as AddressInfo;
@@ -56,19 +56,19 @@ describe("doctor", () => {
       originCa: [join(folder, "none.pem")],
     });
     taken.close();
-    expect(finding("API")).toMatchObject({ state: "advice", detail: expect.stringContaining("is taken") });
+    expect(finding("API")).toMatchObject({ state: "advice", detail: expect.stringContaining("is in use") });
     expect(finding("database")).toMatchObject({
       state: "fault",
       detail: expect.stringMatching(/ECONNREFUSED/),
     });
-    expect(finding("places of addresses")).toMatchObject({
+    expect(finding("locations of addresses")).toMatchObject({
       state: "fault",
       detail: expect.stringContaining(city),
     });
     expect(finding(join(folder, "none.pem"))).toMatchObject({ state: "fault" });
   });
 
-  it("answers people in a table and machines in JSON, and fails when something is wrong", async () => {
+  it("prints a table or JSON, and fails if there is a fault", async () => {
     let out = "";
     vi.spyOn(process.stdout, "write").mockImplementation((text) => {
       out += String(text);
@@ -93,7 +93,7 @@ describe("doctor", () => {
     expect(process.exitCode).toBeUndefined();
     const findings = JSON.parse(await run("--json", "--geo-asn", join(folder, "none.mmdb"))) as Finding[];
     expect(findings.filter(({ state }) => state === "fault").map(({ name }) => name)).toEqual([
-      "places of addresses",
+      "locations of addresses",
     ]);
     expect(process.exitCode).toBe(1);
   });

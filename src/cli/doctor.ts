@@ -4,13 +4,16 @@ import { diagnose, type Finding } from "./diagnosis.ts";
 
 const marks: Record<Finding["state"], string> = { ok: "ok", advice: "advice", fault: "FAULT" };
 
-/** `doctor`: whether `serve` would work here, and what stands between customers' code and this machine. */
+/**
+ * `doctor`: checks whether `serve` would work here, and which protections isolate customers' code from this
+ * machine.
+ */
 export function registerDoctorCommand(program: Command): void {
   const doctor = program
     .command("doctor")
-    .description("look at what serve relies on: protections, versions, ports, folders, database");
+    .description("check what serve needs: versions, protections, ports, folders, database");
   addConfigOptions(doctor)
-    .option("--json", "for machines")
+    .option("--json", "print JSON")
     .action(async (options: Record<string, unknown>) => {
       const findings = await diagnose(configOf(options).config);
       if (findings.some(({ state }) => state === "fault")) process.exitCode = 1;

@@ -8,25 +8,25 @@ const line = commandLine(registerRulesCommand);
 const run = async (...args: string[]): Promise<string> => line.run("rules", ...args);
 
 describe("rules check", () => {
-  it("says that an expression is valid", async () => {
+  it("accepts a valid expression", async () => {
     expect(await run("check", "ssl")).toBe("valid\n");
   });
 
-  it("shows the fault and what was probably meant", async () => {
+  it("prints the error and a suggestion", async () => {
     expect(await run("check", 'http.hots eq "a"')).toBe(
       'Filter parsing error (1:1):\nhttp.hots eq "a"\n^^^^^^^^^ unknown identifier\nDid you mean http.host?\n',
     );
     expect(process.exitCode).toBe(1);
   });
 
-  it("answers machines in JSON", async () => {
+  it("prints JSON", async () => {
     expect(JSON.parse(await run("check", "--json", "sssl"))).toMatchObject({
       valid: false,
       error: { line: 1, column: 1, length: 4, reason: "unknown identifier", suggestion: "ssl" },
     });
   });
 
-  it("knows response fields in their phase", async () => {
+  it("accepts response fields in their phase", async () => {
     expect(await run("check", "http.response.code eq 200", "--phase", "response")).toBe("valid\n");
     await expect(run("check", "ssl", "--phase", "x")).rejects.toThrow(
       'Expected request or response for phase but received "x"',
@@ -57,7 +57,7 @@ describe("rules trace", () => {
     `);
   });
 
-  it("answers machines in JSON", async () => {
+  it("prints JSON", async () => {
     const file = join(line.folder, "request.json");
     writeFileSync(file, JSON.stringify({ url: "https://example.com/", ip: "192.0.2.1" }));
     expect(JSON.parse(await run("trace", 'http.host eq "example.com"', "--request", file, "--json"))).toEqual(

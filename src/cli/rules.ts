@@ -21,10 +21,10 @@ interface TraceOptions extends CheckOptions {
   ip?: string;
 }
 
-/** `rules check` and `rules trace`: what a rule's expression means, without a server. */
+/** `rules check` and `rules trace`: validate and evaluate a rule's expression without a server. */
 export function registerRulesCommand(program: Command): void {
-  const rules = program.command("rules").description("check and try filter expressions");
-  const check = rules.command("check <expression>").description("say whether an expression is valid");
+  const rules = program.command("rules").description("validate and evaluate filter expressions");
+  const check = rules.command("check <expression>").description("check whether an expression is valid");
   addCommonOptions(check).action((text: string, options: CheckOptions) => {
     const expression = parseOrReport(text, options);
     if (expression === undefined) return;
@@ -32,10 +32,12 @@ export function registerRulesCommand(program: Command): void {
     print(options.json === true ? JSON.stringify({ valid: true }) : "valid");
   });
 
-  const explain = rules.command("trace <expression>").description("show what every part gives for a request");
+  const explain = rules
+    .command("trace <expression>")
+    .description("print the value of every part for a request");
   addCommonOptions(explain)
-    .requiredOption("--request <file>", "the request as HTTP text or as JSON; - reads standard input")
-    .option("--ip <address>", "the client's address, when the request does not say")
+    .requiredOption("--request <file>", "the request, as HTTP text or JSON; - for standard input")
+    .option("--ip <address>", "the client's address, if the request does not include it")
     .action((text: string, options: TraceOptions) => {
       const expression = parseOrReport(text, options);
       if (expression === undefined) return;
@@ -49,7 +51,7 @@ export function registerRulesCommand(program: Command): void {
 }
 
 function addCommonOptions(command: Command): Command {
-  return command.option("--phase <phase>", "request or response", "request").option("--json", "for machines");
+  return command.option("--phase <phase>", "request or response", "request").option("--json", "print JSON");
 }
 
 function parseOrReport(text: string, options: CheckOptions): Expression | undefined {

@@ -1,29 +1,38 @@
 import type { Command } from "commander";
-import { createLogger } from "../observability/logger.ts";
+import { castLastNet } from "../platform/observability/last-net.ts";
+import { createLogger } from "../platform/observability/logger.ts";
 import { startServer } from "../server.ts";
-import { collectWhenQuiet } from "../util/collect-when-quiet.ts";
+import { makeFilesPrivate } from "../platform/storage/private-files.ts";
+import { collectWhenQuiet } from "../platform/util/collect-when-quiet.ts";
 import { addConfigOptions, configOf } from "./config-options.ts";
 import { welcome } from "./welcome.ts";
+import { unawaited } from "../platform/util/uncaught.ts";
 
 const drainDeadlineMs = 10_000;
 
 export function registerServeCommand(program: Command): void {
   addConfigOptions(program.command("serve").description("run the platform")).action(
     async (options: Record<string, unknown>) => {
+      makeFilesPrivate();
       const { config } = configOf(options);
       const logger = createLogger(config.logLevel);
+      let isReady = false;
+      castLastNet(logger, () => isReady);
       const server = await startServer(config, logger);
+      isReady = true;
       process.stdout.write(welcome(server, config));
       collectWhenQuiet();
       const stop = (signal: NodeJS.Signals): void => {
         logger.info({ signal }, "stopping");
-        process.once(signal, () => process.exit(1)); // asked twice: at once
-        void server.close(drainDeadlineMs).then(
-          () => process.exit(0),
-          (error: unknown) => {
-            logger.error({ err: error }, "could not stop cleanly");
-            process.exit(1);
-          },
+        process.once(signal, () => process.exit(1)); // a second signal exits at once
+        unawaited(
+          server.close(drainDeadlineMs).then(
+            () => process.exit(0),
+            (error: unknown) => {
+              logger.error({ err: error }, "could not stop cleanly");
+              process.exit(1);
+            },
+          ),
         );
       };
       process.once("SIGTERM", stop);

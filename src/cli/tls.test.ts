@@ -11,16 +11,16 @@ import { registerTlsCommand } from "./tls.ts";
 const line = commandLine(registerTlsCommand);
 const run = async (...args: string[]): Promise<string> => line.run("tls", ...args, "--data-dir", line.folder);
 
-it("explains how to trust the authority, which stays the same", async () => {
+it("explains how to trust the authority, which persists", async () => {
   const first = await run("trust");
-  expect(first).toContain("made just now");
+  expect(first).toContain("just created");
   expect(first).toContain(`NODE_EXTRA_CA_CERTS=${join(line.folder, "tls", "authority.pem")}`);
   const again = JSON.parse(await run("trust", "--json")) as { file: string; fingerprint256: string };
   expect(first).toContain(again.fingerprint256);
   expect(statSync(join(line.folder, "tls", "authority.key")).mode & 0o077).toBe(0);
 });
 
-it("issues certificates that those who trust the authority believe, and nobody else", async () => {
+it("issues certificates that only programs with the authority accept", async () => {
   const [certificate, key] = (await run("issue", "localhost", "127.0.0.1", "--out", line.folder))
     .trim()
     .split("\n");
@@ -39,6 +39,6 @@ it("issues certificates that those who trust the authority believe, and nobody e
   server.close();
 });
 
-it("refuses what is no host", async () => {
+it("rejects an invalid host", async () => {
   await expect(run("issue", "a b")).rejects.toThrow(/host name/);
 });

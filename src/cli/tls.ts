@@ -3,25 +3,25 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { InvalidArgumentError, type Command } from "commander";
 import { configOf } from "./config-options.ts";
-import { authorityFiles, openLocalAuthority } from "../tls/local-authority.ts";
+import { authorityFiles, openLocalAuthority } from "../edge/tls/certificates/local-authority.ts";
 
 interface Place {
   config?: string;
   dataDir?: string;
 }
 
-/** `tls trust` and `tls issue`: the authority of this installation's own, and how to believe it. */
+/** `tls trust` and `tls issue`: explain how to trust the local authority, and issue certificates from it. */
 export function registerTlsCommand(program: Command): void {
   const tls = program
     .command("tls")
-    .description("the local authority, for names without another certificate");
+    .description(
+      "manage the local authority, which issues certificates for names without another certificate",
+    );
   const trust = tls
     .command("trust")
-    .description(
-      "explain how browsers and programs of this machine can be told to trust the local authority",
-    );
+    .description("explain how to make browsers and programs on this machine trust the local authority");
   addDataDir(trust)
-    .option("--json", "for machines")
+    .option("--json", "print JSON")
     .action(({ json, ...place }: Place & { json?: boolean }) => {
       const dataDir = dataDirOf(place);
       const isNew = !existsSync(authorityFiles(dataDir).certificate);
@@ -44,10 +44,10 @@ export function registerTlsCommand(program: Command): void {
 
   const issue = tls
     .command("issue")
-    .description("make a certificate of the local authority, for an origin or a service beside the edge")
+    .description("issue a certificate from the local authority, for an origin or another service")
     .argument("<host...>", "host names or IP addresses", collectHost);
   addDataDir(issue)
-    .option("--out <folder>", "where HOST.pem and HOST.key are written", ".")
+    .option("--out <folder>", "folder for HOST.pem and HOST.key", ".")
     .action((hosts: string[], { out, ...place }: Place & { out: string }) => {
       const pair = openLocalAuthority(dataDirOf(place)).issue(hosts);
       const name = join(out, hosts[0]!.replace("*", "_").replaceAll(":", "-"));
@@ -60,8 +60,8 @@ export function registerTlsCommand(program: Command): void {
 
 const addDataDir = (command: Command): Command =>
   command
-    .option("--data-dir <folder>", "folder with the authority, which is made there at first")
-    .option("--config <file>", "configuration file that names the folder");
+    .option("--data-dir <folder>", "folder with the authority, which is created if it is missing")
+    .option("--config <file>", "configuration file with the folder");
 
 const dataDirOf = (place: Place): string => configOf({ ...place }).config.dataDir;
 
@@ -74,22 +74,22 @@ function collectHost(host: string, hosts: string[] = []): string[] {
 function explanation(file: string, certificate: X509Certificate, isNew: boolean): string {
   const name = /CN=(.*)/.exec(certificate.subject)![1]!;
   const until = new Date(certificate.validTo).toISOString().slice(0, 10);
-  return `${name}${isNew ? " (made just now)" : ""}
+  return `${name}${isNew ? " (just created)" : ""}
   file         ${file}
   fingerprint  ${certificate.fingerprint256} (SHA-256)
   valid until  ${until}
 
-The edge has certificates of this authority for names of your zones that have no other. Nobody trusts it yet. Whoever holds
-its key can pretend to be any site to those who do: trust it on machines for development only, and keep
-${file.replace(/\.pem$/, ".key")} to yourself.
+The edge uses certificates from this authority for names of your zones without another certificate. No program trusts it yet.
+Anyone with its key can impersonate any site to programs that trust it. Trust it only on development machines, and keep
+${file.replace(/\.pem$/, ".key")} secret.
 
-This machine (what most programs ask):
+The trust store of this machine, which most programs use:
   Debian, Ubuntu    sudo cp ${file} /usr/local/share/ca-certificates/selvedge.crt && sudo update-ca-certificates
   Fedora, RHEL      sudo cp ${file} /etc/pki/ca-trust/source/anchors/selvedge.pem && sudo update-ca-trust
   macOS             sudo security add-trusted-cert -d -r trustRoot -k /Library/Keychains/System.keychain ${file}
   Windows           certutil -addstore -f ROOT ${file}
 
-Programs with a list of their own:
+Programs with their own trust store:
   Firefox           Settings, Privacy & Security, Certificates, View Certificates, Authorities, Import
   Chrome on Linux   certutil -d sql:$HOME/.pki/nssdb -A -t C,, -n selvedge -i ${file}
   Node              NODE_EXTRA_CA_CERTS=${file}
@@ -97,7 +97,7 @@ Programs with a list of their own:
   curl              curl --cacert ${file} ...
   Java              keytool -importcert -cacerts -alias selvedge -file ${file}
 
-Not any more: remove the file that you copied and run the same update, or remove the entry from the program's list.`;
+To stop trusting it, remove the copied file and run the same update, or remove the entry from the program's trust store.`;
 }
 
 function print(text: string): void {

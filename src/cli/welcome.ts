@@ -1,7 +1,7 @@
-import type { Config } from "../config/settings.ts";
+import type { Config } from "../platform/config/settings.ts";
 import type { RunningServer } from "../server.ts";
 
-/** What `serve` prints when it is ready. The token is in it once: at the start that made it. */
+/** The text that `serve` prints when it is ready. It contains the token only at the start that created it. */
 export function welcome({ ready, newToken }: RunningServer, config: Config): string {
   const lines = [
     "Selvedge is ready.",
@@ -19,7 +19,7 @@ export function welcome({ ready, newToken }: RunningServer, config: Config): str
   }
   return `${[
     ...lines,
-    `  API token        ${newToken}   (shown this once)`,
+    `  API token        ${newToken}   (shown only once)`,
     "",
     "curl, and the official TypeScript, Python and Go clients and the Terraform provider:",
     "",

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
-import { isFinal } from "../workflows/transitions.ts";
-import type { detailsResource } from "../workflows/resource.ts";
-import type { TimelineStep } from "../workflows/timeline.ts";
+import { isFinal } from "../products/workflows/engine/transitions.ts";
+import type { detailsResource } from "../products/workflows/api/resource.ts";
+import type { TimelineStep } from "../products/workflows/api/timeline.ts";
 
 type Details = Omit<ReturnType<typeof detailsResource>, "steps"> & { steps: TimelineStep[] };
 interface WatchOptions {
@@ -11,20 +11,20 @@ interface WatchOptions {
   json?: boolean;
 }
 
-/** `workflow watch`: follows an instance over the API of a running server. */
+/** `workflow watch`: follows an instance through the API of a running server. */
 export function registerWorkflowCommand(program: Command): void {
-  const workflow = program.command("workflow").description("look at workflows of a running server");
+  const workflow = program.command("workflow").description("inspect workflows of a running server");
   const watch = workflow
     .command("watch <workflow> <instance>")
-    .description("print what happens to an instance until it is over")
+    .description("print the progress of an instance until it ends")
     .option(
       "--api <url>",
-      "its management API",
+      "URL of its management API",
       process.env["SELVEDGE_API"] ?? "http://127.0.0.1:8787/client/v4",
     )
-    .option("--token <token>", "an API token; SELVEDGE_API_TOKEN where it is not given")
-    .option("--account <id>", "the account; the token's first where it is not given")
-    .option("--json", "print each state as JSON, for machines")
+    .option("--token <token>", "an API token (default: SELVEDGE_API_TOKEN)")
+    .option("--account <id>", "the account id (default: the token's first account)")
+    .option("--json", "print each state as JSON")
     .action(async (name: string, instance: string, options: WatchOptions) => {
       const { status } = await follow(name, instance, options);
       process.exitCode = status === "complete" ? 0 : 1;
@@ -35,7 +35,7 @@ export function registerWorkflowCommand(program: Command): void {
 async function follow(name: string, instance: string, options: WatchOptions): Promise<Details> {
   const token = options.token ?? process.env["SELVEDGE_API_TOKEN"];
   if (token === undefined)
-    throw new Error("Expected an API token by --token or SELVEDGE_API_TOKEN but received none");
+    throw new Error("Expected an API token in --token or SELVEDGE_API_TOKEN but received none");
   const headers = { authorization: `Bearer ${token}` };
   const account = options.account ?? (await firstAccount(options.api, headers));
   const path = `/accounts/${account}/workflows/${encodeURIComponent(name)}/instances/${encodeURIComponent(instance)}`;
@@ -49,7 +49,7 @@ async function follow(name: string, instance: string, options: WatchOptions): Pr
     else printer.print(last);
   }
   if (last === undefined || !isFinal(last.status as never))
-    throw new Error("The instance is gone, or its server");
+    throw new Error("The instance was deleted, or its server stopped");
   return last;
 }
 
@@ -57,7 +57,7 @@ async function firstAccount(api: string, headers: Record<string, string>): Promi
   const response = await fetch(`${api}/accounts`, { headers });
   if (!response.ok) throw new Error(await faultOf(response));
   const { result } = (await response.json()) as { result: { id: string }[] };
-  if (result[0] === undefined) throw new Error("The token is for no account");
+  if (result[0] === undefined) throw new Error("The token has no access to any account");
   return result[0].id;
 }
 
@@ -79,7 +79,7 @@ async function* serverSentEvents(body: ReadableStream<Uint8Array>): AsyncGenerat
   }
 }
 
-/** Prints a line for whatever is new. */
+/** Prints a line for every change. */
 class Printer {
   readonly #seen = new Map<string, string>();
   #status = "";
@@ -110,8 +110,7 @@ function describe(step: TimelineStep): string {
   if ("attempts" in step) {
     const attempt = step.attempts.length > 1 ? ` (attempt ${step.attempts.length})` : "";
     const last = step.attempts.at(-1)?.error;
-    if (step.end !== null)
-      return `${head} complete in ${ms(step.end)} ms${attempt}: ${JSON.stringify(step.output)}`;
+    if (step.end !== null) return `${head} complete in ${ms(step.end)} ms${attempt}: ${step.output}`;
     return `${head} ${last === null || last === undefined ? "running" : `retries after ${last.message}`}${attempt}`;
   }
   if (step.finished) return `${head} over after ${ms(step.end)} ms`;

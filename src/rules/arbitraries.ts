@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import type { RequestDescription } from "./index.ts";
 
-/** Random requests and well-typed expressions over few words, so that comparisons often hold. */
+/** Random requests and well-typed expressions over few words, so that comparisons are often true. */
 const words = ["", "a", "b", "ab", "A", "aB", "/a", "a,b", "\u00e9", "\u00ff\u0000", "a b", "x=1", "%61+b"];
 const word = fc.constantFrom(...words);
 const headerNames = ["accept", "Accept", "x-a", "X-B", "cookie", "user-agent"];
@@ -141,7 +141,7 @@ export const anyExpression: fc.Arbitrary<string> = fc.letrec((tie: fc.LetrecType
       fc.constant('len(http.request.headers["accept"])'),
       f('lookup_json_integer(§, "a")', bytes),
     ),
-    // A mapped list of bytes: what stands before a comparison inside any() or all().
+    // A mapped list of bytes, the left side of a comparison inside any() or all().
     list: fc.oneof(
       depthSize,
       fc.constantFrom(

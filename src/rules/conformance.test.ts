@@ -50,7 +50,7 @@ describe("expressions", () => {
   });
 });
 
-describe("refused expressions", () => {
+describe("rejected expressions", () => {
   it.each(errors)("$expression: $reason", ({ expression, ...expected }) => {
     const parsed = parseExpression(expression, { lists: lists.lookup });
     if (parsed.ok) throw new Error("was accepted");

@@ -1,16 +1,17 @@
-/** The filter expression language: check, compile, evaluate and explain. See `parseExpression` to begin with. */
-export type { Expression } from "./ast.ts";
-export { compile, type Predicate } from "./compile.ts";
-export { invalidExpressionMessage, type ExpressionError } from "./error-text.ts";
-export { evaluate } from "./evaluate.ts";
-export type { FieldDefinition } from "./field-definition.ts";
-export { noLists, type FieldSource, type ListSource } from "./field-source.ts";
-export { fields } from "./fields.ts";
+/** The filter expression language: parse, compile, evaluate and trace. Start with `parseExpression`. */
+export type { Expression } from "./syntax/ast.ts";
+export { compile, type Predicate } from "./evaluation/compile.ts";
+export { invalidExpressionMessage, type ExpressionError } from "./syntax/error-text.ts";
+export { evaluate } from "./evaluation/evaluate.ts";
+export type { FieldDefinition } from "./fields/field-definition.ts";
+export { noLists, type FieldSource, type ListSource } from "./fields/field-source.ts";
+export { fieldsOf } from "./fields/fields-of.ts";
+export { fields } from "./fields/fields.ts";
 export { functions } from "./functions/functions.ts";
-export { formatIp, parseIp } from "./ip.ts";
-export { createLists, type ListContents } from "./lists.ts";
-export { expressionBytesMax, parseExpression, type ParseOptions, type ParseResult } from "./parse.ts";
-export type { Phase } from "./parser.ts";
+export { formatIp, parseIp } from "./evaluation/ip.ts";
+export { createLists, type ListContents } from "./evaluation/lists.ts";
+export { expressionBytesMax, parseExpression, type ParseOptions, type ParseResult } from "./syntax/parse.ts";
+export type { Phase } from "./syntax/parser.ts";
 export { requestFields, type RequestDescription } from "./request/request-fields.ts";
-export { formatValue, trace, type Trace, type TraceNode } from "./trace.ts";
-export { bytesOf, textOf, type Type, type Value } from "./types.ts";
+export { formatValue, trace, type Trace, type TraceNode } from "./evaluation/trace.ts";
+export { bytesOf, textOf, type Type, type Value } from "./syntax/types.ts";

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { ownerToken } from "../helpers/server.ts";
 import { startHosting, type Hosting } from "../runtime/platform.ts";
 
-/** The three steps of static assets with nothing but curl, for a script of the account and for a customer's. */
+/** The three steps of static assets with curl only, for a script of the account and for a customer's. */
 const isMissing = spawnSync("curl", ["--version"]).error !== undefined && process.env["CI_TOOLS"] !== "1";
 let server: Hosting;
 let folder: string;

@@ -9,7 +9,7 @@ it.skipIf(!canMakeDisks)(
   "a full disk refuses assets and values, keeps nothing of them, and takes them when there is room",
   async () => {
     const folder = await smallDisk(32 * 1024 * 1024);
-    // The files only: SQLite would look for the folder's true name, which is another disk's.
+    // Only files are on the full disk: SQLite would resolve the folder's real path, which is on another disk.
     const databaseUrl = "sqlite::memory:";
     const server = await startTestServer({
       ephemeral: false,

@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { uploadForm } from "../runtime/platform.ts";
 import { ownerToken, startTestServer, type TestServer } from "../helpers/server.ts";
 
-/** The asset steps over HTTP: a session, uploads, and the completion token. */
+/** The steps of an asset upload over HTTP: session, uploads, completion token. */
 let server: TestServer;
 let account: string;
 beforeAll(async () => {
@@ -44,7 +45,37 @@ async function upload(
 }
 
 describe("the three steps", () => {
-  it("asks for what is missing, and completes when it has everything", async () => {
+  it("do not complete uploads for a later script of the same name", async () => {
+    const path = `/accounts/${account}/workers/scripts/reborn`;
+    const deploy = async (
+      metadata: Record<string, unknown> = {},
+    ): Promise<{ status: number; body: unknown }> => {
+      const code = "export default { fetch: () => new Response() };";
+      const answer = await fetch(`${server.ready.api}${path}`, {
+        method: "PUT",
+        headers: { authorization: `Bearer ${ownerToken}` },
+        body: uploadForm({ code, metadata }),
+      });
+      return { status: answer.status, body: await answer.json() };
+    };
+    const begun = async (): Promise<string> => {
+      const { body } = await begin({ "/a": { hash: hashOf("reborn"), size: 6 } }, "reborn");
+      const { jwt } = body.result as { jwt: string };
+      return (await upload(jwt, [{ hash: hashOf("reborn"), content: "reborn" }])).body.result?.jwt ?? jwt;
+    };
+    await deploy();
+    const jwt = await begun();
+    expect((await deploy({ assets: { jwt } })).status).toBe(200);
+    await server.call("DELETE", path);
+    await deploy();
+    expect(await deploy({ assets: { jwt } })).toMatchObject({
+      status: 400,
+      body: { errors: [{ code: 10307 }] },
+    });
+    expect((await deploy({ assets: { jwt: await begun() } })).status).toBe(200);
+  });
+
+  it("requests missing files, and completes when all are stored", async () => {
     const files = { "/index.html": "<h1>one</h1>", "/a.txt": "a", "/copy.txt": "a" };
     const session = await begin(manifestOf(files));
     const { jwt, buckets } = session.body.result as { jwt: string; buckets: string[][] };
@@ -69,7 +100,7 @@ describe("the three steps", () => {
     expect((again.body.result as { buckets: string[][] }).buckets).toEqual([[hashOf("b")]]);
   });
 
-  it("completes at once where everything is held, also for another script of the account", async () => {
+  it("completes at once if all files are stored, also for another script of the account", async () => {
     const { body } = await begin(manifestOf({ "/x.txt": "a" }), "other");
     const { jwt, buckets } = body.result as { jwt: string; buckets: string[][] };
     expect(buckets).toEqual([]);
@@ -94,7 +125,7 @@ describe("the three steps", () => {
       if (buckets.length > 0) await upload(jwt, [{ hash, content: "a", type: "text/plain" }]);
       return buckets;
     };
-    // What the account holds is not the namespace's.
+    // Files of the account are not files of the namespace.
     expect(await asked("first", hashOf("a"))).toEqual([[hashOf("a")]]);
     expect(await asked("second", hashOf("a"))).toEqual([]);
     for (const customer of ["first", "second"]) {
@@ -117,7 +148,7 @@ describe("the three steps", () => {
     expect(response.status).toBe(201);
   });
 
-  it("completes what many requests bring at the same time", async () => {
+  it("completes when concurrent requests have sent all files", async () => {
     const files = Object.fromEntries(Array.from({ length: 700 }, (_, i) => [`/f/${i}.txt`, `file ${i}`]));
     const { body } = await begin(manifestOf(files), "many");
     const { jwt, buckets } = body.result as { jwt: string; buckets: string[][] };
@@ -151,7 +182,7 @@ describe("refuses", () => {
     expect(answer.body.errors[0]!.source!.pointer).toMatch(/^\/body\/manifest/);
   });
 
-  it("what is not in the manifest, has another size, or is no base64; and keeps nothing of it", async () => {
+  it("files that are not in the manifest, have another size, or are not base64; and stores nothing of them", async () => {
     const wanted = hashOf("wanted");
     const { body } = await begin(manifestOf({ "/w": "wanted" }), "strict");
     const { jwt } = body.result as { jwt: string };
@@ -185,7 +216,7 @@ describe("refuses", () => {
     expect((await upload(jwt, [file], other)).status).toBe(404);
     for (const path of ["/user", `/accounts/${account}`, `/accounts/${account}/queues`]) {
       const refused = await server.call("GET", path, undefined, { authorization: `Bearer ${jwt}` });
-      expect(refused.body.success).toBe(false);
+      expect([refused.status, refused.body.errors[0]?.code]).toEqual([401, 1000]);
     }
     const done = await upload(jwt, [file]);
     await expect(

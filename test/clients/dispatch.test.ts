@@ -1,6 +1,6 @@
 import { NotFoundError, type Cloudflare } from "cloudflare";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { dispatchOperations } from "../../src/dispatch/api.ts";
+import { dispatchOperations } from "../../src/workers/dispatch/api.ts";
 import { operations } from "../../src/operations.ts";
 import { recordingClient } from "../helpers/recording-client.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
@@ -43,7 +43,7 @@ const list = async (query = ""): Promise<Listed> =>
   client.get<Listed>(`${base}/${dispatch_namespace}/scripts${query}`);
 const names = ({ result }: Listed): string[] => result.map(({ script }) => script.id);
 
-it("namespaces", async () => {
+it("namespaces are created, read and deleted", async () => {
   const { namespaces } = client.workersForPlatforms.dispatch;
   const made = await namespaces.create({ account_id, name: "staging" });
   expect(made).toMatchObject({ namespace_name: "staging", script_count: 0, trusted_workers: false });
@@ -63,7 +63,7 @@ it("namespaces", async () => {
   await namespaces.create({ account_id, name: dispatch_namespace });
 });
 
-it("scripts: upload, get, list with pages and tags, delete", async () => {
+it("scripts are uploaded, read, listed with pages and tags, and deleted", async () => {
   const { scripts } = client.workersForPlatforms.dispatch.namespaces;
   for (const [name, tags] of [
     ["a", ["free", "eu"]],
@@ -84,7 +84,7 @@ it("scripts: upload, get, list with pages and tags, delete", async () => {
   await expect(gone).rejects.toThrow(NotFoundError);
   await expect(gone).rejects.toMatchObject({ errors: [{ code: 10092 }] });
 
-  // As in the specification: the colon is encoded.
+  // The colon is encoded, as in the specification.
   await put("d", { tags: ["free"] });
   const deleted = await client.delete(`${base}/${dispatch_namespace}/scripts?tags=free%3Ayes&limit=1`);
   expect(deleted).toMatchObject({ deleted: [{ id: "b" }], deleted_count: 1, has_more: true, result: null });
@@ -93,7 +93,7 @@ it("scripts: upload, get, list with pages and tags, delete", async () => {
   await expect(client.delete(`${base}/${dispatch_namespace}/scripts`)).rejects.toMatchObject({ status: 400 });
 });
 
-it("a script's content, settings, bindings, secrets and tags", async () => {
+it("a script's content, settings, bindings, secrets and tags are read and changed", async () => {
   const { scripts } = client.workersForPlatforms.dispatch.namespaces;
   const of = { account_id, dispatch_namespace };
   await put("tenant", { bindings: [{ type: "plain_text", name: "A", text: "a" }], tags: ["one"] });
@@ -131,7 +131,7 @@ it("a script's content, settings, bindings, secrets and tags", async () => {
   expect(await scripts.tags.delete("x", secret)).toBeNull();
 });
 
-it("a script's static assets", async () => {
+it("a script's static assets are deployed", async () => {
   const { scripts } = client.workersForPlatforms.dispatch.namespaces;
   const hash = "fedcba9876543210fedcba9876543210";
   const session = await scripts.assetUpload.create("site", {
@@ -150,7 +150,7 @@ it("a script's static assets", async () => {
   expect(made).toMatchObject({ has_assets: true });
 });
 
-it("that was all of them", () => {
+it("every operation has been called", () => {
   const wanted = dispatchOperations.map(({ id }) => id);
   expect(wanted.filter((id) => !called.has(id))).toEqual([]);
 });

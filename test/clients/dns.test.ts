@@ -1,14 +1,14 @@
 import type Cloudflare from "cloudflare";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { operations } from "../../src/operations.ts";
-import { dnssecOperations } from "../../src/name-server/api-dnssec.ts";
-import { dnsSettingsOperations } from "../../src/name-server/api-settings.ts";
-import { transferPartyOperations } from "../../src/name-server/api-transfer-parties.ts";
-import { outgoingTransferOperations } from "../../src/name-server/api-transfers.ts";
+import { dnssecOperations } from "../../src/dns/dnssec/api-dnssec.ts";
+import { dnsSettingsOperations } from "../../src/dns/settings/api-settings.ts";
+import { transferPartyOperations } from "../../src/dns/transfers/api-transfer-parties.ts";
+import { outgoingTransferOperations } from "../../src/dns/transfers/api-transfers.ts";
 import { recordingClient } from "../helpers/recording-client.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 
-/** The official client manages how zones are answered, and understands every answer. */
+/** The official client manages DNSSEC, DNS settings and transfers of zones, and parses every response. */
 let server: TestServer;
 let client: Cloudflare;
 let called: Set<string>;
@@ -22,13 +22,13 @@ beforeAll(async () => {
 });
 afterAll(() => server.close(1000));
 
-it("has a zone signed, and no longer", async () => {
+it("enables and disables the signing of a zone", async () => {
   const { dnssec } = client.dns;
   expect(await dnssec.get({ zone_id })).toMatchObject({ status: "disabled", ds: null });
   const signed = await dnssec.edit({ zone_id, status: "active" });
   expect(signed).toMatchObject({ status: "pending", flags: 257, algorithm: "13", digest_type: "2" });
   expect(signed.ds).toBe(`answers.example. 3600 IN DS ${signed.key_tag} 13 2 ${signed.digest}`);
-  // Under the static policy the parent is taken to follow.
+  // Under the static policy, the parent counts as updated.
   await expect.poll(async () => (await dnssec.get({ zone_id })).status, { timeout: 20_000 }).toBe("active");
   expect(await dnssec.edit({ zone_id, status: "disabled" })).toMatchObject({ status: "pending-disabled" });
   await expect.poll(async () => (await dnssec.get({ zone_id })).status, { timeout: 20_000 }).toBe("disabled");
@@ -44,7 +44,7 @@ it("changes the DNS settings of a zone", async () => {
   expect(await zone.get({ zone_id })).toEqual(edited);
 });
 
-it("gives a zone to peers", async () => {
+it("manages the outgoing transfer of a zone", async () => {
   const account_id = server.ready.account_id;
   const { acls, tsigs, peers, outgoing } = client.dns.zoneTransfers;
 
@@ -91,7 +91,7 @@ it("gives a zone to peers", async () => {
   expect(await acls.delete(acl.id, { account_id })).toEqual({ id: acl.id });
 });
 
-it("that was all of them", () => {
+it("every operation has been called", () => {
   const expected = [
     ...dnssecOperations,
     ...dnsSettingsOperations,

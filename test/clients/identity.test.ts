@@ -1,5 +1,5 @@
 import Cloudflare from "cloudflare";
-import { afterAll, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { ownerKey, ownerToken, startTestServer } from "../helpers/server.ts";
 
 const server = await startTestServer();
@@ -7,7 +7,7 @@ afterAll(() => server.close(1000));
 const { client } = server;
 const accountId = server.ready.account_id;
 
-it("verifies, and shows the user, accounts and memberships", async () => {
+it("verifies a token and reads the user, accounts and memberships", async () => {
   expect(await client.user.tokens.verify()).toMatchObject({ status: "active" });
   expect(await client.user.get()).toMatchObject({ email: "owner@selvedge.localhost" });
   expect((await Array.fromAsync(client.accounts.list())).map(({ id }) => id)).toContain(accountId);
@@ -17,7 +17,7 @@ it("verifies, and shows the user, accounts and memberships", async () => {
   expect(await client.accounts.get({ account_id: accountId })).toMatchObject({ id: accountId });
 });
 
-it("makes, changes, rolls and deletes tokens, and shows their value once", async () => {
+it("creates, changes, rolls and deletes tokens, and shows their value only once", async () => {
   const groups = await Array.fromAsync(client.user.tokens.permissionGroups.list());
   const dnsWrite = groups.find((group) => group.name === "DNS Write")!;
   const zone_id = await server.newZone("scoped.example");
@@ -38,6 +38,7 @@ it("makes, changes, rolls and deletes tokens, and shows their value once", async
     status: 403,
     errors: [{ code: 9109 }],
   });
+  expect((await Array.fromAsync(scoped.zones.list())).map(({ id }) => id)).toEqual([zone_id]);
   expect(await client.user.tokens.get(token.id!)).not.toHaveProperty("value");
   const rolled = await client.user.tokens.value.update(token.id!, { body: {} });
   await expect(scoped.dns.records.list({ zone_id })).rejects.toMatchObject({ status: 401 });
@@ -52,7 +53,7 @@ it("makes, changes, rolls and deletes tokens, and shows their value once", async
   expect(await client.user.tokens.delete(token.id!)).toEqual({ id: token.id });
 });
 
-it("holds tokens to their time, address and owner", async () => {
+it("limits tokens to their lifetime, addresses and owner", async () => {
   const zone_id = await server.newZone("conditions.example");
   const resources = { [`com.cloudflare.api.account.zone.${zone_id}`]: "*" };
   const past = "2020-01-01T00:00:00Z";
@@ -71,7 +72,7 @@ it("holds tokens to their time, address and owner", async () => {
   expect(await list({ condition: { request_ip: { not_in: ["127.0.0.1"] } } })).toBe(403);
 });
 
-it("does not let a token make a stronger one", async () => {
+it("does not let a token create a stronger one", async () => {
   const userId = (await client.user.get()).id;
   const maker = await server.clientWith("API Tokens Write", { [`com.cloudflare.api.user.${userId}`]: "*" });
   const stronger = maker.user.tokens.create({
@@ -87,7 +88,115 @@ it("does not let a token make a stronger one", async () => {
   await expect(stronger).rejects.toMatchObject({ status: 403 });
 });
 
-it("takes the legacy key, and account-owned tokens", async () => {
+describe("a token that may edit tokens", () => {
+  const allow = (resources: object, ...names: string[]) => ({
+    effect: "allow",
+    resources,
+    permission_groups: names.map((name) => ({ name })),
+  });
+  const account = (id: string) => ({ [`com.cloudflare.api.account.${id}`]: "*" });
+  const token = async (path: string, policies: object[], by?: string, more: object = {}) => {
+    const headers = by === undefined ? {} : { authorization: `Bearer ${by}` };
+    return server.call("POST", path, { name: "t", policies, ...more }, headers);
+  };
+
+  it.each(["user", "account"] as const)(
+    "does not roll, change or delete a stronger one of the %s",
+    async (of) => {
+      const user = { [`com.cloudflare.api.user.${(await client.user.get()).id}`]: "*" };
+      const path = of === "user" ? "/user/tokens" : `/accounts/${accountId}/tokens`;
+      const edits =
+        of === "user"
+          ? allow(user, "API Tokens Write")
+          : allow(account(accountId), "Account API Tokens Write");
+      const stronger = (
+        await token(path, [edits, allow({ "com.cloudflare.api.account.zone.*": "*" }, "DNS Write")])
+      ).body.result as { id: string; policies: object[] };
+      const equal = (await token(path, [edits])).body.result as { id: string };
+      const by = (await token(path, [edits])).body.result as { value: string };
+      const headers = { authorization: `Bearer ${by.value}` };
+      for (const [method, one, body] of [
+        ["PUT", "/value", {}],
+        ["PUT", "", { name: "t", policies: [edits] }],
+        ["PUT", "", { name: "t", policies: stronger.policies, status: "disabled" }],
+        ["DELETE", "", undefined],
+      ] as const) {
+        expect(await server.call(method, `${path}/${stronger.id}${one}`, body, headers)).toMatchObject({
+          status: 403,
+          body: { errors: [{ code: 1052, message: expect.stringContaining('"DNS') }] },
+        });
+      }
+      expect((await server.call("PUT", `${path}/${equal.id}/value`, {}, headers)).status).toBe(200);
+      expect((await server.call("DELETE", `${path}/${equal.id}`, undefined, headers)).status).toBe(200);
+    },
+  );
+
+  it("for one account creates none for all accounts, and none without its own limits", async () => {
+    const user = { [`com.cloudflare.api.user.${(await client.user.get()).id}`]: "*" };
+    const own = [
+      allow(user, "API Tokens Write"),
+      allow(account(accountId), "Account Settings Read", "Account API Tokens Write"),
+    ];
+    const limits = {
+      expires_on: "2099-01-01T00:00:00Z",
+      condition: { request_ip: { in: ["127.0.0.0/8", "::1"] } },
+    };
+    const { value } = (await token("/user/tokens", own, undefined, limits)).body.result as { value: string };
+    const wanted = (id: string): object[] => [allow(account(id), "Account Settings Read")];
+    for (const path of ["/user/tokens", `/accounts/${accountId}/tokens`]) {
+      expect((await token(path, wanted("*"), value, limits)).status).toBe(403);
+      expect((await token(path, wanted(accountId), value, { ...limits, condition: null })).status).toBe(403);
+      expect((await token(path, wanted(accountId), value, { condition: limits.condition })).status).toBe(403);
+      expect((await token(path, wanted(accountId), value, limits)).status).toBe(200);
+    }
+  });
+
+  it("names only existing resources within its reach", async () => {
+    const { accounts } = server.services;
+    const ownerUserId = (await accounts.createUser({ email: "other@example.com", apiKeyHash: null })).id;
+    const { id: other } = await accounts.create({ name: "Other's", type: "standard", ownerUserId });
+    const unknown = "f".repeat(32);
+    const zone_id = await server.newZone("named.example");
+    for (const resources of [
+      account(unknown),
+      account(other),
+      { [`com.cloudflare.api.account.zone.${unknown}`]: "*" },
+      { [`com.cloudflare.api.account.${other}`]: { [`com.cloudflare.api.account.zone.${zone_id}`]: "*" } },
+      { [`com.cloudflare.api.user.${unknown}`]: "*" },
+    ]) {
+      const group = "Account Settings Read";
+      expect(
+        await token("/user/tokens", [allow(resources, group, "DNS Read", "User Details Read")]),
+      ).toMatchObject({
+        status: 400,
+        body: { errors: [{ code: 9207, source: { pointer: "/body/policies/0/resources" } }] },
+      });
+    }
+    // Resources deleted since may be sent back.
+    const zone = { [`com.cloudflare.api.account.zone.${zone_id}`]: "*" };
+    const made = (await token("/user/tokens", [allow(zone, "DNS Read")])).body.result as { id: string };
+    await client.zones.delete({ zone_id });
+    const same = { name: "renamed", policies: [allow(zone, "DNS Read")] };
+    expect((await server.call("PUT", `/user/tokens/${made.id}`, same)).status).toBe(200);
+  });
+
+  it("grants permissions only on their own kind of resource", async () => {
+    const zone_id = await server.newZone("kinds.example");
+    const mixed = await token("/user/tokens", [
+      allow(account(accountId), "Account Settings Read", "Workers Routes Write", "DNS Read"),
+    ]);
+    expect(mixed.body.messages).toMatchObject([{ message: expect.stringContaining('"DNS Read"') }]);
+    const { value } = mixed.body.result as { value: string };
+    const headers = { authorization: `Bearer ${value}` };
+    expect((await server.call("GET", `/accounts/${accountId}`, undefined, headers)).status).toBe(200);
+    expect((await server.call("GET", `/zones/${zone_id}/dns_records`, undefined, headers)).status).toBe(403);
+    const nested = { [`com.cloudflare.api.account.${accountId}`]: { "com.cloudflare.api.account.*": "*" } };
+    for (const policy of [allow(account(accountId), "DNS Read"), allow(nested, "Account Settings Read")])
+      expect((await token("/user/tokens", [policy])).status).toBe(400);
+  });
+});
+
+it("accepts the legacy key, and account-owned tokens", async () => {
   const legacy = new Cloudflare({
     baseURL: server.ready.api,
     apiEmail: "owner@selvedge.localhost",
@@ -121,7 +230,7 @@ it("takes the legacy key, and account-owned tokens", async () => {
   await expect(ci.user.get()).rejects.toMatchObject({ status: 403 });
 });
 
-it("limits the rate of calls, and the client waits and goes on", async () => {
+it("limits the rate of calls, and the client waits and continues", async () => {
   const limited = await startTestServer({ apiRateLimit: 3 });
   const calls: number[] = [];
   for (let i = 0; i < 5; i++) calls.push((await limited.call("GET", "/user")).status);

@@ -1,15 +1,15 @@
 import { toFile, type Cloudflare } from "cloudflare";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { imageOperations } from "../../src/images/api.ts";
+import { imageOperations } from "../../src/products/images/api.ts";
 import { operations } from "../../src/operations.ts";
 import { recordingClient } from "../helpers/recording-client.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 import { fourColors, jpegOf } from "../images/fixtures.ts";
 
-/** For what the API takes and the client's types leave out. */
+/** For parameters that the API accepts but the client's types omit. */
 type Loose = never;
 
-/** The official client manages images, and understands every answer. */
+/** The official client manages images and parses every response. */
 let server: TestServer;
 let client: Cloudflare;
 let called: Set<string>;
@@ -81,7 +81,7 @@ it("lists every image once, by pages and by tokens", async () => {
   expect(even.images).toHaveLength(3);
 });
 
-it("makes upload URLs", async () => {
+it("creates upload URLs", async () => {
   const made = await client.images.v2.directUploads.create({
     account_id,
     requireSignedURLs: true,
@@ -116,7 +116,7 @@ it("manages variants and keys", async () => {
   expect((await keys.delete("default", { account_id })).keys).toMatchObject([{ name: "other" }]);
 });
 
-it("understands what is refused", async () => {
+it("parses errors", async () => {
   const refused = client.images.v1.create({
     account_id,
     file: await toFile(Buffer.from("<html>"), "a.jpg"),
@@ -125,7 +125,7 @@ it("understands what is refused", async () => {
   await expect(client.images.v1.get("nothing", { account_id })).rejects.toMatchObject({ status: 404 });
 });
 
-it("calls every operation that it has a method for", () => {
+it("calls every operation for which it has a method", () => {
   const withoutMethod = new Set(["image_config_get", "image_config_edit", "image_direct_upload_v1"]);
   const missing = imageOperations
     .map(({ id }) => id)

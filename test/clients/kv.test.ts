@@ -1,11 +1,11 @@
 import { toFile, type Cloudflare } from "cloudflare";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { kvOperations } from "../../src/kv/api.ts";
+import { kvOperations } from "../../src/products/kv/api.ts";
 import { operations } from "../../src/operations.ts";
 import { recordingClient } from "../helpers/recording-client.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 
-/** The official client manages key-value namespaces and what is in them. */
+/** The official client manages key-value namespaces and their values. */
 let server: TestServer;
 let client: Cloudflare;
 let called: Set<string>;
@@ -25,7 +25,7 @@ const put = async (key: string, body: object) =>
   client.kv.namespaces.values.update(key, { account_id, namespace_id, ...body } as Loose);
 const get = async (key: string) => client.kv.namespaces.values.get(key, { account_id, namespace_id });
 
-it("namespaces", async () => {
+it("namespaces are created, renamed, listed and deleted", async () => {
   const { namespaces } = client.kv;
   const made = await namespaces.create({ account_id, title: "other" });
   expect(await namespaces.get(made.id, { account_id })).toEqual(made);
@@ -40,7 +40,7 @@ it("namespaces", async () => {
   expect(await namespaces.delete(made.id, { account_id })).toBeNull();
 });
 
-it("values of every kind, under keys of every kind", async () => {
+it("values of every kind are stored under keys of every kind", async () => {
   const bytes = Uint8Array.from({ length: 300_000 }, (_, i) => i % 251);
   const key = "a/b c?#%2F é🙂";
   await put(key, { value: "text", metadata: { author: { name: "x" }, list: ["1", "2"] } });
@@ -60,7 +60,7 @@ it("values of every kind, under keys of every kind", async () => {
   await expect(get(key)).rejects.toMatchObject({ status: 404, errors: [{ code: 10009 }] });
 });
 
-it("many at once, and lists of keys", async () => {
+it("values are written and deleted in bulk, and keys are listed", async () => {
   const { keys } = client.kv.namespaces;
   const pairs = Array.from({ length: 25 }, (_, i) => ({
     key: `k/${String(i).padStart(2, "0")}`,
@@ -92,7 +92,7 @@ it("many at once, and lists of keys", async () => {
   await expect(get("bytes")).rejects.toMatchObject({ status: 404 });
 });
 
-it("that was all of them", () => {
+it("every operation has been called", () => {
   const wanted = kvOperations.map(({ id }) => id);
   expect(wanted.filter((id) => !called.has(id))).toEqual([]);
 });

@@ -1,11 +1,11 @@
 import { ConflictError, NotFoundError, type Cloudflare } from "cloudflare";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { operations } from "../../src/operations.ts";
-import { queueOperations } from "../../src/queues/api.ts";
+import { queueOperations } from "../../src/products/queues/api.ts";
 import { recordingClient } from "../helpers/recording-client.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 
-/** The official client manages queues, sends, pulls and acknowledges, and understands every answer. */
+/** The official client manages queues, sends, pulls and acknowledges, and parses every response. */
 let server: TestServer;
 let client: Cloudflare;
 let called: Set<string>;
@@ -43,7 +43,7 @@ it("creates, lists, changes and deletes queues", async () => {
   expect(edited.settings).toEqual({ ...settings, delivery_delay: 5 });
   const updated = await client.queues.update(id, { account_id, queue_name: "renamed" });
   expect(updated).toMatchObject({ queue_id: id, queue_name: "renamed", settings });
-  // What was read can be sent back.
+  // Clients can send back the fields that they read.
   expect(await client.queues.update(id, { account_id, ...updated })).toMatchObject({ queue_name: "renamed" });
   await client.queues.delete(id, { account_id });
   await expect(client.queues.get(id, { account_id })).rejects.toThrow(NotFoundError);
@@ -75,7 +75,7 @@ it("manages the consumer of a queue", async () => {
   });
   expect(updated).toMatchObject({ dead_letter_queue: "", settings: { batch_size: 10, max_retries: 1 } });
   expect(await Array.fromAsync(consumers.list(id, { account_id }))).toEqual([updated]);
-  // What was read can be sent back.
+  // Clients can send back the fields that they read.
   expect(await consumers.update(made.consumer_id!, { ...scope, ...updated } as never)).toEqual(updated);
   await expect(consumers.create(id, { account_id, type: "http_pull" })).rejects.toThrow(ConflictError);
   await consumers.delete(made.consumer_id!, scope);
@@ -85,7 +85,7 @@ it("manages the consumer of a queue", async () => {
   ).rejects.toMatchObject({ status: 404, errors: [{ code: 10007 }] });
 });
 
-it("the consumer goes with its script", async () => {
+it("deletes the consumer with its script", async () => {
   const id = await create("orphaned");
   const files = [new File(["export default { queue() {} }"], "main.js", { type: "text/javascript+module" })];
   await client.workers.scripts.update("gone", { account_id, metadata: { main_module: "main.js" }, files });
@@ -94,7 +94,7 @@ it("the consumer goes with its script", async () => {
   expect(await client.queues.get(id, { account_id })).toMatchObject({ consumers: [] });
 });
 
-it("sends, pulls, acknowledges, extends and gives back", async () => {
+it("sends, pulls, acknowledges, extends and returns messages", async () => {
   const id = await create("pulled");
   const { messages } = client.queues;
   await expect(messages.pull(id, { account_id })).rejects.toMatchObject({ status: 405 });
@@ -128,10 +128,49 @@ it("sends, pulls, acknowledges, extends and gives back", async () => {
   const again = await messages.ack(id, { account_id, acks: [first!, { lease_id: "nonsense" }] });
   expect(again).toMatchObject({
     ackCount: 0,
-    warnings: { [first!.lease_id]: /ended|./, nonsense: /no lease/ },
+    warnings: { [first!.lease_id]: /ended|./, nonsense: /not a lease/ },
   });
   const { messages: back } = await messages.pull(id, { account_id });
   expect(back).toMatchObject([{ attempts: 2 }]);
+});
+
+it("moves pulled messages to the dead letter queue once their retries are used up", async () => {
+  const letters = await create("pulled-letters");
+  const { messages, consumers } = client.queues;
+  await consumers.create(letters, { account_id, type: "http_pull" });
+  const id = await create("pulled-once");
+  const pulls = { max_retries: 1, retry_delay: 0 };
+  const dead_letter_queue = "pulled-letters";
+  await consumers.create(id, { account_id, type: "http_pull", dead_letter_queue, settings: pulls });
+  for (const body of ["given back", "forgotten"])
+    await messages.push(id, { account_id, body, content_type: "text" });
+  const pull = async (visibility_timeout_ms: number) =>
+    (await messages.pull(id, { account_id, batch_size: 10, visibility_timeout_ms })).messages!;
+  const again = (await pull(60_000)).map(({ lease_id }) => ({ lease_id: lease_id! }));
+  expect(await messages.ack(id, { account_id, retries: again })).toMatchObject({ retryCount: 2 });
+  const last = await pull(1000);
+  expect(last.map(({ body, attempts }) => [body, attempts])).toEqual([
+    ["given back", 2],
+    ["forgotten", 2],
+  ]);
+  await messages.ack(id, { account_id, retries: [{ lease_id: last[0]!.lease_id! }] });
+  const backlog = async (queue: string) =>
+    (await client.queues.getMetrics(queue, { account_id })).backlog_count;
+  expect([await backlog(id), await backlog(letters)]).toEqual([1, 1]);
+  await vi.waitFor(async () => expect(await backlog(id)).toBe(0), { timeout: 20_000, interval: 50 });
+  const { messages: dead } = await messages.pull(letters, { account_id, batch_size: 10 });
+  expect(dead!.map(({ body, attempts }) => [body, attempts])).toEqual([
+    ["given back", 1],
+    ["forgotten", 1],
+  ]);
+});
+
+it("names the missing field of a message", async () => {
+  const id = await create("lacking");
+  const refused = await server.call("POST", `/accounts/${account_id}/queues/${id}/messages`, {});
+  expect(refused.body.errors).toMatchObject([
+    { code: 9207, message: "Expected any JSON value for body, which is required" },
+  ]);
 });
 
 it("deletes messages", async () => {
@@ -154,7 +193,7 @@ it("deletes messages", async () => {
   });
 });
 
-it("looks at messages and deletes them by the older names too", async () => {
+it("previews and deletes messages through the older paths too", async () => {
   const id = await create("previewed");
   for (const body of ["a", "b"])
     await client.queues.messages.push(id, { account_id, body, content_type: "text" });
@@ -172,7 +211,7 @@ it("looks at messages and deletes them by the older names too", async () => {
   called.add("queue_message_preview").add("queue_message_preview_ack");
 });
 
-it("tells that there are no event subscriptions, and names what it refuses", async () => {
+it("reports that there are no event subscriptions, and names rejected fields", async () => {
   const { subscriptions } = client.queues;
   const queue_id = await create("subscribed");
   expect(await Array.fromAsync(subscriptions.list({ account_id }))).toEqual([]);
@@ -190,6 +229,6 @@ it("tells that there are no event subscriptions, and names what it refuses", asy
     await expect(subscriptions[method]("0".repeat(32), { account_id })).rejects.toThrow(NotFoundError);
 });
 
-it("that was all of them", () => {
+it("every operation has been called", () => {
   expect(queueOperations.map(({ id }) => id).filter((id) => !called.has(id))).toEqual([]);
 });

@@ -73,7 +73,7 @@ it("iterates over 250 records", async () => {
   expect(new Set(names).size).toBe(250);
 });
 
-it("filters", async () => {
+it("filters records", async () => {
   const zone_id = await server.newZone("filter.example");
   await client.dns.records.batch({
     zone_id,
@@ -102,7 +102,7 @@ it("filters", async () => {
   );
 });
 
-it("keeps what cannot stand together apart, with the public codes", async () => {
+it("rejects conflicting records with the public codes", async () => {
   const zone_id = await server.newZone("conflict.example");
   const add = (record: object): Promise<unknown> =>
     client.dns.records
@@ -113,7 +113,7 @@ it("keeps what cannot stand together apart, with the public codes", async () => 
     errors: [{ code: 81053 }],
   });
   expect(await add({ type: "A", name: "www", content: "192.0.2.1" })).toMatchObject({
-    errors: [{ code: 81058 }],
+    errors: [{ code: 81058 }, { code: 81057 }],
   });
   expect(await add({ type: "A", name: "www", content: "192.0.2.2" })).toMatchObject({ type: "A" });
   await add({ type: "CNAME", name: "alias", content: "other.example" });
@@ -131,7 +131,7 @@ it("keeps what cannot stand together apart, with the public codes", async () => 
   });
 });
 
-it("carries out a batch in order, or not at all", async () => {
+it("applies a batch in order, or not at all", async () => {
   const zone_id = await server.newZone("batch.example");
   const { posts } = await client.dns.records.batch({
     zone_id,

@@ -8,7 +8,7 @@ const server = await startTestServer();
 afterAll(() => server.close(1000));
 const { client } = server;
 
-it("an origin rule leads a proxied record to another port", async () => {
+it("an origin rule sends requests of a proxied record to another port", async () => {
   const origin = createServer((request, response) => response.end(`hello from ${request.headers.host}`));
   onTestFinished(() => void origin.close());
   await new Promise<void>((resolve) => origin.listen(0, "127.0.0.1", resolve));

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { BadRequestError, NotFoundError, type Cloudflare } from "cloudflare";
 import { operations } from "../../src/operations.ts";
-import { scheduleOperations } from "../../src/schedules/api.ts";
+import { scheduleOperations } from "../../src/products/schedules/api.ts";
 import { recordingClient } from "../helpers/recording-client.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 
@@ -32,12 +32,12 @@ it("replaces, lists and removes schedules", async () => {
   const made = await schedules.update("timed", { account_id, body });
   expect(made.schedules.map(({ cron }) => cron).toSorted()).toEqual(["*/5 * * * *", "0 17 * * sun"]);
   expect(await schedules.get("timed", { account_id })).toEqual(made);
-  // What was read can be sent back.
+  // Clients can send back the fields that they read.
   expect(await schedules.update("timed", { account_id, body: made.schedules })).toEqual(made);
   expect(await schedules.update("timed", { account_id, body: [] })).toEqual({ schedules: [] });
 });
 
-it("refuses what cannot be", async () => {
+it("rejects invalid schedules", async () => {
   const { schedules } = client.workers.scripts;
   await upload("refused");
   const put = async (...crons: string[]): Promise<unknown> =>
@@ -50,7 +50,7 @@ it("refuses what cannot be", async () => {
   await expect(schedules.get("nobody", { account_id })).rejects.toThrow(NotFoundError);
 });
 
-it("schedules go with their script", async () => {
+it("deletes schedules with their script", async () => {
   const { schedules } = client.workers.scripts;
   await upload("gone");
   await schedules.update("gone", { account_id, body: [{ cron: "0 0 1 1 *" }] });
@@ -59,6 +59,6 @@ it("schedules go with their script", async () => {
   expect(await schedules.get("gone", { account_id })).toEqual({ schedules: [] });
 });
 
-it("that was all of them", () => {
+it("every operation has been called", () => {
   expect(scheduleOperations.map(({ id }) => id).filter((id) => !called.has(id))).toEqual([]);
 });

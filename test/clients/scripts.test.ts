@@ -1,12 +1,12 @@
 import { NotFoundError, type Cloudflare } from "cloudflare";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { assetOperations } from "../../src/assets/api.ts";
+import { assetOperations } from "../../src/workers/assets/api.ts";
 import { operations } from "../../src/operations.ts";
-import { scriptOperations } from "../../src/scripts/api.ts";
+import { scriptOperations } from "../../src/workers/scripts/api.ts";
 import { recordingClient } from "../helpers/recording-client.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 
-/** The official client manages an account's scripts, and understands every answer. */
+/** The official client manages an account's scripts and parses every response. */
 let server: TestServer;
 let client: Cloudflare;
 let called: Set<string>;
@@ -18,7 +18,7 @@ const code = (text: string): string =>
 const module = (text = "hello", name = "main.mjs", type = "application/javascript+module") =>
   new File([code(text)], name, { type });
 const metadata = { main_module: "main.mjs", compatibility_date: "2026-01-01" };
-/** What the client's types do not know, or ask for where the service does not. */
+/** Parameters that the client's types lack, or require although the service does not. */
 type Loose = never;
 
 beforeAll(async () => {
@@ -33,7 +33,7 @@ afterAll(() => server.close(1000));
 const put = (name: string, body: object = {}, options: object = {}) =>
   client.workers.scripts.update(name, { account_id, metadata, files: [module()], ...body }, options);
 
-describe("uploads, in each form that the client sends", () => {
+describe("uploads in each form that the client sends", () => {
   it.each<[form: string, body: object, options?: object]>([
     ["labelled as JavaScript, without a boundary", { metadata, files: [module()] }],
     ["as a proper form", { metadata, files: [module()] }, { headers: { "content-type": null } }],
@@ -70,7 +70,7 @@ describe("uploads, in each form that the client sends", () => {
     ]);
   });
 
-  it("keeps what the metadata says", async () => {
+  it("keeps the metadata", async () => {
     const settings = await client.workers.scripts.scriptAndVersionSettings.get("formed", { account_id });
     expect(settings).toMatchObject({
       compatibility_date: "2026-01-01",
@@ -103,7 +103,7 @@ describe("an uploaded script", () => {
     expect(await client.workers.scripts.get(name, { account_id })).toContain('name="main.mjs"');
   });
 
-  it("is deleted; what others use by force only", async () => {
+  it("is deleted, by force only if others use it", async () => {
     await put("user", {
       metadata: { ...metadata, bindings: [{ type: "service", name: "OTHER", service: name }] },
     });
@@ -113,7 +113,7 @@ describe("an uploaded script", () => {
     await client.delete(`/accounts/${account_id}/workers/services/user`);
   });
 
-  it("has its code replaced, and keeps its bindings", async () => {
+  it("keeps its bindings when its code is replaced", async () => {
     await client.workers.scripts.secrets.update(name, {
       account_id,
       name: "TOKEN",
@@ -131,7 +131,7 @@ describe("an uploaded script", () => {
     expect(content).toContain(code("replaced"));
   });
 
-  it("has settings, which a version has, and others", async () => {
+  it("has settings of its version and settings of its own", async () => {
     const edited = await client.workers.scripts.scriptAndVersionSettings.edit(name, {
       account_id,
       settings: {
@@ -164,7 +164,7 @@ describe("an uploaded script", () => {
     expect(await client.get(`${path}/tags`)).toMatchObject({ result: ["b", "c"] });
   });
 
-  it("has secrets, which are never shown", async () => {
+  it("has secrets, which are never returned", async () => {
     const { secrets } = client.workers.scripts;
     const put = await secrets.update(name, { account_id, name: "A", text: "secret-a", type: "secret_text" });
     expect(put).toEqual({ name: "A", type: "secret_text" });
@@ -180,7 +180,7 @@ describe("an uploaded script", () => {
     await expect(secrets.delete("B", of)).rejects.toThrow("Binding not found");
   });
 
-  it("takes many changes at the same time, and loses none", async () => {
+  it("loses no changes among many concurrent ones", async () => {
     const names = Array.from({ length: 12 }, (_, i) => `S${i}`);
     const { secrets } = client.workers.scripts;
     await Promise.all(
@@ -230,7 +230,7 @@ describe("an uploaded script", () => {
     });
   });
 
-  it("has a host of its own, and others that people give it", async () => {
+  it("has its own host, and custom hosts", async () => {
     const { subdomain } = client.workers.scripts;
     expect(await subdomain.create(name, { account_id, enabled: false })).toMatchObject({ enabled: false });
     expect(await subdomain.create(name, { account_id, enabled: true })).toMatchObject({ enabled: true });
@@ -257,7 +257,7 @@ describe("an uploaded script", () => {
     expect(await Array.fromAsync(routes.list({ zone_id }))).toEqual([]);
   });
 
-  it("is what other tools deploy: routes, domains, services, workers", async () => {
+  it("is deployed by other tools with routes, domains, services and workers", async () => {
     const base = `/accounts/${account_id}/workers`;
     const path = `${base}/scripts/${name}`;
     await client.put(`${path}/routes`, { body: [{ pattern: "*.scripts.example/*" }, "scripts.example/x"] });
@@ -303,7 +303,7 @@ describe("an uploaded script", () => {
   });
 });
 
-it("makes a script in steps: first without a version, then with code in JSON", async () => {
+it("is created in steps: first without a version, then with code in JSON", async () => {
   const { workers } = client.workers.beta;
   const made = await workers.create({ account_id, name: "stepwise", tags: ["a"] });
   expect(made).toMatchObject({ name: "stepwise", deployed_on: null, tags: ["a"] });
@@ -348,7 +348,7 @@ it("makes a script in steps: first without a version, then with code in JSON", a
   await expect(workers.get("stepwise", { account_id })).rejects.toThrow(NotFoundError);
 });
 
-it("manages what holds for the account", async () => {
+it("has settings of the account", async () => {
   const { subdomains, accountSettings } = client.workers;
   const { subdomain } = await subdomains.get({ account_id });
   expect(subdomain).toMatch(/^[a-z0-9-]+$/);
@@ -364,7 +364,7 @@ it("manages what holds for the account", async () => {
   expect(await accountSettings.update({ account_id, ...settings })).toEqual(settings);
 });
 
-it("deploys static assets", async () => {
+it("has static assets", async () => {
   const content = "<h1>assets</h1>";
   const hash = "0123456789abcdef0123456789abcdef";
   const session = await client.workers.scripts.assets.upload.create("site", {
@@ -386,7 +386,7 @@ it("deploys static assets", async () => {
   });
 });
 
-it("that was all of them", () => {
+it("every operation has been called", () => {
   const wanted = [...scriptOperations, ...assetOperations].map(({ id }) => id);
   expect(wanted.filter((id) => !called.has(id))).toEqual([]);
 });

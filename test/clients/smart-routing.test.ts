@@ -5,7 +5,7 @@ const server = await startTestServer();
 afterAll(() => server.close(1000));
 const { client } = server;
 
-it("is read and changed; the same value again changes nothing", async () => {
+it("is read and changed, and setting the same value changes nothing", async () => {
   const zone_id = await server.newZone("routing.example");
   const before = await client.argo.smartRouting.get({ zone_id });
   expect(before).toMatchObject({ id: "smart_routing", value: "off", editable: true });
@@ -19,7 +19,7 @@ it("is read and changed; the same value again changes nothing", async () => {
   ).toBe(400);
 });
 
-it("is not editable where the plan lacks it, or the token may only read", async () => {
+it("is not editable without the plan's feature or with a read-only token", async () => {
   const zone_id = await server.newZone("free.example");
   await server.call("PATCH", `/zones/${zone_id}`, { plan: { id: "free" } });
   expect((await client.argo.smartRouting.get({ zone_id })).editable).toBe(false);

@@ -1,12 +1,12 @@
 import { NotFoundError, toFile, type Cloudflare } from "cloudflare";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { operations } from "../../src/operations.ts";
-import { botManagementOperations } from "../../src/request-cf/api.ts";
-import { snippetOperations } from "../../src/snippets/api.ts";
+import { botManagementOperations } from "../../src/edge/client-info/api.ts";
+import { snippetOperations } from "../../src/products/snippets/api.ts";
 import { recordingClient } from "../helpers/recording-client.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 
-/** The official client manages snippets, and understands every answer. */
+/** The official client manages snippets and parses every response. */
 let server: TestServer;
 let client: Cloudflare;
 let called: Set<string>;
@@ -84,7 +84,7 @@ it("manages the bot management setting", async () => {
   expect(edited).toMatchObject({ value: "on" });
 });
 
-it("that was all of them", () => {
+it("every operation has been called", () => {
   const wanted = [
     ...snippetOperations.map(({ id }) => id),
     ...botManagementOperations.map(({ id }) => id),

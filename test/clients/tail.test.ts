@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { NotFoundError, type Cloudflare } from "cloudflare";
 import { operations } from "../../src/operations.ts";
-import { tailOperations } from "../../src/tail/api.ts";
+import { tailOperations } from "../../src/workers/tail/api.ts";
 import { recordingClient } from "../helpers/recording-client.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 
-/** The official client makes tails, and understands every answer. What they show is tested in test/tail. */
+/** The official client creates tails and parses every response. test/tail tests the events. */
 let server: TestServer;
 let client: Cloudflare;
 let called: Set<string>;
@@ -24,12 +24,12 @@ beforeAll(async () => {
 });
 afterAll(() => server.close(1000));
 
-it("makes, lists and deletes the tails of a script", async () => {
+it("creates, lists and deletes the tails of a script", async () => {
   const { tail } = client.workers.scripts;
   const made = await tail.create("tailed", { account_id });
   expect(made.url).toMatch(/^ws:\/\/127\.0\.0\.1:\d+\/client\/v4\/tails\//);
   expect(Date.parse(made.expires_at)).toBeGreaterThan(Date.now() + 5 * 60 * 60 * 1000);
-  // The client's type says one; the answer is all of them.
+  // The client's type declares one tail, but the response has all of them.
   const all = (await tail.get("tailed", { account_id })) as unknown as object[];
   expect(all).toEqual([{ id: made.id, expires_at: made.expires_at }]);
   await tail.delete(made.id, { account_id, script_name: "tailed" });
@@ -37,7 +37,7 @@ it("makes, lists and deletes the tails of a script", async () => {
   await expect(tail.create("nobody", { account_id })).rejects.toThrow(NotFoundError);
 });
 
-it("that was all of them that it has methods for", () => {
+it("every operation with a method in the client has been called", () => {
   const ids = tailOperations.map(({ id }) => id).filter((id) => id.startsWith("script_tail"));
   expect(ids.filter((id) => !called.has(id))).toEqual([]);
 });

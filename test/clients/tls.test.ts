@@ -4,12 +4,12 @@ import { join } from "node:path";
 import type Cloudflare from "cloudflare";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { operations } from "../../src/operations.ts";
-import { tlsOperations } from "../../src/tls/api.ts";
-import { openLocalAuthority, type LocalAuthority } from "../../src/tls/local-authority.ts";
+import { tlsOperations } from "../../src/edge/tls/certificates/api.ts";
+import { openLocalAuthority, type LocalAuthority } from "../../src/edge/tls/certificates/local-authority.ts";
 import { recordingClient } from "../helpers/recording-client.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 
-/** The official client manages certificates and the TLS settings of zones, and understands every answer. */
+/** The official client manages certificates and the TLS settings of zones, and parses every response. */
 let server: TestServer;
 let client: Cloudflare;
 let called: Set<string>;
@@ -19,7 +19,7 @@ const folder = mkdtempSync(join(tmpdir(), "selvedge-clients-tls-"));
 const name = "certified.example";
 
 beforeAll(async () => {
-  // Nobody listens there: what is ordered waits.
+  // Nothing listens on that port, so orders stay pending.
   server = await startTestServer({ acmeDirectory: "https://127.0.0.1:1/directory" });
   ({ client, called } = recordingClient(server, operations));
   authority = openLocalAuthority(folder);
@@ -35,7 +35,7 @@ const pairFor = (...hosts: string[]) => {
   return { certificate, private_key };
 };
 
-it("custom certificates", async () => {
+it("custom certificates are uploaded, read, changed and deleted", async () => {
   const { customCertificates } = client;
   const first = await customCertificates.create({
     zone_id,
@@ -62,7 +62,7 @@ it("custom certificates", async () => {
   await expect(customCertificates.get(second.id, { zone_id })).rejects.toMatchObject({ status: 404 });
 });
 
-it("a pair that cannot serve the zone is refused, and says why", async () => {
+it("a pair that cannot serve the zone is rejected with the reason", async () => {
   const mine = pairFor(`www.${name}`);
   const refused: [pair: { certificate: string; private_key: string }, code: number][] = [
     [pairFor("www.other.example"), 1404],
@@ -78,7 +78,7 @@ it("a pair that cannot serve the zone is refused, and says why", async () => {
     });
 });
 
-it("certificate packs", async () => {
+it("certificate packs are ordered, read and deleted", async () => {
   const { certificatePacks } = client.ssl;
   const order: Cloudflare.SSL.CertificatePackCreateParams = {
     zone_id,
@@ -120,7 +120,7 @@ it.each<[hosts: string[], method: "txt" | "http"]>([
   [[`a b.${name}`], "txt"],
   [[`www.${name}`, `*.*.${name}`], "txt"],
 ])(
-  "hosts that no certificate can be had for are refused by name: %j by %s",
+  "hosts without a possible certificate are rejected by name: %j by %s",
   async (hosts, validation_method) => {
     await expect(
       client.ssl.certificatePacks.create({
@@ -138,7 +138,7 @@ it.each<[hosts: string[], method: "txt" | "http"]>([
   },
 );
 
-it("the settings ssl and always_use_https", async () => {
+it("the settings ssl and always_use_https are read and changed", async () => {
   const { settings } = client.zones;
   expect(await settings.get("ssl", { zone_id })).toMatchObject({
     id: "ssl",
@@ -153,6 +153,16 @@ it("the settings ssl and always_use_https", async () => {
   });
 });
 
-it("that was all of them", () => {
+it("the settings of image transformations are read and changed", async () => {
+  const { settings, transformationsAllowedOrigins: origins } = client.zones;
+  expect(await settings.get("transformations", { zone_id })).toMatchObject({ value: "off" });
+  const changed = await settings.edit("transformations", { zone_id, value: "on" });
+  expect(changed).toMatchObject({ id: "transformations", value: "on", editable: true });
+  expect(await origins.get({ zone_id })).toMatchObject({ value: "" });
+  const value = "images.example.com,*.example.net";
+  expect(await origins.edit({ zone_id, value })).toMatchObject({ value });
+});
+
+it("every operation has been called", () => {
   expect(tlsOperations.map(({ id }) => id).filter((id) => !called.has(id))).toEqual([]);
 });

@@ -1,11 +1,11 @@
 import type Cloudflare from "cloudflare";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { operations } from "../../src/operations.ts";
-import { workflowOperations } from "../../src/workflows/api.ts";
+import { workflowOperations } from "../../src/products/workflows/api/api.ts";
 import { recordingClient } from "../helpers/recording-client.ts";
 import { startWorkflowHosting, type WorkflowHosting } from "../workflows/hosting.ts";
 
-/** The official client manages workflows and their instances, and understands every answer. */
+/** The official client manages workflows and their instances, and parses every response. */
 let hosting: WorkflowHosting;
 let client: Cloudflare;
 let called: Set<string>;
@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => hosting.close(1000));
 
-it("workflows and their versions", async () => {
+it("workflows and their versions are created, listed and deleted", async () => {
   const put = await client.workflows.update(workflow_name, {
     account_id,
     script_name: workflow_name,
@@ -51,7 +51,7 @@ it("workflows and their versions", async () => {
   });
 });
 
-it("instances: made, listed, read, sent an event, paused, resumed, restarted, terminated", async () => {
+it("instances are created, listed, read, sent events, paused, resumed, restarted and terminated", async () => {
   const { instances } = client.workflows;
   const made = await instances.create(workflow_name, {
     account_id,
@@ -69,13 +69,19 @@ it("instances: made, listed, read, sent an event, paused, resumed, restarted, te
   const of = { account_id, workflow_name };
   expect((await instances.status.edit("one", { ...of, status: "pause" })).status).toBe("paused");
   await instances.status.edit("one", { ...of, status: "resume" });
-  await instances.events.create("payment", { ...of, instance_id: "one", body: { by: "card" } });
+  expect(
+    await instances.events.create("payment", { ...of, instance_id: "one", body: { by: "card" } }),
+  ).toEqual({ instanceId: "one", timestamp: expect.stringMatching(/^\d{4}-.*Z$/) as string });
   expect(await hosting.end(workflow_name, "one")).toMatchObject({
     output: { price: 42, payload: { by: "card" } },
   });
   const details = await instances.get("one", of);
   expect(details).toMatchObject({ status: "complete", success: true, step_count: 1 });
-  expect(details.steps).toHaveLength(2);
+  expect(details.steps).toMatchObject([
+    { type: "step", name: "price-1", output: "42" },
+    { type: "waitForEvent", name: "paid-1", event_type: "payment", output: '{"by":"card"}' },
+  ]);
+  expect(await instances.get("one", { ...of, simple: "true" })).toMatchObject({ step_count: 1, steps: [] });
   await instances.status.edit("one", { ...of, status: "restart" });
   await hosting.until(workflow_name, "one", ["waiting"]);
   expect((await instances.status.edit("one", { ...of, status: "terminate" })).status).toBe("terminated");
@@ -90,7 +96,21 @@ it("instances: made, listed, read, sent an event, paused, resumed, restarted, te
   });
 });
 
-it("what the client has no method for", async () => {
+it("no step ends before it began, even if its event arrived earlier", async () => {
+  await hosting.workflow(
+    "late",
+    `await step.sleep("first", 50); await step.waitForEvent("e", { type: "e" });`,
+  );
+  await hosting.create("late", "one");
+  await hosting.call("POST", `${hosting.instances("late", "one")}/events`, { type: "e" });
+  await hosting.end("late", "one");
+  const { steps } = (await hosting.details("late", "one")) as { steps: { start: string; end: string }[] };
+  expect(steps).toHaveLength(2);
+  for (const { start, end } of steps) expect(Date.parse(end)).toBeGreaterThanOrEqual(Date.parse(start));
+  await client.workflows.delete("late", { account_id });
+});
+
+it("operations without a method in the client", async () => {
   const base = hosting.instances(workflow_name);
   await client.post(base, { body: { id: "three", params: { count: 1 }, retention: "1 day" } });
   expect(await client.get(`${base}/three/status`)).toMatchObject({ result: { error: null, output: null } });
@@ -121,6 +141,6 @@ it("what the client has no method for", async () => {
   expect(await Array.fromAsync(client.workflows.list({ account_id }))).toEqual([]);
 });
 
-it("that was all of them", () => {
+it("every operation has been called", () => {
   expect(workflowOperations.map(({ id }) => id).filter((id) => !called.has(id))).toEqual([]);
 });

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { ownerToken } from "../helpers/server.ts";
 import { startWorkflowHosting, type WorkflowHosting } from "../workflows/hosting.ts";
 
-/** `wrangler deploy` of a workflow, and `wrangler workflows …`, with nothing changed but the address. */
+/** `wrangler deploy` of a workflow, and `wrangler workflows …`, with only the address changed. */
 const wrangler = join(
   dirname(createRequire(import.meta.url).resolve("wrangler/package.json")),
   "bin/wrangler.js",
@@ -65,11 +65,11 @@ function run(...args: string[]): Promise<string> {
   });
 }
 
-// Each command is a program of its own that takes seconds to start.
+// Each command is a separate process that takes seconds to start.
 const timeoutMs = 480_000;
 
 it(
-  "deploys a workflow, triggers it, and does everything to its instances",
+  "deploys a workflow, triggers it, and manages its instances",
   async () => {
     expect(await run("deploy")).toContain("orders");
     expect((await hosting.ask("shop")).body).toBe('"bound"');

@@ -31,7 +31,7 @@ it("creates, lists, gets, edits, checks and deletes", async () => {
   await expect(client.zones.get({ zone_id })).rejects.toMatchObject({ status: 404 });
 });
 
-it("refuses what is no zone, naming the field", async () => {
+it("rejects an invalid zone and names the field", async () => {
   await server.newZone("taken.example");
   for (const [name, code] of [
     ["taken.example", 1061],
@@ -52,4 +52,45 @@ it("pages through every zone", async () => {
   const names = (await Array.fromAsync(client.zones.list({ per_page: 20 }))).map((zone) => zone.name);
   expect(names.filter((name) => name.startsWith("page-"))).toHaveLength(45);
   expect(new Set(names).size).toBe(names.length);
+});
+
+it("accepts jump_start and reports that nothing was found", async () => {
+  const body = { account: { id: accountId }, name: "jump.example", jump_start: true };
+  const { status, body: answer } = await server.call("POST", "/zones", body);
+  expect([status, answer.messages]).toEqual([
+    200,
+    [{ code: 1062, message: expect.stringContaining("no records") as string }],
+  ]);
+});
+
+it("lists all settings, and changes several or none", async () => {
+  const path = `/zones/${await server.newZone("settings.example")}/settings`;
+  type Setting = { id: string; value: string };
+  const values = async (): Promise<Record<string, string>> => {
+    const settings = (await server.call("GET", path)).body.result as Setting[];
+    return Object.fromEntries(settings.map(({ id, value }) => [id, value]));
+  };
+  const before = await values();
+  expect(before).toMatchObject({ ssl: "flexible", bot_management: "off", transformations: "off" });
+  const edit = async (...items: object[]) => server.call("PATCH", path, { items });
+  const good = [
+    { id: "bot_management", value: "on" },
+    { id: "always_use_https", value: "on" },
+  ];
+  for (const [bad, pointer] of [
+    [{ id: "ssl", value: "loose" }, "/body/items/2/value"],
+    [{ id: "ssl" }, "/body/items/2/value"],
+    [{ id: "brotli", value: "on" }, "/body/items/2/id"],
+    [{ id: "bot_management", value: "off" }, "/body/items"],
+  ] as const) {
+    const { status, body } = await edit(...good, bad);
+    expect([status, body.errors[0]!.source?.pointer]).toEqual([400, pointer]);
+    expect(await values()).toEqual(before);
+  }
+  const { body } = await edit(...good);
+  expect((body.result as Setting[]).map(({ id }) => id).toSorted()).toEqual([
+    "always_use_https",
+    "bot_management",
+  ]);
+  expect(await values()).toEqual({ ...before, bot_management: "on", always_use_https: "on" });
 });

@@ -1,11 +1,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { connect, type AddressInfo } from "node:net";
-import { AddressPolicy, type PrivateNetworks } from "../../src/edge/address-policy.ts";
-import { Edge } from "../../src/edge/listener.ts";
-import type { LookUp } from "../../src/edge/resolve.ts";
-import { edgeDefaults, type EdgeSettings } from "../../src/edge/settings.ts";
-import { EdgeSnapshot, EdgeZone, type OriginTarget } from "../../src/edge/snapshot.ts";
-import { createLogger } from "../../src/observability/logger.ts";
+import { AddressPolicy, type PrivateNetworks } from "../../src/edge/origin/address-policy.ts";
+import { Edge } from "../../src/edge/request/listener.ts";
+import type { LookUp } from "../../src/edge/origin/resolve.ts";
+import { edgeDefaults, type EdgeSettings } from "../../src/edge/request/settings.ts";
+import { EdgeSnapshot, EdgeZone, type OriginTarget } from "../../src/edge/configuration/snapshot.ts";
+import { createLogger } from "../../src/platform/observability/logger.ts";
 
 export interface TestEdge {
   edge: Edge;
@@ -16,7 +16,7 @@ export interface TestEdge {
   close(): Promise<void>;
 }
 
-/** An edge with one zone, a.example, whose proxied names are given; origins are on `originPort`. */
+/** Starts an edge with the zone a.example and the given names; origins are on `originPort`. */
 export async function startEdge(
   hosts: Record<string, OriginTarget[]>,
   originPort: number,
@@ -44,7 +44,7 @@ export const loopback: OriginTarget[] = [{ type: "A", content: "127.0.0.1" }];
 export interface TestOrigin {
   server: Server;
   port: number;
-  /** How many connections it has had. */
+  /** Number of connections so far. */
   connections(): number;
   close(): void;
 }
@@ -66,7 +66,7 @@ export async function startOrigin(
   };
 }
 
-/** Sends bytes as they are, and answers with all that comes back until the connection ends or `until` is in it. */
+/** Sends raw bytes and returns everything received until the connection closes or `until` was received. */
 export function raw(port: number, bytes: string, until?: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let received = "";

@@ -24,7 +24,9 @@ afterAll(async () => {
 const head = "Host: a.example\r\nConnection: close\r\n";
 const long = "x".repeat(40_000);
 
-/** What two servers could understand differently: each is refused before the origin sees anything. */
+/**
+ * Ambiguous requests, which two servers could parse differently, are refused before they reach the origin.
+ */
 describe.each([
   [
     "Content-Length beside Transfer-Encoding",
@@ -48,7 +50,7 @@ describe.each([
     `POST / HTTP/1.1\r\n${head}Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n`,
   ],
   [
-    "a blank before the colon of Transfer-Encoding",
+    "a space before the colon of Transfer-Encoding",
     `POST / HTTP/1.1\r\n${head}Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n`,
   ],
   ["a folded header", `GET / HTTP/1.1\r\n${head}X-A: b\r\n c\r\n\r\n`],
@@ -71,17 +73,17 @@ describe.each([
   ["a Host with a comma", "GET / HTTP/1.1\r\nHost: a.example, b\r\nConnection: close\r\n\r\n"],
   ["an absolute form that contradicts Host", `GET http://b.example/ HTTP/1.1\r\n${head}\r\n`],
   ["an absolute form of another scheme", `GET ftp://a.example/ HTTP/1.1\r\n${head}\r\n`],
-  ["a request line with a blank too many", `GET / evil HTTP/1.1\r\n${head}\r\n`],
+  ["a request line with an extra space", `GET / evil HTTP/1.1\r\n${head}\r\n`],
   ["an unknown version", `GET / HTTP/9.9\r\n${head}\r\n`],
   ["an unknown method", `EVIL / HTTP/1.1\r\n${head}\r\n`],
   ["a head that is too long", `GET / HTTP/1.1\r\n${head}X-A: ${long}\r\n\r\n`],
-  ["more header fields than are accepted", `GET / HTTP/1.1\r\n${head}${"X: y\r\n".repeat(300)}\r\n`],
+  ["too many header fields", `GET / HTTP/1.1\r\n${head}${"X: y\r\n".repeat(300)}\r\n`],
 ])("%s", (_what, bytes) => {
   it("is refused", async () => {
     const answer = await raw(edge.port, bytes);
     expect(answer).toMatch(/^HTTP\/1\.1 4\d\d /);
     expect(answer.match(/HTTP\/1\.1 /g)).toHaveLength(1);
-    // A chunk that is bad may follow a head that was good: the origin may see that request break off, never another.
+    // A bad chunk may follow a valid head: the origin may see that request abort, but no other.
     expect(seen.filter(({ url }) => url !== "/")).toEqual([]);
     expect(seen).toEqual([]);
   });

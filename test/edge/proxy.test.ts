@@ -21,7 +21,7 @@ async function pair(
 }
 const host = "a.example";
 
-/** Resolves when a count has begun to grow, and grows no more. */
+/** Resolves once a count has grown and then stayed constant. */
 async function standsStill(count: () => number): Promise<void> {
   let before = -1;
   await vi.waitFor(
@@ -56,7 +56,7 @@ describe("streaming", () => {
     const outgoing = request(edge.url, { headers: { host }, agent: false });
     outgoing.end();
     const [response] = (await once(outgoing, "response")) as [IncomingMessage];
-    // Nothing is read: the origin stops when the buffers between are full, long before its end.
+    // Nothing is read: the origin stops when the buffers in between are full, long before its end.
     await standsStill(() => written);
     expect(written).toBeLessThan(total / 2);
     let received = 0;
@@ -95,7 +95,7 @@ describe("streaming", () => {
     expect(text).toBe(String(total));
   });
 
-  it("a visitor who leaves ends the request at the origin", async () => {
+  it("a visitor who disconnects ends the request at the origin", async () => {
     const arrived = Promise.withResolvers<void>();
     const ended = Promise.withResolvers<void>();
     const { edge } = await pair((_incoming, response) => {
@@ -110,7 +110,7 @@ describe("streaming", () => {
     await ended.promise;
   });
 
-  it("an origin that breaks off does not look like a whole answer", async () => {
+  it("an aborted response of the origin does not look complete", async () => {
     const { edge } = await pair((_incoming, response) => {
       response.writeHead(200, { "content-length": 100 });
       response.write("part", () => response.destroy());
@@ -119,16 +119,16 @@ describe("streaming", () => {
   });
 });
 
-it("keeps connections to the origin", async () => {
+it("reuses connections to the origin", async () => {
   const { edge, origin } = await pair((_incoming, response) => response.end("ok"));
   for (let i = 0; i < 20; i++) await visit(edge.url, host);
   expect(origin.connections()).toBe(1);
 });
 
-it("repeats a GET whose kept connection was closed as it went out, and never a POST", async () => {
+it("repeats a GET when its idle connection closes as it is sent, and never a POST", async () => {
   let requests = 0;
   const origin = createRawServer((socket) => {
-    // Each connection answers once; at the next request it is closed without a word.
+    // Each connection responds once; at the next request it is closed.
     let answered = false;
     socket.on("error", () => {});
     socket.on("data", () => {
@@ -157,7 +157,7 @@ describe("headers", () => {
     return JSON.parse((await visit(edge.url, host, "/", headers)).body) as Record<string, string>;
   };
 
-  it("says who the visitor is, and believes nobody else's word for it", async () => {
+  it("sets the visitor's address, and ignores headers that claim another", async () => {
     const received = await echo({
       "cf-connecting-ip": "6.6.6.6",
       "cf-ray": "forged",
@@ -183,7 +183,7 @@ describe("headers", () => {
     expect(JSON.stringify(received)).not.toContain("6.6.6.6");
   });
 
-  it("keeps what is between two neighbours between them", async () => {
+  it("drops hop-by-hop headers", async () => {
     const received = await echo({
       connection: "close, X-Hop, content-length",
       "x-hop": "1",
@@ -214,7 +214,7 @@ describe("headers", () => {
     expect(answer.headers).not.toHaveProperty("x-secret");
   });
 
-  it("sees a loop", async () => {
+  it("detects a loop", async () => {
     const { edge } = await pair((_incoming, response) => response.end("never"));
     expect((await visit(edge.url, host, "/", { "cdn-loop": "other; v=1, Selvedge" })).status).toBe(508);
     expect((await visit(edge.url, host, "/", { "cdn-loop": "other" })).status).toBe(200);
@@ -240,7 +240,7 @@ describe("upgrades", () => {
     sockets.close();
   });
 
-  it("passes a refusal on, and ends the connection with it", async () => {
+  it("passes on a failed upgrade, and closes the connection", async () => {
     const { edge } = await pair((_incoming, response) => {
       response.writeHead(403);
       response.end("no");
@@ -262,7 +262,7 @@ describe("visitor errors", () => {
     ["an unproxied record", "dns-only.a.example", 421, 1802],
     ["a name that has no address", "nowhere.a.example", 530, 1016],
     ["a loop of names", "loop.a.example", 530, 1016],
-    ["an origin that refuses", "refuses.a.example", 521, 521],
+    ["an origin that refuses connections", "refuses.a.example", 521, 521],
     ["a private origin", "private.a.example", 403, 1803],
   ];
   it.each(cases)("%s, as HTML and as JSON", async (_what, name, status, code) => {
@@ -298,7 +298,7 @@ describe("visitor errors", () => {
     expect((await visit(edge.url, host)).status).toBe(200);
   });
 
-  it("an origin that is silent, or speaks something else", async () => {
+  it("an origin that never responds, or does not speak HTTP", async () => {
     const silent = await pair(() => {}, { settings: { originFirstByteTimeoutMs: 100 } });
     expect((await visit(silent.edge.url, host)).status).toBe(524);
     const { edge, origin } = await pair(() => {});
@@ -309,7 +309,7 @@ describe("visitor errors", () => {
 });
 
 describe("addresses", () => {
-  it("goes on to the next one when the first does not answer", async () => {
+  it("tries the next address when the first does not accept connections", async () => {
     const { edge } = await pair((_incoming, response) => response.end("second"));
     edge.zone.setHost(host, { isProxied: true, targets: [{ type: "A", content: "127.9.9.9" }, ...loopback] });
     expect((await visit(edge.url, host)).body).toBe("second");
@@ -335,7 +335,7 @@ describe("addresses", () => {
     }
   });
 
-  it("decides on the address that it connects to, so a name that changes its mind gains nothing", async () => {
+  it("checks the address of the connection, so that a changing name cannot bypass it", async () => {
     const answers = [["192.0.2.1"], ["127.0.0.1"], ["::ffff:127.0.0.1"], ["169.254.169.254"]];
     const { edge } = await pair((_incoming, response) => response.end("secret"), {
       privateNetworks: "deny",

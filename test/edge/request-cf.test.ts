@@ -4,7 +4,10 @@ import { startTestServer, type TestServer } from "../helpers/server.ts";
 import { visit } from "../helpers/visit.ts";
 import { startOrigin, type TestOrigin } from "./harness.ts";
 
-/** Rules about the client, through the real edge. An origin rule shows whether it matched by the Host header. */
+/**
+ * Rules about the client, through the real edge. The Host header at the origin shows which origin rule
+ * matched.
+ */
 let origin: TestOrigin;
 let server: TestServer;
 let zone: string;
@@ -84,7 +87,7 @@ it.each<[expression: string, headers: Record<string, string>]>([
   expect(await matches(headers)).toBe(false);
 });
 
-it("tells the origin who asked, and nothing that was meant for us", async () => {
+it("sends the origin the client's address, and none of the internal headers", async () => {
   await rule("ssl");
   const seen = await ask({ "x-forwarded-for": "6.6.6.6, 192.0.2.1", "selvedge-cf": "{}" });
   expect(seen).toMatchObject({
@@ -94,13 +97,13 @@ it("tells the origin who asked, and nothing that was meant for us", async () => 
   expect(seen).not.toHaveProperty("selvedge-cf");
 });
 
-it("refuses what a trusted proxy says wrongly", async () => {
+it("refuses invalid headers of a trusted proxy", async () => {
   await rule('ip.src.country eq "DE"');
   const answer = await visit(server.ready.edge, host, "/", { "selvedge-cf": "nonsense" });
   expect([answer.status, answer.body.includes("selvedge-cf")]).toEqual([400, true]);
 });
 
-it("scores clients of a zone as long as it has bot management", async () => {
+it("scores clients of a zone while it has bot management", async () => {
   const setting = `${zone}/settings/bot_management`;
   const before = (await server.call("GET", setting)).body.result;
   expect(before).toMatchObject({ id: "bot_management", value: "off", editable: true });
@@ -121,7 +124,7 @@ it("scores clients of a zone as long as it has bot management", async () => {
   expect(await matches(curl)).toBe(false);
 });
 
-it("believes nobody's headers where no proxy is trusted", async () => {
+it("ignores proxy headers when no proxy is trusted", async () => {
   const { city } = writeGeoFiles();
   const open = await startTestServer({ geoCity: city });
   try {
@@ -150,7 +153,7 @@ it("believes nobody's headers where no proxy is trusted", async () => {
   }
 });
 
-it("does not start with databases or proxies that are none", async () => {
+it("does not start with invalid databases or proxies", async () => {
   await expect(startTestServer({ geoCity: "none.mmdb" })).rejects.toThrow("none.mmdb");
   await expect(startTestServer({ trustedProxies: ["10.0.0.0/40"] })).rejects.toThrow("--trusted-proxies");
 });

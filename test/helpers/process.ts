@@ -16,10 +16,15 @@ export interface ServerProcess {
 
 export const temporaryFolder = (): string => mkdtempSync(join(tmpdir(), "selvedge-test-"));
 
-/** `selvedge serve` as a process of its own, when it is ready. */
+/** All that this test file has started. */
+export const servers: Pick<ServerProcess, "stderr">[] = [];
+
+/** `selvedge serve` as a process of its own, when it is ready. What stands in `enter` runs it. */
 export async function serve(
   args: readonly string[],
   environment: Record<string, string> = {},
+  enter: readonly string[] = [],
+  program = "bin/selvedge.js",
 ): Promise<ServerProcess> {
   const readyFile = join(temporaryFolder(), "ready.json");
   const listeners = [
@@ -32,13 +37,15 @@ export async function serve(
     "--ready-file",
     readyFile,
   ];
-  const child = spawn(process.execPath, ["bin/selvedge.js", "serve", ...listeners, ...args], {
+  const command = [...enter, process.execPath, program, "serve", ...listeners, ...args];
+  const child = spawn(command[0]!, command.slice(1), {
     env: { ...process.env, ...environment },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let [stdout, stderr] = ["", ""];
   child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
   child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
+  servers.push({ stderr: () => stderr });
   const exited = new Promise<number | NodeJS.Signals>((resolve) =>
     child.on("exit", (code, signal) => resolve(signal ?? code ?? 0)),
   );

@@ -1,14 +1,14 @@
 import Cloudflare from "cloudflare";
-import type { Operation } from "../../src/api/operation.ts";
-import { canonicalPath } from "../../src/api/paths.ts";
+import type { Operation } from "../../src/control/api/operation.ts";
+import { canonicalPath } from "../../src/control/api/paths.ts";
 import { ownerToken, type TestServer } from "./server.ts";
 
 /** The official client, and the ids of the operations that it has called. */
 export function recordingClient(
   server: TestServer,
   operations: readonly Operation[],
+  { apiToken = ownerToken, called = new Set<string>() } = {},
 ): { client: Cloudflare; called: Set<string> } {
-  const called = new Set<string>();
   const patterns = operations.map(({ id, method, path }) => ({
     id,
     method,
@@ -26,7 +26,7 @@ export function recordingClient(
   };
   const client = new Cloudflare({
     baseURL: server.ready.api,
-    apiToken: ownerToken,
+    apiToken,
     maxRetries: 0,
     fetch: recording,
   });

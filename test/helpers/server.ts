@@ -1,8 +1,13 @@
+import assert from "node:assert/strict";
 import Cloudflare from "cloudflare";
-import { loadConfig } from "../../src/config/config.ts";
-import type { SettingName } from "../../src/config/settings.ts";
-import { createLogger } from "../../src/observability/logger.ts";
+import type { Logger } from "pino";
+import { loadConfig } from "../../src/platform/config/config.ts";
+import type { SettingName } from "../../src/platform/config/settings.ts";
+import { createLogger } from "../../src/platform/observability/logger.ts";
 import { startServer, type RunningServer } from "../../src/server.ts";
+import { uncaughtCounts } from "../../src/platform/util/uncaught.ts";
+import { readMessages } from "./messages.ts";
+import { recordAnswer } from "./record-answers.ts";
 
 export const ownerToken = "owner-token-for-tests";
 export const ownerKey = "owner-key-for-tests";
@@ -29,10 +34,16 @@ export interface Answer {
   };
 }
 
+/** Every message that a test is answered with is read for holes. */
+const readingFetch: typeof fetch = async (input, init) => readMessages(await fetch(input, init));
+
 /** A whole platform in memory on free ports, which also checks everything that it answers against its contract. */
 export async function startTestServer(
   settings: Partial<Record<SettingName, unknown>> = {},
+  logger?: Logger,
 ): Promise<TestServer> {
+  // A test that makes thousands of faults logs none: "silent" is no level of the setting.
+  const { logLevel = "error", ...rest } = settings as { logLevel?: string };
   const { config } = loadConfig(
     {
       ephemeral: true,
@@ -42,15 +53,17 @@ export async function startTestServer(
       apiToken: ownerToken,
       apiKey: ownerKey,
       apiRateLimit: 0,
-      logLevel: "error",
-      ...settings,
+      ...rest,
     },
     {},
     undefined,
   );
-  const server = await startServer(config, createLogger(config.logLevel), { validateResults: true });
+  const server = await startServer(config, logger ?? createLogger(logLevel), {
+    validateResults: true,
+    ...(recordAnswer === undefined ? {} : { onAnswer: recordAnswer }),
+  });
   const call: TestServer["call"] = async (method, path, body, headers = {}) => {
-    const response = await fetch(`${server.ready.api}${path}`, {
+    const response = await readingFetch(`${server.ready.api}${path}`, {
       method,
       headers: {
         authorization: `Bearer ${ownerToken}`,
@@ -67,10 +80,14 @@ export async function startTestServer(
     };
   };
   const clientOf = (apiToken: string): Cloudflare =>
-    new Cloudflare({ baseURL: server.ready.api, apiToken, maxRetries: 0 });
+    new Cloudflare({ baseURL: server.ready.api, apiToken, maxRetries: 0, fetch: readingFetch });
   const client = clientOf(ownerToken);
   return {
     ...server,
+    async close(deadlineMs) {
+      await server.close(deadlineMs);
+      assert.deepEqual(uncaughtCounts, { exception: 0, rejection: 0 });
+    },
     client,
     call,
     async clientWith(group, resources, conditions = {}) {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe } from "vitest";
-import { openStorage, type Storage } from "../../src/storage/storage.ts";
+import { openStorage, type Storage } from "../../src/platform/storage/storage.ts";
 import { startPostgres, type TestPostgres } from "./postgres.ts";
 
 /** Runs the same tests on SQLite and on PostgreSQL; `open` makes a fresh, empty database each time. */

@@ -4,7 +4,7 @@ import { afterEach, expect, it } from "vitest";
 import { fourColors, jpegOf } from "./fixtures.ts";
 import { sizeOf, startImagePlatform, type ImagePlatform } from "./platform.ts";
 
-/** Under which addresses images are delivered. */
+/** The addresses at which images are delivered. */
 let platform: ImagePlatform | undefined;
 afterEach(() => platform?.close(1000));
 
@@ -13,7 +13,7 @@ interface Answer {
   headers: Record<string, unknown>;
   bytes: Buffer;
 }
-/** A request to the edge whose Host is another one. */
+/** A request to the edge with another Host. */
 function ask(host: string, path: string, method = "GET", body?: string): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const sent = request(
@@ -32,7 +32,7 @@ function ask(host: string, path: string, method = "GET", body?: string): Promise
   });
 }
 
-it("every host of the edge, under a prefix, before the origin of its zone", async () => {
+it("every host of the edge, under a prefix, instead of the origin", async () => {
   platform = await startImagePlatform();
   const id = await platform.store(await jpegOf(fourColors(64, 48)));
   const zone = await platform.call("POST", "/zones", { name: "pictures.example" });
@@ -50,7 +50,7 @@ it("every host of the edge, under a prefix, before the origin of its zone", asyn
   expect((await ask("www.pictures.example", "/cdn-cgi/imagedelivery")).headers["cf-resized"]).toBeUndefined();
 });
 
-it("an address of its own, which variants and upload URLs name", async () => {
+it("a separate address, which variants and upload URLs use", async () => {
   platform = await startImagePlatform({ deliveryUrl: "https://images.example/pics/" });
   expect(platform.ready.delivery).toBe("https://images.example/pics");
   const uploaded = await platform.upload(await jpegOf(fourColors(64, 48)));

@@ -5,12 +5,12 @@ import { startHosting, type Hosting } from "../runtime/platform.ts";
 import { fourColors, jpegOf, painted, pngOf, quadrants } from "./fixtures.ts";
 import { colorDistance, raster, sizeOf } from "./platform.ts";
 
-/** `env.IMAGES` as scripts use it, through the edge. */
+/** `env.IMAGES` in scripts, through the edge. */
 let hosting: Hosting;
 let picture: Buffer;
 let stamp: Buffer;
 
-/** A script whose handler is the given body; it answers with JSON of what is returned, or with the response. */
+/** A script whose handler has the given body; its result is returned as JSON, or is the response. */
 const script = (body: string): string => `
 export default {
   async fetch(request, env) {
@@ -75,7 +75,7 @@ beforeAll(async () => {
 });
 afterAll(() => hosting.close(1000));
 
-it("transforms what it is given, and answers with it", async () => {
+it("transforms an image and returns the result", async () => {
   const { status, type, bytes } = await run(
     'return (await IMAGES.input(base()).transform({ width: 100, rotate: 90 }).output({ format: "image/webp", quality: 90 })).response();',
   );
@@ -87,7 +87,7 @@ it("transforms what it is given, and answers with it", async () => {
   ]);
 });
 
-it("takes the output's format from the transform, and from the image itself", async () => {
+it("uses the format of the transform, or of the image itself", async () => {
   for (const [options, type] of [
     ["{ width: 50, format: 'avif', quality: 60 }", "image/avif"],
     ["{ width: 50 }", "image/jpeg"],
@@ -102,7 +102,7 @@ it("takes the output's format from the transform, and from the image itself", as
   );
 });
 
-it("chains transforms: each works on what the one before has made", async () => {
+it("chains transforms: each works on the result of the previous one", async () => {
   const { bytes } = await run(`
     const output = await IMAGES.input(base())
       .transform({ width: 100, height: 100, fit: "cover" })
@@ -128,7 +128,7 @@ describe("draw", () => {
   const white = [255, 255, 255];
   const isWhite = (pixel: number[]): boolean => colorDistance(pixel, white) < 10;
 
-  it("puts one image on another where it is told to", async () => {
+  it("draws one image onto another at the given position", async () => {
     const corner = await drawn(".draw(stamp(), { top: 5, left: 5 })");
     expect([isWhite(corner.at(6, 6)), isWhite(corner.at(24, 14)), isWhite(corner.at(26, 16))]).toEqual([
       true,
@@ -141,7 +141,7 @@ describe("draw", () => {
     expect([isWhite(middle.at(50, 30)), isWhite(middle.at(5, 5))]).toEqual([true, false]);
   });
 
-  it("fades, repeats, transforms what is drawn, and cuts off what hangs over", async () => {
+  it("draws with opacity, repetition and transforms, and cuts off overhanging parts", async () => {
     const half = await drawn(".draw(stamp(), { top: 5, left: 5, opacity: 0.5 })");
     expect(
       colorDistance(
@@ -175,7 +175,7 @@ describe("draw", () => {
     expect((await raster(bytes)).channels).toBe(4);
   });
 
-  it("between transforms, at the place where it stands", async () => {
+  it("draws between transforms, in order", async () => {
     const later = await drawn(".draw(stamp(), { top: 0, left: 0 }).transform({ rotate: 180 })");
     expect([isWhite(later.at(99, 59)), isWhite(later.at(0, 0))]).toEqual([true, false]);
   });
@@ -246,14 +246,14 @@ it.each<[what: string, body: string, code: number | undefined, words: RegExp, ba
     /colour/,
   ],
   [
-    "what is no image",
+    "bytes that are not an image",
     "await IMAGES.input(base()).output()",
     5400,
     /received HTML/,
     () => Buffer.from("<html>"),
   ],
   [
-    "info of what is no image",
+    "info of bytes that are not an image",
     "return await IMAGES.info(base())",
     5400,
     /^IMAGES_INFO_ERROR 5400/,
@@ -266,12 +266,12 @@ it.each<[what: string, body: string, code: number | undefined, words: RegExp, ba
     /used already/,
   ],
   [
-    "what is not there",
+    "an unknown image",
     "return await IMAGES.hosted.list()",
     undefined,
-    /hosted of an images binding is not available/,
+    /^IMAGES\.hosted\.list\(\) is not available here$/,
   ],
-  ["data that is none", "IMAGES.input('text')", undefined, /Expected an image as a ReadableStream/],
+  ["a string instead of data", "IMAGES.input('text')", undefined, /Expected an image as a ReadableStream/],
 ])("throws for %s", async (_what, body, code, words, base) => {
   const { status, bytes } = await run(body, base === undefined ? {} : { base: base() });
   const error = JSON.parse(bytes.toString()) as { name: string; message: string; code?: number };
@@ -280,7 +280,7 @@ it.each<[what: string, body: string, code: number | undefined, words: RegExp, ba
   if (code !== undefined) expect(error.name).toBe("ImagesError");
 });
 
-it("goes on after a large body that was refused with its first bytes", async () => {
+it("keeps working after a large body that was refused by its first bytes", async () => {
   const base = Buffer.concat([Buffer.from("<html>"), Buffer.alloc(8_000_000)]);
   const body = `
     const codes = [];

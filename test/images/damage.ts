@@ -1,7 +1,7 @@
 import { animation, fourColors, noise, scenery } from "./fixtures.ts";
 import type { ImagePlatform } from "./platform.ts";
 
-/** Damaged files: whole ones cut short, with bits turned over, bytes put in, or numbers in their headers made absurd. */
+/** Damaged files: truncated, with flipped bits, inserted bytes, or absurd numbers in their headers. */
 export async function seeds(): Promise<Buffer[]> {
   const photo = await scenery(96, 64);
   const drawing = await fourColors(64, 48);
@@ -31,7 +31,7 @@ export async function seeds(): Promise<Buffer[]> {
   ];
 }
 
-/** The damage of a number is always the same. */
+/** The damage of an index is always the same. */
 export function damaged(whole: readonly Buffer[], index: number): Buffer {
   const random = noise(64, index + 1);
   let at = 0;
@@ -50,7 +50,7 @@ export function damaged(whole: readonly Buffer[], index: number): Buffer {
       return bytes;
     }
     case 2: {
-      // Near the beginning lie sizes, counts and lengths.
+      // Sizes, counts and lengths are near the beginning.
       const place = next(Math.min(64, bytes.length - 4));
       bytes.writeUInt32BE([0, 0xffffffff, 0x7fffffff, 65_535, 0x10000, 0x80000000][next(6)]!, place);
       return bytes;
@@ -93,7 +93,7 @@ export interface Outcome {
   faults: string[];
 }
 
-/** Uploads and transforms one damaged file, and notes what came of it. */
+/** Uploads and transforms one damaged file, and records the outcome. */
 export async function tryDamaged(
   platform: ImagePlatform,
   bytes: Buffer,
@@ -129,7 +129,7 @@ export async function tryDamaged(
   if (tookMs > outcome.slowestMs) [outcome.slowestMs, outcome.slowest] = [tookMs, index];
 }
 
-/** Several at a time, as long as there are any. */
+/** Runs several at a time until all are done. */
 export async function tryAll(platform: ImagePlatform, from: number, count: number): Promise<Outcome> {
   const outcome: Outcome = { refused: 0, undecodable: 0, pictures: 0, slowestMs: 0, slowest: 0, faults: [] };
   const whole = await seeds();

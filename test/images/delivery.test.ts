@@ -77,7 +77,7 @@ describe("options", () => {
     }
   });
 
-  it("names what is unknown, and what may have been meant", async () => {
+  it("names the unknown option, and the most similar one", async () => {
     const { bytes } = await platform.deliver(photo, "widht=100", { accept: "application/json" });
     expect(JSON.parse(bytes.toString())).toMatchObject({
       success: false,
@@ -109,7 +109,7 @@ describe("options", () => {
     expect(run).toHaveBeenCalledTimes(1);
   });
 
-  it("that have no effect are said to", async () => {
+  it("without effect cause a warning", async () => {
     const warnings = async (options: string) =>
       (await platform.deliver(photo, options)).headers.get("warning");
     expect(await warnings("fit=cover,w=100")).toBe(
@@ -124,18 +124,18 @@ describe("options", () => {
     expect(await warnings("w=100")).toBeNull();
   });
 
-  it("may not be longer than they need to be", async () => {
+  it("have a maximum length", async () => {
     expect((await platform.deliver(photo, `${"w=10,".repeat(400)}w=10`)).status).toBe(200);
     expect((await platform.deliver(photo, `${"w=10,".repeat(500)}w=10`)).status).toBe(400);
     expect((await platform.deliver("x".repeat(1025), "w=10")).status).toBe(404);
   });
 
-  it("may make no result that is too large", async () => {
+  it("cannot request a result that is too large", async () => {
     expect((await platform.deliver(photo, "w=12000,h=12000,fit=squeeze")).status).toBe(400);
     expect((await platform.deliver(photo, "w=5000,dpr=3,fit=contain")).status).toBe(400);
   });
 
-  it("may not be blown up to what takes the memory of a hundred", async () => {
+  it("cannot enlarge an image beyond the limit", async () => {
     const { status, bytes } = await platform.deliver(photo, "w=5001,h=5000,fit=squeeze");
     expect(status).toBe(400);
     expect(bytes.toString()).toContain("25000000 pixels but it would have 5001×5000");
@@ -157,7 +157,7 @@ describe("formats", () => {
     expect([await types(photo, accept), await types(drawing, accept)]).toEqual([ofPhoto, ofDrawing]);
   });
 
-  it("vary with Accept only where it decides, and lie in three places at most", async () => {
+  it("vary with Accept only when it matters, with at most three results", async () => {
     const run = runs();
     const tags = new Set<string | null>();
     for (const accept of [
@@ -203,7 +203,7 @@ describe("formats", () => {
 });
 
 describe("HTTP", () => {
-  it("tells how long it may be kept, and that it may be shown anywhere but run nowhere", async () => {
+  it("sets caching headers, and headers that allow embedding but no scripts", async () => {
     const { headers } = await platform.deliver(photo, "w=30,f=jpeg");
     expect(Object.fromEntries(headers)).toMatchObject({
       "access-control-allow-origin": "*",
@@ -215,7 +215,7 @@ describe("HTTP", () => {
     });
   });
 
-  it("answers 304 without a look at the image", async () => {
+  it("returns 304 without reading the image", async () => {
     const run = runs();
     const etagOf = async () => (await platform.deliver(photo, "w=31,f=webp")).headers.get("etag")!;
     const etag = await etagOf();
@@ -229,7 +229,7 @@ describe("HTTP", () => {
     expect((await platform.deliver(photo, "w=31,f=webp", { "if-none-match": '"x"' })).status).toBe(200);
     const later = new Date(Date.now() + 60_000).toUTCString();
     expect((await platform.deliver(photo, "w=31,f=webp", { "if-modified-since": later })).status).toBe(304);
-    // Not even what has never been made is made for it.
+    // Not even a result that does not exist is made for it.
     const never = await platform.deliver(photo, "w=32,f=webp", { "if-none-match": "*" });
     expect([never.status, run.mock.calls.length]).toEqual([304, 0]);
   });
@@ -240,7 +240,7 @@ describe("HTTP", () => {
     const head = await fetch(url, { method: "HEAD" });
     expect(head.headers.get("content-length")).toBe(String(whole.bytes.length));
     expect((await head.arrayBuffer()).byteLength).toBe(0);
-    // A part is of what is sent, and HEAD sends nothing.
+    // Ranges do not apply to HEAD.
     const part = await fetch(url, { method: "HEAD", headers: { range: "bytes=0-9" } });
     expect([part.status, part.headers.get("content-range")]).toEqual([200, null]);
     for (const [range, from, to] of [
@@ -258,7 +258,7 @@ describe("HTTP", () => {
       expect((await platform.deliver(photo, "w=200,f=png", { range })).status).toBe(200);
   });
 
-  it("says what is not there", async () => {
+  it("names the missing part of the URL", async () => {
     const code = async (path: string) => {
       const response = await fetch(`${platform.ready.delivery}/${path}`);
       return [response.status, /^ERROR (\d+)/.exec(await response.text())?.[1]];
@@ -275,7 +275,7 @@ describe("HTTP", () => {
 });
 
 describe("variants and configuration", () => {
-  it("makes one of several variants of one name that are created at the same moment", async () => {
+  it("creates one of several concurrent variants of the same name", async () => {
     const answers = await Promise.all(
       [1, 2, 3, 4].map((width) => {
         const options = { fit: "cover", width, height: 9, metadata: "none" };
@@ -311,7 +311,7 @@ describe("variants and configuration", () => {
     expect((await platform.api("DELETE", "/v1/variants/public")).status).toBe(400);
   });
 
-  it("free options can be switched off, and browsers told for how long", async () => {
+  it("options in URLs can be disabled, and the browser cache time is configurable", async () => {
     await platform.api("PATCH", "/v1/config", { flexible_variants: false, browser_ttl: 7200 });
     const refused = await platform.deliver(photo, "w=10");
     expect([refused.status, refused.headers.get("cf-resized")]).toEqual([403, "err=9429"]);
@@ -321,7 +321,7 @@ describe("variants and configuration", () => {
   });
 });
 
-it("an image that is deleted is gone everywhere, also while it is transformed", async () => {
+it("a deleted image is gone everywhere, also during a transform", async () => {
   const id = await platform.store(await jpegOf(scenery(1200, 900)));
   expect((await platform.deliver(id, "w=50")).status).toBe(200);
   const underway = platform.deliver(id, "w=900,f=avif");
@@ -332,7 +332,7 @@ it("an image that is deleted is gone everywhere, also while it is transformed", 
   expect((await platform.deliver(id, "w=900,f=avif")).status).toBe(404);
 });
 
-it("images of the same bytes have nothing in common: not what was made, nor its end", async () => {
+it("images with the same bytes share no results, and are deleted independently", async () => {
   const bytes = await jpegOf(scenery(300, 200));
   const [one, other] = [await platform.store(bytes), await platform.store(bytes)];
   const statusOf = async (id: string) => (await platform.deliver(id, "w=51")).headers.get("cf-cache-status");
@@ -341,7 +341,7 @@ it("images of the same bytes have nothing in common: not what was made, nor its 
   expect(await statusOf(other)).toBe("HIT");
 });
 
-it("gives the same bytes again, and other sizes by their own tags", async () => {
+it("returns the same bytes again, and a different ETag for each size", async () => {
   const [first, second] = [
     await platform.deliver(photo, "w=77,f=png"),
     await platform.deliver(photo, "w=77,f=png"),

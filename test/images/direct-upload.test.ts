@@ -1,12 +1,12 @@
 import { readdirSync } from "node:fs";
 import { request as httpRequest } from "node:http";
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
-import type { FileBlobs } from "../../src/storage/blobs.ts";
+import type { FileBlobs } from "../../src/platform/storage/blobs.ts";
 import { ownerToken, type Answer } from "../helpers/server.ts";
 import { fourColors, jpegOf } from "./fixtures.ts";
 import { startImagePlatform, type ImagePlatform } from "./platform.ts";
 
-/** From the creation of a URL to the image, for clients that have no token. */
+/** From the creation of an upload URL to the image, for clients without a token. */
 let platform: ImagePlatform;
 let jpeg: Buffer;
 
@@ -33,7 +33,7 @@ function post(url: string, bytes: Uint8Array = jpeg, name = "mine.jpg"): Promise
 }
 const codeOf = async (response: Response): Promise<[number, number | undefined]> => [
   response.status,
-  Number(/ERROR (\d+)/.exec(await response.text())?.[1]),
+  ((await response.json()) as Answer["body"]).errors[0]?.code,
 ];
 
 it("goes from a draft to an image, once", async () => {
@@ -57,7 +57,7 @@ it("goes from a draft to an image, once", async () => {
   expect(await codeOf(await post(uploadURL))).toEqual([409, 5409]);
 });
 
-it("is made by JSON, by a form with brackets, by an urlencoded body, and by nothing at all", async () => {
+it("is created from JSON, a form with brackets, an urlencoded body, or an empty body", async () => {
   const url = `${platform.ready.api}/accounts/${platform.ready.account_id}/images/v2/direct_upload`;
   const headers = { authorization: `Bearer ${ownerToken}` };
   const form = new FormData();
@@ -78,7 +78,7 @@ it("is made by JSON, by a form with brackets, by an urlencoded body, and by noth
   }
 });
 
-it("lets browsers of any site post", async () => {
+it("accepts posts from browsers of any site", async () => {
   const { uploadURL } = await create();
   const preflight = await fetch(uploadURL, {
     method: "OPTIONS",
@@ -87,7 +87,7 @@ it("lets browsers of any site post", async () => {
   expect([preflight.status, preflight.headers.get("access-control-allow-origin")]).toEqual([204, "*"]);
 });
 
-it("expires between 2 minutes and 6 hours, after 30 minutes unless told otherwise", async () => {
+it("expires after 2 minutes to 6 hours, by default after 30 minutes", async () => {
   const inMinutes = (minutes: number) => new Date(Date.now() + minutes * 60_000).toISOString();
   for (const expiry of [inMinutes(1), inMinutes(7 * 60), "tomorrow"]) {
     const { status, body } = await platform.api("POST", "/v2/direct_upload", { expiry });
@@ -102,7 +102,7 @@ it("expires between 2 minutes and 6 hours, after 30 minutes unless told otherwis
   expect((await post(usual.uploadURL)).status).toBe(200);
 });
 
-it("keeps the draft when what is sent is no image, or is broken off", async () => {
+it("keeps the draft when the upload is not an image, or is aborted", async () => {
   const { id, uploadURL } = await create();
   expect(await codeOf(await post(uploadURL, Buffer.from("<html>")))).toEqual([400, 5400]);
   const big = Buffer.concat([Buffer.from("<html>"), Buffer.alloc(30_000_000)]);
@@ -122,7 +122,7 @@ it("keeps the draft when what is sent is no image, or is broken off", async () =
   expect((await post(uploadURL)).status).toBe(200);
 });
 
-it("of two posts at a time one wins", async () => {
+it("of two concurrent posts, one wins", async () => {
   const { id, uploadURL } = await create();
   const statuses = (await Promise.all([post(uploadURL), post(uploadURL), post(uploadURL)])).map(
     ({ status }) => status,
@@ -131,10 +131,49 @@ it("of two posts at a time one wins", async () => {
   expect((await platform.api("GET", `/v1/${id}`)).status).toBe(200);
 });
 
-it("knows only its own tokens, and its own methods", async () => {
+it("accepts only its own tokens and methods", async () => {
   const url = `${platform.ready.delivery}/upload/${"a".repeat(32)}`;
   expect(await codeOf(await post(url))).toEqual([404, 5404]);
   const { uploadURL } = await create();
   expect((await fetch(uploadURL)).status).toBe(404);
   expect(await codeOf(await fetch(uploadURL, { method: "POST", body: "x" }))).toEqual([400, 5415]);
+});
+
+it("returns errors in the envelope, also to a client that is still sending", async () => {
+  const { uploadURL } = await create();
+  expect((await post(uploadURL)).status).toBe(200);
+  const unknown = uploadURL.replace(/[^/]+$/, "x".repeat(32));
+  const large = new Uint8Array(3_000_000);
+  const cases = [
+    [uploadURL, 409, 5409],
+    [unknown, 404, 5404],
+    [(await create()).uploadURL, 400, 5400], // zeros are not an image
+  ] as const;
+  for (const [url, status, code] of cases) {
+    // Which side is faster differs between attempts.
+    const answers = await Promise.all(Array.from({ length: 10 }, () => post(url, large)));
+    for (const answer of answers) {
+      const { success, errors } = (await answer.json()) as Answer["body"];
+      expect([answer.status, success, errors[0]!.code]).toEqual([status, false, code]);
+      expect(answer.headers.get("access-control-allow-origin")).toBe("*");
+    }
+  }
+});
+
+it("ignores the other fields of a form, as a browser's form has them", async () => {
+  const { uploadURL } = await create({ metadata: { a: 1 } });
+  const form = new FormData();
+  form.set("csrf", "x");
+  form.set("metadata", "{");
+  form.set("file", new File([new Uint8Array(jpeg)], "mine.jpg"));
+  form.append("file-size", "1");
+  const answer = await fetch(uploadURL, { method: "POST", body: form });
+  expect([answer.status, ((await answer.json()) as Answer["body"]).result.meta]).toEqual([200, { a: 1 }]);
+});
+
+it("takes metadata in the Go client's notation", async () => {
+  const { status, body } = await platform.upload(jpeg, { "metadata.a": "1", "metadata.n.b": "x" });
+  expect([status, body.result.meta]).toEqual([200, { a: "1", n: { b: "x" } }]);
+  for (const name of ["metadata.", "metadata.a..b", "metadata.__proto__", "metadata.a.b.c.d.e.f"])
+    expect([name, (await platform.upload(jpeg, { [name]: "1" })).status]).toEqual([name, 400]);
 });

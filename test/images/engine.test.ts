@@ -4,13 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { Engine } from "../../src/images/engine/engine.ts";
-import { probe } from "../../src/images/probe.ts";
+import { Engine } from "../../src/products/images/engine/engine.ts";
+import { probe } from "../../src/products/images/input/probe.ts";
 import { fourColors, jpegOf, painted, pngOf, scenery } from "./fixtures.ts";
 import { platformsPerTest } from "./per-test.ts";
 import { colorDistance, raster, startImagePlatform } from "./platform.ts";
 
-/** How work is shared, queued, given up and kept. */
+/** How work is shared, queued, aborted and cached. */
 let folder: string;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "selvedge-images-"));
@@ -29,7 +29,7 @@ it("decodes once for 32 clients that ask for the same picture", async () => {
   expect(run).toHaveBeenCalledTimes(1);
 });
 
-it("refuses what the queue has no room for, while what is in the cache is answered as before", async () => {
+it("refuses jobs when the queue is full, while cached results are still delivered", async () => {
   const platform = await start({ imageSlots: 1 });
   const id = await platform.store(await jpegOf(scenery(800, 600)));
   await platform.deliver(id, "w=10,f=png");
@@ -55,7 +55,7 @@ it("refuses what the queue has no room for, while what is in the cache is answer
   expect((await platform.deliver(id, "w=299,f=avif")).status).toBe(200);
 });
 
-it("gives up what nobody waits for any more", async () => {
+it("aborts jobs whose clients have all disconnected", async () => {
   const platform = await start({ imageSlots: 1 });
   const id = await platform.store(await jpegOf(scenery(1600, 1200)));
   const { engine } = platform.services.images;
@@ -76,7 +76,7 @@ it("gives up what nobody waits for any more", async () => {
   await expect.poll(() => engine.load.running).toBe(0);
 });
 
-it("goes on when the image process dies under a job", async () => {
+it("continues when the image process dies during a job", async () => {
   const platform = await start({ imageSlots: 1 });
   const id = await platform.store(await jpegOf(scenery(1600, 1200)));
   await platform.deliver(id, "w=10");
@@ -89,7 +89,7 @@ it("goes on when the image process dies under a job", async () => {
   expect(engine.pid).not.toBe(before);
 });
 
-it("ends what takes too long, though its process answers nothing any more", async () => {
+it("ends jobs that take too long, even when their process no longer responds", async () => {
   const engine = new Engine({ slots: 1, timeLimitSeconds: 1, logger: pino({ level: "silent" }) });
   const path = join(folder, "photo.jpg");
   writeFileSync(path, await jpegOf(scenery(400, 300)));
@@ -113,7 +113,7 @@ it("ends what takes too long, though its process answers nothing any more", asyn
   await engine.close();
 });
 
-it("gives up its jobs when it is closed, and starts no process for them any more", async () => {
+it("aborts its jobs when it is closed, and starts no process for them", async () => {
   const path = join(folder, "closing.jpg");
   writeFileSync(path, await jpegOf(scenery(1600, 1200)));
   const engine = new Engine({ slots: 1, logger: pino({ level: "silent" }) });
@@ -139,7 +139,7 @@ it("gives up its jobs when it is closed, and starts no process for them any more
   expect(engine.pid).toBeUndefined();
 });
 
-it("finds finished pictures again after a restart, and makes the same again without them", async () => {
+it("finds results after a restart, and recreates identical ones without them", async () => {
   const settings = { ephemeral: false, dataDir: join(folder, "kept"), accountId: "a".repeat(32) };
   const first = await startImagePlatform(settings);
   const id = await first.store(await jpegOf(scenery(800, 600)));
@@ -149,7 +149,7 @@ it("finds finished pictures again after a restart, and makes the same again with
   await first.close(1000);
 
   for (const status of ["HIT", "MISS"]) {
-    // What is lost is made again, byte by byte.
+    // A lost result is recreated with the same bytes.
     if (status === "MISS") rmSync(join(settings.dataDir, "cache"), { recursive: true });
     const again = await startImagePlatform(settings);
     const run = vi.spyOn(again.services.images.engine, "run");
@@ -167,7 +167,7 @@ it("finds finished pictures again after a restart, and makes the same again with
 });
 
 describe("gravity=face", () => {
-  it("follows a detector, and zoom goes nearer", async () => {
+  it("follows a detector, and zoom crops closer", async () => {
     const detector = join(folder, "detector.mjs");
     writeFileSync(
       detector,

@@ -5,16 +5,16 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import sharp from "sharp";
 import { expect, it, onTestFinished } from "vitest";
-import { readImageForm } from "../../src/images/form.ts";
+import { readImageForm } from "../../src/products/images/input/form.ts";
 import { canMakeDisks, fillDisk, smallDisk } from "../helpers/disk.ts";
 import { serve, temporaryFolder } from "../helpers/process.ts";
 import { ownerToken, type Answer } from "../helpers/server.ts";
 import { fourColors, jpegOf, noise, pngOf } from "./fixtures.ts";
 import { startImagePlatform } from "./platform.ts";
 
-/** What images do when a client, the disk or the platform itself gives up in the middle. */
+/** Images when a client, the disk or the platform itself fails midway. */
 
-/** The beginning of an upload of a megabyte. */
+/** The beginning of an upload of 1 MB. */
 function begin(url: string, bytes: Buffer): ClientRequest {
   const request = httpRequest(url, {
     method: "POST",
@@ -39,7 +39,7 @@ const filesIn = (folder: string): string[] =>
         .map(({ name }) => name)
     : [];
 
-it("an upload that its client breaks off is 5433, and nothing of it stays", async () => {
+it("an aborted upload fails with 5433, and nothing of it stays", async () => {
   const dataDir = temporaryFolder();
   const platform = await startImagePlatform({ ephemeral: false, dataDir });
   onTestFinished(() => platform.close(1000));
@@ -60,10 +60,10 @@ it("an upload that its client breaks off is 5433, and nothing of it stays", asyn
 });
 
 it.skipIf(!canMakeDisks)(
-  "a full disk refuses uploads with 5453 and keeps nothing of them; what is stored is shown and transformed",
+  "on a full disk uploads fail with 5453 and leave nothing; stored images are still delivered and transformed",
   async () => {
     const folder = await smallDisk(32 * 1024 * 1024);
-    // The files only: SQLite would look for the folder's true name, which is another disk's.
+    // Only files are on the full disk: SQLite would resolve the folder to its real path on another disk.
     const settings = { ephemeral: false, dataDir: folder, databaseUrl: "sqlite::memory:" };
     const platform = await startImagePlatform(settings);
     onTestFinished(() => platform.close(1000));
@@ -81,12 +81,12 @@ it.skipIf(!canMakeDisks)(
     const refused = await platform.upload(large);
     expect([refused.status, refused.body.errors[0]!.code]).toEqual([507, 5453]);
     const direct = await post(draft.uploadURL, large);
-    expect([direct.status, await direct.text()]).toEqual([507, expect.stringMatching(/^ERROR 5453: /)]);
+    expect([direct.status, await direct.text()]).toEqual([507, expect.stringContaining('"code":5453')]);
     expect(filesIn(join(folder, "blobs/incoming"))).toEqual([]);
     expect((await platform.api("GET", "/v1/stats")).body.result.count.current).toBe(2);
     const again = await platform.deliver(id, "w=20");
     expect([again.status, again.headers.get("cf-cache-status")]).toEqual([200, "HIT"]);
-    // Finished pictures that have no room are shown from memory.
+    // Results that do not fit on the disk are delivered from memory.
     for (const expected of ["MISS", "HIT"]) {
       const made = await platform.deliver(photo, "w=250,f=png");
       expect([made.status, made.headers.get("cf-cache-status")]).toEqual([200, expected]);
@@ -98,7 +98,7 @@ it.skipIf(!canMakeDisks)(
   },
 );
 
-it("a platform that is killed in the middle of a direct upload leaves the draft usable, and no orphan after the sweep", async () => {
+it("after a kill during a direct upload the draft is usable, and the sweep leaves no orphan", async () => {
   const dataDir = temporaryFolder();
   const jpeg = await jpegOf(fourColors(64, 48));
   const killed = await serve(["--data-dir", dataDir], { SELVEDGE_API_TOKEN: ownerToken });

@@ -1,7 +1,7 @@
 import { crc32, deflateSync } from "node:zlib";
 import sharp, { type JpegOptions, type Sharp } from "sharp";
 
-/** Images that tests make for themselves, so that each is exactly what its test is about. */
+/** Images that tests generate, so that each is exactly what its test needs. */
 
 type Rgb = readonly [number, number, number];
 export const quadrants: readonly Rgb[] = [
@@ -11,7 +11,7 @@ export const quadrants: readonly Rgb[] = [
   [230, 210, 30],
 ];
 
-/** Pixels by a function of their place, as a PNG. */
+/** A PNG with pixels from a function of their position. */
 export async function painted(
   width: number,
   height: number,
@@ -24,11 +24,11 @@ export async function painted(
   return sharp(data, { raw: { width, height, channels } });
 }
 
-/** Four colours: red and green above, blue and yellow below. */
+/** Four colours: red and green on top, blue and yellow below. */
 export const fourColors = (width: number, height: number): Promise<Sharp> =>
   painted(width, height, (x, y) => quadrants[(y < height / 2 ? 0 : 2) + (x < width / 2 ? 0 : 1)]!);
 
-/** Smooth colours with a few edges: enough of a photograph to compare encoders by. */
+/** Smooth colours with a few edges: similar enough to a photograph to compare encoders. */
 export const scenery = (width: number, height: number): Promise<Sharp> =>
   painted(width, height, (x, y) => {
     const [u, v] = [x / width, y / height];
@@ -39,7 +39,7 @@ export const scenery = (width: number, height: number): Promise<Sharp> =>
     );
   });
 
-/** Noise that no encoder gets small, the same at each call. */
+/** Noise that no encoder compresses, the same at each call. */
 export function noise(bytes: number, seed = 1): Buffer {
   const data = Buffer.alloc(bytes);
   let state = seed;
@@ -54,7 +54,7 @@ export const jpegOf = async (image: Promise<Sharp>, options: JpegOptions = {}): 
   (await image).jpeg({ quality: 95, chromaSubsampling: "4:4:4", ...options }).toBuffer();
 export const pngOf = async (image: Promise<Sharp>): Promise<Buffer> => (await image).png().toBuffer();
 
-/** An animation whose frames are grey, each lighter than the one before. */
+/** An animation with grey frames, each lighter than the previous one. */
 export async function animation(
   format: "gif" | "webp",
   { width, height, frames }: { width: number; height: number; frames: number },
@@ -72,7 +72,7 @@ export async function animation(
     : image.webp({ delay, loop: 3 }).toBuffer();
 }
 
-/** A GIF of many frames on a large canvas, each of which paints one point. */
+/** A GIF with many frames on a large canvas, each of which paints one pixel. */
 export function hollowGif(width: number, height: number, frames: number): Buffer {
   const short = (value: number): number[] => [value & 255, value >> 8];
   const screen = [...short(width), ...short(height), 0x80, 0, 0, 0, 0, 0, 255, 255, 255];
@@ -92,7 +92,7 @@ function chunk(type: string, data: Uint8Array): Buffer {
   return out;
 }
 
-/** A PNG of one bit a pixel, all black. Without `isWhole` its pixels are missing. */
+/** A black PNG with one bit per pixel. Without `isWhole` its pixels are missing. */
 export function bitPng(width: number, height: number, isWhole: boolean): Buffer {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);

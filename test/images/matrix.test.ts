@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => platform.close(1000));
 
-it("fit and gravity do with every format what they are defined to do", async () => {
+it("fit and gravity work as documented with every format", async () => {
   const ids = new Map<string, string>();
   for (const format of sourceFormats) ids.set(format, await platform.store(await sourceImage(format)));
   const chosen = combinations().filter((_, i) => i % 11 === 0);

@@ -3,9 +3,10 @@ import { painted } from "./fixtures.ts";
 import { raster, type ImagePlatform } from "./platform.ts";
 
 /**
- * Source format × fit × gravity × output format. Each picture paints where it lies: red grows to the right, green to the
- * bottom. So the colours at the corners and in the middle of a result say which part of the source they came from, and
- * are compared with what the arithmetic of fit and gravity says, worked out here a second time from its definition.
+ * Source format × fit × gravity × output format. Each picture encodes its coordinates: red grows to the
+ * right, green to the bottom. So the colours at the corners and in the middle of a result show which part of
+ * the source they came from. They are compared with the arithmetic of fit and gravity, which is implemented
+ * here independently from the documentation.
  */
 export const sourceFormats = ["jpeg", "progressive jpeg", "exif jpeg", "png", "gif", "webp"] as const;
 export const fitNames = [
@@ -44,7 +45,7 @@ const boxes: Record<FitName, readonly [number, number]> = {
 
 const isCropping = (fit: FitName): boolean => fit === "cover" || fit === "crop" || fit === "aspect-crop";
 
-/** Every combination; gravity only where it decides. */
+/** All combinations; gravity only when it matters. */
 export function combinations(): Combination[] {
   return sourceFormats.flatMap((source) =>
     fitNames.flatMap((fit) =>
@@ -83,13 +84,13 @@ export async function sourceImage(format: SourceFormat): Promise<Buffer> {
 interface Expected {
   width: number;
   height: number;
-  /** The part of the source that is shown, in its own pixels. */
+  /** The visible part of the source, in its own pixels. */
   shown: { left: number; top: number; width: number; height: number };
-  /** Where it lies in the result. */
+  /** Its position in the result. */
   place: { left: number; top: number; width: number; height: number };
 }
 
-/** What `fit` and `gravity` are defined to do, in fractions, as the table of the reference has it. */
+/** The documented effect of `fit` and `gravity`, in fractions. */
 export function expected({ fit, gravity }: Combination): Expected {
   const [w, h] = boxes[fit];
   const [sw, sh] = [sourceWidth, sourceHeight];
@@ -136,7 +137,7 @@ export function expected({ fit, gravity }: Combination): Expected {
 
 const tolerance: Record<Combination["output"], number> = { jpeg: 10, png: 7, webp: 12, avif: 12, gif: 30 };
 
-/** What is wrong with the result of a combination; undefined where nothing is. */
+/** The fault of a combination's result; undefined when it is correct. */
 export async function check(
   platform: ImagePlatform,
   id: string,

@@ -4,7 +4,7 @@ import { ownerToken } from "../helpers/server.ts";
 import { fourColors, painted } from "./fixtures.ts";
 import { colorDistance, raster, sizeOf, ssim, startImagePlatform, type ImagePlatform } from "./platform.ts";
 
-/** AVIF and SVG, where the settings accept them. */
+/** AVIF and SVG, when the settings accept them. */
 let platform: ImagePlatform;
 beforeAll(async () => {
   platform = await startImagePlatform({ imageAcceptAvif: true, imageAcceptSvg: true });
@@ -24,7 +24,7 @@ describe("SVG", () => {
   <text>&xxe;</text>
 </svg>`;
 
-  it("is delivered without what it could run or load, never as pixels, whatever the options", async () => {
+  it("is delivered without scripts and external references, never as pixels, with any options", async () => {
     const id = await platform.store(Buffer.from(hostile));
     const first = await platform.deliver(id, "w=10,f=png,blur=5", { accept: "image/avif,image/webp" });
     expect([first.status, first.headers.get("content-type")]).toEqual([200, "image/svg+xml"]);
@@ -50,7 +50,7 @@ describe("SVG", () => {
       warning: 'cf-images 299 "an SVG is delivered as it is: options have no effect"',
     });
     expect(first.headers.get("content-security-policy")).toContain("sandbox");
-    // Still a picture, of the size that it says.
+    // Still a picture of the declared size.
     expect(await sizeOf(first.bytes)).toBe("40x30");
     const again = await platform.deliver(id, "public");
     expect([again.bytes.equals(first.bytes), again.headers.get("cf-cache-status")]).toEqual([true, "HIT"]);
@@ -62,7 +62,7 @@ describe("SVG", () => {
     });
   });
 
-  it("gives its own bytes back only as a file to keep", async () => {
+  it("returns its original bytes only as a download", async () => {
     const id = await platform.store(Buffer.from(hostile));
     const blob = await platform.services.images.stored.find(platform.ready.account_id, id);
     expect(blob.content).toMatchObject({ format: "svg", width: 40, height: 30 });
@@ -92,7 +92,7 @@ describe("SVG", () => {
     if (text.length < 1000) expect(performance.now() - startedAt).toBeLessThan(1000);
   });
 
-  it("that ends too early is 422, as other pictures are", async () => {
+  it("that is truncated returns 422, as other pictures do", async () => {
     for (const text of ["<svg><g>", Buffer.from("<svg>\xff</svg>", "latin1")]) {
       const id = await platform.store(Buffer.from(text));
       expect((await platform.deliver(id, "public")).status).toBe(422);
@@ -101,7 +101,7 @@ describe("SVG", () => {
 });
 
 describe("AVIF", () => {
-  it("is a source as any other", async () => {
+  it("is a source like any other", async () => {
     const image = await (await fourColors(120, 80)).png().toBuffer();
     const id = await platform.store(await sharp(image).avif({ quality: 90, effort: 0 }).toBuffer());
     const { content } = await platform.services.images.stored.find(platform.ready.account_id, id);
@@ -113,7 +113,7 @@ describe("AVIF", () => {
     expect(JSON.parse(described.bytes.toString())).toMatchObject({ original: { format: "image/avif" } });
   });
 
-  it("keeps what shines through", async () => {
+  it("keeps transparency", async () => {
     const half = await painted(40, 40, (x) => (x < 20 ? [255, 0, 0, 255] : [0, 0, 0, 0]));
     const id = await platform.store(await half.avif({ lossless: true }).toBuffer());
     const { headers, bytes } = await platform.deliver(id, "w=20,background=blue");
@@ -123,7 +123,7 @@ describe("AVIF", () => {
     expect((await platform.deliver(id, "w=20")).headers.get("content-type")).toBe("image/png");
   });
 
-  it("is accepted by its bytes alone; its kin are not", async () => {
+  it("is recognized by its bytes; related formats are refused", async () => {
     const whole = await (await fourColors(64, 48)).avif({ effort: 0 }).toBuffer();
     const answer = await platform.upload(whole.subarray(0, 120));
     expect(answer.body.errors[0]).toMatchObject({ code: 5400 });

@@ -1,7 +1,7 @@
 import { afterEach, vi } from "vitest";
 import { startImagePlatform, type ImagePlatform } from "./platform.ts";
 
-/** Starts platforms that end with the test that has started them, as its spies do. */
+/** Starts platforms that are closed at the end of their test. */
 export function platformsPerTest(): typeof startImagePlatform {
   const platforms: ImagePlatform[] = [];
   afterEach(async () => {

@@ -3,9 +3,9 @@ import { ownerToken, startTestServer, type Answer, type TestServer } from "../he
 
 export interface ImagePlatform extends TestServer {
   upload(file: Uint8Array | string, fields?: Record<string, string>, name?: string): Promise<Answer>;
-  /** Uploads what must be accepted; answers with its id. */
+  /** Uploads a valid image and returns its id. */
   store(file: Uint8Array, fields?: Record<string, string>): Promise<string>;
-  /** Asks for an image by its id and options, as a browser would. */
+  /** Requests an image by id and options, as a browser would. */
   deliver(id: string, options: string, headers?: Record<string, string>): Promise<Delivered>;
   api(method: string, path: string, body?: unknown): Promise<Answer>;
 }
@@ -16,7 +16,7 @@ export interface Delivered {
   bytes: Buffer;
 }
 
-/** A whole platform, and what tests of images do with it. */
+/** Starts a whole platform with helpers for tests of images. */
 export async function startImagePlatform(
   settings: Parameters<typeof startTestServer>[0] = {},
 ): Promise<ImagePlatform> {
@@ -87,11 +87,11 @@ export const sizeOf = async (bytes: Uint8Array): Promise<string> => {
   return `${width}x${pageHeight ?? height}`;
 };
 
-/** The largest difference of a channel between two colours. */
+/** The largest difference in a channel of two colours. */
 export const colorDistance = (a: readonly number[], b: readonly number[]): number =>
   Math.max(...a.slice(0, 3).map((value, i) => Math.abs(value - b[i]!)));
 
-/** How different two colours look: ΔE of 1976, of which one can just be seen. */
+/** The visible difference of two colours: ΔE of 1976, where 1 is barely visible. */
 export function visibleDistance(a: readonly number[], b: readonly number[]): number {
   const [first, second] = [lab(a), lab(b)];
   return Math.hypot(...first.map((value, i) => value - second[i]!));

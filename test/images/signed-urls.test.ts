@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
 import { fourColors, pngOf } from "./fixtures.ts";
 import { startImagePlatform, type ImagePlatform } from "./platform.ts";
 
-/** Signed URLs: what they are needed for, and how long they hold. */
+/** Signed URLs: when they are required, and how long they are valid. */
 let platform: ImagePlatform;
 
 beforeAll(async () => {
@@ -29,7 +29,7 @@ const signed = (pathAndQuery: string, secret: string) =>
   `${pathAndQuery}${pathAndQuery.includes("?") ? "&" : "?"}sig=${signature(pathAndQuery, secret)}`;
 
 it("signs as the public service signs", async () => {
-  const { sign, signedText } = await import("../../src/images/signature.ts");
+  const { sign, signedText } = await import("../../src/products/images/delivery/signature.ts");
   const vector = "/cheeW4oKsx5ljh8e8BoL2A/bc27a117-9509-446b-8c69-c81bfeac0a01/mobile";
   expect(sign(key, signedText(vector, "exp=1631289275"))).toBe(
     "00f00aff4321f575debb3f7563feb284b80cadf12ed930549c379b28fa8e3125",
@@ -57,7 +57,7 @@ it("shows private images until they expire", async () => {
   expect(await statusOf(good)).toBe(200);
   expect((await get(good)).headers.get("cache-control")).toBe("private, max-age=100");
   expect((await get(good, { method: "HEAD" })).status).toBe(200);
-  expect(await statusOf(signed(place, secret))).toBe(200); // without an end
+  expect(await statusOf(signed(place, secret))).toBe(200); // without an expiry
   expect(await statusOf(signed(`${place}?exp=${now - 1}`, secret))).toBe(403);
   expect(await statusOf(signed(`${place}?exp=${now}`, secret))).toBe(403);
   expect(await statusOf(good.replace(/sig=(.*)$/, (_, sig: string) => `sig=${sig.toUpperCase()}`))).toBe(403);
@@ -69,7 +69,7 @@ it("shows private images until they expire", async () => {
   expect(await statusOf(two)).toBe(200);
   expect(await statusOf(two.replace("a=1&exp", "exp").replace("&sig", "&a=1&sig"))).toBe(403);
   expect(await statusOf(signed(`${place}?exp=soon`, secret))).toBe(403);
-  // What a signed visitor has seen is not there for the others.
+  // A signed request does not make the result public.
   expect(await statusOf(place)).toBe(403);
   const name = `${new URL(platform.ready.delivery).pathname}${place}?exp=${now + 100}`;
   expect(await statusOf(signed(name, secret).slice(new URL(platform.ready.delivery).pathname.length))).toBe(
@@ -77,7 +77,7 @@ it("shows private images until they expire", async () => {
   );
 });
 
-it("takes every key that is there", async () => {
+it("accepts every existing key", async () => {
   const id = await platform.store(await pngOf(fourColors(41, 40)), { requireSignedURLs: "true" });
   const first = await secretOf("default");
   await platform.api("PUT", "/v1/keys/second");
@@ -93,7 +93,7 @@ it("takes every key that is there", async () => {
   expect(await secretOf("default")).not.toBe(first);
 });
 
-it("needs none for variants that never require them, nor when the image is made public", async () => {
+it("are not needed for variants that never require them, or once the image is public", async () => {
   const id = await platform.store(await pngOf(fourColors(42, 40)), { requireSignedURLs: "true" });
   const options = { fit: "contain", width: 10, height: 10, metadata: "none" };
   await platform.api("POST", "/v1/variants", { id: "open", options, neverRequireSignedURLs: true });

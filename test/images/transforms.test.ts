@@ -11,7 +11,7 @@ import {
   type ImagePlatform,
 } from "./platform.ts";
 
-/** What becomes of pictures, seen in their pixels. */
+/** Transforms, checked by the pixels of their results. */
 let platform: ImagePlatform;
 
 beforeAll(async () => {
@@ -29,7 +29,7 @@ async function made(source: Uint8Array, options: string, headers?: Record<string
   return delivered.bytes;
 }
 
-it("scales one point as it is asked to", async () => {
+it("scales a single pixel as requested", async () => {
   const point = await sharp({ create: { width: 1, height: 1, channels: 4, background: "#00ff0080" } })
     .png()
     .toBuffer();
@@ -58,7 +58,7 @@ it("brings 16 bits to 8 without steps", async () => {
   expect(await ssim(bytes, await sharp(source).png().toBuffer())).toBeGreaterThan(0.99);
 });
 
-it("turns CMYK into sRGB, with a profile and without", async () => {
+it("converts CMYK to sRGB, with a profile and without", async () => {
   // Colours that ink can show.
   const rgb = await pngOf(painted(200, 150, (x, y) => [90 + x / 2, 120 + y / 3, 170 - x / 4]));
   for (const withProfile of [false, true]) {
@@ -77,8 +77,8 @@ it("turns CMYK into sRGB, with a profile and without", async () => {
   }
 });
 
-it("brings wide colours to sRGB", async () => {
-  // Pure red of Display P3 lies outside sRGB: as a number it is 255, 0, 0 in both.
+it("converts wide-gamut colours to sRGB", async () => {
+  // Pure red of Display P3 is outside sRGB; as numbers it is 255, 0, 0 in both.
   const p3 = await sharp({ create: { width: 32, height: 32, channels: 3, background: "#c83232" } })
     .withIccProfile("p3")
     .jpeg({ quality: 100, chromaSubsampling: "4:4:4" })
@@ -91,7 +91,7 @@ it("brings wide colours to sRGB", async () => {
   expect(colorDistance(pixel, raw)).toBeGreaterThan(10);
 });
 
-it("shows a progressive JPEG as a baseline one", async () => {
+it("decodes a progressive JPEG like a baseline one", async () => {
   const image = await pngOf(scenery(1600, 1000));
   const [baseline, progressive] = await Promise.all(
     [false, true].map((isProgressive) =>
@@ -105,7 +105,7 @@ it("shows a progressive JPEG as a baseline one", async () => {
 });
 
 describe("EXIF orientation", () => {
-  // How a camera stores the upright picture for each orientation: turned and flipped so that a viewer undoes it.
+  // How a camera stores the upright picture for each orientation.
   const stored: Record<number, (image: Sharp) => Sharp> = {
     1: (image) => image,
     2: (image) => image.flop(),
@@ -129,10 +129,10 @@ describe("EXIF orientation", () => {
     });
   };
 
-  it.each([1, 2, 3, 4, 5, 6, 7, 8])("%i is undone before anything else", async (orientation) => {
+  it.each([1, 2, 3, 4, 5, 6, 7, 8])("%i is applied before anything else", async (orientation) => {
     const upright = await pngOf(fourColors(120, 80));
     const turned = await stored[orientation]!(sharp(upright)).png().toBuffer();
-    // sharp flops before it rotates; a second pass keeps the order that is written above.
+    // sharp flops before it rotates; a second pass keeps the order above.
     const source = await sharp(
       orientation === 5 || orientation === 7 ? await transverse(upright, orientation) : turned,
     )
@@ -167,7 +167,7 @@ describe("EXIF orientation", () => {
   }
 });
 
-it("keeps of EXIF what is asked for: nothing, whose it is, or all", async () => {
+it("keeps the requested EXIF: none, the copyright, or all", async () => {
   const source = await sharp(await pngOf(fourColors(60, 40)))
     .withExif({
       IFD0: { Copyright: "(c) 2026", Artist: "Somebody", Make: "Camera" },
@@ -176,7 +176,7 @@ it("keeps of EXIF what is asked for: nothing, whose it is, or all", async () => 
     .withMetadata({ orientation: 6 })
     .jpeg()
     .toBuffer();
-  // The number of the tag that leads to a place on Earth.
+  // The EXIF tag with the GPS data.
   const hasPlace = (exif: string | undefined) => /\x88\x25|\x25\x88/.test(exif ?? "");
   const exif = async (options: string): Promise<string | undefined> =>
     (await sharp(await made(source, options)).metadata()).exif?.toString("latin1");
@@ -197,7 +197,7 @@ it("keeps of EXIF what is asked for: nothing, whose it is, or all", async () => 
 });
 
 describe("animations", () => {
-  it.each(["gif", "webp"] as const)("%s moves on where it can", async (format) => {
+  it.each(["gif", "webp"] as const)("%s stays animated when possible", async (format) => {
     const source = await animation(format, { width: 200, height: 120, frames: 10 });
     const id = await platform.store(source);
     const described = async (options: string, accept = "") => {
@@ -231,7 +231,7 @@ describe("animations", () => {
     });
   });
 
-  it("that are too large are delivered as they are", async () => {
+  it("that are too large are delivered unchanged", async () => {
     const source = hollowGif(1000, 1000, 60);
     const { status, headers, bytes } = await platform.deliver(await platform.store(source), "w=100");
     expect([status, headers.get("content-type"), bytes.equals(source)]).toEqual([200, "image/gif", true]);
@@ -242,7 +242,7 @@ describe("animations", () => {
 describe("colours and effects", () => {
   const gradient = () => painted(256, 40, (x) => [x, x, x]);
 
-  it("brightness, contrast and gamma are what they are said to be", async () => {
+  it("brightness, contrast and gamma work as documented", async () => {
     const source = await pngOf(gradient());
     const at = async (options: string, x: number) =>
       (await raster(await made(source, `f=png,${options}`))).at(x, 20)[0]!;
@@ -256,7 +256,7 @@ describe("colours and effects", () => {
     expect(colorDistance(grey, [grey[0]!, grey[0]!, grey[0]!])).toBe(0);
   });
 
-  it("blur grows with its radius, and so does what sharpening does", async () => {
+  it("blur and sharpening grow with their values", async () => {
     const edges = await pngOf(
       painted(128, 128, (x, y) => (((x >> 4) + (y >> 4)) % 2 === 0 ? [40, 40, 40] : [215, 215, 215])),
     );
@@ -272,7 +272,7 @@ describe("colours and effects", () => {
     expect(await deviation("sharpen=5")).toBeGreaterThan(await deviation("sharpen=0"));
   });
 
-  it("transparency becomes white where a format has none, and leaves no dark rim", async () => {
+  it("transparency becomes white in formats without it, and leaves no dark edge", async () => {
     const source = await pngOf(painted(100, 100, (x) => (x < 50 ? [255, 0, 0, 255] : [0, 0, 0, 0])));
     const jpeg = await raster(await made(source, "w=100,f=jpeg,q=95"));
     expect(colorDistance(jpeg.at(90, 50), [255, 255, 255])).toBeLessThan(4);
@@ -285,7 +285,7 @@ describe("colours and effects", () => {
     expect(colorDistance(blue.at(90, 50), [0, 0, 255])).toBe(0);
   });
 
-  it("trim finds the border, and a palette or grey source is no obstacle", async () => {
+  it("trim finds the border, also in palette and grey images", async () => {
     const framed = await pngOf(
       painted(60, 40, (x, y) => (x < 10 || x >= 50 || y < 5 || y >= 30 ? [255, 255, 255] : [200, 20, 20])),
     );
@@ -327,7 +327,7 @@ describe("where a crop lies", () => {
     const point = gravity.includes("x") && gravity !== ".5x.5";
     const trimmed = point ? `trim=0;0;0;0,` : "";
     const box = isTall ? "w=40,h=100" : isWide ? "w=100,h=40" : "w=100,h=100";
-    // A crop has room to move in one direction; a second one gives it the other.
+    // A crop can move in one direction; a second crop allows the other.
     const bytes = await made(source, `${trimmed}${box},fit=cover,gravity=${gravity},f=png`);
     const { width, height, at } = await raster(bytes);
     if (isTall || isWide) {
@@ -342,7 +342,7 @@ describe("where a crop lies", () => {
     ["auto", 400, 400, 320, 80],
     ["entropy", 600, 200, 480, 100],
     ["entropy", 200, 600, 100, 120],
-  ])("%s keeps what stands out of %i × %i", async (gravity, width, height, x, y) => {
+  ])("%s keeps the salient object of %i × %i", async (gravity, width, height, x, y) => {
     const disc = (px: number, py: number) => (px - x) ** 2 + (py - y) ** 2 < 1600;
     const source = await pngOf(
       painted(width, height, (px, py) => (disc(px, py) ? [250, 40 + ((px * py) % 40), 20] : [120, 125, 120])),
@@ -354,7 +354,7 @@ describe("where a crop lies", () => {
       let red = 0;
       for (let at = 0; at < data.length; at += channels) if (data[at]! > 200) red += 1;
       const share = Math.min(width, height) / (width === height ? 200 : 100);
-      // Nearly all of the disc is in the crop.
+      // Nearly the whole disc is in the crop.
       expect(red / ((Math.PI * 1600) / (size.includes("=50") ? 4 * share ** 2 : share ** 2))).toBeGreaterThan(
         0.85,
       );
@@ -368,7 +368,7 @@ describe("where a crop lies", () => {
       });
   });
 
-  it("face without a detector is as if no face were found", async () => {
+  it("face without a detector works as if no face was found", async () => {
     const source = await pngOf(scenery(300, 100));
     const id = await platform.store(source);
     const { status, bytes } = await platform.deliver(id, "w=50,h=50,fit=cover,gravity=face,zoom=0.5,f=png");
@@ -381,7 +381,7 @@ it.each([
   ["jpeg", 0.97],
   ["webp", 0.97],
   ["avif", 0.96],
-] as const)("%s at quality 80 looks as the picture does", async (format, least) => {
+] as const)("%s at quality 80 looks like the original", async (format, least) => {
   const source = await pngOf(scenery(640, 480));
   const [lossy, exact] = [await made(source, `w=320,q=80,f=${format}`), await made(source, "w=320,f=png")];
   expect(await ssim(lossy, exact)).toBeGreaterThan(least);

@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => platform.close(1000));
 
-it("the dashboard's address leads to a page that tries transforms, and may load nothing from elsewhere", async () => {
+it("the dashboard has a page for trying transforms, without external resources", async () => {
   const page = await fetch(platform.ready.dashboard);
   expect([page.status, page.headers.get("content-type"), new URL(page.url).pathname]).toEqual([
     200,
@@ -24,10 +24,10 @@ it("the dashboard's address leads to a page that tries transforms, and may load 
     expect((await fetch(new URL(path, platform.ready.dashboard))).status).toBe(404);
 });
 
-it("offers options that all are options", async () => {
+it("offers only valid options", async () => {
   const code = readFileSync(new URL("../../dashboard/images.js", import.meta.url), "utf8");
   const names = [...code.matchAll(/^ {2}(\w+): [[{]/gm)].map((match) => match[1]!);
   expect(names.length).toBeGreaterThan(15);
-  const { parseOptions } = await import("../../src/images/options.ts");
+  const { parseOptions } = await import("../../src/products/images/transforms/options.ts");
   for (const name of names) expect(() => parseOptions(`${name}=\u0000`)).toThrow(`for ${name}`);
 });

@@ -7,12 +7,12 @@ import { json } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import sharp from "sharp";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import type { FileBlobs } from "../../src/storage/blobs.ts";
+import type { FileBlobs } from "../../src/platform/storage/blobs.ts";
 import { ownerToken } from "../helpers/server.ts";
 import { animation, bitPng, fourColors, hollowGif, jpegOf } from "./fixtures.ts";
 import { raster, startImagePlatform, type ImagePlatform } from "./platform.ts";
 
-/** What is accepted as an image, and what is refused with which words. */
+/** Accepted and refused images, with the error messages. */
 let platform: ImagePlatform;
 let jpeg: Buffer;
 
@@ -27,7 +27,7 @@ const count = async (): Promise<number> => {
   return (body.result as { count: { current: number } }).count.current;
 };
 
-it("answers with the record that get and list show", async () => {
+it("returns the same record as get and list", async () => {
   const { status, body } = await platform.upload(jpeg, { metadata: '{"a":{"b":1}}', creator: "someone" });
   expect(status).toBe(200);
   expect(body.result).toEqual({
@@ -45,7 +45,7 @@ it("answers with the record that get and list show", async () => {
   expect((await platform.api("GET", "/v2")).body.result.images).toContainEqual(body.result);
 });
 
-describe("what is no image is refused, and nothing of it is kept", () => {
+describe("invalid images are refused, and nothing of them is stored", () => {
   it.each<[what: string, bytes: () => Promise<Buffer> | Buffer, words: RegExp]>([
     ["an empty file", () => Buffer.alloc(0), /received an empty file/],
     ["a JPEG cut off inside its header", () => jpeg.subarray(0, 100), /a damaged JPEG/],
@@ -65,9 +65,9 @@ describe("what is no image is refused, and nothing of it is kept", () => {
     ["a video", () => Buffer.from("\0\0\0\x18ftypisom\0\0\0\0isomiso2", "latin1"), /a video/],
     ["a PNG without pixels", () => bitPng(10, 10, true).subarray(0, 33), /a damaged PNG/],
     [
-      "a JPEG that never comes to its header",
+      "a JPEG without a header",
       () => Buffer.concat([Buffer.of(0xff, 0xd8), Buffer.alloc(2_000_000, 0xff)]),
-      /too many pieces/,
+      /too many parts/,
     ],
     ["a GIF without frames", () => hollowGif(5, 5, 0), /a damaged GIF/],
   ])("%s", async (_what, bytes, words) => {
@@ -93,7 +93,7 @@ describe("what is no image is refused, and nothing of it is kept", () => {
   });
 });
 
-it("goes by the bytes, not by the name", async () => {
+it("detects the format by the bytes, not by the name", async () => {
   const { body } = await platform.upload(jpeg, {}, "holiday.png");
   const { id } = body.result as { id: string };
   const blob = await fetch(
@@ -130,7 +130,7 @@ it.each<[what: string, bytes: () => Promise<Buffer>]>([
   expect(delivered.headers.get("content-security-policy")).toContain("default-src 'none'");
 });
 
-it("accepts a JPEG that is cut off in its pixels; a transform of it is 422, and its bytes are kept as they are", async () => {
+it("accepts a JPEG with truncated pixels; its transform returns 422, and its bytes are stored unchanged", async () => {
   const whole = await jpegOf(fourColors(400, 400));
   const cut = whole.subarray(0, Math.floor(whole.length * 0.6));
   const id = await platform.store(cut);
@@ -158,18 +158,18 @@ it("delivers 100 megapixels in one bit each", async () => {
 
 describe("forms", () => {
   it.each<[what: string, fields: Record<string, string>, words: RegExp]>([
-    ["metadata that is no JSON", { metadata: "{" }, /a JSON object for metadata/],
+    ["metadata that is not JSON", { metadata: "{" }, /a JSON object for metadata/],
     ["metadata that is a list", { metadata: "[1]" }, /a JSON object for metadata/],
     ["too much metadata", { metadata: JSON.stringify({ a: "x".repeat(1020) }) }, /at most 1024 bytes/],
-    ["a flag that is none", { requireSignedURLs: "yes" }, /true or false/],
-    ["a field that is unknown", { colour: "red" }, /"colour"/],
+    ["an invalid flag", { requireSignedURLs: "yes" }, /true or false/],
+    ["an unknown field", { colour: "red" }, /"colour"/],
     ["an id that looks generated", { id: "0e3b4c1e-2222-4333-8444-555566667777" }, /not a UUID/],
     ["an id that begins with a slash", { id: "/a" }, /no slash/],
     ["an id that is too long", { id: "a".repeat(1025) }, /1 to 1024 characters/],
     ["an id that has another meaning in the API", { id: "stats" }, /none of batch_token, config/],
-    ["an id that would get lost in URLs", { id: "a/../b" }, /no part that is/],
+    ["an id that URLs would normalize away", { id: "a/../b" }, /no part that is/],
     ["an id that is two dots", { id: ".." }, /no part that is/],
-    ["a creator that no database takes", { creator: "a\0" }, /no NUL/],
+    ["a creator that databases refuse", { creator: "a\0" }, /no NUL/],
     ["both file and url", { url: "http://example.com/a.jpg" }, /either file or url/],
     ["metadata under a name that is not safe", { "metadata[__proto__][a]": "1" }, /metadata\[name\]/],
     ["metadata too deep", { "metadata[a][b][c][d][e][f]": "1" }, /at most 5 levels/],
@@ -207,7 +207,7 @@ describe("forms", () => {
     expect((await postForm(twice)).code).toBe(5400);
   });
 
-  it("says by name what is not there in the place of an id", async () => {
+  it("names reserved paths that are not available in place of an id", async () => {
     const { status, body } = await platform.api("GET", "/v1/batch_token");
     expect([status, body.errors[0]!.code]).toEqual([404, 5404]);
     expect(body.errors[0]!.message).toMatch(/^batch_token is not available/);
@@ -239,7 +239,7 @@ async function postForm(form: FormData): Promise<{ status: number; code: number 
 }
 
 describe("size", () => {
-  /** A JPEG with bytes behind it, up to a length, as a form whose length is told, not told, or told wrongly. */
+  /** Sends a JPEG padded to a length, as a form whose length is declared, undeclared or wrong. */
   async function send(
     fileBytes: number,
     length: "told" | "chunked",
@@ -266,7 +266,7 @@ describe("size", () => {
         yield filler.subarray(0, Math.min(left, filler.length));
       yield tail;
     }
-    // An answer may come before the end, and then the rest is not taken.
+    // The response may come before the end; the rest is then not read.
     pipeline(body(), request).catch(() => {});
     const [response] = (await once(request, "response")) as [IncomingMessage];
     const answer = (await json(response)) as { errors: { code: number }[] };
@@ -288,7 +288,7 @@ describe("size", () => {
     await expect.poll(incoming).toEqual([]);
   });
 
-  it("keeps nothing of a form that is longer than its Content-Length says", async () => {
+  it("stores nothing of a form that is longer than its Content-Length", async () => {
     const url = new URL(`${platform.ready.api}/accounts/${platform.ready.account_id}/images/v1`);
     const before = await count();
     const socket = connect(Number(url.port), url.hostname);
@@ -306,7 +306,7 @@ describe("size", () => {
     await expect.poll(incoming).toEqual([]);
   });
 
-  /** The beginning of an upload of a megabyte. */
+  /** The beginning of an upload of 1 MB. */
   function begin(bytes: Buffer): ClientRequest {
     const url = new URL(`${platform.ready.api}/accounts/${platform.ready.account_id}/images/v1`);
     const request = httpRequest(url, {
@@ -323,14 +323,14 @@ describe("size", () => {
     return request;
   }
 
-  it("leaves nothing of an upload that is broken off", async () => {
+  it("leaves nothing of an aborted upload", async () => {
     const request = begin(Buffer.concat([jpeg, Buffer.alloc(200_000)]));
     await expect.poll(async () => incoming().length).toBe(1);
     request.destroy();
     await expect.poll(incoming).toEqual([]);
   });
 
-  it("gives up on an upload that stands still, and leaves nothing of it", async () => {
+  it("aborts a stalled upload, and leaves nothing of it", async () => {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     try {
       const request = begin(jpeg);
@@ -347,14 +347,14 @@ describe("size", () => {
     }
   });
 
-  it("sweeps what a process that was killed in the middle of an upload has left", async () => {
+  it("sweeps the leftovers of a process that was killed during an upload", async () => {
     const { blobs, images } = platform.services;
     const files = blobs as FileBlobs;
     const longAgo = new Date(Date.now() - 48 * 3_600_000);
     mkdirSync(files.path("incoming"), { recursive: true });
     writeFileSync(files.path("incoming/half"), jpeg);
     utimesSync(files.path("incoming/half"), longAgo, longAgo);
-    // What `receive` does, up to the moment before the record is there.
+    // Does what `receive` does, up to the creation of the record.
     const { blobKey } = await images.uploads.receive(
       platform.ready.account_id,
       (async function* () {

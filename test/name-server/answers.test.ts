@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close(1000));
 
-/** A zone with records; `records` are in the notation of zone files, names relative. */
+/** Creates a zone. `records` are in the notation of zone files, with relative names. */
 async function zoneWith(name: string, records: string, isActive = true): Promise<string> {
   const { id } = await server.client.zones.create({ account: { id: server.ready.account_id }, name });
   if (isActive) await server.client.zones.activationCheck.trigger({ zone_id: id });
@@ -52,7 +52,7 @@ describe("wildcards", () => {
     if (answers.length === 0) expect(isSoa(told.authorities, zone)).toBe(true);
   });
 
-  it("what is asked at the asterisk itself does not spoil what is asked under it", async () => {
+  it("queries for the asterisk itself do not affect queries below it", async () => {
     await ask(server, `*.m.${zone}`, "MX");
     const told = await ask(server, `longer.name.m.${zone}`, "MX");
     expect(told.answers).toEqual([
@@ -61,7 +61,7 @@ describe("wildcards", () => {
   });
 });
 
-describe("names that are there only for others", () => {
+describe("empty non-terminals", () => {
   const zone = "empty.example";
   beforeAll(() => zoneWith(zone, `a.b.c 300 IN TXT "only"\n`));
 
@@ -71,7 +71,7 @@ describe("names that are there only for others", () => {
     expect(isSoa(told.authorities, zone)).toBe(true);
   });
 
-  it("goes with the last of them", async () => {
+  it("disappear with the last name below them", async () => {
     const zone_id = await zoneWith("gone.example", "");
     const made = await server.client.dns.records.create({
       zone_id,
@@ -107,7 +107,7 @@ describe("proxied names", () => {
     expect(await addresses("AAAA")).toEqual([]);
   });
 
-  it("have only the kind of address that is asked for in their settings", async () => {
+  it("have only the address type of their settings", async () => {
     const zone_id = await zoneWith("four.example", "");
     const settings = { ipv4_only: true };
     await add(zone_id, {
@@ -125,7 +125,7 @@ describe("proxied names", () => {
 });
 
 describe("aliases", () => {
-  it("are followed as far as the names are ours, and not in circles", async () => {
+  it("are followed while the names are in our zones, but not in loops", async () => {
     const zone = "alias.example";
     await zoneWith(
       zone,
@@ -143,7 +143,7 @@ describe("aliases", () => {
     expect([none.rcode, none.answers.length, none.authorities.length]).toEqual([codes.nameError, 1, 1]);
   });
 
-  it("are addresses at the apex, beside what else is there", async () => {
+  it("are answered with addresses at the apex, beside other types", async () => {
     const zone = "apex.example";
     await zoneWith(zone, '@ 60 IN CNAME www\n@ 300 IN MX 5 mail\n@ 300 IN TXT "t"\nwww 300 IN A 192.0.2.5\n');
     expect((await ask(server, zone, "A")).answers).toEqual([`${zone} 60 A 192.0.2.5`]);
@@ -156,8 +156,8 @@ describe("aliases", () => {
   });
 });
 
-describe("an alias at the apex of a name elsewhere", () => {
-  it("is the addresses that resolvers find, and SERVFAIL when they find none", async () => {
+describe("an alias at the apex to an external name", () => {
+  it("is answered with the addresses that resolvers find, or SERVFAIL if they find none", async () => {
     const resolver = createSocket("udp4");
     resolver.bind(0, "127.0.0.1");
     await once(resolver, "listening");
@@ -221,11 +221,11 @@ describe("delegations", () => {
   });
 });
 
-it("names of nobody are refused", async () => {
+it("names outside all zones are refused", async () => {
   expect((await ask(server, "nobody.test", "A")).rcode).toBe(codes.refused);
 });
 
-it("ANY is answered with little", async () => {
+it("ANY gets a minimal answer", async () => {
   await zoneWith("any.example", "@ 300 IN A 192.0.2.1\n");
   const told = await ask(server, "any.example", "ANY");
   expect(told.answers).toEqual(['any.example 3600 HINFO {"cpu":"RFC8482","os":""}']);

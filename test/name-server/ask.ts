@@ -5,7 +5,7 @@ import type { TestServer } from "../helpers/server.ts";
 
 export const dnsPort = (server: TestServer): number => Number(server.ready.dns.split(":").at(-1));
 
-/** Sends one datagram and gives the one that comes back; undefined when none does in `silentMs`. */
+/** Sends one datagram and returns the response; undefined if none arrives within `silentMs`. */
 export async function exchange(
   port: number,
   message: Buffer,
@@ -29,12 +29,12 @@ export async function exchange(
 export interface Told {
   rcode: number;
   flags: number;
-  /** "name ttl TYPE data", in order. */
+  /** Records as "name ttl TYPE data", sorted. */
   answers: string[];
   authorities: string[];
   additionals: string[];
   options: Map<number, Buffer>;
-  /** The OPT record, when there is one. */
+  /** The OPT record, if there is one. */
   opt: { version: number; udpPayloadSize: number; flags: number; extendedRcode: number } | undefined;
   message: Buffer;
 }
@@ -75,7 +75,7 @@ const show = (records: DecodedPacket["answers"] = []): string[] =>
     return `${name} ${ttl} ${type} ${typeof text === "string" ? text : JSON.stringify(text)}`;
   });
 
-/** One question by datagram. */
+/** Sends one query by UDP. */
 export async function ask(server: TestServer, name: string, type: string, more: Packet = {}): Promise<Told> {
   const question = encode({ type: "query", id: 4711, questions: [{ name, type } as never], ...more });
   const answer = await exchange(dnsPort(server), question);

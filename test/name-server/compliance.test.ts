@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close(1000));
 
-/** What dig shows of an answer. */
+/** The parts of dig's output. */
 async function dig(
   ...options: string[]
 ): Promise<{ text: string; status: string; flags: string; opt: string; soa: number }> {
@@ -36,7 +36,7 @@ async function dig(
   };
 }
 
-/** The questions that ISC's survey of EDNS compliance asks of servers, and the answers that it takes for right. */
+/** The queries of ISC's survey of EDNS compliance, with the accepted responses. */
 describe.skipIf(isMissing("dig"))("a server is compliant", () => {
   const edns = "version: 0, flags:; udp: 1232";
   it.each<[string, string[], Partial<Awaited<ReturnType<typeof dig>>>]>([
@@ -108,7 +108,7 @@ describe.skipIf(isMissing("dig"))("a server is compliant", () => {
     expect(await dig(...options)).toMatchObject(expected);
   });
 
-  it("several options, of which it gives back what it knows", async () => {
+  it("several options, of which it returns the known ones", async () => {
     const options = ["+edns=0", "+nsid", "+expire", "+cookie", "+subnet=0.0.0.0/0", "+dnssec", "soa", zone];
     const { text, status, soa } = await dig(...options);
     expect([status, soa]).toEqual(["NOERROR", 1]);

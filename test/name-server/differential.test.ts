@@ -9,8 +9,8 @@ beforeAll(async () => {
 });
 afterAll(() => server.close(1000));
 
-/** test/proofs/dns-differential.ts asks a hundred times as many. */
-it.skipIf(isMissing("nsd"))("zones are answered as NSD answers their exports", async () => {
+/** test/proofs/dns-differential.ts sends a hundred times as many queries. */
+it.skipIf(isMissing("nsd"))("answers from zones equal those of NSD with the exported zones", async () => {
   const compared = await compareWithNsd(server, { zones: 4, records: 120, questionsPerZone: 500, seed: 1 });
   expect(compared.differences).toEqual([]);
   expect(compared.questions).toBe(2000);

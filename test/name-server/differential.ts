@@ -16,7 +16,7 @@ export interface Comparison {
 const underWay = 200;
 const noted = 5;
 
-/** Zones of every kind are answered as NSD answers their exports. */
+/** Compares answers from zones of every kind with those of NSD with the exported zones. */
 export async function compareWithNsd(
   server: TestServer,
   options: { zones: number; records: number; questionsPerZone: number; seed: number },
@@ -70,7 +70,10 @@ export async function compareWithNsd(
   return comparison;
 }
 
-/** What of an answer must be the same: servers are free in the order of records and in what they add unasked. */
+/**
+ * The parts of an answer that must be equal. Servers may differ in the order of records and in additional
+ * records.
+ */
 function normalized(message: Buffer, zoneName: string) {
   const { flags = 0, answers = [], authorities = [], additionals = [], questions = [] } = decode(message);
   const isReferral = authorities.some(({ type, name }) => type === "NS" && name.toLowerCase() !== zoneName);
@@ -87,7 +90,7 @@ function normalized(message: Buffer, zoneName: string) {
   };
 }
 
-/** Names point into the question, and so have its letters; bytes are shown as numbers. */
+/** Names point into the question and therefore have its case. Bytes are shown as numbers. */
 const show = (record: Answer): string => {
   const { name, type, ttl, data } = record as { name: string; type: string; ttl: number; data: unknown };
   return `${name} ${ttl} ${type} ${JSON.stringify(data)}`.toLowerCase();

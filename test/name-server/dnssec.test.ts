@@ -84,10 +84,10 @@ describe.skipIf(isMissing("delv"))("delv validates", () => {
   it("that an alias leads to nothing", async () => {
     const told = await delv("lost", "A");
     expect(told).toMatch(/; fully validated\nlost\S+\s+300\s+IN\s+CNAME/);
-    expect(told).toContain("ncache nxrrset"); // of the name that it leads to
+    expect(told).toContain("ncache nxrrset"); // of the target's name
   });
 
-  it("what has changed since", async () => {
+  it("records changed since", async () => {
     expect(await delv("new", "A")).toContain("negative response, fully validated");
     const made = { type: "A", name: "new", content: "192.0.2.9", ttl: 60 } as const;
     await server.client.dns.records.create({ zone_id, ...made });
@@ -96,7 +96,7 @@ describe.skipIf(isMissing("delv"))("delv validates", () => {
   });
 });
 
-describe.skipIf(isMissing("unbound-host"))("unbound takes for secure", () => {
+describe.skipIf(isMissing("unbound-host"))("unbound validates as secure", () => {
   it.each([
     ["www", "A", `www.${zone} has address 192.0.2.1 (secure)`],
     ["any.w", "TXT", `any.w.${zone} has TXT record "under a wildcard" (secure)`],
@@ -117,7 +117,7 @@ describe.skipIf(isMissing("unbound-host"))("unbound takes for secure", () => {
 describe("a name that does not exist", () => {
   const types = (name: string, flags: number) => ask(server, `${name}.${zone}`, "A", edns({ flags }));
 
-  it("is denied by one record that names it alone", async () => {
+  it("is denied by one record that covers only it", async () => {
     const told = await types("nothing", wantsSignatures);
     expect(told.rcode).toBe(0);
     const denial = told.authorities.filter((record) => record.includes(" NSEC "));
@@ -126,14 +126,14 @@ describe("a name that does not exist", () => {
     expect(denial[0]).toContain(`\\u0000.nothing.${zone}`);
   });
 
-  it("is NXDOMAIN to who knows such records, and to who takes no signatures", async () => {
+  it("is NXDOMAIN for clients that understand such records, and for clients without DNSSEC", async () => {
     expect((await types("nothing", wantsSignatures | wantsNxdomain)).rcode).toBe(3);
     const plain = await types("nothing", 0);
     expect([plain.rcode, plain.authorities.length]).toEqual([3, 1]);
   });
 });
 
-it("signatures are kept until what they are of changes", async () => {
+it("signatures are cached until their records change", async () => {
   const signature = async (): Promise<string> => {
     const told = await ask(server, `www.${zone}`, "A", edns({ flags: wantsSignatures }));
     return told.answers.find((record) => record.includes(" RRSIG "))!;
@@ -145,10 +145,10 @@ it("signatures are kept until what they are of changes", async () => {
 });
 
 describe("switching off", () => {
-  it("goes on signing until the parent has no DS any more and caches have forgotten it", async () => {
+  it("keeps signing until the parent has no DS and it has expired from caches", async () => {
     const { client } = server;
     const account = { id: server.ready.account_id };
-    // The parent is a zone of ours, so it is asked, and has a DS only when we put it in.
+    // The parent is one of our zones, so it is queried and has a DS only if the test adds one.
     const parent = await client.zones.create({ account, name: "parent.test" });
     const child = await client.zones.create({ account, name: "child.parent.test" });
     const { dnssec } = client.dns;
@@ -182,7 +182,7 @@ describe("switching off", () => {
     expect([await status(), await signed()]).toEqual(["pending-disabled", 2]);
 
     await client.dns.records.delete(ds.id, { zone_id: parent.id });
-    // Caches may keep it for its TTL still.
+    // Caches may still keep it for its TTL.
     expect([await status(), await signed()]).toEqual(["pending-disabled", 2]);
   });
 });

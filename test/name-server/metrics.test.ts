@@ -4,7 +4,7 @@ import { startTestServer } from "../helpers/server.ts";
 import { ask, dnsPort } from "./ask.ts";
 import { DnsStream } from "./stream.ts";
 
-it.each([0, 2])("answers are counted by their code, of %i threads together", async (dnsThreads) => {
+it.each([0, 2])("responses are counted by code, summed over %i threads", async (dnsThreads) => {
   const server = await startTestServer({ metricsListen: "127.0.0.1:0", dnsThreads });
   await server.client.zones.create({ account: { id: server.ready.account_id }, name: "counted.example" });
   for (let count = 0; count < 5; count++) await ask(server, "counted.example", "SOA");

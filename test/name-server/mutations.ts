@@ -1,12 +1,12 @@
 import { encode } from "dns-packet";
-import { Authority } from "../../src/name-server/authority.ts";
-import { dnsSettingsDefaults } from "../../src/name-server/dns-settings.ts";
-import { keyTagOf, newKey } from "../../src/name-server/dnssec/key.ts";
-import { ZoneSigner } from "../../src/name-server/dnssec/zone-signer.ts";
-import type { Connection } from "../../src/name-server/tcp.ts";
-import { signRequest, type TransferKey } from "../../src/name-server/transfers/tsig.ts";
-import { nameKey } from "../../src/name-server/wire/name.ts";
-import type { ServedRecord } from "../../src/name-server/zone/facts.ts";
+import { Authority } from "../../src/dns/name-server/authority.ts";
+import { dnsSettingsDefaults } from "../../src/dns/settings/dns-settings.ts";
+import { keyTagOf, newKey } from "../../src/dns/dnssec/key.ts";
+import { ZoneSigner } from "../../src/dns/dnssec/zone-signer.ts";
+import type { Connection } from "../../src/dns/name-server/tcp.ts";
+import { signRequest, type TransferKey } from "../../src/dns/transfers/tsig.ts";
+import { nameKey } from "../../src/dns/name-server/wire/name.ts";
+import type { ServedRecord } from "../../src/dns/name-server/zone/configuration.ts";
 import type { Random } from "./random.ts";
 
 export interface Outcome {
@@ -14,11 +14,11 @@ export interface Outcome {
   answered: number;
   silent: number;
   waiting: number;
-  /** Taken for one, given or refused. */
+  /** Transfer requests that were served or refused. */
   transfers: number;
-  /** Of answers, by code. */
+  /** Counts of responses by code. */
   byRcode: Record<number, number>;
-  /** What must not be: exceptions, answers that are too large or not to the question. */
+  /** Failures: exceptions, and responses that are too large or do not match the question. */
   faults: { packet: string; why: string }[];
 }
 
@@ -34,7 +34,7 @@ const record = (type: ServedRecord["type"], content: string): ServedRecord => ({
   settings: {},
 });
 
-/** The answering side with a signed zone of many kinds of names, without sockets. */
+/** An authority without sockets, with a signed zone of many kinds of names. */
 function authority(): Authority {
   const signing = newKey();
   const made = new Authority(
@@ -58,7 +58,7 @@ function authority(): Authority {
   made.apply({
     kind: "zone",
     names,
-    facts: {
+    configuration: {
       id: "z",
       accountId: "a",
       name: zone,
@@ -75,8 +75,8 @@ function authority(): Authority {
   return made;
 }
 
-/** Well-formed questions of every kind, that mutations begin with. */
-function seeds(): Buffer[] {
+/** Well-formed queries of every kind, as seeds for mutations. */
+export function seeds(): Buffer[] {
   const names = [
     "",
     "www.",
@@ -105,10 +105,10 @@ function seeds(): Buffer[] {
   );
 }
 
-/** Bytes that matter more often than others: lengths, pointers, counts. */
+/** Bytes that matter often: lengths, pointers, counts. */
 const telling = [0, 1, 2, 11, 12, 41, 63, 64, 0x80, 0xbf, 0xc0, 0xc1, 250, 251, 252, 255];
 
-function mutated(random: Random, seed: Buffer): Buffer {
+export function mutated(random: Random, seed: Buffer): Buffer {
   let packet = Buffer.from(seed);
   for (let count = random.below(4); count >= 0; count--) {
     const at = random.below(Math.max(packet.length, 1));
@@ -142,7 +142,7 @@ function mutated(random: Random, seed: Buffer): Buffer {
   return packet.subarray(0, 4096);
 }
 
-/** Gives mutated questions to the answering side as datagrams and as parts of streams. */
+/** Sends mutated queries to the authority, as datagrams and as parts of streams. */
 export class Mutations {
   readonly #authority = authority();
   readonly #seeds = seeds();

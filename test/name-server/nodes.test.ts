@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => postgres.stop());
 
-it("what is changed through one node is answered by another, under the same serial and signed with the same key", async () => {
+it("a change through one node is answered by another, with the same serial and signed with the same key", async () => {
   const databaseUrl = await postgres.createDatabase();
   const first = await startTestServer({ databaseUrl });
   const second = await startTestServer({ databaseUrl });

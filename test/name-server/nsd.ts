@@ -7,7 +7,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { temporaryFolder } from "../helpers/process.ts";
 
 export const has = (tool: string): boolean => spawnSync(tool, ["-v"]).error === undefined;
-/** A test that needs a tool is left out where the tool is missing, but not where the tools are said to be there. */
+/** A test is skipped if its tool is missing, unless the environment says that all tools are installed. */
 export const isMissing = (tool: string): boolean => process.env["CI_TOOLS"] !== "1" && !has(tool);
 
 export interface Nsd {
@@ -15,7 +15,7 @@ export interface Nsd {
   close(): Promise<void>;
 }
 
-/** NSD with zones of ours, as the reference or as a secondary; `extra` is added to its configuration. */
+/** NSD with our zones, as a reference or a secondary. `extra` is added to its configuration. */
 export async function startNsd(
   zones: readonly { name: string; file?: string; extra?: string }[],
   extra = "",

@@ -21,7 +21,7 @@ afterAll(() => server.close(1000));
 
 const query = (name: string, type: string, more: object = {}): Buffer =>
   encode({ type: "query", id: 4711, flags: 0x0100, questions: [{ name, type } as never], ...more });
-/** Sends a message as it is. */
+/** Sends a message unchanged. */
 const send = async (message: Buffer): Promise<Told> => {
   const answer = await exchange(dnsPort(server), message);
   if (answer === undefined) throw new Error("no answer");
@@ -31,7 +31,7 @@ const truncated = 0x0200;
 const codes = { formatError: 1, notImplemented: 4, refused: 5, badVersion: 16, badCookie: 23 };
 
 describe("the header", () => {
-  it("has the question's id and letters, and no more than is true", async () => {
+  it("has the query's id and case, and only correct flags", async () => {
     const told = await send(query("wWw.ProTocol.exAmple", "A"));
     expect(told.message.readUInt16BE(0)).toBe(4711);
     expect(told.flags & 0xfff0).toBe(0x8500); // QR AA RD; no RA, no AD
@@ -50,7 +50,7 @@ describe("the header", () => {
     expect((await send(message)).rcode).toBe(rcode);
   });
 
-  it.each([0, 2, 65_535])("refuses %i questions", async (count) => {
+  it.each([0, 2, 65_535])("rejects %i questions", async (count) => {
     const message = query(`www.${zone}`, "A");
     message.writeUInt16BE(count, 4);
     expect((await send(message)).rcode).toBe(codes.formatError);
@@ -60,7 +60,7 @@ describe("the header", () => {
     expect((await send(query(`www.${zone}`, "A").subarray(0, 12))).rcode).toBe(codes.formatError);
   });
 
-  it("is silent to answers, and to what is too short", async () => {
+  it("ignores responses, and messages that are too short", async () => {
     const answer = query(`www.${zone}`, "A");
     answer.writeUInt16BE(0x8000, 2);
     expect(await exchange(dnsPort(server), answer, 300)).toBeUndefined();
@@ -71,11 +71,11 @@ describe("the header", () => {
     ["OPT", codes.formatError],
     ["AXFR", codes.refused],
     ["IXFR", codes.refused],
-  ])("does not take %s for a type that names have", async (type, rcode) => {
+  ])("does not treat %s as a data type", async (type, rcode) => {
     expect((await send(query(zone, type))).rcode).toBe(rcode);
   });
 
-  it("tells who it is, and not what", async () => {
+  it("reveals its identity, but not its version", async () => {
     const told = await send(
       query("id.server", "TXT", { questions: [{ name: "id.server", type: "TXT", class: "CH" }] }),
     );
@@ -86,46 +86,46 @@ describe("the header", () => {
 });
 
 describe("EDNS", () => {
-  it("is answered only when it is there", async () => {
+  it("is in the response only if it is in the query", async () => {
     expect((await ask(server, `www.${zone}`, "A")).opt).toBeUndefined();
     const told = await ask(server, `www.${zone}`, "A", edns());
     expect(told.opt).toEqual({ version: 0, udpPayloadSize: 1232, flags: 0, extendedRcode: 0 });
   });
 
-  it("of another version is not understood", async () => {
+  it("of another version is rejected", async () => {
     const told = await ask(server, `www.${zone}`, "A", edns({ ednsVersion: 1 }));
     expect([told.rcode, told.opt?.version, told.answers]).toEqual([codes.badVersion, 0, []]);
   });
 
-  it("gives back DO, and no flag that is unknown", async () => {
+  it("returns DO, but no unknown flags", async () => {
     expect((await ask(server, `www.${zone}`, "A", edns({ flags: 0x8000 }))).opt?.flags).toBe(0x8000);
     expect((await ask(server, `www.${zone}`, "A", edns({ flags: 0x0040 }))).opt?.flags).toBe(0);
   });
 
-  it("passes over options that are unknown", async () => {
+  it("ignores unknown options", async () => {
     const options = [{ code: 100, data: Buffer.from("??") }];
     const told = await ask(server, `www.${zone}`, "A", edns({ options }));
     expect([told.answers.length, told.options.size]).toEqual([1, 0]);
   });
 
-  it("may be there once", async () => {
+  it("may appear only once", async () => {
     const [opt] = edns().additionals!;
     const told = await ask(server, `www.${zone}`, "A", { additionals: [opt!, opt!] });
     expect(told.rcode).toBe(codes.formatError);
   });
 
-  it("tells the server's name when asked for it", async () => {
+  it("returns the server's name on request", async () => {
     const options = [{ code: 3, data: Buffer.alloc(0) }];
     expect((await ask(server, `www.${zone}`, "A", edns({ options }))).options.get(3)?.toString()).toBe("lax");
   });
 
-  it("tells why a name is refused", async () => {
+  it("explains why a name is refused", async () => {
     const told = await ask(server, "nobody.test", "A", edns());
     expect([told.rcode, told.options.get(15)?.readUInt16BE(0)]).toEqual([codes.refused, 20]);
   });
 });
 
-describe("what does not fit", () => {
+describe("a response that does not fit", () => {
   it.each([
     ["without EDNS", "many", {}, 512],
     ["into 512 bytes", "big", edns({ udpPayloadSize: 512 }), 512],
@@ -136,7 +136,7 @@ describe("what does not fit", () => {
     expect([told.answers, told.message.length <= limit]).toEqual([[], true]);
   });
 
-  it("is whole with EDNS, and over TCP", async () => {
+  it("is complete with EDNS, and over TCP", async () => {
     expect((await ask(server, `many.${zone}`, "A", edns())).answers).toHaveLength(60);
     const stream = await DnsStream.open(dnsPort(server));
     expect(read(await stream.ask(query(`many.${zone}`, "A"))).answers).toHaveLength(60);
@@ -150,7 +150,7 @@ describe("TCP", () => {
     length.writeUInt16BE(message.length);
     return Buffer.concat([length, message]);
   };
-  /** What comes back for parts of a stream, sent one after the other. */
+  /** The responses to parts of a stream, sent one after another. */
   async function converse(parts: readonly Buffer[], answers: number): Promise<Told[]> {
     const socket = connect({ port: dnsPort(server), host: "127.0.0.1", noDelay: true });
     const told: Told[] = [];
@@ -175,19 +175,19 @@ describe("TCP", () => {
     }
   }
 
-  it("takes several questions in one segment", async () => {
+  it("accepts several queries in one segment", async () => {
     const both = Buffer.concat([frame(query(`www.${zone}`, "A")), frame(query(`many.${zone}`, "A"))]);
     const told = await converse([both], 2);
     expect(new Set(told.map(({ answers }) => answers.length))).toEqual(new Set([1, 60]));
   });
 
-  it("takes one question in several segments", async () => {
+  it("accepts one query in several segments", async () => {
     const whole = frame(query(`www.${zone}`, "A"));
     const parts = [whole.subarray(0, 1), whole.subarray(1, 9), whole.subarray(9)];
     expect((await converse(parts, 1))[0]!.answers).toHaveLength(1);
   });
 
-  it("takes a thousand questions at once", async () => {
+  it("accepts a thousand queries at once", async () => {
     const stream = await DnsStream.open(dnsPort(server));
     const questions = Array.from({ length: 1000 }, () => stream.ask(query(`www.${zone}`, "A")));
     for (const answer of await Promise.all(questions)) expect(read(answer).answers).toHaveLength(1);
@@ -200,7 +200,7 @@ describe("cookies", () => {
   const withCookie = (data: Buffer) =>
     ask(server, `www.${zone}`, "A", edns({ options: [{ code: 10, data }] }));
 
-  it("are given, and known again", async () => {
+  it("are issued and recognized", async () => {
     const given = (await withCookie(client)).options.get(10)!;
     expect([given.length, given.subarray(0, 8)]).toEqual([24, client]);
     expect((await withCookie(given)).options.get(10)).toEqual(given);

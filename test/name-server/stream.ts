@@ -1,6 +1,6 @@
 import { connect, type Socket } from "node:net";
 
-/** Asks over one TCP connection, many questions at once. */
+/** Sends many queries concurrently over one TCP connection. */
 export class DnsStream {
   readonly #socket: Socket;
   readonly #waiting = new Map<number, PromiseWithResolvers<Buffer>>();
@@ -22,7 +22,7 @@ export class DnsStream {
     return new DnsStream(socket);
   }
 
-  /** The answer; its id is the question's own. */
+  /** The response to a query, with the query's id. */
   async ask(question: Buffer): Promise<Buffer> {
     while (this.#waiting.has(this.#nextId)) this.#nextId = (this.#nextId + 1) & 0xffff;
     const id = this.#nextId;

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { networkInterfaces } from "node:os";
 import { decode, encode } from "dns-packet";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { loadSystemCalls } from "../../src/name-server/system-calls.ts";
+import { loadSystemCalls } from "../../src/dns/name-server/udp/system-calls.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 import { ask, dnsPort } from "./ask.ts";
 import { DnsStream } from "./stream.ts";
@@ -48,7 +48,7 @@ describe.each(kinds.filter(isPossible))("on %s", (_what, settings) => {
   });
   afterAll(() => server.close(1000));
 
-  /** Asks for all names at once from one port, and again for what was lost. */
+  /** Queries all names at once from one port, and repeats lost queries. */
   async function askAll(address: string): Promise<Map<string, string>> {
     const socket = createSocket(address.includes(":") ? "udp6" : "udp4");
     socket.connect(dnsPort(server), address);
@@ -73,7 +73,7 @@ describe.each(kinds.filter(isPossible))("on %s", (_what, settings) => {
     return answers;
   }
 
-  it.each(addresses)("every client at %s is answered, by datagram and over TCP", async (address) => {
+  it.each(addresses)("every client at %s gets responses, over UDP and TCP", async (address) => {
     const clients = await Promise.all(Array.from({ length: 6 }, () => askAll(address)));
     for (const answers of clients)
       for (let index = 0; index < 200; index++)

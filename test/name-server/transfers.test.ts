@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close(1000));
 
-/** A zone that is given to one peer. */
+/** A zone with one peer. */
 async function givenZone(
   name: string,
   file: string,
@@ -44,7 +44,10 @@ async function givenZone(
 const serialOf = async (zone_id: string): Promise<number> =>
   (await server.client.dns.zoneTransfers.outgoing.get({ zone_id })).soa_serial!;
 
-/** The records of a transfer as kdig shows them, without the numbers of SOA records; or why there is none. */
+/**
+ * The records of a transfer in kdig's output, without the numbers of SOA records, or the reason for a
+ * failure.
+ */
 async function transfer(zone: string, type: string, options: readonly string[]): Promise<string[] | string> {
   const where = ["@127.0.0.1", "-p", String(dnsPort(server)), "+noall", "+answer", ...options];
   const { stdout, stderr } = await run("kdig", [...where, zone, type]).catch(
@@ -72,7 +75,7 @@ describe.skipIf(isMissing("kdig"))("kdig", () => {
     zone_id = await givenZone(zone, file, { tsig_id });
   });
 
-  it("is given the whole zone", async () => {
+  it("gets the whole zone", async () => {
     const records = (await transfer(zone, "AXFR", signing)) as string[];
     expect([records[0], records.at(-1)]).toEqual([`${zone}. 3600 IN SOA`, `${zone}. 3600 IN SOA`]);
     expect(records.slice(1, -1).toSorted()).toEqual(
@@ -88,7 +91,7 @@ describe.skipIf(isMissing("kdig"))("kdig", () => {
     );
   });
 
-  it("is given nothing without the key, with another secret, or with a key that is unknown", async () => {
+  it("gets nothing without the key, with a wrong secret, or with an unknown key", async () => {
     expect(await transfer(zone, "AXFR", [])).toBe("REFUSED");
     expect(await transfer(zone, "AXFR", ["-y", `hmac-sha256:${keyName}:AAAA`])).toBe("BADSIG");
     expect(await transfer(zone, "AXFR", ["-y", `hmac-sha512:${keyName}:${secret}`])).toBe("BADKEY");
@@ -97,7 +100,7 @@ describe.skipIf(isMissing("kdig"))("kdig", () => {
     expect(await transfer(`www.${zone}`, "AXFR", signing)).toBe("NOTAUTH");
   });
 
-  it("is given what has changed since the serial that it has", async () => {
+  it("gets the changes since its serial", async () => {
     const before = await serialOf(zone_id);
     const { records } = server.client.dns;
     const added = { type: "A", name: "new", content: "192.0.2.7", ttl: 60 } as const;
@@ -122,24 +125,24 @@ describe.skipIf(isMissing("kdig"))("kdig", () => {
     expect(await transfer(zone, `IXFR=${before}`, [...signing, "+notcp"])).toEqual([soa]);
   });
 
-  it("is given nothing any more once that is switched off", async () => {
+  it("gets nothing after the transfer is disabled", async () => {
     await server.client.dns.zoneTransfers.outgoing.disable({ zone_id, body: {} } as never);
     expect(await transfer(zone, "AXFR", signing)).toBe("REFUSED");
   });
 
-  it("is given the addresses that an alias at the apex stands for", async () => {
+  it("gets the addresses of an alias at the apex", async () => {
     await givenZone("flat.example", "@ 60 IN CNAME www\nwww 300 IN A 192.0.2.8\n", { tsig_id });
     expect(await transfer("flat.example", "AXFR", signing)).toContain("flat.example. 300 IN A 192.0.2.8");
   });
 
-  it("is given ten thousand names", async () => {
+  it("gets ten thousand names", async () => {
     const lines = Array.from({ length: 10_000 }, (_, index) => `n${index} 60 IN A 192.0.2.${index % 250}`);
     await givenZone("large.example", `${lines.join("\n")}\n`, { tsig_id });
     expect(await transfer("large.example", "AXFR", signing)).toHaveLength(10_004);
   });
 });
 
-it("a peer without a key is known by its address, or by a network of the account", async () => {
+it("a peer without a key is recognized by its address, or by a network of the account", async () => {
   const ask = async (zone: string): Promise<number> => {
     const stream = await DnsStream.open(dnsPort(server));
     const answer = await stream.ask(encode({ type: "query", questions: [{ name: zone, type: "AXFR" }] }));
@@ -165,7 +168,7 @@ describe("NOTIFY", () => {
   });
   afterAll(() => socket.close());
 
-  it("comes with every change, and again when it is not answered", async () => {
+  it("is sent after every change, and again without an acknowledgement", async () => {
     const notified = async (): Promise<{ opcode: number; serial: number; reply: () => void }> => {
       const [message, { port, address }] = (await once(socket, "message")) as [
         Buffer,
@@ -184,7 +187,7 @@ describe("NOTIFY", () => {
     const peer = { ip: "127.0.0.1", port: socket.address().port };
     const zone_id = await givenZone("notified.example", "www 60 IN A 192.0.2.1\n", peer);
     expect(await first).toMatchObject({ opcode: 4, serial: await serialOf(zone_id) });
-    const again = await notified(); // the first was not answered
+    const again = await notified(); // the first was not acknowledged
     again.reply();
 
     const next = notified();
@@ -200,7 +203,7 @@ describe("NOTIFY", () => {
 });
 
 describe.skipIf(isMissing("nsd"))("NSD as a secondary", () => {
-  it("takes the zone, and each change when it is notified", async () => {
+  it("transfers the zone, and each change after a notification", async () => {
     const zone = "secondary.example";
     const port = await freePort();
     const zone_id = await givenZone(zone, "www 60 IN A 192.0.2.1\n", { ip: "127.0.0.1", port, tsig_id });

@@ -2,7 +2,7 @@ import type { Random } from "./random.ts";
 
 export interface GeneratedZone {
   name: string;
-  /** In the notation of zone files, names relative to the zone. */
+  /** Records in the notation of zone files, with names relative to the zone. */
   file: string;
   names: string[];
 }
@@ -39,7 +39,10 @@ const values: Record<string, (random: Random, target: string) => string> = {
 };
 export const generatedTypes = Object.keys(values);
 
-/** A zone with names of every kind: wildcards, delegations with and without glue and DS, names that are not there but for others. */
+/**
+ * A zone with names of every kind: wildcards, delegations with and without glue and DS, and empty
+ * non-terminals.
+ */
 export function generateZone(random: Random, name: string, count: number): GeneratedZone {
   const lines = new Set<string>();
   const names = new Set<string>();
@@ -89,7 +92,10 @@ export function generateZone(random: Random, name: string, count: number): Gener
   return { name, file: `${[...lines].join("\n")}\n`, names: [...names].map((each) => each.slice(0, -1)) };
 }
 
-/** A question that is likely to meet something: a name, one above or below it, a wildcard's, one in other letters. */
+/**
+ * A query that probably matches: a name, a name above or below it, a name under a wildcard, or a name in
+ * different case.
+ */
 export function generateQuestion(random: Random, zone: GeneratedZone): { name: string; type: string } {
   let name = random.pick(zone.names).replace("*", random.pick(["*", "w", "a.w"]));
   const kind = random.below(10);

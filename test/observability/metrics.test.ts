@@ -48,7 +48,7 @@ it("counts requests at the edge and calls of the API", async () => {
   expect(await valueOf('selvedge_api_requests_total{method="POST",status="200"}')).toBe(3);
 });
 
-it("gives both histograms of smart routing, and its paths", async () => {
+it("returns both histograms of smart routing, and its paths", async () => {
   const labels = (series: string): string => `{zone="metrics.example",series="${series}"}`;
   const counts = await Promise.all(
     ["smart", "direct"].map((series) =>
@@ -71,13 +71,13 @@ it("gives both histograms of smart routing, and its paths", async () => {
   expect(requests[0]! + requests[1]!).toBeGreaterThanOrEqual(4);
 });
 
-it("tells of cells, certificates and the process", async () => {
+it("reports cells, certificates and the process", async () => {
   expect(await valueOf('selvedge_cells{of="accounts",kind="shared"}')).toBe(0);
   expect(await valueOf("selvedge_certificate_packs_failing")).toBe(0);
   expect(await valueOf("process_resident_memory_bytes")).toBeGreaterThan(1_000_000);
 });
 
-it("answers only what it is for", async () => {
+it("serves only /metrics, and only on its own listener", async () => {
   expect((await fetch(server.ready.metrics!.replace("/metrics", "/"))).status).toBe(404);
   expect((await fetch(server.ready.api.replace("/client/v4", "/metrics"))).status).toBe(404);
 });

@@ -5,8 +5,8 @@ import { benchToken, startSelvedge } from "../../bench/lib/child.ts";
 import { createZone, listenLocally } from "../snippets/example-platform.ts";
 
 /**
- * Many zones with snippets on one platform: a steady load on innocent ones, while others loop, hoard memory, or fail, and
- * somebody kills cells. Every innocent request must be answered rightly. Run by itself it goes on for two minutes:
+ * Many zones with snippets on one platform: a steady load on innocent ones, while others loop, hoard memory or fail, and
+ * the proof kills cells. Every innocent request must be answered correctly. By default it runs for two minutes:
  * `node test/proofs/cells-chaos.ts [seconds]`.
  */
 export interface ChaosReport {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { ownerToken } from "../helpers/server.ts";
 import { startHosting, type Hosting } from "../runtime/platform.ts";
 
-/** Scripts send to queues and take from them, through the edge and the real cells. */
+/** Scripts send to and consume from queues, through the edge and real cells. */
 let server: Hosting;
 let account: string;
 
@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close(1000));
 
-/** Sends what the request says, and writes what it takes into a namespace of keys and values. */
+/** Sends the messages of the request, and writes consumed messages to a key-value namespace. */
 const code = `
 const kinds = (body) => body instanceof Map ? "map" : body instanceof Uint8Array ? "bytes" : typeof body;
 export default {
@@ -124,7 +124,7 @@ it("carries every kind of message from one script to another", async () => {
   expect(body.result).toMatchObject({ producers: [{ type: "worker", script: "kinds" }] });
 });
 
-it("a script of an old compatibility date sends what can be cloned", async () => {
+it("a script with an old compatibility date sends structured-cloneable values", async () => {
   const { queueId } = await world("old");
   await server.deploy("sender", {
     code: `export default { async fetch(request, env) {
@@ -140,7 +140,7 @@ it("a script of an old compatibility date sends what can be cloned", async () =>
   expect(body.result.messages).toMatchObject([{ metadata: { "CF-Content-Type": "v8" } }]);
 });
 
-it("tries again what the script gives back, and only that", async () => {
+it("retries only the messages that the script returns", async () => {
   const { send, taken, queueId } = await world("again", { batch_size: 2 });
   await send(["sendBatch", [{ body: { act: "retry", n: 1 } }, { body: { n: 2 } }]]);
   await isEmpty(queueId);
@@ -153,7 +153,7 @@ it("tries again what the script gives back, and only that", async () => {
   ]);
 });
 
-it("what fails goes to the dead letters; what was acknowledged before does not", async () => {
+it("failed messages go to the dead letter queue; acknowledged ones do not", async () => {
   const letters = await server.call("POST", `${account}/queues`, { queue_name: "letters" });
   const lettersId = (letters.body.result as { queue_id: string }).queue_id;
   const { send, taken, queueId } = await world("fails", { batch_size: 2, max_retries: 1 }, "letters");
@@ -166,7 +166,7 @@ it("what fails goes to the dead letters; what was acknowledged before does not",
   ]);
 });
 
-it("a batch that never ends counts as an attempt, and harms nobody else", async () => {
+it("a batch that never ends counts as an attempt, and does not affect others", async () => {
   const { send, queueId } = await world("loops", { max_retries: 1, batch_size: 1 });
   const other = await world("bystander");
   await send(["send", { act: "loop" }]);

@@ -1,7 +1,7 @@
 import { afterEach, expect, it, vi } from "vitest";
 import { serve, temporaryFolder, type ServerProcess } from "../helpers/process.ts";
 
-/** What was acknowledged to a sender is there after the process is killed, and is delivered at least once. */
+/** Acknowledged messages survive a kill of the process, and are delivered at least once. */
 const environment = {
   SELVEDGE_ACCOUNT_ID: "0123456789abcdef0123456789abcdef",
   SELVEDGE_API_TOKEN: "owner-token-for-tests",
@@ -26,7 +26,7 @@ async function call<T>(method: string, path: string, body?: unknown): Promise<T>
   return envelope.result;
 }
 
-/** Many senders until the process is killed under them; answers with what was acknowledged to them. */
+/** Runs many senders until the process is killed; returns the acknowledged messages. */
 async function sendUntilKilled(messages: string, count: number): Promise<Set<string>> {
   const acknowledged = new Set<string>();
   const sender = async (name: string): Promise<void> => {
@@ -43,7 +43,7 @@ async function sendUntilKilled(messages: string, count: number): Promise<Set<str
   return acknowledged;
 }
 
-it("whoever pulls gets every message that was acknowledged", { timeout }, async () => {
+it("pulls receive every acknowledged message", { timeout }, async () => {
   const args = ["--data-dir", temporaryFolder()];
   running = await serve(args, environment);
   const { queue_id } = await call<{ queue_id: string }>("POST", `${account}/queues`, { queue_name: "kept" });
@@ -77,7 +77,7 @@ const code = `export default {
   },
 };`;
 
-it("a script that takes messages while the process is killed gets every one", { timeout }, async () => {
+it("a consumer receives every message although the process is killed", { timeout }, async () => {
   const args = ["--data-dir", temporaryFolder()];
   running = await serve(args, environment);
   const { queue_id } = await call<{ queue_id: string }>("POST", `${account}/queues`, { queue_name: "kept" });

@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished, vi } from "vitest";
 import { startHosting } from "../runtime/platform.ts";
 
-it("a batch whose handler does not end comes again", async () => {
+it("a batch whose handler does not end is delivered again", async () => {
   const server = await startHosting({ scriptEventSeconds: 2 });
   onTestFinished(async () => server.close(0));
   const account = `/accounts/${server.account}`;

@@ -96,7 +96,7 @@ describe("the env of a script", () => {
   });
 
   test.each([
-    [{ type: "d1", name: "DB", id: "x" }, /"DB" has the type "d1", which is not supported/],
+    [{ type: "d1", name: "DB", id: "x" }, /D1 is not part of this installation/],
     [{ type: "durable_object_namespace", name: "DO", class_name: "X" }, /"durable_object_namespace"/],
     [{ type: "r2_bucket", name: "FILES", bucket_name: "x" }, /"r2_bucket"/],
     [{ type: "hyperdrive", name: "H", id: "x" }, /"hyperdrive"/],
@@ -161,7 +161,7 @@ describe("modules", () => {
     });
   });
 
-  test("see the flags and the date that were asked for", async () => {
+  test("see the requested flags and compatibility date", async () => {
     const code = `import process from "node:process"; import { Buffer } from "node:buffer";
       export default { fetch: (request, env) => Response.json([process.env.TEXT, Buffer.from("x").toString("hex"), globalThis.Buffer === Buffer]) };`;
     const bindings = [{ type: "plain_text", name: "TEXT", text: "in the process" }];

@@ -1,8 +1,8 @@
 import { closeSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { CpuClock } from "../../src/cells/cpu-clock.ts";
+import { CpuClock } from "../../src/sandbox/limits/cpu-clock.ts";
 
-/** The cells among the descendants of a process, as the operating system sees them. */
+/** Pids of the cells among the descendants of a process, from /proc. */
 export function cellPids(ancestor: number): number[] {
   const known = new Map<number, { parent: number; name: string }>();
   for (const entry of readdirSync("/proc")) {
@@ -13,7 +13,7 @@ export function cellPids(ancestor: number): number[] {
       )!;
       known.set(Number(entry), { name: name!, parent: Number(parent) });
     } catch {
-      // it has ended
+      // the process has ended
     }
   }
   const isBelow = (pid: number): boolean => {
@@ -24,7 +24,7 @@ export function cellPids(ancestor: number): number[] {
   return [...known].filter(([pid, { name }]) => name === "workerd" && isBelow(pid)).map(([pid]) => pid);
 }
 
-/** Resident memory, in MiB; 0 for a process that has ended. */
+/** Resident memory in MiB; 0 for a process that has ended. */
 export function residentMebibytes(pid: number): number {
   try {
     return (Number(readFileSync(`/proc/${pid}/statm`, "latin1").split(" ")[1]) * 4096) / 1024 / 1024;
@@ -40,12 +40,12 @@ interface Sampled {
   lastMs: number;
 }
 
-/** Of the flags in `stat`: the process is about to be gone, and spends up to 5 ms on giving back its memory. */
+/** PF_EXITING in `stat`: the process is ending, and takes up to 5 ms to release its memory. */
 const exitingFlag = 4;
 
 const quietMs = 20;
 
-/** Resolves when no cell has done anything for a while: none boots, none is ending. */
+/** Resolves when all cells have been idle for a while: none boots, none is ending. */
 export async function cellsAtRest(ancestor: number): Promise<void> {
   const used = (): string =>
     cellPids(ancestor)
@@ -62,12 +62,12 @@ function schedstatOf(pid: number): string {
   }
 }
 
-/** Reads the CPU time of cells' main threads again and again, for as long as they live. */
+/** Samples the CPU time of cells' main threads continuously while they live. */
 export class CpuSampler {
   readonly #buffer = Buffer.alloc(512);
   readonly #open = new Map<number, Sampled>();
 
-  /** Begins anew with the cells of now. */
+  /** Starts again with the current cells. */
   begin(ancestor: number): void {
     this.end();
     for (const pid of cellPids(ancestor)) {
@@ -76,7 +76,7 @@ export class CpuSampler {
         const firstMs = clock.writtenMs();
         this.#open.set(pid, { clock, stat, firstMs, lastMs: firstMs });
       } catch {
-        // it has ended
+        // the process has ended
       }
     }
   }
@@ -88,7 +88,7 @@ export class CpuSampler {
     }
   }
 
-  /** What the one that has ended used since; if none has, the most that one of them used. */
+  /** CPU time since `begin` of the cell that has ended; if none has, the highest of all cells. */
   end(): number {
     let [most, ended] = [0, 0];
     for (const { clock, stat, firstMs, lastMs } of this.#open.values()) {

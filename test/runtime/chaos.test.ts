@@ -5,7 +5,7 @@ import { manyCustomers } from "./many-customers.ts";
 
 /* Short forms of test/proofs/dispatch-*.ts. */
 
-test("customers that spin, hog and crash, and cells that are killed, are nobody else's trouble", async () => {
+test("customers that spin, hog or crash, and killed cells, do not affect other customers", async () => {
   const failures: string[] = [];
   const { innocent, culprits } = await chaos(8, (line) => failures.push(line));
   expect(failures).toEqual([]);
@@ -20,7 +20,7 @@ test("a customer over cpuMs is stopped every time", async () => {
   expect(row!.usedMs.p50).toBeGreaterThan(20);
 });
 
-test("many customers are called in random order, each is answered by its own script, and cells stay inside their memory", async () => {
+test("each of many customers is answered by its own script, and cells stay within their memory", async () => {
   // All of them in one cell would take 400 MiB.
   const outcome = await manyCustomers(160, 400, 256);
   expect(outcome).toMatchObject({ deployed: 160, requests: 400, failed: 0, mixedUp: 0 });

@@ -4,13 +4,13 @@ import { startHosting, startOutside, type Hosting, type Visit } from "./platform
 
 export interface Told {
   asked: number;
-  /** How often each answer came. */
+  /** Number of times that each answer came. */
   answers: Record<string, number>;
 }
 export interface ChaosOutcome {
   seconds: number;
   cellsKilled: number;
-  /** Idempotent requests of customers that do nothing wrong. */
+  /** Idempotent requests to customers whose scripts do no harm. */
   innocent: Told & { failed: number; ms: { p50: number; p99: number; max: number } };
   culprits: Record<string, Told>;
 }
@@ -42,8 +42,8 @@ const culprits: Record<string, string> = {
 };
 
 /**
- * For so long, customers that spin, take all memory and crash are called among others that do nothing wrong, and cells are
- * killed: what do the others notice?
+ * Calls customers' scripts that spin, take all memory or crash, and kills cells, for some seconds. Returns
+ * the effect on innocent customers.
  */
 export async function chaos(seconds: number, say: (line: string) => void = () => {}): Promise<ChaosOutcome> {
   const hosting = await startHosting({ privateNetworks: "all" });
@@ -94,7 +94,7 @@ export async function chaos(seconds: number, say: (line: string) => void = () =>
           process.kill(pid, "SIGKILL");
           cellsKilled++;
         } catch {
-          // it has ended by itself
+          // it has ended already
         }
       }
     };

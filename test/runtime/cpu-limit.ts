@@ -7,13 +7,13 @@ import { callsOf } from "./platform.ts";
 export interface LimitRow {
   limitMs: number;
   runs: number;
-  /** Runs that were ended with the limit's own error. */
+  /** Runs that ended with the error of the limit. */
   stopped: number;
-  /** CPU time that a run had had when it was ended. */
+  /** CPU time of the runs when they were ended. */
   usedMs: { min: number; p50: number; max: number };
-  /** Runs that were ended further from the limit than 20 % or 5 ms. */
+  /** Runs that were ended more than 20 % or 5 ms away from the limit. */
   outside: number;
-  /** Runs that stay further below the limit than that, and how many of them got through. */
+  /** Runs further below the limit than that, and how many of them passed. */
   within: { runs: number; passed: number };
 }
 
@@ -24,7 +24,7 @@ const dispatcher = `export default {
     catch (error) { return new Response(error.message, { status: 500 }); }
   },
 };`;
-/** Uses so much CPU time by the clock of a quiet machine; with none given, it never ends. */
+/** A script that uses a given CPU time on a quiet machine, or never ends. */
 const burner = `export default { fetch(request) {
   const rounds = Number(new URL(request.url).searchParams.get("rounds") ?? Infinity);
   let x = 1;
@@ -33,8 +33,8 @@ const burner = `export default { fetch(request) {
 } };`;
 
 /**
- * How exactly `cpuMs` holds for a customer that has come near it: the platform runs as a process of its own, and the CPU time
- * of its cells is read from the operating system by this one.
+ * Measures how exactly `cpuMs` is enforced. The platform runs in a process of its own; this process reads the
+ * CPU time of the cells from the operating system.
  */
 export async function cpuLimitTable(limits: readonly number[], runs: number): Promise<LimitRow[]> {
   const selvedge = await startSelvedge();
@@ -48,9 +48,9 @@ export async function cpuLimitTable(limits: readonly number[], runs: number): Pr
     });
     measureFirst();
     const sampler = new CpuSampler();
-    /** One request, and what the cell that worked most for it used. */
+    /** Sends one request, and returns the CPU time of the busiest cell. */
     const measured = async (path: string): Promise<{ status: number; body: string; usedMs: number }> => {
-      await cellsAtRest(selvedge.pid); // a boot takes CPU time, too
+      await cellsAtRest(selvedge.pid); // booting takes CPU time too
       sampler.begin(selvedge.pid);
       const state = { isOver: false };
       const asked = calls.ask("dispatcher", path).finally(() => (state.isOver = true));
@@ -71,7 +71,7 @@ export async function cpuLimitTable(limits: readonly number[], runs: number): Pr
       for (let i = 0; i < runs; i++) {
         const rounds = Math.floor((limitMs - allowedMs) * roundsPerMs);
         if ((await measured(`/burner/${limitMs}?rounds=${rounds}`)).status === 200) passed++;
-        // The script is to be loaded: that is no part of a run.
+        // Loads the script first, as loading is not part of a run.
         while ((await measured(`/burner/${limitMs}?rounds=1`)).status !== 200);
         const { status, body, usedMs } = await measured(`/burner/${limitMs}`);
         if (status === 500 && body === "Worker exceeded CPU time limit.") stopped++;
@@ -93,16 +93,16 @@ export async function cpuLimitTable(limits: readonly number[], runs: number): Pr
   }
 }
 
-/** Whoever measures is not to wait for those that are measured; only root may say so. */
+/** Raises the priority of this process above the measured ones, which only root may do. */
 function measureFirst(): void {
   try {
     setPriority(-10);
   } catch {
-    // the figures are coarser, then
+    // then the figures are coarser
   }
 }
 
-/** How much of the burner's work a millisecond of CPU time does here. */
+/** Measures how many rounds of the burner one millisecond of CPU time allows here. */
 async function calibrate(measured: (path: string) => Promise<{ usedMs: number }>): Promise<number> {
   const rounds = 2000;
   const each: number[] = [];

@@ -4,7 +4,7 @@ import { startHosting, startOutside, type Hosting, type Outside, type Visit } fr
 let hosting: Hosting;
 let outside: Outside;
 
-/** A dispatcher as hosts write it: `name` says how it finds its customer. */
+/** A dispatcher as hosts write it: `name` is the expression that finds its customer. */
 const dispatcher = (name: string, options = "{}"): string => `
 export default {
   async fetch(request, env) {
@@ -41,7 +41,7 @@ afterAll(async () => {
   await hosting.close(0);
 });
 
-/** What a customer's handler answers behind a dispatcher with these options. */
+/** The answer of a customer's handler behind a dispatcher with these options. */
 async function dispatched(body: string, options = "{}", path = "/"): Promise<Visit> {
   const code = `export default { async fetch(request, env, ctx) { ${body.replaceAll("OUTSIDE", outside.url)} } };`;
   await hosting.deployCustomer("shop", "customer", code);
@@ -92,7 +92,7 @@ describe("a dispatcher", () => {
     expect((await hosting.askHost("www.custom.example")).status).toBe(404);
   });
 
-  test("is told of a customer that is not there, or no longer", async () => {
+  test("gets an error for a missing or deleted customer", async () => {
     expect(await hosting.ask("by-path", "/nobody")).toMatchObject({ status: 404, body: "no such customer" });
     await hosting.deployCustomer(
       "shop",
@@ -140,7 +140,7 @@ describe("a dispatcher", () => {
     expect((await hosting.ask("odd")).body).toMatch(message);
   });
 
-  test("gets what a customer throws as an error of that name, and can hide it", async () => {
+  test("receives a customer's exception with its name, and can hide it", async () => {
     const visit = await dispatched(`throw new RangeError("a customer's own")`);
     expect(visit).toMatchObject({ status: 500, body: "a customer's own" });
   });
@@ -157,7 +157,7 @@ describe("a dispatcher", () => {
 });
 
 describe("limits", () => {
-  test("cpuMs ends the run, each time, and nobody else's", async () => {
+  test("cpuMs ends the run every time, and no other run", async () => {
     await hosting.deployCustomer("shop", "spin", `export default { fetch() { for (;;) {} } };`);
     await hosting.deploy("limited", {
       code: dispatcher(`url.pathname.split("/")[1]`, "{ limits: { cpuMs: 50 } }"),
@@ -188,7 +188,7 @@ describe("limits", () => {
     expect(await dispatched(fetches(1), "{ limits: { subRequests: 0 } }")).toMatchObject({
       body: "Too many subrequests.",
     });
-    // Those at the same time too.
+    // Concurrent fetches count as well.
     const together = `return Response.json(await Promise.all(Array.from({ length: 5 }, () => fetch("OUTSIDE/").then(() => "let", ({ message }) => message))));`;
     const said = JSON.parse((await dispatched(together, limits)).body) as string[];
     expect(said.toSorted()).toEqual([

@@ -50,8 +50,8 @@ describe("the multi-tenant example", () => {
     expect([status, JSON.parse(body)]).toEqual([
       200,
       [
-        { status: 200, said: "moss on large" },
-        { status: 403, said: "blocked.example is blocked.\n" },
+        { status: 200, text: "moss on large" },
+        { status: 403, text: "blocked.example is blocked.\n" },
       ],
     ]);
   });
@@ -70,7 +70,7 @@ describe("the multi-tenant example", () => {
     expect((await shop("fern")).status).toBe(200);
   });
 
-  test("can be deployed again, and loses nothing", async () => {
+  test("can be deployed again without losing anything", async () => {
     const before = (await shop("moss")).body;
     await deploy();
     expect((await shop("moss")).body).toBe(before.replace(/\d+/, (visits) => String(Number(visits) + 1)));

@@ -5,7 +5,7 @@ import { serve, temporaryFolder } from "../helpers/process.ts";
 import { ownerToken } from "../helpers/server.ts";
 import { callsOf } from "./platform.ts";
 
-it("what fails on the platform's side is told to its log, and to the script only that it failed", async () => {
+it("a failure of the platform is logged with its cause, and the script learns only that it failed", async () => {
   const dataDir = temporaryFolder();
   const server = await serve(["--data-dir", dataDir], { SELVEDGE_API_TOKEN: ownerToken });
   onTestFinished(async () => {
@@ -21,13 +21,15 @@ it("what fails on the platform's side is told to its log, and to the script only
     } };`,
     bindings: [{ type: "kv_namespace", name: "KV", namespace_id: id }],
   });
-  // Large values are files, which no longer can be made.
+  // Large values are stored as files, which now cannot be created.
   const incoming = join(dataDir, "blobs", "incoming");
   mkdirSync(dirname(incoming), { recursive: true });
   rmSync(incoming, { recursive: true, force: true });
   writeFileSync(incoming, "in the way");
 
-  expect((await hosting.ask("writer")).body).toBe("The platform failed to answer. Its log says why.");
+  expect((await hosting.ask("writer")).body).toBe(
+    "The platform failed to answer. See its log for the reason.",
+  );
   await vi.waitFor(() => expect(server.stderr()).toContain(incoming));
 
   rmSync(incoming);

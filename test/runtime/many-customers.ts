@@ -6,16 +6,16 @@ export interface ManyCustomers {
   deploySeconds: number;
   requests: number;
   failed: number;
-  /** Answers that were another customer's. */
+  /** Answers that belonged to another customer. */
   mixedUp: number;
   requestMs: { p50: number; p99: number; max: number };
-  /** Of the cells together: the most that was seen, and of one cell. */
+  /** Highest memory of all cells together, and of one cell. */
   cellsMebibytesMax: number;
   cellMebibytesMax: number;
   frontMebibytesMax: number;
 }
 
-/** About what a small customer script is in the field: a few routes and a page. */
+/** About the size of a typical customer's script: a few routes and a page. */
 export const customerCode = (name: string): string => `
 const routes = new Map([["/", home], ["/about", about]]);
 const page = (title, body) => "<!doctype html><title>" + title + "</title><body>" + body + "</body>";
@@ -38,7 +38,7 @@ export const pathDispatcher = `export default {
 
 const nameOf = (index: number): string => `customer-${index}`;
 
-/** Deploys customers over the API and calls them in random order; each cell may have so much memory. */
+/** Deploys customers over the API and calls them in random order, with a memory budget for each cell. */
 export async function manyCustomers(
   count: number,
   requests: number,

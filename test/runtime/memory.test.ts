@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { cellPids, residentMebibytes } from "./cell-processes.ts";
 import { startHosting } from "./platform.ts";
 
-it("what requests leave in a cell is collected while it is little", async () => {
+it("garbage of requests in a cell is collected early", async () => {
   const hosting = await startHosting({ cells: 1 });
   try {
     await hosting.deploy("hello", `export default { fetch: () => new Response("hello") };`);
@@ -16,7 +16,7 @@ it("what requests leave in a cell is collected while it is little", async () => 
     };
     const before = await ask(2000);
     const after = await ask(12_000);
-    // Without that it is more than a hundred.
+    // Without it the growth is more than a hundred.
     expect(after - before).toBeLessThan(60);
   } finally {
     await hosting.close(0);

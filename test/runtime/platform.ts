@@ -13,7 +13,7 @@ import type { Ready } from "../../src/server.ts";
 import { ownerToken, startTestServer, type TestServer } from "../helpers/server.ts";
 
 export interface ScriptUpload {
-  /** The main module's source, or all modules by name, the first of them the main one. */
+  /** The source of the main module, or all modules by name, the main one first. */
   code: string | Record<string, string | Uint8Array>;
   bindings?: readonly Record<string, unknown>[];
   metadata?: Record<string, unknown>;
@@ -31,21 +31,21 @@ export interface Visit {
   body: string;
 }
 
-/** The calls that hosts of scripts make of a running platform. */
+/** Requests to a running platform. */
 export interface Calls {
   account: string;
-  /** Uploads a script of the account: it takes the next request. */
+  /** Uploads a script of the account, which serves the next request. */
   deploy(name: string, upload: ScriptUpload | string): Promise<void>;
   deployCustomer(namespace: string, name: string, upload: ScriptUpload | string): Promise<void>;
   createNamespace(name: string, more?: Record<string, unknown>): Promise<void>;
   createKv(title: string, values?: Record<string, string>): Promise<string>;
-  /** A zone whose host names are served by a program on this machine. */
+  /** Creates a zone whose origin is a program on this machine. */
   createZone(name: string, originPort: number): Promise<string>;
-  /** A request to a script's own host name. */
+  /** Requests a script's own host name. */
   ask(script: string, path?: string, options?: AskOptions): Promise<Visit>;
-  /** A request to any host. */
+  /** Requests any host. */
   askHost(host: string, path?: string, options?: AskOptions): Promise<Visit>;
-  /** A WebSocket to a script's own host name, or to another. */
+  /** Opens a WebSocket to a script's own host name, or to another. */
   connect(script: string, path?: string, host?: string): WebSocket;
   hostOf(script: string): string;
 }
@@ -77,13 +77,13 @@ export function uploadForm(given: ScriptUpload | string): FormData {
 
 export type Hosting = TestServer & Calls;
 
-/** A platform in this process. */
+/** Starts a platform in this process. */
 export async function startHosting(settings: Parameters<typeof startTestServer>[0] = {}): Promise<Hosting> {
   const server = await startTestServer(settings);
   return { ...server, ...(await callsOf(server.ready, ownerToken)) };
 }
 
-/** The calls of a platform that runs anywhere. */
+/** The calls for a platform that runs anywhere. */
 export async function callsOf(ready: Ready, token: string): Promise<Calls> {
   const account = ready.account_id;
   const authorization = `Bearer ${token}`;
@@ -181,12 +181,12 @@ export interface Outside {
   url: string;
   port: number;
   server: Server;
-  /** The requests that came, as "METHOD path". */
+  /** The requests received, as "METHOD path". */
   seen: string[];
   close(): Promise<void>;
 }
 
-/** A server that scripts fetch from, at the wish of a test. */
+/** Starts a server for scripts to fetch from. */
 export async function startOutside(listener: RequestListener): Promise<Outside> {
   const seen: string[] = [];
   const server = createServer((incoming, response) => {

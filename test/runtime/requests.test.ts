@@ -6,7 +6,7 @@ import { startHosting, startOutside, uploadForm, type Hosting, type Outside } fr
 
 let hosting: Hosting;
 let outside: Outside;
-/** Answers that the outside holds back until they are let go. */
+/** Answers that the origin holds back until the test releases them. */
 const held = new Map<string, () => void>();
 let zone: string;
 
@@ -35,7 +35,7 @@ const route = async (pattern: string, script: string | null): Promise<void> => {
   expect(status, JSON.stringify(body)).toBe(200);
 };
 
-/** A request whose body and answer the test sends and reads bit by bit. */
+/** A request whose body and answer the test sends and reads chunk by chunk. */
 function open(
   script: string,
   method: string,
@@ -67,7 +67,7 @@ describe("bodies", () => {
     exchange.write("first");
     const answer = (await exchange.answer).setEncoding("utf8");
     const chunks = answer[Symbol.asyncIterator]() as AsyncIterator<string>;
-    // The first part comes back before the second one is sent.
+    // The first chunk comes back before the second one is sent.
     expect((await chunks.next()).value).toBe("FIRST");
     exchange.write("second");
     expect((await chunks.next()).value).toBe("SECOND");
@@ -112,7 +112,7 @@ describe("bodies", () => {
 });
 
 describe("after the answer", () => {
-  test("what was given to waitUntil goes on", async () => {
+  test("promises passed to waitUntil go on", async () => {
     await hosting.deploy(
       "later",
       `import { waitUntil } from "cloudflare:workers";
@@ -158,14 +158,22 @@ describe("a failing script", () => {
       code: `export default { fetch() { ${body}; } };`,
       metadata: { limits: { cpu_ms: 50 } },
     });
-    const visit = await hosting.ask(name);
+    // A visitor from elsewhere; visitors of this machine see exceptions.
+    const elsewhere = { "x-forwarded-for": "192.0.2.1" };
+    const visit = await hosting.ask(name, "/", { headers: elsewhere });
     expect(visit.status).toBe(status);
     expect(visit.body).toContain(`error ${code}`);
     expect(visit.body).toContain(title);
     expect(visit.body).not.toContain("secret");
+    const asJson = await hosting.ask(name, "/", {
+      headers: { ...elsewhere, accept: "application/json" },
+    });
+    expect(asJson.headers["content-type"]).toBe("application/json");
+    expect(JSON.parse(asJson.body)).toMatchObject({ error: { code, title } });
+    expect(asJson.body).not.toContain("secret");
   });
 
-  test("that asked for it passes its request on to the origin", async () => {
+  test("passes its request to the origin after passThroughOnException", async () => {
     await hosting.deploy(
       "open",
       `export default { async fetch(request, env, ctx) { ctx.passThroughOnException(); await fetch("${outside.url}/"); throw new Error("after all"); } };`,
@@ -193,7 +201,7 @@ describe("a failing script", () => {
     expect(posted).toMatchObject({ status: 200, body: "whole" });
     const read = await hosting.askHost("read.site.example", "/", { method: "POST", body: "gone" });
     expect(read.status).toBe(500);
-    // At its own host name there is no origin behind it.
+    // A script's own host name has no origin behind it.
     expect(await hosting.ask("open")).toMatchObject({ status: 500 });
   });
 });
@@ -206,7 +214,7 @@ describe("routes", () => {
       return fetch(inner);
     } };`;
 
-  test("the most specific pattern takes the request; some are for nobody; scripts go on to the origin", async () => {
+  test("the most specific pattern handles the request; routes may exclude scripts; scripts may fetch the origin", async () => {
     for (const word of ["wide", "narrow", "narrowest"]) await hosting.deploy(word, saying(word));
     await route("*site.example/r/*", "wide");
     await route("www.site.example/r/*", "narrow");
@@ -265,7 +273,7 @@ describe("versions", () => {
     expect((await before).body).toBe("old");
   });
 
-  test("two of them share the requests as the deployment says", async () => {
+  test("two of them share the requests by the deployment's percentages", async () => {
     const scripts = `/accounts/${hosting.account}/workers/scripts/shared`;
     const code = (word: string): string => `export default { fetch: () => new Response("${word}") };`;
     await hosting.deploy("shared", code("one"));
@@ -291,7 +299,7 @@ describe("versions", () => {
       const { body } = await hosting.ask("shared");
       counts[body]!++;
     }
-    // Of 200 throws at 30 %, fewer than 25 or more than 100 come once in a million million.
+    // With 200 requests at 30 %, fewer than 25 or more than 100 happen once in 10^12.
     expect(counts["one"]).toBeGreaterThan(25);
     expect(counts["one"]).toBeLessThan(100);
   });

@@ -44,7 +44,7 @@ afterAll(async () => {
   await hosting.close(0);
 });
 
-/** What an expression in a script that has the bindings comes to. */
+/** The value of an expression in a script with the bindings. */
 async function evaluate(expression: string, setup = ""): Promise<unknown> {
   await hosting.deploy("caller", {
     code: `export default { async fetch(request, { LIBRARY, NAMED, PLAIN }) {
@@ -105,7 +105,7 @@ describe("a service binding", () => {
     expect(await evaluate(expression.replace("OUTSIDE", outside.url))).toEqual(value);
   });
 
-  test("throws what the other script throws", async () => {
+  test("throws the other script's exception", async () => {
     expect(await evaluate(`LIBRARY.fail()`)).toEqual({ name: "RangeError", message: "too far" });
     expect(await evaluate(`LIBRARY.missing()`)).toMatchObject({
       name: "TypeError",
@@ -125,11 +125,10 @@ describe("a service binding", () => {
     expect(JSON.parse(body)).toEqual({ name: "SyntaxError", message: "odd" });
   });
 
-  test("ends scripts that call each other without end", async () => {
+  test("may lead to the script itself from its first deployment on; calls without end are ended", async () => {
     const code = `export default { async fetch(request, env) {
       try { return await env.OTHER.fetch(request); } catch (error) { return new Response(error.message); }
     } };`;
-    await hosting.deploy("ping", { code: "export default { fetch() { return new Response() } };" });
     await hosting.deploy("ping", { code, bindings: [{ type: "service", name: "OTHER", service: "ping" }] });
     expect(await hosting.ask("ping")).toMatchObject({
       status: 200,

@@ -94,7 +94,7 @@ describe("a visitor's WebSocket", () => {
     }
   });
 
-  test("that a script does not want ends with its answer", async () => {
+  test("that a script does not read ends with its answer", async () => {
     await hosting.deploy(
       "refusing",
       `export default { fetch: () => new Response("not here", { status: 426 }) };`,

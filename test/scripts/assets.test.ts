@@ -1,9 +1,8 @@
-import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
-import { ask, esm, upload } from "./harness.ts";
+import { ask, esm, sendAssets, upload } from "./harness.ts";
 
-/** Static files of scripts and of customers' scripts, deployed in the three steps and asked for through the edge. */
+/** Static assets of scripts and of customers' scripts, deployed in three steps and requested through the edge. */
 let server: TestServer;
 let base: string;
 
@@ -13,7 +12,6 @@ const files = {
   "/large.txt": "x".repeat(5000),
   "/404.html": "<h1>nothing here</h1>",
 };
-const hashOf = (content: string): string => createHash("sha256").update(content).digest("hex").slice(0, 32);
 
 beforeAll(async () => {
   server = await startTestServer();
@@ -21,23 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close(1000));
 
-/** The three steps; answers with the completion token. */
-async function sendFiles(path: string): Promise<string> {
-  const manifest = Object.fromEntries(
-    Object.entries(files).map(([name, text]) => [name, { hash: hashOf(text), size: text.length }]),
-  );
-  const session = await server.call("POST", `${path}/assets-upload-session`, { manifest });
-  const { jwt, buckets } = session.body.result as { jwt: string; buckets: string[][] };
-  if (buckets.length === 0) return jwt;
-  const form = new FormData();
-  for (const text of Object.values(files)) form.append(hashOf(text), Buffer.from(text).toString("base64"));
-  const sent = await fetch(`${server.ready.api}${base}/edge/assets/upload?base64=true`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${jwt}` },
-    body: form,
-  });
-  return ((await sent.json()) as { result: { jwt: string } }).result.jwt;
-}
+const sendFiles = async (path: string): Promise<string> => sendAssets(server, path, files);
 
 async function put(path: string, metadata: object, code?: string): Promise<void> {
   const all = {
@@ -56,6 +38,7 @@ const worker = `export default {
   async fetch(request, env) {
     const url = new URL(request.url);
     if (url.pathname.startsWith("/api/")) return new Response("api " + url.pathname);
+    if (url.pathname === "/relative") return env.ASSETS.fetch("/large.txt").catch((error) => new Response(String(error)));
     if (url.pathname === "/read") return new Response((await (await env.ASSETS.fetch(new URL("/large.txt", url))).text()).length);
     const response = await env.ASSETS.fetch(request);
     const answer = new Response(response.body, response);
@@ -95,13 +78,15 @@ describe("a site without a script", () => {
 });
 
 describe("a site with a script", () => {
-  it("gives the script what no file answers", async () => {
+  it("passes requests without a file to the script", async () => {
     const path = `${base}/workers/scripts/both`;
     await put(path, { assets: { jwt: await sendFiles(path) }, ...binding }, worker);
     const home = await ask(server, "both");
     expect([home.body, home.headers["x-through"]]).toEqual([files["/index.html"], undefined]);
     expect((await ask(server, "both", "/api/x")).body).toBe("api /api/x");
     expect((await ask(server, "both", "/read", { "accept-encoding": "gzip, br" })).body).toBe("5000");
+    // As for every binding of workerd, the URL must be absolute.
+    expect((await ask(server, "both", "/relative")).body).toBe("TypeError: Invalid URL: /large.txt");
   });
 
   it("comes after it, where that is asked for", async () => {

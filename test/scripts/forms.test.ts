@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ownerToken, startTestServer, type Answer, type TestServer } from "../helpers/server.ts";
 import { ask, esm, upload, type UploadPart } from "./harness.ts";
 
-/** Uploads in the forms that tools really send, and what each kind of module is to the code that imports it. */
+/** Uploads in the forms that real tools send, and the imports of each kind of module. */
 let server: TestServer;
 let scripts: string;
 beforeAll(async () => {
@@ -102,8 +102,9 @@ describe("metadata", () => {
     expect(body.errors).toMatchObject([
       { code: 10021, message: expect.stringContaining('No such module "w"') },
     ]);
-    const plain = await putRaw("bare", "application/javascript", "addEventListener('fetch', () => {})");
-    expect(plain.body.errors[0]!.message).toContain("Service-worker scripts");
+    const plain = "addEventListener('fetch', (event) => event.respondWith(new Response('listened')))";
+    expect((await putRaw("bare", "application/javascript", plain)).body.errors).toEqual([]);
+    expect((await ask(server, "bare")).body).toBe("listened");
   });
 });
 

@@ -1,8 +1,9 @@
+import { createHash } from "node:crypto";
 import { visit, type Visit } from "../helpers/visit.ts";
 import type { Answer, TestServer } from "../helpers/server.ts";
 import { ownerToken } from "../helpers/server.ts";
 
-/** What curl sends for `-F metadata=… -F main.mjs=@main.mjs`: a form with named parts. */
+/** A form as `curl -F metadata=… -F main.mjs=@main.mjs` sends it. */
 export interface UploadPart {
   name: string;
   content: string | Uint8Array;
@@ -37,7 +38,7 @@ export async function upload(
 
 export const esm = "application/javascript+module";
 
-/** Deploys a script of one module to an account; throws what the API refuses. */
+/** Deploys a script of one module to an account; throws if the API refuses it. */
 export async function deploy(
   server: TestServer,
   name: string,
@@ -55,14 +56,14 @@ export async function deploy(
   if (!answer.body.success) throw new Error(JSON.stringify(answer.body.errors));
 }
 
-/** The host that a script has without a zone. */
+/** The host name of a script without a zone. */
 export async function hostOf(server: TestServer, script: string): Promise<string> {
   const { body } = await server.call("GET", `/accounts/${server.ready.account_id}/workers/subdomain`);
   const { subdomain } = body.result as { subdomain: string };
   return `${script}.${subdomain}.workers.localhost`;
 }
 
-/** Asks a script under its own host. */
+/** Requests a script at its own host name. */
 export async function ask(
   server: TestServer,
   script: string,
@@ -70,4 +71,28 @@ export async function ask(
   headers: Record<string, string> = {},
 ): Promise<Visit> {
   return visit(server.ready.edge, await hostOf(server, script), path, headers);
+}
+
+/** Performs the first two of the three steps for static assets. Returns the completion token. */
+export async function sendAssets(
+  server: TestServer,
+  path: string,
+  files: Readonly<Record<string, string>>,
+): Promise<string> {
+  const hashOf = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 32);
+  const manifest = Object.fromEntries(
+    Object.entries(files).map(([name, text]) => [name, { hash: hashOf(text), size: text.length }]),
+  );
+  const session = await server.call("POST", `${path}/assets-upload-session`, { manifest });
+  const { jwt, buckets } = session.body.result as { jwt: string; buckets: string[][] };
+  if (buckets.length === 0) return jwt;
+  const form = new FormData();
+  for (const text of Object.values(files)) form.append(hashOf(text), Buffer.from(text).toString("base64"));
+  const account = path.split("/", 3).join("/");
+  const sent = await fetch(`${server.ready.api}${account}/edge/assets/upload?base64=true`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${jwt}` },
+    body: form,
+  });
+  return ((await sent.json()) as { result: { jwt: string } }).result.jwt;
 }

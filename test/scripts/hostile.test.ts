@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ownerToken, startTestServer, type TestServer } from "../helpers/server.ts";
 import { esm, upload } from "./harness.ts";
 
-/** Whatever a body holds in whatever place, it is taken or refused: nothing of it is an internal error. */
+/** Uploads with arbitrary values in any position are accepted or refused, and never cause an internal error. */
 let server: TestServer;
 let account: string;
 let zone: string;
@@ -48,7 +48,7 @@ const junk = fc.oneof(
   ),
 );
 
-/** A copy with one of its values replaced, or with one more. */
+/** A copy with one value replaced or added. */
 function mutated(value: unknown, path: readonly number[], by: unknown, key: string): unknown {
   if (typeof value !== "object" || value === null || path.length === 0) return by;
   const copy = (Array.isArray(value) ? [...value] : { ...value }) as Record<string, unknown>;

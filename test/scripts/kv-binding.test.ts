@@ -2,11 +2,11 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 import { ask, deploy } from "./harness.ts";
 
-/** A key-value namespace as a script sees it, through the edge. */
+/** A key-value namespace in a script, through the edge. */
 let server: TestServer;
 let namespaceId: string;
 
-/** Runs what the query says, with `KV`, and shows what came of it. */
+/** Runs the code in the query with `KV`, and returns its result. */
 const script = `
 const show = (value) =>
   value instanceof Map ? { map: Object.fromEntries([...value].map(([k, v]) => [k, show(v)])) }

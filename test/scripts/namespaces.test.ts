@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 import { ask, deploy, esm, upload } from "./harness.ts";
 
-/** Changes of a dispatch namespace, as its customers' scripts see them. */
+/** Effects of changes to a dispatch namespace on its customers' scripts. */
 let server: TestServer;
 let base: string;
 beforeAll(async () => {
@@ -32,7 +32,7 @@ const dispatchTo = async (namespace: string): Promise<void> =>
   );
 const seen = async (): Promise<string> => (await ask(server, "dispatcher")).body;
 
-it("trust shows request.cf, also under another name, and ends when it is taken back", async () => {
+it("trust shows request.cf, also after renaming, and can be revoked", async () => {
   await dispatchTo("before");
   expect(await seen()).toBe("undefined");
   await server.call("PATCH", `${base}/before`, { trusted_workers: true });
@@ -44,7 +44,7 @@ it("trust shows request.cf, also under another name, and ends when it is taken b
   expect(await seen()).toBe("undefined");
 });
 
-it("what is deleted is not found", async () => {
+it("a dispatch to a deleted customer fails", async () => {
   await server.call("DELETE", `${base}/after`);
   expect((await ask(server, "dispatcher")).status).toBe(500);
 });

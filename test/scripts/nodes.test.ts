@@ -4,7 +4,7 @@ import { startTestServer, type TestServer } from "../helpers/server.ts";
 import { visit } from "../helpers/visit.ts";
 import { ask, deploy, esm, upload } from "./harness.ts";
 
-/** Two nodes on one PostgreSQL: what one is told, the other's edge does within a second. */
+/** Two nodes on one PostgreSQL: changes on one reach the other's edge within a second. */
 let postgres: TestPostgres;
 let first: TestServer;
 let second: TestServer;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestServer, type Answer, type TestServer } from "../helpers/server.ts";
 import { ask, deploy, esm, upload } from "./harness.ts";
 
-/** What is refused, with the reason; what was there before stays. */
+/** Refusals name the reason, and change nothing. */
 let server: TestServer;
 let account: string;
 let scripts: string;
@@ -55,14 +55,20 @@ describe("uploads", () => {
     ["no main module", { main_module: undefined }, 10021, "Expected the name of the entry module"],
     ["a main module that is not there", { main_module: "x.mjs" }, 10021, 'No such module "x.mjs"'],
     [
-      "service-worker syntax",
+      "an ES module as a script that registers listeners",
       { main_module: undefined, body_part: "m.mjs" },
       10021,
-      "Service-worker scripts",
+      "an ES module is named by main_module",
     ],
     ["a date of the future", { compatibility_date: "2999-01-01" }, 9207, "a date that is not in the future"],
     ["a flag that does not exist", { compatibility_flags: ["nodejs_compt"] }, 10021, "nodejs_compt"],
-    ["migrations", { migrations: { new_tag: "v1", steps: [] } }, 10021, "migrations is not supported here"],
+    [
+      "migrations",
+      { migrations: { new_tag: "v1", steps: [{ new_sqlite_classes: ["Room"] }] } },
+      10021,
+      'Durable Objects are not part of this installation: migrations is {"new_tag":"v1"',
+    ],
+    ["containers", { containers: [{ class_name: "A" }] }, 10021, "Containers are not part of this"],
     [
       "tail consumers",
       { tail_consumers: [{ service: "x" }] },
@@ -93,9 +99,15 @@ describe("uploads", () => {
       "a type that is not here",
       { type: "d1", name: "B", id: "x" },
       10021,
-      'The binding "B" has the type "d1"',
+      'D1 is not part of this installation: the binding "B" has the type "d1"',
     ],
-    ["Durable Objects", { type: "durable_object_namespace", name: "B" }, 10021, "durable_object_namespace"],
+    [
+      "Durable Objects",
+      { type: "durable_object_namespace", name: "B" },
+      10021,
+      "Durable Objects are not part of this installation",
+    ],
+    ["a name of every object", { type: "constructor", name: "B" }, 10021, "is not supported here"],
     [
       "a name that is no identifier",
       { type: "plain_text", name: "a-b", text: "" },
@@ -149,7 +161,7 @@ describe("uploads", () => {
     ]);
   });
 
-  it("names every binding that leads nowhere, at once", async () => {
+  it("reports all bindings to missing resources at once", async () => {
     const { body } = await put({
       bindings: [
         { type: "service", name: "A", service: "none" },
@@ -164,7 +176,7 @@ describe("uploads", () => {
     expectRefused(await put({ bindings: [twice, twice] }), 400, 10021, 'Two bindings have the name "A"');
   });
 
-  it("modules that are not what they are called", async () => {
+  it("modules whose content does not match their type", async () => {
     const parts = (name: string, content: string, type: string) => [
       { name: "metadata", content: '{"main_module":"m.mjs"}' },
       { name: "m.mjs", filename: "m.mjs", content: good, type: esm },
@@ -194,21 +206,31 @@ describe("uploads", () => {
     expectRefused(answer, 413, 10027, "The script is too large");
   });
 
-  it("says what of the metadata it does not know", async () => {
-    const asked = { no_such_field: 1, placement: { mode: "smart" }, observability: { enabled: false } };
+  it("reports unknown fields of the metadata", async () => {
+    const compatibility = { compatibility_date: "2026-01-01" };
+    const asked = {
+      ...compatibility,
+      no_such_field: 1,
+      placement: { mode: "smart" },
+      observability: { enabled: false },
+    };
     const { body } = await put(asked, good, `${scripts}/other`);
     expect(body.messages).toMatchObject([
       { message: expect.stringContaining("placement is kept, but changes nothing") },
       { message: expect.stringContaining('"no_such_field"') },
     ]);
+    expect((await put({}, good, `${scripts}/other`)).body.messages).toMatchObject([
+      { message: expect.stringContaining("no compatibility_date, so 2021-11-02 is used") },
+    ]);
+    expect((await put(compatibility, good, `${scripts}/other`)).body.messages).toEqual([]);
   });
 
-  it("leave what was there before", async () => {
+  it("change nothing", async () => {
     expect((await ask(server, "kept")).body).toBe("the first");
   });
 });
 
-describe("what is not there", () => {
+describe("missing resources", () => {
   it.each<[method: string, path: string, body: unknown, status: number, code: number]>([
     ["GET", "/workers/scripts/none", undefined, 404, 10007],
     ["GET", "/workers/scripts/none/settings", undefined, 404, 10007],

@@ -4,7 +4,7 @@ import { serve, temporaryFolder, type ServerProcess } from "../helpers/process.t
 import { ownerToken } from "../helpers/server.ts";
 import { visit } from "../helpers/visit.ts";
 
-/** What was answered with success is there after the process was killed: scripts, their files, secrets and values. */
+/** Acknowledged scripts, assets, secrets and values exist after a SIGKILL. */
 const folder = temporaryFolder();
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const environment = { SELVEDGE_API_TOKEN: ownerToken };

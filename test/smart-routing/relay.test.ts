@@ -6,8 +6,9 @@ import { serve, type ServerProcess } from "../helpers/process.ts";
 import { visit } from "../helpers/visit.ts";
 
 /**
- * Two nodes as processes, an origin that is far from the one and near to the other, and between them links that take their
- * time. The nodes differ in the address that they connect from, so that one and the same origin is slow for the one only.
+ * Two nodes as processes, an origin that is far from one node and near the other, and links with latency
+ * between them. The nodes connect from different addresses, so that the same origin is slow for one node
+ * only.
  */
 const host = "www.relay.example";
 const token = "owner-token-of-the-relay-test";
@@ -106,7 +107,7 @@ const get = async (path = "/"): Promise<{ ms: number; status: number; body: stri
 };
 const median = (values: number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1]!;
 
-it("requests go through the node that is nearer to the origin, as the edge has made them", async () => {
+it("requests go through the node nearer to the origin, unchanged", async () => {
   for (let i = 0; i < 15; i++) expect((await get()).status).toBe(200);
   const answers = [];
   for (let i = 0; i < 40; i++) answers.push(await get());
@@ -129,16 +130,16 @@ const post = async (body: string): Promise<number> =>
     outgoing.end(body);
   });
 
-it("bodies go through it whole, and once", async () => {
+it("bodies go through it completely and once", async () => {
   const large = "x".repeat(300_000);
   bodies.length = 0;
   for (let i = 0; i < 5; i++) expect(await post(`${i} ${large}`)).toBe(200);
   expect(bodies).toEqual(Array.from({ length: 5 }, (_, i) => `${i} ${large}`));
 });
 
-it("a body is never sent half, nor twice, when the node between cannot connect", async () => {
+it("a body is never sent partially or twice when the relay cannot connect", async () => {
   bodies.length = 0;
-  // From here on the relay reaches nobody; the edge does.
+  // From here on the relay reaches no origin; the edge does.
   const [toOrigin] = links as [Link];
   const { port } = origin.address() as AddressInfo;
   await toOrigin.close();
@@ -155,7 +156,7 @@ it("a body is never sent half, nor twice, when the node between cannot connect",
   expect(new Set(bodies).size).toBe(bodies.length);
 });
 
-it("visitors notice nothing of a relay that dies", async () => {
+it("visitors notice nothing when a relay dies", async () => {
   way = () => ({ ms: nearMs });
   relay!.process.kill("SIGKILL");
   await relay!.exited;
@@ -163,13 +164,13 @@ it("visitors notice nothing of a relay that dies", async () => {
   expect((await pathNamed(originAddress)).current).toBe(true);
 });
 
-it("who runs the edge learns that a relay does not answer", async () => {
+it("the log reports a relay that does not respond", async () => {
   await expect
     .poll(() => edge!.stdout() + edge!.stderr(), { timeout: 20_000 })
-    .toContain("a relay does not answer");
+    .toContain("a relay does not respond");
 });
 
-it("nobody goes through a node without the secret", async () => {
+it("a node relays nothing without the secret", async () => {
   const headers = { "selvedge-relay-target": `${Math.floor(Date.now() / 1000)},127.0.0.1,80,http,,AAAA` };
   expect((await visit(edge!.ready.edge, "relay.selvedge.internal", "/", headers)).status).toBe(403);
 });

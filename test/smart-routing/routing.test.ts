@@ -6,7 +6,7 @@ import { startLink, type Way } from "../helpers/links.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 import { visit } from "../helpers/visit.ts";
 
-/** Smart routing over real connections: origins at several addresses of the loopback network, some behind slow links. */
+/** Smart routing over real connections: origins at several loopback addresses, some behind slow links. */
 let server: TestServer;
 let zoneId: string;
 const closing: (() => void)[] = [];
@@ -21,7 +21,7 @@ afterEach(() => {
   for (const close of closing.splice(0)) close();
 });
 
-/** An origin on the address, at a port that is free there. */
+/** Starts an origin on the address, at a free port. */
 async function origin(address: string, port: number, listener: RequestListener): Promise<number> {
   const made = createServer(listener);
   await new Promise<void>((resolve) => made.listen(port, address, resolve));
@@ -32,7 +32,7 @@ async function origin(address: string, port: number, listener: RequestListener):
   return (made.address() as AddressInfo).port;
 }
 
-/** A link on `address` to an origin, on which every byte needs `way.ms` in each direction. */
+/** Starts a link on `address` to an origin, which delays every byte by `way.ms` in each direction. */
 async function link(
   address: string,
   port: number,
@@ -68,7 +68,7 @@ const counting =
   };
 beforeEach(() => Object.keys(seen).forEach((name) => delete seen[name]));
 
-it("goes to the address that answers fastest when it is on, and to the first when it is off", async () => {
+it("uses the fastest address when enabled, and the first one when disabled", async () => {
   const port = await origin("127.0.0.11", 0, counting("far"));
   await origin("127.0.0.13", port, counting("near"));
   await link("127.0.0.12", port, { host: "127.0.0.11", port }, { ms: 60 });
@@ -87,7 +87,7 @@ it("goes to the address that answers fastest when it is on, and to the first whe
   ]);
 });
 
-it("leaves an address that turns slow", async () => {
+it("leaves an address that becomes slow", async () => {
   const way = { ms: 0 };
   const port = await origin("127.0.0.21", 0, counting("a"));
   await link("127.0.0.22", port, { host: "127.0.0.21", port }, way);
@@ -103,7 +103,7 @@ it("leaves an address that turns slow", async () => {
   expect(seen["b"]).toBeGreaterThan(12);
 });
 
-it("never sends a request with a body twice, whatever becomes of it", async () => {
+it("never sends a request with a body twice, even if it fails", async () => {
   const bodies: string[] = [];
   const port = await origin("127.0.0.31", 0, (request) => {
     let text = "";
@@ -139,7 +139,7 @@ async function post(body: string): Promise<number> {
   });
 }
 
-it("goes on to the next address when one is down, and sets it aside", async () => {
+it("uses the next address when one is down, and excludes that one", async () => {
   const port = await origin("127.0.0.42", 0, counting("up"));
   await point(["127.0.0.41", "127.0.0.42"], port);
   for (let i = 0; i < 30; i++) expect((await get()).status).toBe(200);
@@ -152,7 +152,7 @@ it("hedges a request that is slower than usual, within a budget", async () => {
   const answers = (name: string): RequestListener => {
     return (request, response) => {
       seen[name] = (seen[name] ?? 0) + 1;
-      if (isStuck && request.url === "/stuck" && name === "a") return; // never answers
+      if (isStuck && request.url === "/stuck" && name === "a") return; // never responds
       response.end(name);
     };
   };
@@ -162,11 +162,11 @@ it("hedges a request that is slower than usual, within a budget", async () => {
   await point(["127.0.0.51", "127.0.0.52"], port);
   for (let i = 0; i < 100; i++) await get();
   isStuck = true;
-  // On a machine with much to do a request may have been slow enough already.
+  // On a busy machine a request may have been slow before.
   const before = (await analytics()).hedged_requests as number;
   let hedged = before;
   for (let i = 0; i < 10 && hedged === before; i++) {
-    // One of the control is not hedged, and waits.
+    // A request of the control group is not hedged, and waits.
     const answer = await Promise.race([get("/stuck"), delay(2000)]);
     if (answer !== undefined) expect(answer).toMatchObject({ status: 200, body: "b" });
     hedged = (await analytics()).hedged_requests as number;

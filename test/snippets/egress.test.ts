@@ -5,8 +5,9 @@ import { startTestServer, type TestServer } from "../helpers/server.ts";
 import { askWhole, createZone, listenLocally, type LocalServer } from "./example-platform.ts";
 
 /**
- * What a snippet cannot reach: this machine, its network, its metadata service, the platform itself. Where we may, the
- * addresses are given to the loopback interface first, with somebody who listens: a leak ends there, and is seen.
+ * Addresses that a snippet cannot reach: this machine, its network, its metadata service, the platform
+ * itself. With the needed rights, the addresses are first added to the loopback interface with a listener, so
+ * that a leak ends there and is detected.
  */
 const metadata = "169.254.169.254";
 const privateAddress = "10.123.45.67";
@@ -31,7 +32,7 @@ beforeAll(async () => {
       execFileSync("ip", ["addr", "add", `${address}/32`, "dev", "lo"], { stdio: "ignore" });
       given.push(address);
     } catch {
-      // not in this container, or it has it already
+      // not in this container, or the address exists already
     }
   }
   trap = createServer((socket) => {
@@ -41,7 +42,7 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => trap.listen(0, "0.0.0.0", resolve));
   trapPort = (trap.address() as { port: number }).port;
   origin = await listenLocally((_request, response) => void response.end("origin"));
-  // The one lets zones have origins on this machine; neither lets scripts reach it.
+  // One setting lets zones have origins on this machine; neither lets scripts reach it.
   [deny, origins] = await Promise.all([
     startTestServer({ privateNetworks: "deny" }),
     startTestServer({ privateNetworks: "origins" }),
@@ -102,15 +103,15 @@ describe.each(["deny", "origins"] as const)("with private networks: %s", (settin
       expect(await tryOut(server(), url)).toEqual({ error: expect.stringMatching(/./) });
   });
 
-  it.each(["file:///etc/passwd", "ftp://a.example/", "http://front/script/a", "http://cell/"])(
-    "%s leads nowhere",
+  it.each(["file:///etc/passwd", "ftp://a.example/", "http://gateway/script/a", "http://cell/"])(
+    "%s is not reachable",
     async (url) => {
       expect(await tryOut(server(), url)).toEqual({ error: expect.stringMatching(/./) });
     },
   );
 });
 
-it("a redirect leads to no other place than a fetch does", async () => {
+it("a redirect reaches only addresses that a fetch may reach", async () => {
   const all = await startTestServer({ privateNetworks: "deny" });
   const detour = await listenLocally((_request, response) => {
     response.writeHead(302, { location: `http://${metadata}:${trapPort}/` }).end();
@@ -126,7 +127,7 @@ it("a redirect leads to no other place than a fetch does", async () => {
   }
 });
 
-it.runIf(isRoot)("what a leak would have reached is there, and listens", async () => {
+it.runIf(isRoot)("the targets of a possible leak exist and listen", async () => {
   for (const address of given) {
     const response = await fetch(`http://${address}:${trapPort}/`);
     expect(await response.text()).toBe("leaked");

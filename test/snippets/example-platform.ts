@@ -10,7 +10,7 @@ import {
 import type { AddressInfo } from "node:net";
 import { ownerToken } from "../helpers/server.ts";
 
-/** The examples in the folder beside this file, as a zone's owner would upload them. */
+/** The code of an example in the folder beside this file. */
 export const example = (name: string): string =>
   readFileSync(new URL(`examples/${name}.js`, import.meta.url), "utf8");
 
@@ -36,13 +36,14 @@ export interface SnippetInUse {
   expression?: string;
 }
 
-/** A zone whose requests go through snippets, in their order, and on to an origin; made over the API. */
+/** Creates a zone with snippets and an origin over the API. */
 export async function createZone(
   api: string,
   name: string,
   originPort: number,
   snippets: readonly SnippetInUse[],
   token = ownerToken,
+  account?: { id: string },
 ): Promise<string> {
   const call = async (method: string, path: string, body: object): Promise<{ id: string }> => {
     const isForm = body instanceof FormData;
@@ -58,7 +59,7 @@ export async function createZone(
     if (!answer.success) throw new Error(`${method} ${path}: ${JSON.stringify(answer.errors)}`);
     return answer.result;
   };
-  const { id } = await call("POST", "/zones", { name });
+  const { id } = await call("POST", "/zones", { name, ...(account && { account }) });
   const zone = `/zones/${id}`;
   await call("POST", `${zone}/dns_records`, { type: "A", name, content: "127.0.0.1", proxied: true, ttl: 1 });
   await call("PUT", `${zone}/rulesets/phases/http_request_origin/entrypoint`, {
@@ -93,7 +94,7 @@ export interface ExampleAnswer {
   body: string;
 }
 
-/** Asks the edge, and gives the answer as it begins. */
+/** Sends a request to the edge and returns the response once its head has arrived. */
 export function ask(
   edge: string,
   host: string,

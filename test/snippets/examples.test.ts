@@ -13,7 +13,7 @@ import {
   type SnippetInUse,
 } from "./example-platform.ts";
 
-/** What the origin saw of a request, which is also what it answers with. */
+/** The request as the origin received it; the origin responds with it. */
 interface Seen {
   method: string;
   url: string;
@@ -28,21 +28,21 @@ interface Case {
   request?: ExampleRequest;
   status?: number;
   headers?: Record<string, unknown>;
-  /** Headers that the answer does not have. */
+  /** Headers that the response must not have. */
   without?: readonly string[];
   body?: unknown;
   json?: unknown;
-  /** What reached the origin; null when nothing may have. */
+  /** The request at the origin; null when none may arrive. */
   origin?: unknown;
 }
 
 const inGermany = { "x-forwarded-for": "192.0.2.1" };
 const inTexas = { "x-forwarded-for": "198.51.100.1" };
-const subrequestsMax = 5; // of the plan enterprise, which new zones have
+const subrequestsMax = 5; // limit of the enterprise plan, which new zones have
 
 const cases: readonly Case[] = [
   {
-    what: "a visitor who is known gets the same variant",
+    what: "a known visitor gets the same variant",
     snippets: ["ab-test"],
     request: { path: "/page?x=1", headers: { cookie: "theme=dark; variant=b" } },
     without: ["set-cookie"],
@@ -89,7 +89,7 @@ const cases: readonly Case[] = [
     origin: { method: "POST", body: "a=1" },
   },
   {
-    what: "headers are added and taken out",
+    what: "headers are added and removed",
     snippets: ["security-headers"],
     headers: {
       "content-security-policy": "default-src 'self'",
@@ -109,19 +109,19 @@ const cases: readonly Case[] = [
     origin: null,
   },
   {
-    what: "a visitor who is there already goes on",
+    what: "a visitor on the right site is passed on",
     snippets: ["geo-redirect"],
     request: { path: "/us/shop", headers: inTexas },
     origin: { url: "/us/shop" },
   },
   {
-    what: "a visitor from nowhere goes on",
+    what: "a visitor without a country is passed on",
     snippets: ["geo-redirect"],
     request: { path: "/shop", headers: { "x-forwarded-for": "100.64.0.1" } },
     origin: { url: "/shop" },
   },
   {
-    what: "everybody sees the maintenance page",
+    what: "all visitors see the maintenance page",
     snippets: ["maintenance"],
     status: 503,
     headers: { "retry-after": "3600", "content-type": "text/html; charset=utf-8" },
@@ -129,7 +129,7 @@ const cases: readonly Case[] = [
     origin: null,
   },
   {
-    what: "nobody gets the page's body with HEAD",
+    what: "HEAD gets no body of the page",
     snippets: ["maintenance"],
     request: { method: "HEAD" },
     status: 503,
@@ -137,7 +137,7 @@ const cases: readonly Case[] = [
     origin: null,
   },
   {
-    what: "who knows the word passes the maintenance page",
+    what: "visitors with the secret pass the maintenance page",
     snippets: ["maintenance"],
     request: { headers: { "x-bypass": "open sesame" } },
     origin: { method: "GET" },
@@ -158,7 +158,7 @@ const cases: readonly Case[] = [
     origin: null,
   },
   {
-    what: "an API refuses what is no JSON",
+    what: "an API refuses bodies that are not JSON",
     snippets: ["json-api"],
     request: { method: "POST", path: "/api/sum", body: "{" },
     status: 400,
@@ -174,7 +174,7 @@ const cases: readonly Case[] = [
     origin: null,
   },
   {
-    what: "two in a row see the request one after the other, and the answer the other way round",
+    what: "two snippets see the request in order, and the response in reverse order",
     snippets: ["row-first", "row-second"],
     headers: { "x-answered-by": "second, first" },
     origin: { url: "/?seen=first", headers: expect.objectContaining({ "x-seen-by": "first, second" }) },
@@ -186,7 +186,7 @@ const cases: readonly Case[] = [
     origin: { url: "/?seen=nobody", headers: expect.objectContaining({ "x-seen-by": "second, first" }) },
   },
   {
-    what: "the second of three answers, and neither the third nor the origin hears of it",
+    what: "the second of three responds; the third and the origin get no request",
     snippets: ["row-first", "row-second", "maintenance"],
     request: { path: "/direct" },
     body: "from the second",
@@ -200,7 +200,7 @@ const cases: readonly Case[] = [
     origin: null,
   },
   {
-    what: "fetches are counted, and the one too many can be caught",
+    what: "fetches are counted, and exceeding the limit can be caught",
     snippets: ["too-many-fetches"],
     request: { path: "/?fetch=/part" },
     json: { statuses: Array.from({ length: subrequestsMax }, () => 200), error: true },
@@ -216,12 +216,12 @@ const cases: readonly Case[] = [
   ...(
     [
       ["/origin-twice", 1201, "going on to the origin twice"],
-      ["/fetches", 1202, "a fetch too many that nobody catches"],
+      ["/fetches", 1202, "an uncaught fetch above the limit"],
       ["/spin", 1203, "a loop without end"],
       ["/objects", 1204, "hoarding objects"],
       ["/buffers", 1204, "hoarding buffers"],
       ["/throw", 1206, "an exception"],
-      ["/nothing", 1206, "an answer that is none"],
+      ["/nothing", 1206, "a result that is not a response"],
     ] as const
   ).map(([path, code, what]): Case => ({
     what: `${what} is error ${code}`,
@@ -231,19 +231,20 @@ const cases: readonly Case[] = [
     json: { error: expect.objectContaining({ code }) },
   })),
   {
-    what: "a snippet that can fail does not, when it has no reason to",
+    what: "a snippet that may fail works without a cause",
     snippets: ["uncaught"],
     request: { path: "/fine" },
     origin: { url: "/fine" },
   },
   {
-    what: "what is not available is not there",
+    what: "unavailable globals are undefined",
     snippets: ["environment"],
     json: {
       types: expect.toSatisfy((types: object) => Object.values(types).every((type) => type === "undefined")),
       inherited: [],
       eval: "EvalError",
       function: "EvalError",
+      node: "ReferenceError",
       upgrade: expect.stringMatching(/Error$/),
       more: [],
       available: true,
@@ -253,7 +254,7 @@ const cases: readonly Case[] = [
     origin: null,
   },
   {
-    what: "a request says everything of itself",
+    what: "a request has all its properties",
     snippets: ["request-object"],
     request: {
       method: "PUT",
@@ -363,7 +364,7 @@ beforeAll(async () => {
     geoAsn: asn,
     trustedProxies: ["127.0.0.1"],
     privateNetworks: "all",
-    // Enough to reach the limit of memory first, also on a machine that does much else at the time.
+    // Reaches the memory limit first, also on a busy machine.
     snippetCpuMs: 500,
   });
 });
@@ -401,7 +402,7 @@ describe("examples", () => {
   });
 });
 
-it("signs what goes to the origin", async () => {
+it("signs requests to the origin", async () => {
   const host = await zoneWith(["sign"]);
   seen.length = 0;
   const answer = await askWhole(server.ready.edge, host, { method: "POST", path: "/signed?x", body: "kept" });

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 import { ask, askWhole, createZone, listenLocally, type LocalServer } from "./example-platform.ts";
 
-/** Everything that passes through a snippet is as it would be without one, unless the snippet changes it. */
+/** Requests and responses pass through a snippet unchanged, unless the snippet changes them. */
 const text = "some text, again and again. ".repeat(2000);
 const gzipped = gzipSync(text);
 
@@ -85,7 +85,7 @@ async function raw(response: IncomingMessage): Promise<Buffer> {
 }
 
 describe.each(["same", "header"] as const)("a body that the snippet %s does not read", (name) => {
-  it("comes as the origin sent it, compressed or not", async () => {
+  it("arrives as the origin sent it, compressed or not", async () => {
     const response = await ask(server.ready.edge, `${name}.example`, { path: "/gzip" });
     expect(response.headers).toMatchObject({
       "content-encoding": "gzip",
@@ -96,7 +96,7 @@ describe.each(["same", "header"] as const)("a body that the snippet %s does not 
     expect((await get(name, "/large")).body).toHaveLength(3_000_000);
   });
 
-  it("keeps the answer's status, and each of its headers", async () => {
+  it("keeps the response's status and headers", async () => {
     expect(await get(name, "/none")).toMatchObject({ status: 204, body: "" });
     expect(await get(name, "/not-modified")).toMatchObject({ status: 304, headers: { etag: '"a"' } });
     expect((await get(name, "/cookies")).headers).toMatchObject({ "set-cookie": ["a=1", "b=2"] });
@@ -104,7 +104,7 @@ describe.each(["same", "header"] as const)("a body that the snippet %s does not 
     expect([head.status, head.body]).toEqual([200, ""]);
   });
 
-  it("is not whole when the origin's was not", async () => {
+  it("is incomplete when the origin's was", async () => {
     const response = await ask(server.ready.edge, `${name}.example`, { path: "/breaks" });
     await expect(raw(response)).rejects.toThrow("aborted");
   });
@@ -126,14 +126,14 @@ describe("a body that a snippet reads", () => {
     expect(gunzipSync(await raw(response)).toString()).toBe(text);
   });
 
-  it("that it does not want is not fetched to its end", async () => {
+  it("that it cancels is not fetched to its end", async () => {
     closed.length = 0;
     expect((await get("unread", "/endless")).body).toBe("mine");
     await vi.waitFor(() => expect(closed).toEqual(["/endless"]));
   });
 });
 
-describe("an answer that a snippet makes", () => {
+describe("a response that a snippet creates", () => {
   it("is text in UTF-8", async () => {
     const { body, headers } = await get("text");
     expect(body).toBe("grüße 🙂");
@@ -145,7 +145,7 @@ describe("an answer that a snippet makes", () => {
     expect((await get("large")).body).toBe("x".repeat(1_000_000));
   });
 
-  it("may come in parts, each as soon as it is there", async () => {
+  it("is streamed as it is produced", async () => {
     waiting = [];
     const response = await ask(server.ready.edge, "parts.example", {});
     response.setEncoding("utf8");
@@ -166,7 +166,7 @@ describe("a request", () => {
     expect((await get("immutable")).body).toBe("TypeError b");
   });
 
-  it.each(["GET", "OPTIONS", "DELETE", "POST"])("with %s says the same", async (method) => {
+  it.each(["GET", "OPTIONS", "DELETE", "POST"])("with %s is the same", async (method) => {
     const { body } = await get("echo", "/a%20b/c?d={}&e", method);
     expect(JSON.parse(body)).toMatchObject({
       method,

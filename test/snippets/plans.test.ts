@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { plans } from "../../src/zones/plans.ts";
+import { plans } from "../../src/control/zones/plans.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 import { askWhole, createZone, example, listenLocally, type LocalServer } from "./example-platform.ts";
 
-/** How many fetches a run may make, by the zone's plan: 2 to 5, beside the one that goes on to the origin. */
+/** The fetch limit of a run by the zone's plan: 2 to 5, besides the one to the origin. */
 let origin: LocalServer;
 let service: LocalServer;
 beforeAll(async () => {
@@ -44,7 +44,7 @@ describe.each(["pro", "enterprise"] as const)("on the plan %s", (plan) => {
     expect(JSON.parse(body)).toEqual({ statuses: Array.from({ length: max }, () => 200), error: true });
   });
 
-  it("going on to the origin is not among them", async () => {
+  it("passing the request to the origin does not count", async () => {
     const { body } = await askWhole(server.ready.edge, "mixed.example", {});
     expect(JSON.parse(body)).toEqual({ first: "origin", statuses: Array.from({ length: max }, () => 200) });
   });

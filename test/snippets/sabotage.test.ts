@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 import { askWhole, createZone, listenLocally, type LocalServer } from "./example-platform.ts";
 
-/** A snippet that breaks what its wrapper stands on breaks itself: the platform and everyone else go on. */
+/** A snippet that breaks the base of its wrapper breaks only itself. */
 const answers = 'export default { async fetch(request) { return new Response("mine") } };';
 const passes = "export default { async fetch(request) { return fetch(request) } };";
 const sabotage: Record<string, string> = {
@@ -31,7 +31,7 @@ it.each(Object.keys(sabotage))("%s", async (name) => {
   const { status, headers, body } = await askWhole(server.ready.edge, `${name}.example`, {
     headers: { accept: "application/json" },
   });
-  // It answers, or it is one of its own errors; nothing of ours is in it.
+  // It responds, or fails with its own error without the platform's frames.
   if (status !== 200)
     expect([status, JSON.parse(body)]).toEqual([500, { error: expect.objectContaining({ code: 1206 }) }]);
   expect(JSON.stringify(headers)).not.toContain("selvedge-");

@@ -5,7 +5,7 @@ import { serve, type ServerProcess } from "../helpers/process.ts";
 import { ownerToken } from "../helpers/server.ts";
 import { ask, createZone, example, listenLocally, type LocalServer } from "./example-platform.ts";
 
-/** Bodies go through a snippet as they come, in memory that does not grow with them. */
+/** Bodies stream through a snippet in constant memory. */
 const mebibyte = 1024 * 1024;
 const bodyBytes = 50 * mebibyte;
 const chunk = Buffer.alloc(64 * 1024, "a");
@@ -30,7 +30,7 @@ beforeAll(async () => {
     };
     send();
   });
-  // It is about memory: on a machine that does much else at the time, CPU time means less.
+  // The test is about memory, so the CPU limit allows for a busy machine.
   platform = await serve(["--ephemeral", "--api-token", ownerToken, "--snippet-cpu-ms", "10000"]);
 });
 afterAll(async () => {
@@ -39,7 +39,7 @@ afterAll(async () => {
   origin.close();
 });
 
-/** Resident memory of a process and of all that it has started. */
+/** Resident memory of a process and its descendants, in bytes. */
 function residentBytes(pid: number): number {
   const processes = readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -50,7 +50,7 @@ function residentBytes(pid: number): number {
           Number(new RegExp(`^${key}:\\s+(\\d+)`, "m").exec(status)?.[1] ?? 0);
         return [{ pid: Number(name), parent: number("PPid"), bytes: number("VmRSS") * 1024 }];
       } catch {
-        return []; // ended meanwhile
+        return []; // ended in the meantime
       }
     });
   const sum = (of: number): number =>

@@ -4,7 +4,7 @@ import { WebSocket } from "ws";
 import { startPostgres, type TestPostgres } from "../helpers/postgres.ts";
 import { startHosting, type Hosting } from "../runtime/platform.ts";
 
-/** Nodes that share a database: whoever watches a script sees what any of them runs. */
+/** On nodes with one database, a tail shows the runs of all nodes. */
 let postgres: TestPostgres;
 let nodes: [Hosting, Hosting];
 
@@ -41,7 +41,7 @@ async function connect(url: string): Promise<{ urls: string[]; socket: WebSocket
   await once(socket, "open");
   return { urls, socket };
 }
-/** Until the other node has heard that somebody watches, its runs are not seen. */
+/** Runs on the other node are not shown until that node knows of the tail. */
 async function seesBoth(urls: string[], name: string): Promise<void> {
   await vi.waitFor(
     async () => {
@@ -52,7 +52,7 @@ async function seesBoth(urls: string[], name: string): Promise<void> {
   );
 }
 
-it("whoever watches sees the runs of every node", async () => {
+it("a watcher sees the runs of every node", async () => {
   const { urls, socket } = await connect(await make());
   await seesBoth(urls, "made-here");
   socket.close();
@@ -62,7 +62,7 @@ it("whoever watches sees the runs of every node", async () => {
   await vi.waitFor(() => expect(isWatched()).toEqual([false, false]), 20_000);
 });
 
-it("connects at another node than the one that made the tail, which ends it for all", async () => {
+it("accepts the watcher on another node than the tail's creator, and ends it on all nodes", async () => {
   const url = new URL(await make());
   url.host = new URL(nodes[1].ready.api).host;
   const { urls, socket } = await connect(url.href);

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
 import { startHosting, type Hosting } from "../runtime/platform.ts";
 
-/** Runs of scripts as those who watch see them: through the edge, real cells and a real WebSocket. */
+/** Tails show runs: through the edge, real cells and a real WebSocket. */
 let server: Hosting;
 const open: WebSocket[] = [];
 
@@ -47,7 +47,7 @@ interface Seen {
   dispatchNamespace?: string;
   event: { request?: { url: string; method: string; headers: Record<string, string>; cf?: object } };
   logs: { level: string; message: unknown[] }[];
-  exceptions: { name: string; message: string }[];
+  exceptions: { name: string; message: string; stack?: string }[];
   truncated: boolean;
 }
 const scripts = "workers/scripts";
@@ -69,7 +69,7 @@ async function watch(
   const seen: Seen[] = [];
   socket.on("message", (data: Buffer) => seen.push(JSON.parse(data.toString()) as Seen));
   await once(socket, "open");
-  // As the command line tool does: without a mask.
+  // Unmasked, as the command line tool sends it.
   socket.send(JSON.stringify({ debug: false }), { mask: false });
   let told = 0;
   const next = async (): Promise<Seen> => {
@@ -79,7 +79,7 @@ async function watch(
   return { seen, id, socket, next };
 }
 
-it("shows requests with what they logged", async () => {
+it("shows requests with their logs", async () => {
   const { next } = await watch(`${scripts}/watched`);
   const answer = await server.ask("watched", "/path?q=1", {
     headers: { authorization: "Bearer x", "x-own": "mine" },
@@ -111,19 +111,33 @@ it("shows requests with what they logged", async () => {
   ]);
 });
 
-it("shows what is thrown, at once or later, and what is logged after the answer", async () => {
+it("shows exceptions before and after the answer, and logs after the answer", async () => {
   const { next } = await watch(`${scripts}/watched`);
   await server.ask("watched", "/throw");
   expect(await next()).toMatchObject({
     outcome: "exception",
     logs: [{ message: ["before"] }],
-    exceptions: [{ name: "RangeError", message: "too far" }],
+    exceptions: [
+      {
+        name: "RangeError",
+        message: "too far",
+        stack: "RangeError: too far\n    at Object.fetch (index.js:5:63)",
+      },
+    ],
   });
   await server.ask("watched", "/later");
   const { logs } = await next();
   expect(logs.at(-1)).toMatchObject({ message: ["later"] });
   await server.ask("watched", "/late-throw");
-  expect(await next()).toMatchObject({ outcome: "exception", exceptions: [{ message: "left behind" }] });
+  expect(await next()).toMatchObject({
+    outcome: "exception",
+    exceptions: [
+      {
+        message: "left behind",
+        stack: expect.stringMatching(/^Error: left behind\n {4}at Object\.fetch \(index\.js:7:\d+\)$/),
+      },
+    ],
+  });
 });
 
 it("shows when a limit ended a run, and says so where a run logged too much", async () => {
@@ -142,7 +156,7 @@ it("shows when a limit ended a run, and says so where a run logged too much", as
   });
 });
 
-it("whoever takes too little is told how much was left out, and holds no memory", async () => {
+it("a slow watcher learns how many events were dropped, and takes no memory", async () => {
   const { seen, socket } = await watch(`${scripts}/watched`);
   socket.pause();
   let runs = 0;
@@ -155,7 +169,8 @@ it("whoever takes too little is told how much was left out, and holds no memory"
   const told = (): number => seen.filter(({ event }) => event.request !== undefined).length;
   const leftOut = (): number =>
     notices("overload-stop").reduce((sum, message) => sum + Number(/^\d+/.exec(message)![0]), 0);
-  // Large ones that are late may fill it again; how many were left out is told with the next that has room.
+  // Late large events may fill the buffer again. The next event that fits comes with the number of dropped
+  // ones.
   await vi.waitFor(
     async () => {
       await server.ask("watched", "/");
@@ -226,13 +241,13 @@ it.each<[object, string]>([
   await filtered.next();
 });
 
-it("what the caller is at counts as self", async () => {
+it("the caller's own address counts as self", async () => {
   const { next } = await watch(`${scripts}/watched`, [{ client_ip: ["self"] }]);
   await server.ask("watched", "/");
   await next();
 });
 
-it("ends when it is deleted, and is gone when nobody is connected any more", async () => {
+it("ends on deletion, and when the last watcher has left", async () => {
   const path = `/accounts/${server.account}/${scripts}/watched/tails`;
   const first = await watch(`${scripts}/watched`);
   const closed = once(first.socket, "close");
@@ -255,7 +270,7 @@ it("does not keep the platform from closing", async () => {
   expect((await closed)[0]).toBe(1000);
 });
 
-it("refuses filters that it does not know, and connections that nobody was told of", async () => {
+it("refuses unknown filters, and connections with unknown ids", async () => {
   const path = `/accounts/${server.account}/${scripts}/watched/tails`;
   const refused = await server.call("POST", path, { filters: [{ colour: "red" }] });
   expect(refused.body.errors[0]).toMatchObject({ message: expect.stringContaining("colour") });

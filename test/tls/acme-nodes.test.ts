@@ -6,7 +6,7 @@ import { temporaryFolder } from "../helpers/process.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 import { hasPebble, preparePebble } from "./pebble.ts";
 
-/** Two nodes and one database: either works for both, and each answers for what the other has begun. */
+/** Two nodes and one database: either works for both, and answers challenges that the other has started. */
 it.skipIf(!hasPebble && process.env["CI_TOOLS"] !== "1")(
   "nodes that share a database share the account, the challenges and the certificates",
   { timeout: 120_000 },
@@ -33,7 +33,7 @@ it.skipIf(!hasPebble && process.env["CI_TOOLS"] !== "1")(
     };
     const first = await start();
     const second = await start();
-    // Whoever works on a certificate, the authority asks the second node only.
+    // The authority validates at the second node only, whichever node orders the certificate.
     await pebble.start(second.ready.dns, Number(new URL(second.ready.edge).port));
     const root = await pebble.root();
     const names = Array.from({ length: 6 }, (_, i) => `shared-${i}-acme-test.org`);

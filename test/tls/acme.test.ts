@@ -7,7 +7,7 @@ import { startTestServer, type TestServer } from "../helpers/server.ts";
 import { visit } from "../helpers/visit.ts";
 import { hasPebble, preparePebble, type Pebble } from "./pebble.ts";
 
-/** Certificates from a real ACME authority, which asks our own name server and our own edge. */
+/** Certificates from a real ACME authority, which validates at our own name server and edge. */
 const certificateSeconds = 18;
 let pebble: Pebble;
 let server: TestServer;
@@ -106,7 +106,7 @@ describe.skipIf(!hasPebble && process.env["CI_TOOLS"] !== "1")(
         validation_errors: [],
       });
       const before = await serial("other.dns.acme-test.org");
-      // Its last third begins after 12 s, and no visitor ever meets one that has expired.
+      // The last third of its lifetime begins after 12 s, and no visitor gets an expired one.
       await expect
         .poll(
           async () => {
@@ -116,7 +116,7 @@ describe.skipIf(!hasPebble && process.env["CI_TOOLS"] !== "1")(
           { timeout: 40_000, interval: 200 },
         )
         .not.toBe(before);
-      // Nothing is left of what the authority asked for.
+      // The challenges have been removed.
       const resolver = new Resolver();
       resolver.setServers([server.ready.dns]);
       await expect(resolver.resolveTxt("_acme-challenge.dns.acme-test.org")).rejects.toMatchObject({
@@ -124,7 +124,7 @@ describe.skipIf(!hasPebble && process.env["CI_TOOLS"] !== "1")(
       });
     });
 
-    it("are issued by HTTP-01, which the edge answers before it sends visitors to https", async () => {
+    it("are issued by HTTP-01, which the edge answers before it redirects to https", async () => {
       const id = await makeZone("http.acme-test.org");
       await server.call("PATCH", `/zones/${id}/settings/always_use_https`, { value: "on" });
       await server.call("PATCH", `/zones/${id}/ssl/universal/settings`, { enabled: false });
@@ -135,7 +135,7 @@ describe.skipIf(!hasPebble && process.env["CI_TOOLS"] !== "1")(
       const issued = await pack(id, ordered.id);
       expect(issued).toMatchObject({ status: "active", hosts: ["www.http.acme-test.org"] });
       expect(issued.certificates).toHaveLength(1);
-      // A token that is not the authority's is the origin's to answer.
+      // Other tokens are answered by the origin.
       const path = "/.well-known/acme-challenge/of-the-origins-own-client";
       expect((await visit(server.ready.edge, "www.http.acme-test.org", path)).body).toBe(`origin ${path}`);
       expect((await visit(server.ready.edge, "www.http.acme-test.org", "/")).status).toBe(301);
@@ -143,7 +143,7 @@ describe.skipIf(!hasPebble && process.env["CI_TOOLS"] !== "1")(
       expect(await isTrusted("www.http.acme-test.org")).toBe(false);
     });
 
-    it("are tried for again after a failure, and say why it failed", async () => {
+    it("are retried after a failure, and report its reason", async () => {
       const id = await makeZone("late.acme-test.org");
       const ordered = (await order(id, ["app.late.acme-test.org"], "http")).body.result;
       await expect
@@ -156,7 +156,7 @@ describe.skipIf(!hasPebble && process.env["CI_TOOLS"] !== "1")(
       expect((await pack(id, ordered.id)).validation_errors).toEqual([]);
     });
 
-    it("of a partial zone are asked for by HTTP-01, for each name that is proxied", async () => {
+    it("of a partial zone are issued by HTTP-01, for each proxied name", async () => {
       const id = await makeZone("partial-acme-test.org", "partial");
       await server.call("PUT", `/zones/${id}/activation_check`);
       await expect.poll(async () => (await packs(id)).length, { timeout: 20_000 }).toBe(1);
@@ -167,7 +167,7 @@ describe.skipIf(!hasPebble && process.env["CI_TOOLS"] !== "1")(
       });
     });
 
-    it("are issued again by an authority that has lost our account", async () => {
+    it("are issued by an authority that has lost our account", async () => {
       const id = await makeZone("again.acme-test.org");
       await becomesTrusted("www.again.acme-test.org");
       await pebble.restart();
@@ -181,7 +181,7 @@ describe.skipIf(!hasPebble && process.env["CI_TOOLS"] !== "1")(
 );
 
 it.skipIf(!hasPebble && process.env["CI_TOOLS"] !== "1")(
-  "an account is bound to the one at the authority that the configuration names",
+  "an account is bound to the configured external account",
   { timeout: 60_000 },
   async () => {
     const key = "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W";

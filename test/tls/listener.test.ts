@@ -7,7 +7,7 @@ import { connect, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 
-/** The edge over TLS, as visitors meet it. */
+/** The edge over TLS from the visitors' side. */
 let server: TestServer;
 let origin: Server;
 let authority: string;
@@ -31,6 +31,10 @@ beforeAll(async () => {
     request.on("data", (chunk: Buffer) => (body += chunk.toString()));
     request.on("end", () => {
       const { method = "", url = "", rawHeaders, headers } = request;
+      if (url === "/cut") {
+        response.write("part", () => request.socket.resetAndDestroy());
+        return;
+      }
       response.setHeader("trailer", "x-sum");
       response.setHeader("connection", "x-own, keep-alive");
       response.setHeader("x-own", "1");
@@ -142,7 +146,7 @@ function askHttp1(path = "/", headers: Record<string, string> = {}): Promise<Ans
 }
 
 describe("certificates of the local authority", () => {
-  it("are for the name that is asked for, where a zone has it", async () => {
+  it("have the requested name when a zone has it", async () => {
     const socket = await secure(host);
     expect(socket.authorized).toBe(true);
     expect(socket.getPeerCertificate().subjectaltname).toBe(`DNS:${host}`);
@@ -152,7 +156,7 @@ describe("certificates of the local authority", () => {
     });
   });
 
-  it("are for this machine, where no name is asked for", async () => {
+  it("have this machine's name without a requested name", async () => {
     const socket = connect({ host: "127.0.0.1", port: tlsPort, ca: authority });
     await new Promise((resolve, reject) => socket.on("secureConnect", resolve).on("error", reject));
     expect(socket.authorized).toBe(true);
@@ -160,8 +164,29 @@ describe("certificates of the local authority", () => {
   });
 });
 
+it.each([0, 10, 128 * 1024, 128 * 1024 + 1, 500_000])(
+  "rules see the beginning of a body of %i bytes over HTTP/2, and the origin all of it",
+  async (size) => {
+    const path = `/zones/${zoneId}/rulesets/phases/http_request_origin/entrypoint`;
+    const { port } = origin.address() as AddressInfo;
+    const plain = { action: "route", expression: "true", action_parameters: { origin: { port } } };
+    const isTruncated = size > 128 * 1024;
+    const expression = `len(http.request.body.raw) == ${Math.min(size, 128 * 1024)} and ${isTruncated ? "" : "not "}http.request.body.truncated`;
+    const asking = { action: "route", expression, action_parameters: { host_header: "seen.example" } };
+    expect((await server.call("PUT", path, { rules: [plain, asking] })).body.errors).toEqual([]);
+    const session = await http2();
+    for (const declared of [{}, { "content-length": String(size) }]) {
+      const { body } = await ask(session, { ":method": "POST", ":path": "/", ...declared }, "x".repeat(size));
+      const seen = JSON.parse(body) as Seen;
+      expect([seen.headers.host, seen.body.length]).toEqual(["seen.example", size]);
+    }
+    session.close();
+    await server.call("PUT", path, { rules: [plain] });
+  },
+);
+
 describe("HTTP/1.1", () => {
-  it("is served as without TLS, and the origin is told of it", async () => {
+  it("is served as without TLS, and the origin sees https", async () => {
     const { status, seen } = await askHttp1("/a?b=c");
     expect(status).toBe(200);
     expect(seen.url).toBe("/a?b=c");
@@ -184,7 +209,7 @@ describe("HTTP/1.1", () => {
     socket.destroy();
   });
 
-  it("answers what it cannot read with a page", async () => {
+  it("returns a page for malformed requests", async () => {
     const socket = await secure(host);
     let text = "";
     socket.on("data", (chunk: Buffer) => (text += chunk.toString()));
@@ -236,7 +261,7 @@ describe("HTTP/2", () => {
     );
   });
 
-  it("answers with error pages, also to HEAD and to a body that nobody reads", async () => {
+  it("returns error pages, also to HEAD and with an unread body", async () => {
     const unknown = { ":authority": "www.unknown.example" };
     expect(await ask(session, unknown)).toMatchObject({ status: 404 });
     expect(await ask(session, { ...unknown, ":method": "HEAD" })).toMatchObject({ status: 404, body: "" });
@@ -246,7 +271,12 @@ describe("HTTP/2", () => {
     expect((await ask(session, {})).status).toBe(200);
   });
 
-  it("survives a visitor who leaves in the middle", async () => {
+  it("resets a response that the origin does not finish", async () => {
+    await expect(ask(session, { ":path": "/cut" })).rejects.toMatchObject({ code: "ERR_HTTP2_STREAM_ERROR" });
+    expect((await ask(session, {})).status).toBe(200);
+  });
+
+  it("survives a visitor who disconnects midway", async () => {
     const stream = session.request({ ":authority": host, ":method": "POST", ":path": "/left" });
     stream.on("error", () => {});
     stream.write("part");
@@ -269,7 +299,7 @@ it("TLS is at least 1.2", async () => {
   ).rejects.toThrow();
 });
 
-it("survives first messages that are bent, or cut off, or never end", async () => {
+it("survives first messages that are malformed, truncated, or never end", async () => {
   const whole = await new Promise<Buffer>((resolve) => {
     const listener = createTcpServer((socket) => {
       socket.once("data", (chunk: Buffer) => {

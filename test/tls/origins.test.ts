@@ -6,10 +6,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createSecureContext } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openLocalAuthority } from "../../src/tls/local-authority.ts";
+import { openLocalAuthority } from "../../src/edge/tls/certificates/local-authority.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 
-/** How origins are spoken to, by the zone's setting ssl: with every kind of origin, for visitors over TLS and without. */
+/**
+ * Connections to origins by the zone's setting ssl: with every kind of origin, for visitors with TLS and
+ * without.
+ */
 let server: TestServer;
 let zoneId: string;
 let edgeAuthority: string;
@@ -130,7 +133,7 @@ describe.each<[ssl: string, kind: Kind, https: number | string, http: number | s
   ["strict", "trusted", "https trusted", 520],
   ["strict", "unknown", 526, 520],
   ["strict", "other name", 526, 520],
-])("%s, where the origin is %s", (ssl, kind, https, http) => {
+])("%s, with an origin that is %s", (ssl, kind, https, http) => {
   it.each([
     ["https", https],
     ["http", http],
@@ -142,13 +145,13 @@ describe.each<[ssl: string, kind: Kind, https: number | string, http: number | s
   });
 });
 
-it("off: visitors are sent from https to http, which is served", async () => {
+it("off: visitors are redirected from https to http, which is served", async () => {
   await set("off", "plain");
   expect(await visit("https")).toMatchObject({ status: 301, location: `http://${host}/` });
   expect(await visit("http")).toMatchObject({ status: 200, text: "http" });
 });
 
-it("always_use_https sends the others to https", async () => {
+it("always_use_https redirects the others to https", async () => {
   await set("full", "trusted");
   await server.call("PATCH", `/zones/${zoneId}/settings/always_use_https`, { value: "on" });
   expect(await visit("http")).toMatchObject({ status: 301, location: `https://${host}/` });
@@ -156,7 +159,7 @@ it("always_use_https sends the others to https", async () => {
   await server.call("PATCH", `/zones/${zoneId}/settings/always_use_https`, { value: "off" });
 });
 
-it("the name that is asked for, and that the certificate has to be for, is the rule's where it has one", async () => {
+it("the server name of a rule is sent to the origin, and its certificate must match it", async () => {
   expect(new Set(names)).toEqual(new Set([host]));
   await set("strict", "other name", { sni: { value: "other.modes.example" } });
   expect(await visit("https")).toMatchObject({ status: 200, text: "https other name" });
@@ -171,7 +174,7 @@ it.each(["full", "strict"])("WebSockets go over TLS too: %s", async (ssl) => {
   expect((await visit("https", upgrade)).status).toBe(ssl === "full" ? 101 : 526);
 });
 
-it("smart routing keeps to the mode", async () => {
+it("smart routing respects the mode", async () => {
   await server.call("PATCH", `/zones/${zoneId}/edge/smart_routing`, { value: "on" });
   await set("strict", "trusted");
   expect(await visit("https")).toMatchObject({ status: 200, text: "https trusted" });

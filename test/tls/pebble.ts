@@ -3,19 +3,19 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openLocalAuthority } from "../../src/tls/local-authority.ts";
+import { openLocalAuthority } from "../../src/edge/tls/certificates/local-authority.ts";
 
-/** Pebble, the ACME authority for tests of Let's Encrypt, as its own process. */
+/** Pebble, Let's Encrypt's ACME authority for tests, as a separate process. */
 export const hasPebble = spawnSync("pebble", ["-h"]).error === undefined;
 
 export interface Pebble {
   directory: string;
-  /** A file with the authority of the directory's own certificate. */
+  /** File with the CA of the directory's own certificate. */
   ca: string;
-  /** The authority of the certificates that it issues, in PEM. */
+  /** The root of the certificates that it issues, in PEM. */
   root(): Promise<string>;
   start(nameServer: string, httpPort: number): Promise<void>;
-  /** It forgets everything, and makes itself a new root. */
+  /** Restarts without its state and with a new root. */
   restart(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -28,7 +28,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** Where Pebble will be; it starts when the name server that it is to ask is known. */
+/** Reserves Pebble's address; it starts when the name server for its validation is known. */
 export async function preparePebble(
   certificateSeconds: number,
   externalAccount?: { kid: string; key: string },

@@ -6,7 +6,7 @@ import { connect, type ConnectionOptions } from "node:tls";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 
-/** What scripts and rules are told of a TLS connection. */
+/** The `cf` properties of a TLS connection, for scripts and rules. */
 let server: TestServer;
 let origin: Server;
 let zoneId: string;
@@ -29,7 +29,7 @@ afterAll(async () => {
   await server.close(0);
 });
 
-/** Rules that each name the host that the origin sees, where they match: the last one does. */
+/** Sets rules that each change the Host at the origin when they match; the last match wins. */
 async function rules(expressions: Record<string, string>): Promise<void> {
   const { port } = origin.address() as AddressInfo;
   const rules = Object.entries({ none: "true", ...expressions }).map(([name, expression]) => ({
@@ -75,7 +75,7 @@ it.each<[what: string, expression: string, options?: ConnectionOptions]>([
   expect(await get(options)).toBe("seen.tlscf.example");
 });
 
-it("rules see fingerprints of the program, the same over both versions of HTTP but for what it offers", async () => {
+it("rules see fingerprints of the client, which differ between HTTP versions only in the offered protocols", async () => {
   await rules({ old: 'cf.bot_management.ja4 matches "^t13d[0-9]{4}h1_[0-9a-f]{12}_[0-9a-f]{12}$"' });
   expect(await get({ ALPNProtocols: ["http/1.1"] })).toBe("old.tlscf.example");
   await rules({
@@ -98,7 +98,7 @@ it("rules see fingerprints of the program, the same over both versions of HTTP b
   expect(text).toBe("new.tlscf.example");
 });
 
-it("takes a first message that comes in pieces", async () => {
+it("reads a fragmented first message", async () => {
   const splitter = createTcpServer((near) => {
     const far = connectTcp({ host: "127.0.0.1", port: edgePort(), noDelay: true });
     const split = async (): Promise<void> => {
@@ -120,7 +120,7 @@ it("takes a first message that comes in pieces", async () => {
   splitter.close();
 });
 
-it("ends what is not TLS", async () => {
+it("closes connections that do not speak TLS", async () => {
   const socket = connectTcp(edgePort(), "127.0.0.1");
   socket.write("GET / HTTP/1.1\r\n\r\n");
   socket.on("error", () => {});

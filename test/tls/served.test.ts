@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { openLocalAuthority, type LocalAuthority } from "../../src/tls/local-authority.ts";
+import { openLocalAuthority, type LocalAuthority } from "../../src/edge/tls/certificates/local-authority.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 
-/** Which certificate a visitor gets, of those that are uploaded, in files, and made here. */
+/** Which certificate a visitor gets: uploaded, from files, or of the local authority. */
 let server: TestServer;
 let authority: LocalAuthority;
 let zoneId: string;
@@ -30,7 +30,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** The names in the certificate, and whether the authority that users have brought has signed it. */
+/** The names in the certificate, and whether the uploaded authority has signed it. */
 const served = (servername: string): Promise<{ names: string; isTheirs: boolean }> =>
   new Promise((resolve, reject) => {
     const port = Number(new URL(server.ready.edge_tls!).port);
@@ -61,7 +61,7 @@ const upload = async (
   return made.body.result.id as string;
 };
 
-it("is the file's, until the zone has one, whose own name goes first; and the local authority's for the rest", async () => {
+it("is the file's until the zone has one with the exact name; other names get the local authority's", async () => {
   expect(await served(`www.${name}`)).toEqual({ names: `DNS:*.${name}`, isTheirs: true });
   expect(await served(name)).toEqual({ names: `DNS:${name}`, isTheirs: false });
   const wild = await upload([`*.${name}`, name]);
@@ -74,7 +74,7 @@ it("is the file's, until the zone has one, whose own name goes first; and the lo
   expect((await served(`www.${name}`)).names).toBe(`DNS:*.${name}`);
 });
 
-it("follows the priority, and the type before it", async () => {
+it("follows the type, then the priority", async () => {
   const first = await upload([`a.${name}`, `one.${name}`]);
   const second = await upload([`a.${name}`, `two.${name}`]);
   expect((await served(`a.${name}`)).names).toContain("two.");
@@ -88,7 +88,7 @@ it("follows the priority, and the type before it", async () => {
   expect((await served(`a.${name}`)).names).toContain("legacy.");
 });
 
-it("goes with its zone", async () => {
+it("is removed with its zone", async () => {
   const id = (await server.call("POST", "/zones", { name: "short.example" })).body.result.id as string;
   const { certificate, privateKey: private_key } = authority.issue(["www.short.example"]);
   await server.call("POST", `/zones/${id}/custom_certificates`, { certificate, private_key });

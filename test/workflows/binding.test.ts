@@ -10,7 +10,7 @@ beforeAll(async () => {
      const { payload } = await step.waitForEvent("go", { type: "go" });
      return new Map([[name, payload]]);`,
   );
-  // Whatever a test says is run with the binding as WF; what it returns is the answer.
+  // Runs the body of the request with the binding as WF and returns its result.
   await hosting.deploy("caller", {
     code: `const run = {
   async create({ WF }, p) { const i = await WF.create({ id: p.id, params: { name: p.name } }); return [i.id, typeof i.sendEvent]; },
@@ -42,7 +42,7 @@ async function ask(what: string, more: object = {}): Promise<unknown> {
   return "ok" in answer ? answer.ok : answer;
 }
 
-it("creates an instance, sends it an event, and sees its output as it was", async () => {
+it("creates an instance, sends it an event, and reads its output unchanged", async () => {
   expect(await ask("create", { id: "one", name: "Ada" })).toEqual(["one", "function"]);
   await ask("send", { id: "one", type: "go" });
   await hosting.end("greet", "one");
@@ -93,7 +93,7 @@ it("pauses, resumes and restarts", async () => {
   ).toMatchObject({ error: '(instance.cannot_restart) Step "zz" not found in execution history' });
 });
 
-it("creates batches: a list leaves out ids that exist, an object tells of them", async () => {
+it("creates batches: a list skips existing ids, an object reports them", async () => {
   const batch = ["b1", "b2", "b1"].map((id) => ({ id }));
   expect(await ask("batch", { batch })).toEqual(["b1", "b2"]);
   expect(await ask("batch", { batch: { instances: [{ id: "b2" }, { id: "b3" }, { id: "b3" }] } })).toEqual({
@@ -118,7 +118,7 @@ it("creates batches: a list leaves out ids that exist, an object tells of them",
   expect(await ask("status", { id: "b1" })).toMatchObject({ code: 10400 });
 });
 
-it("is there in a workflow's own steps", async () => {
+it("is available in a workflow's own steps", async () => {
   await hosting.deploy("parent", {
     code: `import { WorkflowEntrypoint } from "cloudflare:workers";
 export class Main extends WorkflowEntrypoint { async run(event, step) {

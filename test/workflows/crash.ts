@@ -6,18 +6,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Ready } from "../../src/server.ts";
 
-/** Workflows whose processes are killed, and a witness outside of them that sees what their steps do. */
+/** Workflows whose processes are killed, and an outside witness that records their steps. */
 const token = "token-of-the-crash-proof";
 const steps = 10;
 const stepMs = 200;
 const noLimit = ["--workflow-create-rate", "0", "--workflow-account-create-rate", "0"];
 
-/** Hears of each step that begins, and of each whose result came back to the workflow's code. */
+/** Records the start of each step, and each result that reached the workflow's code. */
 export class Witness {
   readonly #server: Server;
   readonly #begun = new Map<string, number>();
   readonly #acknowledged = new Map<string, number>();
-  /** Steps that began although their result had come back before. */
+  /** Steps that started although their result had been returned before. */
   readonly violations: string[] = [];
   lastBegunAt = 0;
   firstBegunAfter: { since: number; at: number } | undefined;
@@ -28,7 +28,7 @@ export class Witness {
       const key = `${id}/${step}`;
       if (what === "ack") this.#acknowledged.set(key, Date.now());
       else {
-        // What a process sent that stood still may come late: what counts is when it began.
+        // Requests of a suspended process may arrive late: their time of sending counts.
         if (Number(at) > (this.#acknowledged.get(key) ?? Infinity)) this.violations.push(key);
         this.#begun.set(key, (this.#begun.get(key) ?? 0) + 1);
         this.lastBegunAt = performance.now();
@@ -45,7 +45,7 @@ export class Witness {
   get url(): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
-  /** Steps that were begun more than once, because what ran them died. */
+  /** Steps that started more than once, because their process died. */
   get repeated(): number {
     return [...this.#begun.values()].filter((count) => count > 1).length;
   }
@@ -65,14 +65,14 @@ export class Witness {
   }
 }
 
-/** One `selvedge serve`, which can be killed and started again. */
+/** One `selvedge serve` that can be killed and restarted. */
 export class Node {
   readonly #args: readonly string[];
   readonly #inside: readonly string[];
   #child: ChildProcess | undefined;
   #ready: Ready | undefined;
 
-  /** `inside` is a command that runs another, which follows it. */
+  /** `inside` is a command that runs another command. */
   constructor(args: readonly string[], inside: readonly string[] = []) {
     this.#args = args;
     this.#inside = inside;
@@ -106,12 +106,12 @@ export class Node {
     return this.#ready!.pid;
   }
 
-  /** Pids of the workerd processes that this node started. */
+  /** Process ids of this node's workerd processes. */
   cells(): number[] {
     return descendants(this.pid).filter((pid) => commandOf(pid).includes("workerd"));
   }
 
-  /** kill -9; resolves when they are gone. */
+  /** Sends SIGKILL; resolves when the processes are gone. */
   async kill(what: "engine" | "cells" | "both"): Promise<void> {
     const cells = what === "engine" ? [] : this.cells();
     for (const pid of cells) killHard(pid);
@@ -143,7 +143,7 @@ export class Node {
     return answer.result;
   }
 
-  /** Uploads the workflow whose steps the witness sees. */
+  /** Uploads the workflow whose steps report to the witness. */
   async deploy(witness: Witness): Promise<void> {
     const form = new FormData();
     form.set("metadata", JSON.stringify({ main_module: "main.js", compatibility_date: "2026-11-01" }));
@@ -169,7 +169,7 @@ export default {};`;
     await this.call("PUT", "/workflows/crash", { script_name: "crash", class_name: "Main" });
   }
 
-  /** Makes instances; their ids. Resolves when all are durable. */
+  /** Creates instances and returns their ids. Resolves once all are durable. */
   async create(prefix: string, count: number): Promise<string[]> {
     const ids = Array.from({ length: count }, (_, i) => `${prefix}-${i}`);
     for (let at = 0; at < count; at += 100) {
@@ -183,7 +183,7 @@ export default {};`;
     return ((await this.call("GET", "/workflows/crash")) as { instances: Record<string, number> }).instances;
   }
 
-  /** Resolves when none is left that is not complete. */
+  /** Resolves once all instances are complete. */
   async completed(total: number, timeoutMs: number): Promise<void> {
     const end = performance.now() + timeoutMs;
     for (;;) {
@@ -202,7 +202,7 @@ export interface Round {
   repeated: number;
 }
 
-/** One round: instances run, something is killed in their middle, and all must come to their end. */
+/** One round: instances run, a process is killed midway, and all instances must complete. */
 export async function crashRound(
   node: Node,
   witness: Witness,
@@ -240,7 +240,7 @@ function killHard(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // it has gone by itself
+    // it has exited
   }
 }
 

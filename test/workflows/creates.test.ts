@@ -4,7 +4,10 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Node, Witness } from "./crash.ts";
 
-/** Creations while the engine is killed: what was answered is there and completes; a batch is there as a whole, or not. */
+/**
+ * Creates while the engine is killed: acknowledged instances exist and complete; batches are created as a
+ * whole or not at all.
+ */
 const witness = new Witness();
 const folder = mkdtempSync(join(tmpdir(), "workflows-creates-"));
 const node = new Node(["--data-dir", folder, "--private-networks", "all"]);
@@ -21,7 +24,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-it("loses none that was answered, makes none twice, and no part of a batch (3, 4, 22)", async () => {
+it("loses no acknowledged instance, creates none twice, and no partial batch (3, 4, 22)", async () => {
   const answered: string[] = [];
   const batches: string[][] = [];
   for (let round = 0; round < rounds; round++) {
@@ -31,7 +34,7 @@ it("loses none that was answered, makes none twice, and no part of a batch (3, 4
         const id = `single-${round}-${client}-${i}`;
         await node.call("POST", path, { id }).then(
           () => answered.push(id),
-          () => (engine.isUp = false), // the connection went: it may be there, or not
+          () => (engine.isUp = false), // the connection closed: the instance may exist or not
         );
       }
     };

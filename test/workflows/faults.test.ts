@@ -7,8 +7,8 @@ import { startPostgres } from "../helpers/postgres.ts";
 import { Node, pause, Witness } from "./crash.ts";
 
 /**
- * The database takes no writes for a while: what is new is refused and says why, what runs waits, nothing that was
- * acknowledged is lost or done again, and all goes on when the fault ends.
+ * The database accepts no writes for a while: new work is refused with a reason, running work waits,
+ * acknowledged work is neither lost nor repeated, and everything continues after the fault.
  */
 const instances = 20;
 let witness: Witness;
@@ -33,7 +33,7 @@ async function start(node: Node): Promise<void> {
   await node.deploy(witness);
 }
 
-/** Resolves when no step is acknowledged any more. */
+/** Resolves once no more steps are acknowledged. */
 async function stands(): Promise<number> {
   for (;;) {
     const count = witness.acknowledgedCount;
@@ -67,7 +67,7 @@ it("PostgreSQL is away, for longer than leases last", async () => {
 it.skipIf(!canMakeDisks)(
   "the disk is full",
   async () => {
-    // A disk of its own, in memory, that this process reaches through the one that has it.
+    // A separate disk in memory, which this process reaches through the process that has mounted it.
     const disk = ["bwrap", "--dev-bind", "/", "/", "--size", String(48 * 1024 * 1024), "--tmpfs", folder];
     const node = new Node(
       ["--data-dir", folder, "--private-networks", "all"],
@@ -78,17 +78,17 @@ it.skipIf(!canMakeDisks)(
     while (witness.acknowledgedCount < instances) await pause(20);
     const filler = join(`/proc/${node.pid}/root`, folder, "filler");
     fillDisk(filler, 4096);
-    // What is left of the space that the database has already is used up first.
+    // First uses up the space that the database has allocated already.
     let created = 0;
     await expect(
       (async () => {
         for (; created < 10_000; created++) await node.create(`full${created}`, 1);
       })(),
-    ).rejects.toThrow("10503");
+    ).rejects.toThrow("10507");
     const acknowledged = await stands();
     expect(acknowledged).toBeLessThan((instances + created) * 10);
-    await expect(node.create("refused", 1)).rejects.toThrow("10503");
-    expect(Object.keys(await node.counts()).length).toBeGreaterThan(0); // what only reads is answered
+    await expect(node.create("refused", 1)).rejects.toThrow("10507");
+    expect(Object.keys(await node.counts()).length).toBeGreaterThan(0); // reads still work
     rmSync(filler);
     await node.completed(instances + created, 60_000);
     await node.create("after", 1);

@@ -3,13 +3,15 @@ import { startHosting, type Hosting } from "../runtime/platform.ts";
 const finals = ["complete", "errored", "terminated"];
 
 export interface WorkflowHosting extends Hosting {
-  /** Uploads a script that exports the class `Main` with this body of `run(event, step)`, and makes a workflow of it. */
+  /**
+   * Uploads a script whose class `Main` has this body of `run(event, step)`, and creates a workflow of it.
+   */
   workflow(name: string, run: string): Promise<void>;
   /** The path of a workflow's instances, or of one. */
   instances(workflow: string, id?: string): string;
   create(workflow: string, id: string, params?: unknown): Promise<void>;
   status(workflow: string, id: string): Promise<{ status: string; output: unknown; error: unknown }>;
-  /** Resolves when the instance has one of the statuses. */
+  /** Resolves once the instance has one of the statuses. */
   until(
     workflow: string,
     id: string,
@@ -20,7 +22,7 @@ export interface WorkflowHosting extends Hosting {
   details(workflow: string, id: string): Promise<any>;
 }
 
-/** A platform with workflows that wait and retry quickly. */
+/** A platform whose workflows wait and retry quickly. */
 export async function startWorkflowHosting(
   settings: Parameters<typeof startHosting>[0] = {},
 ): Promise<WorkflowHosting> {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { startWorkflowHosting, type WorkflowHosting } from "./hosting.ts";
 
-/** What may be created (22, 23): the numbers are those of the acceptance cases. */
+/** Limits of creation (22, 23): the numbers are those of the acceptance cases. */
 let hosting: WorkflowHosting;
 beforeAll(async () => {
   hosting = await startWorkflowHosting({ workflowCreateRate: 0, workflowAccountCreateRate: 0 });
@@ -19,7 +19,7 @@ const createBatch = async (ids: readonly string[]) =>
 const idsOf = (prefix: string, count: number): string[] =>
   Array.from({ length: count }, (_, i) => `${prefix}${i}`);
 
-it("a batch of 100 leaves out those that exist and those that stand twice (22)", async () => {
+it("a batch of 100 skips existing and repeated ids (22)", async () => {
   const existing = idsOf("old", 10);
   expect((await createBatch(existing)).body.result).toHaveLength(10);
   const fresh = idsOf("new", 85);
@@ -28,7 +28,7 @@ it("a batch of 100 leaves out those that exist and those that stand twice (22)",
   expect(body.result.map(({ id }: { id: string }) => id)).toEqual(fresh);
 });
 
-it("a batch with a fault makes nothing (22)", async () => {
+it("an invalid batch creates nothing (22)", async () => {
   expect((await createBatch([...idsOf("never", 5), "not ok"])).status).toBe(400);
   expect((await createBatch(idsOf("never", 101))).status).toBe(400);
   expect((await createBatch([])).status).toBe(400);
@@ -43,12 +43,12 @@ it.each([
   ["-a", 400],
   ["ä", 400],
   [`cf_${"0".repeat(64)}`, 400],
-])("the id %j is answered with %i (23)", async (id, status) => {
+])("the id %j returns %i (23)", async (id, status) => {
   expect(await create({ id })).toBe(status);
 });
 
-it("parameters have a size (23)", async () => {
-  // With the quotes of a text in JSON.
+it("parameters have a maximum size (23)", async () => {
+  // Plus the quotes of the JSON string.
   expect(await create({ params: "x".repeat(2 ** 20 - 2) })).toBe(200);
   expect(await create({ params: "x".repeat(2 ** 20 - 1) })).toBe(400);
 });

@@ -5,7 +5,10 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { startPostgres, type TestPostgres } from "../helpers/postgres.ts";
 import { Node, pause, Witness } from "./crash.ts";
 
-/** Two nodes that share a PostgreSQL database share the instances; one dies, and the other has them all. */
+/**
+ * Two nodes that share a PostgreSQL database share the instances. When one dies, the other takes them all
+ * over.
+ */
 const witness = new Witness();
 const folders: string[] = [];
 let postgres: TestPostgres;
@@ -40,12 +43,12 @@ interface Row {
 }
 const path = "/workflows/crash/instances";
 
-it("each takes half of the work, and does what is asked of the other's instances", async () => {
+it("each takes half of the work, and forwards commands for the other's instances", async () => {
   // The shares are even when the second node has been seen: within two beats of two seconds.
   await pause(5000);
   await first.create("a", 10);
   await second.create("b", 10);
-  // Asked of the node that does not have it.
+  // Sent to the node that does not own it.
   await second.call("PATCH", `${path}/a-0/status`, { status: "pause" });
   await first.call("PATCH", `${path}/b-0/status`, { status: "terminate" });
   await first.call("PATCH", `${path}/a-0/status`, { status: "resume" });
@@ -55,19 +58,19 @@ it("each takes half of the work, and does what is asked of the other's instances
   expect(witness.violations).toEqual([]);
 }, 120_000);
 
-it("a node that stood still while another took its instances over begins no step of them again", async () => {
+it("a suspended node whose instances were taken over starts no step of them again", async () => {
   const before = (await second.counts())["complete"]!;
   await first.create("z", 40);
   await pause(700);
   process.kill(first.pid, "SIGSTOP");
   await second.completed(before + 40, 60_000);
   process.kill(first.pid, "SIGCONT");
-  // Whatever it was about to do it does when it has taken its share again.
+  // A pending action would happen once it has taken its share again.
   await pause(5000);
   expect(witness.violations).toEqual([]);
 }, 120_000);
 
-it("goes on with a dead node's instances, and repeats nothing that was acknowledged", async () => {
+it("continues a dead node's instances, and repeats no acknowledged step", async () => {
   const ids = [...(await first.create("c", 30)), ...(await second.create("d", 30))];
   await pause(800);
   const killedAt = performance.now();
@@ -81,12 +84,12 @@ it("goes on with a dead node's instances, and repeats nothing that was acknowled
     if (performance.now() - killedAt > 90_000) throw new Error(`${stuck.size} instances are stuck`);
     await pause(50);
   }
-  // 15 seconds, a run's own two, and what a busy machine takes.
+  // 15 seconds, two for a run, and a margin for a busy machine.
   expect(takenOverMs).toBeLessThan(45_000);
   expect(witness.violations).toEqual([]);
 }, 120_000);
 
-it("goes on with its own instances after it has stood still for longer than its leases", async () => {
+it("continues its own instances after a suspension longer than its leases", async () => {
   const before = (await second.counts())["complete"]!;
   await second.create("e", 20);
   await pause(700);

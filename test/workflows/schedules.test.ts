@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { startWorkflowHosting, type WorkflowHosting } from "./hosting.ts";
 
-/** A workflow's own schedules make an instance in each minute that they name. Time stands still unless it is moved. */
+/**
+ * A workflow's schedules create an instance in each minute that they name. The clock stands still unless it
+ * is advanced.
+ */
 const minute = Date.UTC(2026, 10, 1, 12, 30);
 const cron = "*/10 12 * * *";
 let hosting: WorkflowHosting;
@@ -23,7 +26,7 @@ const put = async (schedules?: object[]) =>
 const list = async (): Promise<{ id: string; trigger_source: string }[]> =>
   (await hosting.call("GET", hosting.instances("timed"))).body.result;
 
-it("makes one instance in a minute, which knows why", async () => {
+it("creates one instance per minute, which knows its schedule", async () => {
   expect((await put([{ cron }])).status).toBe(200);
   expect((await hosting.call("GET", path)).body.result.schedules).toEqual([
     { cron, next_instance: "2026-11-01T12:30:00.000Z" },
@@ -40,7 +43,7 @@ it("makes one instance in a minute, which knows why", async () => {
   expect(await hosting.details("timed", id)).toMatchObject({ trigger: { source: "cron" }, schedule });
 });
 
-it("a workflow without schedules has none any more", async () => {
+it("creates none after the schedules were removed", async () => {
   expect((await put()).status).toBe(200);
   expect((await hosting.call("GET", path)).body.result.schedules).toEqual([]);
 });

@@ -1,16 +1,18 @@
 import { parseArgs } from "node:util";
-import { instanceStore, type InstanceStore } from "../../src/workflows/store.ts";
-import { openStorage } from "../../src/storage/storage.ts";
+import { instanceStore, type InstanceStore } from "../../src/products/workflows/store/store.ts";
+import { openStorage } from "../../src/platform/storage/storage.ts";
+import { addWorkflow } from "../../src/products/workflows/testing.ts";
 import { simulate } from "./simulation.ts";
 import type { World } from "./simulated-world.ts";
 
-/** Runs seeds on one database, which is emptied in between. A seed that fails throws, with its trace. */
+/** Runs seeds on one database, which is emptied in between. A failing seed throws with its trace. */
 export async function simulateSeeds(first: number, count: number): Promise<void> {
   const storage = await openStorage("sqlite::memory:");
-  const store: InstanceStore = instanceStore(storage, "simulator");
+  await addWorkflow(storage);
   try {
     for (let seed = first; seed < first + count; seed++) {
       try {
+        const store: InstanceStore = instanceStore(storage, "simulator");
         await simulate(seed, store);
       } catch (error) {
         const { world, message } = error as Error & { world: World };
@@ -22,7 +24,8 @@ export async function simulateSeeds(first: number, count: number): Promise<void>
       }
       await storage.direct!((database) =>
         database.exec(
-          "delete from workflow_instances; delete from workflow_journal; delete from workflow_events",
+          // A seed that runs alone gets the same numbers.
+          "delete from workflow_instances; delete from workflow_journal; delete from workflow_events; update sqlite_sequence set seq = 0 where name = 'workflow_instances'",
         ),
       );
     }

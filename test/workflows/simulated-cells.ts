@@ -1,21 +1,26 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { CellListener, Cells, Code } from "../../src/workflows/cells.ts";
-import type { Signal, StartMessage } from "../../src/workflows/worker/messages.ts";
-import { runSegment, Segment, type Host, type Workflow } from "../../src/workflows/worker/run.ts";
+import type { CellListener, Cells, Code } from "../../src/products/workflows/cells/cells.ts";
+import type { Signal, StartMessage } from "../../src/products/workflows/worker/messages.ts";
+import {
+  runInvocation,
+  Invocation,
+  type Host,
+  type Workflow,
+} from "../../src/products/workflows/worker/run.ts";
 import type { World } from "./simulated-world.ts";
 
 interface Running {
-  /** Absent while it stands by. */
-  segment: Segment | undefined;
+  /** Undefined while it stands by. */
+  invocation: Invocation | undefined;
   answers: Map<number, (answer: string) => void>;
   cell: number;
   signals: Signals;
   begun: PromiseWithResolvers<StartMessage>;
-  /** Whether the engine has been told that it is gone. */
+  /** Whether the engine has been notified of its death. */
   isLost: boolean;
 }
 
-/** What is told to a segment is kept for it until it listens. */
+/** Keeps signals of an invocation until it listens. */
 class Signals {
   #hear: ((signal: Signal) => void) | undefined;
   readonly #early: Signal[] = [];
@@ -30,16 +35,16 @@ class Signals {
   }
 }
 
-/** Cells in memory: the real step object, over lanes that are late, with cells that die and go on speaking. */
+/** Cells in memory: the real step object, over delayed streams, with cells that die and continue to send. */
 export class SimulatedCells implements Cells {
   readonly running = new Map<number, Running>();
   listener!: CellListener;
   readonly #world: World;
-  readonly #workflow: (start: StartMessage, segment: number) => Workflow;
+  readonly #workflow: (start: StartMessage, invocation: number) => Workflow;
   readonly #inside = new AsyncLocalStorage<true>();
   #cell = 0;
 
-  constructor(world: World, workflow: (start: StartMessage, segment: number) => Workflow) {
+  constructor(world: World, workflow: (start: StartMessage, invocation: number) => Workflow) {
     this.#world = world;
     this.#workflow = workflow;
   }
@@ -53,17 +58,17 @@ export class SimulatedCells implements Cells {
     const answers = new Map<number, (answer: string) => void>();
     const signals = new Signals();
     let calls = 0;
-    // As on a WebSocket, what is said first arrives first.
+    // Messages keep their order, as on a WebSocket.
     let last = 0;
     const send = (deliver: () => void): void => {
       last = Math.max(last + 0.001, this.#world.time + this.#world.delay());
       this.#world.at(last, deliver);
     };
-    const lane = {
+    const port = {
       call: (message: string): Promise<string> => {
         const call = ++calls;
-        send(() => this.listener.call(number, call, message));
-        if (this.#world.chance(0.02)) send(() => this.listener.call(number, call, message));
+        send(() => void this.listener.call(number, call, message));
+        if (this.#world.chance(0.02)) send(() => void this.listener.call(number, call, message));
         return new Promise((resolve) => answers.set(call, resolve));
       },
       note: (message: string): void => send(() => this.listener.note(number, message)),
@@ -77,7 +82,7 @@ export class SimulatedCells implements Cells {
       isNonRetryable: (error) => error instanceof Error && error.name === "NonRetryableError",
     };
     const running: Running = {
-      segment: undefined,
+      invocation: undefined,
       answers,
       cell: this.#cell,
       signals,
@@ -87,8 +92,8 @@ export class SimulatedCells implements Cells {
     this.running.set(number, running);
     const wait = async (): Promise<void> => {
       const start = await running.begun.promise;
-      running.segment = new Segment(lane, start, host);
-      const ending = await runSegment(running.segment, start, this.#workflow(start, number));
+      running.invocation = new Invocation(port, start, host);
+      const ending = await runInvocation(running.invocation, start, this.#workflow(start, number));
       send(() => {
         this.running.delete(number);
         this.listener.ended(number, ending);
@@ -119,16 +124,16 @@ export class SimulatedCells implements Cells {
     });
   }
 
-  /** The process dies. What it has sent may still arrive; its code may even run a little longer. */
+  /** The process dies. Its messages may still arrive, and its code may even run a little longer. */
   kill(isSuspect: boolean): void {
     const dead = [...this.running.entries()].filter(([, running]) => running.cell === this.#cell);
     this.#cell++;
     for (const [number, running] of dead) {
       if (this.#world.chance(0.7)) {
-        // Until it is known that it is gone it is told to begin, in vain.
+        // Until the engine learns of the death, its start messages have no effect.
         running.begun = Promise.withResolvers();
-        running.segment?.close();
-        if (running.segment !== undefined) this.running.delete(number);
+        running.invocation?.close();
+        if (running.invocation !== undefined) this.running.delete(number);
       }
       this.#world.after(this.#world.delay(), () => {
         running.isLost = true;

@@ -1,4 +1,4 @@
-import type { Step } from "../../src/workflows/worker/step.ts";
+import type { Step } from "../../src/products/workflows/worker/step.ts";
 import type { World } from "./simulated-world.ts";
 
 /** A workflow's code, as data. */
@@ -9,7 +9,7 @@ export type Program =
   | { kind: "all" | "sequence"; of: Program[] }
   | { kind: "repeat"; times: number; of: Program };
 
-/** What is told of a program's run. */
+/** Observes the run of a program. */
 export interface Observer {
   begun(id: string, key: string): void;
   returned(id: string, key: string, value: string): void;
@@ -40,7 +40,7 @@ export function randomProgram(world: World, depth = 0): Program {
   return { kind: kind < 9 ? "sequence" : "all", of };
 }
 
-/** Runs a program; the result has every value that a step gave. */
+/** Runs a program; the result has the value of every step. */
 export async function interpret(
   program: Program,
   step: Step,

@@ -1,9 +1,9 @@
-import type { Clock } from "../../src/workflows/clock.ts";
+import type { Clock } from "../../src/products/workflows/engine/clock.ts";
 
-/** Time and chance of one simulation: everything that happens in it follows from its seed. */
+/** Time and randomness of a simulation: its events follow from its seed. */
 export class World {
   time = 0;
-  /** What the wall clock says beyond the time that has passed. */
+  /** Offset of the wall clock from the elapsed time. */
   skew = 1_790_000_000_000;
   readonly trace: string[] = [];
   #state: number;
@@ -23,7 +23,7 @@ export class World {
   chance = (probability: number): boolean => this.random() < probability;
   integer = (below: number): number => Math.floor(this.random() * below);
   pick = <T>(of: readonly T[]): T => of[this.integer(of.length)]!;
-  /** How long a message takes. */
+  /** The delay of a message in milliseconds. */
   delay = (): number => (this.chance(0.05) ? this.random() * 500 : this.random() * 5);
 
   now = (): number => Math.floor(this.skew + this.time);
@@ -39,7 +39,7 @@ export class World {
     while (low < high) {
       const middle = (low + high) >> 1;
       const other = items[middle]!;
-      // The next thing to happen stands last.
+      // Sorted in descending order, so that the next event is last.
       if (other.at > item.at || (other.at === item.at && other.sequence > item.sequence)) low = middle + 1;
       else high = middle;
     }
@@ -50,7 +50,7 @@ export class World {
   }
   after = (ms: number, run: () => void): (() => void) => this.at(this.time + Math.max(0, ms), run);
 
-  /** A clock of something that can die: after that its timers never fire. */
+  /** The clock of a component that can die; its timers then never fire. */
   clock(isAlive: () => boolean): Clock {
     const whileAlive = (run: () => void) => (): void => {
       if (isAlive()) run();
@@ -62,7 +62,7 @@ export class World {
     };
   }
 
-  /** Lets things happen until the time is reached, or until nothing is left to happen. */
+  /** Runs events until the time is reached, or none is left. */
   async runUntil(time: number, check: () => void): Promise<void> {
     for (;;) {
       const next = this.#agenda.at(-1);
@@ -77,5 +77,5 @@ export class World {
   }
 }
 
-/** Resolves when every promise that could go on has done so. */
+/** Resolves once all runnable promise callbacks have run. */
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -1,21 +1,21 @@
-import { Engine } from "../../src/workflows/engine.ts";
-import type { InstanceStore } from "../../src/workflows/store.ts";
-import { isFinal } from "../../src/workflows/transitions.ts";
-import { decode } from "../../src/workflows/worker/codec.ts";
+import { Engine } from "../../src/products/workflows/engine/engine.ts";
+import type { InstanceStore } from "../../src/products/workflows/store/store.ts";
+import { isFinal } from "../../src/products/workflows/engine/transitions.ts";
+import { decode } from "../../src/products/workflows/worker/codec.ts";
 import { SimulatedCells } from "./simulated-cells.ts";
 import { interpret, randomProgram, type Observer, type Program } from "./simulated-programs.ts";
 import { World } from "./simulated-world.ts";
 
 const concurrency = 3;
 const chaosMs = 20_000;
-/** Programs may be long: they are looked at again after each of these. */
+/** Long programs are checked again after each of these intervals. */
 const calmMs = 200_000;
 const calmsMax = 20;
 
-/** Thrown with what must always hold and did not. */
+/** Thrown with the broken invariant. */
 export class BrokenInvariant extends Error {}
 
-/** One seed: random programs, random operations, random faults; then calm, in which everything must come to its end. */
+/** One seed: random programs, operations and faults, then a calm phase in which all instances must end. */
 export async function simulate(seed: number, store: InstanceStore): Promise<World> {
   const world = new World(seed);
   const simulation = new Simulation(world, store);
@@ -32,7 +32,7 @@ interface Known {
   program: Program;
 }
 
-/** What was seen of one run of an instance; a restart begins another. */
+/** Observations of one run of an instance; a restart starts another run. */
 interface Seen {
   acknowledged: Map<string, string>;
   events: Map<string, string>;
@@ -51,7 +51,7 @@ class Simulation implements Observer {
   #crashes = 0;
   #broken: string | undefined;
   readonly #seen = new Map<string, Seen>();
-  /** Instances that are in the database. */
+  /** Instances in the database. */
   readonly #durable = new Set<string>();
 
   constructor(world: World, store: InstanceStore) {
@@ -67,7 +67,7 @@ class Simulation implements Observer {
     await this.#world.runUntil(chaosMs, check);
     this.#isCalm = true;
     await this.#restartEngine(0);
-    // Whatever is paused goes on, and every wait has its time out: then all must be over.
+    // Resumes paused instances and lets all waits time out; then all must have ended.
     for (let calm = 0; calm < calmsMax; calm++) {
       const start = chaosMs + calm * calmMs;
       for (let at = start + 1000; at < start + calmMs; at += 20_000) {
@@ -87,15 +87,15 @@ class Simulation implements Observer {
   #boot(): void {
     let isAlive = true;
     this.#world.log("boot");
-    const cells = new SimulatedCells(this.#world, (start, segment) => ({
+    const cells = new SimulatedCells(this.#world, (start, invocation) => ({
       run: (_event, step) => {
         const known = this.#instances.get(start.instanceId)!;
         if (!this.#durable.has(start.instanceId))
           this.#break(`${start.instanceId} ran before it was durable`);
-        const run = this.#engine.core.segments.get(segment)?.row.run ?? 0;
+        const run = this.#engine.state.invocations.get(invocation)?.row.run ?? 0;
         return interpret(known.program, step, `${start.instanceId}#${run}`, {
           observer: this,
-          isCurrent: () => isAlive && this.#engine.core.segments.has(segment),
+          isCurrent: () => isAlive && this.#engine.state.invocations.has(invocation),
         });
       },
     }));
@@ -120,7 +120,7 @@ class Simulation implements Observer {
     this.#cells = cells;
     this.#kill = () => {
       isAlive = false;
-      engine.core.stop();
+      engine.state.stop();
     };
     engine.start().catch((error: unknown) => this.#break(`start failed: ${String(error)}`));
   }
@@ -141,7 +141,7 @@ class Simulation implements Observer {
       `commit ${[...batch.updates].map(([rid, state]) => `${rid}=${state.status}`).join(" ")} ${batch.journal.map((row) => `${row.rid}.${row.kind}:${row.key}`).join(" ")}`,
     );
     if (!this.#isCalm && this.#world.chance(0.01)) {
-      // Durable, but nobody is told.
+      // Durable, but without a response.
       this.#world.log("crash after commit");
       void this.#restartEngine(this.#world.random() * 2000);
       return new Promise(() => {});
@@ -157,7 +157,7 @@ class Simulation implements Observer {
     this.#world.log("crash");
     const crash = ++this.#crashes;
     this.#world.after(afterMs, () => {
-      if (crash !== this.#crashes) return; // it crashed again before it was up
+      if (crash !== this.#crashes) return; // it crashed again before it had started
       this.#isAlive = true;
       this.#boot();
     });
@@ -252,7 +252,7 @@ class Simulation implements Observer {
     }
   }
 
-  /** By the instance and its run. */
+  /** By instance and run. */
   #seenOf(run: string): Seen {
     let seen = this.#seen.get(run);
     if (seen === undefined)
@@ -260,7 +260,7 @@ class Simulation implements Observer {
     return seen;
   }
 
-  // What programs report.
+  // Reports of programs.
 
   begun(id: string, key: string): void {
     const seen = this.#seenOf(id);
@@ -294,10 +294,10 @@ class Simulation implements Observer {
   }
 
   #check(): void {
-    const { scheduler, segments } = this.#engine.core;
+    const { scheduler, invocations } = this.#engine.state;
     if (scheduler.runningCount > concurrency) this.#break(`${scheduler.runningCount} instances run at once`);
-    const rids = [...segments.values()].map((instance) => instance.rid);
-    if (new Set(rids).size < rids.length) this.#break("an instance has two segments");
+    const rids = [...invocations.values()].map((instance) => instance.rid);
+    if (new Set(rids).size < rids.length) this.#break("an instance has two invocations");
     if (this.#broken !== undefined) throw new BrokenInvariant(this.#broken);
   }
 

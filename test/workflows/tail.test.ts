@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
 import { startWorkflowHosting, type WorkflowHosting } from "./hosting.ts";
 
-/** What those see who watch a script, of its workflows: each invocation of `run`, from the journal on. */
+/** Traces of a script's workflows: one for each invocation of `run`. */
 let hosting: WorkflowHosting;
 beforeAll(async () => {
   hosting = await startWorkflowHosting();
@@ -37,7 +37,7 @@ async function watch(): Promise<{ seen: Seen[]; socket: WebSocket }> {
   return { seen, socket };
 }
 
-it("shows its logs, its exception, and each time that it goes on", async () => {
+it("contains logs, the exception, and each continuation", async () => {
   const { seen, socket } = await watch();
   await hosting.create("watched", "one");
   await vi.waitFor(() => expect(seen).toHaveLength(1), 20_000);
@@ -63,7 +63,7 @@ it("shows its logs, its exception, and each time that it goes on", async () => {
     exceptions: [{ name: "RangeError", message: "too far" }],
   });
 
-  // One that begins nothing is no run.
+  // An invocation that starts no code has no trace.
   const again = await hosting.call("POST", hosting.instances("watched"), { id: "two" });
   expect(again.status).toBe(409);
   await hosting.create("watched", "three");

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { scriptVersionsInUse } from "../../src/workflows/store-workflows.ts";
+import { scriptVersionsInUse } from "../../src/products/workflows/store/store-workflows.ts";
 import { startWorkflowHosting, type WorkflowHosting } from "./hosting.ts";
 
 let hosting: WorkflowHosting;
@@ -13,7 +13,7 @@ const code = (version: number): string =>
 const go = (id: string) =>
   hosting.call("POST", `${hosting.instances("versioned", id)}/events`, { type: "go" });
 
-it("an instance stays on the version that it began with; a restart takes the newest", async () => {
+it("an instance keeps its first version; a restart uses the newest", async () => {
   await hosting.workflow("versioned", code(1));
   await hosting.create("versioned", "old");
   await hosting.until("versioned", "old", ["waiting"]);
@@ -32,7 +32,7 @@ it("an instance stays on the version that it began with; a restart takes the new
   expect((await hosting.end("versioned", "old")).output).toEqual([2, 2]);
 });
 
-it("a version of a script is not forgotten while an instance needs it", async () => {
+it("a script version is kept while an instance needs it", async () => {
   await hosting.create("versioned", "needs");
   await hosting.until("versioned", "needs", ["waiting"]);
   const { versionId } = hosting.services.scripts.live({ accountId: hosting.account }, "versioned")!;
@@ -43,7 +43,7 @@ it("a version of a script is not forgotten while an instance needs it", async ()
   expect(await scriptVersionsInUse(read, [versionId])).toEqual([]);
 });
 
-it("an instance whose script is gone says so", async () => {
+it("an instance whose script was deleted fails with that reason", async () => {
   await hosting.workflow("gone", `await step.waitForEvent("go", { type: "go" });`);
   await hosting.create("gone", "one");
   await hosting.until("gone", "one", ["waiting"]);
@@ -62,7 +62,7 @@ it("an instance whose script is gone says so", async () => {
   });
 });
 
-it("a class that the script does not export is told by its name", async () => {
+it("an error names a class that the script does not export", async () => {
   await hosting.deploy("empty", "export default { fetch() {} };");
   await hosting.call("PUT", `/accounts/${hosting.account}/workflows/classless`, {
     script_name: "empty",
@@ -74,7 +74,7 @@ it("a class that the script does not export is told by its name", async () => {
   });
 });
 
-it("a queue's consumer makes instances", async () => {
+it("a queue's consumer creates instances", async () => {
   await hosting.workflow("order", "return event.payload;");
   const queues = `/accounts/${hosting.account}/queues`;
   const queue = (await hosting.call("POST", queues, { queue_name: "orders" })).body.result as {

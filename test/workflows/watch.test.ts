@@ -26,7 +26,7 @@ function watch(instance: string): Promise<{ code: number; stdout: string }> {
   });
 }
 
-it("prints what happens to an instance until it is over", async () => {
+it("prints the changes of an instance until it ends", async () => {
   await hosting.create("watched", "one");
   await hosting.until("watched", "one", ["waiting"]);
   const watching = watch("one");
@@ -52,7 +52,7 @@ it("exits with 1 when the instance fails", async () => {
   expect(stdout).toContain("instance errored");
 });
 
-it("is a page to look at, in which nothing of an instance is markup", async () => {
+it("is an HTML page that escapes all values of an instance", async () => {
   await hosting.create("watched", "three");
   await hosting.call("POST", `${hosting.instances("watched", "three")}/events`, { type: "go", payload: {} });
   await hosting.end("watched", "three");

@@ -39,7 +39,7 @@ it(
     expect(again).toContain(`${count - 1} already uploaded`);
     expect(await body(2500)).toBe(page(2500, "changed"));
     expect(await body(2501)).toBe(page(2501));
-    // Nothing has changed: nothing is sent.
+    // Without changes nothing is uploaded.
     expect(await project.run(["deploy"])).toMatch(/No (updated asset )?files to upload/);
   },
   timeout,

@@ -5,7 +5,7 @@ import { startTestServer, type TestServer } from "../helpers/server.ts";
 import { ask } from "../scripts/harness.ts";
 import { isPrevious, Project } from "./harness.ts";
 
-/** The rest of what wrangler's groups of commands have, beyond what the tests beside this one run on their way. */
+/** Commands of wrangler that the other tests do not run. */
 let server: TestServer;
 let project: Project;
 const compatibility_date = "2026-01-01";
@@ -42,7 +42,7 @@ it(
     expect(await project.attempt(["kv", "key", "get", "missing", ...at])).toMatchObject({
       output: expect.stringMatching(/not found/i),
     });
-    if (isPrevious) return; // it has none of the following
+    if (isPrevious) return; // wrangler 3 lacks the following
     project.write({ "keys.json": ["filed", "missing"] });
     expect(await run("kv", "bulk", "get", "keys.json", ...at)).toContain("from a file");
     const [namespace] = await server.services.kv.listNamespaces(server.ready.account_id);
@@ -79,7 +79,7 @@ it(
     const deployments = await json<{ annotations: Record<string, string> }[]>("deployments", "list");
     expect(JSON.stringify(deployments)).toContain("without B");
     expect(await run("deployments", "status")).toContain(version);
-    // To the deployment before, which it finds by itself.
+    // Back to the previous deployment, which wrangler finds itself.
     await run("rollback", "--yes", "--message", "back");
     expect(await answer()).toBe("one a ");
   },
@@ -93,7 +93,7 @@ it(
     await run("deploy");
     await run("secret", "bulk", "secrets.json");
     expect(await answer()).toBe("two other ");
-    if (isPrevious) return; // it has none of the following
+    if (isPrevious) return; // wrangler 3 lacks the following
     await run("secret", "bulk", "dot.env");
     expect(await answer()).toBe("two other from env");
     project.write({ "secrets.json": { A: null } });

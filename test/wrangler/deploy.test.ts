@@ -3,7 +3,7 @@ import { ask } from "../scripts/harness.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 import { isPrevious, Project } from "./harness.ts";
 
-/** wrangler, unchanged and as a process of its own, deploys; what it deployed answers through the edge. */
+/** Unmodified wrangler deploys, and the edge serves the result. */
 let server: TestServer;
 let project: Project;
 const compatibility_date = "2026-01-01";
@@ -66,7 +66,7 @@ it(
     await project.run(["secret", "delete", "S"], "y");
     await project.run(["deploy"]);
     expect(await answer("plain")).toBe("hello undefined secret-t");
-    // On a script that is not there yet, one is made.
+    // For a script that does not exist, one is created.
     await project.run(["secret", "put", "S", "--name", "fresh"], "s");
     expect(server.services.scripts.find({ accountId: server.ready.account_id }, "fresh")).toBeDefined();
   },

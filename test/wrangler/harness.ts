@@ -6,31 +6,31 @@ import { ownerToken, type TestServer } from "../helpers/server.ts";
 
 export interface WranglerRun {
   code: number | null;
-  /** Standard output and error, in the order in which they came. */
+  /** Standard output and error, in their order. */
   output: string;
 }
 
 export interface RunningWrangler {
-  /** What it has printed until now. */
+  /** The output so far. */
   output: () => string;
   interrupt: () => void;
   ended: Promise<WranglerRun>;
 }
 
-/** The package of wrangler. Another release can be put to the same tests. */
+/** The package of wrangler; another release can be tested with the same tests. */
 const wrangler = resolve(process.env["SELVEDGE_WRANGLER"] ?? "node_modules/wrangler");
 const { version } = JSON.parse(readFileSync(join(wrangler, "package.json"), "utf8")) as { version: string };
-/** Whether that is the major version before the current one, whose flags and words are others. */
+/** Whether it is the previous major version, which has other flags and texts. */
 export const isPrevious = version.startsWith("3.");
 
-/** A project folder, and wrangler as a process of its own in it, against a platform. */
+/** A project folder in which wrangler runs as a process, against a platform. */
 export class Project {
   readonly folder = mkdtempSync(join(tmpdir(), "selvedge-wrangler-"));
   readonly #environment: Record<string, string>;
 
-  /** With a token of its own it finds its account by itself. */
+  /** With a token of its own wrangler finds its account itself. */
   constructor(server: TestServer, token?: string) {
-    // wrangler keeps what it has learnt of accounts in the next of these folders, which might be another project's.
+    // wrangler caches accounts in the nearest of these folders, which might belong to another project.
     mkdirSync(join(this.folder, "node_modules"));
     this.#environment = {
       PATH: process.env["PATH"] ?? "",
@@ -56,7 +56,7 @@ export class Project {
     }
   }
 
-  /** Runs a command that must succeed; answers with what it printed. */
+  /** Runs a command that must succeed. Returns its output. */
   async run(args: readonly string[], input?: string): Promise<string> {
     const { code, output } = await this.attempt(args, input);
     if (code !== 0) throw new Error(`wrangler ${args.join(" ")} ended with ${code}:\n${output}`);
@@ -67,7 +67,7 @@ export class Project {
     return this.start(args, input).ended;
   }
 
-  /** A command that goes on until it is interrupted. */
+  /** Starts a command that runs until it is interrupted. */
   start(args: readonly string[], input = ""): RunningWrangler {
     const child = spawn(process.execPath, [join(wrangler, "bin/wrangler.js"), ...args], {
       cwd: this.folder,

@@ -3,7 +3,7 @@ import { startTestServer, type TestServer } from "../helpers/server.ts";
 import { ask } from "../scripts/harness.ts";
 import { isPrevious, Project } from "./harness.ts";
 
-/** wrangler, unchanged, manages queues, and deploys scripts that send and take. */
+/** Unmodified wrangler manages queues, and deploys producers and consumers. */
 let server: TestServer;
 let project: Project;
 const timeout = 300_000;
@@ -92,7 +92,7 @@ it(
     expect(await body("/hello")).toBe("sent");
     await vi.waitFor(async () => expect(await body("/taken")).toBe("jobs /hello 1"), { timeout: 20_000 });
 
-    // Again: the consumer is there already.
+    // A second time, with an existing consumer.
     await project.run(["deploy"]);
     expect(await wrangler("info", "jobs")).toMatch(/Producers: worker:worker[\s\S]*Consumers: worker:worker/);
     await body("/poison");
@@ -108,7 +108,7 @@ it(
 it(
   "says that nothing here sends events to subscribe to",
   async () => {
-    if (isPrevious) return; // it has no such command
+    if (isPrevious) return; // wrangler 3 has no such command
     const subscription = (...args: string[]) => project.attempt(["queues", "subscription", ...args]);
     await wrangler("create", "subscribed");
     expect(await wrangler("subscription", "list", "subscribed")).toContain("No event subscriptions");

@@ -4,7 +4,10 @@ import { startTestServer, type TestServer } from "../helpers/server.ts";
 import { visit } from "../helpers/visit.ts";
 import { isPrevious, Project } from "./harness.ts";
 
-/** What wrangler deploys scripts with: namespaces, hosts, other scripts, static files, dispatch namespaces. */
+/**
+ * Resources that wrangler deploys with scripts: namespaces, hosts, other scripts, static assets, dispatch
+ * namespaces.
+ */
 let server: TestServer;
 let project: Project;
 let namespaceId: string;
@@ -94,7 +97,7 @@ it(
     const at = async (host: string, path: string) => (await visit(server.ready.edge, host, path)).body;
     expect(await at("www.wrangler.example", "/app/x")).toBe("www.wrangler.example two");
     expect(await at("own.wrangler.example", "/")).toBe("own.wrangler.example two");
-    // As routes are given, the script has no host of its own.
+    // Because routes are given, the script has no host of its own.
     expect((await ask(server, "bound")).status).not.toBe(200);
   },
   timeout,

@@ -3,7 +3,7 @@ import { startTestServer, type TestServer } from "../helpers/server.ts";
 import { visit } from "../helpers/visit.ts";
 import { isPrevious, Project } from "./harness.ts";
 
-/** What people give to wrangler is no owner's token, but the one of the template "Edit Cloudflare Workers". */
+/** wrangler with a token of the template "Edit Cloudflare Workers", as users have, instead of an owner's token. */
 let server: TestServer;
 let project: Project;
 

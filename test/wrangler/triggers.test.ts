@@ -3,7 +3,7 @@ import { startTestServer, type TestServer } from "../helpers/server.ts";
 import { ask } from "../scripts/harness.ts";
 import { Project, type RunningWrangler } from "./harness.ts";
 
-/** wrangler, unchanged, deploys cron triggers and shows what scripts do while they do it. */
+/** Unmodified wrangler deploys cron triggers, and tails the scripts during their runs. */
 let server: TestServer;
 let project: Project;
 const timeout = 300_000;

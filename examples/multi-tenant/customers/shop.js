@@ -1,4 +1,4 @@
-/** A customer's script: counts its visitors in its own key-value namespace, and asks suppliers for their prices. */
+/** A customer's script: counts visits in its own key-value namespace, and fetches prices from suppliers. */
 export default {
   async fetch(request, env) {
     const url = new URL(request.url);
@@ -12,12 +12,12 @@ export default {
         const suppliers = url.searchParams.getAll("supplier");
         const answers = await Promise.all(suppliers.map((supplier) => fetch(supplier)));
         const prices = await Promise.all(
-          answers.map(async (answer) => ({ status: answer.status, said: await answer.text() })),
+          answers.map(async (answer) => ({ status: answer.status, text: await answer.text() })),
         );
         return Response.json(prices);
       }
       case "/sort": {
-        // Sorts without end, as code with a bug in it does.
+        // A bug: this loop never ends.
         for (const list = [3, 1, 2]; ;) list.sort((a, b) => a - b);
       }
       default:

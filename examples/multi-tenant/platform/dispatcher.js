@@ -1,4 +1,4 @@
-/** Every request to *.shops.example comes here: the first label of the host says whose it is. */
+/** Receives every request to *.shops.example. The first label of the host names the customer. */
 export default {
   async fetch(request, env) {
     const [customer] = new URL(request.url).hostname.split(".");
@@ -15,7 +15,7 @@ export default {
     } catch (error) {
       if (error.message.startsWith("Worker not found"))
         return new Response("This shop is not open yet.\n", { status: 404 });
-      // What a customer's code does wrong is the customer's to see, and no one else's.
+      // The error belongs to this customer: it is logged under its name and shown on its host only.
       console.error(customer, error.message);
       return new Response(`The shop is out of order: ${error.message}\n`, { status: 500 });
     }

@@ -1,4 +1,4 @@
-/** Every fetch of a customer's script comes here before it goes out. `customer` and `plan` are what the dispatcher says. */
+/** Receives every fetch of a customer's script. The dispatcher sets `customer` and `plan`. */
 const blockedHosts = new Set(["blocked.example"]);
 
 export default {

@@ -1,5 +1,5 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
-import type { Value } from "../types.ts";
+import type { Value } from "../syntax/types.ts";
 import type { FunctionDefinition, Parameter } from "./definition.ts";
 import { urlDecode } from "./url.ts";
 
@@ -100,7 +100,10 @@ function isTimedHmacValid([key, messageMac, ttl, now, separatorLength, flags]: r
   return BigInt(timestamp) + BigInt(ttl as number) >= BigInt(now as number);
 }
 
-/** Only the one spelling of a mac is taken, so that a changed letter is never the same token. */
+/**
+ * Decodes a MAC. Only its canonical encoding is accepted, so that a changed character never yields the same
+ * token.
+ */
 function macOf(encoded: string, urlSafe: boolean): Buffer | undefined {
   const text = urlSafe ? encoded : encoded.replace(/%[0-9A-Fa-f]{2}/g, (escape) => urlDecode(escape));
   const mac = Buffer.from(text, urlSafe ? "base64url" : "base64");

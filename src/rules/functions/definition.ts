@@ -1,47 +1,47 @@
-import type { Type, Value } from "../types.ts";
+import type { Type, Value } from "../syntax/types.ts";
 
 export type ArgumentKind = "Literal" | "Field";
 
 export interface Parameter {
-  /** The types it takes; `Array` alone takes an array of anything. */
+  /** The accepted types. `Array` alone accepts an array of any type. */
   types: readonly (Type | "Array")[];
-  /** Whether it must be written out, or must not be. */
+  /** Whether the argument must be a literal, or must not be. */
   kind?: ArgumentKind;
-  /** Refuses a literal value: gives the reason. */
+  /** Returns the reason for rejecting a literal value, or undefined. */
   check?: (value: Value) => string | undefined;
 }
 
-/** An argument as the checks see it: literals have a value. */
+/** An argument for the checks. Literals have a value. */
 export interface ArgumentShape {
   type: Type;
   literal?: Value;
-  /** The name of the field, when the argument is a plain one. */
+  /** The field's name, if the argument is a plain field. */
   field?: string;
 }
 
 export interface FunctionDefinition {
   name: string;
   parameters: readonly Parameter[];
-  /** How many of the parameters may be left out, from the end. */
+  /** The number of parameters at the end that are optional. */
   optional?: number;
   /** Further arguments are like the last parameter. */
   variadic?: boolean;
   /** Further arguments must have the type of the first. */
   sameTypes?: boolean;
   returns: Type | ((args: readonly ArgumentShape[]) => Type);
-  /** Functions of one family may appear once in an expression, together. */
+  /** All functions with the same value here may be used only once in an expression. */
   onceAs?: string;
-  /** Refuses an argument for a reason that types do not show. */
+  /** Returns a reason for rejecting an argument that types cannot express, or undefined. */
   checkArgument?: (index: number, argument: ArgumentShape) => string | undefined;
-  /** Makes constant arguments ready, once. An error it throws is about the argument whose number it is given with. */
+  /** Prepares constant arguments once. Throws ArgumentFault with the index of an invalid argument. */
   prepare?: (args: readonly ArgumentShape[]) => unknown;
-  /** Called with missing values too; else any missing argument makes the result missing. */
+  /** Whether `call` accepts missing values. Otherwise a missing argument makes the result missing. */
   acceptsMissing?: boolean;
-  /** The result, or undefined for none. Must not change its arguments. */
+  /** Returns the result, or undefined for a missing value. Must not modify its arguments. */
   call: (args: readonly (Value | undefined)[], prepared: unknown) => Value | undefined;
 }
 
-/** A literal argument that cannot be used, from `prepare`. */
+/** Thrown by `prepare` for an invalid literal argument. */
 export class ArgumentFault extends Error {
   readonly index: number;
 

@@ -1,10 +1,10 @@
-import { bytesOf, intOf, type Value } from "../types.ts";
+import { bytesOf, intOf, type Value } from "../syntax/types.ts";
 import type { FunctionDefinition, Parameter } from "./definition.ts";
 
 const key: Parameter = { types: ["Bytes", "Int"] };
 const source: Parameter = { types: ["Bytes"], kind: "Field" };
 
-/** A number as it was written, because 42.0 and large integers would else be lost. */
+/** A number in its source form, which preserves 42.0 and large integers. */
 class JsonNumber {
   readonly text: string;
 
@@ -13,7 +13,7 @@ class JsonNumber {
   }
 }
 
-/** The value under the keys; undefined when the document is not valid JSON or has none. */
+/** The value at the keys; undefined if the document is not valid JSON or has no such value. */
 function lookup(args: readonly (Value | undefined)[]): unknown {
   let value: unknown;
   try {

@@ -1,5 +1,5 @@
-import { networkOf } from "../ip.ts";
-import type { IpValue, Value } from "../types.ts";
+import { networkOf } from "../evaluation/ip.ts";
+import type { IpValue, Value } from "../syntax/types.ts";
 import type { FunctionDefinition, Parameter } from "./definition.ts";
 
 const address: Parameter = { types: ["Ip"], kind: "Field" };
@@ -14,7 +14,9 @@ function bits(max: number): Parameter {
   };
 }
 
-/** Bits out of range, which only a field can give, make no network. */
+/**
+ * The network of an address; undefined if the number of bits, which may come from a field, is out of range.
+ */
 function network(ip: Value, count: Value, max: number): IpValue | undefined {
   const number = Number(count);
   return number >= 1 && number <= max ? networkOf(ip as IpValue, number) : undefined;

@@ -1,11 +1,13 @@
+import { Fault } from "../syntax/cursor.ts";
 import { compileCapturingRegex, type CapturingRegex } from "../regex/regex.ts";
-import { captureWildcard, compileWildcard, type WildcardPattern } from "../wildcard.ts";
+import { PatternError } from "../regex/syntax.ts";
+import { captureWildcard, compileWildcard, type WildcardPattern } from "../evaluation/wildcard.ts";
 import { ArgumentFault, type FunctionDefinition, type Parameter } from "./definition.ts";
 
 const referencesMax = 8;
 const literal: Parameter = { types: ["Bytes"], kind: "Literal" };
 
-/** A replacement text in pieces: strings, and the numbers of captures. */
+/** A replacement, split into strings and numbers of captures. */
 type Template = readonly (string | number)[];
 
 function parseTemplate(text: string, index: number): Template {
@@ -37,7 +39,8 @@ export const replaceFunctions: readonly FunctionDefinition[] = [
       try {
         regex = compileCapturingRegex(Buffer.from(pattern!.literal as string, "latin1").toString("utf8"));
       } catch (error) {
-        throw new ArgumentFault(1, (error as Error).message);
+        if (!(error instanceof PatternError)) throw error;
+        throw new ArgumentFault(1, error.message);
       }
       return { regex, template: parseTemplate(replacement!.literal as string, 2) };
     },
@@ -65,7 +68,8 @@ export const replaceFunctions: readonly FunctionDefinition[] = [
       try {
         wildcard = compileWildcard(pattern!.literal as string, flags?.literal === "s", { start: 0, end: 0 });
       } catch (error) {
-        throw new ArgumentFault(1, (error as Error).message);
+        if (!(error instanceof Fault)) throw error;
+        throw new ArgumentFault(1, error.message);
       }
       return { wildcard, template: parseTemplate(replacement!.literal as string, 2) };
     },

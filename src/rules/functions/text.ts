@@ -1,13 +1,13 @@
-import { formatIp } from "../ip.ts";
-import type { Type, Value } from "../types.ts";
-import { lowerAscii, upperAscii } from "../wildcard.ts";
+import { formatIp } from "../evaluation/ip.ts";
+import type { Type, Value } from "../syntax/types.ts";
+import { lowerAscii, upperAscii } from "../evaluation/wildcard.ts";
 import type { FunctionDefinition, Parameter } from "./definition.ts";
 
 const bytes: Parameter = { types: ["Bytes"] };
 const int: Parameter = { types: ["Int"] };
 const bytesField: Parameter = { types: ["Bytes"], kind: "Field" };
 
-/** A byte position counted from either end, within 0 and `length`. */
+/** A byte position counted from either end, clamped to 0 and `length`. */
 function positionOf(index: Value, length: number): number {
   const number = Number(index);
   return number < 0 ? Math.max(0, length + number) : Math.min(number, length);

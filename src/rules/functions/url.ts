@@ -3,7 +3,7 @@ import type { FunctionDefinition } from "./definition.ts";
 const roundsMax = 16;
 const queryFields = ["http.request.uri.query", "raw.http.request.uri.query"];
 
-/** `%XX`, `+` for a space, and with `unicode` also `%uXXXX` as UTF-8. Whatever is not well formed stays. */
+/** Decodes `%XX`, `+` for a space, and with `unicode` also `%uXXXX` to UTF-8. Malformed sequences stay. */
 export function urlDecode(text: string, unicode = false): string {
   const spaced = text.replaceAll("+", " ");
   if (!spaced.includes("%")) return spaced;
@@ -36,7 +36,7 @@ export const urlFunctions: readonly FunctionDefinition[] = [
       const flags = (options ?? "") as string;
       const unicode = flags.includes("u");
       let text = urlDecode(source as string, unicode);
-      // A text that still changes after many rounds is decoded no further.
+      // Recursive decoding stops after a limited number of rounds.
       for (let round = 1; flags.includes("r") && round < roundsMax; round++) {
         const next = urlDecode(text, unicode);
         if (next === text) break;

@@ -1,15 +1,15 @@
-import type { Operation } from "../ast.ts";
-import { bitwiseAnd } from "../compare.ts";
-import type { IntSet } from "../value-sets.ts";
+import type { Operation } from "../syntax/ast.ts";
+import { bitwiseAnd } from "../evaluation/compare.ts";
+import type { IntSet } from "../evaluation/value-sets.ts";
 import type { Writer } from "./writer.ts";
 
 const symbols = { eq: "===", ne: "!==", lt: "<", le: "<=", gt: ">", ge: ">=" } as const;
-/** As many members are compared one by one; more are looked up. */
+/** Up to this many members are compared one by one. Larger sets use a lookup. */
 const inlineMembersMax = 8;
 
 /**
- * The condition that `value`, code for a value that may be missing, satisfies the operation.
- * `present` says that it is a variable that is not missing; else it is evaluated once.
+ * Code for whether `value`, which is code for a value that may be missing, satisfies the operation. `present`
+ * means that it is a variable and not missing; otherwise the code evaluates it only once.
  */
 export function condition(writer: Writer, operation: Operation, value: string, present: boolean): string {
   const guarded = (test: (name: string) => string): string => {
@@ -46,7 +46,7 @@ export function condition(writer: Writer, operation: Operation, value: string, p
       const code = (name: string): string =>
         `${name}${symbols[operation.op]}${writer.constant(operation.value)}`;
       if (operation.of !== "Ip") return guarded(code);
-      // Families are told apart by how they are held: v4 as a number, v6 as a string.
+      // The JavaScript type distinguishes the families: IPv4 is a number, IPv6 a string.
       return guarded((name) => `(typeof ${name}==="${typeof operation.value}"&&${code(name)})`);
     }
   }
@@ -54,12 +54,12 @@ export function condition(writer: Writer, operation: Operation, value: string, p
 
 function bitwiseCode(writer: Writer, name: string, mask: number | bigint): string {
   const exact = `${writer.constant(bitwiseAnd)}(${name},${writer.constant(mask)})`;
-  // The low 32 bits of a safe integer are what JavaScript's & looks at.
+  // JavaScript's & uses the low 32 bits of a safe integer.
   if (typeof mask !== "number" || mask < 0 || mask > 0x7fff_ffff) return exact;
   return `(typeof ${name}==="number"?(${name}&${writer.constant(mask)})!==0:${exact})`;
 }
 
-/** Neither a comparison nor a lookup is true of a missing value. */
+/** Code for set membership. Comparisons and lookups are false for a missing value. */
 function membership(
   writer: Writer,
   values: readonly unknown[],

@@ -7,15 +7,15 @@ import type {
   IndexNode,
   LogicalNode,
   QuantifierNode,
-} from "../ast.ts";
-import { callOnce, combineArrays, mapCall } from "../calls.ts";
-import { navigate } from "../navigate.ts";
-import { elementOf, isMap, type Type } from "../types.ts";
-import { lowerAscii, upperAscii } from "../wildcard.ts";
+} from "../syntax/ast.ts";
+import { callOnce, combineArrays, mapCall } from "../syntax/calls.ts";
+import { navigate } from "../evaluation/navigate.ts";
+import { elementOf, isMap, type Type } from "../syntax/types.ts";
+import { lowerAscii, upperAscii } from "../evaluation/wildcard.ts";
 import { condition } from "./conditions.ts";
 import type { Writer } from "./writer.ts";
 
-/** Writes JavaScript for an expression. In it `f` is the field source and `lists` the lists. */
+/** Generates JavaScript for an expression. In the code, `f` is the field source and `lists` are the lists. */
 export class Generator {
   readonly #writer: Writer;
 
@@ -23,7 +23,7 @@ export class Generator {
     this.#writer = writer;
   }
 
-  /** Code of a Bool that is true or false, never missing. */
+  /** Code for a Bool that is never missing. */
   bool(node: LogicalNode): string {
     switch (node.kind) {
       case "comparison":
@@ -51,7 +51,7 @@ export class Generator {
     return condition(this.#writer, operation, value, false);
   }
 
-  /** `starts_with` and `ends_with` with a literal, which most rules use, as the method itself. */
+  /** Direct code for `starts_with` and `ends_with` with a literal, which are frequent. */
   #edgeTest({ base, accesses }: IndexNode): string | undefined {
     if (base.kind !== "call" || accesses.length > 0 || base.type !== "Bool") return undefined;
     const method = edgeMethods[base.definition.name];
@@ -70,7 +70,7 @@ export class Generator {
       const test = op === "any" ? `${name}.includes(true)` : `!${name}.includes(false)`;
       return `((${name}=${this.#argument(operand)})!==undefined&&${test})`;
     }
-    // The loop ends at the first value that decides.
+    // The loop returns at the first value that decides the result.
     const { comparison, negated } = mapped;
     const decides = (op === "any") !== negated;
     const name = writer.function(() => {
@@ -83,12 +83,12 @@ export class Generator {
     return `${name}(f)`;
   }
 
-  /** Statements that run `body` for every value a mapped index stands for. */
+  /** Statements that run `body` for every value of a mapped index. */
   #each(node: IndexNode, body: (value: string) => string): string {
     const { base, accesses } = node;
     const [first, ...rest] = accesses;
     if (base.kind === "call" && base.type !== base.returns && first?.kind === "each") {
-      // A mapped call whose results are walked at once: no array is made in between.
+      // Iterates over the results of a mapped call directly, without an intermediate array.
       const [mapped, ...others] = base.args as [IndexNode, ...Argument[]];
       const fixed = others.map((arg) => ({ name: this.#writer.name("a"), code: this.#argument(arg) }));
       const declared = fixed.map(({ name, code }) => `const ${name}=${code};`).join("");
@@ -125,7 +125,7 @@ export class Generator {
     return `for(let ${index}=0;${index}<${value}.length;${index}++){const ${item}=${value}[${index}];${block}}`;
   }
 
-  /** Code of a value that may be missing; of a mapped index, the array of its values. */
+  /** Code for a value that may be missing. For a mapped index it is the array of its values. */
   #value({ base, accesses, eachCount }: IndexNode): string {
     const code =
       base.kind === "field"
@@ -145,7 +145,7 @@ export class Generator {
   }
 
   #field(name: string): string {
-    // A name of the field table, not of the expression.
+    // The name comes from the field table, not from the expression's text.
     return `f[${JSON.stringify(name)}]`;
   }
 
@@ -168,14 +168,14 @@ export class Generator {
     return `${writer.constant(callOnce)}(${writer.constant(node)},[${args.join(",")}])`;
   }
 
-  /** Code of an argument; an array where it is mapped. */
+  /** Code for an argument, which is an array if it is mapped. */
   #argument(node: Argument): string {
     if (node.kind === "literal") return this.#writer.constant(node.value);
     if (node.kind === "index") return this.#value(node);
     return node.type === "Bool" ? this.bool(node) : this.#array(node);
   }
 
-  /** Code of an array of Bool, never missing. */
+  /** Code for an array of Bool that is never missing. */
   #array(node: LogicalNode): string {
     const writer = this.#writer;
     switch (node.kind) {
@@ -197,7 +197,10 @@ export class Generator {
   }
 }
 
-/** Short edges are compared byte by byte: V8 inlines the methods only for literals, and literals are never written. */
+/**
+ * Short prefixes and suffixes are compared byte by byte, because V8 inlines the methods only for literals,
+ * which the generated code never contains.
+ */
 function edgeCode(writer: Writer, name: string, method: string, edge: string): string {
   if (edge.length === 0 || edge.length > inlineBytesMax) return `${name}.${method}(${writer.constant(edge)})`;
   const offset = (i: number): string =>

@@ -1,11 +1,14 @@
-/** Collects what a generated function needs around its body. Nothing of the expression's text goes into the source. */
+/**
+ * Collects the constants and helper functions of generated code. The expression's text never becomes part of
+ * the source.
+ */
 export class Writer {
   readonly constants: unknown[] = [];
   readonly functions: string[] = [];
   #temporaries: string[] = [];
   #count = 0;
 
-  /** A name for a value that is passed in. Numbers are written as they are. */
+  /** Code for a constant: the name of a passed value, or a safe integer itself. */
   constant(value: unknown): string {
     if (typeof value === "number" && Number.isSafeInteger(value) && !Object.is(value, -0)) {
       return value < 0 ? `(${value})` : String(value);
@@ -15,7 +18,7 @@ export class Writer {
     return `c${index}`;
   }
 
-  /** A variable of the function that is being written. */
+  /** Declares a variable in the current function and returns its name. */
   temporary(): string {
     const name = this.name("t");
     this.#temporaries.push(name);
@@ -26,7 +29,7 @@ export class Writer {
     return `${prefix}${this.#count++}`;
   }
 
-  /** Writes a function of the fields; `body` gives its statements. Gives the function's name. */
+  /** Writes a function of the fields with the statements of `body`, and returns its name. */
   function(body: () => string): string {
     const outer = this.#temporaries;
     this.#temporaries = [];

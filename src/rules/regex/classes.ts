@@ -1,4 +1,4 @@
-import { normalize, type RangeSet } from "./range-set.ts";
+import { normalize, type RangeSet } from "./automaton/range-set.ts";
 
 const digit = normalize([[0x30, 0x39]]);
 const lower = normalize([[0x61, 0x7a]]);
@@ -74,7 +74,10 @@ export function unicodePerlClass(letter: string): RangeSet {
   return pointsOf(perlProperties[letter]!)!;
 }
 
-/** `\p{name}` over code points: a general category, a script, or a property; undefined when there is none so named. */
+/**
+ * `\p{name}` over code points: a general category, a script or a property; undefined if there is none with
+ * that name.
+ */
 export function unicodeProperty(name: string): RangeSet | undefined {
   if (!/^[A-Za-z_]+(?:=[A-Za-z_]+)?$/.test(name)) return undefined;
   const candidates = name.includes("=") ? [name] : [name, `Script=${name}`];
@@ -85,7 +88,7 @@ export function unicodeProperty(name: string): RangeSet | undefined {
   return undefined;
 }
 
-/** Code points whose other case is another single code point, in order, each with that one. */
+/** Code points with a single code point as their other case, sorted, in pairs. */
 let casePairs: readonly (readonly [number, number])[] | undefined;
 
 export function unicodeCasePairs(): readonly (readonly [number, number])[] {
@@ -102,7 +105,10 @@ function otherCases(point: number): (readonly [number, number])[] {
   });
 }
 
-/** Asks the JavaScript engine, which has the Unicode tables, about every code point; once for each class. */
+/**
+ * Tests every code point with the JavaScript engine, which has the Unicode tables. The result is cached for
+ * each class.
+ */
 function pointsOf(classText: string): RangeSet | undefined {
   if (known.has(classText)) return known.get(classText);
   let search: RegExp;
@@ -127,7 +133,7 @@ function pointsOf(classText: string): RangeSet | undefined {
 const planes = Array.from({ length: 16 }, (_, i) => [(i + 1) << 16, ((i + 1) << 16) | 0xffff] as const);
 const texts = new Map<number, string>();
 
-/** All code points of a plane, one after the other. */
+/** A text of all code points of a plane. */
 function pointsText(start: number, end: number): string {
   let text = texts.get(start);
   if (text === undefined) {

@@ -1,13 +1,14 @@
-import { intersect, union, type RangeSet } from "./range-set.ts";
+import { intersect, union, type RangeSet } from "./automaton/range-set.ts";
 import { sizeOf } from "./size.ts";
 import type { Pattern } from "./syntax.ts";
 
 /**
- * Whether a backtracking matcher can be shown to need time linear in the text, with a small factor.
+ * Whether a backtracking matcher provably needs time linear in the text, with a small factor.
  *
- * Each part gets the number of ways it can match from one place (`ways`) and the steps to try them all
- * (`steps`, at most `constant + linear × length`). A loop has one way when what follows cannot begin with
- * what it repeats: giving back characters then fails at once. Whatever is not shown to be linear runs on the automaton.
+ * For each part, the analysis computes the number of ways to match from one position (`ways`) and the steps
+ * to try them all (`steps`, at most `constant + linear × length`). A loop has one way if the text after it
+ * cannot begin with its item, because backtracking then fails at once. Patterns without this proof run on the
+ * automaton.
  */
 export function isLinearForBacktracking(pattern: Pattern): boolean {
   if (sizeOf(pattern) > nativeSizeMax || usesLines(pattern)) return false;
@@ -31,10 +32,13 @@ interface Analysis {
 
 const none: RangeSet = [];
 
-/** Whether it may match without any byte. */
+/** Whether the pattern can match the empty text. */
 export const canBeEmpty = (pattern: Pattern): boolean => firstOf(pattern).nullable;
 
-/** `follow` is what may come next; whatever can end the match there succeeds, and success never backtracks. */
+/**
+ * `follow` has the bytes that may come next. Reaching the end of the pattern succeeds, and success never
+ * backtracks.
+ */
 function analyze(pattern: Pattern, follow: RangeSet): Analysis {
   switch (pattern.kind) {
     case "empty":
@@ -92,7 +96,7 @@ function analyzeRepeat(repeat: Pattern & { kind: "repeat" }, follow: RangeSet): 
   const body = analyze(item, max > 1 ? union(first.set, follow) : follow);
   const exits = intersect(first.set, follow).length === 0 && !first.nullable;
   if (max === Infinity) {
-    // A loop around something with choices, or with loops that overlap it, is left to the automaton.
+    // A loop around an item with alternatives, or with overlapping loops, runs on the automaton.
     if (!exits || body.ways !== 1 || body.steps.linear > 0) {
       const single = item.kind === "bytes" && follow.length > 0;
       if (single) return { ways: Infinity, steps: { constant: min + 1, linear: 1 } };
@@ -110,7 +114,7 @@ function analyzeRepeat(repeat: Pattern & { kind: "repeat" }, follow: RangeSet): 
   return { ways, steps: times(body.steps, total) };
 }
 
-/** Loops inside a loop that never overlap read each character a bounded number of times. */
+/** Nested loops that never overlap read each character a bounded number of times. */
 function factorOf(steps: Steps): number {
   return steps.linear + steps.constant;
 }
@@ -121,7 +125,7 @@ function add(a: Steps, b: Steps): Steps {
 
 function times(steps: Steps, count: number): Steps {
   if (count === Infinity) {
-    // As many tries as characters: constant steps each are linear, more is not.
+    // There are as many attempts as characters. Constant steps for each are linear; more are not.
     return { constant: 0, linear: steps.linear > 0 ? Infinity : steps.constant };
   }
   return { constant: steps.constant * count, linear: steps.linear === 0 ? 0 : steps.linear * count };

@@ -1,14 +1,17 @@
 import { perlClasses, unicodePerlClass, unicodeProperty } from "./classes.ts";
-import { byteMax, codePointMax, negate, type RangeSet } from "./range-set.ts";
+import { byteMax, codePointMax, negate, type RangeSet } from "./automaton/range-set.ts";
 import type { PatternReader } from "./reader.ts";
 
-/** What an escape stands for, inside a class or outside. `byte` marks `\xNN`, which is a byte and not a character. */
+/**
+ * The meaning of an escape, inside or outside a class. `byte` marks `\xNN`, which is a byte and not a
+ * character.
+ */
 export type Escape = { kind: "char"; char: string; byte: boolean } | { kind: "set"; set: RangeSet };
 
 const controls: Readonly<Record<string, string>> = { a: "\x07", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v" };
 const hexDigits: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 };
 
-/** Reads an escape after its backslash; undefined when the letter is not one that stands for characters. */
+/** Reads an escape after its backslash; undefined if it does not represent characters. */
 export function readEscape(reader: PatternReader, start: number): Escape | undefined {
   const char = reader.here;
   if (char === "")

@@ -1,5 +1,5 @@
 import { unicodeCasePairs } from "./classes.ts";
-import { normalize, type RangeSet } from "./range-set.ts";
+import { normalize, type RangeSet } from "./automaton/range-set.ts";
 
 /** Adds the other case of every letter that has one. */
 export function foldUnicode(set: RangeSet): RangeSet {

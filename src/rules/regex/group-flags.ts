@@ -10,8 +10,8 @@ const flagNames: Readonly<Record<string, keyof Flags>> = {
 };
 
 /**
- * Reads the flags after `(?` and sets them. `(?i)` changes what follows in its group and is done ("flags");
- * `(?i:` opens a group whose end the caller restores ("group").
+ * Reads the flags after `(?` and sets them. `(?i)` applies to the rest of its group and returns "flags".
+ * `(?i:` opens a group and returns "group"; the caller restores the flags at its end.
  */
 export function readGroupFlags(reader: PatternReader, start: number): "flags" | "group" {
   const flags: Flags = { ...reader.flags };

@@ -10,20 +10,23 @@ import {
   subtract,
   union,
   type RangeSet,
-} from "./range-set.ts";
+} from "./automaton/range-set.ts";
 import { foldUnicode } from "./fold.ts";
 import type { PatternReader } from "./reader.ts";
 
 const depthMax = 64;
 
-/** Reads `[…]`, with nested classes and the operators `&&`, `--` and `~~`, as a set of bytes or of code points. */
+/**
+ * Reads `[…]`, with nested classes and the operators `&&`, `--` and `~~`, as a set of bytes or of code
+ * points.
+ */
 export function readClass(reader: PatternReader, depth = 0): RangeSet {
   const start = reader.pos;
   if (depth > depthMax) throw reader.fault(`exceeds the nest limit of ${depthMax}`, start);
   reader.pos++;
   const negated = reader.take("^");
   const body = new ClassBody();
-  // A bracket that comes first, and hyphens before anything else, stand for themselves.
+  // A bracket in first position, and leading hyphens, are literal.
   reader.skipIgnored();
   while (reader.take("-")) body.addChar(0x2d);
   if (body.isEmpty && reader.here === "]") {
@@ -46,7 +49,7 @@ export function readClass(reader: PatternReader, depth = 0): RangeSet {
   return negated ? negate(set, unicode ? codePointMax : byteMax) : set;
 }
 
-/** A class under construction: the union of items so far, and an operator that waits for its right side. */
+/** A class under construction: the union of items so far, and an operator without its right side yet. */
 class ClassBody {
   #items: (readonly [number, number])[] = [];
   #left: RangeSet | undefined;

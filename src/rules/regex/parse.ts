@@ -2,12 +2,12 @@ import { readEscape } from "./escapes.ts";
 import { foldUnicode } from "./fold.ts";
 import { readGroupFlags } from "./group-flags.ts";
 import { readClass } from "./parse-class.ts";
-import { byteMax, codePointMax, foldAscii, negate, type RangeSet } from "./range-set.ts";
+import { byteMax, codePointMax, foldAscii, negate, type RangeSet } from "./automaton/range-set.ts";
 import { PatternReader } from "./reader.ts";
 import { readRepeat } from "./repeat.ts";
 import { refuseSize, sizeOf, stateCountMax } from "./size.ts";
 import { alternate, concat, empty, type Pattern } from "./syntax.ts";
-import { utf8Literal, utf8Pattern } from "./utf8.ts";
+import { utf8Literal, utf8Pattern } from "./automaton/utf8.ts";
 
 const nestLimit = 250;
 const notLineFeed: RangeSet = [[0x0a, 0x0a]];
@@ -17,7 +17,10 @@ export interface ParsedPattern {
   groupCount: number;
 }
 
-/** Reads a pattern in the syntax of Rust's regex crate, Unicode off, over bytes. Throws `PatternError`. */
+/**
+ * Parses a pattern in the syntax of Rust's regex crate, over bytes and with Unicode off. Throws
+ * `PatternError`.
+ */
 export function parsePattern(text: string): ParsedPattern {
   const parser = new PatternParser(text);
   return { pattern: parser.parse(), groupCount: parser.groupCount };
@@ -69,7 +72,7 @@ class PatternParser {
     }
   }
 
-  /** One thing that a repetition can apply to; undefined for flags, which match nothing. */
+  /** One item that a repetition can apply to; undefined for flags. */
   #atom(depth: number): Pattern | undefined {
     const reader = this.#reader;
     const { flags } = reader;
@@ -166,7 +169,7 @@ class PatternParser {
     const { ignoreCase, unicode } = this.#reader.flags;
     if (unicode) {
       const pattern = utf8Pattern(ignoreCase ? foldUnicode(set) : set);
-      // Few letters of a pattern can stand for thousands of states: those are counted as they come.
+      // A short pattern can need thousands of states, so they are counted while parsing.
       this.#unicodeSize += sizeOf(pattern);
       if (this.#unicodeSize > stateCountMax) throw refuseSize();
       return pattern;

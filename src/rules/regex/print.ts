@@ -1,15 +1,15 @@
-import { negate, type RangeSet } from "./range-set.ts";
+import { negate, type RangeSet } from "./automaton/range-set.ts";
 import type { Pattern } from "./syntax.ts";
 
 /**
- * A pattern as source text that means the same, without flags, to JavaScript's RegExp and to RE2,
- * both matching latin1 strings.
+ * The source text of a pattern with the same meaning, without flags, in JavaScript's RegExp and in RE2, both
+ * on latin1 strings.
  */
 export function printPattern(pattern: Pattern): string {
   return print(pattern, 0);
 }
 
-/** `level` says what stands around: 0 nothing, 1 a sequence, 2 a repetition. */
+/** `level` is the context: 0 none, 1 a sequence, 2 a repetition. */
 function print(pattern: Pattern, level: 0 | 1 | 2): string {
   switch (pattern.kind) {
     case "empty":
@@ -55,7 +55,7 @@ function printCounts(min: number, max: number): string {
 function printSet(set: RangeSet): string {
   const [only] = set;
   if (only !== undefined && set.length === 1 && only[0] === only[1]) return printByte(only[0]);
-  // Neither engine has an empty class that the other has too; nothing is outside all of this.
+  // The engines share no syntax for an empty class, so it is written as the complement of all bytes.
   if (set.length === 0) return "[^\\x00-\\xff]";
   const inverse = negate(set, 0xff);
   const shorter = inverse.length > 0 && inverse.length < set.length ? inverse : undefined;

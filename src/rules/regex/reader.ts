@@ -1,4 +1,4 @@
-import { PatternError } from "./syntax.ts";
+import { PatternSyntaxError } from "./syntax.ts";
 
 export interface Flags {
   ignoreCase: boolean;
@@ -49,7 +49,7 @@ export class PatternReader {
     return true;
   }
 
-  /** Everything up to the next `end`, which is consumed; undefined when there is none. */
+  /** The characters up to the next `end`, which is consumed too; undefined if there is none. */
   takeUntil(end: string): string | undefined {
     const at = this.chars.indexOf(end, this.pos);
     if (at === -1) return undefined;
@@ -58,7 +58,7 @@ export class PatternReader {
     return taken;
   }
 
-  /** In verbose mode white space and comments mean nothing. */
+  /** Skips white space and comments in verbose mode. */
   skipIgnored(): void {
     if (!this.flags.verbose) return;
     for (;;) {
@@ -72,7 +72,7 @@ export class PatternReader {
     }
   }
 
-  fault(reason: string, start: number, end = this.pos): PatternError {
-    return new PatternError(this.text, reason, start, end);
+  fault(reason: string, start: number, end = this.pos): PatternSyntaxError {
+    return new PatternSyntaxError(this.text, reason, start, end);
   }
 }

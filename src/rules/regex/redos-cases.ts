@@ -5,7 +5,7 @@ export interface RedosCase {
 
 const eights = (unit: string, tail = ""): string => unit.repeat(Math.ceil(8000 / unit.length)) + tail;
 
-/** Patterns that make backtracking engines hang, each with a text that does it. */
+/** Patterns that make backtracking engines hang, each with such a text. */
 export const redosCases: readonly RedosCase[] = [
   { pattern: "^(a+)+$", text: `${"a".repeat(28)}!` },
   { pattern: "^(a+)+$", text: eights("a", "!") },

@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { RE2JS } from "re2js";
 import { describe, expect, it } from "vitest";
-import { LazyDfa } from "./dfa.ts";
-import { buildNfa } from "./nfa.ts";
+import { LazyDfa } from "./automaton/dfa.ts";
+import { buildNfa } from "./automaton/nfa.ts";
 import { parsePattern } from "./parse.ts";
 import { printPattern } from "./print.ts";
 import { redosCases } from "./redos-cases.ts";
@@ -26,7 +26,7 @@ describe("engines", () => {
     expect(compileRegex(pattern).engine).toBe(engine);
   });
 
-  it.each(redosCases)("ends on $pattern", ({ pattern, text }) => {
+  it.each(redosCases)("terminates on $pattern", ({ pattern, text }) => {
     const expected = RE2JS.compile(printPattern(parsePattern(pattern).pattern)).test(text);
     expect(compileRegex(pattern).test(text)).toBe(expected);
   });
@@ -76,7 +76,7 @@ const text = fc
   .map((chars) => chars.join(""));
 
 describe("matching", () => {
-  it("agrees with RE2, on the engine that was chosen and on the automaton", () => {
+  it("agrees with RE2, on the chosen engine and on the automaton", () => {
     fc.assert(
       fc.property(pattern, fc.array(text, { minLength: 4, maxLength: 8 }), (source, texts) => {
         const parsed = parsePattern(source).pattern;
@@ -114,11 +114,14 @@ describe("matching", () => {
     ["(?:|a)?b", "ab", 2, []],
     ["(?:(a)|b){2}", "ab", 2, ["a"]],
     ["(?:(a)|(b)){1,3}c", "abc", 3, ["a", "b"]],
-  ])("prefers what comes first in %s, and keeps the groups of every turn", (source, sample, end, groups) => {
-    expect(compileCapturingRegex(source).exec(sample)).toEqual({ start: 0, end, groups });
-  });
+  ])(
+    "prefers the first alternative in %s, and keeps the groups of every iteration",
+    (source, sample, end, groups) => {
+      expect(compileCapturingRegex(source).exec(sample)).toEqual({ start: 0, end, groups });
+    },
+  );
 
-  it("empties its table rather than grow without end", () => {
+  it("clears its table instead of growing without bound", () => {
     const dfa = new LazyDfa(buildNfa(parsePattern("[ab]*a[ab]{16}c").pattern));
     let seed = 1;
     const bits = Array.from({ length: 50_000 }, () =>
@@ -128,7 +131,7 @@ describe("matching", () => {
     expect(dfa.test(`${bits}${"a".repeat(17)}c`)).toBe(true);
   });
 
-  it("spells Unicode classes as UTF-8", () => {
+  it("expands Unicode classes to UTF-8", () => {
     const bytes = (chars: string): string => Buffer.from(chars, "utf8").toString("latin1");
     const hangul = compileRegex("^(?u)\\p{Hangul}+$");
     expect(hangul.test(bytes("한국"))).toBe(true);

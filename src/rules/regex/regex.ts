@@ -1,45 +1,48 @@
 import { RE2JS } from "re2js";
 import { isLinearForBacktracking } from "./cost.ts";
-import { LazyDfa } from "./dfa.ts";
-import { hasSameMatchNatively } from "./native-match.ts";
-import { buildNfa } from "./nfa.ts";
+import { LazyDfa } from "./automaton/dfa.ts";
+import { hasSameMatchNatively } from "./automaton/native-match.ts";
+import { buildNfa } from "./automaton/nfa.ts";
 import { parsePattern } from "./parse.ts";
 import { printPattern } from "./print.ts";
-import { requiredBytes } from "./required.ts";
+import { requiredBytes } from "./automaton/required.ts";
 import { simplifyForTest } from "./simplify.ts";
 import { checkPatternSize } from "./size.ts";
-import type { Pattern } from "./syntax.ts";
+import { PatternError, type Pattern } from "./syntax.ts";
 
 /**
- * What runs a pattern. `native` is V8's backtracking engine, for patterns that are shown to need linear time on it;
- * `automaton` is our own deterministic automaton, for all others. Where captures are asked, RE2 stands in for the
- * automaton. V8 also has a linear engine, behind a flag for the whole process; `bench/rules-engines.ts` shows why it
- * is not used: it is about ten times slower than the automaton, and refuses repetitions of more than 16.
+ * The engine for a pattern. `native` is V8's backtracking engine, for patterns that provably need linear time
+ * on it. `automaton` is our deterministic automaton, for all others. For captures, RE2 replaces the
+ * automaton. V8 also has a linear engine, behind a flag for the whole process. It is about ten times slower
+ * than the automaton and rejects repetitions of more than 16 (see `bench/rules-engines.ts`).
  */
 export type Engine = "native" | "automaton";
 
 export interface LinearRegex {
   source: string;
   engine: Engine;
-  /** What to call `test` on directly, where the engine is native. */
+  /** The RegExp itself, if the engine is native, for direct calls of `test`. */
   native?: RegExp;
   /** Whether the pattern matches anywhere in the bytes (a latin1 string). */
   test: (bytes: string) => boolean;
 }
 
-/** Compiles a pattern in Rust's syntax. Throws an error whose message is for the author of the expression. */
+/**
+ * Compiles a pattern in Rust's syntax. Throws `PatternError`, whose message is for the author of the
+ * expression.
+ */
 export function compileRegex(source: string): LinearRegex {
   const { pattern } = parsePattern(source);
   checkPatternSize(pattern);
   const needed = simplifyForTest(pattern);
   if (isLinearForBacktracking(needed)) {
-    const native = new RegExp(printPattern(needed));
+    const native = compileNative(printPattern(needed));
     return { source, engine: "native", native, test: (bytes) => native.test(bytes) };
   }
   return { source, engine: "automaton", test: automatonTest(needed) };
 }
 
-/** The automaton is built at the first use: most rules of a zone never run on one that saving them checks. */
+/** Builds the automaton at the first use, because validating a rule does not run it. */
 function automatonTest(pattern: Pattern): (bytes: string) => boolean {
   const required = requiredBytes(pattern);
   let dfa: LazyDfa | undefined;
@@ -52,7 +55,7 @@ function automatonTest(pattern: Pattern): (bytes: string) => boolean {
 
 export interface CapturingRegex {
   source: string;
-  /** The first match: where it is, and its groups from 1; undefined when nothing matches. */
+  /** The first match with its position and groups from 1; undefined if nothing matches. */
   exec: (bytes: string) => RegexMatch | undefined;
 }
 
@@ -62,13 +65,13 @@ export interface RegexMatch {
   groups: readonly (string | undefined)[];
 }
 
-/** Compiles a pattern for replacing. The same refusals as {@link compileRegex}. */
+/** Compiles a pattern for replacement. Throws for the same patterns as {@link compileRegex}. */
 export function compileCapturingRegex(source: string): CapturingRegex {
   const { pattern, groupCount } = parsePattern(source);
   checkPatternSize(pattern);
   const printed = printPattern(pattern);
   if (isLinearForBacktracking(pattern) && hasSameMatchNatively(pattern)) {
-    const native = new RegExp(printed);
+    const native = compileNative(printed);
     return {
       source,
       exec: (bytes) => {
@@ -90,12 +93,18 @@ export function compileCapturingRegex(source: string): CapturingRegex {
   };
 }
 
+function compileNative(printed: string): RegExp {
+  try {
+    return new RegExp(printed);
+  } catch (error) {
+    throw new PatternError("regular expression cannot be compiled", { cause: error });
+  }
+}
+
 function compileRe2(printed: string): RE2JS {
   try {
     return RE2JS.compile(printed);
   } catch (error) {
-    throw new Error(`regular expression is too large to replace with: ${(error as Error).message}`, {
-      cause: error,
-    });
+    throw new PatternError("regular expression is too large to replace with", { cause: error });
   }
 }

@@ -2,14 +2,14 @@ import type { PatternReader } from "./reader.ts";
 
 export interface Repeat {
   min: number;
-  /** `Infinity` when there is no limit. */
+  /** `Infinity` if there is no limit. */
   max: number;
   greedy: boolean;
 }
 
 const countMax = 0xffff_ffff;
 
-/** Reads `*`, `+`, `?` or `{n,m}`, with the `?` that makes it lazy; undefined when none comes next. */
+/** Reads `*`, `+`, `?` or `{n,m}`, and the `?` of a lazy one; undefined if none comes next. */
 export function readRepeat(reader: PatternReader): Repeat | undefined {
   const counts = readCounts(reader);
   if (counts === undefined) return undefined;

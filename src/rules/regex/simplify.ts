@@ -1,8 +1,8 @@
 import { alternate, concat, empty, type Pattern } from "./syntax.ts";
 
 /**
- * A pattern that matches somewhere in exactly the same texts, where only yes or no is asked:
- * without captures, and without the optional parts at either end, which a search never needs.
+ * A simpler pattern that matches somewhere in exactly the same texts, for yes-or-no tests: without captures,
+ * and without optional parts at either end.
  */
 export function simplifyForTest(pattern: Pattern): Pattern {
   return trimEnd(trimStart(withoutGroups(pattern)));
@@ -45,7 +45,7 @@ function trimEnd(pattern: Pattern): Pattern {
   return empty;
 }
 
-/** A repetition at the edge of a search is satisfied by its fewest turns. */
+/** At the edge of a search, the minimum count of a repetition is enough. */
 function fewest(pattern: Pattern): Pattern {
   if (pattern.kind !== "repeat") return pattern;
   if (pattern.min === 0) return empty;

@@ -1,19 +1,19 @@
-import type { Pattern } from "./syntax.ts";
+import { PatternError, type Pattern } from "./syntax.ts";
 
-/** As large as a pattern may be when its counted repetitions are written out, in automaton states. */
+/** Limit on a pattern's automaton states, with counted repetitions expanded. */
 export const stateCountMax = 16_384;
 const stateBytes = 64;
 
-/** Refuses a pattern too large to run quickly on every request. */
+/** Throws if a pattern is too large to run on every request. */
 export function checkPatternSize(pattern: Pattern): void {
   if (sizeOf(pattern) > stateCountMax) throw refuseSize();
 }
 
-export function refuseSize(): Error {
-  return new Error(`Compiled regex exceeds size limit of ${stateCountMax * stateBytes} bytes.`);
+export function refuseSize(): PatternError {
+  return new PatternError(`Compiled regex exceeds size limit of ${stateCountMax * stateBytes} bytes.`);
 }
 
-/** States of the automaton, about. */
+/** The approximate number of automaton states. */
 export function sizeOf(pattern: Pattern): number {
   switch (pattern.kind) {
     case "empty":

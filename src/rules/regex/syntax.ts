@@ -1,8 +1,8 @@
-import type { RangeSet } from "./range-set.ts";
+import type { RangeSet } from "./automaton/range-set.ts";
 
 export type Assertion = "start" | "end" | "line-start" | "line-end" | "word" | "not-word";
 
-/** A pattern over bytes: classes are sets of bytes, Unicode is already spelt out as UTF-8. */
+/** A pattern over bytes. Classes are sets of bytes, and Unicode is already expanded to UTF-8. */
 export type Pattern =
   | { kind: "empty" }
   | { kind: "bytes"; set: RangeSet }
@@ -25,8 +25,11 @@ export function alternate(items: Pattern[]): Pattern {
   return items.length === 1 ? items[0]! : { kind: "alternate", items };
 }
 
-/** A pattern that the language refuses, and where; `end` is after the last character at fault. */
-export class PatternError extends Error {
+/** A pattern that the language rejects. The message is for the author of the expression. */
+export class PatternError extends Error {}
+
+/** A syntax error in a pattern. `end` is after the last wrong character. */
+export class PatternSyntaxError extends PatternError {
   constructor(pattern: string, reason: string, start: number, end: number) {
     const carets = `${" ".repeat(start)}${"^".repeat(Math.max(1, end - start))}`;
     super(`regex parse error:\n    ${pattern}\n    ${carets}\nerror: ${reason}`);

@@ -1,7 +1,7 @@
-import { bytesOf, type Value } from "../types.ts";
-import { parseIp } from "../ip.ts";
+import { bytesOf, type Value } from "../syntax/types.ts";
+import { parseIp } from "../evaluation/ip.ts";
 
-/** The request's `cf` object, as scripts see it; anything may be missing. */
+/** The request's `cf` object, as scripts see it. Every property may be missing. */
 export type CfObject = Readonly<Record<string, unknown>>;
 
 const text = (value: unknown): string | undefined =>
@@ -51,7 +51,7 @@ const certificateFields: readonly (readonly [field: string, property: string])[]
   ["cert_chain_rfc9440", "certChainRFC9440"],
 ];
 
-/** Where in `cf` the value of a field is, and how it is read. */
+/** For each field, the path of its value in `cf` and the function that reads it. */
 export const cfSources: ReadonlyMap<string, Source> = new Map<string, Source>([
   ...geo("lat", "latitude"),
   ...geo("lon", "longitude"),

@@ -1,10 +1,10 @@
-import { bytesOf } from "../types.ts";
+import { bytesOf } from "../syntax/types.ts";
 import type { RequestDescription } from "./request-fields.ts";
 
 /**
- * A request from a file, for trying rules: HTTP text as it goes over the wire, or a JSON object with the properties
- * of {@link RequestDescription}, of which only `url` is needed, and `headers` may be an object.
- * `source` is latin1. Throws an error for the person who wrote the file.
+ * Parses a request file, for trying rules: HTTP text, or a JSON object with the properties of {@link
+ * RequestDescription}. Only `url` is required, and `headers` may be an object. `source` is latin1. Throws an
+ * error with a message for the file's author.
  */
 export function readRequest(source: string, ip = "192.0.2.1"): RequestDescription {
   return source.trimStart().startsWith("{") ? readJson(source, ip) : readHttp(source, ip);
@@ -25,7 +25,7 @@ function readHttp(source: string, ip: string): RequestDescription {
     const colon = line.indexOf(":");
     if (colon < 1)
       throw new Error(`Expected a header like "name: value" but received ${JSON.stringify(line)}`);
-    return [line.slice(0, colon), line.slice(colon + 1).trim()];
+    return [line.slice(0, colon), line.slice(colon + 1).replace(/^[ \t]+|[ \t]+$/g, "")];
   });
   const [, method, url, httpVersion = "HTTP/1.1"] = match as unknown as [string, string, string, string?];
   return {
@@ -35,13 +35,25 @@ function readHttp(source: string, ip: string): RequestDescription {
     httpVersion,
     ip,
     tls: !url.startsWith("http://"),
-    body: { raw, size: raw.length, truncated: false },
+    body: bodyPrefix(raw),
   };
 }
 
+/** Bytes of a body that rules can see, in the public service and here on the default plan. */
+export const bodyPrefixBytes = 128 * 1024;
+
+const bodyPrefix = (raw: string): NonNullable<RequestDescription["body"]> => ({
+  raw: raw.slice(0, bodyPrefixBytes),
+  size: raw.length,
+  truncated: raw.length > bodyPrefixBytes,
+});
+
 function readJson(source: string, ip: string): RequestDescription {
   const text = Buffer.from(source, "latin1").toString("utf8");
-  const given = JSON.parse(text) as Partial<Omit<RequestDescription, "headers">> & { headers?: unknown };
+  const given = JSON.parse(text) as Partial<Omit<RequestDescription, "headers" | "body">> & {
+    headers?: unknown;
+    body?: unknown;
+  };
   if (typeof given.url !== "string")
     throw new Error(`Expected a string for url but received ${JSON.stringify(given.url)}`);
   const isAbsolute = /^https?:\/\//.test(given.url);
@@ -55,6 +67,24 @@ function readJson(source: string, ip: string): RequestDescription {
     ...given,
     url: bytesOf(given.url),
     headers: headerList(given.headers),
+    body: readBody(given.body),
+  };
+}
+
+/** A text is the whole body. An object states its size and whether it is truncated. */
+function readBody(body: unknown): RequestDescription["body"] {
+  if (body === undefined) return undefined;
+  if (typeof body === "string") return bodyPrefix(bytesOf(body));
+  const { raw, size, truncated = false } = (body ?? {}) as Record<string, unknown>;
+  if (typeof raw !== "string" || typeof truncated !== "boolean")
+    throw new Error(
+      `Expected a text, or an object with raw, size and truncated, for body but received ${JSON.stringify(body)}`,
+    );
+  const bytes = bytesOf(raw);
+  return {
+    ...bodyPrefix(bytes),
+    ...(typeof size === "number" ? { size } : {}),
+    ...(truncated ? { truncated } : {}),
   };
 }
 

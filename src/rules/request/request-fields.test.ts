@@ -30,7 +30,7 @@ describe("requestFields", () => {
     expect(hasType(requestFields(plain)[name], type)).toBe(true);
   });
 
-  it("takes a request apart", () => {
+  it("splits a request into fields", () => {
     const values = requestFields(plain);
     expect(values["http.host"]).toBe("example.com");
     expect(values["http.request.full_uri"]).toBe("https://example.com/a/b.tar.GZ?x=1&x=2&y&&=z");
@@ -42,6 +42,8 @@ describe("requestFields", () => {
         ["", ["z"]],
       ]),
     );
+    expect(values["http.request.uri.args.names"]).toEqual(["x", "x", "y", ""]);
+    expect(values["http.request.uri.args.values"]).toEqual(["1", "2", "", "z"]);
     expect(values["http.cookie"]).toBe("a=1; b%41=2;c");
     expect(values["http.request.cookies"]).toEqual(
       new Map([
@@ -60,7 +62,23 @@ describe("requestFields", () => {
     expect(values["raw.http.request.uri.query"]).toBe("x=1&x=2&y&&=z");
   });
 
-  it("takes whole URLs, and paths with a colon", () => {
+  it("keeps every byte, and the order of repeated form arguments", () => {
+    const values = requestFields({
+      ...plain,
+      headers: ["cookie", "a=\xc3\xa0; b=\xc2\xa0", "content-type", "application/x-www-form-urlencoded"],
+      body: { raw: "a=1&b=2&a=3", size: 11, truncated: false },
+    });
+    expect(values["http.request.cookies"]).toEqual(
+      new Map([
+        ["a", ["\xc3\xa0"]],
+        ["b", ["\xc2\xa0"]],
+      ]),
+    );
+    expect(values["http.request.body.form.names"]).toEqual(["a", "b", "a"]);
+    expect(values["http.request.body.form.values"]).toEqual(["1", "2", "3"]);
+  });
+
+  it("accepts absolute URLs, and paths with a colon", () => {
     const pathOf = (url: string): unknown => requestFields({ ...plain, url })["http.request.uri.path"];
     expect(pathOf("http://example.com/x?y")).toBe("/x");
     expect(pathOf("http://example.com")).toBe("/");
@@ -68,7 +86,7 @@ describe("requestFields", () => {
     expect(pathOf("*")).toBe("*");
   });
 
-  it("reads cf, and lets what is given win over it", () => {
+  it("reads cf, and lets given fields override it", () => {
     const cf = {
       country: "DE",
       asn: "3320",
@@ -87,7 +105,7 @@ describe("requestFields", () => {
     expect([given["ip.src.country"], given["http.host"]]).toEqual(["T1", "x"]);
   });
 
-  it("takes null and nonsense in cf for unknown", () => {
+  it("treats null and invalid values in cf as unknown", () => {
     const values = requestFields({
       ...plain,
       cf: { country: null, asn: "x", city: {}, botManagement: null },
@@ -128,7 +146,7 @@ describe("readRequest", () => {
     ["GET / HTTP/1.1\nbroken", 'Expected a header like "name: value" but received "broken"'],
     ["{}", "Expected a string for url but received undefined"],
     ['{"url":"/","headers":{"a":1}}', "Expected strings for headers but received 1"],
-  ])("says what is wrong with %j", (source, message) => {
+  ])("explains the error in %j", (source, message) => {
     expect(() => readRequest(source)).toThrow(message);
   });
 });

@@ -1,17 +1,28 @@
 import { randomBytes } from "node:crypto";
-import type { FieldSource } from "../field-source.ts";
-import { fields } from "../fields.ts";
-import { parseIp } from "../ip.ts";
-import type { IpValue, Value } from "../types.ts";
+import type { FieldSource } from "../fields/field-source.ts";
+import { fields } from "../fields/fields.ts";
+import { parseIp } from "../evaluation/ip.ts";
+import type { IpValue, Value } from "../syntax/types.ts";
 import { cfSources, readPath, type CfObject } from "./cf-values.ts";
-import { acceptedLanguages, argumentMap, cookieMap, extensionOf, headerMap, headerText } from "./parts.ts";
+import { multipartParts, type BodyPart } from "./multipart.ts";
+import {
+  acceptedLanguages,
+  argumentPairs,
+  cookieMap,
+  extensionOf,
+  headerMap,
+  headerText,
+  mapOf,
+  trimBlanks,
+  type Pair,
+} from "./parts.ts";
 
-/** What is known of a request. Strings of the request itself are latin1, one character per byte, as Node gives them. */
+/** A description of a request. Its strings are latin1, with one character for each byte, as in Node. */
 export interface RequestDescription {
   method: string;
   /** The request target: path and query, or a whole URL. */
   url: string;
-  /** Names and values in turn, like Node's `rawHeaders`. */
+  /** Alternating names and values, like Node's `rawHeaders`. */
   headers: readonly string[];
   /** Default: the `host` header, without a port. */
   host?: string;
@@ -24,19 +35,21 @@ export interface RequestDescription {
   /** Milliseconds since 1970. Default now. */
   timestampMs?: number;
   rayId?: string;
-  /** 1 (surely automated) to 99 (surely human); wins over what `cf` says. */
+  /** From 1 (automated) to 99 (human). Overrides the value in `cf`. */
   botScore?: number;
   /** The request's `cf` object: geography, TLS, bot management. */
   cf?: CfObject;
-  /** The body, where it has been read. */
-  body?: { raw: string; size: number; truncated: boolean };
-  /** Values of further fields by name, which win over everything else. */
+  /** The body, if it has been read. */
+  body?: { raw: string; size: number; truncated: boolean } | undefined;
+  /** Values of fields by name, which override all others. */
   fields?: Readonly<Record<string, Value>>;
 }
 
 const none: CfObject = {};
+/** One list for each part of a body. */
+type Lists = readonly (readonly string[])[];
 
-/** Every field is a getter: what no rule asks for is never worked out, what many ask for is worked out once. */
+/** Every field is a lazy getter with a cached value. */
 class RequestFields {
   readonly #request: RequestDescription;
   readonly #path: string;
@@ -46,8 +59,12 @@ class RequestFields {
   #ip: IpValue | undefined;
   #headers: Map<string, string[]> | undefined;
   #cookies: Map<string, string[]> | undefined;
-  #args: Map<string, string[]> | undefined;
-  #form: Map<string, string[]> | undefined;
+  #args: Pair[] | undefined;
+  #argMap: Map<string, string[]> | undefined;
+  #form: Pair[] | undefined;
+  #formMap: Map<string, string[]> | undefined;
+  #parts: BodyPart[] | undefined;
+  #partMap: Map<string, string[]> | undefined;
   #cookie: string | undefined;
   #userAgent: string | undefined;
   #timestampMs: number | undefined;
@@ -127,13 +144,13 @@ class RequestFields {
     return acceptedLanguages(headerText(this.#request.headers, "accept-language"));
   }
   get "http.request.uri.args"(): Map<string, string[]> {
-    return (this.#args ??= argumentMap(this.#query));
+    return (this.#argMap ??= mapOf(this.#argPairs));
   }
   get "http.request.uri.args.names"(): string[] {
-    return [...this["http.request.uri.args"].keys()];
+    return this.#argPairs.map(([name]) => name);
   }
   get "http.request.uri.args.values"(): string[] {
-    return [...this["http.request.uri.args"].values()].flat();
+    return this.#argPairs.map(([, value]) => value);
   }
   get "http.request.body.raw"(): string {
     return this.#request.body?.raw ?? "";
@@ -145,17 +162,40 @@ class RequestFields {
     return this.#request.body?.truncated ?? false;
   }
   get "http.request.body.mime"(): string {
-    return headerText(this.#request.headers, "content-type").split(";", 1)[0]!.trim().toLowerCase();
+    const contentType = headerText(this.#request.headers, "content-type");
+    return trimBlanks(contentType.split(";", 1)[0]!).toLowerCase();
   }
   get "http.request.body.form"(): Map<string, string[]> {
-    const isForm = this["http.request.body.mime"] === "application/x-www-form-urlencoded";
-    return (this.#form ??= argumentMap(isForm ? this["http.request.body.raw"] : ""));
+    return (this.#formMap ??= mapOf(this.#formPairs));
   }
   get "http.request.body.form.names"(): string[] {
-    return [...this["http.request.body.form"].keys()];
+    return this.#formPairs.map(([name]) => name);
   }
   get "http.request.body.form.values"(): string[] {
-    return [...this["http.request.body.form"].values()].flat();
+    return this.#formPairs.map(([, value]) => value);
+  }
+  get "http.request.body.multipart"(): Map<string, string[]> {
+    return (this.#partMap ??= mapOf(
+      this.#bodyParts.flatMap(({ names, value }) => names.map((name): Pair => [name, value])),
+    ));
+  }
+  get "http.request.body.multipart.values"(): string[] {
+    return this.#bodyParts.map(({ value }) => value);
+  }
+  get "http.request.body.multipart.names"(): Lists {
+    return this.#bodyParts.map(({ names }) => names);
+  }
+  get "http.request.body.multipart.filenames"(): Lists {
+    return this.#bodyParts.map(({ filenames }) => filenames);
+  }
+  get "http.request.body.multipart.content_types"(): Lists {
+    return this.#bodyParts.map(({ contentTypes }) => contentTypes);
+  }
+  get "http.request.body.multipart.content_dispositions"(): Lists {
+    return this.#bodyParts.map(({ contentDispositions }) => contentDispositions);
+  }
+  get "http.request.body.multipart.content_transfer_encodings"(): Lists {
+    return this.#bodyParts.map(({ contentTransferEncodings }) => contentTransferEncodings);
   }
   get ssl(): boolean {
     return this.#request.tls;
@@ -175,9 +215,21 @@ class RequestFields {
   get "cf.edge.client_tcp"(): boolean {
     return this.#request.httpVersion !== "HTTP/3";
   }
+
+  get #argPairs(): Pair[] {
+    return (this.#args ??= argumentPairs(this.#query));
+  }
+  get #formPairs(): Pair[] {
+    const isForm = this["http.request.body.mime"] === "application/x-www-form-urlencoded";
+    return (this.#form ??= argumentPairs(isForm ? this["http.request.body.raw"] : ""));
+  }
+  get #bodyParts(): BodyPart[] {
+    const { headers, body } = this.#request;
+    return (this.#parts ??= multipartParts(headerText(headers, "content-type"), body?.raw ?? ""));
+  }
 }
 
-/** Reads a field out of `cf`, or its neutral value. */
+/** Returns a function that reads a field from `cf`, or its neutral value. */
 function cfReader(name: string): (cf: CfObject) => Value | undefined {
   const [path, read] = cfSources.get(name)!;
   const properties = path.split(".");
@@ -192,7 +244,7 @@ function hostOf(header: string): string {
   return header.replace(/:\d+$/, "").toLowerCase();
 }
 
-/** A v4 client on a v6 socket is a v4 client. */
+/** Converts IPv4-mapped addresses to IPv4. */
 function plainAddress(ip: string): string {
   return /^::ffff:\d+\.\d+\.\d+\.\d+$/i.test(ip) ? ip.slice(7) : ip;
 }
@@ -209,7 +261,7 @@ for (const name of cfSources.keys()) {
 }
 for (const { name, neutral } of fields.values()) {
   if (name in prototype) continue;
-  // What a request was before rules changed it: nothing changes requests before the rules see them.
+  // `raw.` fields equal the current ones, because no rule changes a request before other rules see it.
   const current = name.startsWith("raw.") ? name.slice(4) : name;
   if (current !== name && current in prototype) {
     const inherited = Object.getOwnPropertyDescriptor(prototype, current)!;
@@ -219,7 +271,7 @@ for (const { name, neutral } of fields.values()) {
   }
 }
 
-/** The fields of a request, worked out as they are asked for. */
+/** The fields of a request, computed lazily. */
 export function requestFields(request: RequestDescription): FieldSource {
   const source = new RequestFields(request) as unknown as FieldSource;
   for (const [name, value] of Object.entries(request.fields ?? {})) {

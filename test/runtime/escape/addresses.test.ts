@@ -14,14 +14,14 @@ describe("addresses", () => {
   let strict: Hosting;
   beforeAll(async () => {
     strict = await startHosting();
-    // A leak would end on this machine, and be seen, rather than leave it.
+    // A leak would reach this machine, where the test sees it.
     try {
       if (
         !Object.values(networkInterfaces()).some((list) => list?.some(({ address }) => address === metadata))
       )
         execFileSync("ip", ["addr", "add", `${metadata}/32`, "dev", "lo"], { stdio: "ignore" });
     } catch {
-      return; // only root may; then the refusal alone is what is seen
+      return; // only root may; then the test sees the refusal only
     }
     listener = createServer((_request, response) => {
       reached++;
@@ -60,12 +60,16 @@ describe("addresses", () => {
     "http://192.168.0.1/",
     "http://100.100.100.200/",
     "http://[fd00:ec2::254]/",
-    "http://nothing.workers.localhost/",
     "file:///etc/passwd",
-    "unix:/run/front.sock",
+    "unix:/run/gateway.sock",
     "blob:http://x/y",
   ])("%s is not reached", async (url) => {
     expect(await fetched(strict, url)).toBe("refused");
+    expect(reached).toBe(0);
+  });
+
+  test("the name of a script that is not there is answered by the edge itself", async () => {
+    expect(await fetched(strict, "http://nothing.workers.localhost/")).toBe("reached 404");
     expect(reached).toBe(0);
   });
 
@@ -81,11 +85,11 @@ describe("addresses", () => {
     expect(await fetched(prison.hosting, prison.outside.url)).toBe("reached 200");
   });
 
-  test("what is meant for the front only is an address like any other", async () => {
+  test("the gateway's internal URLs are ordinary addresses for scripts", async () => {
     for (const url of [
-      "http://front/script/x",
-      "http://front/nested",
-      "http://front/",
+      "http://gateway/script/x",
+      "http://gateway/nested",
+      "http://gateway/",
       "http://cell/unload",
       "http://cell/",
       "http://binding/value?key=password",
@@ -96,7 +100,7 @@ describe("addresses", () => {
       `export default { async fetch() {
         const said = [];
         for (const path of ["script/" + encodeURIComponent("x"), "nested"])
-          said.push(await fetch("http://front/" + path, { headers: { "x-selvedge-outcome": "guess" } }).then(({ status }) => status, () => "refused"));
+          said.push(await fetch("http://gateway/" + path, { headers: { "x-selvedge-outcome": "guess" } }).then(({ status }) => status, () => "refused"));
         return Response.json(said);
       } };`,
     );

@@ -65,7 +65,7 @@ describe("framing", () => {
       "hostile",
       `export default { fetch: () => new Response("", { headers: { ${huge} } }) };`,
     );
-    // They do not come out of the cell: the dispatcher passes them on, and its own answer is what fails.
+    // They do not leave the cell: the dispatcher returns them, and its own answer fails.
     expect(await prison.hosting.ask("dispatcher", "/hostile")).toMatchObject({ status: 500 });
     expect(
       await prison.hostile(

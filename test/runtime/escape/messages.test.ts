@@ -3,9 +3,9 @@ import { usePrison } from "./prison.ts";
 
 const prison = usePrison();
 
-describe("what is said between the front and its cells", () => {
+describe("headers between the gateway and its cells", () => {
   const forged = [
-    "x-selvedge-said",
+    "x-selvedge-metadata",
     "x-selvedge-run",
     "x-selvedge-script",
     "x-selvedge-binding",
@@ -14,6 +14,7 @@ describe("what is said between the front and its cells", () => {
     "x-selvedge-event",
     "x-selvedge-params",
     "x-selvedge-pass",
+    "x-selvedge-socket",
     "x-selvedge-cf",
     "x-selvedge-outcome",
     "x-selvedge-lane",
@@ -21,7 +22,7 @@ describe("what is said between the front and its cells", () => {
     "X-Selvedge-Error",
   ];
 
-  test("cannot be said by visitors, nor be heard by scripts", async () => {
+  test("cannot be forged by visitors, and are invisible to scripts", async () => {
     await prison.hosting.deploy(
       "hearing",
       `export default { fetch: ({ headers, cf }) => Response.json([[...headers.keys()].filter((name) => name.includes("selvedge")), cf.colo]) };`,
@@ -34,7 +35,7 @@ describe("what is said between the front and its cells", () => {
     ).toEqual([]);
   });
 
-  test("cannot be said by scripts to another script's bindings", async () => {
+  test("cannot be forged by scripts for another script's bindings", async () => {
     const headers = JSON.stringify(Object.fromEntries(forged.map((name) => [name, "SECRETS"])));
     expect(
       await prison.hostile(
@@ -48,14 +49,14 @@ describe("what is said between the front and its cells", () => {
     ).toBe("walled");
   });
 
-  test("cannot be said by the outside, and does not go there", async () => {
+  test("cannot be forged by origins, and are not sent to them", async () => {
     await prison.hosting.deploy("asking", `export default { fetch: () => fetch("${prison.outside.url}") };`);
     const { status, body, headers } = await prison.hosting.ask("asking");
     expect(status).toBe(200);
     expect(body + JSON.stringify(headers)).not.toContain("selvedge-");
   });
 
-  test("does not go out with what a dispatched script asks for", async () => {
+  test("are not sent with a dispatched script's requests", async () => {
     await prison.hosting.createNamespace("unwalled");
     await prison.hosting.deployCustomer(
       "unwalled",
@@ -72,7 +73,7 @@ describe("what is said between the front and its cells", () => {
       code: `export default { fetch: (request, env) => env.NS.get("customer").fetch(request) };`,
       bindings: [{ type: "dispatch_namespace", name: "NS", namespace: "unwalled" }],
     });
-    // Once the way to it is known inside the cell, and before.
+    // Before and after the target is cached in the cell.
     for (let i = 0; i < 3; i++) {
       const { status, body } = await prison.hosting.ask("to-unwalled");
       expect(status, body).toBe(200);
@@ -81,7 +82,7 @@ describe("what is said between the front and its cells", () => {
     }
   });
 
-  test("cannot be said by a script's answer", async () => {
+  test("cannot be forged by a script's answer", async () => {
     const all = JSON.stringify(Object.fromEntries(forged.map((name) => [name, "forged"])));
     await prison.hosting.deployCustomer(
       "prison",
@@ -93,48 +94,27 @@ describe("what is said between the front and its cells", () => {
     expect(JSON.stringify(visit.headers)).not.toContain("selvedge-");
   });
 
-  test("cannot be forged with the wrapper's own functions", async () => {
-    const take = `const { passOn, forRun, currentRun, fetchThrough } = await import("__selvedge/cells/worker/run.js"); const none = "00000000-0000-4000-8000-000000000000"; `;
-    const wrapped = async (body: string): Promise<unknown> => prison.hostile(take + body);
-    const refused = "thrown: This fetch belongs to no request that is being handled.";
-    expect(await wrapped(`return (await forRun(none, () => fetch("OUTSIDE"))).status`)).toBe(refused);
-    expect(await wrapped(`return (await forRun("", () => fetch("OUTSIDE"))).status`)).toBe(refused);
-    expect(
-      await wrapped(`return (await fetchThrough("SECRETS", "http://binding/value?key=password")).text()`),
-    ).toBe("thrown: The script has no such binding.");
-    expect(await wrapped(`return (await fetchThrough("NS", "http://x/")).text()`)).toBe(
-      "thrown: The script has no such binding.",
-    );
-    expect(await wrapped(`return (await passOn(new Request(request.url))).status`)).toBe(
-      "thrown: There is no origin here.",
-    );
-    expect(await wrapped(`return (await passOn(new Request("OUTSIDE"))).status`)).toBe(
-      "thrown: There is no origin here.",
-    );
+  test("cannot be forged with the wrapper's own functions: no script can import them", async () => {
+    for (const name of [
+      "sandbox/worker/run.js",
+      "workers/runtime/worker/script.js",
+      "workers/runtime/worker/service.js",
+    ])
+      expect(await prison.hostile(`return Object.keys(await import("__selvedge/${name}"))`)).toMatch(
+        /^thrown: No such module/,
+      );
     expect(prison.outside.seen).toEqual([]);
   });
 
-  test("a run is over when its request is, and is nobody else's", async () => {
-    // One customer hands its run to another: it gets no further than with its own.
-    const take = `const { currentRun, forRun } = await import("__selvedge/cells/worker/run.js");`;
-    const run = await prison.hostile(`${take} return currentRun()`);
-    expect(run).toMatch(/^[\da-f-]{36}$/);
-    await prison.hosting.deploy(
-      "accomplice",
-      `export default { async fetch() {
-        ${take}
-        try { return await forRun(${JSON.stringify(run)}, () => fetch("${prison.outside.url}")); } catch (error) { return new Response(error.message); }
-      } };`,
-    );
-    expect((await prison.hosting.ask("accomplice")).body).toBe(
-      "This fetch belongs to no request that is being handled.",
-    );
-    expect(prison.outside.seen).toEqual([]);
+  test("an invented run token gives access to nothing", async () => {
+    const header = `{ headers: { "x-selvedge-run": "00000000-0000-4000-8000-000000000000" } }`;
+    // The wrapper overwrites the header of the run token.
+    expect(await prison.hostile(`return (await fetch("http://x/", ${header})).text()`)).toBe("walled");
   });
 
   test("the wrapper's modules cannot be replaced", async () => {
     const code = `export const forRun = (token, handle) => handle(); export const currentRun = () => "x"; export class Control {}`;
-    for (const name of ["cells/worker/run.js", "runtime/worker/script.js", "entry.js", "env.js"])
+    for (const name of ["sandbox/worker/run.js", "workers/runtime/worker/script.js", "entry.js", "env.js"])
       await expect(prison.hostile("return 1", { code: { [`__selvedge/${name}`]: code } })).rejects.toThrow(
         /Expected the path of a module/,
       );

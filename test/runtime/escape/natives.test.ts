@@ -3,13 +3,13 @@ import { unharmed, usePrison } from "./prison.ts";
 
 const prison = usePrison();
 
-test("a run's token, which a script can find out, is of no use to it", async () => {
+test("a run token is useless to the script that finds it", async () => {
   const top = `let token; const toJSON = function () { token ??= this.selvedgeRun; return this; };
     const learn = (request) => { Object.prototype.toJSON = toJSON; new Request(request); delete Object.prototype.toJSON; };`;
   const body = `
     learn(request);
-    const headers = { "x-selvedge-run": token, "x-selvedge-binding": "SECRETS", "x-selvedge-event": "trace", "x-selvedge-pass": "1" };
-    const forged = { cf: { selvedgeRun: token, binding: "SECRETS", script: "x", lane: "x" }, headers };
+    const headers = { "x-selvedge-run": token, "x-selvedge-binding": "SECRETS", "x-selvedge-event": "trace", "x-selvedge-pass": "1", "x-selvedge-socket": encodeURIComponent('{"do":"close","id":"1"}') };
+    const forged = { cf: { selvedgeRun: token, binding: "SECRETS", script: "x", workflowStream: "x" }, headers };
     const statuses = [];
     for (const url of ["OUTSIDE/", "http://binding/value?key=password"])
       for (const init of [{ headers }, forged]) statuses.push((await fetch(new Request(url, init))).status);
@@ -70,14 +70,14 @@ describe("the wrapper's natives cannot be replaced", () => {
     ["event targets", `EventTarget.prototype.addEventListener = function (...args) { see(args); };`],
   ])("%s", async (_what, pollution) => {
     const top = `const seen = []; const see = (...what) => { seen.push(what); return undefined; }; const { fetch: kept, Request: NativeRequest } = globalThis;`;
-    // Before any request, and again while one is handled.
+    // Before any request, and again during one.
     const body = `
       let answer; try { answer = await kept("OUTSIDE/first"); } catch {}
       let again; try { again = await fetch("OUTSIDE/again", { headers: { "x-selvedge-run": "forged", "x-selvedge-binding": "SECRETS" } }); } catch {}
       let secret; try { secret = await (await fetch("http://binding/value?key=password", { headers: { "x-selvedge-binding": "SECRETS" } })).text(); } catch {}
       return [answer?.status ?? 403, again?.status ?? 403, secret ?? "walled"];`;
     const said = await prison.hostile(body, { top: top + pollution });
-    // Whatever it broke, it broke for itself.
+    // It may only have broken itself.
     if (Array.isArray(said)) expect(said).toEqual([403, 403, "walled"]);
     else expect(said).toMatch(/thrown|error/);
     expect(prison.outside.seen).toEqual([]);

@@ -2,23 +2,23 @@ import { afterAll, beforeAll, beforeEach } from "vitest";
 import { startHosting, startOutside, type Hosting, type Outside, type ScriptUpload } from "../platform.ts";
 
 /**
- * Where hostile customers are tried. The platform lets scripts out to this machine, so that there is something to reach; and an
- * outbound script lets nothing through, so that whatever the outside sees has got around it.
+ * An installation for hostile customers. It allows requests to this machine, so that there is a target; but
+ * an outbound script blocks all of them, so any request that reaches the target has bypassed it.
  */
 export interface Prison {
   hosting: Hosting;
   outside: Outside;
-  /** What a hostile customer's code comes to. */
+  /** The result of a hostile customer's code. */
   hostile(body: string, more?: Partial<ScriptUpload> & { top?: string }): Promise<unknown>;
-  /** What a customer sees that does nothing wrong. */
+  /** The result of an innocent customer. */
   innocent(): Promise<unknown>;
   close(): Promise<void>;
 }
 
-/** What `innocent` says where nobody has done anything to it. */
+/** The result of `innocent` when nothing has harmed it. */
 export const unharmed = ["of the victim", "undefined", "undefined"];
 
-/** A prison for the tests of a file; each begins with an outside that has seen nothing. */
+/** An installation for the tests of a file; the record of the target is cleared before each. */
 export function usePrison(): Prison {
   const prison = {} as Prison;
   beforeAll(async () => void Object.assign(prison, await startPrison()));

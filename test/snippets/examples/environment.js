@@ -10,6 +10,12 @@ const names = [
   "addEventListener",
   "removeEventListener",
   "dispatchEvent",
+  "process",
+  "Buffer",
+  "global",
+  "setImmediate",
+  "clearImmediate",
+  "require",
 ];
 
 const attempt = (action) => {
@@ -33,9 +39,18 @@ export default {
       function: attempt(() => new Function("return 1")()),
       upgrade: attempt(() => new Response(null, { status: 101 })),
       more: more.map((value) => typeof value === "object" && Object.keys(value ?? {}).length),
-      available: [fetch, Request, Response, URL, URLSearchParams, Headers, TextEncoder, TextDecoder].every(
-        (value) => typeof value === "function",
-      ),
+      node: attempt(() => process.getBuiltinModule("node:fs")),
+      available: [
+        setTimeout,
+        fetch,
+        Request,
+        Response,
+        URL,
+        URLSearchParams,
+        Headers,
+        TextEncoder,
+        TextDecoder,
+      ].every((value) => typeof value === "function"),
       subtle: typeof crypto.subtle.digest,
       uuid: /^[\da-f-]{36}$/.test(crypto.randomUUID()),
     });

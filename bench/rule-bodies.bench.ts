@@ -1,0 +1,76 @@
+import { api, startPeer, startSelvedge } from "./lib/child.ts";
+import { load } from "./lib/load.ts";
+import {
+  atMost,
+  cpuMicroseconds,
+  median,
+  pairedRatio,
+  printGoals,
+  printTable,
+  reported,
+} from "./lib/measure.ts";
+
+/** CPU time of a request with a body of 1 KB, where rules ask for bodies and where none does. */
+const rounds = 15;
+const count = 3000;
+const body = `a=${"x".repeat(1022)}`;
+
+const origin = await startPeer("origin.ts");
+const without = await startSelvedge();
+const within = await startSelvedge();
+for (const { ready } of [without, within]) await addZone(ready, "plain.example", "true");
+await addZone(without.ready, "second.example", "true");
+await addZone(within.ready, "second.example", 'not http.request.body.raw contains "nowhere"');
+
+const sides = {
+  "no rule asks for bodies": { side: without, host: "www.plain.example" },
+  "rules of another zone ask": { side: within, host: "www.plain.example" },
+  // As many requests for both: a process that serves more of them is the warmer one.
+  "a second zone, where no rule asks": { side: without, host: "www.second.example" },
+  "a rule of this zone asks": { side: within, host: "www.second.example" },
+};
+type Name = keyof typeof sides;
+const names = Object.keys(sides) as Name[];
+const cpu: Record<Name, number[]> = {
+  "no rule asks for bodies": [],
+  "rules of another zone ask": [],
+  "a second zone, where no rule asks": [],
+  "a rule of this zone asks": [],
+};
+for (let round = -2; round < rounds; round++)
+  for (const name of round % 2 === 0 ? names : names.toReversed()) {
+    const { side, host } = sides[name];
+    const headers = { host, "content-type": "application/x-www-form-urlencoded" };
+    const before = cpuMicroseconds(side.pid);
+    await load(side.ready.edge, count, 16, () => ({ method: "POST", path: "/2", headers, body }));
+    if (round >= 0) cpu[name].push((cpuMicroseconds(side.pid) - before) / count);
+  }
+printTable(
+  ["", "CPU µs each"],
+  names.map((name) => [name, median(cpu[name])]),
+);
+printGoals([
+  atMost(
+    "CPU of a zone whose rules do not ask / of an edge where none asks",
+    pairedRatio(cpu["rules of another zone ask"], cpu["no rule asks for bodies"]),
+    1.03,
+  ),
+  reported(
+    "CPU of a zone with a rule that asks / of one without",
+    pairedRatio(cpu["a rule of this zone asks"], cpu["a second zone, where no rule asks"]),
+  ),
+]);
+for (const each of [without, within, origin]) await each.stop();
+
+async function addZone(ready: typeof without.ready, name: string, expression: string): Promise<void> {
+  const { id } = await api<{ id: string }>(ready, "POST", "/zones", { name });
+  await api(ready, "POST", `/zones/${id}/dns_records`, {
+    type: "A",
+    name: "www",
+    content: "127.0.0.1",
+    proxied: true,
+  });
+  await api(ready, "PUT", `/zones/${id}/rulesets/phases/http_request_origin/entrypoint`, {
+    rules: [{ action: "route", expression, action_parameters: { origin: { port: origin.port } } }],
+  });
+}

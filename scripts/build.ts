@@ -1,0 +1,115 @@
+import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { build, type Plugin } from "esbuild";
+import { strip } from "../src/sandbox/process/worker-sources.ts";
+
+/*
+ * `node scripts/build.ts` makes dist/, the program as JavaScript, for the npm package. A clone runs the TypeScript itself.
+ *
+ * Our modules and their packages become one bundle, split where modules are loaded on demand: starting it takes half of the CPU
+ * time that the single files take. Packages with binaries stay outside. Modules that workerd loads stay single files, because
+ * the platform links them for each script.
+ */
+const outdir = "dist";
+
+/** Entry modules of the program, its threads and its child processes; see moduleUrl(). */
+const entries = [
+  "main",
+  "dns/name-server/thread",
+  "platform/storage/checkpoint",
+  "products/images/engine/process",
+  "sandbox/limits/cpu-limiter-thread",
+  "workers/scripts/versions/inspect-thread",
+  "workers/stack-traces/thread",
+];
+/** Packages with binaries: dependencies of the npm package. */
+export const externalPackages = ["sharp", "workerd"];
+
+/**
+ * Gives dynamically imported packages the named exports that they have under Node. esbuild gives a CommonJS package only
+ * a default export there.
+ */
+const namedExports: Plugin = {
+  name: "named exports of dynamically imported packages",
+  setup(builder) {
+    builder.onResolve({ filter: /^[@a-z]/ }, ({ path, kind }) =>
+      kind === "dynamic-import" && !path.startsWith("node:") && !externalPackages.includes(path)
+        ? { path, namespace: "on-demand" }
+        : undefined,
+    );
+    builder.onLoad({ filter: /^/, namespace: "on-demand" }, async ({ path }) => {
+      const exported = (await import(path)) as object;
+      const names = Object.keys(exported).filter((name) => /^[A-Za-z_$][\w$]*$/.test(name));
+      return {
+        contents: `export { ${names.join(", ")} } from ${JSON.stringify(path)};`,
+        resolveDir: process.cwd(),
+      };
+    });
+  },
+};
+
+/** Rebuilds dist/. Throws if a bundle would not find its modules. */
+export async function buildProgram(): Promise<void> {
+  rmSync(outdir, { recursive: true, force: true });
+  const { metafile } = await build({
+    entryPoints: entries.map((entry) => ({ in: `src/${entry}.ts`, out: entry })),
+    outdir,
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    platform: "node",
+    target: "node26",
+    keepNames: true,
+    legalComments: "none",
+    metafile: true,
+    // `pg` tries to load pg-native, and works without it.
+    external: [...externalPackages, "pg-native"],
+    // CommonJS packages call require() for modules of Node.
+    banner: {
+      js: 'import { createRequire as createBundleRequire } from "node:module"; const require = createBundleRequire(import.meta.url);',
+    },
+    plugins: [namedExports],
+    logLevel: "warning",
+  });
+  // moduleUrl() finds all other modules relative to its own URL.
+  const homes = Object.entries(metafile.outputs)
+    .filter(([, { inputs }]) => "src/platform/util/module-url.ts" in inputs)
+    .map(([output]) => dirname(output));
+  if (homes.some((home) => home !== outdir))
+    throw new Error(
+      `Expected module-url.ts to be bundled into ${outdir}/ but found it in ${homes.join(", ")}`,
+    );
+  writeFileSync(`${outdir}/THIRD-PARTY-LICENSES.txt`, licencesOf(Object.keys(metafile.inputs)));
+  buildWorkerModules();
+}
+
+/** Writes the modules of worker/ folders, and those that they import, without their types. */
+function buildWorkerModules(): void {
+  const files = new Set(globSync("src/**/worker/*.ts", { exclude: ["**/*.test.ts", "**/*.d.ts"] }));
+  for (const file of files) {
+    const source = strip(readFileSync(file, "utf8"));
+    const output = file.replace(/^src\//, `${outdir}/`).replace(/ts$/, "js");
+    mkdirSync(dirname(output), { recursive: true });
+    writeFileSync(output, source);
+    for (const [, imported] of source.matchAll(/(?:from|import) "(\.[\w./-]+)\.js"/g))
+      files.add(join(dirname(file), `${imported}.ts`));
+  }
+}
+
+/** The licences of the packages inside the bundle, each with its name and version. */
+function licencesOf(inputs: readonly string[]): string {
+  const folders = new Set(
+    inputs.flatMap((input) => /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input)?.[0] ?? []),
+  );
+  const texts = [...folders].toSorted().map((folder) => {
+    const { name, version, license } = JSON.parse(readFileSync(`${folder}/package.json`, "utf8")) as Record<
+      string,
+      string
+    >;
+    const [file] = globSync(`${folder}/{LICENSE,LICENCE,license}*`);
+    return `${name} ${version} (${license})\n\n${file === undefined ? "" : readFileSync(file, "utf8").trim()}\n`;
+  });
+  return texts.join(`\n${"-".repeat(80)}\n\n`);
+}
+
+if (import.meta.main) await buildProgram();

@@ -1,0 +1,53 @@
+import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { buildProgram, externalPackages } from "./build.ts";
+
+/*
+ * `npm pack` and `npm publish` run it. `prepare` builds dist/ and installs the package's own package.json; `restore`
+ * removes it again. The package bundles its dependencies, except those with binaries. It does not depend on `node`,
+ * because npm would put that binary into the .bin folder of every project that installs the package.
+ */
+const kept = "package.json.clone";
+
+async function prepare(): Promise<void> {
+  if (existsSync(kept)) restore();
+  await buildProgram();
+  const clone = JSON.parse(readFileSync("package.json", "utf8")) as Record<string, unknown> & {
+    dependencies: Record<string, string>;
+  };
+  const { name, version, description, license, bin, type } = clone;
+  const dependencies = Object.fromEntries(externalPackages.map((each) => [each, clone.dependencies[each]]));
+  const files = [
+    "bin",
+    "dist",
+    "dashboard",
+    "docs",
+    "examples",
+    "openapi.json",
+    "CHANGELOG.md",
+    "SECURITY.md",
+  ];
+  const published = {
+    name,
+    version,
+    description,
+    license,
+    bin,
+    type,
+    files,
+    engines: { node: ">=26.4" },
+    dependencies,
+  };
+  renameSync("package.json", kept);
+  writeFileSync("package.json", `${JSON.stringify(published, null, 2)}\n`);
+}
+
+function restore(): void {
+  if (existsSync(kept)) renameSync(kept, "package.json");
+}
+
+if (process.argv[2] === "prepare") await prepare();
+else if (process.argv[2] === "restore") restore();
+else {
+  process.stderr.write("Expected prepare or restore\n");
+  process.exitCode = 2;
+}

@@ -1,0 +1,30 @@
+import products from "./absent-products.json" with { type: "json" };
+
+interface Node {
+  children: Map<string, Node>;
+  product?: string;
+}
+
+const root: Node = { children: new Map() };
+for (const [path, product] of Object.entries(products)) {
+  let node = root;
+  for (const segment of path.split("/")) {
+    let child = node.children.get(segment);
+    if (child === undefined) node.children.set(segment, (child = { children: new Map() }));
+    node = child;
+  }
+  node.product = product;
+}
+
+/**
+ * The Cloudflare product that a canonical path belongs to, if this platform does not have it; else undefined.
+ */
+export function absentProduct(path: string): string | undefined {
+  let node: Node | undefined = root;
+  for (const segment of path.split("/").slice(1)) {
+    node = node.children.get(segment) ?? node.children.get("*");
+    if (node === undefined) return undefined;
+    if (node.product !== undefined) return node.product;
+  }
+  return undefined;
+}

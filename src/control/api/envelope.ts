@@ -1,0 +1,87 @@
+import { z } from "zod";
+import { ApiErrors, type ApiError } from "./errors.ts";
+
+export interface Message {
+  code: number;
+  message: string;
+}
+
+/** One page of a list. `totalCount` counts all matches, not only those on this page. */
+export interface Page<T> {
+  items: T[];
+  page: number;
+  perPage: number;
+  totalCount: number;
+}
+
+export const ResultInfoSchema = z
+  .object({
+    page: z.int(),
+    per_page: z.int(),
+    count: z.int(),
+    total_count: z.int(),
+    total_pages: z.int(),
+  })
+  .meta({ id: "ResultInfo" });
+
+export const ErrorSchema = z
+  .object({
+    code: z.int(),
+    message: z.string(),
+    source: z.object({ pointer: z.string() }).optional(),
+    error_chain: z.array(z.object({ code: z.int(), message: z.string() })).optional(),
+  })
+  .meta({ id: "Error" });
+
+export function success(
+  result: unknown,
+  messages: readonly Message[] = [],
+  resultInfo?: Record<string, number | string>,
+): object {
+  return {
+    result,
+    success: true,
+    errors: [],
+    messages,
+    ...(resultInfo === undefined ? {} : { result_info: resultInfo }),
+  };
+}
+
+export function successPage(page: Page<unknown>, messages: readonly Message[] = []): object {
+  return {
+    result: page.items,
+    success: true,
+    errors: [],
+    messages,
+    result_info: {
+      page: page.page,
+      per_page: page.perPage,
+      count: page.items.length,
+      total_count: page.totalCount,
+      total_pages: Math.ceil(page.totalCount / page.perPage),
+    },
+  };
+}
+
+/** The response to a failed call, in the envelope. */
+export function failure(error: ApiError | ApiErrors, requestId: string): Response {
+  const errors = error instanceof ApiErrors ? error.errors : [error];
+  const first = errors[0];
+  const headers: Record<string, string> = { "content-type": "application/json", "x-request-id": requestId };
+  if (first?.retryAfterSeconds !== undefined) headers["retry-after"] = String(first.retryAfterSeconds);
+  // The official clients retry 409 and 5xx. Retrying a 409 of this API cannot succeed.
+  if (first?.status === 409) headers["x-should-retry"] = "false";
+  if (first?.status === 401) headers["www-authenticate"] = "Bearer";
+  const body = {
+    result: null,
+    success: false,
+    errors: errors.map((e) => ({
+      code: e.code,
+      message: e.message,
+      ...(e.pointer === undefined ? {} : { source: { pointer: e.pointer } }),
+      ...(e.chain.length === 0 ? {} : { error_chain: e.chain }),
+    })),
+    messages: [],
+  };
+  return new Response(JSON.stringify(body), { status: first?.status ?? 500, headers });
+}

@@ -1,0 +1,106 @@
+import { isForeignKeyViolation } from "../../platform/storage/dialects.ts";
+import { isDiskFull, isUnavailable } from "../../platform/storage/faults.ts";
+
+/** An error with a public message. `cause` is only logged, never sent. */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly code: number;
+  readonly pointer: string | undefined;
+  readonly chain: readonly { code: number; message: string }[];
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(
+    status: number,
+    code: number,
+    message: string,
+    more: {
+      pointer?: string | undefined;
+      chain?: readonly { code: number; message: string }[];
+      retryAfterSeconds?: number;
+      cause?: unknown;
+    } = {},
+  ) {
+    super(message, more.cause === undefined ? undefined : { cause: more.cause });
+    this.status = status;
+    this.code = code;
+    this.pointer = more.pointer;
+    this.chain = more.chain ?? [];
+    this.retryAfterSeconds = more.retryAfterSeconds;
+  }
+}
+
+/** Several errors of one request, all reported to the caller. */
+export class ApiErrors extends Error {
+  readonly errors: readonly ApiError[];
+  constructor(errors: readonly ApiError[]) {
+    super(errors[0]?.message ?? "invalid request");
+    this.errors = errors;
+  }
+}
+
+/** Errors that any operation can return. Codes of one capability are in its own errors.ts. */
+export const apiErrors = {
+  noCredentials: () =>
+    new ApiError(
+      401,
+      9106,
+      "Authentication failed (missing X-Auth-Key and X-Auth-Email, or Authorization headers)",
+    ),
+  badAuthorizationHeader: () =>
+    new ApiError(400, 6003, "Invalid request headers", {
+      chain: [{ code: 6111, message: "Invalid format for Authorization header" }],
+    }),
+  invalidToken: (why = "Invalid API Token") => new ApiError(401, 1000, why),
+  invalidKey: () => new ApiError(401, 9103, "Unknown X-Auth-Key or X-Auth-Email"),
+  unauthorized: (what: string) =>
+    new ApiError(403, 9109, `Unauthorized to access requested resource: the credentials lack ${what}`),
+  noRoute: (method: string, path: string) =>
+    new ApiError(404, 7003, `Could not route to ${path}, perhaps your object identifier is invalid?`, {
+      chain: [{ code: 7000, message: `No route for ${method} on that URI` }],
+    }),
+  absentProduct: (product: string) =>
+    new ApiError(404, 7010, `${product} ${isPlural(product) ? "are" : "is"} not part of this installation`),
+  malformedJson: (why: string) => new ApiError(400, 6007, `Malformed JSON in request body: ${why}`),
+  contentType: (expected: string, received: string) =>
+    new ApiError(415, 6415, `Expected a body of Content-Type ${expected} but received ${received}`),
+  bodyTooLarge: (limitBytes: number) =>
+    new ApiError(413, 6413, `The request body is too large. Expected at most ${limitBytes} bytes`),
+  invalid: (message: string, pointer?: string) => new ApiError(400, 9207, message, { pointer }),
+  rateLimited: (retryAfterSeconds: number) =>
+    new ApiError(429, 10013, `Rate limit exceeded. Try again in ${retryAfterSeconds} seconds`, {
+      retryAfterSeconds,
+    }),
+  diskFull: () =>
+    new ApiError(507, 10507, "Nothing was written: the disk of this installation is full", {
+      retryAfterSeconds: 60,
+    }),
+  deletedMeanwhile: () =>
+    new ApiError(
+      404,
+      1003,
+      "A resource that the request refers to was deleted while the request was in progress",
+    ),
+  unavailable: () =>
+    new ApiError(503, 10503, "The database of this installation does not answer. Try again in 5 seconds", {
+      retryAfterSeconds: 5,
+    }),
+  internal: (requestId: string) =>
+    new ApiError(
+      500,
+      10500,
+      `An internal error occurred. See the server's log for details under request id ${requestId}`,
+    ),
+};
+
+/**
+ * The public form of an error: an ApiError as it is, or a temporary failure of the disk or the database.
+ * Undefined for all other errors, whose details only the log shows.
+ */
+export function callerError(error: unknown): ApiError | ApiErrors | undefined {
+  if (error instanceof ApiError || error instanceof ApiErrors) return error;
+  if (isDiskFull(error)) return apiErrors.diskFull();
+  if (isForeignKeyViolation(error)) return apiErrors.deletedMeanwhile();
+  return isUnavailable(error) ? apiErrors.unavailable() : undefined;
+}
+
+const isPlural = (product: string): boolean => /[^aius]s$/.test(product) && product !== "Pages";

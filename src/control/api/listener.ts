@@ -1,0 +1,99 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+import { getRequestListener } from "@hono/node-server";
+import type { Env, Hono } from "hono";
+import type { Health } from "../../platform/observability/health.ts";
+import { whileAnswering } from "../../platform/observability/last-net.ts";
+import { observeAnswer, type Observe } from "../../platform/observability/observation.ts";
+import { answerClientErrors } from "./client-error.ts";
+import { unawaited } from "../../platform/util/uncaught.ts";
+
+/** Answers a request and returns true, or returns false and leaves it to the next handler. */
+export type Pages = (request: IncomingMessage, response: ServerResponse) => boolean;
+
+/** The HTTP server of the management API, with `/healthz` and `/readyz` for monitoring. */
+export function createApiServer<E extends Env>(
+  app: Hono<E>,
+  health: Health,
+  observe?: Observe,
+  pages?: Pages,
+): Server {
+  const listener = getRequestListener(app.fetch);
+  const server = createServer(
+    {
+      requestTimeout: 30 * 60_000, // for an upload of 100 MB over a slow connection
+      headersTimeout: 30_000,
+      keepAliveTimeout: 65_000,
+      maxHeaderSize: 32 * 1024,
+    },
+    (request, response) =>
+      whileAnswering(
+        response,
+        () => failCall(response),
+        () => {
+          if (request.url === "/healthz" || request.url === "/readyz") {
+            unawaited(answerHealth(response, request.url === "/readyz" ? health : undefined));
+          } else if (pages?.(request, response) !== true) {
+            if (observe !== undefined) observeAnswer(response, request, observe);
+            unawaited(listener(request, response));
+          }
+        },
+      ),
+  );
+  answerClientErrors(server);
+  return server;
+}
+
+function failCall(response: ServerResponse): void {
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
+  const errors = [{ code: 1000, message: "An internal error occurred. See the server's log for details" }];
+  response.writeHead(500, { "content-type": "application/json", connection: "close" });
+  response.end(JSON.stringify({ success: false, errors, messages: [], result: null }));
+}
+
+async function answerHealth(response: ServerResponse, health: Health | undefined): Promise<void> {
+  const faults = (await health?.faults()) ?? [];
+  const body = faults.length === 0 ? { status: "ok" } : { status: "unavailable", not_ready: faults };
+  response.writeHead(faults.length === 0 ? 200 : 503, { "content-type": "application/json" });
+  response.end(JSON.stringify(body));
+}
+
+/** Open connections by server. Node's own list omits connections that were upgraded to WebSockets. */
+const connections = new WeakMap<Server, Set<Duplex>>();
+
+/** Listens and returns the bound address. */
+export async function listen(server: Server, host: string, port: number): Promise<AddressInfo> {
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, () => {
+      // Ignore connections that could not be accepted, for example for lack of memory: their clients retry.
+      server.off("error", reject).on("error", () => {});
+      resolve();
+    });
+  });
+  const open = new Set<Duplex>();
+  connections.set(server, open);
+  server.on("connection", (socket: Duplex) => {
+    open.add(socket);
+    socket.once("close", () => open.delete(socket));
+  });
+  return server.address() as AddressInfo;
+}
+
+/**
+ * Stops accepting connections, waits for calls in progress, and destroys the remaining connections after
+ * `deadlineMs`.
+ */
+export async function drain(server: Server, deadlineMs: number): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.closeIdleConnections();
+  const timer = setTimeout(() => {
+    for (const socket of connections.get(server) ?? []) socket.destroy();
+  }, deadlineMs);
+  await closed;
+  clearTimeout(timer);
+}

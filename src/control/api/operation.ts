@@ -1,0 +1,121 @@
+import type { IncomingMessage } from "node:http";
+import type { z } from "zod";
+import type { Account } from "../accounts/accounts.ts";
+import type { Services } from "../../services.ts";
+import type { Actor } from "../tokens/actor.ts";
+import type { PermissionKey } from "../tokens/permissions.ts";
+import type { Zone } from "../zones/zone.ts";
+import type { Message, Page } from "./envelope.ts";
+
+/** Where the permission must be held: on the zone or account in the path, or on the caller's own user. */
+export type Access =
+  | { scope: "zone" | "account"; permission: PermissionKey }
+  | { scope: "user"; permission: PermissionKey }
+  /** Any valid credentials. The operation filters its result by the caller's permissions. */
+  | { scope: "caller" }
+  /**
+   * The operation authenticates its caller itself, for example with a token that it issued. Its call has no
+   * actor.
+   */
+  | { scope: "own" };
+
+export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+interface Common {
+  /** Name in openapi.json and in the log. */
+  id: string;
+  method: Method;
+  /** As in the specification. paths.ts maps other spellings of the path to it. */
+  path: string;
+  summary: string;
+  access: Access;
+  /** Limit on the bytes of the body, instead of the general limit. */
+  bodyBytesMax?: number;
+  /** Accept any Content-Type, because some clients send a wrong one. */
+  acceptAnyContentType?: boolean;
+  status?: number;
+}
+
+export interface Call<Q, B> {
+  params: Record<string, string>;
+  query: Q;
+  body: B;
+  actor: Actor;
+  services: Services;
+  /** Present if the path names a zone. `account` is then the zone's account. */
+  zone: Zone;
+  account: Account;
+  incoming: IncomingMessage;
+  requestId: string;
+  clientIp: string;
+  /** Informational messages for the envelope. */
+  messages: Message[];
+  /** `result_info` of the envelope, for results that contain a list. */
+  resultInfo?: Record<string, number | string>;
+}
+
+/**
+ * How the body of a call is read. For `form`, the text fields are read and validated. For `own`, the handler
+ * reads the body from the request itself (files, streams), and the schema is only documentation.
+ */
+export type BodyKind = "json" | "form" | "own";
+
+export interface Operation extends Common {
+  query: z.ZodObject | undefined;
+  body: z.ZodType | undefined;
+  bodyKind: BodyKind;
+  bodyOptional: boolean;
+  answer: "result" | "page" | "raw";
+  result: z.ZodType | undefined;
+  handle(call: Call<never, never>): Promise<unknown>;
+}
+
+type Out<T> = T extends z.ZodType ? z.output<T> : undefined;
+
+interface Declared<Q, B> extends Common {
+  query?: Q;
+  body?: B;
+  bodyKind?: BodyKind;
+  bodyOptional?: boolean;
+}
+
+/** Declares an operation that returns one result. */
+export function operation<
+  R extends z.ZodType,
+  Q extends z.ZodObject | undefined = undefined,
+  B extends z.ZodType | undefined = undefined,
+>(
+  declared: Declared<Q, B> & { result: R; handle(call: Call<Out<Q>, Out<B>>): Promise<z.input<R>> },
+): Operation {
+  return complete(declared, "result");
+}
+
+/** Declares an operation that returns a page of results. */
+export function listOperation<R extends z.ZodType, Q extends z.ZodObject | undefined = undefined>(
+  declared: Declared<Q, undefined> & {
+    result: R;
+    handle(call: Call<Out<Q>, undefined>): Promise<Page<z.input<R>>>;
+  },
+): Operation {
+  return complete(declared, "page");
+}
+
+/** Declares an operation that returns a response without the envelope. */
+export function rawOperation<
+  Q extends z.ZodObject | undefined = undefined,
+  B extends z.ZodType | undefined = undefined,
+>(declared: Declared<Q, B> & { handle(call: Call<Out<Q>, Out<B>>): Promise<Response> }): Operation {
+  return complete(declared, "raw");
+}
+
+function complete(declared: object, answer: Operation["answer"]): Operation {
+  return {
+    query: undefined,
+    body: undefined,
+    bodyKind: "json",
+    bodyOptional: false,
+    result: undefined,
+    ...declared,
+    answer,
+  } as unknown as Operation;
+}

@@ -1,0 +1,43 @@
+import { z } from "zod";
+import { apiErrors } from "../api/errors.ts";
+import { validate } from "../api/validation.ts";
+import { OriginParametersSchema } from "./origin-rule.ts";
+import type { Phase } from "./ruleset.ts";
+
+const actions = {
+  http_request_origin: { action: "route", parameters: OriginParametersSchema },
+  http_request_snippets: {
+    action: "snippet",
+    parameters: z.strictObject({ snippet_name: z.string().min(1).max(255) }),
+  },
+} as const satisfies Record<Phase, { action: string; parameters: z.ZodType }>;
+
+export const actionNames = ["route", "snippet"] as const;
+
+/**
+ * Validates the action and parameters of a rule against its phase, and returns the parameters. Throws
+ * ApiError.
+ */
+export function actionParameters(
+  phase: Phase,
+  rule: { action: string; action_parameters: Record<string, unknown>; snippet_name?: string | undefined },
+  where: string,
+): Record<string, unknown> {
+  const { action, parameters } = actions[phase];
+  if (rule.action !== action) {
+    throw apiErrors.invalid(
+      `Expected "${action}" for ${where}action, as in every rule of the phase ${phase}, but received "${rule.action}"`,
+      `/body/${where}action`,
+    );
+  }
+  const checked = validate(parameters, rule.action_parameters, `body/${where}action_parameters`);
+  // Rules are also read with the name outside their parameters, and clients may send it back there.
+  const name = "snippet_name" in checked ? checked.snippet_name : undefined;
+  if (rule.snippet_name !== undefined && rule.snippet_name !== name) {
+    throw apiErrors.invalid(
+      `Expected no value, or the same as in action_parameters, for ${where}snippet_name but received "${rule.snippet_name}"`,
+      `/body/${where}snippet_name`,
+    );
+  }
+  return checked;
+}

@@ -1,0 +1,53 @@
+import { ApiError } from "../api/errors.ts";
+
+export interface Rule {
+  id: string;
+  version: string;
+  ref: string;
+  action: string;
+  expression: string;
+  description: string;
+  enabled: boolean;
+  actionParameters: Record<string, unknown>;
+  lastUpdated: number;
+}
+
+export interface Ruleset {
+  id: string;
+  zoneId: string;
+  kind: "zone";
+  phase: Phase;
+  name: string;
+  description: string;
+  version: number;
+  rules: Rule[];
+  lastUpdated: number;
+}
+
+/**
+ * The phases that this platform executes. Rulesets for other phases are rejected, because they would have no
+ * effect.
+ */
+export const phases = ["http_request_origin", "http_request_snippets"] as const;
+export type Phase = (typeof phases)[number];
+
+/** The changes that an origin rule makes. Hosts are lower-case. */
+export interface OriginOverride {
+  hostHeader?: string;
+  host?: string;
+  port?: number;
+  sni?: string;
+}
+
+export const rulesetErrors = {
+  noEntrypoint: (phase: string) =>
+    new ApiError(404, 10003, `could not find entrypoint ruleset in the "${phase}" phase`),
+  notFound: (id: string) => new ApiError(404, 10002, `could not find ruleset "${id}"`),
+  ruleNotFound: (id: string) => new ApiError(404, 10007, `could not find rule "${id}"`),
+  exists: (phase: string) =>
+    new ApiError(
+      409,
+      20018,
+      `the zone already has an entrypoint ruleset in the "${phase}" phase. Change that one`,
+    ),
+};

@@ -1,0 +1,286 @@
+import { hash } from "node:crypto";
+import { LRUCache } from "lru-cache";
+import type { Accounts } from "../accounts/accounts.ts";
+import { ApiError, apiErrors } from "../api/errors.ts";
+import { permissionsIn } from "../accounts/store.ts";
+import { lockAccount } from "../../platform/storage/dialects.ts";
+import type { Change, Storage, Write } from "../../platform/storage/storage.ts";
+import { newId } from "../../platform/util/ids.ts";
+import { LoadingCache } from "../../platform/util/loading-cache.ts";
+import type { Zones } from "../zones/zones.ts";
+import { Actor, type Owner } from "./actor.ts";
+import { addressesOf, refuseDelegation, type Delegation } from "./delegation.ts";
+import type { PermissionKey } from "./permissions.ts";
+import { PolicySet, type Policy } from "./policies.ts";
+import { hashSecret, newSecret, sameHash } from "./secret.ts";
+import * as store from "./store.ts";
+
+export interface Token {
+  id: string;
+  ownerKind: "user" | "account";
+  ownerId: string;
+  name: string;
+  status: "active" | "disabled";
+  policies: Policy[];
+  condition: { request_ip?: { in?: string[] | undefined; not_in?: string[] | undefined } | undefined } | null;
+  secretHash: string;
+  notBefore: number | null;
+  expiresOn: number | null;
+  issuedOn: number;
+  modifiedOn: number;
+  lastUsedOn: number | null;
+}
+
+export type TokenOwner = { kind: Token["ownerKind"]; id: string };
+export type TokenInput = Pick<Token, "name" | "policies" | "condition" | "notBefore" | "expiresOn"> & {
+  status?: Token["status"];
+};
+
+export type Refusal = "unknown" | "disabled" | "expired" | "not_yet_valid" | "address";
+
+interface Known {
+  token: Token;
+  actor: Actor;
+  allows(address: string): boolean;
+}
+
+interface LockedAuthority {
+  tokens: ReadonlyMap<string, Token>;
+  /** See Directory in delegation.ts. */
+  callerPermissions: ReadonlySet<PermissionKey> | undefined;
+}
+
+const cacheMax = 10_000;
+const lastUsedGrainMs = 60_000;
+
+const notFound = (id: string): ApiError => new ApiError(404, 1003, `No token has the id ${id}`);
+
+/** API tokens: creates and changes them, and authenticates callers with them. */
+export class Tokens {
+  readonly #storage: Storage;
+  readonly #accounts: Accounts;
+  readonly #zones: Pick<Zones, "find">;
+  readonly #pepper: string;
+  // Unknown hashes are not cached, so that a flood of bad tokens cannot evict valid ones.
+  /** Keyed by a plain SHA-256 of the secret, which is faster than the stored keyed hash. */
+  readonly #known = new LoadingCache<string, Known>(new LRUCache({ max: cacheMax }));
+
+  constructor(storage: Storage, accounts: Accounts, pepper: string, zones: Pick<Zones, "find">) {
+    this.#storage = storage;
+    this.#accounts = accounts;
+    this.#zones = zones;
+    this.#pepper = pepper;
+    storage.onChange(async (changes) => {
+      if (changes.some((change) => change.kind === "api_token" || change.kind === "account"))
+        this.#known.forget();
+    });
+  }
+
+  hash(secret: string): string {
+    return hashSecret(secret, this.#pepper);
+  }
+
+  /** The actor and token for a secret presented from an address, or the reason for refusing it. */
+  async authenticate(secret: string, clientIp: string): Promise<{ actor: Actor; token: Token } | Refusal> {
+    const key = hash("sha256", secret);
+    const known = this.#known.peek(key) ?? (await this.#known.get(key, async () => this.#learn(secret)));
+    if (known === undefined) return "unknown";
+    const { token } = known;
+    const now = Date.now();
+    if (token.status === "disabled") return "disabled";
+    if (token.expiresOn !== null && token.expiresOn <= now) return "expired";
+    if (token.notBefore !== null && token.notBefore > now) return "not_yet_valid";
+    if (!known.allows(clientIp)) return "address";
+    this.#noteUse(token, now);
+    return known;
+  }
+
+  /** The actor for a user's legacy key; undefined if the key is wrong. */
+  authenticateKey(email: string, key: string): Actor | undefined {
+    const user = this.#accounts.findUserByEmail(email);
+    const keyHash = this.hash(key);
+    if (user === undefined || user.apiKeyHash === null || !sameHash(keyHash, user.apiKeyHash))
+      return undefined;
+    return new Actor("key", user.id, user.id, undefined, this.#asOwner(user.id));
+  }
+
+  async list(ownerId: string, page: { page: number; per_page: number; direction: "asc" | "desc" }) {
+    return store.list(this.#storage.read, ownerId, page);
+  }
+
+  /** Throws if the owner has no such token. */
+  async get(ownerId: string, id: string): Promise<Token> {
+    const token = await this.find(ownerId, id);
+    if (token === undefined) throw notFound(id);
+    return token;
+  }
+
+  async find(ownerId: string, id: string): Promise<Token | undefined> {
+    return store.findById(this.#storage.read, ownerId, id);
+  }
+
+  /** Creates a token for the installation itself, without a caller to check. */
+  async install(owner: TokenOwner, input: TokenInput, secret = newSecret()): Promise<{ secret: string }> {
+    await this.#storage.write(async (trx, changed) => this.insert(trx, changed, owner, input, secret));
+    return { secret };
+  }
+
+  /** Like `install`, within a transaction. */
+  async insert(
+    trx: Write,
+    changed: (change: Change) => void,
+    owner: TokenOwner,
+    input: TokenInput,
+    secret: string,
+  ): Promise<void> {
+    const token = this.#make(owner, input, secret);
+    await store.insert(trx, token);
+    changed({ kind: "api_token", id: token.id });
+  }
+
+  /** Creates a token for a caller. The returned secret is not stored and cannot be read again. */
+  async create(
+    caller: Actor,
+    owner: TokenOwner,
+    input: TokenInput,
+  ): Promise<{ token: Token; secret: string }> {
+    const secret = newSecret();
+    const token = this.#make(owner, input, secret);
+    await this.#storage.write(async (trx, changed) => {
+      const locked = await this.#lockAuthority(trx, caller, owner);
+      this.#refuse(caller, locked, { after: token });
+      await store.insert(trx, token);
+      changed({ kind: "api_token", id: token.id });
+    });
+    return { token, secret };
+  }
+
+  async update(caller: Actor, owner: TokenOwner, id: string, input: TokenInput): Promise<Token> {
+    return this.#change(caller, owner, id, (token) => ({ ...token, ...input }));
+  }
+
+  /** Gives a token a new secret. The old one stops working. */
+  async roll(caller: Actor, owner: TokenOwner, id: string): Promise<string> {
+    const secret = newSecret();
+    await this.#change(caller, owner, id, (token) => ({ ...token, secretHash: this.hash(secret) }));
+    return secret;
+  }
+
+  async delete(caller: Actor, owner: TokenOwner, id: string): Promise<void> {
+    await this.#storage.write(async (trx, changed) => {
+      const locked = await this.#lockAuthority(trx, caller, owner, id);
+      this.#refuse(caller, locked, { before: owned(locked.tokens, owner.id, id) });
+      await store.remove(trx, id);
+      changed({ kind: "api_token", id });
+    });
+  }
+
+  /**
+   * Throws if a caller would grant or revoke more in an account than it has. Locks the rows that decide this
+   * until the transaction ends.
+   */
+  async refuseBeyond(trx: Write, caller: Actor, accountId: string, change: Delegation): Promise<void> {
+    this.#refuse(caller, await this.#lockAuthority(trx, caller, { kind: "account", id: accountId }), change);
+  }
+
+  #make(owner: TokenOwner, input: TokenInput, secret: string): Token {
+    const now = Date.now();
+    return {
+      id: newId(),
+      ownerKind: owner.kind,
+      ownerId: owner.id,
+      status: "active",
+      ...input,
+      secretHash: this.hash(secret),
+      issuedOn: now,
+      modifiedOn: now,
+      lastUsedOn: null,
+    };
+  }
+
+  async #change(
+    caller: Actor,
+    owner: TokenOwner,
+    id: string,
+    change: (token: Token) => Token,
+  ): Promise<Token> {
+    return this.#storage.write(async (trx, changed) => {
+      const locked = await this.#lockAuthority(trx, caller, owner, id);
+      const before = owned(locked.tokens, owner.id, id);
+      const after = { ...change(before), modifiedOn: Date.now() };
+      this.#refuse(caller, locked, { before, after });
+      await store.update(trx, after);
+      changed({ kind: "api_token", id });
+      return after;
+    });
+  }
+
+  /**
+   * Reads and locks the rows that decide a delegation, until the transaction ends: the caller's roles and
+   * token, and the owner's token `id`.
+   */
+  async #lockAuthority(trx: Write, caller: Actor, owner: TokenOwner, id?: string): Promise<LockedAuthority> {
+    let callerPermissions: LockedAuthority["callerPermissions"];
+    if (owner.kind === "account") {
+      await lockAccount(this.#storage, trx, owner.id);
+      if (caller.userId !== null) callerPermissions = await permissionsIn(trx, caller.userId, owner.id);
+    }
+    const ids = [...(caller.kind === "token" ? [caller.id] : []), ...(id === undefined ? [] : [id])];
+    return { tokens: await store.lock(trx, this.#storage.engine, ids), callerPermissions };
+  }
+
+  #refuse(caller: Actor, { tokens, callerPermissions }: LockedAuthority, change: Delegation): void {
+    const own = caller.kind === "token" ? tokens.get(caller.id) : undefined;
+    // The caller's own token may have been revoked since the call was authenticated.
+    const isOver = own !== undefined && own.expiresOn !== null && own.expiresOn <= Date.now();
+    if (caller.kind === "token" && (own?.status !== "active" || isOver)) throw apiErrors.invalidToken();
+    refuseDelegation(caller, own, change, {
+      accountOfZone: (zoneId) => this.#zones.find(zoneId)?.accountId,
+      isMember: (userId, accountId) => this.#accounts.isMember(userId, accountId),
+      callerPermissions,
+    });
+  }
+
+  async #learn(secret: string): Promise<Known | undefined> {
+    const token = await store.findByHash(this.#storage.read, this.hash(secret));
+    if (token === undefined) return undefined;
+    const { ownerKind, ownerId } = token;
+    const isOwner = (accountId: string): boolean => accountId === ownerId;
+    const owner: Owner =
+      ownerKind === "user"
+        ? this.#asOwner(ownerId)
+        : { belongsTo: isOwner, may: (_permission, accountId) => isOwner(accountId) };
+    const userId = ownerKind === "user" ? ownerId : null;
+    const actor = new Actor("token", token.id, userId, new PolicySet(token.policies), owner);
+    const { condition } = token;
+    const addresses = addressesOf(token);
+    return {
+      token,
+      actor,
+      allows: condition === null ? () => true : (ip: string) => addresses.has(ip),
+    };
+  }
+
+  /** Looks memberships and roles up each time, because they change while tokens are cached. */
+  #asOwner(userId: string): Owner {
+    return {
+      belongsTo: (accountId) => this.#accounts.isMember(userId, accountId),
+      may: (permission, accountId) => this.#accounts.may(userId, permission, accountId),
+    };
+  }
+
+  /**
+   * Writes `last_used_on` at most once a minute and without waiting, because losing an update does no harm.
+   */
+  #noteUse(token: Token, now: number): void {
+    if (token.lastUsedOn !== null && now - token.lastUsedOn < lastUsedGrainMs) return;
+    token.lastUsedOn = now;
+    this.#storage.write(async (trx) => store.touch(trx, token.id, now)).catch(() => {});
+  }
+}
+
+function owned(held: ReadonlyMap<string, Token>, ownerId: string, id: string): Token {
+  const token = held.get(id);
+  if (token?.ownerId !== ownerId) throw notFound(id);
+  return token;
+}

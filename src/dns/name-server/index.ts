@@ -1,0 +1,164 @@
+import type { AddressInfo } from "node:net";
+import type { Logger } from "pino";
+import type { Config } from "../../platform/config/settings.ts";
+import type { Services } from "../../services.ts";
+import type { Storage } from "../../platform/storage/storage.ts";
+import { sumOf, type AnswerCounts } from "./answer-counts.ts";
+import { Authority, type AuthorityOptions, type OutwardCalls } from "./authority.ts";
+import { resolversOf, type Server } from "./client.ts";
+import type { AskParent } from "../dnssec/dnssec.ts";
+import { ZoneSigner } from "../dnssec/zone-signer.ts";
+import { ZoneUpdater, type ZoneSources } from "./zone-updater.ts";
+import { dsOf, lookUpAddresses, lookUpDs } from "./look-up.ts";
+import { Listeners } from "./listeners.ts";
+import { Threads } from "./threads.ts";
+import { Notifier } from "../transfers/notifier.ts";
+import { loadSystemCalls } from "./udp/system-calls.ts";
+import type { Update } from "./update.ts";
+import { types } from "./wire/constants.ts";
+import { nameKey } from "./wire/name.ts";
+import type { Wanted } from "./zone/flattening.ts";
+import { unawaited } from "../../platform/util/uncaught.ts";
+
+export interface NameServer {
+  listen(host: string, port: number): Promise<AddressInfo>;
+  /** The sum over all threads. */
+  answerCounts(): Promise<AnswerCounts>;
+  close(): Promise<void>;
+}
+
+export interface Installation {
+  /** 16 bytes, the same on all nodes. */
+  cookieSecret: Buffer;
+  /** Treat external parents as updated at once, instead of querying them for DS records, for laboratories. */
+  parentsFollow: boolean;
+  /** TXT records that ACME authorities ask for: of all zones, or of one. */
+  listChallenges: ZoneSources["listChallenges"];
+}
+
+const parentTickMs = 1000;
+
+/** Starts the name server: loads the zones from storage, keeps them current, and listens for queries. */
+export async function startNameServer(
+  config: Config,
+  services: Services,
+  storage: Storage,
+  logger: Logger,
+  installation: Installation,
+): Promise<NameServer> {
+  const { transfers } = services;
+  const resolvers = resolversOf(config.resolvers);
+  const options: AuthorityOptions = {
+    responseRateLimit: config.dnsResponseRateLimit,
+    cookieSecret: cookieSecret(config, installation).toString("base64"),
+    identity: config.colo.toLowerCase(),
+  };
+  const calls: OutwardCalls = {
+    want: (wanted) => {
+      unawaited(look(wanted));
+    },
+    onTransfer: (zoneId) => transfers.noteTransfer(zoneId),
+  };
+  const authority = new Authority(
+    options,
+    { makeSigner: (zoneName, key) => new ZoneSigner(zoneName, key), ...calls },
+    logger,
+  );
+  const look = async (wanted: Wanted): Promise<void> => {
+    const resolved = await lookUpAddresses(resolvers, wanted).catch(() => undefined);
+    unawaited(apply({ kind: "resolved", wanted, resolved }));
+  };
+
+  const threads = new Threads(
+    config.dnsThreads,
+    { options, isBatched: config.dnsUdp === "batched" },
+    calls,
+    logger,
+  );
+  const apply = (update: Update): Promise<void> => {
+    authority.apply(update);
+    return threads.apply(update);
+  };
+
+  const { edgeAddresses } = services;
+  const notifier = new Notifier(transfers, (zoneId) => authority.space.get(zoneId), logger);
+  const updater = new ZoneUpdater(
+    {
+      storage,
+      records: services.records,
+      edgeAddresses: () => edgeAddresses,
+      keyOf: (zoneId) => services.dnssec.keyOf(zoneId),
+      settingsOf: (zoneId) => services.dnsSettings.find(zoneId),
+      listChallenges: installation.listChallenges,
+    },
+    (update) => {
+      const applied = apply(update);
+      if (update.kind === "names") notifier.notify(update.zoneId);
+      if (update.kind === "zone") notifier.notify(update.configuration.id);
+      return applied;
+    },
+  );
+  services.zones.onChange((id, zone) => updater.setZone(id, zone));
+  for (const zone of services.zones.list()) updater.setZone(zone.id, zone);
+  await updater.load();
+  const setTransfers = (): void => {
+    unawaited(apply({ kind: "transfers", config: transfers.config() }));
+  };
+  transfers.onChange(setTransfers);
+  transfers.onNotify((zoneId) => notifier.notify(zoneId));
+  setTransfers();
+
+  const listeners = new Listeners(
+    authority,
+    config.dnsUdp === "batched" ? await loadSystemCalls() : undefined,
+  );
+  if (config.dnsUdp === "batched" && !listeners.isBatched)
+    logger.warn(
+      "this runtime cannot receive datagrams in batches, so the name server receives them one at a time",
+    );
+  const timer = setInterval(() => {
+    unawaited(
+      services.dnssec
+        .checkParents(
+          (zoneId) => services.zones.find(zoneId)?.name,
+          askParent(authority, installation.parentsFollow ? undefined : resolvers),
+        )
+        .catch((error: unknown) =>
+          logger.warn({ err: error }, "checking the parents of signed zones failed"),
+        ),
+    );
+  }, parentTickMs);
+  timer.unref();
+  return {
+    listen: (host, port) =>
+      config.dnsThreads > 0 ? threads.listen(host, port) : listeners.listen(host, port, false),
+    answerCounts: async () => sumOf([authority.responder.counts, ...(await threads.counts())]),
+    async close() {
+      clearInterval(timer);
+      notifier.close();
+      await Promise.all([listeners.close(), threads.close()]);
+    },
+  };
+}
+
+/**
+ * The parent's DS records: from this installation's zones if they include the parent, else from the
+ * resolvers.
+ */
+const askParent =
+  ({ space }: Authority, resolvers: readonly Server[] | undefined): AskParent =>
+  async (zoneName) => {
+    const name = nameKey(zoneName);
+    const parent = space.findParent(name);
+    if (parent === undefined || parent.key === name)
+      return resolvers === undefined ? "follows" : lookUpDs(resolvers, zoneName);
+    const node = parent.node(name);
+    const ds = node && parent.contents(node).sets.get(types.DS);
+    return dsOf(ds?.rdatas ?? [], ds?.ttl ?? 0);
+  };
+
+function cookieSecret({ dnsCookieSecret }: Config, installation: Installation): Buffer {
+  if (dnsCookieSecret === undefined) return installation.cookieSecret;
+  if (/^[\da-f]{32}$/i.test(dnsCookieSecret)) return Buffer.from(dnsCookieSecret, "hex");
+  throw new Error("Expected 32 hexadecimal digits for dns-cookie-secret but received something else");
+}

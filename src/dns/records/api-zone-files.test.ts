@@ -1,0 +1,119 @@
+import type Cloudflare from "cloudflare";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ownerToken, startTestServer, type Answer, type TestServer } from "../../../test/helpers/server.ts";
+
+let server: TestServer;
+let client: Cloudflare;
+beforeAll(async () => {
+  server = await startTestServer();
+  client = server.client;
+});
+afterAll(() => server.close(1000));
+
+let zonesMade = 0;
+async function createZone(): Promise<string> {
+  const account = { id: server.ready.account_id };
+  return (await client.zones.create({ account, name: `zone-${++zonesMade}.example`, type: "full" })).id;
+}
+const nameOf = (zone_id: string): string => server.services.zones.find(zone_id)!.name;
+const messages = (answer: Answer): string[] =>
+  answer.body.messages.map((each) => (each as { message: string }).message);
+async function importFile(zone_id: string, fields: Record<string, string | Blob>): Promise<Answer> {
+  const body = new FormData();
+  for (const [name, value] of Object.entries(fields)) body.set(name, value);
+  const response = await fetch(`${server.ready.api}/zones/${zone_id}/dns_records/import`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${ownerToken}` },
+    body,
+  });
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: (await response.json()) as Answer["body"],
+  };
+}
+
+describe("zone files", () => {
+  it("are exported and imported by the client", async () => {
+    const zone_id = await createZone();
+    const name = nameOf(zone_id);
+    const file = `$TTL 300\nwww A 192.0.2.1 ; the web cf_tags=team:web,cf-proxied:true\nt TXT ${"x".repeat(600)}\n$GENERATE 1-3 h$ A 192.0.2.$\n`;
+    expect(await client.dns.records.import({ zone_id, file })).toEqual({
+      recs_added: 5,
+      total_records_parsed: 5,
+    });
+    const exported = await client.dns.records.export({ zone_id });
+    expect(exported).toContain(
+      `www.${name}.\t1\tIN\tA\t192.0.2.1 ; the web cf_tags=team:web,cf-proxied:true\n`,
+    );
+    expect(await client.dns.records.import({ zone_id, file: exported })).toEqual({
+      recs_added: 0,
+      total_records_parsed: 5,
+    });
+
+    const before = await Array.fromAsync(client.dns.records.list({ zone_id }));
+    await client.dns.records.batch({ zone_id, deletes: before.map(({ id }) => ({ id })) });
+    await client.dns.records.import({ zone_id, file: exported });
+    const after = await Array.fromAsync(client.dns.records.list({ zone_id }));
+    const lasting = (all: typeof after) =>
+      all.map(
+        ({
+          id: _id,
+          created_on: _c,
+          modified_on: _m,
+          comment_modified_on: _k,
+          tags_modified_on: _t,
+          ...rest
+        }) => rest,
+      );
+    expect(lasting(after)).toEqual(lasting(before));
+  });
+
+  it("have the zone's current serial", async () => {
+    const zone_id = await createZone();
+    const serial = async (): Promise<number> =>
+      Number(/SOA\t\S+ \S+ (\d+)/.exec(await client.dns.records.export({ zone_id }))![1]);
+    const before = await serial();
+    await client.dns.records.create({ zone_id, type: "A", name: "a", content: "192.0.2.1", ttl: 60 });
+    expect(await serial()).toBeGreaterThan(before);
+  });
+
+  it("are accepted as a field or a file, with a flag for proxied records", async () => {
+    const zone_id = await createZone();
+    const text = "a A 192.0.2.1\n";
+    const asFile = new File([text], "zone.txt", { type: "text/plain" });
+    expect((await importFile(zone_id, { file: asFile, proxied: "true" })).body.result).toMatchObject({
+      recs_added: 1,
+    });
+    expect(await Array.fromAsync(client.dns.records.list({ zone_id, proxied: true }))).toHaveLength(1);
+    expect(
+      (await importFile(zone_id, { file: new File([new Uint8Array([0xff])], "z") })).body.errors,
+    ).toMatchObject([{ code: 9207 }]);
+    expect((await importFile(zone_id, { file: text, proxied: "yes" })).status).toBe(400);
+    expect((await importFile(zone_id, { text })).status).toBe(400);
+  });
+
+  it("report values that the import changed", async () => {
+    const answer = await importFile(await createZone(), { file: "a 604800 A 192.0.2.1\n" });
+    expect(messages(answer)).toEqual(["Zone file, line 1: the TTL 604800 became 86400"]);
+  });
+
+  it("are imported as a whole or not at all", async () => {
+    const zone_id = await createZone();
+    await client.dns.records.create({ zone_id, type: "CNAME", name: "c", content: "t.example", ttl: 60 });
+    for (const [file, why] of [
+      ["new A 192.0.2.1\nbad A nonsense\n", "Zone file, line 2: Content for A record"],
+      [
+        "new A 192.0.2.1\nc A 192.0.2.1\n",
+        "Zone file, line 2: A CNAME record with that host already exists.",
+      ],
+      ["new A 192.0.2.1\n$INCLUDE x\n", "Zone file, line 2: $INCLUDE directive not allowed"],
+    ] as const) {
+      const answer = await importFile(zone_id, { file });
+      expect(answer.body.errors).toMatchObject([
+        { code: 81059, message: expect.stringContaining(why) as string },
+      ]);
+    }
+    expect(await Array.fromAsync(client.dns.records.list({ zone_id }))).toHaveLength(1);
+  });
+});

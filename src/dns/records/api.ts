@@ -1,0 +1,142 @@
+import { z } from "zod";
+import { listOperation, operation, type Operation } from "../../control/api/operation.ts";
+import { dnsEdit, dnsRead } from "./access.ts";
+import { fileOperations } from "./api-file.ts";
+import { scanOperations } from "./api-scan.ts";
+import { usageOperations } from "./api-usage.ts";
+import { batchRecords } from "./api-batch.ts";
+import { recordFilter, RecordListQuery } from "./filter.ts";
+import {
+  advice,
+  inputOf,
+  patchOf,
+  RecordInputSchema,
+  RecordPatchSchema,
+  RecordReplacementSchema,
+  recordResource,
+  RecordSchema,
+  shadowAdvice,
+  ShadowQuery,
+} from "./resource.ts";
+import { dnsErrors } from "./errors.ts";
+
+const records = "/zones/{zone_id}/dns_records";
+const record = `${records}/{dns_record_id}`;
+
+const recordId = (params: Record<string, string>): string => params["dns_record_id"]!;
+
+/** The record's id. Throws if the body has a different id; clients may send the same one back. */
+function ownId(params: Record<string, string>, body: { id?: string | undefined }): string {
+  const id = recordId(params);
+  if (body.id !== undefined && body.id !== id) throw dnsErrors.otherId(id, body.id);
+  return id;
+}
+
+const listRecords = listOperation({
+  id: "dns_record_list",
+  method: "GET",
+  path: records,
+  summary: "List and filter a zone's records",
+  access: dnsRead,
+  query: RecordListQuery,
+  result: RecordSchema,
+  async handle({ zone, query, services, messages }) {
+    const found = await services.records.list(zone, recordFilter(query, zone.name));
+    messages.push(...shadowAdvice(query));
+    const items = found.records.map((each) => recordResource(each, zone));
+    return { items, page: query.page, perPage: query.per_page, totalCount: found.totalCount };
+  },
+});
+
+const createRecord = operation({
+  id: "dns_record_create",
+  method: "POST",
+  path: records,
+  summary: "Create a record",
+  access: dnsEdit,
+  query: ShadowQuery,
+  body: RecordInputSchema,
+  result: RecordSchema,
+  async handle({ zone, query, body, services, messages }) {
+    const input = inputOf(body);
+    const created = await services.records.create(zone, input);
+    messages.push(...advice(body, input, created, zone), ...shadowAdvice(query));
+    return recordResource(created, zone);
+  },
+});
+
+const getRecord = operation({
+  id: "dns_record_get",
+  method: "GET",
+  path: record,
+  summary: "Get a record",
+  access: dnsRead,
+  query: ShadowQuery,
+  result: RecordSchema,
+  async handle({ zone, params, query, services, messages }) {
+    messages.push(...shadowAdvice(query));
+    return recordResource(await services.records.find(zone, recordId(params)), zone);
+  },
+});
+
+const replaceRecord = operation({
+  id: "dns_record_replace",
+  method: "PUT",
+  path: record,
+  summary: "Replace a record",
+  access: dnsEdit,
+  query: ShadowQuery,
+  body: RecordReplacementSchema,
+  result: RecordSchema,
+  async handle({ zone, params, query, body, services, messages }) {
+    const id = ownId(params, body);
+    const name = body.name ?? `${(await services.records.find(zone, id)).name}.`;
+    const input = inputOf({ ...body, name });
+    const replaced = await services.records.replace(zone, id, input);
+    messages.push(...advice(body, input, replaced, zone), ...shadowAdvice(query));
+    return recordResource(replaced, zone);
+  },
+});
+
+const editRecord = operation({
+  id: "dns_record_edit",
+  method: "PATCH",
+  path: record,
+  summary: "Change parts of a record",
+  access: dnsEdit,
+  query: ShadowQuery,
+  body: RecordPatchSchema,
+  result: RecordSchema,
+  async handle({ zone, params, query, body, services, messages }) {
+    const patch = patchOf(body);
+    const edited = await services.records.edit(zone, ownId(params, body), patch);
+    messages.push(...advice(body, patch, edited, zone), ...shadowAdvice(query));
+    return recordResource(edited, zone);
+  },
+});
+
+const deleteRecord = operation({
+  id: "dns_record_delete",
+  method: "DELETE",
+  path: record,
+  summary: "Delete a record",
+  access: dnsEdit,
+  result: z.object({ id: z.string() }),
+  async handle({ zone, params, services }) {
+    await services.records.delete(zone, recordId(params));
+    return { id: recordId(params) };
+  },
+});
+
+export const dnsOperations: readonly Operation[] = [
+  listRecords,
+  createRecord,
+  getRecord,
+  replaceRecord,
+  editRecord,
+  deleteRecord,
+  batchRecords,
+  ...fileOperations,
+  ...scanOperations,
+  ...usageOperations,
+];

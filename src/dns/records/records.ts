@@ -1,0 +1,142 @@
+import { lockZone } from "../../platform/storage/dialects.ts";
+import type { Change, Storage } from "../../platform/storage/storage.ts";
+import { newId } from "../../platform/util/ids.ts";
+import { plans, type Plan } from "../../control/zones/plans.ts";
+import { find as findZone, noteRecordChange } from "../../control/zones/store.ts";
+import type { Zone } from "../../control/zones/zone.ts";
+import {
+  applyBatch,
+  emptyBatch,
+  involved,
+  merge,
+  type Batch,
+  type BatchResult,
+  type Needed,
+} from "./batch.ts";
+import { Draft } from "./draft.ts";
+import { dnsErrors, inFile } from "./errors.ts";
+import type { RecordFilter } from "./filter.ts";
+import { RecordChanges } from "./record-changes.ts";
+import { parseRecord, type DnsRecord, type RecordFields, type RecordInput } from "./record.ts";
+import * as store from "./store.ts";
+
+/** The DNS records of zones. Every change is one transaction and raises the zone's serial once. */
+export class DnsRecords {
+  readonly changes: RecordChanges;
+  readonly #storage: Storage;
+
+  constructor(storage: Storage) {
+    this.#storage = storage;
+    this.changes = new RecordChanges(storage);
+  }
+
+  async find(zone: Zone, id: string): Promise<DnsRecord> {
+    const record = await store.find(this.#storage.read, zone.id, id);
+    if (record === undefined) throw dnsErrors.notFound(id);
+    return record;
+  }
+
+  async list(zone: Zone, filter: RecordFilter): Promise<{ records: DnsRecord[]; totalCount: number }> {
+    return store.list(this.#storage.read, this.#storage.engine, zone.id, filter);
+  }
+
+  /** The current zone with its serial, and all of its records, sorted by name. */
+  async export(zone: Zone): Promise<{ zone: Zone; records: DnsRecord[] }> {
+    const [current, records] = await Promise.all([
+      findZone(this.#storage.read, zone.id),
+      store.listOfZone(this.#storage.read, zone.id),
+    ]);
+    return { zone: current ?? zone, records };
+  }
+
+  async serialOf(zone: Zone): Promise<number> {
+    return (await findZone(this.#storage.read, zone.id))?.serial ?? zone.serial;
+  }
+
+  async count(zone: Zone): Promise<number> {
+    return store.count(this.#storage.read, zone.id);
+  }
+
+  async countOfAccount(accountId: string): Promise<number> {
+    return store.countOfAccount(this.#storage.read, accountId);
+  }
+
+  async create(zone: Zone, input: RecordInput): Promise<DnsRecord> {
+    const fields = parseRecord(input, zone.name, plans[zone.plan]);
+    return this.#change(zone, { ids: [], names: [fields.name] }, (draft) => draft.insert(fields));
+  }
+
+  async replace(zone: Zone, id: string, input: RecordInput): Promise<DnsRecord> {
+    const fields = parseRecord(input, zone.name, plans[zone.plan]);
+    const needed = { ids: [id], names: [fields.name] };
+    return this.#change(zone, needed, (draft) => draft.update(draft.find(id), fields));
+  }
+
+  async edit(zone: Zone, id: string, patch: Partial<RecordInput>): Promise<DnsRecord> {
+    const needed = involved({ ...emptyBatch, patches: [{ ...patch, id }] }, zone.name);
+    return this.#change(zone, needed, (draft, plan) => {
+      const current = draft.find(id);
+      return draft.update(current, parseRecord(merge(current, patch), zone.name, plan));
+    });
+  }
+
+  async delete(zone: Zone, id: string): Promise<void> {
+    await this.#change(zone, { ids: [id], names: [] }, (draft) => draft.delete(id));
+  }
+
+  /**
+   * Applies deletes, then patches, then puts, then posts, in one transaction. The first error rolls
+   * everything back.
+   */
+  async batch(zone: Zone, batch: Batch): Promise<BatchResult> {
+    return this.#change(zone, involved(batch, zone.name), (draft, plan) =>
+      applyBatch(draft, batch, zone.name, plan),
+    );
+  }
+
+  /** Adds records from a file and skips those that exist. Returns the number of added records. */
+  async import(zone: Zone, entries: readonly { line: number; fields: RecordFields }[]): Promise<number> {
+    return this.#change(zone, "all", (draft) => {
+      for (const { line, fields } of entries) {
+        if (draft.has(fields)) continue;
+        try {
+          draft.insert(fields);
+        } catch (error) {
+          throw inFile(error, line);
+        }
+      }
+      return draft.inserted.length;
+    });
+  }
+
+  /** Runs `work` on a draft with the needed records, and writes its changes. */
+  async #change<T>(zone: Zone, needed: Needed | "all", work: (draft: Draft, plan: Plan) => T): Promise<T> {
+    const plan = plans[zone.plan];
+    return this.#storage.write(async (trx, changed) => {
+      await lockZone(this.#storage, trx, zone.id);
+      const records =
+        needed === "all"
+          ? await store.listOfZone(trx, zone.id)
+          : await store.listInvolved(trx, zone.id, needed.ids, needed.names);
+      const draft = new Draft(zone, records, newId, Date.now());
+      const result = work(draft, plan);
+      if (draft.touchedNames.size === 0) return result;
+
+      const { inserted, updated, deletedIds } = draft;
+      const { count, serial } = await noteRecordChange(trx, zone.id, inserted.length - deletedIds.length);
+      if (inserted.length > 0 && count > plan.dnsRecordsMax) throw dnsErrors.quota(plan.dnsRecordsMax, count);
+      await store.remove(trx, deletedIds);
+      for (const record of updated) await store.update(trx, record);
+      await store.insert(trx, inserted);
+      // Notices of changes have names instead of record ids, because the edge and the name server look
+      // records up by name.
+      for (const name of draft.touchedNames) {
+        const change: Change = { kind: "dns_record", id: name, parentId: zone.id };
+        changed(change);
+        this.changes.note(change, draft.inOrder(name));
+      }
+      changed({ kind: "dns_serial", id: String(serial), parentId: zone.id });
+      return result;
+    });
+  }
+}

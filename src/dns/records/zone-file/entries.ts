@@ -1,0 +1,57 @@
+import { dnsErrors } from "../errors.ts";
+
+/** One entry of a zone file: its words, including quotes and escapes, and its first line. */
+export interface Entry {
+  line: number;
+  words: string[];
+  /** An entry that begins with a blank has the name of the entry before it. */
+  isIndented: boolean;
+  /** The text of the last comment. */
+  comment: string;
+}
+
+/**
+ * Matches a comment, a parenthesis, or a word: quoted, or made of plain characters, escapes and quoted parts
+ * as in alpn="h2,h3".
+ */
+const pattern =
+  /[ \t]*(?:;(.*)|([()])|("(?:[^"\\]|\\.)*"|(?:[^\s;()"\\]|\\.)(?:[^\s;()"\\]|\\.|"(?:[^"\\]|\\.)*")*))/suy;
+
+/**
+ * Splits a file into entries. Parentheses join lines, quotes protect blanks and semicolons, and a semicolon
+ * begins a comment.
+ */
+export function* entriesOf(text: string): Generator<Entry> {
+  let open: Entry | undefined;
+  let depth = 0;
+  let line = 0;
+  for (const raw of linesOf(text)) {
+    line += 1;
+    const entry: Entry = open ?? { line, words: [], isIndented: /^[ \t]/.test(raw), comment: "" };
+    const end = raw.trimEnd().length;
+    pattern.lastIndex = 0;
+    while (pattern.lastIndex < end) {
+      const match = pattern.exec(raw);
+      if (match === null) throw dnsErrors.importFault(line, "expected words, complete quotes or a comment");
+      const [, comment, parenthesis, word] = match;
+      if (comment !== undefined) entry.comment = comment;
+      else if (parenthesis === "(") depth += 1;
+      else if (parenthesis === ")") depth -= 1;
+      else entry.words.push(word!);
+      if (depth < 0) throw dnsErrors.importFault(line, "a closing parenthesis has no opening one");
+    }
+    open = depth > 0 ? entry : undefined;
+    if (depth === 0 && entry.words.length > 0) yield entry;
+  }
+  if (open !== undefined) throw dnsErrors.importFault(open.line, "a parenthesis is not closed");
+}
+
+function* linesOf(text: string): Generator<string> {
+  let start = 0;
+  while (start < text.length) {
+    const end = text.indexOf("\n", start);
+    const line = text.slice(start, end < 0 ? text.length : end);
+    yield line.endsWith("\r") ? line.slice(0, -1) : line;
+    start = end < 0 ? text.length : end + 1;
+  }
+}

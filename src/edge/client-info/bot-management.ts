@@ -1,0 +1,71 @@
+import type { IncomingMessage } from "node:http";
+import type { Change, Storage, Write } from "../../platform/storage/storage.ts";
+import { helloOf } from "../tls/client-hello.ts";
+import { scoreBot, type BotManagement } from "./bot-score.ts";
+import * as store from "./store.ts";
+import type { BotManagementRow } from "./store.ts";
+
+/** The zones with bot management; in memory, because every request checks it. */
+export class BotManagementSetting {
+  readonly #storage: Storage;
+  readonly #enabled = new Set<string>();
+  #isKnownBot: ((userAgent: string) => boolean) | undefined;
+
+  constructor(storage: Storage) {
+    this.#storage = storage;
+    storage.onChange(async (changes) => {
+      for (const { kind, id } of changes) {
+        if (kind === "bot_management") await this.#set(id, await store.find(storage.read, id));
+      }
+    });
+  }
+
+  async load(): Promise<void> {
+    for (const row of await store.loadAll(this.#storage.read)) await this.#set(row.zoneId, row);
+  }
+
+  async find(zoneId: string): Promise<BotManagementRow | undefined> {
+    return store.find(this.#storage.read, zoneId);
+  }
+
+  async put(zoneId: string, isEnabled: boolean): Promise<BotManagementRow> {
+    return this.#storage.write(async (trx, changed) => this.write(trx, changed, zoneId, isEnabled));
+  }
+
+  /** Writes the setting within a transaction. */
+  async write(
+    trx: Write,
+    changed: (change: Change) => void,
+    zoneId: string,
+    isEnabled: boolean,
+  ): Promise<BotManagementRow> {
+    const before = await store.find(trx, zoneId);
+    if (before?.isEnabled === isEnabled) return before;
+    const row = { zoneId, isEnabled, modifiedOn: Date.now() };
+    await store.put(trx, row);
+    changed({ kind: "bot_management", id: zoneId, parentId: zoneId });
+    return row;
+  }
+
+  forget(zoneId: string): void {
+    this.#enabled.delete(zoneId);
+  }
+
+  /** Undefined when the zone has no bot management. */
+  score(zoneId: string, request: IncomingMessage, path: string): BotManagement | undefined {
+    if (this.#isKnownBot === undefined || !this.#enabled.has(zoneId)) return undefined;
+    const score = scoreBot(request.headers, path, this.#isKnownBot);
+    const hello = helloOf(request.socket);
+    return hello === undefined ? score : { ...score, ja3Hash: hello.ja3, ja4: hello.ja4 };
+  }
+
+  async #set(zoneId: string, row: BotManagementRow | undefined): Promise<void> {
+    if (row?.isEnabled !== true) {
+      this.#enabled.delete(zoneId);
+      return;
+    }
+    // The list of user agents is loaded for the first zone that needs it.
+    this.#isKnownBot ??= (await import("isbot")).isbot;
+    this.#enabled.add(zoneId);
+  }
+}

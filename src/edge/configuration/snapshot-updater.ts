@@ -1,0 +1,97 @@
+import type { DnsRecords } from "../../dns/records/records.ts";
+import { listHosts, type Host } from "../../dns/records/store.ts";
+import { compileExpression } from "../../control/rulesets/expression.ts";
+import { originOverride } from "../../control/rulesets/origin-rule.ts";
+import type { Ruleset } from "../../control/rulesets/ruleset.ts";
+import type { Rulesets } from "../../control/rulesets/rulesets.ts";
+import type { Storage } from "../../platform/storage/storage.ts";
+import type { Zone } from "../../control/zones/zone.ts";
+import { EdgeSnapshot, EdgeZone, type HostEntry, type OriginRule, type OriginTarget } from "./snapshot.ts";
+
+const originTypes: ReadonlySet<string> = new Set(["A", "AAAA", "CNAME"]);
+
+/** Keeps the edge's snapshot equal to storage. A changed record updates only its name. */
+export class EdgeSnapshotUpdater {
+  readonly snapshot: EdgeSnapshot;
+  readonly #storage: Storage;
+  readonly #rulesets: Rulesets;
+
+  constructor(
+    storage: Storage,
+    records: DnsRecords,
+    rulesets: Rulesets,
+    platformNames: readonly string[] = [],
+  ) {
+    this.snapshot = new EdgeSnapshot(platformNames);
+    this.#storage = storage;
+    this.#rulesets = rulesets;
+    records.changes.onChange(async ({ zoneId, names }) => {
+      const zone = this.snapshot.get(zoneId);
+      for (const [name, hosts] of names) zone?.setHost(name, hosts.length === 0 ? undefined : entryOf(hosts));
+    });
+    storage.onChange(async (changes) => {
+      for (const { kind, parentId } of changes)
+        if (kind === "ruleset" && parentId !== undefined) await this.#reloadRules(parentId);
+    });
+  }
+
+  /** Loads the records and rules of all zones. */
+  async load(): Promise<void> {
+    const byName = new Map<string, Host[]>();
+    for (const host of await listHosts(this.#storage.read)) {
+      const key = `${host.zoneId} ${host.name}`;
+      const list = byName.get(key);
+      if (list === undefined) byName.set(key, [host]);
+      else list.push(host);
+    }
+    for (const hosts of byName.values()) {
+      this.snapshot.get(hosts[0]!.zoneId)?.setHost(hosts[0]!.name, entryOf(hosts));
+    }
+    for (const ruleset of await this.#rulesets.loadAll()) {
+      if (ruleset.phase === "http_request_origin") await this.#setRules(ruleset.zoneId, ruleset);
+    }
+  }
+
+  /** Adds or updates a zone; undefined removes it. */
+  setZone(id: string, zone: Zone | undefined): void {
+    if (zone === undefined) {
+      this.snapshot.remove(id);
+      return;
+    }
+    let known = this.snapshot.get(id);
+    if (known === undefined) this.snapshot.add((known = new EdgeZone(id, zone.name, zone.paused)));
+    known.isPaused = zone.paused;
+    known.configuration = zone;
+    this.snapshot.setStanding(zone);
+  }
+
+  async #reloadRules(zoneId: string): Promise<void> {
+    const rulesets = await this.#rulesets.list(zoneId);
+    await this.#setRules(
+      zoneId,
+      rulesets.find((ruleset) => ruleset.phase === "http_request_origin"),
+    );
+  }
+
+  async #setRules(zoneId: string, ruleset: Ruleset | undefined): Promise<void> {
+    const enabled = (ruleset?.rules ?? []).filter((rule) => rule.enabled);
+    const rules = await Promise.all(
+      enabled.map(async (rule): Promise<OriginRule> => ({
+        matches: await compileExpression(rule.expression),
+        ...originOverride(rule),
+      })),
+    );
+    const zone = this.snapshot.get(zoneId);
+    if (zone !== undefined) zone.originRules = rules;
+  }
+}
+
+/** A name counts as proxied when any of its records is. */
+function entryOf(hosts: readonly Host[]): HostEntry {
+  return {
+    isProxied: hosts.some((host) => host.proxied),
+    targets: hosts
+      .filter((host) => originTypes.has(host.type))
+      .map(({ type, content }) => ({ type, content }) as OriginTarget),
+  };
+}

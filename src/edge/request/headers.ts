@@ -1,0 +1,208 @@
+import { visitorErrors } from "./errors.ts";
+import { viaName } from "./via.ts";
+
+const hopByHop: ReadonlySet<string> = new Set([
+  "connection",
+  "expect",
+  "http2-settings",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+/** Headers that only the edge sets; a visitor's own copies are dropped. */
+const ours: ReadonlySet<string> = new Set([
+  "cf-connecting-ip",
+  "cf-connecting-ipv6",
+  "cf-ipcountry",
+  "cf-ray",
+  "cf-visitor",
+  "cf-worker",
+  "selvedge-cf",
+  "true-client-ip",
+  "x-forwarded-proto",
+  viaName,
+]);
+const cdnName = "selvedge";
+/** Headers between the edge and its cells; dropped from all other senders. */
+const isInternal = (name: string): boolean => name.startsWith("x-selvedge-");
+
+export interface ForwardedRequest {
+  rawHeaders: readonly string[];
+  host: string;
+  /** The address of the connection, when it is a trusted proxy and not the client. */
+  peerAddress?: string;
+  clientAddress: string;
+  scheme: "http" | "https";
+  ray: string;
+  /** For a script's request to an origin: the header with the hop count. */
+  via?: string | undefined;
+}
+
+/** The headers for the origin, as a flat list of names and values. */
+export const originHeaders = (request: ForwardedRequest): string[] => passedOn(request, true);
+
+/**
+ * The headers for a script. Hop lists (such as X-Forwarded-For) are extended later, on the way to the origin.
+ */
+export const scriptHeaders = (request: ForwardedRequest): string[] => passedOn(request, false);
+
+function passedOn(request: ForwardedRequest, isHop: boolean): string[] {
+  const { rawHeaders } = request;
+  const headers: string[] = ["host", request.host];
+  const named = namedByConnection(rawHeaders);
+  let forwardedFor = "";
+  let cdnLoop = "";
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const raw = rawHeaders[i]!;
+    const name = raw.toLowerCase();
+    const value = rawHeaders[i + 1]!;
+    if (name === "host" || hopByHop.has(name) || ours.has(name) || isLookAlike(name) || isInternal(name))
+      continue;
+    if (name === "x-forwarded-for") forwardedFor += `${value}, `;
+    else if (name === "cdn-loop") cdnLoop += `${value}, `;
+    // A Connection header must not remove headers that the edge relies on, or the body's length.
+    else if (named?.has(name) !== true || name === "content-length") headers.push(raw, value);
+  }
+  if (cdnLoop !== "" && listOf(cdnLoop).some((token) => token.split(";")[0]!.trim() === cdnName))
+    throw visitorErrors.loop();
+  if (isHop) headers.push("x-forwarded-for", forwardedFor + (request.peerAddress ?? request.clientAddress));
+  else if (forwardedFor !== "") headers.push("x-forwarded-for", forwardedFor.slice(0, -2));
+  headers.push(
+    "x-forwarded-proto",
+    request.scheme,
+    "cf-connecting-ip",
+    request.clientAddress,
+    "cf-ray",
+    request.ray,
+    "cf-visitor",
+    request.scheme === "https" ? '{"scheme":"https"}' : '{"scheme":"http"}',
+  );
+  if (request.via !== undefined) headers.push(viaName, request.via);
+  if (isHop) headers.push("cdn-loop", cdnLoop + cdnName);
+  else if (cdnLoop !== "") headers.push("cdn-loop", cdnLoop.slice(0, -2));
+  return headers;
+}
+
+/** The headers of a script's own request, unchanged. */
+export function externalHeaders(rawHeaders: readonly string[], host: string): string[] {
+  const headers: string[] = ["host", host];
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!.toLowerCase();
+    if (name !== "host" && name !== viaName && !hopByHop.has(name) && !isInternal(name))
+      headers.push(rawHeaders[i]!, rawHeaders[i + 1]!);
+  }
+  return headers;
+}
+
+/**
+ * The headers of a script's request to the outside, without those that only the edge sets: an origin that
+ * trusts the edge's address could otherwise mistake any account's script for the edge. The script may pass on
+ * `clientAddress`, the address of its visitor.
+ */
+export const outboundHeaders = (
+  rawHeaders: readonly string[],
+  host: string,
+  clientAddress: string | undefined,
+): string[] => {
+  const headers = externalHeaders(rawHeaders, host);
+  return headers.filter((_, i) => {
+    const at = i - (i % 2);
+    const name = headers[at]!.toLowerCase();
+    if (name === "x-forwarded-proto") return true;
+    if (name === "cf-connecting-ip") return headers[at + 1] === clientAddress;
+    return !ours.has(name) && !isLookAlike(name);
+  });
+};
+
+/** The headers that a Connection header declares hop-by-hop; usually none. */
+function namedByConnection(rawHeaders: readonly string[]): Set<string> | undefined {
+  let named: Set<string> | undefined;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    if (rawHeaders[i]!.length !== 10 || rawHeaders[i]!.toLowerCase() !== "connection") continue;
+    const value = rawHeaders[i + 1]!;
+    if (value !== "keep-alive" && value !== "close") named = new Set([...(named ?? []), ...listOf(value)]);
+  }
+  return named;
+}
+
+/**
+ * Many servers read "cf_connecting_ip" as "cf-connecting-ip", so such spellings of the edge's headers are
+ * dropped.
+ */
+function isLookAlike(name: string): boolean {
+  if (!name.includes("_")) return false;
+  const spelled = name.replaceAll("_", "-");
+  return ours.has(spelled) || spelled === "x-forwarded-for" || spelled === "cdn-loop";
+}
+
+/**
+ * The origin's headers without hop-by-hop headers, as a flat list. 1xx and 204 have no Content-Length (RFC
+ * 9110, 8.6): a client that honours one would take the next response for the body.
+ */
+export function visitorHeaders(rawHeaders: readonly string[], ray: string, status = 200): string[] {
+  const headers: string[] = [];
+  const named = namedByConnection(rawHeaders);
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!.toLowerCase();
+    if (hopByHop.has(name) || (name === "cf-ray" && ray !== "") || isInternal(name)) continue;
+    if ((status < 200 || status === 204) && name === "content-length") continue;
+    if (named?.has(name) === true && name !== "content-length") continue;
+    headers.push(rawHeaders[i]!, rawHeaders[i + 1]!);
+  }
+  if (ray !== "") headers.push("cf-ray", ray);
+  return headers;
+}
+
+/**
+ * Fields that must precede the body: framing, routing, authentication, control and content format (RFC 9110,
+ * 6.5.1).
+ */
+const notInTrailers: ReadonlySet<string> = new Set([
+  "age",
+  "authorization",
+  "cache-control",
+  "cf-ray",
+  "content-encoding",
+  "content-length",
+  "content-range",
+  "content-type",
+  "date",
+  "expires",
+  "host",
+  "location",
+  "max-forwards",
+  "pragma",
+  "range",
+  "retry-after",
+  "set-cookie",
+  "vary",
+  "warning",
+  "www-authenticate",
+]);
+const isHeaderValue = (value: string): boolean => /^[\t\x20-\x7e\x80-\xff]*$/.test(value);
+
+/** The origin's trailers without fields that are forbidden or invalid there; undefined when none is left. */
+export function visitorTrailers(
+  trailers: Readonly<Record<string, string | readonly string[] | undefined>>,
+): Record<string, string[]> | undefined {
+  let kept: Record<string, string[]> | undefined;
+  for (const [raw, value = []] of Object.entries(trailers)) {
+    const name = raw.toLowerCase();
+    if (hopByHop.has(name) || notInTrailers.has(name) || isInternal(name)) continue;
+    const values = [value].flat().filter(isHeaderValue);
+    if (values.length > 0) (kept ??= Object.create(null) as Record<string, string[]>)[name] = values;
+  }
+  return kept;
+}
+
+const listOf = (value: string): string[] =>
+  value
+    .toLowerCase()
+    .split(",")
+    .map((token) => token.trim())
+    .filter((token) => token !== "");

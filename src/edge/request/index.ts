@@ -1,0 +1,23 @@
+import { Edge, type EdgeOptions } from "./listener.ts";
+import { systemLookUp, type LookUp } from "../origin/resolve.ts";
+
+export { AddressPolicy, type PrivateNetworks, type Verdict } from "../origin/address-policy.ts";
+export { VisitorError, visitorErrors } from "./errors.ts";
+export type { EdgeHandler, EdgeHttpRequest } from "./handlers.ts";
+export type { Edge, EdgeOptions } from "./listener.ts";
+export { edgeDefaults, type EdgeSettings } from "./settings.ts";
+export {
+  EdgeSnapshot,
+  EdgeZone,
+  type HostEntry,
+  type OriginRule,
+  type OriginTarget,
+} from "../configuration/snapshot.ts";
+
+/**
+ * Creates an edge over a snapshot that the caller updates. Names outside it are resolved by the system,
+ * unless `lookUp` is given.
+ */
+export function createEdge(options: Omit<EdgeOptions, "lookUp"> & { lookUp?: LookUp }): Edge {
+  return new Edge({ lookUp: systemLookUp(), ...options });
+}

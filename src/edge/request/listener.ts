@@ -1,0 +1,417 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { isIP, type AddressInfo, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import type { Logger } from "pino";
+import { drain, listen } from "../../control/api/listener.ts";
+import { whileAnswering } from "../../platform/observability/last-net.ts";
+import { observeAnswer, type Observe } from "../../platform/observability/observation.ts";
+import type { CfObject, RequestCf } from "../client-info/request-cf.ts";
+import type { RequestDescription } from "../../rules/index.ts";
+import { plainAddress, scriptAddress } from "../origin/addresses.ts";
+import type { AddressPolicy } from "../origin/address-policy.ts";
+import { answerError, endWithErrorPage } from "./error-page.ts";
+import { loopLimit, visitorError, visitorErrors, type VisitorError } from "./errors.ts";
+import type {
+  EdgeHandler,
+  EdgeHttpRequest,
+  UpgradeHandler,
+  EdgeUpgradeRequest,
+  EdgeRequest,
+} from "./handlers.ts";
+import { originHeaders, scriptHeaders, type ForwardedRequest } from "./headers.ts";
+import { bodyPrefixBytesMax, readPrefix, type BodyPrefix } from "./body-prefix.ts";
+import { refuseMalformed } from "./malformed.ts";
+import { Origins } from "../origin/origins.ts";
+import { forward, type OriginRequest } from "../origin/proxy.ts";
+import { newRay } from "./ray.ts";
+import { resolveName, resolveTargets, type LookUp } from "../origin/resolve.ts";
+import { originTls, type OriginTls, type Routing } from "../configuration/route.ts";
+import { type SslMode } from "../../control/zone-settings/ssl-mode.ts";
+import type { EdgeSettings } from "./settings.ts";
+import type { EdgeSnapshot, EdgeZone, HostEntry } from "../configuration/snapshot.ts";
+import { target, type Target } from "../origin/target.ts";
+import { hopsMax, viaName, type Via, type ViaHeader } from "./via.ts";
+import { isWebSocket, tunnel } from "./upgrade.ts";
+import { unawaited } from "../../platform/util/uncaught.ts";
+
+export interface EdgeOptions {
+  settings: EdgeSettings;
+  snapshot: EdgeSnapshot;
+  policy: AddressPolicy;
+  lookUp: LookUp;
+  logger: Logger;
+  /** Called in order before the origin; the first that takes a request answers it. */
+  handlers?: readonly EdgeHandler[];
+  upgradeHandlers?: readonly UpgradeHandler[];
+  /** Shared connections to origins; the edge creates its own otherwise. */
+  origins?: Origins;
+  /** Chooses paths for smart routing; without it the addresses are tried in turn. */
+  routing?: Routing;
+  /** TLS mode of a zone; without it connections to origins are plain HTTP. */
+  sslMode?: (zoneId: string) => SslMode;
+  /** Called at the end of each request. */
+  observe?: Observe | undefined;
+  /** Builds the `cf` object; without it the object is empty. */
+  requestCf?: RequestCf;
+  /** Recognizes requests of scripts; without it there are none. */
+  viaHeader?: ViaHeader;
+}
+
+/** A request's target and its entry in the snapshot. */
+interface Found extends Target {
+  zone: EdgeZone | undefined;
+  entry: HostEntry | undefined;
+  /** The address of the connection: the client or a trusted proxy. */
+  peerAddress: string;
+  clientAddress: string;
+  isTls: boolean;
+  via: Via | undefined;
+  cf: () => string;
+  describe: () => RequestDescription;
+  readBody: () => Promise<void>;
+}
+
+/** The edge: finds the zone of each request in memory and proxies the request to its origin. */
+export class Edge {
+  readonly #options: EdgeOptions;
+  readonly #origins: Origins;
+  readonly #handlers: readonly EdgeHandler[];
+  readonly #server: Server;
+  readonly #tunnels = new Set<Socket>();
+  /** The latest response on each connection. */
+  readonly #answers = new WeakMap<Duplex, ServerResponse>();
+  /** Connections with an ambiguous request, on which nothing more is served. */
+  readonly #refused = new WeakSet<Socket>();
+  #isClosing = false;
+
+  constructor(options: EdgeOptions) {
+    const { settings } = options;
+    this.#options = options;
+    this.#origins = options.origins ?? new Origins(settings, options.policy);
+    this.#handlers = options.handlers ?? [];
+    this.#server = createServer({
+      insecureHTTPParser: false,
+      requireHostHeader: false, // answered with our own page
+      maxHeaderSize: settings.headerBytesMax,
+      headersTimeout: settings.headTimeoutMs,
+      requestTimeout: 0, // uploads may take long; the idle timeout ends stalled ones
+      keepAliveTimeout: settings.keepAliveTimeoutMs,
+      connectionsCheckingInterval: 5000,
+      shouldUpgradeCallback: isWebSocket,
+    });
+    this.#server.maxHeadersCount = settings.headerCountMax * 2; // slightly too many headers get our own page
+    this.#server.setTimeout(settings.idleTimeoutMs);
+    this.#server.on("request", (request, response) => this.serve(request, response));
+    this.#server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      const fail = (): void => {
+        socket.destroy();
+      };
+      whileAnswering(socket, fail, () => unawaited(this.#upgrade(request, socket as Socket, head)));
+    });
+    this.#server.on("clientError", (error, socket) => {
+      const answer = this.#answers.get(socket);
+      // The request before was refused and its page is being sent: that is the last response on this
+      // connection.
+      if (this.#refused.has(socket as Socket) && answer?.headersSent === true && answer.socket !== null)
+        answer.end();
+      else refuseMalformed(error, socket, answer, newRay(settings.colo));
+    });
+  }
+
+  async listen(host: string, port: number): Promise<AddressInfo> {
+    return listen(this.#server, host, port);
+  }
+
+  /** Serves HTTP/1.1 on a connection that another listener accepted, for TLS. */
+  accept(socket: Duplex): void {
+    this.#server.emit("connection", socket);
+  }
+
+  /** Serves a request of another server, for HTTP/2. */
+  serve(request: IncomingMessage, response: ServerResponse): void {
+    const ray = newRay(this.#options.settings.colo);
+    const fail = (): void => answerError(request, response, visitorErrors.internal(), ray);
+    whileAnswering(response, fail, () => {
+      unawaited(
+        this.#serve(request, response, ray).catch((error: unknown) => {
+          this.#options.logger.error({ err: error }, "a response could not be written");
+          response.destroy();
+        }),
+      );
+    });
+  }
+
+  /** The listening address; undefined while not listening. */
+  get address(): AddressInfo | undefined {
+    return (this.#server.address() as AddressInfo | null) ?? undefined;
+  }
+
+  /** Stops accepting, finishes running requests until the deadline, and aborts the rest. */
+  async close(deadlineMs: number): Promise<void> {
+    this.#isClosing = true;
+    const deadline = setTimeout(() => this.#tunnels.forEach((socket) => socket.destroy()), deadlineMs);
+    await drain(this.#server, deadlineMs);
+    clearTimeout(deadline);
+    this.#tunnels.forEach((socket) => socket.destroy());
+    await this.#origins.close();
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse, ray: string): Promise<void> {
+    if (this.#refused.has(request.socket)) return;
+    this.#answers.set(request.socket, response);
+    // The parser drops bytes after a request with Upgrade in the same packet, so the next request needs a new
+    // connection.
+    if (request.headers.upgrade !== undefined || this.#isClosing) response.shouldKeepAlive = false;
+    // A response that began before the close did not announce the end of the connection.
+    response.on("close", () => this.#isClosing && this.#server.closeIdleConnections());
+    let found: Found | undefined;
+    const { observe } = this.#options;
+    if (observe !== undefined) observeAnswer(response, request, observe, () => found?.zone?.name);
+    try {
+      found = this.#find(request, ray);
+      // A request that a handler passes on instead may have another body, or none.
+      if (found.zone?.readsBody === true) await found.readBody();
+      await this.#pass(0, found, request, response, found.path, ray);
+    } catch (error) {
+      answerError(request, response, this.#visitorError(error, request, ray), ray);
+    }
+  }
+
+  async #upgrade(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
+    const ray = newRay(this.#options.settings.colo);
+    this.#tunnels.add(socket);
+    socket.on("close", () => this.#tunnels.delete(socket));
+    socket.on("error", () => socket.destroy());
+    try {
+      await this.#passUpgrade(this.#find(request, ray), request, socket, head, ray);
+    } catch (error) {
+      const refusal = this.#visitorError(error, request, ray);
+      endWithErrorPage(socket, request, refusal, ray);
+    }
+  }
+
+  /** The zone and the record of a request. Throws when the zone is paused or the record is not proxied. */
+  #find(request: IncomingMessage, ray: string): Found {
+    const { snapshot, settings } = this.#options;
+    const asked = this.#target(request, settings);
+    const { host, path } = asked;
+    const zone = snapshot.findZone(host);
+    const entry = zone?.resolve(host);
+    if (zone !== undefined && entry !== undefined) {
+      if (zone.isPaused) throw visitorErrors.paused();
+      if (!entry.isProxied)
+        throw entry.targets.length === 0 ? visitorErrors.unknownHost() : visitorErrors.unproxied();
+    }
+    const { requestCf, viaHeader } = this.#options;
+    const viaText = request.headers[viaName];
+    const via = typeof viaText === "string" ? viaHeader?.read(viaText, host) : undefined;
+    if (via !== undefined && via.hops > hopsMax) throw loopLimit();
+    const peerAddress = via === undefined ? plainAddress(request.socket.remoteAddress ?? "") : scriptAddress;
+    const clientAddress = requestCf?.clientAddress(request, peerAddress) ?? peerAddress;
+    const cf = (): string => requestCf?.forScripts(request, peerAddress, zone?.id) ?? "{}";
+    const isTls = "encrypted" in request.socket;
+    let description: RequestDescription | undefined;
+    let body: BodyPrefix | undefined;
+    let ruleCf: CfObject | undefined;
+    // Both are computed on first use and cached, because many rules may read them.
+    const describe = (): RequestDescription =>
+      (description ??= {
+        method: request.method ?? "GET",
+        url: path,
+        headers: request.rawHeaders,
+        host,
+        tls: isTls,
+        ip: clientAddress,
+        httpVersion: request.httpVersionMajor === 2 ? "HTTP/2" : `HTTP/${request.httpVersion}`,
+        rayId: ray,
+        get cf() {
+          return (ruleCf ??= requestCf?.forRules(request, peerAddress, zone?.id) ?? {});
+        },
+        get body() {
+          return body;
+        },
+      });
+    const readBody = async (): Promise<void> => {
+      body ??= await readPrefix(request, bodyPrefixBytesMax(settings, zone));
+    };
+    return {
+      host,
+      path,
+      authority: asked.authority,
+      zone,
+      entry,
+      peerAddress,
+      clientAddress,
+      isTls,
+      via,
+      cf,
+      describe,
+      readBody,
+    };
+  }
+
+  /** Offers a request to the handlers from `index` on, and sends it to the origin when none takes it. */
+  async #pass(
+    index: number,
+    found: Found,
+    request: IncomingMessage,
+    response: ServerResponse,
+    path: string,
+    ray: string,
+    via = found.via,
+  ): Promise<void> {
+    const common = edgeRequestOf(found, request, path, ray, via);
+    for (let i = index; i < this.#handlers.length; i++) {
+      const edgeRequest: EdgeHttpRequest = {
+        ...common,
+        response,
+        next: async (from, to, newPath, newVia = via) =>
+          this.#pass(i + 1, found, from, to, newPath, ray, newVia),
+      };
+      if (await this.#handlers[i]!(edgeRequest)) return;
+    }
+    const origin = await this.#route(found, request, path, ray, via);
+    await forward(request, response, origin, this.#origins, this.#options.settings.bodyBytesMax);
+  }
+
+  async #passUpgrade(
+    found: Found,
+    request: IncomingMessage,
+    socket: Socket,
+    head: Buffer,
+    ray: string,
+  ): Promise<void> {
+    const next: EdgeUpgradeRequest["next"] = async (from, to, first, path, via = found.via) => {
+      const origin = await this.#route(found, from, path, ray, via);
+      await tunnel(to, first, origin, this.#origins, this.#options.settings);
+    };
+    const edgeRequest: EdgeUpgradeRequest = {
+      ...edgeRequestOf(found, request, found.path, ray, found.via),
+      socket,
+      head,
+      next,
+    };
+    for (const handler of this.#options.upgradeHandlers ?? []) if (await handler(edgeRequest)) return;
+    await next(request, socket, head, found.path);
+  }
+
+  /** The destination of a request: the addresses of its record, and the request to send there. */
+  async #route(
+    found: Found,
+    request: IncomingMessage,
+    path: string,
+    ray: string,
+    via: Via | undefined,
+  ): Promise<OriginRequest> {
+    const { host, zone, entry } = found;
+    if (zone === undefined || entry === undefined)
+      throw isIP(host) === 0 ? visitorErrors.unknownHost() : visitorErrors.directAddress();
+    const { addresses: known, port, tls, hostHeader } = await this.#origin(zone, entry, found);
+    const addresses = this.#origins.choose(known, port);
+    const { routing, viaHeader } = this.#options;
+    return {
+      tenant: zone.configuration?.accountId ?? zone.id,
+      method: request.method ?? "GET",
+      path,
+      addresses,
+      port,
+      tls,
+      ray,
+      route:
+        zone.configuration?.smartRouting === "on" ? routing?.route(zone.id, addresses, port, tls) : undefined,
+      headers: originHeaders({
+        ...forwarded(found, request, hostHeader, ray),
+        via: via && viaHeader?.write(via, hostHeader),
+      }),
+    };
+  }
+
+  #target(request: IncomingMessage, settings: EdgeSettings): Target {
+    try {
+      return target(request, settings);
+    } catch (error) {
+      this.#refused.add(request.socket);
+      throw error;
+    }
+  }
+
+  async #origin(
+    zone: EdgeZone,
+    entry: HostEntry,
+    { host, authority, isTls, describe }: Found,
+  ): Promise<{ addresses: string[]; port: number; tls: OriginTls | undefined; hostHeader: string }> {
+    let hostHeader = authority;
+    let originHost: string | undefined;
+    let port: number | undefined;
+    let sni: string | undefined;
+    // All matching rules apply; for the same setting, the later rule wins.
+    for (const rule of zone.originRules) {
+      if (!rule.matches(describe)) continue;
+      hostHeader = rule.hostHeader ?? hostHeader;
+      originHost = rule.host ?? originHost;
+      port = rule.port ?? port;
+      sni = rule.sni ?? sni;
+    }
+    const { snapshot, lookUp, sslMode } = this.#options;
+    const addresses =
+      originHost === undefined
+        ? await resolveTargets(entry.targets, snapshot, lookUp, zone.configuration?.accountId)
+        : await resolveName(originHost, snapshot, lookUp, zone.configuration?.accountId);
+    const tls = isTls
+      ? originTls(sslMode?.(zone.id) ?? "flexible", sni ?? (hostHeader === authority ? host : hostHeader))
+      : undefined;
+    return { addresses, port: port ?? (tls === undefined ? 80 : 443), tls, hostHeader };
+  }
+
+  #visitorError(error: unknown, request: IncomingMessage, ray: string): VisitorError {
+    const { logger } = this.#options;
+    const visible = visitorError(error);
+    const log = {
+      ray,
+      host: request.headers.host,
+      code: visible.code,
+      ...(visible.cause === undefined ? {} : { err: visible.cause }),
+    };
+    if (visible.code === 500) logger.error(log, "a request failed");
+    else if (visible.status >= 500) logger.warn(log, visible.title);
+    return visible;
+  }
+}
+
+/** The handlers' view of a request, or of a request that a handler passes on. */
+const edgeRequestOf = (
+  found: Found,
+  request: IncomingMessage,
+  path: string,
+  ray: string,
+  via: Via | undefined,
+): EdgeRequest => ({
+  request,
+  host: found.host,
+  authority: found.authority,
+  path,
+  ray,
+  clientAddress: found.clientAddress,
+  isTls: found.isTls,
+  via,
+  zone: found.entry === undefined ? undefined : found.zone,
+  cf: found.cf,
+  describe: found.describe,
+  readBody: found.readBody,
+  scriptHeaders: () => scriptHeaders(forwarded(found, request, found.authority, ray)),
+});
+
+/** A visitor's request, or a script's version of it, with the edge's headers. */
+const forwarded = (
+  { peerAddress, clientAddress, isTls }: Found,
+  { rawHeaders }: IncomingMessage,
+  host: string,
+  ray: string,
+): ForwardedRequest => ({
+  rawHeaders,
+  host,
+  peerAddress,
+  clientAddress,
+  scheme: isTls ? "https" : "http",
+  ray,
+});

@@ -1,0 +1,111 @@
+import { LRUCache } from "lru-cache";
+import type { Logger } from "pino";
+import { originError } from "../request/errors.ts";
+import { neverConnected, type Origins } from "../origin/origins.ts";
+import type { OriginTls, Path, Route, Routing } from "../configuration/route.ts";
+import type { Analytics, PathReport } from "./analytics.ts";
+import { sendOver } from "./attempts.ts";
+import { OriginPath } from "./origin-path.ts";
+import { PathGroup } from "./path-group.ts";
+import type { SetAside } from "./probes.ts";
+import type { Relays } from "./relays.ts";
+
+const groupsMax = 10_000;
+const addressesMax = 16;
+
+/** Sends each origin request of a zone with smart routing on the fastest path. */
+export class SmartRouting implements Routing {
+  readonly #origins: Origins;
+  readonly #relays: Relays;
+  readonly #analytics: Analytics;
+  readonly #logger: Pick<Logger, "warn" | "info">;
+  readonly #groups = new LRUCache<string, { zoneId: string; port: number; group: PathGroup }>({
+    max: groupsMax,
+  });
+
+  constructor(origins: Origins, relays: Relays, analytics: Analytics, logger: Pick<Logger, "warn" | "info">) {
+    this.#origins = origins;
+    this.#relays = relays;
+    this.#analytics = analytics;
+    this.#logger = logger;
+    analytics.pathsOf = (zoneId) => this.#report(zoneId);
+  }
+
+  route(zoneId: string, addresses: readonly string[], port: number, tls: OriginTls | undefined): Route {
+    const group = this.#group(zoneId, addresses, port, tls);
+    const series = this.#analytics.zone(zoneId);
+    return {
+      send: async (attempt, isRepeatable, isWhole) => {
+        const { path, kind } = group.choose(addresses[0]!, isRepeatable, performance.now());
+        try {
+          await sendOver(path, kind !== "control", {
+            group,
+            isRepeatable,
+            send: attempt,
+            connect: (each) => this.#connect(zoneId, each, port, tls),
+            isUnsent: (error) => isWhole() && neverConnected(error),
+            answered: (ttfbMs) => series.add(kind === "control" ? "direct" : "smart", ttfbMs),
+            hedged: () => series.hedged(),
+            setAside: (each, failure) =>
+              this.#logger.warn(
+                { zone: zoneId, path: each.name, err: failure },
+                "a failing path to an origin is excluded for a while",
+              ),
+          });
+        } catch (error) {
+          series.failed();
+          throw originError(error);
+        }
+      },
+    };
+  }
+
+  /** Drops the state of a deleted zone's origins. */
+  forget(zoneId: string): void {
+    for (const [name, each] of [...this.#groups.entries()])
+      if (each.zoneId === zoneId) this.#groups.delete(name);
+  }
+
+  /** The paths that are currently excluded. */
+  setAside(): SetAside[] {
+    const nowMs = performance.now();
+    return [...this.#groups.values()].flatMap(({ group, port }) =>
+      group.paths.filter((path) => path.isEjected(nowMs)).map((path) => ({ path, port })),
+    );
+  }
+
+  #report(zoneId: string): PathReport[] {
+    const nowMs = performance.now();
+    return [...this.#groups.values()]
+      .filter((each) => each.zoneId === zoneId)
+      .flatMap(({ group }) =>
+        group.paths.map((path) => ({
+          path: path.name,
+          isCurrent: path === group.current,
+          isEjected: path.isEjected(nowMs),
+          ttfbMs: path.latency.ms,
+          requests: path.requests,
+          failures: path.failures,
+        })),
+      );
+  }
+
+  async #connect(zoneId: string, path: OriginPath, port: number, tls: OriginTls | undefined): Promise<Path> {
+    if (path.relay !== undefined) return this.#relays.path(path.relay, path.address, port, tls);
+    return { dispatcher: await this.#origins.pool(zoneId, path.address, port, tls) };
+  }
+
+  #group(zoneId: string, addresses: readonly string[], port: number, tls: OriginTls | undefined): PathGroup {
+    const name = `${zoneId} ${port} ${tls?.servername ?? ""} ${tls?.isVerified ?? ""} ${addresses.toSorted().join()}`;
+    let known = this.#groups.get(name);
+    if (known === undefined) {
+      const paths = addresses
+        .slice(0, addressesMax)
+        .flatMap((address) =>
+          [undefined, ...this.#relays.list].map((relay) => new OriginPath(address, relay)),
+        );
+      this.#groups.set(name, (known = { zoneId, port, group: new PathGroup(paths) }));
+    }
+    return known.group;
+  }
+}

@@ -1,0 +1,160 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from "node:http2";
+import {
+  createServer as createTcpServer,
+  type AddressInfo,
+  type Server as TcpServer,
+  type Socket,
+} from "node:net";
+import { createServer, type SecureContext, type Server } from "node:tls";
+import type { Logger } from "pino";
+import type { Edge } from "../request/listener.ts";
+import type { EdgeSettings } from "../request/settings.ts";
+import { helloRecordBytes, rememberHello } from "./client-hello.ts";
+import { VisitorRequest, VisitorResponse } from "./http2.ts";
+import type { KeyPair } from "./certificates/x509.ts";
+
+export interface TlsListenerOptions {
+  edge: Pick<Edge, "accept" | "serve">;
+  settings: EdgeSettings;
+  /** The certificate for a server name. */
+  contextFor: (serverName: string) => SecureContext;
+  /** For visitors without a server name. */
+  fallback: KeyPair;
+  logger: Logger;
+  onClose?: () => void;
+}
+
+const handshakeTimeoutMs = 20_000;
+const streamsMax = 256;
+
+/** The edge over TLS, with HTTP/1.1 and HTTP/2. */
+export class TlsListener {
+  readonly #options: TlsListenerOptions;
+  readonly #http2: Http2Server;
+  readonly #sessions = new Set<ServerHttp2Session>();
+  readonly #sockets = new Set<Socket>();
+  /** First records of connections during their handshake, by the visitor's address and port. */
+  readonly #hellos = new Map<string, Buffer>();
+  #listener: TcpServer | undefined;
+
+  constructor(options: TlsListenerOptions) {
+    this.#options = options;
+    const { settings } = options;
+    this.#http2 = createHttp2Server({
+      Http2ServerRequest: VisitorRequest as never,
+      Http2ServerResponse: VisitorResponse as never,
+      maxSessionMemory: 32,
+      // Origins send such headers twice, also over HTTP/1.1.
+      strictSingleValueFields: false,
+      settings: {
+        maxConcurrentStreams: streamsMax,
+        maxHeaderListSize: settings.headerBytesMax,
+        enablePush: false,
+      } as never,
+      maxHeaderListPairs: settings.headerCountMax * 2,
+      // Limits streams that are reset faster than they are served: CVE-2023-44487.
+      streamResetBurst: 1000,
+      streamResetRate: 100,
+    } as never);
+    this.#http2.setTimeout(settings.idleTimeoutMs);
+    this.#http2.on("session", (session) => {
+      this.#sessions.add(session);
+      session.on("close", () => this.#sessions.delete(session));
+      session.on("error", () => session.destroy());
+      session.setTimeout(settings.idleTimeoutMs, () => session.close());
+    });
+    this.#http2.on("sessionError", () => {});
+    this.#http2.on("request", (request: unknown, response: unknown) =>
+      options.edge.serve(request as IncomingMessage, response as ServerResponse),
+    );
+  }
+
+  async listen(host: string, port: number): Promise<AddressInfo> {
+    const { contextFor, edge, fallback, logger } = this.#options;
+    const server = createServer({
+      cert: fallback.certificate,
+      key: fallback.privateKey,
+      SNICallback(name, done) {
+        try {
+          done(null, contextFor(name));
+        } catch (error) {
+          done(error as Error);
+        }
+      },
+      ALPNProtocols: ["h2", "http/1.1"],
+      minVersion: "TLSv1.2",
+      honorCipherOrder: true,
+      handshakeTimeout: handshakeTimeoutMs,
+    });
+    server.on("secureConnection", (socket) => {
+      const hello = this.#hellos.get(peerOf(socket));
+      if (hello !== undefined) rememberHello(socket, hello);
+      socket.on("error", () => socket.destroy());
+      if (socket.alpnProtocol === "h2") this.#http2.emit("connection", socket);
+      else edge.accept(socket);
+    });
+    server.on("tlsClientError", (error, socket) => {
+      logger.debug({ err: error, client: socket.remoteAddress }, "a TLS handshake failed");
+      socket.destroy();
+    });
+    const listener = createTcpServer({ noDelay: true }, (socket) => this.#peek(socket, server));
+    await new Promise<void>((resolve, reject) => {
+      listener.once("error", reject);
+      listener.listen(port, host, () => {
+        listener.off("error", reject).on("error", () => {}); // as in control/api/listener.ts
+        resolve();
+      });
+    });
+    this.#listener = listener;
+    return listener.address() as AddressInfo;
+  }
+
+  /**
+   * Reads a visitor's first record, which Node does not expose, and then hands the untouched connection to
+   * TLS.
+   */
+  #peek(socket: Socket, server: Server): void {
+    let start: Buffer = Buffer.alloc(0);
+    const peer = peerOf(socket);
+    this.#sockets.add(socket);
+    socket.on("close", () => {
+      this.#sockets.delete(socket);
+      this.#hellos.delete(peer);
+    });
+    const destroy = (): void => {
+      socket.destroy();
+    };
+    const onReadable = (): void => {
+      const chunk = socket.read() as Buffer | null;
+      if (chunk === null) return;
+      start = start.length === 0 ? chunk : Buffer.concat([start, chunk]);
+      const bytes = helloRecordBytes(start);
+      if (bytes === undefined || start.length < bytes) return;
+      socket.off("readable", onReadable).off("error", destroy).off("end", destroy);
+      socket.setTimeout(0).off("timeout", destroy);
+      if (bytes > 0) this.#hellos.set(peer, Buffer.from(start.subarray(0, bytes)));
+      socket.unshift(start);
+      server.emit("connection", socket);
+    };
+    socket.on("readable", onReadable).on("error", destroy).on("end", destroy);
+    socket.setTimeout(handshakeTimeoutMs).on("timeout", destroy);
+  }
+
+  /** Stops accepting, finishes running requests until the deadline, and aborts the rest. */
+  async close(deadlineMs: number): Promise<void> {
+    const listener = this.#listener;
+    this.#options.onClose?.();
+    if (listener === undefined) return;
+    const closed = new Promise<void>((resolve) => listener.close(() => resolve()));
+    for (const session of this.#sessions) session.close();
+    const timer = setTimeout(() => {
+      for (const session of this.#sessions) session.destroy();
+      for (const socket of this.#sockets) socket.destroy();
+    }, deadlineMs);
+    await closed;
+    clearTimeout(timer);
+  }
+}
+
+const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;

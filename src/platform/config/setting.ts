@@ -1,0 +1,19 @@
+type Kind =
+  | { kind: "text" }
+  | { kind: "address" }
+  | { kind: "count"; min: number; max: number }
+  | { kind: "flag" }
+  | { kind: "choice"; choices: readonly string[] }
+  | { kind: "list" };
+
+export type Setting = Kind & {
+  flag: string;
+  env: string;
+  /** Undefined if there is no default. The description then states the effect. */
+  default?: string | number | boolean | readonly string[];
+  describe: string;
+  secret?: true;
+};
+
+export const choice = <const C extends readonly string[]>(choices: C) =>
+  ({ kind: "choice", choices }) as const;

@@ -1,0 +1,151 @@
+import { choice, type Setting } from "./setting.ts";
+
+/** Settings of a node: its data, its listeners and its owner. */
+export const nodeSettings = {
+  dataDir: {
+    kind: "text",
+    flag: "data-dir",
+    env: "SELVEDGE_DATA_DIR",
+    default: "./data",
+    describe: "folder for the database and blobs",
+  },
+  ephemeral: {
+    kind: "flag",
+    flag: "ephemeral",
+    env: "SELVEDGE_EPHEMERAL",
+    default: false,
+    describe: "keep all data in memory and lose it at exit",
+  },
+  readyFile: {
+    kind: "text",
+    flag: "ready-file",
+    env: "SELVEDGE_READY_FILE",
+    describe: "file to write with the addresses of all listeners once they accept connections",
+  },
+  apiListen: {
+    kind: "address",
+    flag: "api-listen",
+    env: "SELVEDGE_API_LISTEN",
+    default: "127.0.0.1:8787",
+    describe: "address of the management API",
+  },
+  edgeListen: {
+    kind: "address",
+    flag: "edge-listen",
+    env: "SELVEDGE_EDGE_LISTEN",
+    default: "127.0.0.1:8080",
+    describe: "address of the edge for HTTP",
+  },
+  edgeTlsListen: {
+    kind: "address",
+    flag: "edge-tls-listen",
+    env: "SELVEDGE_EDGE_TLS_LISTEN",
+    describe: "address of the edge for HTTP/1.1 and HTTP/2 over TLS (default: no listener)",
+  },
+  metricsListen: {
+    kind: "address",
+    flag: "metrics-listen",
+    env: "SELVEDGE_METRICS_LISTEN",
+    describe: "address of the metrics for Prometheus, at /metrics (default: no listener)",
+  },
+  dnsListen: {
+    kind: "address",
+    flag: "dns-listen",
+    env: "SELVEDGE_DNS_LISTEN",
+    default: "127.0.0.1:8053",
+    describe: "address of the name server, UDP and TCP",
+  },
+  edgeAddresses: {
+    kind: "list",
+    flag: "edge-addresses",
+    env: "SELVEDGE_EDGE_ADDRESSES",
+    default: [],
+    describe:
+      "IPv4 and IPv6 addresses in DNS answers for proxied names (default: the addresses of the edge's listener)",
+  },
+  dnsThreads: {
+    kind: "count",
+    min: 0,
+    max: 64,
+    flag: "dns-threads",
+    env: "SELVEDGE_DNS_THREADS",
+    default: 0,
+    describe: "threads that answer DNS; 0 to answer on the main thread",
+  },
+  dnsUdp: {
+    ...choice(["single", "batched"]),
+    flag: "dns-udp",
+    env: "SELVEDGE_DNS_UDP",
+    default: "single",
+    describe:
+      "whether a system call receives one datagram or a batch; batches need node:ffi (experimental, Linux)",
+  },
+  dnsResponseRateLimit: {
+    kind: "count",
+    min: 0,
+    max: 1_000_000,
+    flag: "dns-response-rate-limit",
+    env: "SELVEDGE_DNS_RESPONSE_RATE_LIMIT",
+    default: 200,
+    describe:
+      "similar responses in a second to one network (/24 or /56) without a DNS cookie; 0 for no limit",
+  },
+  dnsCookieSecret: {
+    kind: "text",
+    flag: "dns-cookie-secret",
+    env: "SELVEDGE_DNS_COOKIE_SECRET",
+    describe:
+      "32 hex characters, the same for all servers behind one address (RFC 9018) (default: generated)",
+    secret: true,
+  },
+  databaseUrl: {
+    kind: "text",
+    flag: "database-url",
+    env: "SELVEDGE_DATABASE_URL",
+    describe: "URL of a PostgreSQL database, postgres://… (default: a SQLite file in the data folder)",
+    secret: true,
+  },
+  databaseTimeoutSeconds: {
+    kind: "count",
+    min: 1,
+    max: 3600,
+    flag: "database-timeout-seconds",
+    env: "SELVEDGE_DATABASE_TIMEOUT_SECONDS",
+    default: 30,
+    describe: "timeout of a PostgreSQL query, and of the wait for a connection",
+  },
+  accountId: {
+    kind: "text",
+    flag: "account-id",
+    env: "SELVEDGE_ACCOUNT_ID",
+    describe: "id of the first account, 32 hex characters (default: generated)",
+  },
+  apiToken: {
+    kind: "text",
+    flag: "api-token",
+    env: "SELVEDGE_API_TOKEN",
+    describe: "the owner's API token, at least 8 characters (default: generated)",
+    secret: true,
+  },
+  email: {
+    kind: "text",
+    flag: "email",
+    env: "SELVEDGE_EMAIL",
+    default: "owner@selvedge.localhost",
+    describe: "the owner's email address",
+  },
+  apiKey: {
+    kind: "text",
+    flag: "api-key",
+    env: "SELVEDGE_API_KEY",
+    describe: "the owner's legacy API key (default: none)",
+    secret: true,
+  },
+  logLevel: {
+    ...choice(["debug", "info", "warn", "error"]),
+    flag: "log-level",
+    env: "SELVEDGE_LOG_LEVEL",
+    default: "info",
+    describe: "minimum level of log messages",
+  },
+} as const satisfies Record<string, Setting>;

@@ -1,0 +1,72 @@
+import { fdatasync } from "node:fs";
+import { open, type FileHandle } from "node:fs/promises";
+import { promisify } from "node:util";
+import { Checkpointer } from "./checkpointer.ts";
+import { DatabaseUnavailable } from "./faults.ts";
+
+const checkpointIntervalMs = 1000;
+
+export interface Durability {
+  /** Resolves once everything committed before the call is on disk. */
+  flush(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** For a database in memory, which has no disk. */
+export const noDurability: Durability = { flush: async () => {}, close: async () => {} };
+
+/**
+ * Makes commits of a WAL database durable without blocking the committing thread. fdatasync of the log runs
+ * in the thread pool, and commits that arrive during one share the next (group commit). A worker thread
+ * copies the log into the database file.
+ */
+export async function walDurability(
+  path: string,
+  sync: (descriptor: number) => Promise<void> = promisify(fdatasync),
+): Promise<Durability> {
+  const log: FileHandle = await open(`${path}-wal`, "r+");
+  const checkpointer = new Checkpointer({ path, intervalMs: checkpointIntervalMs });
+
+  let current: Promise<void> | undefined;
+  let next: Promise<void> | undefined;
+  /**
+   * After a failed fdatasync, Linux reports success for pages that it never wrote, and everything after them
+   * in the log is lost too. Therefore the log is rewritten from memory before any commit counts as durable
+   * again.
+   */
+  let isLogLost = false;
+  const syncOrRenew = async (): Promise<void> => {
+    if (isLogLost) {
+      if (!(await checkpointer.renew()))
+        throw new DatabaseUnavailable("The database's log could not be written to disk");
+      isLogLost = false;
+    } else {
+      isLogLost = true;
+      await sync(log.fd);
+      isLogLost = false;
+    }
+  };
+  const start = (): Promise<void> => {
+    current = syncOrRenew().finally(() => (current = undefined));
+    return current;
+  };
+  return {
+    flush() {
+      if (current === undefined) return start();
+      // The running fdatasync may have begun before our pages were written. Only the next one is sure to
+      // include them.
+      next ??= current
+        .catch(() => {})
+        .then(() => {
+          next = undefined;
+          return start();
+        });
+      return next;
+    },
+    async close() {
+      await (next ?? current)?.catch(() => {}); // the callers get its error
+      await checkpointer.stop();
+      await log.close();
+    },
+  };
+}

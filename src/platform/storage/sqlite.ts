@@ -1,0 +1,48 @@
+import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import { SqliteDialect, type SqliteDatabase, type SqliteStatement } from "kysely";
+import { keepingFirstError } from "./dialects.ts";
+
+const statementsMax = 256;
+/** SQLite's default of 2 MB is smaller than the indexes of an installation with a few thousand records. */
+const cacheKibibytes = 16 * 1024;
+
+/**
+ * Opens a SQLite file (or ":memory:") with the settings that storage relies on. durability.ts flushes it to
+ * disk.
+ */
+export function openSqlite(path: string): DatabaseSync {
+  const database = new DatabaseSync(path, { enableForeignKeyConstraints: true, timeout: 5000 });
+  // A commit only passes its pages to the operating system. durability.ts flushes them in the thread pool,
+  // and a worker thread runs checkpoints, so this thread never waits for the disk.
+  database.exec("pragma journal_mode = wal; pragma synchronous = normal; pragma wal_autocheckpoint = 0");
+  database.exec(`pragma cache_size = -${cacheKibibytes}`);
+  return database;
+}
+
+/** A Kysely dialect over node:sqlite that keeps prepared statements. */
+export function sqliteDialect(database: DatabaseSync): SqliteDialect {
+  const statements = new Map<string, SqliteStatement>();
+  const adapter: SqliteDatabase = {
+    close: () => database.close(),
+    prepare(sql) {
+      let statement = statements.get(sql);
+      if (statement === undefined) {
+        statement = wrap(database.prepare(sql));
+        if (statements.size >= statementsMax) statements.clear();
+        statements.set(sql, statement);
+      }
+      return statement;
+    },
+  };
+  return keepingFirstError(new SqliteDialect({ database: adapter }));
+}
+
+function wrap(statement: StatementSync): SqliteStatement {
+  const values = (parameters: readonly unknown[]) => parameters as SQLInputValue[];
+  return {
+    reader: statement.columns().length > 0,
+    all: (parameters) => statement.all(...values(parameters)),
+    run: (parameters) => statement.run(...values(parameters)),
+    iterate: (parameters) => statement.iterate(...values(parameters)) as IterableIterator<unknown>,
+  };
+}

@@ -1,0 +1,45 @@
+import { getHeapStatistics, setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+
+/** Share of one core. Below it, the process counts as idle. */
+const quietShare = 0.05;
+/** Less growth is not worth a collection of a few dozen milliseconds. */
+const grownBytesMin = 24 * 1024 * 1024;
+/** A collection stops the process. If one takes longer than this, later ones are left to V8. */
+const pauseMsMax = 100;
+
+/**
+ * Runs the garbage collector when the process is idle, once after each burst of work. V8 itself collects only
+ * when it needs memory, so an idle process would keep the garbage of a burst. Returns a function that stops
+ * it.
+ */
+export function collectWhenQuiet(lookEveryMs = 5000): () => void {
+  let collect: (() => void) | undefined;
+  let collectedBytes = 0;
+  let usage = process.cpuUsage();
+  const timer = setInterval(() => {
+    const { user, system } = process.cpuUsage(usage);
+    usage = process.cpuUsage();
+    const isQuiet = user + system < quietShare * lookEveryMs * 1000;
+    if (!isQuiet || heapBytes() < collectedBytes + grownBytesMin) return;
+    collect ??= collector();
+    // Measure CPU time, so that other processes on a busy machine do not count.
+    const before = process.threadCpuUsage();
+    collect();
+    const after = process.threadCpuUsage();
+    if (after.user + after.system - before.user - before.system > pauseMsMax * 1000) clearInterval(timer);
+    collectedBytes = heapBytes();
+    usage = process.cpuUsage();
+  }, lookEveryMs);
+  timer.unref();
+  return () => clearInterval(timer);
+}
+
+const heapBytes = (): number => getHeapStatistics().total_heap_size;
+
+function collector(): () => void {
+  setFlagsFromString("--expose-gc"); // applies to contexts created from now on, such as this one
+  const gc = runInNewContext("gc") as () => void;
+  setFlagsFromString("--no-expose-gc");
+  return gc;
+}

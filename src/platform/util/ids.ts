@@ -1,0 +1,11 @@
+import { randomUUID, randomUUIDv7 } from "node:crypto";
+
+/** A new id in the API's form: 32 lower-case hex characters. */
+export const newId = (): string => randomUUID().replaceAll("-", "");
+export const newUuid = (): string => randomUUID();
+/** Like newUuid, but ordered by time (UUIDv7), so that an index grows at its end. */
+export const newOrderedUuid = (): string => randomUUIDv7();
+export const isId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text);
+
+/** Formats milliseconds in the API's RFC 3339 form. */
+export const isoTime = (timeMs: number): string => new Date(timeMs).toISOString();

@@ -1,0 +1,2 @@
+/** The options do not fit this picture. Known only after decoding. */
+export class InvalidForImage extends Error {}

@@ -1,0 +1,156 @@
+import { join } from "node:path";
+import type { Logger } from "pino";
+import type { Accounts } from "../../control/accounts/accounts.ts";
+import type { AddressPolicy } from "../../edge/origin/address-policy.ts";
+import type { Send, Sender } from "../../edge/origin/outbound.ts";
+import type { FileBlobs } from "../../platform/storage/blobs.ts";
+import type { Storage } from "../../platform/storage/storage.ts";
+import { Delivery } from "./delivery/delivery.ts";
+import { takeDirectUpload } from "./delivery/direct-upload.ts";
+import { accountHash, Directory } from "./delivery/directory.ts";
+import { Engine, type EngineOptions } from "./engine/engine.ts";
+import type { Image, MoreFormats } from "./image.ts";
+import { Images } from "./images.ts";
+import { MadeResults } from "./transforms/made-results.ts";
+import { IntermediateCopies } from "./transforms/intermediate-copies.ts";
+import { resultFolder } from "./transforms/recipe.ts";
+import { imageResource } from "./resource.ts";
+import { Results } from "./transforms/results.ts";
+import { ImageSettingsService, variantsOf } from "./settings.ts";
+import { Spool } from "./input/spool.ts";
+import { Originals } from "./transformations/originals.ts";
+import { Transformations, type TransformationSettings } from "./transformations/transformations.ts";
+import { Transforms } from "./transforms/transforms.ts";
+import { Uploads } from "./uploads.ts";
+import { unawaited } from "../../platform/util/uncaught.ts";
+
+export { accountHash } from "./delivery/directory.ts";
+
+export interface ImagesOptions {
+  storage: Storage;
+  accounts: Accounts;
+  blobs: FileBlobs;
+  policy: AddressPolicy;
+  logger: Logger;
+  /** For results that can be made again. */
+  cacheFolder: string;
+  memoryBytesMax: number;
+  diskBytesMax: number;
+  /** Longest side of intermediate copies in pixels; 0 disables them. */
+  intermediateCopySidePixels: number;
+  /** The delivery URL for visitors, when it is not the edge's own address. */
+  deliveryUrl: string | undefined;
+  moreFormats: MoreFormats;
+  /** The transformation settings of a zone: which pictures may be transformed under its `/cdn-cgi/image/`. */
+  transformationSettings: (zoneId: string) => TransformationSettings;
+  /** Fetches pictures of hosts other than the visitor's. */
+  send: (...request: [...Parameters<Send>, sender: Sender]) => Promise<void>;
+  engine?: Partial<Omit<EngineOptions, "logger">>;
+}
+
+const sweepIntervalMs = 60_000;
+
+/** The services of images. */
+export class ImagesService {
+  readonly stored: Images;
+  readonly uploads: Uploads;
+  readonly settings: ImageSettingsService;
+  readonly delivery: Delivery;
+  readonly transformations: Transformations;
+  readonly engine: Engine;
+  readonly #results: Results;
+  readonly spool: Spool;
+  readonly policy: AddressPolicy;
+  readonly #directory: Directory;
+  readonly #sweeper: NodeJS.Timeout;
+  #deliveryUrl: string;
+
+  constructor(options: ImagesOptions) {
+    const { storage, blobs, logger, moreFormats } = options;
+    this.policy = options.policy;
+    this.#deliveryUrl = options.deliveryUrl?.replace(/\/$/, "") ?? "";
+    this.#directory = new Directory(storage, options.accounts);
+    this.spool = new Spool(join(options.cacheFolder, "image-inputs"), {
+      ...moreFormats,
+      svg: false, // only raster images can be drawn on
+    });
+    this.engine = new Engine({ ...options.engine, logger });
+    const results = (this.#results = new Results({
+      folder: join(options.cacheFolder, "images"),
+      memoryBytesMax: options.memoryBytesMax,
+      diskBytesMax: options.diskBytesMax,
+      logger,
+    }));
+    const intermediateCopies = new IntermediateCopies({
+      sidePixels: options.intermediateCopySidePixels,
+      engine: this.engine,
+      results,
+      blobs,
+      logger,
+    });
+    this.stored = new Images(storage, blobs, async ({ content }) => {
+      if (content !== null) await results.purge(resultFolder(content.blobKey));
+    });
+    this.uploads = new Uploads(storage, blobs, logger, moreFormats);
+    this.settings = new ImageSettingsService(storage, this.#directory);
+    const made = new MadeResults(results, logger);
+    this.transformations = new Transformations({
+      originals: new Originals(results, join(options.cacheFolder, "image-originals"), moreFormats),
+      engine: this.engine,
+      results,
+      made,
+      logger,
+      settings: options.transformationSettings,
+      send: options.send,
+    });
+    this.delivery = new Delivery({
+      directory: this.#directory,
+      transforms: new Transforms({
+        engine: this.engine,
+        results,
+        made,
+        intermediateCopies,
+        blobs,
+        logger,
+        saveFocus: (image, focus) => this.stored.setFocus(image, focus),
+      }),
+      intermediateCopies,
+      blobs,
+      logger,
+      url: options.deliveryUrl === undefined ? undefined : new URL(options.deliveryUrl),
+      upload: async (edgeRequest, token) => {
+        const { accountId } = await this.uploads.draft(token);
+        const show = await this.shown(accountId);
+        await takeDirectUpload(edgeRequest, token, this.uploads, show);
+      },
+    });
+    this.#sweeper = setInterval(() => {
+      unawaited(
+        this.uploads.sweep().catch((error: unknown) => logger.warn({ err: error }, "sweeping images failed")),
+      );
+    }, sweepIntervalMs);
+    this.#sweeper.unref();
+  }
+
+  get deliveryUrl(): string {
+    return this.#deliveryUrl;
+  }
+
+  /** Sets the address of the edge, which is the delivery URL unless another is configured. */
+  listensAt(url: string): void {
+    this.#deliveryUrl ||= url;
+  }
+
+  /** Formats an account's images for the API. */
+  async shown(accountId: string): Promise<(image: Image) => ReturnType<typeof imageResource>> {
+    const ids = variantsOf(await this.#directory.settings(accountId)).map(({ id }) => id);
+    const base = `${this.#deliveryUrl}/${accountHash(accountId)}`;
+    return (image) => imageResource(image, base, ids);
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#sweeper);
+    this.#results.close();
+    await this.engine.close();
+  }
+}

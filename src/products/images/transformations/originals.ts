@@ -1,0 +1,261 @@
+import { hash, createHash, randomUUID } from "node:crypto";
+import { createWriteStream } from "node:fs";
+import { mkdir, rename, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { LRUCache } from "lru-cache";
+import { ofWriting } from "../errors.ts";
+import { checkSize, type Focus, type MoreFormats, type Probe } from "../image.ts";
+import { probe } from "../input/probe.ts";
+import type { Results } from "../transforms/results.ts";
+import { checkedImage } from "../input/format-check.ts";
+import { SingleFlight } from "../transforms/single-flight.ts";
+import { asTransformationError, transformationErrors } from "./errors.ts";
+import type { ReceivedAnswer } from "./exchange.ts";
+import type { Send } from "../../../edge/origin/outbound.ts";
+import { fetchOriginal } from "./fetch-original.ts";
+import { freshnessOf } from "./freshness.ts";
+
+/** A picture of an origin, stored among the results. */
+export interface Original {
+  /** Its folder in the results, and its name there. */
+  folder: string;
+  name: string;
+  path: string;
+  probe: Probe & { sizeBytes: number };
+  sha256: string;
+  /** The origin's Cache-Control header. */
+  cacheControl: string | undefined;
+  lastModified: string | undefined;
+  receivedOn: number;
+  focus: Focus | null;
+  /** False when the origin now has another picture at this URL. */
+  isCurrent: boolean;
+  /** False when the origin forbids caching; results made of it are not cached either. */
+  isStorable: boolean;
+}
+
+interface Known {
+  original: Original;
+  freshUntil: number;
+  etag: string | undefined;
+}
+
+const knownMax = 20_000;
+const fetchesMax = 64;
+/** Per zone, so that the visitors of one zone cannot use all fetches. */
+const fetchesOfOwnerMax = 16;
+/** How long "not storable" is remembered, to avoid fetching such pictures twice. */
+const unstorableMs = 60_000;
+
+/**
+ * Pictures of origins: fetched once for concurrent requests, cached as the origin allows, then revalidated.
+ */
+export class Originals {
+  readonly #results: Results;
+  readonly #folder: string;
+  readonly #more: MoreFormats;
+  readonly #known = new LRUCache<string, Known>({
+    max: knownMax,
+    dispose: ({ original }, _key, reason) => {
+      if (reason !== "evict") original.isCurrent = false;
+    },
+  });
+  readonly #unstorable = new LRUCache<string, true>({ max: knownMax, ttl: unstorableMs });
+  readonly #flights = new SingleFlight<Original | undefined>();
+  readonly #fetchesOf = new Map<string, number>();
+  #fetches = 0;
+  #made: Promise<unknown> | undefined;
+
+  /** `folder` holds files that are being received, on the file system of the results. */
+  constructor(results: Results, folder: string, more: MoreFormats) {
+    this.#results = results;
+    this.#folder = folder;
+    this.#more = { ...more, svg: false };
+  }
+
+  /**
+   * Gives `use` the picture at a URL. `owner` separates the cached pictures and limits the fetches of a zone;
+   * `headers` are sent to the origin. Rejects with an ApiError with the public code.
+   */
+  async use<T>(
+    owner: string,
+    url: URL,
+    headers: readonly string[],
+    send: Send,
+    signal: AbortSignal,
+    use: (original: Original) => Promise<T>,
+  ): Promise<T> {
+    const key = hash("sha256", [owner, url.href, ...headers].join("\n"));
+    const known = await this.#fresh(key);
+    if (known !== undefined) return use(known);
+    if (!this.#unstorable.has(key)) {
+      const work = (): Promise<Original | undefined> => this.#refresh(owner, key, url, headers, send);
+      const original = await this.#flights.run(key, work, signal);
+      if (original !== undefined) return use(original);
+    }
+    return this.#counted(owner, () =>
+      fetchOriginal(url, headers, send, async (answer) => {
+        const received = await this.#receive(answer);
+        try {
+          return await use(await this.#read(key, received, answer, false));
+        } finally {
+          await rm(received.file, { force: true });
+        }
+      }),
+    ).catch((error: unknown) => {
+      throw asTransformationError(error);
+    });
+  }
+
+  async #fresh(key: string): Promise<Original | undefined> {
+    const known = this.#known.get(key);
+    if (known === undefined || known.freshUntil <= Date.now()) return undefined;
+    return (await this.#isThere(known)) ? known.original : undefined;
+  }
+
+  /** The file may have been evicted. */
+  async #isThere({ original }: Known): Promise<boolean> {
+    return (await this.#results.file(original.name)) !== undefined;
+  }
+
+  /** Revalidates the picture at the origin, or fetches it. Undefined for one that must not be stored. */
+  async #refresh(
+    owner: string,
+    key: string,
+    url: URL,
+    headers: readonly string[],
+    send: Send,
+  ): Promise<Original | undefined> {
+    const known = this.#known.get(key);
+    const isThere = known !== undefined && (await this.#isThere(known));
+    const conditions = isThere ? conditionsOf(known) : [];
+    try {
+      return await this.#counted(owner, () =>
+        fetchOriginal(url, [...headers, ...conditions], send, async (answer) => {
+          const { isStorable, seconds } = freshnessOf(answer.headers, Date.now());
+          const freshUntil = Date.now() + seconds * 1000;
+          if (answer.status === 304 && isThere) {
+            this.#known.set(key, { ...known, freshUntil }, { noDisposeOnSet: true });
+            return known.original;
+          }
+          if (answer.status !== 200) throw transformationErrors.originFault(answer.status);
+          if (!isStorable) {
+            this.#unstorable.set(key, true);
+            this.#known.delete(key);
+            return undefined;
+          }
+          const received = await this.#receive(answer);
+          const original = await this.#keep(key, received, answer, known?.original);
+          const etag = answer.headers.get("etag");
+          this.#known.set(
+            key,
+            { original, freshUntil, etag },
+            { noDisposeOnSet: known?.original === original },
+          );
+          return original;
+        }),
+      );
+    } catch (error) {
+      throw asTransformationError(error);
+    }
+  }
+
+  async #counted<T>(owner: string, work: () => Promise<T>): Promise<T> {
+    const own = this.#fetchesOf.get(owner) ?? 0;
+    if (this.#fetches >= fetchesMax || own >= fetchesOfOwnerMax) throw transformationErrors.busy();
+    this.#fetches += 1;
+    this.#fetchesOf.set(owner, own + 1);
+    try {
+      return await work();
+    } finally {
+      this.#fetches -= 1;
+      const left = this.#fetchesOf.get(owner)! - 1;
+      if (left === 0) this.#fetchesOf.delete(owner);
+      else this.#fetchesOf.set(owner, left);
+    }
+  }
+
+  async #receive(answer: ReceivedAnswer): Promise<{ file: string; sha256: string; sizeBytes: number }> {
+    // First deletes files that a killed process left behind.
+    await (this.#made ??= rm(this.#folder, { recursive: true, force: true })
+      .then(() => mkdir(this.#folder, { recursive: true, mode: 0o700 }))
+      .catch((error: unknown) => {
+        this.#made = undefined;
+        throw ofWriting(error);
+      }));
+    const file = join(this.#folder, randomUUID());
+    const sha256 = createHash("sha256");
+    let sizeBytes = 0;
+    const count = (chunk: Uint8Array): void => {
+      sizeBytes += chunk.length;
+      sha256.update(chunk);
+    };
+    try {
+      await pipeline(
+        checkedImage(answer as AsyncIterable<Uint8Array>, this.#more, count),
+        createWriteStream(file, { mode: 0o600, flags: "wx" }),
+      );
+      return { file, sha256: sha256.digest("hex"), sizeBytes };
+    } catch (error) {
+      await rm(file, { force: true });
+      const isCut = (error as NodeJS.ErrnoException).code === "ERR_STREAM_PREMATURE_CLOSE";
+      throw isCut ? transformationErrors.broken() : ofWriting(error);
+    }
+  }
+
+  async #read(
+    folder: string,
+    { file, sha256, sizeBytes }: { file: string; sha256: string; sizeBytes: number },
+    { headers }: ReceivedAnswer,
+    isStorable: boolean,
+  ): Promise<Original> {
+    const found = await probe(file);
+    checkSize(found);
+    return {
+      folder,
+      name: `${folder}/${sha256.slice(0, 32)}`,
+      path: file,
+      probe: { ...found, sizeBytes },
+      sha256,
+      cacheControl: headers.get("cache-control"),
+      lastModified: headers.get("last-modified"),
+      receivedOn: Date.now(),
+      focus: null,
+      isCurrent: true,
+      isStorable,
+    };
+  }
+
+  /**
+   * Adds a received picture to the results. When it replaces another one, the results of the old one are
+   * deleted.
+   */
+  async #keep(
+    folder: string,
+    received: { file: string; sha256: string; sizeBytes: number },
+    answer: ReceivedAnswer,
+    before: Original | undefined,
+  ): Promise<Original> {
+    try {
+      const original = await this.#read(folder, received, answer, true);
+      if (before !== undefined && before.sha256 !== original.sha256) {
+        before.isCurrent = false;
+        await this.#results.purge(folder);
+      }
+      original.path = this.#results.path(original.name);
+      await mkdir(dirname(original.path), { recursive: true, mode: 0o700 });
+      await rename(received.file, original.path);
+      this.#results.adopt(original.name, received.sizeBytes, () => true);
+      return original;
+    } catch (error) {
+      await rm(received.file, { force: true });
+      throw ofWriting(error);
+    }
+  }
+}
+
+function conditionsOf({ original, etag }: Known): string[] {
+  if (etag !== undefined) return ["If-None-Match", etag];
+  return original.lastModified === undefined ? [] : ["If-Modified-Since", original.lastModified];
+}

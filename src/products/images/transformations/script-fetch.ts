@@ -1,0 +1,45 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { ApiError, apiErrors } from "../../../control/api/errors.ts";
+import { parseBounded } from "../../../platform/util/bounded-json.ts";
+import { parseTransform } from "../transforms/options.ts";
+import { sendError } from "../delivery/respond.ts";
+import { transformationErrors } from "./errors.ts";
+import type { Send } from "../../../edge/origin/outbound.ts";
+import { isOfTransformation } from "./fetch-original.ts";
+import { sourceUrl, type TransformationRequest } from "./request.ts";
+import type { Transformations } from "./transformations.ts";
+
+const headers = ["Accept", "image/avif,image/webp,image/*", "User-Agent", "Selvedge"];
+
+/**
+ * Answers a script's fetch with `cf.image`: the picture at a URL, transformed. `image` is the options as
+ * JSON. Invalid requests get a response with the public code, as for `/cdn-cgi/image/`; internal errors are
+ * thrown.
+ */
+export async function answerScriptFetch(
+  transformations: Transformations,
+  owner: string,
+  { image, url, send }: { image: string; url: URL; send: Send },
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  request.resume();
+  try {
+    const asked = readRequest(image, url, request);
+    await transformations.answer(owner, asked, headers, send, request, response);
+  } catch (error) {
+    if (!(error instanceof ApiError) || response.headersSent || response.destroyed) throw error;
+    await sendError(request, response, error, "");
+  }
+}
+
+function readRequest(
+  image: string,
+  url: URL,
+  { method = "", headers: given }: IncomingMessage,
+): Pick<TransformationRequest, "transform" | "source"> {
+  if (isOfTransformation(given)) throw transformationErrors.loop();
+  if (method !== "GET" && method !== "HEAD")
+    throw apiErrors.invalid(`Expected GET or HEAD for a fetch with cf.image but received ${method}`);
+  return { transform: parseTransform(parseBounded(image)), source: sourceUrl(url.href, url.origin) };
+}

@@ -1,0 +1,247 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Logger } from "pino";
+import { ApiError, apiErrors, callerError } from "../../../control/api/errors.ts";
+import type { EdgeHandler, EdgeHttpRequest } from "../../../edge/request/handlers.ts";
+import type { Sender } from "../../../edge/origin/outbound.ts";
+import { nextVia } from "../../../edge/request/via.ts";
+import { estimate } from "../engine/cost.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { Result } from "../engine/job.ts";
+import type { MadeResults } from "../transforms/made-results.ts";
+import { accepted, applyHints } from "../delivery/negotiate.ts";
+import type { Transform } from "../transforms/options.ts";
+import { plan, resultKey, type Accepted, type Planned } from "../transforms/recipe.ts";
+import { answerPreflight, hitHeaders, missHeaders, pictureHeaders } from "../delivery/picture-headers.ts";
+import { isNotModified, sendError, sendStored } from "../delivery/respond.ts";
+import type { Results, Stored } from "../transforms/results.ts";
+import { isAllowedOrigin } from "./allowed-origins.ts";
+import { transformationErrors } from "./errors.ts";
+import type { Send } from "../../../edge/origin/outbound.ts";
+import { isOfTransformation } from "./fetch-original.ts";
+import type { Original, Originals } from "./originals.ts";
+import {
+  asksForRedirect,
+  parseTransformation,
+  sourceUrl,
+  transformationPrefix,
+  type TransformationRequest,
+} from "./request.ts";
+
+export interface TransformationSettings {
+  mode: "off" | "on" | "open";
+  allowedOrigins: string;
+}
+
+interface Options {
+  originals: Originals;
+  engine: Engine;
+  results: Results;
+  made: MadeResults;
+  logger: Logger;
+  settings: (zoneId: string) => TransformationSettings;
+  /** Fetches pictures of other hosts. */
+  send: (...request: [...Parameters<Send>, sender: Sender]) => Promise<void>;
+}
+
+const originHeaders = ["Accept", "image/avif,image/webp,image/*", "User-Agent", "Selvedge"];
+const nothing: Accepted = { avif: false, webp: false };
+
+/** Transforms pictures of a zone's own and allowed hosts: `/cdn-cgi/image/<options>/<source>`. */
+export class Transformations {
+  readonly #options: Options;
+
+  constructor(options: Options) {
+    this.#options = options;
+  }
+
+  readonly handler: EdgeHandler = (edgeRequest) => {
+    if (edgeRequest.zone === undefined || !edgeRequest.path.startsWith(transformationPrefix)) return false;
+    const settings = this.#options.settings(edgeRequest.zone.id);
+    return settings.mode === "off" ? false : this.#serve(edgeRequest, edgeRequest.zone, settings);
+  };
+
+  async #serve(
+    edgeRequest: EdgeHttpRequest,
+    zone: { id: string; name: string },
+    settings: TransformationSettings,
+  ): Promise<true> {
+    const { request, response, ray } = edgeRequest;
+    try {
+      if (request.method === "OPTIONS") answerPreflight(response);
+      else if (request.method !== "GET" && request.method !== "HEAD")
+        throw apiErrors.noRoute(request.method ?? "", edgeRequest.path);
+      else await this.#deliver(edgeRequest, zone, settings);
+    } catch (error) {
+      if (response.destroyed) return true;
+      if (response.headersSent) throw error;
+      const fault = this.#visible(error, ray);
+      const source = fallbackOf(edgeRequest, zone.name, fault);
+      if (source === undefined) await sendError(request, response, fault, ray);
+      else
+        response
+          .writeHead(307, { location: source.href, "content-length": 0, "cf-resized": "err=redirect" })
+          .end();
+    }
+    return true;
+  }
+
+  #visible(error: unknown, ray: string): ApiError {
+    if (error instanceof ApiError) return error;
+    this.#options.logger.error({ err: error, ray }, "a picture of an origin could not be transformed");
+    const shown = callerError(error);
+    return shown instanceof ApiError ? shown : apiErrors.internal(ray);
+  }
+
+  async #deliver(
+    edgeRequest: EdgeHttpRequest,
+    zone: { id: string; name: string },
+    settings: TransformationSettings,
+  ): Promise<void> {
+    const { request } = edgeRequest;
+    if (isOfTransformation(request.headers)) throw transformationErrors.loop();
+    const asked = parseTransformation(edgeRequest.path, baseOf(edgeRequest));
+    const { source } = asked;
+    if (
+      settings.mode === "on" &&
+      !isOfZone(source, zone.name) &&
+      !isAllowedOrigin(source, settings.allowedOrigins)
+    )
+      throw transformationErrors.notAllowed(source.hostname);
+    const via = nextVia(edgeRequest.via);
+    const send: Send = async (url, from, to) =>
+      url.hostname === edgeRequest.host
+        ? edgeRequest.next(from, to, url.pathname + url.search, via)
+        : this.#options.send(url, from, to, {
+            accountId: edgeRequest.zone?.configuration?.accountId ?? zone.id,
+            via,
+          });
+    await this.answer(zone.id, asked, originHeaders, send, request, edgeRequest.response);
+  }
+
+  /** Sends a transformed picture. Rejects with an ApiError while nothing has been sent. */
+  async answer(
+    owner: string,
+    { transform, source }: Pick<TransformationRequest, "transform" | "source">,
+    headers: readonly string[],
+    send: Send,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    const left = new AbortController();
+    const leave = (): void => left.abort(new Error("the visitor has left"));
+    response.once("close", leave);
+    try {
+      await this.#options.originals.use(owner, source, headers, send, left.signal, (original) =>
+        this.#answerFrom(original, source, transform, request, response, left.signal),
+      );
+    } catch (error) {
+      if (!left.signal.aborted) throw error;
+    } finally {
+      response.off("close", leave);
+    }
+  }
+
+  async #answerFrom(
+    original: Original,
+    source: URL,
+    asked: Transform,
+    request: IncomingMessage,
+    response: ServerResponse,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const isNegotiated = asked.format === "auto" && asked.compression === undefined;
+    const isHinted = asked.width === "auto" || asked.slowConnectionQuality !== undefined;
+    const { transform, vary } = isHinted
+      ? applyHints(asked, request.headers)
+      : { transform: asked, vary: [] };
+    const planned = plan(
+      transform,
+      original.probe,
+      isNegotiated ? accepted(request.headers.accept) : nothing,
+    );
+    const key = resultKey(original.sha256, planned.recipe);
+    const etag = `"${planned.isUntransformed ? original.sha256.slice(0, 32) : key}"`;
+    const { unchanged, whole } = pictureHeaders({
+      etag,
+      vary: [...(isNegotiated ? ["Accept"] : []), ...vary],
+      format: planned.isUntransformed ? original.probe.format : planned.recipe.output.format,
+      filename: source.pathname.split("/").at(-1) ?? "",
+      modifiedOn: original.lastModified ?? new Date(original.receivedOn).toUTCString(),
+      asksForHints: asked.width === "auto",
+      warnings: planned.warnings,
+    });
+    const cacheControl = ["cache-control", original.cacheControl ?? "public, max-age=0, must-revalidate"];
+    if (isNotModified(request, etag, Date.parse(original.lastModified ?? "") || original.receivedOn)) {
+      response.writeHead(304, [...unchanged, ...cacheControl]).end();
+      return;
+    }
+    const headers = [...whole, ...cacheControl];
+    const stored = await this.#find(original, key, planned, headers, signal);
+    await sendStored(request, response, stored, etag, headers);
+  }
+
+  async #find(
+    original: Original,
+    key: string,
+    planned: Planned,
+    headers: string[],
+    signal: AbortSignal,
+  ): Promise<Stored> {
+    const { results } = this.#options;
+    const name = `${original.folder}/${key}`;
+    const kept = planned.isUntransformed
+      ? { path: original.path, sizeBytes: original.probe.sizeBytes }
+      : original.isStorable
+        ? await results.get(name)
+        : undefined;
+    if (kept !== undefined) {
+      headers.push(...hitHeaders);
+      return kept;
+    }
+    const startedAt = performance.now();
+    const made = await this.#make(original, name, planned, signal);
+    headers.push(...missHeaders(performance.now() - startedAt));
+    return made;
+  }
+
+  async #make(original: Original, name: string, planned: Planned, signal: AbortSignal): Promise<Stored> {
+    const { engine, made } = this.#options;
+    const { transform, output } = planned.recipe;
+    const cost = estimate(original.probe, planned.recipe, planned.size);
+    const picture = {
+      path: original.path,
+      probe: original.probe,
+      steps: [{ kind: "transform" as const, transform }],
+      focus: original.focus,
+    };
+    if (!original.isStorable) {
+      const { bytes } = await engine.run({ picture, output, target: undefined }, cost, signal);
+      return { bytes: Buffer.from(bytes!) };
+    }
+    const run = async (target: string, shared: AbortSignal): Promise<Result> => {
+      const result = await engine.run({ picture, output, target }, cost, shared);
+      original.focus ??= result.focus;
+      return result;
+    };
+    return made.make(name, () => original.isCurrent, run, signal);
+  }
+}
+
+const baseOf = ({ isTls, authority }: EdgeHttpRequest): string =>
+  `${isTls ? "https" : "http"}://${authority}`;
+
+const isOfZone = ({ hostname }: URL, zoneName: string): boolean =>
+  hostname === zoneName || hostname.endsWith(`.${zoneName}`);
+
+/** The redirect for a failed transform: a source of the zone itself, when the path asks for it. */
+function fallbackOf(edgeRequest: EdgeHttpRequest, zoneName: string, fault: ApiError): URL | undefined {
+  const rest = edgeRequest.path.slice(transformationPrefix.length);
+  const slash = rest.indexOf("/");
+  if (slash < 0 || !asksForRedirect(rest.slice(0, slash)) || fault.code === 9403) return undefined;
+  try {
+    const source = sourceUrl(rest.slice(slash + 1), baseOf(edgeRequest));
+    return isOfZone(source, zoneName) ? source : undefined;
+  } catch {
+    return undefined; // the first error is sent
+  }
+}

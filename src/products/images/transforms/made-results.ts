@@ -1,0 +1,65 @@
+import { LRUCache } from "lru-cache";
+import type { Logger } from "pino";
+import { ApiError } from "../../../control/api/errors.ts";
+import type { Result } from "../engine/job.ts";
+import { SourceGone } from "../engine/engine.ts";
+import { imageErrors } from "../errors.ts";
+import type { Results, Stored } from "./results.ts";
+import { SingleFlight } from "./single-flight.ts";
+
+/** How long an undecodable picture is not retried. Other failures are not remembered. */
+const failureMs = 30_000;
+
+/** Makes results, once for concurrent requests, and stores them. */
+export class MadeResults {
+  readonly #results: Results;
+  readonly #logger: Logger;
+  /** Resolves with undefined when the result is in the store. */
+  readonly #flights = new SingleFlight<Stored | undefined>();
+  readonly #failures = new LRUCache<string, ApiError>({ max: 10_000, ttl: failureMs });
+
+  constructor(results: Results, logger: Logger) {
+    this.#results = results;
+    this.#logger = logger;
+  }
+
+  /**
+   * `run` writes the result to the file `target`, or returns its bytes when the write fails. The result is stored while `isWanted` holds. Rejects with an ApiError; 404 when the source was deleted in the meantime.
+   */
+  async make(
+    name: string,
+    isWanted: () => boolean,
+    run: (target: string, signal: AbortSignal) => Promise<Result>,
+    signal: AbortSignal,
+  ): Promise<Stored> {
+    const failure = this.#failures.get(name);
+    if (failure !== undefined) throw failure;
+    try {
+      const work = (shared: AbortSignal): Promise<Stored | undefined> =>
+        this.#make(name, isWanted, run, shared);
+      const unkept = await this.#flights.run(name, work, signal);
+      const stored = unkept ?? (await this.#results.get(name));
+      if (stored !== undefined) return stored;
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 422) this.#failures.set(name, error);
+      throw error instanceof SourceGone && !isWanted() ? imageErrors.notFound() : error;
+    }
+    throw imageErrors.notFound(); // the image was deleted in the meantime
+  }
+
+  async #make(
+    name: string,
+    isWanted: () => boolean,
+    run: (target: string, signal: AbortSignal) => Promise<Result>,
+    signal: AbortSignal,
+  ): Promise<Stored | undefined> {
+    const target = this.#results.path(name);
+    const result = await run(target, signal);
+    if (result.bytes !== undefined) {
+      this.#logger.warn({ path: target }, "a result could not be stored on disk");
+      return this.#results.hold(name, Buffer.from(result.bytes), isWanted);
+    }
+    this.#results.adopt(name, result.sizeBytes, isWanted);
+    return undefined;
+  }
+}

@@ -1,0 +1,101 @@
+import type { Logger } from "pino";
+import type { FileBlobs } from "../../../platform/storage/blobs.ts";
+import type { Held } from "../delivery/directory.ts";
+import { estimate } from "../engine/cost.ts";
+import { SourceGone, type Engine } from "../engine/engine.ts";
+import type { Result } from "../engine/job.ts";
+import type { Content, Focus, Image } from "../image.ts";
+import type { MadeResults } from "./made-results.ts";
+import type { IntermediateCopies } from "./intermediate-copies.ts";
+import type { Planned } from "./recipe.ts";
+import type { Results, Stored } from "./results.ts";
+import { unawaited } from "../../../platform/util/uncaught.ts";
+
+export interface Wanted {
+  name: string;
+  planned: Planned;
+  isFromIntermediateCopy: boolean;
+}
+
+/** Results of stored images: cached, or made on request. */
+export class Transforms {
+  readonly #engine: Engine;
+  readonly #results: Results;
+  readonly #made: MadeResults;
+  readonly #intermediateCopies: IntermediateCopies;
+  readonly #blobs: FileBlobs;
+  readonly #logger: Logger;
+  readonly #saveFocus: (image: Image, focus: Focus) => Promise<void>;
+
+  constructor(options: {
+    engine: Engine;
+    results: Results;
+    made: MadeResults;
+    intermediateCopies: IntermediateCopies;
+    blobs: FileBlobs;
+    logger: Logger;
+    saveFocus: (image: Image, focus: Focus) => Promise<void>;
+  }) {
+    this.#engine = options.engine;
+    this.#results = options.results;
+    this.#made = options.made;
+    this.#intermediateCopies = options.intermediateCopies;
+    this.#blobs = options.blobs;
+    this.#logger = options.logger;
+    this.#saveFocus = options.saveFocus;
+  }
+
+  /** The result, if it is in memory. */
+  quick(name: string): Buffer | undefined {
+    return this.#results.quick(name);
+  }
+
+  kept(name: string): Promise<Stored | undefined> {
+    return this.#results.get(name);
+  }
+
+  /** Makes a result, or joins a running job for it. */
+  make(held: Held, wanted: Wanted, signal: AbortSignal): Promise<Stored> {
+    const run = (target: string, shared: AbortSignal): Promise<Result> =>
+      this.#run(held, wanted, target, shared).catch((error: unknown) => {
+        // The intermediate copy may have been evicted: it is recreated.
+        if (!(error instanceof SourceGone && wanted.isFromIntermediateCopy && held.isCurrent)) throw error;
+        return this.#run(held, wanted, target, shared);
+      });
+    return this.#made.make(wanted.name, () => held.isCurrent, run, signal);
+  }
+
+  async #run(
+    held: Held,
+    { planned, isFromIntermediateCopy }: Wanted,
+    target: string,
+    signal: AbortSignal,
+  ): Promise<Result> {
+    const image = held.image!;
+    const content: Content = image.content!;
+    const { transform, output } = planned.recipe;
+    const intermediateCopy = isFromIntermediateCopy
+      ? await this.#intermediateCopies.get(held, signal)
+      : undefined;
+    const picture = {
+      path: this.#blobs.path(content.blobKey),
+      intermediateCopy: intermediateCopy?.path,
+      probe: content,
+      steps: [{ kind: "transform" as const, transform }],
+      focus: image.focus,
+    };
+    const cost = estimate(intermediateCopy?.probe ?? content, planned.recipe, planned.size);
+    const result = await this.#engine.run({ picture, output, target }, cost, signal);
+    if (result.focus !== null && image.focus === null) {
+      image.focus = result.focus;
+      unawaited(
+        this.#saveFocus(image, result.focus).catch((error: unknown) => {
+          this.#logger.warn({ err: error, image: image.id }, "the focus of an image could not be saved");
+        }),
+      );
+    }
+    if (!isFromIntermediateCopy && this.#intermediateCopies.serves(content, planned.recipe))
+      this.#intermediateCopies.note(held);
+    return result;
+  }
+}

@@ -1,0 +1,15 @@
+import type { Call } from "../../control/api/operation.ts";
+import type { KvNamespace } from "./kv.ts";
+
+export const namespacesPath = "/accounts/{account_id}/storage/kv/namespaces";
+export const namespacePath = `${namespacesPath}/{namespace_id}`;
+export const read = { access: { scope: "account", permission: "workers_kv:read" } } as const;
+export const edit = { access: { scope: "account", permission: "workers_kv:edit" } } as const;
+
+/** The namespace of the path. */
+export const namespaceOf = async ({
+  account,
+  params,
+  services,
+}: Call<unknown, unknown>): Promise<KvNamespace> =>
+  services.kv.getNamespace(account.id, params["namespace_id"]!);

@@ -1,0 +1,72 @@
+import type { Logger } from "pino";
+import { z } from "zod";
+import { CellError, type CellErrorKind } from "../../sandbox/errors.ts";
+import type { Runtime } from "../../workers/runtime/runtime.ts";
+import type { Scripts } from "../../workers/scripts/scripts.ts";
+import type { BatchResult, Deliver } from "./dispatcher.ts";
+import type { QueueMessages } from "./messages.ts";
+import { queueLimits, type Message } from "./queue.ts";
+import type { Backlog } from "./store-messages.ts";
+
+/** Errors that are not the script's fault: the batch was not delivered. */
+const blameless: ReadonlySet<CellErrorKind> = new Set(["overloaded", "unavailable"]);
+
+const delaySeconds = z.int().min(0).max(queueLimits.delaySeconds).optional();
+/** Validated because it comes from the script's isolate. */
+const AnswerSchema = z.object({
+  ackAll: z.boolean(),
+  retryBatch: z.object({ retry: z.boolean(), delaySeconds }),
+  explicitAcks: z.array(z.string()).max(queueLimits.consumerBatch),
+  retryMessages: z.array(z.object({ msgId: z.string(), delaySeconds })).max(queueLimits.consumerBatch),
+  error: z.object({ name: z.string(), message: z.string(), stack: z.string() }).optional(),
+});
+
+/** Runs the `queue` handler of the live version. */
+export const deliverTo =
+  (services: { scripts: Scripts; runtime: Runtime; queueMessages: QueueMessages; logger: Logger }): Deliver =>
+  async ({ queue, scriptName, messages }) => {
+    const { scripts, runtime, queueMessages, logger } = services;
+    const owner = { accountId: queue.accountId };
+    const live = scripts.live(owner, scriptName);
+    if (live === undefined) throw new Error("the script has no deployed version");
+    const batch = JSON.stringify(wireBatch(queue.name, messages, await queueMessages.backlogEstimate(queue)));
+    const log = { account: owner.accountId, script: scriptName, queue: queue.name };
+    try {
+      const answer = AnswerSchema.safeParse(await runtime.invoke(owner, live, "queue", batch));
+      if (!answer.success) return failed;
+      const { error, ...result } = answer.data;
+      if (error !== undefined) logger.warn({ ...log, err: error }, "a batch failed");
+      return { ...result, hasFailed: error !== undefined };
+    } catch (error) {
+      if (!(error instanceof CellError) || blameless.has(error.kind)) throw error;
+      logger.warn({ ...log, err: error }, "a batch failed");
+      return failed;
+    }
+  };
+
+const failed: BatchResult = {
+  hasFailed: true,
+  ackAll: false,
+  retryBatch: { retry: false },
+  explicitAcks: [],
+  retryMessages: [],
+};
+
+/** A batch in the format of worker/batch.ts: `bytes` in base64, everything else as text. */
+export function wireBatch(queueName: string, messages: readonly Message[], backlog: Backlog): object {
+  return {
+    queue: queueName,
+    metrics: {
+      backlogCount: backlog.count,
+      backlogBytes: backlog.bytes,
+      oldestMessageTimestampMs: backlog.oldestOn,
+    },
+    messages: messages.map(({ id, sentOn, attempts, contentType, body }) => ({
+      id,
+      timestampMs: sentOn,
+      attempts,
+      contentType,
+      body: Buffer.from(body).toString(contentType === "bytes" ? "base64" : "utf8"),
+    })),
+  };
+}

@@ -1,0 +1,256 @@
+import type { Logger } from "pino";
+import type { QueueMessages, Settlement } from "./messages.ts";
+import type { Message, Queue } from "./queue.ts";
+import type { Queues } from "./queues.ts";
+import { unawaited } from "../../platform/util/uncaught.ts";
+
+export interface Batch {
+  queue: Queue;
+  /** The consumer's script. */
+  scriptName: string;
+  messages: readonly Message[];
+}
+
+/** The result of the consumer's `queue` handler. */
+export interface BatchResult {
+  hasFailed: boolean;
+  ackAll: boolean;
+  retryBatch: { retry: boolean; delaySeconds?: number | undefined };
+  explicitAcks: readonly string[];
+  retryMessages: readonly { msgId: string; delaySeconds?: number | undefined }[];
+}
+
+/** Runs the consumer's handler. Rejects only when the handler could not run. */
+export type Deliver = (batch: Batch) => Promise<BatchResult>;
+
+const leaseMs = 60_000;
+const concurrencyDefault = 10;
+const giveBackMsMin = 1000;
+const giveBackMsMax = 60_000;
+const expiryIntervalMs = 60_000;
+/** Poll interval for messages that other nodes have accepted. */
+const pollMs = 1000;
+
+/** Delivers the messages of queues with a worker consumer, with one loop for each queue. */
+export class QueueDispatcher {
+  readonly #queues: Queues;
+  readonly #messages: QueueMessages;
+  readonly #deliver: Deliver;
+  readonly #logger: Logger;
+  readonly #isShared: boolean;
+  #loops = new Map<number, ConsumerLoop>();
+  #poll: NodeJS.Timeout | undefined;
+  #expiry: NodeJS.Timeout | undefined;
+  #isRunning = false;
+
+  constructor(
+    queues: Queues,
+    messages: QueueMessages,
+    deliver: Deliver,
+    logger: Logger,
+    options: { isShared: boolean },
+  ) {
+    this.#queues = queues;
+    this.#messages = messages;
+    this.#deliver = deliver;
+    this.#logger = logger;
+    this.#isShared = options.isShared;
+    queues.onChange(() => this.#update());
+    messages.onArrival((queueNumber) => this.#loops.get(queueNumber)?.wake());
+  }
+
+  async start(): Promise<void> {
+    await this.#messages.recover();
+    this.#isRunning = true;
+    this.#update();
+    if (this.#isShared) {
+      this.#poll = setInterval(() => {
+        unawaited(this.#wakeAvailable());
+      }, pollMs);
+      this.#poll.unref();
+    }
+    this.#expiry = setInterval(() => {
+      unawaited(
+        this.#messages.expire().then(
+          (count) => count > 0 && this.#logger.warn({ count }, "queued messages expired undelivered"),
+          (error: unknown) => this.#logger.warn({ err: error }, "expiring queued messages failed"),
+        ),
+      );
+    }, expiryIntervalMs);
+    this.#expiry.unref();
+  }
+
+  /** Stops claiming messages and waits for running batches. */
+  async stop(): Promise<void> {
+    this.#isRunning = false;
+    clearInterval(this.#poll);
+    clearInterval(this.#expiry);
+    const loops = [...this.#loops.values()];
+    this.#loops.clear();
+    await Promise.all(loops.map(async (loop) => loop.stop()));
+  }
+
+  /** Other nodes accept messages for the same queues without notifying this one. */
+  async #wakeAvailable(): Promise<void> {
+    if (this.#loops.size === 0) return;
+    try {
+      for (const number of await this.#messages.available()) this.#loops.get(number)?.wake();
+    } catch (error) {
+      this.#logger.warn({ err: error }, "looking for queued messages failed");
+    }
+  }
+
+  #update(): void {
+    if (!this.#isRunning) return;
+    const before = this.#loops;
+    this.#loops = new Map();
+    for (const queue of this.#queues.all()) {
+      if (queue.consumer?.type !== "worker") continue;
+      const loop = before.get(queue.number) ?? new ConsumerLoop(this.#messages, this.#deliver, this.#logger);
+      before.delete(queue.number);
+      this.#loops.set(queue.number, loop);
+      loop.follow(queue);
+    }
+    for (const loop of before.values()) unawaited(loop.stop());
+  }
+}
+
+/** Delivers one queue's messages in batches. */
+class ConsumerLoop {
+  readonly #messages: QueueMessages;
+  readonly #deliver: Deliver;
+  readonly #logger: Logger;
+  readonly #underWay = new Set<Promise<void>>();
+  #queue: Queue | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #isLooking = false;
+  #looksAgain = false;
+  /** Consecutive failed deliveries. */
+  #failures = 0;
+
+  constructor(messages: QueueMessages, deliver: Deliver, logger: Logger) {
+    this.#messages = messages;
+    this.#deliver = deliver;
+    this.#logger = logger;
+  }
+
+  follow(queue: Queue): void {
+    this.#queue = queue;
+    this.wake();
+  }
+
+  async stop(): Promise<void> {
+    this.#queue = undefined;
+    clearTimeout(this.#timer);
+    await Promise.allSettled(this.#underWay);
+  }
+
+  /** Looks for messages now, or again if it is looking already. */
+  wake(): void {
+    this.#looksAgain = true;
+    if (!this.#isLooking) unawaited(this.#lookWhileAsked());
+  }
+
+  async #lookWhileAsked(): Promise<void> {
+    this.#isLooking = true;
+    clearTimeout(this.#timer);
+    let waitMs: number | undefined;
+    while (this.#looksAgain) {
+      this.#looksAgain = false;
+      try {
+        waitMs = await this.#look();
+      } catch (error) {
+        this.#logger.warn({ err: error, queue: this.#queue?.name }, "looking for queued messages failed");
+        waitMs = giveBackMsMin;
+      }
+    }
+    this.#isLooking = false;
+    if (this.#queue !== undefined && waitMs !== undefined) this.#wakeAfter(waitMs);
+  }
+
+  #wakeAfter(waitMs: number): void {
+    this.#timer = setTimeout(() => this.wake(), Math.min(waitMs, 2 ** 31 - 1));
+    this.#timer.unref();
+  }
+
+  /**
+   * Starts all batches that can be delivered now. Returns the milliseconds until the next look; undefined
+   * when only a wake triggers it.
+   */
+  async #look(): Promise<number | undefined> {
+    for (;;) {
+      const queue = this.#queue;
+      const consumer = queue?.consumer;
+      if (queue === undefined || consumer === undefined || queue.settings.isDeliveryPaused) return undefined;
+      const { batchSize, maxWaitTimeMs, maxConcurrency } = consumer.settings;
+      // The end of a batch wakes the loop.
+      if (this.#underWay.size >= (maxConcurrency ?? concurrencyDefault)) return undefined;
+      const upcoming = await this.#messages.upcoming(queue, batchSize);
+      const first = upcoming[0];
+      if (first === undefined) return undefined;
+      const now = Date.now();
+      const isFull = upcoming.length === batchSize && upcoming.at(-1)! <= now;
+      const dueOn = isFull ? now : first + maxWaitTimeMs;
+      if (dueOn > now) {
+        // Messages that become available later may fill the batch before it is due.
+        const next = upcoming.find((availableOn) => availableOn > now);
+        return Math.min(dueOn, next ?? dueOn) - now;
+      }
+      const { lease, messages } = await this.#messages.claim(queue, batchSize, leaseMs);
+      if (messages.length === 0) continue;
+      const delivery = this.#run(queue, consumer.scriptName!, lease, messages).finally(() => {
+        this.#underWay.delete(delivery);
+        this.wake();
+      });
+      this.#underWay.add(delivery);
+    }
+  }
+
+  async #run(queue: Queue, scriptName: string, lease: string, messages: readonly Message[]): Promise<void> {
+    const log = { queue: queue.name, script: scriptName, messages: messages.length };
+    const renewal = setInterval(() => {
+      unawaited(
+        this.#messages
+          .extend(lease, leaseMs)
+          .catch((error: unknown) => this.#logger.warn({ err: error, ...log }, "renewing a lease failed")),
+      );
+    }, leaseMs / 3);
+    try {
+      const result = await this.#deliver({ queue, scriptName, messages });
+      this.#failures = 0;
+      const retryDelay = queue.consumer?.settings.retryDelay ?? 0;
+      await this.#messages.settle(queue, lease, settlement(messages, result, retryDelay));
+    } catch (error) {
+      this.#failures += 1;
+      const delayMs = Math.min(giveBackMsMin * 2 ** (this.#failures - 1), giveBackMsMax);
+      this.#logger.warn({ err: error, ...log, delay_ms: delayMs }, "a batch could not be delivered");
+      await this.#messages.giveBack(queue, lease, messages, delayMs).catch((failure: unknown) => {
+        // They become available when the lease ends.
+        this.#logger.warn({ err: failure, ...log }, "a batch could not be returned to its queue");
+      });
+    } finally {
+      clearInterval(renewal);
+    }
+  }
+}
+
+/** Decisions about single messages override those about the batch. A failed handler retries the rest. */
+export function settlement(
+  messages: readonly Message[],
+  result: BatchResult,
+  retryDelay: number,
+): Settlement {
+  const acks = new Set(result.explicitAcks);
+  const retries = new Map(result.retryMessages.map(({ msgId, delaySeconds }) => [msgId, delaySeconds]));
+  const settled: Settlement = { acks: [], retries: [] };
+  for (const { id, number, attempts } of messages) {
+    const isRetried =
+      !acks.has(id) && (retries.has(id) || (!result.ackAll && (result.retryBatch.retry || result.hasFailed)));
+    if (!isRetried) settled.acks.push(number);
+    else {
+      const delaySeconds = retries.get(id) ?? result.retryBatch.delaySeconds ?? retryDelay;
+      settled.retries.push({ number, attempts, delaySeconds });
+    }
+  }
+  return settled;
+}

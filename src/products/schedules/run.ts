@@ -1,0 +1,14 @@
+import type { Runtime } from "../../workers/runtime/runtime.ts";
+import type { Scripts } from "../../workers/scripts/scripts.ts";
+import type { RunScheduled } from "./scheduler.ts";
+
+/** Runs the `scheduled` handler of the live version. */
+export const runScheduled =
+  (scripts: Scripts, runtime: Runtime): RunScheduled =>
+  async ({ accountId, scriptName, cron, scheduledTimeMs }) => {
+    const owner = { accountId };
+    const live = scripts.live(owner, scriptName);
+    if (live === undefined) throw new Error("the script has no deployed version");
+    const event = JSON.stringify({ cron, scheduledTime: scheduledTimeMs });
+    await runtime.invoke(owner, live, "scheduled", event);
+  };

@@ -1,0 +1,83 @@
+import type { Logger } from "pino";
+import { minuteMs, type Schedules } from "./schedules.ts";
+import { unawaited } from "../../platform/util/uncaught.ts";
+
+export interface ScheduledRun {
+  accountId: string;
+  scriptName: string;
+  cron: string;
+  scheduledTimeMs: number;
+}
+
+/** Runs a script's `scheduled` handler. Rejects when the handler fails. */
+export type RunScheduled = (run: ScheduledRun) => Promise<void>;
+
+const retryMs = 1000;
+
+/** Checks the schedules at the start of each minute. */
+export class Scheduler {
+  readonly #schedules: Schedules;
+  readonly #run: RunScheduled;
+  readonly #logger: Logger;
+  readonly #running = new Set<Promise<void>>();
+  #timer: NodeJS.Timeout | undefined;
+  #isStopped = false;
+
+  constructor(schedules: Schedules, run: RunScheduled, logger: Logger) {
+    this.#schedules = schedules;
+    this.#run = run;
+    this.#logger = logger;
+  }
+
+  async start(): Promise<void> {
+    await this.tick(Date.now());
+    this.#wait();
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+    await Promise.allSettled(this.#running);
+  }
+
+  /** Starts due runs and logs missed ones. */
+  async tick(nowMs: number): Promise<void> {
+    for (const { schedule, runOn, missedRuns, lastMissedOn } of await this.#schedules.claimDue(nowMs)) {
+      const { accountId, scriptName, cron } = schedule;
+      const log = { account_id: accountId, script: scriptName, cron };
+      if (lastMissedOn !== undefined)
+        this.#logger.warn(
+          { ...log, count: missedRuns, last: new Date(lastMissedOn).toISOString() },
+          "scheduled runs were missed while no node was running; they are not run later",
+        );
+      if (runOn === undefined) continue;
+      const running = this.#run({ accountId, scriptName, cron, scheduledTimeMs: runOn })
+        .catch((error: unknown) => this.#logger.warn({ err: error, ...log }, "a scheduled run failed"))
+        .finally(() => this.#running.delete(running));
+      this.#running.add(running);
+    }
+  }
+
+  #wait(): void {
+    const now = Date.now();
+    const nextMinute = (Math.floor(now / minuteMs) + 1) * minuteMs;
+    this.#tickAfter(nextMinute - now);
+  }
+
+  /** A failed tick is repeated within its minute. */
+  #tickAfter(waitMs: number): void {
+    if (this.#isStopped) return;
+    this.#timer = setTimeout(() => {
+      unawaited(
+        this.tick(Date.now()).then(
+          () => this.#wait(),
+          (error: unknown) => {
+            this.#logger.warn({ err: error }, "looking for scheduled runs failed");
+            this.#tickAfter(retryMs);
+          },
+        ),
+      );
+    }, waitMs);
+    this.#timer.unref();
+  }
+}

@@ -1,0 +1,35 @@
+import type { Ending, Signal, StartMessage } from "../worker/messages.ts";
+
+/** The code of an instance, fixed when the instance is created. */
+export interface Code {
+  accountId: string;
+  scriptName: string;
+  scriptVersion: string;
+  className: string;
+}
+
+/** `alone` is for instances under which cells have died: a dedicated cell keeps them from harming others. */
+export type Manner = "shared" | "alone";
+
+/** Runs invocations. Each has a number that is never reused; messages with any other number are dropped. */
+export interface Cells {
+  run(invocation: number, code: Code, start: StartMessage, manner: Manner): void;
+  /** Loads the code of an invocation ahead of its instance. No code of the workflow runs until `begin`. */
+  standBy(invocation: number, code: Code): void;
+  /** False when the cell of the standby invocation has died. */
+  standsBy(invocation: number): boolean;
+  /** Starts a standby invocation. False when that is impossible; the invocation then never starts. */
+  begin(invocation: number, start: StartMessage): boolean;
+  answer(invocation: number, call: number, answer: string): void;
+  signal(invocation: number, signal: Signal): void;
+}
+
+/** Receives the messages and the end of invocations. */
+export interface CellListener {
+  /** Resolves once no part of the message is kept in memory, except for pending waits. */
+  call(invocation: number, call: number, message: string): Promise<void> | undefined;
+  note(invocation: number, message: string): void;
+  ended(invocation: number, ending: Ending): void;
+  /** The cell died. `isSuspect` when this invocation may be the cause. */
+  lost(invocation: number, isSuspect: boolean): void;
+}

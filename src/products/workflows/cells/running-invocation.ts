@@ -1,0 +1,52 @@
+import type { CellRun } from "../../../sandbox/gateway/cell-run.ts";
+import type { SharedWatch } from "../../../sandbox/limits/watch.ts";
+import type { PreparedScript } from "../../../workers/runtime/runtime.ts";
+import type { RunTrace } from "../../../workers/tail/run-trace.ts";
+import type { Code, Manner } from "./cells.ts";
+import type { WorkflowStream } from "./workflow-stream.ts";
+import type { StartMessage } from "../worker/messages.ts";
+
+/** Code that can be sent to a cell. */
+export interface Prepared extends Pick<PreparedScript, "script" | "hooks" | "trace"> {
+  /** False once the code has been deleted. */
+  isThere(): boolean;
+}
+
+/** An invocation that runs, waits for a cell, or stands by. */
+export interface Running {
+  invocation: number;
+  code: Code;
+  /**
+   * Undefined while the invocation stands by. A start message can be megabytes, so it is not kept after it is
+   * sent.
+   */
+  start: StartMessage | "sent" | undefined;
+  manner: Manner;
+  /** The cell and stream of the invocation; undefined while it waits for a cell. */
+  placement:
+    | {
+        stream: WorkflowStream;
+        cellRun: CellRun;
+        token: string;
+        trace: RunTrace | undefined;
+        prepared: Prepared;
+      }
+    | undefined;
+  /** Leaves the dedicated cell. */
+  leave: (error?: Error) => void;
+  /**
+   * Its code may still run for a moment, and its instance may run elsewhere already: it sends no more requests.
+   */
+  isAborted: boolean;
+  isOver: boolean;
+}
+
+/** A shared cell with its stream and its watch. */
+export interface Shared {
+  stream: WorkflowStream;
+  watch: SharedWatch;
+  /** Resident size of the cell when it was new, in bytes. */
+  freshBytes: number;
+  /** When the cell was last checked and found idle: `performance.now()`. */
+  idleLookAt: number;
+}

@@ -1,0 +1,113 @@
+import type { Logger } from "pino";
+import type { Read } from "../../../platform/storage/storage.ts";
+import { perform, type Command } from "../engine/commands.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { Nodes } from "../instances.ts";
+import { Leases } from "./leases.ts";
+import * as store from "../store/store-leases.ts";
+import { WorkflowError, workflowErrors } from "../workflow.ts";
+import { unawaited } from "../../../platform/util/uncaught.ts";
+
+/** For an installation with a single node. */
+export function singleNode(engine: Engine): Nodes {
+  return { ownShard: () => 0, perform: async (_shard, command) => perform(engine.operations, command) };
+}
+
+const pollMs = 100;
+const answerPollMs = 20;
+const answerTimeoutMs = 20_000;
+
+type Answer =
+  | { ok: true }
+  | { ok: false; status: number; code: number; message: string; scriptMessage: string };
+
+/** Nodes that share a PostgreSQL database. Commands for instances of other nodes go through the database. */
+export class SharedNodes implements Nodes {
+  readonly leases: Leases;
+  readonly #read: Read;
+  readonly #engine: Engine;
+  readonly #logger: Logger;
+  readonly #executing = new Set<number>();
+  #timer: NodeJS.Timeout | undefined;
+  #isPolling = false;
+
+  constructor(read: Read, node: string, engine: Engine, logger: Logger) {
+    this.#read = read;
+    this.#engine = engine;
+    this.#logger = logger;
+    this.leases = new Leases(read, node, engine, logger);
+  }
+
+  async start(): Promise<void> {
+    await this.leases.start();
+    this.#timer = setInterval(() => {
+      unawaited(this.#poll());
+    }, pollMs);
+    this.#timer.unref();
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.leases.stop();
+  }
+
+  ownShard(): number {
+    const shard = this.leases.any();
+    if (shard === undefined)
+      throw this.leases.isCutOff ? workflowErrors.storageFault() : workflowErrors.moved();
+    return shard;
+  }
+
+  async perform(shard: number, command: Command): Promise<void> {
+    if (this.leases.holds(shard)) return perform(this.#engine.operations, command);
+    const id = await store.sendCommand(this.#read, shard, JSON.stringify(command));
+    const end = performance.now() + answerTimeoutMs;
+    for (;;) {
+      const text = await store.takeAnswer(this.#read, id);
+      if (text !== undefined) {
+        const answer = JSON.parse(text) as Answer;
+        if (answer.ok) return undefined;
+        throw new WorkflowError(answer.status, answer.code, answer.message, answer.scriptMessage);
+      }
+      if (performance.now() > end && (await store.withdraw(this.#read, id))) throw workflowErrors.moved();
+      await new Promise((resolve) => setTimeout(resolve, answerPollMs));
+    }
+  }
+
+  async #poll(): Promise<void> {
+    if (this.#isPolling) return;
+    this.#isPolling = true;
+    try {
+      for (const { id, command } of await store.commandsFor(this.#read, this.leases.held)) {
+        if (this.#executing.has(id)) continue;
+        this.#executing.add(id);
+        unawaited(this.#execute(id, JSON.parse(command) as Command));
+      }
+    } catch (error) {
+      this.#logger.debug({ err: error }, "commands of other nodes could not be read");
+    } finally {
+      this.#isPolling = false;
+    }
+  }
+
+  async #execute(id: number, command: Command): Promise<void> {
+    try {
+      await store.answerCommand(this.#read, id, JSON.stringify(await this.#answer(command)));
+    } catch (error) {
+      this.#logger.warn({ err: error }, "a command of another node could not be answered");
+    } finally {
+      this.#executing.delete(id);
+    }
+  }
+
+  async #answer(command: Command): Promise<Answer> {
+    try {
+      await perform(this.#engine.operations, command);
+      return { ok: true };
+    } catch (error) {
+      if (!(error instanceof WorkflowError)) throw error;
+      const { status, code, message, scriptMessage } = error;
+      return { ok: false, status, code, message, scriptMessage };
+    }
+  }
+}

@@ -1,0 +1,136 @@
+import { availableParallelism } from "node:os";
+import { randomUUID } from "node:crypto";
+import type { Logger } from "pino";
+import { cellDefaults } from "../../sandbox/settings.ts";
+import type { Config } from "../../platform/config/settings.ts";
+import type { Scripts } from "../../workers/scripts/scripts.ts";
+import type { Versions } from "../../workers/scripts/versions/versions.ts";
+import type { Storage } from "../../platform/storage/storage.ts";
+import { plans } from "../../control/zones/plans.ts";
+import type { Code } from "./cells/cells.ts";
+import { whileCurrent } from "./cells/code.ts";
+import { systemClock } from "./engine/clock.ts";
+import { Engine } from "./engine/engine.ts";
+import { Instances } from "./instances.ts";
+import { WorkflowCells, type Prepared } from "./cells/workflow-cells.ts";
+import { SharedNodes, singleNode } from "./cluster/nodes.ts";
+import { WorkflowSchedules } from "./schedules.ts";
+import { scriptVersionsInUse } from "./store/store-workflows.ts";
+import { instanceStore } from "./store/store.ts";
+import { workflowErrors, workflowLimits } from "./workflow.ts";
+import { Workflows } from "./workflows.ts";
+
+/** Services of workflows that other parts of the platform use. */
+export interface WorkflowServices {
+  workflows: Workflows;
+  workflowInstances: Instances;
+  /** Default limit of steps for an instance whose workflow sets none. */
+  workflowStepsMax: number;
+  /** Recovers instances of the last process; `prepare` finds the code of an instance. */
+  startWorkflows(prepare: (code: Code) => Promise<Prepared | undefined>): Promise<void>;
+  closeWorkflows(): Promise<void>;
+}
+
+/** Heap of one script's isolate, which all of its instances in a cell share. */
+const heapBytesMax = 256 * 1024 * 1024;
+/** Waiting instances stay in their cell for a while, longer than requests do. */
+const youngBytesMax = 8 * 1024 * 1024;
+const dayMs = 86_400_000;
+
+/** Creates the workflow engine and its services. */
+export function createWorkflows(
+  config: Config,
+  storage: Storage,
+  { scripts, versions }: { scripts: Pick<Scripts, "live">; versions: Pick<Versions, "onForget"> },
+  logger: Logger,
+): WorkflowServices {
+  const workflows = new Workflows(storage, scripts);
+  // An instance keeps the code that it started with.
+  versions.onForget(scriptVersionsInUse);
+  const node = randomUUID();
+  const store = instanceStore(storage, node);
+  let prepare: (code: Code) => Promise<Prepared | undefined> = async () => undefined;
+  const cells = new WorkflowCells({
+    settings: {
+      ...cellDefaults,
+      shared: config.workflowCells ?? Math.max(1, Math.floor(availableParallelism() / 2)),
+      // No client waits for a step as it does for a response, so a step may use more CPU time at once.
+      stallCpuMs: 5000,
+      memoryBytesMax: heapBytesMax,
+      youngBytesMax,
+    },
+    async prepare(code) {
+      const prepared = await prepare(code);
+      return prepared && shared ? whileCurrent(prepared, () => engine.state.isCurrent()) : prepared;
+    },
+    logger,
+  });
+  const version = async (rid: number) => {
+    const found = await workflows.version(rid);
+    if (found === undefined) return undefined;
+    const { version: of, workflow } = found;
+    return {
+      rid,
+      workflowName: workflow.name,
+      stepsMax: of.stepsMax ?? config.workflowStepsMax,
+      code: {
+        accountId: workflow.accountId,
+        scriptName: of.scriptName,
+        scriptVersion: of.scriptVersion,
+        className: of.className,
+      },
+    };
+  };
+  const engine = new Engine({
+    store,
+    cells,
+    clock: systemClock,
+    version,
+    async latestVersion(rid) {
+      const latest = await version((await workflows.latestVersionOf(rid)).rid);
+      if (latest === undefined) throw workflowErrors.versionNotFound();
+      return latest;
+    },
+    concurrency: config.workflowConcurrency,
+    limits: {
+      lingerMs: config.workflowLingerMs,
+      valueBytesMax: workflowLimits.valueBytesMax,
+      retryDelayMs: config.workflowRetryDelayMs,
+    },
+    onFault: (error, what) => logger.error({ err: error }, what),
+    onWarning: ({ id, accountId }, warning) =>
+      logger.warn({ workflow_instance: id, account: accountId }, warning),
+  });
+  cells.listener = engine.calls;
+  workflows.onGone(() => engine.workflowsGone());
+  const shared =
+    storage.engine === "postgres" ? new SharedNodes(storage.read, node, engine, logger) : undefined;
+  const workflowInstances = new Instances({
+    read: storage.read,
+    store,
+    engine,
+    nodes: shared ?? singleNode(engine),
+    workflows,
+    retentionMs: plans[config.defaultPlan].workflowRetentionDays * dayMs,
+    queuedMax: config.workflowQueuedMax,
+    createRate: { workflow: config.workflowCreateRate, account: config.workflowAccountCreateRate },
+  });
+  const schedules = new WorkflowSchedules(workflows, workflowInstances, logger);
+  return {
+    workflows,
+    workflowStepsMax: config.workflowStepsMax,
+    workflowInstances,
+    async startWorkflows(given) {
+      prepare = given;
+      await workflows.load();
+      await (shared === undefined ? engine.start() : shared.start());
+      schedules.start();
+    },
+    async closeWorkflows() {
+      await schedules.stop();
+      await engine.stop();
+      await shared?.stop();
+      await cells.close();
+    },
+  };
+}

@@ -1,0 +1,58 @@
+import type { Logger } from "pino";
+import { repeat } from "../../platform/util/repeat.ts";
+import type { Instances } from "./instances.ts";
+import { WorkflowError } from "./workflow.ts";
+import type { Workflows } from "./workflows.ts";
+
+const minuteMs = 60_000;
+
+/**
+ * Creates instances in the minutes that the schedules of workflows name. An instance's id is derived from its
+ * cron expression and its minute, so concurrent nodes, and a node that restarts within a minute, create only
+ * one.
+ */
+export class WorkflowSchedules {
+  readonly #workflows: Workflows;
+  readonly #instances: Instances;
+  readonly #logger: Logger;
+  #minute = 0;
+  #stop: (() => Promise<void>) | undefined;
+
+  constructor(workflows: Workflows, instances: Instances, logger: Logger) {
+    this.#workflows = workflows;
+    this.#instances = instances;
+    this.#logger = logger;
+  }
+
+  start(): void {
+    const message = "the schedules of workflows could not create instances";
+    const failed = { logger: this.#logger, message };
+    this.#stop = repeat(async () => this.tick(Date.now()), { everyMs: 1000, firstMs: 0 }, failed);
+  }
+
+  async stop(): Promise<void> {
+    await this.#stop?.();
+  }
+
+  /**
+   * Creates the instances due in this minute. When the database refuses the writes, the next tick repeats
+   * them.
+   */
+  async tick(nowMs: number): Promise<void> {
+    const minute = Math.floor(nowMs / minuteMs) * minuteMs;
+    if (minute === this.#minute) return;
+    for (const { workflow, cron, timetable } of this.#workflows.scheduled()) {
+      if (timetable.next(minute - 1) !== minute) continue;
+      try {
+        await this.#instances.createScheduled(workflow, { cron, scheduledTime: minute });
+      } catch (error) {
+        if (!(error instanceof WorkflowError) || error.status >= 500) throw error;
+        const { accountId, name } = workflow;
+        this.#logger.warn({ err: error, account_id: accountId, workflow: name, cron }, failedToCreate);
+      }
+    }
+    this.#minute = minute;
+  }
+}
+
+const failedToCreate = "a schedule of a workflow could not create its instance";

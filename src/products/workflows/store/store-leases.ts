@@ -1,0 +1,98 @@
+import { sql } from "kysely";
+import type { Read } from "../../../platform/storage/storage.ts";
+import type { Lease } from "./writer.ts";
+
+/** Leases of nodes on shards, and commands between nodes. PostgreSQL only, and timed by its clock. */
+export const leaseSeconds = 10;
+const until = sql`now() + ${sql.raw(`interval '${leaseSeconds} seconds'`)}`;
+type Held = { id: number; term: number | string };
+const toLease = ({ id, term }: Held): Lease => ({ shard: id, term: Number(term) });
+
+/** Records that the node is alive and returns the number of live nodes. */
+export async function beat(read: Read, node: string): Promise<number> {
+  await sql`insert into workflow_nodes (id, lease_until) values (${node}, ${until})
+    on conflict (id) do update set lease_until = excluded.lease_until`.execute(read);
+  await sql`delete from workflow_nodes where lease_until < now() - interval '1 minute'`.execute(read);
+  const { rows } = await sql<{ count: number | string }>`
+    select count(*) as count from workflow_nodes where lease_until > now()`.execute(read);
+  return Number(rows[0]!.count);
+}
+
+export async function renew(read: Read, node: string): Promise<Lease[]> {
+  const { rows } = await sql<Held>`update workflow_shards set lease_until = ${until}
+    where owner = ${node} returning id, term`.execute(read);
+  return rows.map(toLease);
+}
+
+/**
+ * Starts a new term for shards that the node still owns in the database but dropped, which voids its old
+ * term.
+ */
+export async function retake(read: Read, node: string, shards: readonly number[]): Promise<Lease[]> {
+  if (shards.length === 0) return [];
+  const { rows } = await sql<Held>`update workflow_shards set term = term + 1, lease_until = ${until}
+    where owner = ${node} and id in (${sql.join(shards)}) returning id, term`.execute(read);
+  return rows.map(toLease);
+}
+
+/** Takes free shards. */
+export async function take(read: Read, node: string, count: number): Promise<Lease[]> {
+  const { rows } =
+    await sql<Held>`update workflow_shards set owner = ${node}, term = term + 1, lease_until = ${until}
+    where id in (
+      select id from workflow_shards where owner is null or lease_until < now()
+      order by id limit ${count} for update skip locked)
+    returning id, term`.execute(read);
+  return rows.map(toLease);
+}
+
+export async function release(read: Read, node: string, shards: readonly number[]): Promise<void> {
+  if (shards.length === 0) return;
+  await sql`update workflow_shards set owner = null where owner = ${node} and id in (${sql.join(shards)})`.execute(
+    read,
+  );
+}
+
+export async function leave(read: Read, node: string): Promise<void> {
+  await sql`update workflow_shards set owner = null where owner = ${node}`.execute(read);
+  await sql`delete from workflow_nodes where id = ${node}`.execute(read);
+}
+
+export async function sendCommand(read: Read, shard: number, command: string): Promise<number> {
+  const { rows } = await sql<{ id: number | string }>`
+    insert into workflow_commands (shard, command) values (${shard}, ${command}) returning id`.execute(read);
+  return Number(rows[0]!.id);
+}
+
+export async function commandsFor(
+  read: Read,
+  shards: readonly number[],
+): Promise<{ id: number; command: string }[]> {
+  if (shards.length === 0) return [];
+  const { rows } = await sql<{ id: number | string; command: string }>`
+    select id, command from workflow_commands where answer is null and shard in (${sql.join(shards)})
+    order by id limit 500`.execute(read);
+  return rows.map(({ id, command }) => ({ id: Number(id), command }));
+}
+
+export async function answerCommand(read: Read, id: number, answer: string): Promise<void> {
+  await sql`update workflow_commands set answer = ${answer} where id = ${id}`.execute(read);
+}
+
+/** The answer of a command, once there is one. Reading it deletes the command. */
+export async function takeAnswer(read: Read, id: number): Promise<string | undefined> {
+  const { rows } = await sql<{ answer: string }>`
+    delete from workflow_commands where id = ${id} and answer is not null returning answer`.execute(read);
+  return rows[0]?.answer;
+}
+
+/** Withdraws a command; false when it was answered in the meantime. */
+export async function withdraw(read: Read, id: number): Promise<boolean> {
+  const { numAffectedRows } =
+    await sql`delete from workflow_commands where id = ${id} and answer is null`.execute(read);
+  return Number(numAffectedRows ?? 0) > 0;
+}
+
+export async function forgetOldCommands(read: Read): Promise<void> {
+  await sql`delete from workflow_commands where sent_on < now() - interval '5 minutes'`.execute(read);
+}

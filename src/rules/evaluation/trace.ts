@@ -1,0 +1,78 @@
+import type { Expression, Node } from "../syntax/ast.ts";
+import { noLists, type FieldSource, type ListSource } from "../fields/field-source.ts";
+import { formatIp } from "./ip.ts";
+import { textOf, type IpValue, type Type, type Value } from "../syntax/types.ts";
+import { Walker } from "../syntax/walk.ts";
+
+/**
+ * A part of an expression with its value. Every part is evaluated, even if the result does not depend on it.
+ */
+export interface TraceNode {
+  /** The source text of the part. */
+  text: string;
+  kind: Node["kind"];
+  type: Type;
+  /** Undefined if the value is missing. */
+  value: Value | undefined;
+  children: TraceNode[];
+}
+
+export interface Trace {
+  matched: boolean;
+  root: TraceNode;
+}
+
+/** Evaluates an expression and records the value of every part. */
+export function trace(expression: Expression, fields: FieldSource, lists: ListSource = noLists): Trace {
+  const values = new Map<Node, Value | undefined>();
+  const matched = new Walker(fields, lists, (node, value) => values.set(node, value)).run(expression);
+  const describe = (node: Node): TraceNode => {
+    const isMapped = node.kind === "index" && node.eachCount > 0;
+    return {
+      text: expression.text.slice(node.start, node.end),
+      kind: node.kind,
+      type: isMapped ? `Array(${node.type})` : node.type,
+      value: values.get(node),
+      children: childrenOf(node).map(describe),
+    };
+  };
+  return { matched, root: describe(expression.root) };
+}
+
+function childrenOf(node: Node): Node[] {
+  switch (node.kind) {
+    case "combining":
+      return node.items.map(plain);
+    case "not":
+    case "quantifier":
+      return [plain(node.operand)];
+    case "comparison":
+      return node.operation.op === "true" && plain(node.left).kind === "field" ? [] : [plain(node.left)];
+    case "index":
+      return [node.base];
+    case "call":
+      return node.args.filter((arg) => arg.kind !== "literal").map(plain);
+    case "field":
+    case "literal":
+      return [];
+  }
+}
+
+/** Replaces an index without accesses by its field or call. */
+function plain(node: Node): Node {
+  return node.kind === "index" && node.accesses.length === 0 ? node.base : node;
+}
+
+/** Formats a value for display: strings in quotes, addresses in their usual form, and "missing". */
+export function formatValue(value: Value | undefined, type: Type): string {
+  if (value === undefined) return "missing";
+  if (type === "Bytes") return JSON.stringify(textOf(value as string));
+  if (type === "Ip") return formatIp(value as IpValue);
+  if (typeof value !== "object") return String(value);
+  const inner = (type.startsWith("Map(") ? type.slice(4, -1) : type.slice(6, -1)) as Type;
+  if (value instanceof Map) {
+    const entries = [...(value as ReadonlyMap<string, Value>)];
+    return `{${entries.map(([key, item]) => `${JSON.stringify(textOf(key))}: ${formatValue(item, inner)}`).join(", ")}}`;
+  }
+  return `[${(value as readonly Value[]).map((item) => formatValue(item, inner)).join(", ")}]`;
+}

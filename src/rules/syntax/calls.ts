@@ -1,0 +1,38 @@
+import type { CallNode, CombiningNode } from "./ast.ts";
+import type { Value } from "./types.ts";
+
+/**
+ * Calls a function once. A missing argument makes the result missing, unless the function accepts missing
+ * values.
+ */
+export function callOnce(node: CallNode, args: readonly (Value | undefined)[]): Value | undefined {
+  const { definition, prepared } = node;
+  if (definition.acceptsMissing !== true && args.includes(undefined)) return undefined;
+  return definition.call(args, prepared);
+}
+
+/** Calls a function for each value of a mapped first argument, and omits missing results. */
+export function mapCall(
+  node: CallNode,
+  first: Value | undefined,
+  rest: readonly (Value | undefined)[],
+): readonly Value[] | undefined {
+  if (first === undefined) return undefined;
+  return (first as readonly Value[])
+    .map((item) => callOnce(node, [item, ...rest]))
+    .filter((result) => result !== undefined);
+}
+
+export function combine(op: CombiningNode["op"], left: boolean, right: boolean): boolean {
+  return op === "and" ? left && right : op === "or" ? left || right : left !== right;
+}
+
+/** Combines arrays element by element, up to the shortest length. */
+export function combineArrays(
+  op: CombiningNode["op"],
+  arrays: readonly (readonly boolean[])[],
+): readonly boolean[] {
+  return arrays.reduce((left, right) =>
+    left.slice(0, right.length).map((item, i) => combine(op, item, right[i]!)),
+  );
+}

@@ -1,0 +1,408 @@
+import { randomUUID } from "node:crypto";
+import { Client, Pool, type buildConnector } from "undici";
+import { endsWithin } from "../platform/util/ends-within.ts";
+import { readUpTo } from "../platform/util/read-up-to.ts";
+import type { Kind } from "./limits/admission.ts";
+import { CellFolder } from "./process/cell-folder.ts";
+import { cellHeaders } from "./protocol.ts";
+import { cellsFolder } from "./process/cells-folder.ts";
+import { readIds } from "./gateway/cell-messages.ts";
+import { Channel, ChannelError, channelRequestOf } from "./gateway/channel.ts";
+import { CellError, CellFault, type FaultKind } from "./errors.ts";
+import {
+  encodeMetadata,
+  exchange,
+  headerBytesMax,
+  type CellRequest,
+  type Sink,
+  type Thrown,
+} from "./gateway/exchange.ts";
+import { GatewayServer, type RunHooks } from "./gateway/gateway-server.ts";
+import { launch } from "./process/launch.ts";
+import { v8Flags } from "./process/v8-flags.ts";
+import { CellProcess } from "./process/process.ts";
+import type { CellScript } from "./process/script.ts";
+import { protocolLimits, type CellSettings } from "./settings.ts";
+import { connectTo, Traffic } from "./gateway/traffic.ts";
+import { tunnel, type Visitor } from "./gateway/tunnel.ts";
+import { isUnprocessed } from "./gateway/unprocessed.ts";
+import { endCellRun, type CellRun } from "./gateway/cell-run.ts";
+import { unawaited } from "../platform/util/uncaught.ts";
+
+export interface RunOptions {
+  script: CellScript;
+  /** A request without a body may be sent again after a fault; one with a body is sent once. */
+  request: CellRequest;
+  /** Receives the answer. Upgrades need the socket of the visitor. */
+  answer: Sink | Visitor;
+  /** Called for each attempt. */
+  hooks: () => RunHooks;
+  /** Default: `request`, a visitor's request. */
+  kind?: Kind;
+}
+
+const exitGraceMs = 1000;
+const recentMax = 32;
+/** The part of scripts and channels that stays loaded when memory is short. */
+const shareKept = 15 / 16;
+
+/** A workerd process with its sockets, and the runs that are in it. */
+export class Cell {
+  readonly id: number;
+  readonly runs = new Set<CellRun>();
+  /** The runs that were answered last: work that they left running may still cause a fault. */
+  readonly recent: CellRun[] = [];
+  /** Numbers of runs that were sent to the cell, and of those that were answered. */
+  begun = 0;
+  answers = 0;
+  /** Ids of the scripts that were sent to this cell. */
+  readonly scripts = new Set<string>();
+  lastActivityAt = performance.now();
+  readonly process: CellProcess;
+  /** Counts bytes between the gateway and this cell. */
+  readonly traffic: Traffic;
+  readonly #folder: CellFolder;
+  readonly #gateway: GatewayServer;
+  readonly #secret: string;
+  readonly #scriptsMax: number;
+  readonly #pool: Pool;
+  readonly #control: Client;
+  /** By script id. */
+  readonly #channels = new Map<string, Promise<Channel | Thrown>>();
+  readonly #openChannels = new Map<string, Channel>();
+  #isDead = false;
+
+  private constructor(
+    id: number,
+    process: CellProcess,
+    gateway: GatewayServer,
+    folder: CellFolder,
+    secret: string,
+    traffic: Traffic,
+    scriptsMax: number,
+  ) {
+    this.id = id;
+    this.#scriptsMax = scriptsMax;
+    this.process = process;
+    this.traffic = traffic;
+    this.#gateway = gateway;
+    this.#folder = folder;
+    this.#secret = secret;
+    // No timeouts here: the gateway has its own, and a script may take long.
+    const options = {
+      connect: (_: unknown, done: buildConnector.Callback) => connectTo(folder.cellSocket, traffic, done),
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      pipelining: 1,
+    };
+    this.#pool = new Pool("http://cell", { ...options, maxHeaderSize: headerBytesMax });
+    this.#control = new Client("http://cell", options);
+  }
+
+  /** Starts a process. Resolves when the system worker answers; rejects with its last lines of standard error. */
+  static async boot(id: number, settings: CellSettings, onMessage: (line: string) => void): Promise<Cell> {
+    const folder = new CellFolder(await cellsFolder());
+    const secret = randomUUID();
+    let cell: Cell | undefined;
+    const traffic = new Traffic();
+    const gateway = new GatewayServer(secret, traffic, () => cell?.touch());
+    try {
+      folder.write(secret, v8Flags(settings), settings);
+      await gateway.listen(folder.gatewaySocket);
+      folder.allowConnect(folder.gatewaySocket);
+      const process = new CellProcess(launch(folder.path), onMessage);
+      cell = new Cell(id, process, gateway, folder, secret, traffic, settings.scriptsMax);
+      await within(settings.bootTimeoutMs, process.listening);
+      await within(settings.bootTimeoutMs, cell.ping());
+      return cell;
+    } catch (error) {
+      cell?.process.kill("SIGKILL");
+      const exit = cell === undefined ? undefined : await cell.process.exited;
+      gateway.close();
+      folder.remove();
+      throw new Error(`a cell did not start: ${exit?.lastWords ?? ""}`, { cause: error });
+    }
+  }
+
+  /** Number of times that the cell loaded a script, reloads included. */
+  get loads(): number {
+    return this.#gateway.loads;
+  }
+
+  /** Bytes of code that were sent to the cell. */
+  get loadedBytes(): number {
+    return this.#gateway.loadedBytes;
+  }
+
+  /** Number of requests that scripts of the cell have made. */
+  get subrequests(): number {
+    return this.#gateway.requests;
+  }
+
+  get isDead(): boolean {
+    return this.#isDead;
+  }
+
+  touch(): void {
+    this.lastActivityAt = performance.now();
+  }
+
+  /** Resolves when the cell's thread is free to answer. */
+  async ping(): Promise<void> {
+    const { body } = await this.#control.request({ method: "GET", path: "/" });
+    await body.dump();
+  }
+
+  /** Unloads the least recently used scripts, up to a sixteenth of all. Scripts with runs stay. */
+  async unloadSome(): Promise<void> {
+    await this.#closeChannels(Math.floor(this.#openChannels.size * shareKept));
+    await this.#unload(`share=${shareKept}`);
+  }
+
+  /** Unloads the least recently used scripts until at most `count` are left. */
+  async #keep(count: number): Promise<void> {
+    await this.#closeChannels(count);
+    await this.#unload(`keep=${count}`);
+  }
+
+  async #unload(query: string): Promise<void> {
+    const { body } = await this.#control.request({ method: "GET", path: `/?${query}` });
+    const loaded = readIds(await readUpTo(body, protocolLimits.controlBytes));
+    const inUse = new Set([...this.runs].map(({ script }) => script.id));
+    for (const id of this.scripts) if (!loaded.has(id) && !inUse.has(id)) this.scripts.delete(id);
+  }
+
+  /** Closes the least recently used idle channels until `countMax` are left: a channel keeps its script loaded. */
+  async #closeChannels(countMax: number): Promise<void> {
+    const idle = [...this.#openChannels].filter(([, channel]) => channel.isIdle);
+    idle.sort(([, a], [, b]) => a.lastUsedAt - b.lastUsedAt);
+    for (const [id, channel] of idle.slice(0, Math.max(0, this.#openChannels.size - countMax))) {
+      if (!channel.isIdle) continue;
+      this.#forgetChannel(id, channel);
+      channel.close();
+      const headers = [cellHeaders.metadata, encodeMetadata({ selvedgeRun: "unpin", script: id })];
+      const { body } = await this.#control.request({ method: "GET", path: "/", headers });
+      await body.dump();
+    }
+  }
+
+  /** Loads a script without running it, so that loading is not counted as CPU time of a request. */
+  async load(script: CellScript): Promise<void> {
+    this.#offer(script);
+    const headers = [cellHeaders.metadata, encodeMetadata({ selvedgeRun: "", script: script.id })];
+    try {
+      const { body } = await this.#control.request({ method: "GET", path: "/", headers });
+      await body.dump();
+    } catch (error) {
+      throw await this.#faultOf(error);
+    }
+  }
+
+  /**
+   * Runs a script for one request. Resolves with the script's exception, if it threw one. Rejects with a
+   * CellFault when the cell dies, and with a CellError when the run was evicted.
+   */
+  async run({ script, request, answer, hooks }: RunOptions, cellRun: CellRun): Promise<Thrown | undefined> {
+    this.#offer(script);
+    const token = randomUUID();
+    this.runs.add(cellRun);
+    this.begun++;
+    let metadata = "";
+    try {
+      const carried =
+        script.profile === "snippet" && !("socket" in answer) ? channelRequestOf(request) : undefined;
+      if (carried !== undefined) {
+        const channel = await this.#channel(script.id);
+        return channel instanceof Channel ? await channel.run(carried, answer as Sink, hooks()) : channel;
+      }
+      this.#gateway.begin(token, hooks());
+      const { cf: visitor, metadata: more } = request;
+      metadata = encodeMetadata({
+        ...more,
+        selvedgeRun: token,
+        script: script.id,
+        ...(visitor && { visitor }),
+      });
+      const sent = { ...request, headers: [...request.headers, cellHeaders.metadata, metadata] };
+      const touch = (): void => this.touch();
+      return await ("socket" in answer
+        ? tunnel(this.#folder.cellSocket, sent, answer, this.#secret, touch, cellRun)
+        : exchange(this.#pool, sent, answer, this.#secret, touch, cellRun));
+    } catch (error) {
+      if (error instanceof CellError) throw error; // the run was evicted for other runs
+      const reason = cellRun.fault ?? (hasLeft(answer) ? error : await this.#faultOf(error, cellRun));
+      if (reason instanceof CellFault) reason.isUnprocessed = isUnprocessed(error, request, metadata);
+      // If only the channel broke and the cell goes on, the snippet broke it.
+      if (reason instanceof ChannelError) return thrownOf(reason);
+      throw reason;
+    } finally {
+      this.#answered(cellRun);
+      if (script.profile === "snippet") this.#gateway.end(token);
+      else this.#gateway.endLater(token);
+    }
+  }
+
+  /** Returns the channel to a script, and opens it if necessary; the exception if loading the script threw one. */
+  async #channel(id: string): Promise<Channel | Thrown> {
+    for (;;) {
+      let opening = this.#channels.get(id);
+      if (opening === undefined) {
+        opening = this.#openChannel(id);
+        this.#channels.set(id, opening);
+      }
+      const channel = await opening;
+      if (!(channel instanceof Channel) || channel.isOpen) return channel;
+      // The channel was closed meanwhile: to make room, or together with all others.
+      if (this.#isDead) throw new Error("the cell has ended");
+      this.#forgetChannel(id, channel);
+    }
+  }
+
+  async #openChannel(id: string): Promise<Channel | Thrown> {
+    const token = `channel-${randomUUID()}`;
+    try {
+      if (this.#openChannels.size >= this.#scriptsMax) await this.#keep(this.#scriptsMax - 1);
+      const path = this.#folder.cellSocket;
+      const channel = await Channel.open(path, id, token, this.#secret, () => this.touch());
+      if (!(channel instanceof Channel)) {
+        this.#channels.delete(id);
+        return channel;
+      }
+      this.#openChannels.set(id, channel);
+      this.#gateway.begin(token, channel.hooks);
+      channel.onClose(() => {
+        this.#gateway.end(token);
+        this.#forgetChannel(id, channel);
+      });
+      return channel;
+    } catch (error) {
+      this.#channels.delete(id);
+      throw error;
+    }
+  }
+
+  #forgetChannel(id: string, channel: Channel): void {
+    if (this.#openChannels.get(id) !== channel) return;
+    this.#openChannels.delete(id);
+    this.#channels.delete(id);
+  }
+
+  /** Address of the stream of workflows: one WebSocket that carries many invocations. */
+  get workflowStreamAddress(): { path: string; headers: Record<string, string> } {
+    return {
+      path: this.#folder.cellSocket,
+      headers: { [cellHeaders.metadata]: encodeMetadata({ selvedgeRun: "", workflowStream: this.#secret }) },
+    };
+  }
+
+  /** As `run`, for a workflow stream: the hooks answer until `leave`. The caller adds its run to `runs`. */
+  enter(script: CellScript, hooks: RunHooks): string {
+    this.#offer(script);
+    const token = randomUUID();
+    this.#gateway.begin(token, hooks);
+    return token;
+  }
+
+  leave(token: string, cellRun: CellRun): void {
+    if (this.runs.has(cellRun)) this.#answered(cellRun);
+    this.#gateway.endLater(token);
+  }
+
+  #answered(cellRun: CellRun): void {
+    this.runs.delete(cellRun);
+    endCellRun(cellRun);
+    this.answers++;
+    if (this.recent.push(cellRun) > recentMax) this.recent.shift();
+  }
+
+  /** Kills the process. Every run in it gets a CellFault. Returns the runs that may have caused the fault. */
+  die(kind: FaultKind): CellRun[] {
+    if (this.#isDead) return [];
+    this.#isDead = true;
+    const suspects = kind === "killed" || kind === "ended" ? [] : this.suspects;
+    for (const cellRun of this.runs) cellRun.fault = new CellFault(kind, suspects.includes(cellRun));
+    this.process.kill("SIGKILL");
+    this.#dispose(async () => {
+      // Answers that the cell sent before its end are still read. The error of the socket then shows whether
+      // a request was read.
+      await this.process.exited;
+      await endsWithin(exitGraceMs, this.#pool.close());
+    });
+    return suspects;
+  }
+
+  /** Moves the runs that can be sent to another cell. Returns the runs that may have caused the fault. */
+  abandon(kind: FaultKind): CellRun[] {
+    const { suspects } = this;
+    for (const cellRun of this.runs) {
+      if (!cellRun.isMovable()) continue;
+      cellRun.fault = new CellFault(kind, suspects.includes(cellRun));
+      cellRun.controller?.abort(cellRun.fault);
+    }
+    for (const channel of this.#openChannels.values()) channel.close();
+    return suspects;
+  }
+
+  /** Ends a process that has no runs left. */
+  close(): void {
+    this.#isDead = true;
+    this.process.kill("SIGTERM");
+    this.#dispose();
+    const timer = setTimeout(() => this.process.kill("SIGKILL"), exitGraceMs);
+    unawaited(this.process.exited.then(() => clearTimeout(timer)));
+  }
+
+  #dispose(settled = async (): Promise<void> => {}): void {
+    this.#gateway.close();
+    unawaited(settled().then(() => this.#pool.destroy()));
+    unawaited(this.#control.destroy());
+    unawaited(this.process.exited.then(() => this.#folder.remove()));
+  }
+
+  #offer(script: CellScript): void {
+    this.scripts.add(script.id);
+    this.#gateway.offer(script);
+  }
+
+  /**
+   * The runs that may have caused a fault. All scripts share one thread, and one run has occupied it since
+   * the last sign of life. That run was sent before it, was the first one sent after it, or was sent in the
+   * second before it and has been answered, with work left running.
+   */
+  get suspects(): CellRun[] {
+    const { lastActivityAt } = this;
+    const sent = [...this.runs];
+    const later = sent.filter((cellRun) => cellRun.sentAt > lastActivityAt + togetherMs);
+    const firstLater = later.toSorted((a, b) => a.sentAt - b.sentAt)[0];
+    return [
+      ...sent.filter((cellRun) => cellRun.sentAt <= lastActivityAt + togetherMs || cellRun === firstLater),
+      ...this.recent.filter(
+        (cellRun) => cellRun.script.profile === "script" && cellRun.sentAt > lastActivityAt - recentMs,
+      ),
+    ];
+  }
+
+  /** The cause of a broken connection. The exit of the process is reported slightly later. */
+  async #faultOf(error: unknown, cellRun?: CellRun): Promise<unknown> {
+    const hasDied = this.#isDead || (await endsWithin(exitGraceMs, this.process.exited));
+    if (!hasDied) return error;
+    // `Cells` handles the exit first, and sets the fault of each run.
+    return cellRun?.fault ?? new CellFault("killed", false);
+  }
+}
+
+const thrownOf = ({ name, message }: Error): Thrown => ({ name, message, stack: undefined });
+
+/** Whether the visitor closed the connection. Only upgrades need this check. */
+const hasLeft = (answer: Sink | Visitor): boolean => "socket" in answer && answer.socket.destroyed;
+
+const togetherMs = 2;
+const recentMs = 1000;
+
+async function within<T>(timeoutMs: number, promise: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer in ${timeoutMs} ms`)), timeoutMs);
+  });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}

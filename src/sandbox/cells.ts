@@ -1,0 +1,416 @@
+import type { Logger } from "pino";
+import { Admission, type Share } from "./limits/admission.ts";
+import type { Cell, RunOptions } from "./cell.ts";
+import { CellError, CellFault, faultMessages, overloaded, unavailable, type FaultKind } from "./errors.ts";
+import type { Thrown } from "./gateway/exchange.ts";
+import { TerminatingCells } from "./limits/terminating.ts";
+import { LargeLoads } from "./limits/large-loads.ts";
+import { initialLifecycle, isWornWaiting, step, type Effect, type LifecycleEvent } from "./lifecycle.ts";
+import { MemoryBudget, type Relief } from "./limits/memory-budget.ts";
+import { causeOf } from "./process/exit-cause.ts";
+import type { CellScript } from "./process/script.ts";
+import { admissionLimits, type CellSettings } from "./settings.ts";
+import { hasAnswered, isRetryable, withBody } from "./gateway/retry.ts";
+import { DedicatedCells } from "./dedicated.ts";
+import { Quarantine } from "./limits/quarantine.ts";
+import { queueKeyOf, oldestOf, newCellRun, type CellRun } from "./gateway/cell-run.ts";
+import { SharedWatch } from "./limits/watch.ts";
+import { unawaited } from "../platform/util/uncaught.ts";
+
+const lookEveryMs = 10;
+/** Idle cells are checked only in every n-th round. */
+const idleLooks = 10;
+/** After this number of cell deaths that it did not cause, a request runs in a dedicated cell. */
+const faultsToRunAlone = 3;
+const attemptsMax = 10;
+/** From this number of runs on, a cell is busy, and another cell is chosen even if it must load the script first. */
+const sharedBusy = 64;
+/**
+ * Runs scripts in shared workerd processes. When a cell stalls, takes too much memory or dies, the owners
+ * that may have caused it are quarantined; other requests are retried, and the culprit gets an error.
+ */
+export class Cells {
+  readonly #settings: CellSettings;
+  readonly #logger: Logger;
+  readonly #quarantine: Quarantine;
+  readonly #dedicated: DedicatedCells;
+  readonly #cells = new Map<number, Cell>();
+  readonly #shared: Cell[] = [];
+  /** For shared and draining cells. */
+  readonly #watches = new Map<Cell, { watch: SharedWatch; budget: MemoryBudget }>();
+  /** Cells that get no new requests, with the time when draining began. */
+  readonly #draining = new Map<Cell, number>();
+  readonly #terminating: TerminatingCells;
+  readonly #largeLoads: LargeLoads;
+  readonly #unloading = new WeakSet<Cell>();
+  /** Slots for requests and for WebSockets, by account and script. */
+  readonly #requests: Admission;
+  readonly #sockets: Admission;
+  readonly #waitingShared: ((cell: Cell | undefined) => void)[] = [];
+  readonly #waitingDedicated: {
+    resolve: (cell: Cell | undefined) => void;
+    reject: (error: Error) => void;
+  }[] = [];
+  #lifecycle = initialLifecycle;
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+  #looks = 0;
+
+  constructor(settings: CellSettings, logger: Logger) {
+    this.#settings = settings;
+    this.#logger = logger;
+    this.#quarantine = new Quarantine(settings.dedicatedRunsToTrust);
+    this.#terminating = new TerminatingCells(settings);
+    this.#largeLoads = new LargeLoads(settings.startupCpuMs);
+    const evict = (share: Share): boolean => this.#evict(share);
+    this.#requests = new Admission(admissionLimits(settings, settings.inFlightMax), evict);
+    this.#sockets = new Admission(admissionLimits(settings, settings.socketsMax), evict);
+    this.#dedicated = new DedicatedCells(
+      {
+        want: async (signal) => this.#wantDedicated(signal),
+        retire: (cell) => this.#retire(cell),
+        recordFault: (owner) => this.#quarantine.recordFault(owner),
+      },
+      settings,
+    );
+  }
+
+  /** Boots the cells, so that the first request need not wait for them. */
+  start(): void {
+    if (this.#isClosed || this.#timer !== undefined) return;
+    this.#timer = setInterval(() => this.#look(), lookEveryMs);
+    this.#timer.unref();
+    this.#apply({ type: "tick", now: performance.now() });
+  }
+
+  /** Numbers of cells, for tests, benchmarks and the log. */
+  get counts(): { shared: number; all: number } {
+    return { shared: this.#shared.length, all: this.#cells.size };
+  }
+
+  /** Number of admitted requests; waiting ones are not counted. */
+  get inFlight(): number {
+    return this.#requests.inFlight;
+  }
+
+  /** Resident bytes of each cell. */
+  get memory(): number[] {
+    return [...this.#cells.values()].map((cell) => cell.process.rssBytes());
+  }
+
+  /** Pids of the running cells. */
+  get pids(): number[] {
+    return [...this.#cells.values()].map((cell) => cell.process.pid);
+  }
+
+  /** Runs a script for a request. Rejects with a CellError if nothing was sent. `next` also serves retries. */
+  async run(next: () => RunOptions): Promise<void> {
+    this.start();
+    const options = next();
+    const { script, answer, kind = "request" } = options;
+    const isSocket = "socket" in answer;
+    const admission = isSocket ? this.#sockets : this.#requests;
+    const share = admission.of(script.accountId, script.owner, kind);
+    if (!admission.enter(share)) {
+      const client = isSocket ? answer.socket : answer.response;
+      const waited = await admission.wait(share, client, queueKeyOf(options.request));
+      if (waited === "left") return;
+      if (waited === "refused") throw overloaded();
+    }
+    try {
+      await this.#runAdmitted(options, next, share);
+    } finally {
+      admission.leave(share);
+    }
+  }
+
+  async #runAdmitted(first: RunOptions, next: () => RunOptions, share: Share): Promise<void> {
+    let [attempts, faults] = [0, 0];
+    let { body } = first.request;
+    for (let options = first; ; options = withBody(next(), body)) {
+      const { script, request, answer } = options;
+      const canRetry = isRetryable(request);
+      const isAlone = faults >= faultsToRunAlone || this.#quarantine.has(script.owner);
+      try {
+        const thrown = await (isAlone
+          ? this.#runAlone(options, share)
+          : this.#isLoaded(script)
+            ? this.#runShared(options, share)
+            : this.#largeLoads.run(script, async () => this.#runShared(options, share)));
+        if (thrown === undecided) continue;
+        if (thrown !== undefined) throw new CellError("exception", thrown.message, { cause: thrown });
+        return;
+      } catch (error) {
+        if (!(error instanceof CellFault)) throw error;
+        attempts++;
+        const { isSuspect } = error;
+        const isKilled = error.kind === "killed" || error.kind === "ended";
+        const kind = isKilled ? "crashed" : error.kind;
+        const again = body?.again?.();
+        const isUnprocessed = error.isUnprocessed && (body === null || again !== undefined);
+        body = again ?? null;
+        if (!isKilled) faults++;
+        if (isAlone && !isKilled) {
+          this.#quarantine.recordFault(script.owner);
+          this.#logger.warn({ script: script.owner, fault: kind }, "a script exceeded its limits");
+          throw new CellError(kind, faultMessages[kind], { cause: error });
+        }
+        if (!(canRetry || isUnprocessed) || hasAnswered(answer) || attempts >= attemptsMax) {
+          if (error.kind === "ended") throw unavailable("its cell was replaced", error);
+          throw new CellError(isSuspect ? kind : "crashed", faultMessages[kind], { cause: error });
+        }
+      }
+    }
+  }
+
+  /** Whether an owner is quarantined: its requests run in dedicated cells. */
+  isQuarantined(owner: string): boolean {
+    return this.#quarantine.has(owner);
+  }
+
+  /** Records a good run of an owner that is watched elsewhere: a fault in it would have been seen. */
+  recordSuccess(owner: string): void {
+    this.#quarantine.recordSuccess(owner);
+  }
+
+  /** Increases with each owner that enters or leaves quarantine. */
+  get quarantineRevision(): number {
+    return this.#quarantine.revision;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearInterval(this.#timer);
+    this.#dedicated.close();
+    this.#terminating.close();
+    const cells = [...this.#cells.values()];
+    this.#apply({ type: "close", now: performance.now() });
+    this.#refuseWaiting();
+    await Promise.all(cells.map(async (cell) => cell.process.exited));
+  }
+
+  /** Whether a shared cell has been sent it. */
+  #isLoaded({ id }: CellScript): boolean {
+    for (const { scripts } of this.#shared) if (scripts.has(id)) return true;
+    return false;
+  }
+
+  async #runShared(options: RunOptions, share: Share): Promise<Thrown | undefined> {
+    const { script, request, answer } = options;
+    const cell = await this.#pick(script);
+    const cellRun = newCellRun(script, share, () => isRetryable(request) && !hasAnswered(answer));
+    const thrown = await cell.run(options, cellRun);
+    // The share of CPU time is an estimate. A dedicated cell measures exactly.
+    if (cellRun.cpuShareMs > script.cpuMs) this.#quarantine.add(script.owner);
+    return thrown;
+  }
+
+  async #runAlone(options: RunOptions, share: Share): Promise<Thrown | undefined | typeof undecided> {
+    const { script } = options;
+    const { owner } = script;
+    const ownerState = {
+      hasFaulted: this.#quarantine.hasFaulted(owner),
+      isHeavy: this.#quarantine.isHeavy(owner),
+      isTrial: this.#quarantine.isUntested(owner),
+      isCall: share.kind === "call",
+    };
+    const run = await this.#dedicated.run(script, ownerState, async (cell) =>
+      cell.run(options, newCellRun(script, share)),
+    );
+    if (run === undefined) return undecided;
+    const { result, usedCpuMs } = run;
+    this.#quarantine.recordRun(owner, usedCpuMs, this.#settings.stallCpuMs);
+    if (!this.#quarantine.has(owner)) this.#dedicated.free(owner);
+    return result;
+  }
+
+  /** Picks a cell that has the script and is not busy, else the one with the fewest runs; may wait for one. */
+  async #pick({ id }: CellScript): Promise<Cell> {
+    let best: Cell | undefined;
+    for (const cell of this.#shared) {
+      if (cell.scripts.has(id) && cell.runs.size < sharedBusy) return cell;
+      if (best === undefined || cell.runs.size < best.runs.size) best = cell;
+    }
+    if (best !== undefined) return best;
+    const cell = await new Promise<Cell | undefined>((resolve) => {
+      if (this.#isClosed) resolve(undefined);
+      else this.#waitingShared.push(resolve);
+    });
+    if (cell === undefined) throw unavailable();
+    return cell;
+  }
+
+  async #wantDedicated(signal: AbortSignal): Promise<Cell | undefined> {
+    if (this.#isClosed) throw unavailable();
+    return new Promise<Cell | undefined>((resolve, reject) => {
+      const waiter = { resolve, reject };
+      signal.addEventListener("abort", () => {
+        const index = this.#waitingDedicated.indexOf(waiter);
+        if (index < 0) return;
+        this.#waitingDedicated.splice(index, 1);
+        this.#apply({ type: "dedicatedUnwanted", now: performance.now() });
+        resolve(undefined);
+      });
+      this.#waitingDedicated.push(waiter);
+      this.#apply({ type: "dedicatedWanted", now: performance.now() });
+    });
+  }
+
+  /** Ends the oldest run of a share that has lasted for `patienceMs`, to free a slot for a share that has fewer. */
+  #evict(share: Share): boolean {
+    const oldest = oldestOf(share, this.#cells.values(), performance.now() - this.#settings.patienceMs);
+    const controller = oldest?.controller;
+    if (controller === undefined) return false;
+    oldest!.controller = undefined;
+    controller.abort(overloaded());
+    return true;
+  }
+
+  #retire(cell: Cell): void {
+    this.#apply({ type: "retire", id: cell.id, now: performance.now() });
+  }
+
+  /** Checks every shared and draining cell once. */
+  #look(): void {
+    const now = performance.now();
+    this.#looks++;
+    for (const [cell, { watch, budget }] of this.#watches) {
+      // Work that an answered request left running is noticed a little later.
+      if (cell.runs.size === 0 && this.#looks % idleLooks !== 0) continue;
+      const fault = watch.look(now, this.#settings);
+      if (fault !== undefined) this.#fault(cell, fault, this.#end(cell, fault));
+      else if (this.#draining.has(cell)) this.#endDrained(cell, now);
+      else this.#relieveMemory(cell, budget.look(watch.rssBytes));
+    }
+    this.#terminating.look(now);
+    if (this.#lifecycle.bootAfter > 0 || isWornWaiting(this.#lifecycle)) this.#apply({ type: "tick", now });
+  }
+
+  #relieveMemory(cell: Cell, relief: Relief | undefined): void {
+    if (relief === "replace") this.#apply({ type: "worn", id: cell.id, now: performance.now() });
+    if (relief === undefined || this.#unloading.has(cell)) return;
+    this.#unloading.add(cell);
+    const unloaded = cell.unloadSome().catch(() => {}); // the cell died: handled by `#waitForEnd`
+    unawaited(unloaded.finally(() => this.#unloading.delete(cell)));
+  }
+
+  /** Ends a draining cell without runs after `lingerMs`, the time for work that answered requests left running. */
+  #endDrained(cell: Cell, now: number): void {
+    const { lingerMs, drainMsMax } = this.#settings;
+    const isDone = cell.runs.size === 0 && now - cell.lastActivityAt > lingerMs;
+    if (isDone || now - this.#draining.get(cell)! > drainMsMax) this.#retire(cell);
+  }
+
+  /** Kills a faulty cell, or lets it terminate if it has runs of innocent owners that cannot be retried. */
+  #end(cell: Cell, kind: FaultKind): CellRun[] {
+    if (!this.#terminating.isFor(cell)) return cell.die(kind);
+    this.#terminating.add(cell, kind, performance.now());
+    return cell.abandon(kind);
+  }
+
+  #fault(cell: Cell, kind: FaultKind, suspects: readonly CellRun[]): void {
+    const owners = Map.groupBy(suspects, ({ script }) => script.owner);
+    for (const [owner, { length }] of owners) this.#quarantine.add(owner, length);
+    this.#logger.warn(
+      { cell: cell.id, fault: kind, requests: cell.runs.size, suspects: [...owners.keys()] },
+      "ended a shared cell after a fault",
+    );
+    this.#gone(cell);
+  }
+
+  #gone(cell: Cell): void {
+    if (!this.#cells.has(cell.id)) return;
+    this.#forget(cell);
+    this.#apply({ type: "exited", id: cell.id, now: performance.now() });
+  }
+
+  #forget(cell: Cell): void {
+    this.#cells.delete(cell.id);
+    this.#unshare(cell);
+    this.#watches.delete(cell);
+    this.#draining.delete(cell);
+  }
+
+  #unshare(cell: Cell): void {
+    const index = this.#shared.indexOf(cell);
+    if (index >= 0) this.#shared.splice(index, 1);
+  }
+
+  async #waitForEnd(cell: Cell): Promise<void> {
+    const exit = await cell.process.exited;
+    const kind = causeOf(exit);
+    if (cell.isDead) this.#gone(cell);
+    else this.#fault(cell, kind, cell.die(kind));
+  }
+
+  #apply(event: LifecycleEvent): void {
+    const { state, effects } = step(this.#lifecycle, event, this.#settings);
+    this.#lifecycle = state;
+    for (const effect of effects) this.#carryOut(effect);
+  }
+
+  #carryOut(effect: Effect): void {
+    const cell = this.#cells.get(effect.id);
+    switch (effect.do) {
+      case "boot":
+        unawaited(this.#boot(effect.id));
+        break;
+      case "share":
+        this.#shared.push(cell!);
+        this.#watches.set(cell!, {
+          watch: new SharedWatch(cell!, performance.now()),
+          budget: new MemoryBudget(this.#settings.cellBytesMax),
+        });
+        for (const resolve of this.#waitingShared.splice(0)) resolve(cell);
+        break;
+      case "giveDedicated":
+        this.#waitingDedicated.shift()?.resolve(cell);
+        break;
+      case "drain":
+        this.#logger.info({ cell: effect.id, requests: cell!.runs.size }, "replacing a cell");
+        this.#unshare(cell!);
+        this.#draining.set(cell!, performance.now());
+        break;
+      case "end":
+        if (cell === undefined) break;
+        this.#forget(cell);
+        if (cell.runs.size > 0 && !this.#isClosed) cell.die("ended");
+        else cell.close();
+        break;
+    }
+  }
+
+  async #boot(id: number): Promise<void> {
+    try {
+      // Imported with the first boot: a program that runs no script starts 10 % faster.
+      const { Cell } = await import("./cell.ts");
+      const cell = await Cell.boot(id, this.#settings, (line) => this.#logger.debug({ cell: id }, line));
+      if (this.#isClosed) {
+        cell.close();
+        return;
+      }
+      this.#cells.set(id, cell);
+      unawaited(this.#waitForEnd(cell));
+      this.#apply({ type: "booted", id, now: performance.now() });
+    } catch (error) {
+      this.#logger.error({ err: error }, "a cell could not be started");
+      this.#apply({ type: "bootFailed", id, now: performance.now() });
+      // After repeated failures waiting requests are refused instead of waiting on.
+      if (this.#lifecycle.failures >= failuresToRefuse) this.#refuseWaiting();
+    }
+  }
+
+  #refuseWaiting(): void {
+    if (this.#isClosed) for (const admission of [this.#requests, this.#sockets]) admission.close();
+    for (const resolve of this.#waitingShared.splice(0)) resolve(undefined);
+    for (const { reject } of this.#waitingDedicated.splice(0)) {
+      this.#apply({ type: "dedicatedUnwanted", now: performance.now() });
+      reject(unavailable());
+    }
+  }
+}
+
+/** The run need not be alone any more: its owner left quarantine, or another run was its trial. */
+const undecided = Symbol("undecided");
+
+const failuresToRefuse = 3;

@@ -1,0 +1,55 @@
+/**
+ * Why a run ended without an answer of its script: it exceeded its CPU time or memory (`cpu`, `memory`), it
+ * ended its process (`crashed`), it threw (`exception`), too many requests were waiting (`overloaded`), or no
+ * cell was available (`unavailable`).
+ */
+export type CellErrorKind = "cpu" | "memory" | "crashed" | "exception" | "overloaded" | "unavailable";
+
+export class CellError extends Error {
+  readonly kind: CellErrorKind;
+
+  constructor(kind: CellErrorKind, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.kind = kind;
+  }
+}
+
+/**
+ * Why a cell ended, with all runs in it. No script is to blame for `killed` (by a signal from outside) and
+ * `ended` (the cell was replaced and its memory was needed).
+ */
+export type FaultKind = "cpu" | "memory" | "crashed" | "killed" | "ended";
+
+/** The error of every run in a cell that died. */
+export class CellFault extends Error {
+  readonly kind: FaultKind;
+  /** Whether this run may have caused the fault. */
+  readonly isSuspect: boolean;
+  /** Whether the cell had certainly not begun to read this request. */
+  isUnprocessed = false;
+
+  constructor(kind: FaultKind, isSuspect: boolean) {
+    super(`the cell died (${kind})`);
+    this.kind = kind;
+    this.isSuspect = isSuspect;
+  }
+}
+
+/** A refusal whose message may be shown to the script. Other errors are only logged. */
+export class Refusal extends Error {}
+
+/** The message that a script gets for an error: a generic text unless it is a Refusal. */
+export const refusalText = (error: unknown): string =>
+  error instanceof Refusal ? error.message : "The platform could not answer this call.";
+
+export const faultMessages: Record<Exclude<FaultKind, "killed" | "ended">, string> = {
+  cpu: "The script exceeded its CPU time limit.",
+  memory: "The script exceeded its memory limit.",
+  crashed: "The process that ran the script ended.",
+};
+
+export const unavailable = (why = "no cell could be started", cause?: Error): CellError =>
+  new CellError("unavailable", `Scripts cannot be run now: ${why}.`, { cause });
+
+export const overloaded = (): CellError =>
+  new CellError("overloaded", "The account or the script has too many requests in progress.");

@@ -1,0 +1,63 @@
+import type { Share } from "../limits/admission.ts";
+import type { CellRequest } from "./exchange.ts";
+import type { CellFault } from "../errors.ts";
+import type { CellScript } from "../process/script.ts";
+
+/** One run in a cell: a request, an event, a call or an invocation of a workflow. */
+export interface CellRun {
+  readonly script: CellScript;
+  /** The share whose slot it uses; invocations of workflows use none. */
+  readonly share: Share | undefined;
+  /** `performance.now()` when the run was sent to the cell. */
+  sentAt: number;
+  /** Its part of the cell's CPU time in milliseconds, split evenly among concurrent runs. */
+  cpuShareMs: number;
+  fault: CellFault | undefined;
+  /** Whether the run can be sent to another cell now. */
+  isMovable: () => boolean;
+  /** Ends the run early; undefined until that is possible. */
+  controller: { abort(reason: Error): void } | undefined;
+}
+
+const never = (): boolean => false;
+
+export const newCellRun = (script: CellScript, share?: Share, isMovable = never): CellRun => ({
+  script,
+  share,
+  sentAt: performance.now(),
+  cpuShareMs: 0,
+  fault: undefined,
+  isMovable,
+  controller: undefined,
+});
+
+/** Releases a run's request and answer at its end: a cell keeps its last runs for a while, and needs neither. */
+export function endCellRun(cellRun: CellRun): void {
+  cellRun.isMovable = never;
+  cellRun.controller = undefined;
+}
+
+/**
+ * The queue of a waiting request: its host and first path segment, because dispatchers choose a customer by
+ * one of these.
+ */
+export const queueKeyOf = ({ headers: [, host], path }: CellRequest): string =>
+  `${host}/${path.split(/[/?]/, 2)[1]}`;
+
+/** The oldest run of a share that was sent before a time and can be ended. */
+export function oldestOf(
+  share: Share,
+  cells: Iterable<{ readonly runs: ReadonlySet<CellRun> }>,
+  before: number,
+): CellRun | undefined {
+  let oldest: CellRun | undefined;
+  let sentAt = before;
+  for (const { runs } of cells) {
+    for (const cellRun of runs) {
+      if (cellRun.share !== share || cellRun.controller === undefined || cellRun.sentAt > sentAt) continue;
+      oldest = cellRun;
+      sentAt = cellRun.sentAt;
+    }
+  }
+  return oldest;
+}

@@ -1,0 +1,26 @@
+import { cellHeaders } from "../protocol.ts";
+import { errorLengths } from "../worker/thrown.ts";
+
+/** An error that a fetch or a call of a binding throws in a script. */
+export interface ScriptError {
+  message: string;
+  name?: string;
+  code?: number;
+}
+
+/** Headers of an answer, as names and values in turn, that make the wrapper in the script throw (worker/run.ts). */
+export function errorHeaders({ message, name, code }: ScriptError): string[] {
+  return [
+    cellHeaders.error,
+    encode(message, errorLengths.message),
+    ...(name === undefined ? [] : [cellHeaders.errorName, encode(name, errorLengths.name)]),
+    ...(code === undefined ? [] : [cellHeaders.errorCode, String(code)]),
+  ];
+}
+
+/**
+ * Makes text well-formed first, because `encodeURIComponent` throws otherwise. A character takes up to nine
+ * bytes, and workerd reads at most 128 KiB of headers.
+ */
+const encode = (text: string, charactersMax: number): string =>
+  encodeURIComponent(text.slice(0, charactersMax).toWellFormed());

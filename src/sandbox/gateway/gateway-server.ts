@@ -1,0 +1,391 @@
+import { randomUUID } from "node:crypto";
+import { createServer, IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { LRUCache } from "lru-cache";
+import { whileAnswering } from "../../platform/observability/last-net.ts";
+import { Linger } from "../../platform/util/linger.ts";
+import { answerHead, endWith } from "../../platform/util/raw-http.ts";
+import { cellHeaders } from "../protocol.ts";
+import { headerText, MalformedError, readChild, type Child } from "./cell-messages.ts";
+import { errorHeaders } from "./error-headers.ts";
+import { refusalText } from "../errors.ts";
+import type { CellScript } from "../process/script.ts";
+import { protocolLimits } from "../settings.ts";
+import type { Traffic } from "./traffic.ts";
+import { loadable } from "../process/worker-sources.ts";
+import { unawaited } from "../../platform/util/uncaught.ts";
+
+/** How the gateway answers the requests that a script makes during one run. */
+export interface RunHooks {
+  /** The script fetches `url`. The answer goes to `response`, or `refuse` makes the fetch throw. */
+  fetch(url: URL, request: IncomingMessage, response: ServerResponse): void;
+  /**
+   * Called when the script has answered. Returns the hooks for work that it left running; without this, these
+   * hooks stay.
+   */
+  answered?(): LateRun | undefined;
+  /** A snippet sends or reads a body that belongs to its channel; `what` says which. */
+  native?(what: string, request: IncomingMessage, response: ServerResponse): void;
+  /** The script calls a method of another script through a binding. Rejects with an error for the script. */
+  nested?(binding: string): Promise<NestedRun>;
+  /**
+   * The script dispatches to a customer's script. `options` and `outbound` are JSON. Rejects with an error
+   * for the script.
+   */
+  dispatch?(binding: string, options: string, outbound: string): Promise<Dispatched>;
+  /** Returns the hooks of a dispatched script, at its first request. */
+  child?(child: Child): Promise<RunHooks>;
+  /** The script opens a WebSocket or another upgrade. Refused when absent. */
+  upgrade?(url: URL, request: IncomingMessage, socket: Duplex, head: Buffer): void;
+}
+
+/**
+ * Hooks after the answer, or a function that makes them: very many runs are kept for a while, and few of them
+ * make requests.
+ */
+export type LateRun = RunHooks | (() => RunHooks);
+
+/** The target of a dispatch. */
+export interface Dispatched {
+  script: CellScript;
+  /**
+   * Whether the dispatch must go through the gateway, which then runs the script in a cell chosen by its own
+   * state.
+   */
+  isWatched: boolean;
+  /** Whether the cell may reuse the result until the configuration changes. */
+  isLasting: boolean;
+}
+
+/** A script that a method call starts in the same cell, on behalf of a run. */
+export interface NestedRun {
+  script: CellScript;
+  entrypoint: string;
+  hooks: RunHooks;
+}
+
+/** Time after the answer in which work that a script left running may still make requests. */
+const afterAnswerMs = 30_000;
+
+/**
+ * The HTTP server on the one socket that a cell can reach. It answers everything that scripts and the system
+ * worker ask for.
+ */
+export class GatewayServer {
+  readonly #server: Server;
+  readonly #runs = new Map<string, RunHooks>();
+  readonly #late = new Linger<LateRun>(afterAnswerMs);
+  readonly #children = new Map<string, string[]>();
+  /** Scripts that were used lately. A cell loads a script right after it was offered. */
+  readonly #scripts = new LRUCache<string, CellScript>({
+    max: 512,
+    maxSize: protocolLimits.offeredBytes,
+    sizeCalculation: ({ modules }) =>
+      Math.min(
+        modules.reduce((sum, { content }) => sum + content.length, 1),
+        protocolLimits.offeredBytes,
+      ),
+  });
+  /** By id: whether the code was sent to the cell. */
+  readonly #sent = new LRUCache<string, true>({ max: 10_000 });
+  loads = 0;
+  /** Length of the JSON that was sent to the cell. */
+  loadedBytes = 0;
+  /** Number of requests from the cell. */
+  requests = 0;
+  #codeBytes = 0;
+  readonly #secret: string;
+  readonly #onActivity: () => void;
+
+  /** `secret` identifies the cell's system worker; no script knows it. */
+  constructor(secret: string, traffic: Traffic, onActivity: () => void) {
+    this.#secret = secret;
+    this.#onActivity = onActivity;
+    this.#server = createServer({
+      IncomingMessage: CellMessage,
+      requireHostHeader: false, // the request line has the full URL
+      maxHeaderSize: 128 * 1024,
+      requestTimeout: 0,
+      keepAliveTimeout: 60_000,
+    });
+    this.#server.maxConnections = protocolLimits.connections;
+    this.#server.on("connection", (socket: Socket) => traffic.add(socket));
+    this.#server.on("request", (request, response) => {
+      const fail = (): void => {
+        if (response.headersSent) response.destroy();
+        else refuse(response, "The platform failed to answer. See its log for the reason.");
+      };
+      whileAnswering(response, fail, () => this.#serve(request, response));
+    });
+    this.#server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      unawaited(this.#upgrade(request, socket, head));
+    });
+    this.#server.on("connect", (_request, socket: Duplex) => {
+      endWith(socket, "HTTP/1.1 403 Forbidden\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
+    });
+  }
+
+  async listen(path: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const { backlog } = protocolLimits;
+      this.#server.on("error", reject).listen({ path, backlog }, () => resolve());
+    });
+  }
+
+  close(): void {
+    this.#server.close();
+    this.#server.closeAllConnections();
+  }
+
+  /** Allows the cell to load a script. */
+  offer(script: CellScript): void {
+    this.#scripts.set(script.id, script);
+  }
+
+  begin(token: string, hooks: RunHooks): void {
+    this.#runs.set(token, hooks);
+  }
+
+  /** Ends an answered run after the time for work that it left running. */
+  endLater(token: string): void {
+    const hooks = this.#runs.get(token);
+    if (hooks === undefined) return;
+    this.#runs.delete(token);
+    this.#late.put(token, hooks.answered?.() ?? hooks, performance.now());
+    for (const child of this.#takeChildren(token)) this.endLater(child);
+  }
+
+  end(token: string): void {
+    this.#runs.delete(token);
+    for (const child of this.#takeChildren(token)) this.end(child);
+  }
+
+  #takeChildren(token: string): readonly string[] {
+    const children = this.#children.get(token);
+    if (children === undefined) return [];
+    this.#children.delete(token);
+    return children;
+  }
+
+  #find(token: string): RunHooks | undefined {
+    const running = this.#runs.get(token);
+    if (running !== undefined) return running;
+    const now = performance.now();
+    const late = this.#late.get(token, now);
+    if (typeof late !== "function") return late;
+    const hooks = late();
+    this.#late.put(token, hooks, now);
+    return hooks;
+  }
+
+  #serve(request: IncomingMessage, response: ServerResponse): void {
+    this.#onActivity();
+    this.requests++;
+    if (hasBody(request)) goOnAfter(request);
+    const url = parse(request.url ?? "");
+    if (url === undefined) {
+      refuse(response, "The URL cannot be fetched.");
+      return;
+    }
+    const token = request.headers[cellHeaders.run];
+    if (request.headers[cellHeaders.control] !== this.#secret) unawaited(this.#fetch(url, request, response));
+    else if (typeof token === "string") unawaited(this.#control(url.pathname, token, request, response));
+    else this.#load(url.pathname, response);
+  }
+
+  async #fetch(url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      const run = await this.#runOf(request);
+      const what = request.headers[cellHeaders.channel];
+      if (run === undefined) refuse(response, "This fetch belongs to no request in progress.");
+      else if (typeof what === "string" && run.native !== undefined) run.native(what, request, response);
+      else run.fetch(url, request, response);
+    } catch (error) {
+      refuse(response, refusalText(error));
+    }
+  }
+
+  /** Finds the run that a request belongs to. The hooks of a dispatched run are made at its first request. */
+  async #runOf(request: IncomingMessage): Promise<RunHooks | undefined> {
+    const { headers } = request;
+    const childText = headers[cellHeaders.child];
+    const token = headers[cellHeaders.run] ?? takeRunProtocol(request);
+    // The header of a channel holds the channel's token and then the id of the run.
+    if (childText === undefined || headers[cellHeaders.outcome] !== this.#secret)
+      return typeof token === "string" ? this.#find(token.split(" ", 1)[0]!) : undefined;
+    const child = readChild(headerText("the dispatch", childText));
+    const known = this.#find(child.child);
+    if (known !== undefined) return known;
+    const hooks = await this.#find(child.run)?.child?.(child);
+    if (hooks === undefined) return undefined;
+    // Two of its first requests may have arrived at once.
+    const first = this.#find(child.child);
+    if (first === undefined) this.#beginChild(child.run, child.child, hooks);
+    return first ?? hooks;
+  }
+
+  #beginChild(parent: string, token: string, hooks: RunHooks): void {
+    if (!this.#runs.has(parent)) {
+      this.#late.put(token, hooks, performance.now());
+      return;
+    }
+    this.begin(token, hooks);
+    const siblings = this.#children.get(parent);
+    if (siblings === undefined) this.#children.set(parent, [token]);
+    else siblings.push(token);
+  }
+
+  async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    this.#onActivity();
+    socket.on("error", () => socket.destroy());
+    try {
+      const url = parse(request.url ?? "");
+      const run = await this.#runOf(request);
+      if (url === undefined || run?.upgrade === undefined)
+        throw new MalformedError("A WebSocket cannot be opened from here.");
+      run.upgrade(url, request, socket, head);
+    } catch (error) {
+      const message = refusalText(error);
+      const headers = [...errorHeaders({ message }), "connection", "close", "content-length", "0"];
+      endWith(socket, answerHead(403, "Forbidden", headers));
+    }
+  }
+
+  /** Answers a dispatch or a method call for which the system worker needs a script. */
+  async #control(
+    path: string,
+    token: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    try {
+      const run = await this.#runOf(request);
+      const binding = headerText("the binding", request.headers[cellHeaders.binding]);
+      const answer =
+        path === "/dispatch"
+          ? await this.#dispatch(run, binding, request)
+          : await this.#nest(run, token, binding);
+      if (answer === undefined) throw new MalformedError("This call belongs to no request in progress.");
+      this.#answer(answer, response);
+    } catch (error) {
+      if (!response.headersSent) response.writeHead(403).end(refusalText(error));
+    }
+  }
+
+  /** Limits the code in transit: a cell that does not read it must not fill the memory of this process. */
+  #answer(answer: unknown, response: ServerResponse): void {
+    if (this.#codeBytes > protocolLimits.codeBytes) {
+      response.writeHead(503).end("too much code is being sent to this cell");
+      return;
+    }
+    const text = JSON.stringify(answer);
+    this.#codeBytes += text.length;
+    this.loadedBytes += text.length;
+    response.once("close", () => (this.#codeBytes -= text.length));
+    response.end(text);
+  }
+
+  async #nest(run: RunHooks | undefined, parent: string, binding: string): Promise<object | undefined> {
+    const nested = await run?.nested?.(binding);
+    if (nested === undefined) return undefined;
+    const { script, entrypoint, hooks } = nested;
+    this.offer(script);
+    const token = randomUUID();
+    this.#beginChild(parent, token, hooks);
+    return { id: script.id, account: script.accountId, run: token, entrypoint };
+  }
+
+  async #dispatch(
+    run: RunHooks | undefined,
+    binding: string,
+    { headers }: IncomingMessage,
+  ): Promise<object | undefined> {
+    const dispatched = await run?.dispatch?.(
+      binding,
+      headerText("the dispatch", headers[cellHeaders.dispatch]),
+      headerText("the outbound parameters", headers[cellHeaders.outbound] ?? ""),
+    );
+    if (dispatched === undefined) return undefined;
+    const { script, isWatched, isLasting } = dispatched;
+    this.offer(script);
+    // The code goes along with the first dispatch, because the cell will need it next.
+    const code = isWatched || this.#sent.has(script.id) ? undefined : this.#codeOf(script);
+    return { id: script.id, account: script.accountId, isWatched, isLasting, code };
+  }
+
+  #load(path: string, response: ServerResponse): void {
+    const script = this.#scripts.get(idOf(path));
+    if (script === undefined) response.writeHead(404).end("it is not offered");
+    else this.#answer(this.#codeOf(script), response);
+  }
+
+  #codeOf(script: CellScript): unknown {
+    this.loads++;
+    this.#sent.set(script.id, true);
+    return loadable(script);
+  }
+}
+
+const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
+
+/**
+ * A request whose body is destroyed before its end would block the parser for ever, and with it all later
+ * requests on the connection. This one drops the rest of the body.
+ */
+class CellMessage extends IncomingMessage {
+  override push(chunk: unknown, encoding?: BufferEncoding): boolean {
+    return this.destroyed || super.push(chunk, encoding);
+  }
+}
+
+/** Resumes the socket when a body is destroyed before its end: it may have been paused. */
+function goOnAfter(request: IncomingMessage): void {
+  const { socket } = request;
+  request.once("close", () => {
+    if (!request.complete) socket.resume();
+  });
+}
+
+/** The id in a path "/script/ID"; empty if it is malformed. */
+function idOf(path: string): string {
+  try {
+    return decodeURIComponent(path.slice("/script/".length));
+  } catch {
+    return "";
+  }
+}
+
+/** Makes the script's fetch throw an error with this message. Never throws. */
+export function refuse(response: ServerResponse, message: string): void {
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
+  response.writeHead(403, [...errorHeaders({ message }), "content-length", "0"]).end();
+}
+
+const runProtocol = `${cellHeaders.run}.`;
+
+/**
+ * A WebSocket made with `new` cannot have headers, so its token is the last of its protocols. Takes it out of
+ * the list and returns it.
+ */
+function takeRunProtocol({ rawHeaders }: IncomingMessage): string | undefined {
+  const at = rawHeaders.findIndex((name, i) => i % 2 === 0 && /^sec-websocket-protocol$/i.test(name));
+  const offered = rawHeaders[at + 1]?.split(",").map((protocol) => protocol.trim()) ?? [];
+  if (at < 0 || offered.at(-1)?.startsWith(runProtocol) !== true) return undefined;
+  const token = offered.pop()!.slice(runProtocol.length);
+  if (offered.length === 0) rawHeaders.splice(at, 2);
+  else rawHeaders[at + 1] = offered.join(", ");
+  return token;
+}
+
+function parse(url: string): URL | undefined {
+  try {
+    return new URL(url);
+  } catch {
+    return undefined;
+  }
+}

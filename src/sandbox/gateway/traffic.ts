@@ -1,0 +1,35 @@
+import { connect, type Socket } from "node:net";
+import type { buildConnector } from "undici";
+
+/** Counts the bytes of open and closed connections. */
+export class Traffic {
+  readonly #open = new Set<Socket>();
+  #closedBytes = 0;
+
+  add(socket: Socket): void {
+    this.#open.add(socket);
+    socket.once("close", () => {
+      this.#open.delete(socket);
+      this.#closedBytes += bytesOf(socket);
+    });
+  }
+
+  get bytes(): number {
+    let bytes = this.#closedBytes;
+    for (const socket of this.#open) bytes += bytesOf(socket);
+    return bytes;
+  }
+}
+
+const bytesOf = (socket: Socket): number => socket.bytesRead + socket.bytesWritten;
+
+/** Connects a pool to a cell's socket, and counts what passes. */
+export function connectTo(path: string, traffic: Traffic, done: buildConnector.Callback): void {
+  const socket = connect(path);
+  const failed = (error: Error): void => done(error, null);
+  socket.once("error", failed).once("connect", () => {
+    socket.off("error", failed);
+    traffic.add(socket);
+    done(null, socket);
+  });
+}

@@ -1,0 +1,104 @@
+import { request as httpRequest, type IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
+import { answerHead, endWith, join } from "../../platform/util/raw-http.ts";
+import { readUpTo } from "../../platform/util/read-up-to.ts";
+import { cellHeaders } from "../protocol.ts";
+import { parseThrown } from "./cell-messages.ts";
+import { thrownBytesMax, type CellRequest, type Thrown } from "./exchange.ts";
+import type { CellRun } from "./cell-run.ts";
+import { unawaited } from "../../platform/util/uncaught.ts";
+
+/** A visitor who requested an upgrade, with the connection taken over from the HTTP server. */
+export interface Visitor {
+  socket: Socket;
+  /** Bytes received after the request. */
+  head: Buffer;
+  /** Converts the script's headers for the visitor. */
+  headers: (raw: readonly string[], status: number) => string[];
+  idleTimeoutMs: number;
+}
+
+/**
+ * Sends an upgrade to a script and joins the two connections. Any other answer is passed on, and the
+ * connection is closed after it. Resolves at the end, with the script's exception if it threw one; rejects if
+ * nothing was sent yet. Sets the run's controller, which breaks the tunnel.
+ */
+export function tunnel(
+  socketPath: string,
+  request: CellRequest,
+  visitor: Visitor,
+  secret: string,
+  onActivity: () => void,
+  cellRun: Pick<CellRun, "controller">,
+): Promise<Thrown | undefined> {
+  const { socket, head } = visitor;
+  return new Promise((resolve, reject) => {
+    const upstream = httpRequest({
+      socketPath,
+      method: request.method,
+      path: request.path,
+      headers: [...request.headers, "connection", "upgrade", "upgrade", "websocket"],
+      agent: false,
+    });
+    cellRun.controller = {
+      abort: (reason) => {
+        upstream.destroy(reason);
+      },
+    };
+    const leave = (): void => {
+      upstream.destroy();
+    };
+    socket.on("close", leave);
+    upstream.on("error", (error) => {
+      socket.off("close", leave);
+      if (socket.destroyed) resolve(undefined);
+      else reject(error);
+    });
+    upstream.on("response", (answer) => {
+      onActivity();
+      socket.off("close", leave);
+      if (answer.headers[cellHeaders.outcome] === secret) unawaited(collect(answer).then(resolve, reject));
+      else unawaited(passOn(answer, visitor).then(resolve, reject));
+    });
+    upstream.on("upgrade", (answer: IncomingMessage, cell: Socket, cellHead: Buffer) => {
+      onActivity();
+      socket.off("close", leave);
+      const headers = [
+        ...visitor.headers(answer.rawHeaders, 101),
+        "connection",
+        "upgrade",
+        "upgrade",
+        "websocket",
+      ];
+      socket.write(answerHead(101, "Switching Protocols", headers), "latin1");
+      if (cellHead.length > 0) socket.write(cellHead);
+      if (head.length > 0) cell.write(head);
+      cell.on("data", onActivity);
+      cellRun.controller = {
+        abort: () => {
+          cell.destroy();
+        },
+      };
+      join(socket, cell, visitor.idleTimeoutMs);
+      join(cell, socket, visitor.idleTimeoutMs);
+      socket.on("close", () => resolve(undefined));
+    });
+    upstream.end();
+  });
+}
+
+async function collect(answer: IncomingMessage): Promise<Thrown> {
+  return parseThrown(await readUpTo(answer, thrownBytesMax));
+}
+
+async function passOn(answer: IncomingMessage, { socket, headers }: Visitor): Promise<undefined> {
+  const { statusCode = 502, statusMessage = "" } = answer;
+  const raw = [...headers(answer.rawHeaders, statusCode), "connection", "close"];
+  socket.write(answerHead(statusCode, statusMessage, raw), "latin1");
+  for await (const chunk of answer) {
+    if (!socket.write(chunk as Buffer) && !socket.destroyed)
+      await new Promise<void>((resolve) => socket.once("drain", resolve).once("close", () => resolve()));
+  }
+  endWith(socket, "");
+  return undefined;
+}

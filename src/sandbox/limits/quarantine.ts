@@ -1,0 +1,97 @@
+import { LRUCache } from "lru-cache";
+
+interface OwnerRecord {
+  /** Runs alone without a fault since the last fault. */
+  goodRuns: number;
+  /** Good runs after which the owner leaves quarantine. */
+  runsNeeded: number;
+  /** Faults of runs that were alone in their cell. */
+  faults: number;
+  /** Requests under way when the owner was quarantined: together they may stall a cell that one of them would not. */
+  concurrentRequests: number;
+  /** Whether the last good run used so much CPU time that several of them would stall a shared cell. */
+  isHeavy: boolean;
+}
+
+const faultsRemembered = 6;
+/** Time for which a quarantine counts against an owner, even when no fault followed. */
+const historyMs = 60_000;
+
+/**
+ * Owners whose code may have caused a fault: their requests run in dedicated cells until enough runs were good. Keyed by owner,
+ * across all versions of its script.
+ */
+export class Quarantine {
+  readonly #records = new LRUCache<string, OwnerRecord>({ max: 10_000, ttl: 3_600_000 });
+  /** Number of recent quarantines, by owner. */
+  readonly #recentCounts = new LRUCache<string, number>({ max: 10_000, ttl: historyMs });
+  readonly #runsToTrust: number;
+  #revision = 0;
+
+  constructor(runsToTrust: number) {
+    this.#runsToTrust = runsToTrust;
+  }
+
+  has(owner: string): boolean {
+    return this.#records.has(owner);
+  }
+
+  /** Whether a fault was certainly the owner's, and it has not been released since. */
+  hasFaulted(owner: string): boolean {
+    return (this.#records.get(owner)?.faults ?? 0) > 0;
+  }
+
+  /** Whether the owner's last run used so much CPU time that several of them would stall a shared cell. */
+  isHeavy(owner: string): boolean {
+    return this.#records.get(owner)?.isHeavy ?? false;
+  }
+
+  /** Whether the owner has shown neither a fault nor a heavy run yet. Most such owners are innocent, and one run may prove it. */
+  isUntested(owner: string): boolean {
+    const record = this.#records.get(owner);
+    return record !== undefined && record.faults === 0 && !record.isHeavy;
+  }
+
+  /** Increases with each owner that enters or leaves quarantine. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /**
+   * Quarantines an owner that had requests in a cell when the cell died, or that used more than its share of CPU time. Most such
+   * owners are innocent: the first time one good run is enough, and each recent quarantine multiplies the number by four.
+   */
+  add(owner: string, concurrentRequests = 1): void {
+    if (this.#records.has(owner)) return;
+    const times = this.#recentCounts.get(owner) ?? 0;
+    this.#recentCounts.set(owner, times + 1);
+    const runsNeeded = Math.min(4 ** times, this.#runsToTrust);
+    this.#records.set(owner, { goodRuns: 0, runsNeeded, faults: 0, concurrentRequests, isHeavy: false });
+    this.#revision++;
+  }
+
+  /** The owner's run was alone in a cell that died. Each fault doubles the number of good runs needed. */
+  recordFault(owner: string): void {
+    if (!this.#records.has(owner)) this.#revision++;
+    const faults = Math.min((this.#records.get(owner)?.faults ?? 0) + 1, faultsRemembered);
+    const runsNeeded = this.#runsToTrust * 2 ** faults;
+    this.#records.set(owner, { goodRuns: 0, runsNeeded, faults, concurrentRequests: 1, isHeavy: false });
+  }
+
+  /** The owner ran alone without a fault. A run that would stall a shared cell does not count as good. */
+  recordRun(owner: string, cpuMs: number, stallCpuMs: number): void {
+    const record = this.#records.get(owner);
+    if (record === undefined) return;
+    record.isHeavy = cpuMs * record.concurrentRequests > stallCpuMs / 2;
+    if (record.isHeavy) record.goodRuns = 0;
+    else this.recordSuccess(owner);
+  }
+
+  /** Counts a good run, and releases the owner when there were enough. */
+  recordSuccess(owner: string): void {
+    const record = this.#records.get(owner);
+    if (record === undefined || ++record.goodRuns < record.runsNeeded) return;
+    this.#records.delete(owner);
+    this.#revision++;
+  }
+}

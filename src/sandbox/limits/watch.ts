@@ -1,0 +1,178 @@
+import type { Cell } from "../cell.ts";
+import type { FaultKind } from "../errors.ts";
+import type { CellProcess } from "../process/process.ts";
+import type { CellSettings } from "../settings.ts";
+import type { Traffic } from "../gateway/traffic.ts";
+import { unawaited } from "../../platform/util/uncaught.ts";
+
+/** The part of a cell that is measured. */
+export type WatchedCell = Pick<
+  Cell,
+  "runs" | "loads" | "loadedBytes" | "begun" | "answers" | "subrequests" | "lastActivityAt" | "ping"
+> & {
+  readonly traffic: Pick<Traffic, "bytes">;
+  readonly process: Pick<CellProcess, "cpuMs" | "rssBytes">;
+};
+
+/**
+ * Expected growth of a cell's memory: for each loaded script (its code as text, parsed, decoded, compiled and
+ * in the script's own form), each request while it is in progress (80 KiB were measured) and after it until
+ * the next garbage collection (14 KiB for small ones), each subrequest (60 KiB; 160 KiB if it calls another
+ * script), each byte that passes (received and sent), and a slow drift.
+ */
+const scriptBytes = 3 * 1024 * 1024;
+const bytesPerCodeByte = 10;
+const requestBytes = 128 * 1024;
+const subrequestBytes = 192 * 1024;
+const answerBytes = 256 * 1024;
+const passingBytesPerByte = 2;
+const driftBytesPerMs = 24 * 1024;
+/** CPU time without a sign of life after which a cell is pinged. */
+const askAfterCpuMs = 20;
+/**
+ * Most CPU time that one check counts as silence. A late check is this process's own fault: messages of the
+ * cell have not been read yet.
+ */
+const silenceMsMax = 20;
+const memoryEveryMs = 10;
+/**
+ * CPU time that is allowed for each byte between the gateway and a cell, and not counted against a script:
+ * the cost of a stream that changes each chunk a little. The limit is for computation.
+ */
+const passingMsPerByte = 25 / (1024 * 1024);
+
+/** Measures one shared cell from one check to the next. */
+export class SharedWatch {
+  readonly #cell: WatchedCell;
+  #silentCpuMs = 0;
+  #seenActivityAt: number;
+  #cpuMs: number;
+  #trafficBytes: number;
+  #isAsking = false;
+  #floorBytes: number;
+  #memoryAt: number;
+  #memoryTrafficBytes: number;
+  #loads = 0;
+  #loadedBytes = 0;
+  #begun = 0;
+  #subrequests = 0;
+  #answers = 0;
+  #rssBytes: number;
+
+  constructor(cell: WatchedCell, now: number) {
+    this.#cell = cell;
+    this.#cpuMs = cell.process.cpuMs();
+    this.#seenActivityAt = cell.lastActivityAt;
+    this.#trafficBytes = cell.traffic.bytes;
+    this.#rssBytes = cell.process.rssBytes();
+    this.#floorBytes = this.#rssBytes;
+    this.#memoryAt = now;
+    this.#memoryTrafficBytes = cell.traffic.bytes;
+  }
+
+  /** Resident memory at the last check. */
+  get rssBytes(): number {
+    return this.#rssBytes;
+  }
+
+  /** Returns the fault of the cell, if it has one, and adds each run's share of the cell's CPU time. */
+  look(now: number, settings: CellSettings): FaultKind | undefined {
+    const cell = this.#cell;
+    const cpuMs = cell.process.cpuMs();
+    if (Number.isNaN(cpuMs)) return undefined; // `#waitForEnd` of Cells reports the exit
+    const usedMs = cpuMs - this.#cpuMs;
+    const trafficBytes = cell.traffic.bytes;
+    const computedMs = Math.max(0, usedMs - (trafficBytes - this.#trafficBytes) * passingMsPerByte);
+    for (const cellRun of cell.runs) cellRun.cpuShareMs += computedMs / Math.max(1, cell.runs.size);
+    this.#cpuMs = cpuMs;
+    this.#trafficBytes = trafficBytes;
+    if (cell.lastActivityAt !== this.#seenActivityAt) {
+      this.#seenActivityAt = cell.lastActivityAt;
+      this.#silentCpuMs = 0;
+    } else this.#silentCpuMs += Math.min(usedMs, silenceMsMax);
+    if (this.#silentCpuMs > settings.stallCpuMs) return "cpu";
+    if (this.#silentCpuMs > askAfterCpuMs && !this.#isAsking) this.#ask();
+    return this.#memory(now, settings);
+  }
+
+  #ask(): void {
+    this.#isAsking = true;
+    unawaited(
+      this.#cell
+        .ping()
+        .then(
+          () => (this.#silentCpuMs = 0),
+          () => undefined,
+        )
+        .finally(() => (this.#isAsking = false)),
+    );
+  }
+
+  #memory(now: number, settings: CellSettings): FaultKind | undefined {
+    const elapsedMs = now - this.#memoryAt;
+    if (elapsedMs < memoryEveryMs) return undefined;
+    const rssBytes = this.#cell.process.rssBytes();
+    this.#rssBytes = rssBytes;
+    const { loads, loadedBytes, begun, subrequests, answers, traffic } = this.#cell;
+    const expectedBytes =
+      (loads - this.#loads) * scriptBytes +
+      (loadedBytes - this.#loadedBytes) * bytesPerCodeByte +
+      (begun - this.#begun) * requestBytes +
+      (subrequests - this.#subrequests) * subrequestBytes +
+      (answers - this.#answers) * answerBytes +
+      (traffic.bytes - this.#memoryTrafficBytes) * passingBytesPerByte +
+      elapsedMs * driftBytesPerMs;
+    this.#memoryAt = now;
+    this.#memoryTrafficBytes = traffic.bytes;
+    this.#loads = loads;
+    this.#loadedBytes = loadedBytes;
+    this.#begun = begun;
+    this.#subrequests = subrequests;
+    this.#answers = answers;
+    this.#floorBytes = Math.min(rssBytes, this.#floorBytes + expectedBytes);
+    let limitBytes = settings.memoryBytesMax;
+    for (const cellRun of this.#cell.runs) limitBytes = Math.min(limitBytes, cellRun.script.memoryBytes);
+    return rssBytes - this.#floorBytes > limitBytes ? "memory" : undefined;
+  }
+}
+
+/** Measures one run that has a cell to itself. */
+export class DedicatedWatch {
+  readonly #cell: WatchedCell;
+  readonly #startCpuMs: number;
+  readonly #startBytes: number;
+  readonly #startTrafficBytes: number;
+  readonly #limits: { cpuMs: number; memoryBytes: number };
+
+  constructor(cell: WatchedCell, limits: { cpuMs: number; memoryBytes: number }) {
+    this.#cell = cell;
+    this.#limits = limits;
+    this.#startCpuMs = cell.process.cpuMs();
+    this.#startBytes = cell.process.rssBytes();
+    this.#startTrafficBytes = cell.traffic.bytes;
+  }
+
+  get usedCpuMs(): number {
+    return this.#cell.process.cpuMs() - this.#startCpuMs;
+  }
+
+  /** CPU time of the process at which the limit is reached. */
+  get endCpuMs(): number {
+    return this.#startCpuMs + this.#limits.cpuMs + this.#passedBytes * passingMsPerByte;
+  }
+
+  get #passedBytes(): number {
+    return this.#cell.traffic.bytes - this.#startTrafficBytes;
+  }
+
+  look(): FaultKind | undefined {
+    const { memoryBytes } = this.#limits;
+    const grownBytes = this.#cell.process.rssBytes() - this.#startBytes;
+    if (grownBytes > memoryBytes + Math.min(this.#passedBytes * passingBytesPerByte, memoryBytes))
+      return "memory";
+    // NaN means that the process has ended, which is reported elsewhere.
+    if (!(this.#cell.process.cpuMs() > this.endCpuMs)) return undefined;
+    // Allocating much memory takes CPU time too: then memory is the more useful message.
+    return grownBytes > memoryBytes / 4 ? "memory" : "cpu";
+  }
+}

@@ -1,0 +1,101 @@
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { rootCertificates } from "node:tls";
+import { cellUser, certificateFile } from "./launch.ts";
+import { cellHeaders } from "../protocol.ts";
+import type { CellSettings } from "../settings.ts";
+import { encodeConfig, enumerant, type WorkerdConfig } from "./workerd-config.ts";
+import { workerSource } from "./worker-sources.ts";
+
+/** Modules of the system worker; the first one is its entrypoint. */
+const systemParts = [
+  "sandbox/worker/system.js",
+  "sandbox/limits/admission.js",
+  "sandbox/protocol.js",
+  "sandbox/worker/calls.js",
+  "sandbox/worker/collect-early.js",
+  "sandbox/worker/dispatch.js",
+  "sandbox/worker/loader.js",
+  "sandbox/worker/thrown.js",
+  "platform/util/linger.js",
+  "sandbox/worker/frames.js",
+  "sandbox/worker/workflow-stream.js",
+];
+
+const compatibilityDate = "2026-11-01";
+
+/** The folder of one cell: its configuration, and the sockets of the cell and of the gateway. */
+export class CellFolder {
+  readonly path: string;
+
+  /** Creates the folder inside the folder of all cells. */
+  constructor(cellsFolder: string) {
+    this.path = mkdtempSync(join(cellsFolder, "cell-"));
+  }
+
+  get cellSocket(): string {
+    return join(this.path, "cell.sock");
+  }
+
+  get gatewaySocket(): string {
+    return join(this.path, "gateway.sock");
+  }
+
+  /** `secret` marks messages of the system worker itself. */
+  write(secret: string, v8Flags: readonly string[], settings: CellSettings): void {
+    mkdirSync(this.path, { recursive: true });
+    writeFileSync(join(this.path, "config.capnp"), encodeConfig(configOf(secret, v8Flags, settings)));
+    // workerd needs a certificate to start. A cell makes no TLS connection, so any certificate will do.
+    writeFileSync(join(this.path, certificateFile), rootCertificates[0]!);
+    const user = cellUser();
+    if (user !== undefined)
+      for (const name of ["", "config.capnp", certificateFile]) chownSync(join(this.path, name), user, user);
+    chmodSync(this.path, 0o700);
+  }
+
+  /** Gives the cell's user access to a socket of the gateway. */
+  allowConnect(socket: string): void {
+    const user = cellUser();
+    if (user !== undefined) chownSync(socket, user, user);
+  }
+
+  remove(): void {
+    rmSync(this.path, { recursive: true, force: true });
+  }
+}
+
+function configOf(secret: string, v8Flags: readonly string[], settings: CellSettings): WorkerdConfig {
+  const { scriptsMax, inFlightMax, accountShare } = settings;
+  return {
+    v8Flags: [...v8Flags],
+    services: [
+      {
+        name: "system",
+        worker: {
+          modules: systemParts.map((name) => ({ name, esModule: workerSource(name) })),
+          compatibilityDate,
+          compatibilityFlags: ["experimental", "nodejs_als"],
+          bindings: [
+            { name: "LOADER", workerLoader: { id: "scripts" } },
+            { name: "GATEWAY", service: "gateway" },
+            { name: "SECRET", text: secret },
+            { name: "SCRIPTS_MAX", text: String(scriptsMax) },
+            { name: "CALLS_MAX", text: String(inFlightMax) },
+            { name: "ACCOUNT_CALLS_MAX", text: String(Math.max(1, Math.floor(inFlightMax * accountShare))) },
+          ],
+          globalOutbound: "gateway",
+        },
+      },
+      // In proxy style the request line has the full URL, so that the gateway sees the scheme.
+      { name: "gateway", external: { address: "unix:gateway.sock", http: { style: enumerant("proxy") } } },
+    ],
+    sockets: [
+      {
+        name: "main",
+        address: "unix:cell.sock",
+        service: "system",
+        http: { cfBlobHeader: cellHeaders.metadata, forwardedProtoHeader: cellHeaders.proto },
+      },
+    ],
+  };
+}

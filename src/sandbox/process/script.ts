@@ -1,0 +1,46 @@
+/** A script that runs in cells. */
+export interface CellScript {
+  /** Id of one version; each upload has another. */
+  id: string;
+  /** The same for all versions: the key of quarantine. */
+  owner: string;
+  /** The account whose slots it uses. */
+  accountId: string;
+  /** The environment that it gets; see worker/. */
+  profile: "snippet" | "script";
+  mainModule: string;
+  modules: readonly CellModule[];
+  compatibilityDate: string;
+  compatibilityFlags: readonly string[];
+  /** CPU time of one run in milliseconds. */
+  cpuMs: number;
+  memoryBytes: number;
+  /** Bindings that are plain values. */
+  env: Readonly<Record<string, unknown>>;
+  /** For the profile "script": the other bindings, which wrappers create, and the classes that the script exports. */
+  bindings?: readonly CellBinding[];
+  /** Whether it is a customer's script, to which other scripts dispatch. */
+  isDispatched?: boolean;
+  classNames?: readonly string[];
+  /** Whether its workflows are run: then the modules of workflows are added. */
+  hasWorkflows?: boolean;
+}
+
+export interface CellBinding {
+  name: string;
+  /** The module of src/ that creates the binding, and its function for that. */
+  module: string;
+  factory: string;
+  /** The class name that the binding shows to the script. */
+  className: string;
+  /** The argument of the function. */
+  description: { name: string };
+  /** The entrypoint of the system worker, for a binding that calls another script in the same cell. */
+  systemEntrypoint?: "Dispatch" | "Service" | undefined;
+}
+
+export interface CellModule {
+  name: string;
+  kind: "js" | "cjs" | "text" | "data" | "json" | "wasm";
+  content: string | Uint8Array;
+}

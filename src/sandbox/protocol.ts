@@ -1,0 +1,83 @@
+/*
+ * The protocol between this process and its cells, in one module for both sides: names of headers, and the JSON that goes with
+ * requests. It imports nothing, because the system worker and the wrappers of scripts load it inside workerd.
+ */
+
+/** Headers between the gateway and a cell. The edge removes headers with this prefix from visitors' requests. */
+export const cellHeaders = {
+  prefix: "x-selvedge-",
+  /** The token of the run that a cell's request is for. */
+  run: "x-selvedge-run",
+  binding: "x-selvedge-binding",
+  event: "x-selvedge-event",
+  pass: "x-selvedge-pass",
+  socket: "x-selvedge-socket",
+  image: "x-selvedge-image",
+  dispatch: "x-selvedge-dispatch",
+  outbound: "x-selvedge-outbound",
+  /** JSON: the dispatch inside the cell that a request is for. */
+  child: "x-selvedge-child",
+  /** JSON of RunMetadata. workerd passes it to the system worker as `request.cf` (`cfBlobHeader`). */
+  metadata: "x-selvedge-metadata",
+  proto: "x-selvedge-proto",
+  /** The cell's secret: marks an answer as the system worker's own. */
+  outcome: "x-selvedge-outcome",
+  /** The cell's secret: marks a request as the system worker's own. */
+  control: "x-selvedge-control",
+  error: "x-selvedge-error",
+  errorName: "x-selvedge-error-name",
+  errorCode: "x-selvedge-error-code",
+  channel: "x-selvedge-channel",
+} as const;
+
+/** Headers to the gateway that only a wrapper or the system worker may set: removed from what scripts send. */
+export const wrapperHeaders = [
+  cellHeaders.binding,
+  cellHeaders.channel,
+  cellHeaders.dispatch,
+  cellHeaders.outbound,
+  cellHeaders.event,
+  cellHeaders.pass,
+  cellHeaders.socket,
+  cellHeaders.image,
+] as const;
+
+/**
+ * Platform metadata attached to a request: the run that it belongs to, and what the script's wrapper must do. workerd carries it
+ * as `request.cf`, into a cell and from one script to the next, so no header has to be added or removed. Scripts see
+ * only `visitor` of it (worker/run.ts).
+ */
+export interface RunMetadata {
+  /** The token of the run; empty for the system worker's own requests. Marks the object as the platform's. */
+  selvedgeRun: string;
+  /** The id of the script, for the system worker. */
+  script?: string;
+  /** The export to run; the default export when absent. */
+  entrypoint?: string;
+  /** For a script that dispatches: the generation of the configuration, a space, the subrequests left. */
+  generation?: string;
+  /** The cell's secret, when the engine of workflows opens its stream. */
+  workflowStream?: string;
+  /** JSON that the script sees as `request.cf`; undefined there when absent. */
+  visitor?: string;
+  /** The handler to call when it is not `fetch`. */
+  event?: string;
+  /** Whether the run's logs are collected. */
+  isTraced?: boolean;
+  /** Added to the script's `env`. */
+  params?: Record<string, unknown>;
+}
+
+/** Metadata of a dispatch, from the dispatcher's wrapper to the system worker. */
+export interface DispatchMetadata {
+  selvedgeRun: string;
+  binding: string;
+  /** JSON: the name of the script, and its limits. */
+  options: string;
+  /** JSON: parameters of the outbound script; empty without any. */
+  outbound: string;
+}
+
+/** Attaches metadata to a fetch inside a cell. */
+export const withMetadata = (cf: RunMetadata | DispatchMetadata): RequestInit =>
+  ({ __proto__: null, cf }) as unknown as RequestInit;

@@ -1,0 +1,107 @@
+/*
+ * Limits the concurrent requests of a run, as the public service does: each request takes 60 KiB or more of
+ * the cell's memory until it is answered, so a script that sends a thousand at once would take the memory of
+ * others.
+ */
+const { get, set, delete: remove } = Map.prototype;
+const { push, shift } = Array.prototype;
+const { apply } = Reflect;
+const [NativePromise, NativeError] = [Promise, Error];
+
+interface Limiter {
+  inFlight: number;
+  waiting: (() => void)[];
+}
+/** The limiters of one kind of request. */
+interface Limiters {
+  byRun: Map<string, Limiter>;
+  /** Limit for one run. */
+  max: number;
+  inFlight: number;
+}
+
+/** Requests to the internet and to bindings; further ones wait. */
+const requestsMax = 6;
+/** Calls of other scripts; further requests wait, and further method calls are refused. */
+const callsMax = 32;
+/**
+ * Number of concurrent requests of all runs of the script in this isolate, from which on each run gets one at
+ * a time. So all runs make progress, even if the script calls itself.
+ */
+const busyFrom = 256;
+/** Entries of runs that were broken off stay until there are more than this; the oldest are dropped. */
+const limitersMax = 1000;
+
+const requests: Limiters = { byRun: new Map(), max: requestsMax, inFlight: 0 };
+const calls: Limiters = { byRun: new Map(), max: callsMax, inFlight: 0 };
+
+export const amongRequests = <T>(run: string, send: () => Promise<T>): Promise<T> =>
+  among(requests, run, send);
+
+export const amongCalls = <T>(run: string, send: () => Promise<T>): Promise<T> => among(calls, run, send);
+
+const hasRoom = ({ max, inFlight }: Limiters, limiter: Limiter): boolean =>
+  limiter.inFlight < max && (limiter.inFlight === 0 || inFlight < busyFrom);
+
+function begin(limiters: Limiters, limiter: Limiter): void {
+  limiter.inFlight++;
+  limiters.inFlight++;
+}
+
+async function among<T>(limiters: Limiters, run: string, send: () => Promise<T>): Promise<T> {
+  const limiter = limiterOf(limiters, run);
+  if (hasRoom(limiters, limiter)) begin(limiters, limiter);
+  else await new NativePromise<void>((resolve) => apply(push, limiter.waiting, [resolve]));
+  try {
+    return await send();
+  } finally {
+    leave(limiters, run, limiter);
+  }
+}
+
+/** Counts a method call until its result has settled. Rejects if there are too many already. */
+export function countCall(run: string, call: () => unknown): unknown {
+  const limiter = limiterOf(calls, run);
+  if (!hasRoom(calls, limiter))
+    return NativePromise.reject(
+      new NativeError(
+        limiter.inFlight < callsMax
+          ? "Worker has too many requests to handle."
+          : `More than ${callsMax} calls of other scripts are in progress.`,
+      ),
+    );
+  const result = call();
+  begin(calls, limiter);
+  const left = (): void => leave(calls, run, limiter);
+  (result as Promise<unknown>).then(left, left).catch(() => {});
+  return result;
+}
+
+function limiterOf(limiters: Limiters, run: string): Limiter {
+  const { byRun } = limiters;
+  const known = apply(get, byRun, [run]) as Limiter | undefined;
+  if (known !== undefined) return known;
+  if (byRun.size >= limitersMax)
+    for (const oldest of byRun.keys()) {
+      limiters.inFlight -= (apply(get, byRun, [oldest]) as Limiter).inFlight;
+      apply(remove, byRun, [oldest]);
+      break;
+    }
+  const limiter: Limiter = { inFlight: 0, waiting: [] };
+  apply(set, byRun, [run, limiter]);
+  return limiter;
+}
+
+function leave(limiters: Limiters, run: string, limiter: Limiter): void {
+  const isKnown = apply(get, limiters.byRun, [run]) === limiter;
+  limiter.inFlight--;
+  if (isKnown) limiters.inFlight--;
+  while (hasRoom(limiters, limiter)) {
+    const next = apply(shift, limiter.waiting, []) as (() => void) | undefined;
+    if (next === undefined) break;
+    limiter.inFlight++;
+    if (isKnown) limiters.inFlight++;
+    next();
+  }
+  if (limiter.inFlight === 0 && isKnown) apply(remove, limiters.byRun, [run]);
+}

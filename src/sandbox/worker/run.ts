@@ -1,0 +1,206 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { abortIsolate, WorkerEntrypoint } from "cloudflare:workers";
+import { collectEarly } from "./collect-early.ts";
+import { amongCalls, amongRequests } from "./concurrency.ts";
+import { thrownText } from "./thrown.ts";
+import {
+  cellHeaders,
+  withMetadata,
+  wrapperHeaders,
+  type DispatchMetadata,
+  type RunMetadata,
+} from "../protocol.ts";
+
+/*
+ * The base of every wrapped script: tracks the run that code belongs to, and adds it to each `fetch`. Native
+ * functions are saved before the script's code is loaded, because a script may replace them.
+ */
+const nativeFetch = globalThis.fetch;
+const NativeRequest = globalThis.Request;
+const NativeError = globalThis.Error;
+const { apply } = Reflect;
+const setHeader = Headers.prototype.set;
+const deleteHeader = Headers.prototype.delete;
+const { stringify, parse } = JSON;
+const { freeze, isFrozen, values } = Object;
+const [encode, decode] = [encodeURIComponent, decodeURIComponent];
+const getHeader = Headers.prototype.get;
+const requestHeaders = Object.getOwnPropertyDescriptor(Request.prototype, "headers")!.get!;
+const requestCf = Object.getOwnPropertyDescriptor(Request.prototype, "cf")!.get!;
+const responseHeaders = Object.getOwnPropertyDescriptor(Response.prototype, "headers")!.get!;
+
+const runs = new AsyncLocalStorage<string>();
+const runWith = runs.run.bind(runs);
+const currentRun = runs.getStore.bind(runs);
+
+/** Runs a handler within the run of this token. */
+export function forRun<T>(token: string, handle: () => T): T {
+  collectEarly();
+  return runWith(token, handle) as T;
+}
+export { currentRun };
+
+/** The platform metadata of a request. */
+export const metadataOf = (request: Request): RunMetadata => apply(requestCf, request, []) as RunMetadata;
+
+const { get: getShown, set: setShown } = WeakMap.prototype;
+const shown = new WeakMap<object, unknown>();
+
+Object.defineProperty(Request.prototype, "cf", {
+  /** Parsed on first access. A copy of a request has a copy of its own, which the script may change. */
+  get(this: Request): unknown {
+    const metadata = metadataOf(this);
+    if (metadata?.selvedgeRun === undefined || metadata.visitor === undefined)
+      return metadata?.selvedgeRun === undefined ? metadata : undefined;
+    let visitor = apply(getShown, shown, [metadata]) as Record<string, unknown> | undefined;
+    if (visitor === undefined) {
+      visitor = parse(metadata.visitor) as Record<string, unknown>;
+      // workerd adds it for scripts with early compatibility dates.
+      const { botManagement } = metadata as { botManagement?: unknown };
+      if (botManagement !== undefined) visitor["botManagement"] ??= botManagement;
+      if (isFrozen(metadata)) freezeAll(visitor);
+      apply(setShown, shown, [metadata, visitor]);
+    }
+    return visitor;
+  },
+  configurable: true,
+  enumerable: true,
+});
+
+function freezeAll(value: unknown): void {
+  if (typeof value !== "object" || value === null) return;
+  freeze(value);
+  for (const each of values(value)) freezeAll(each);
+}
+
+/** Sends a request to the gateway for the current run. Throws the gateway's refusal as an error. */
+export async function sendForRun(
+  request: Request,
+  internal: readonly (readonly [string, string])[],
+): Promise<Response> {
+  const token = neededRun();
+  const headers = apply(requestHeaders, request, []);
+  // No iterables here: a script may have replaced their methods.
+  for (let i = 0; i < wrapperHeaders.length; i++) apply(deleteHeader, headers, [wrapperHeaders[i]]);
+  apply(setHeader, headers, [cellHeaders.run, token]);
+  for (let i = 0; i < internal.length; i++) apply(setHeader, headers, internal[i] as [string, string]);
+  const response = await apply(nativeFetch, globalThis, [request]);
+  const answered = apply(responseHeaders, response, []);
+  const refusal = apply(getHeader, answered, [cellHeaders.error]) as string | null;
+  if (refusal === null) return response;
+  const error = new NativeError(decode(refusal)) as Error & { code?: number };
+  const name = apply(getHeader, answered, [cellHeaders.errorName]) as string | null;
+  const code = apply(getHeader, answered, [cellHeaders.errorCode]) as string | null;
+  if (name !== null) error.name = decode(name);
+  if (code !== null) error.code = Number(code);
+  throw error;
+}
+
+export function neededRun(): string {
+  const token = currentRun();
+  if (token === undefined) throw new NativeError("This works only while handling a request.");
+  return token;
+}
+
+export async function fetchForRun(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
+  const request = new NativeRequest(input as RequestInfo, init);
+  const image = imageOf(init?.cf ?? (typeof input === "string" ? undefined : metadataOf(request)));
+  return amongRequests(neededRun(), () =>
+    sendForRun(request, image === undefined ? [] : [[cellHeaders.image, encode(image)]]),
+  );
+}
+
+const imageLengthMax = 8192;
+
+/** JSON of the options for image transformation; undefined for any other fetch. */
+function imageOf(cf: object | null | undefined): string | undefined {
+  const image = (cf as { image?: unknown } | null | undefined)?.image;
+  if (image === undefined) return undefined;
+  const text = stringify(image);
+  if (text.length > imageLengthMax)
+    throw new TypeError(`Expected at most ${imageLengthMax} characters of options for cf.image`);
+  return text;
+}
+
+/** Fetches through a binding. */
+export async function fetchThrough(
+  binding: string,
+  input: RequestInfo | URL,
+  init?: RequestInit,
+): Promise<Response> {
+  const request = new NativeRequest(input as RequestInfo, init);
+  return amongRequests(neededRun(), () => sendForRun(request, [[cellHeaders.binding, encode(binding)]]));
+}
+
+/** Fetches another script of the account. */
+export async function fetchService(
+  binding: string,
+  input: RequestInfo | URL,
+  init?: RequestInit,
+): Promise<Response> {
+  const request = new NativeRequest(input as RequestInfo, init);
+  return amongCalls(neededRun(), () => sendForRun(request, [[cellHeaders.binding, encode(binding)]]));
+}
+
+/** Fetches a customer's script; `send` leads to the system worker. */
+export async function fetchDispatched(
+  send: (request: RequestInfo | URL, init: RequestInit) => Promise<Response>,
+  binding: string,
+  input: RequestInfo | URL,
+  init: RequestInit | undefined,
+  options: object,
+  outbound: object | undefined,
+): Promise<Response> {
+  const metadata: DispatchMetadata = {
+    selvedgeRun: neededRun(),
+    binding,
+    options: stringify(options),
+    outbound: outbound === undefined ? "" : stringify(outbound),
+  };
+  const request = init === undefined ? input : new NativeRequest(input as RequestInfo, init);
+  return send(request, withMetadata(metadata));
+}
+
+/** Sends an event about the current run to the gateway. */
+export async function notifyGateway(what: string, body: string): Promise<void> {
+  const request = new NativeRequest("http://gateway/", { method: "POST", body });
+  await sendForRun(request, [[cellHeaders.event, what]]);
+}
+
+/** Reports the stack of an exception: the error loses its stack when it leaves the isolate. */
+export async function tellThrown(error: unknown): Promise<void> {
+  const { stack } = thrownText(error);
+  if (stack === "") return;
+  try {
+    await notifyGateway("thrown", stack);
+  } catch {
+    // The exception itself is reported in any case.
+  }
+}
+
+/** Sends an order about a TCP socket for the current run; see workers/runtime/socket-orders.ts. */
+export async function orderSocket(order: object, body: Uint8Array | null): Promise<Response> {
+  const request = new NativeRequest("http://gateway/", { method: "POST", body });
+  return sendForRun(request, [[cellHeaders.socket, encode(stringify(order))]]);
+}
+
+/** Sends the visitor's request to the origin after the script failed (passThroughOnException). */
+export const passOn = async (request: Request): Promise<Response> =>
+  sendForRun(new NativeRequest(request), [[cellHeaders.pass, "1"]]);
+
+Object.defineProperty(globalThis, "fetch", {
+  value: fetchForRun,
+  writable: true,
+  configurable: true,
+  enumerable: true,
+});
+
+/** For the system worker only: loads the script before its first request, and unloads it. */
+export class Control extends WorkerEntrypoint {
+  override fetch(request: Request): Response {
+    if (request.url.endsWith("/unload")) abortIsolate("unloaded");
+    return new Response(null, { status: 204 });
+  }
+}
+freeze(Control.prototype);
+freeze(Control);

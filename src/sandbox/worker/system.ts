@@ -1,0 +1,169 @@
+/* The system worker of a cell: receives all requests and calls for scripts. */
+import { WorkerEntrypoint } from "cloudflare:workers";
+import { beginMethod, endMethod } from "./calls.ts";
+import { collectEarly } from "./collect-early.ts";
+import { beginDispatcher, childHeaders, dispatch, endDispatcher } from "./dispatch.ts";
+import { acquire, load, loadedIds, release, unloadDownTo, type SystemEnv } from "./loader.ts";
+import { cellHeaders, type RunMetadata } from "../protocol.ts";
+import { thrownText } from "./thrown.ts";
+import { openWorkflowStream, type Ask, type WorkflowStreamHost } from "./workflow-stream.ts";
+
+export default {
+  async fetch(request: Request, env: SystemEnv): Promise<Response> {
+    const metadata = request.cf as unknown as RunMetadata | undefined;
+    // A ping, or an order to unload scripts.
+    if (metadata === undefined) return pong(request, env);
+    const { selvedgeRun: run, script: id, generation, entrypoint = "Entry" } = metadata;
+    if (id === undefined)
+      return metadata.workflowStream === env.SECRET
+        ? openWorkflowStream(invocationsOf(env))
+        : new Response(null, { status: 400 });
+    collectEarly();
+    if (generation !== undefined) beginDispatcher(run, id, generation);
+    if (run === "unpin") {
+      release(id);
+      return new Response(null, { status: 204 });
+    }
+    acquire(id, env);
+    try {
+      const worker = load(id, env);
+      // An empty run loads the script without running it.
+      if (run === "") return await worker.getEntrypoint("Control").fetch("http://cell/load");
+      const response = await worker.getEntrypoint(entrypoint).fetch(request);
+      // An open channel keeps its script loaded until the gateway sends `unpin`.
+      if (run.startsWith("channel-")) acquire(id, env);
+      return response;
+    } catch (error) {
+      return failure(error, env);
+    } finally {
+      release(id);
+      if (generation !== undefined) endDispatcher(run);
+    }
+  },
+};
+
+/** Runs invocations of workflows for a stream. */
+const invocationsOf = (env: SystemEnv): WorkflowStreamHost => ({
+  async run(id, run, className, ask, start) {
+    acquire(id, env);
+    try {
+      const invocations = load(id, env).getEntrypoint(
+        "WorkflowInvocations",
+      ) as unknown as WorkflowInvocations;
+      return await invocations.run(run, className, ask, start);
+    } finally {
+      release(id);
+    }
+  },
+});
+interface WorkflowInvocations {
+  run(run: string, className: string, ask: Ask, start: string): Promise<unknown>;
+}
+
+/**
+ * The target of bindings to dispatch namespaces. An object, because a class would be instantiated for each
+ * request.
+ */
+export const Dispatch = { fetch: dispatch };
+
+/** The target of bindings to other scripts of the account. */
+export class Service extends WorkerEntrypoint<SystemEnv> {
+  /** Calls the method at a path of property names. */
+  async call(run: string, binding: string, path: readonly string[], args: unknown[]): Promise<unknown> {
+    return this.#reach(run, binding, path, (target, name) => (target[name] as Method)(...args));
+  }
+
+  /** Reads the property at a path of property names. */
+  async read(run: string, binding: string, path: readonly string[]): Promise<unknown> {
+    return this.#reach(run, binding, path, (target, name) => target[name]);
+  }
+
+  /** Asks the gateway for the script that the binding leads to, which starts a run of its own for it. */
+  async #reach(
+    run: string,
+    binding: string,
+    path: readonly string[],
+    use: (target: Remote, name: string) => unknown,
+  ): Promise<unknown> {
+    const { env } = this;
+    const names = checkedPath(path);
+    const response = await env.GATEWAY.fetch("http://gateway/nested", {
+      headers: {
+        [cellHeaders.control]: env.SECRET,
+        [cellHeaders.run]: run,
+        [cellHeaders.binding]: binding,
+        ...childHeaders(run, env),
+      },
+    });
+    if (!response.ok) throw new Error(await response.text());
+    const nested: { id: string; account: string; run: string; entrypoint: string } = await response.json();
+    const share = beginMethod(nested.account, nested.id, env);
+    acquire(nested.id, env);
+    try {
+      let target = load(nested.id, env).getEntrypoint(nested.entrypoint, {
+        props: { run: nested.run },
+      }) as unknown as Remote;
+      const last = names.pop()!;
+      for (const name of names) target = target[name] as Remote;
+      return await use(target, last);
+    } finally {
+      release(nested.id);
+      endMethod(share);
+    }
+  }
+}
+
+type Method = (...args: unknown[]) => unknown;
+/** A stub of workerd: any name that it does not inherit is a remote property. */
+type Remote = Record<string, unknown>;
+
+const pathMax = 32;
+/** Properties of the stub itself. Scripts must not reach them, because the stub belongs to the system worker. */
+const inherited = new Set([
+  ...Object.getOwnPropertyNames(Object.prototype),
+  "catch",
+  "connect",
+  "dup",
+  "fetch",
+  "finally",
+  "then",
+]);
+
+/** Copies and validates a path that a script has sent. */
+function checkedPath(path: readonly unknown[]): string[] {
+  const names = Array.from({ length: Math.min(path.length, pathMax + 1) }, (_, i) => path[i]);
+  const refused = names.find((name) => typeof name !== "string" || inherited.has(name));
+  if (refused !== undefined || names.length === 0 || names.length > pathMax)
+    throw new TypeError(`The RPC receiver does not implement the method "${names.join(".")}".`);
+  return names as string[];
+}
+
+/** A WebSocket made with `new` has its token among the protocols. */
+const runOf = (headers: Headers): string =>
+  headers.get(cellHeaders.run) ??
+  headers.get("sec-websocket-protocol")?.split(`${cellHeaders.run}.`).at(-1)?.trim() ??
+  "";
+
+/** The outbound of dispatched scripts: adds the dispatched run to each request. */
+export const Egress = {
+  fetch(request: Request, env: SystemEnv): Promise<Response> {
+    const internal = childHeaders(runOf(request.headers), env);
+    if (internal === undefined) return env.GATEWAY.fetch(request);
+    const inner = new Request(request);
+    for (const [name, value] of Object.entries(internal)) inner.headers.set(name, value);
+    return env.GATEWAY.fetch(inner);
+  },
+};
+
+async function pong(request: Request, env: SystemEnv): Promise<Response> {
+  const { searchParams } = new URL(request.url);
+  const [keep, share] = [searchParams.get("keep"), searchParams.get("share")];
+  if (keep === null && share === null) return new Response(null, { status: 204 });
+  await unloadDownTo(keep === null ? Math.floor(loadedIds().length * Number(share)) : Number(keep), env);
+  return Response.json(loadedIds());
+}
+
+/** Reports an exception. The cell's secret shows that the answer does not come from a script. */
+function failure(error: unknown, env: SystemEnv): Response {
+  return Response.json(thrownText(error), { status: 500, headers: { [cellHeaders.outcome]: env.SECRET } });
+}

@@ -1,6 +1,0 @@
-import { ApiError } from "../api/errors.ts";
-
-export const smartRoutingErrors = {
-  notEditable: (why: string) =>
-    new ApiError(403, 1015, `The setting smart_routing cannot be changed: ${why}`),
-};

@@ -1,0 +1,205 @@
+import { createHash, randomUUID } from "node:crypto";
+import type { Blobs } from "../../platform/storage/blobs.ts";
+import type { Storage } from "../../platform/storage/storage.ts";
+import {
+  assetErrors,
+  buckets,
+  scopeOf,
+  type AssetFile,
+  type AssetOwner,
+  type ManifestEntry,
+} from "./asset.ts";
+import * as store from "./store.ts";
+import { UploadTokens, type UploadClaims } from "./upload-tokens.ts";
+
+/** One uploaded file. */
+export interface Upload {
+  hash: string;
+  contentType: string | null;
+  bytes: Uint8Array;
+}
+
+/** The state of an upload session, as far as this node knows. */
+interface Progress {
+  scope: string;
+  sizes: Map<string, number>;
+  /** Hashes that were missing at the last check. */
+  missing: string[];
+}
+
+const progressMax = 200;
+const checkedAtOnce = 100;
+const writesAtOnce = 8;
+/** The time of last use is updated only after this, so most sessions write nothing. */
+const staleMs = 60 * 60 * 1000;
+
+const unknownSession = (): Error => assetErrors.badToken("its upload session is no longer known");
+
+/** The three steps of static assets: a session with a manifest, uploads of missing files, and completion. */
+export class Assets {
+  readonly #storage: Storage;
+  readonly #blobs: Blobs;
+  readonly #tokens: UploadTokens;
+  readonly #progress = new Map<string, Progress>();
+
+  constructor(storage: Storage, blobs: Blobs, secret: string) {
+    this.#storage = storage;
+    this.#blobs = blobs;
+    this.#tokens = new UploadTokens(secret);
+  }
+
+  /** Begins an upload. Returns a token and the hashes to upload; without missing files it is the completion token. */
+  async createSession(
+    owner: AssetOwner,
+    entries: readonly ManifestEntry[],
+  ): Promise<{ jwt: string; buckets: string[][] }> {
+    const scope = scopeOf(owner);
+    const manifestId = manifestIdOf(scope, entries);
+    const sizes = new Map(entries.map(({ hash, sizeBytes }) => [hash, sizeBytes]));
+    const missing = new Map(sizes);
+    const now = Date.now();
+    // The manifest is locked first, as in the collector, so that they cannot deadlock.
+    await this.#storage.write(async (trx) => {
+      await store.putManifest(trx, { id: manifestId, scope, entries: [...entries] }, now);
+      const held = await store.useFiles(trx, scope, [...sizes.keys()], { now, staleOn: now - staleMs });
+      for (const { hash, sizeBytes } of held) {
+        if (sizes.get(hash) !== sizeBytes) throw assetErrors.size(hash, sizes.get(hash)!, sizeBytes);
+        missing.delete(hash);
+      }
+    });
+    const claims = { ...owner, manifestId };
+    if (missing.size === 0) return { jwt: await this.#tokens.sign("asset-completion", claims), buckets: [] };
+    return {
+      jwt: await this.#tokens.sign("asset-upload", claims),
+      buckets: buckets([...missing].map(([hash, sizeBytes]) => ({ hash, sizeBytes }))),
+    };
+  }
+
+  async verifyUpload(token: string): Promise<UploadClaims> {
+    return this.#tokens.verify("asset-upload", token);
+  }
+
+  /** The size of a hash in the session's manifest. */
+  async expectedBytes(claims: UploadClaims, hash: string): Promise<number> {
+    const size = (await this.#progressOf(claims)).sizes.get(hash);
+    if (size === undefined) throw assetErrors.notRequested(hash);
+    return size;
+  }
+
+  /**
+   * Stores the files that `receive` yields. Returns the completion token once all files of the session's
+   * manifest are stored.
+   */
+  async upload(
+    claims: UploadClaims,
+    receive: (keep: (upload: Upload) => Promise<void>) => Promise<void>,
+  ): Promise<string | undefined> {
+    const { scope, sizes } = await this.#progressOf(claims);
+    const added = new Map<string, AssetFile>();
+    const writing = new Set<Promise<unknown>>();
+    const keep = async ({ hash, contentType, bytes }: Upload): Promise<void> => {
+      const expected = sizes.get(hash);
+      if (expected === undefined) throw assetErrors.notRequested(hash);
+      if (bytes.length !== expected) throw assetErrors.size(hash, expected, bytes.length);
+      if (added.has(hash)) return;
+      const blobKey = `assets/${scope}/${hash.slice(0, 2)}/${hash}-${randomUUID()}`;
+      added.set(hash, { hash, sizeBytes: bytes.length, contentType, blobKey });
+      const write: Promise<boolean> = this.#blobs.put(blobKey, bytes).then(() => writing.delete(write));
+      write.catch(() => {}); // awaited below
+      writing.add(write);
+      if (writing.size >= writesAtOnce) await Promise.race(writing);
+    };
+    try {
+      await receive(keep);
+      await Promise.all(writing);
+    } catch (error) {
+      await Promise.allSettled(writing);
+      await this.#discard([...added.values()]);
+      throw error;
+    }
+    const now = Date.now();
+    const kept = await this.#storage
+      .write(async (trx) => {
+        if (!(await store.useManifest(trx, claims.manifestId, now))) throw unknownSession();
+        return store.addFiles(trx, scope, [...added.values()], now);
+      })
+      .catch(async (error: unknown) => {
+        await this.#discard([...added.values()]);
+        throw error;
+      });
+    // A concurrent upload stored the same content: keep that.
+    await this.#discard([...added.values()].filter(({ hash }) => !kept.has(hash)));
+    if (!(await this.#isComplete(claims))) return undefined;
+    this.#progress.delete(claims.manifestId);
+    return this.#tokens.sign("asset-completion", claims);
+  }
+
+  /** The manifest of a completion token (`assets.jwt`). Throws if it belongs to another script. */
+  async completeUpload(owner: AssetOwner, completionJwt: string): Promise<string> {
+    const claims = await this.#tokens.verify("asset-completion", completionJwt);
+    const isOwn =
+      claims.accountId === owner.accountId &&
+      claims.namespaceId === owner.namespaceId &&
+      claims.scriptName === owner.scriptName;
+    if (!isOwn) throw assetErrors.completion(`it is for the script "${claims.scriptName}"`);
+    // A session may begin before its script's first upload.
+    if (claims.scriptId !== undefined && claims.scriptId !== owner.scriptId)
+      throw assetErrors.completion(`it is for a script "${claims.scriptName}" that has been deleted`);
+    return claims.manifestId;
+  }
+
+  /** Everything needed to serve a manifest; undefined if it does not exist. */
+  async load(
+    manifestId: string,
+  ): Promise<{ entries: ManifestEntry[]; files: Map<string, AssetFile> } | undefined> {
+    const manifest = await store.findManifest(this.#storage.read, manifestId);
+    if (manifest === undefined) return undefined;
+    const hashes = [...new Set(manifest.entries.map(({ hash }) => hash))];
+    const files = await store.files(this.#storage.read, manifest.scope, hashes);
+    return { entries: manifest.entries, files: new Map(files.map((file) => [file.hash, file])) };
+  }
+
+  async #progressOf(claims: UploadClaims): Promise<Progress> {
+    const known = this.#progress.get(claims.manifestId);
+    if (known !== undefined) return known;
+    const manifest = await store.findManifest(this.#storage.read, claims.manifestId);
+    if (manifest === undefined) throw unknownSession();
+    const sizes = new Map(manifest.entries.map(({ hash, sizeBytes }) => [hash, sizeBytes]));
+    const progress = { scope: manifest.scope, sizes, missing: [...sizes.keys()] };
+    const [oldest] = this.#progress.keys();
+    if (this.#progress.size >= progressMax && oldest !== undefined) this.#progress.delete(oldest);
+    this.#progress.set(claims.manifestId, progress);
+    return progress;
+  }
+
+  /** Checks only as far as the first missing file, so that many small uploads do not each check all files. */
+  async #isComplete(claims: UploadClaims): Promise<boolean> {
+    const progress = await this.#progressOf(claims);
+    while (progress.missing.length > 0) {
+      const checked = progress.missing.slice(0, checkedAtOnce);
+      const held = new Set(
+        (await store.files(this.#storage.read, progress.scope, checked)).map(({ hash }) => hash),
+      );
+      progress.missing = progress.missing.filter((hash) => !held.has(hash));
+      if (held.size < checked.length) return false;
+    }
+    // The cached state may be from an earlier session whose files have been removed.
+    const all = [...progress.sizes.keys()];
+    const held = await store.files(this.#storage.read, progress.scope, all);
+    const hashes = new Set(held.map(({ hash }) => hash));
+    progress.missing = all.filter((hash) => !hashes.has(hash));
+    return progress.missing.length === 0;
+  }
+
+  async #discard(files: readonly AssetFile[]): Promise<void> {
+    for (const { blobKey } of files) await this.#blobs.delete(blobKey);
+  }
+}
+
+/** Derived from the content: the same manifest in the same scope is one row. */
+function manifestIdOf(scope: string, entries: readonly ManifestEntry[]): string {
+  const hash = createHash("sha256").update(scope);
+  for (const { path, hash: file, sizeBytes } of [...entries].sort((a, b) => (a.path < b.path ? -1 : 1)))
+    hash.update(`\n${path}\0${file}\0${sizeBytes}`);
+  return hash.digest("hex").slice(0, 32);
+}

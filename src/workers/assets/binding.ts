@@ -1,0 +1,27 @@
+import type { BindingHandler } from "../runtime/binding.ts";
+import type { ScriptAssets } from "../scripts/runtime-script.ts";
+import { sendAnswer, type AssetServer } from "./asset-server.ts";
+
+/** Handles the `assets` binding: a script fetches its static assets as a visitor would. */
+export const assetsBinding =
+  (
+    server: AssetServer,
+    assetsOf: (versionId: string) => Promise<ScriptAssets | undefined>,
+  ): BindingHandler<"assets"> =>
+  async ({ caller: { versionId }, url, request, response }) => {
+    let site = server.known(versionId);
+    if (site === undefined) {
+      const found = await assetsOf(versionId);
+      if (found === undefined) {
+        response.writeHead(404, { "content-length": 0 }).end();
+        return;
+      }
+      site = server.site(versionId, found.manifest, found.config);
+    }
+    const host = String(request.headers["x-asset-host"] ?? "").replace(/:\d+$/, "");
+    const { method = "GET", headers } = request;
+    const path = url.pathname + url.search;
+    const answer = await server.answer(await site, { method, host, path, headers });
+    request.resume();
+    await sendAnswer(response, answer, []);
+  };

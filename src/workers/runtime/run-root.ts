@@ -1,0 +1,28 @@
+import type { EdgeHttpRequest, EdgeUpgradeRequest, EdgeRequest } from "../../edge/request/handlers.ts";
+import { newCallTree, type CallTree } from "../../edge/request/via.ts";
+
+/** State shared by all runs that one request causes. */
+export interface RunRoot {
+  visit: EdgeRequest | undefined;
+  /** Continues to the zone's origin, if there is one. */
+  next: EdgeHttpRequest["next"] | undefined;
+  nextUpgrade: EdgeUpgradeRequest["next"] | undefined;
+  /** Calls between scripts before the first run, on other nodes or connections. */
+  hops: number;
+  /** Created on first use. */
+  tree: CallTree | undefined;
+  /** The last limit that a called script exceeded. */
+  limitFault: string | undefined;
+}
+
+/** For events without a visitor, and for work after the answer. */
+export const withoutVisitor = (): RunRoot => ({
+  visit: undefined,
+  next: undefined,
+  nextUpgrade: undefined,
+  hops: 0,
+  tree: undefined,
+  limitFault: undefined,
+});
+
+export const treeOf = (root: RunRoot): CallTree => (root.tree ??= newCallTree());

@@ -1,0 +1,417 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { readBytes } from "../../control/api/body.ts";
+import { cellHeaders } from "../../sandbox/protocol.ts";
+import { headerText, type Child } from "../../sandbox/gateway/cell-messages.ts";
+import { errorHeaders, type ScriptError } from "../../sandbox/gateway/error-headers.ts";
+import { CellError, Refusal } from "../../sandbox/errors.ts";
+import type { Thrown } from "../../sandbox/gateway/exchange.ts";
+import { errorLengths } from "../../sandbox/worker/thrown.ts";
+import type { Dispatched, LateRun, NestedRun, RunHooks } from "../../sandbox/gateway/gateway-server.ts";
+import { VisitorError } from "../../edge/request/errors.ts";
+import type { Send, Sender } from "../../edge/origin/outbound.ts";
+import { hopsMax, type Via } from "../../edge/request/via.ts";
+import type { Binding, BindingOf } from "../scripts/versions/bindings.ts";
+import type { RunTrace } from "../tail/run-trace.ts";
+import { answerHead, endWith } from "../../platform/util/raw-http.ts";
+import { throwInScript, type Caller } from "./binding.ts";
+import { messages, refusals } from "./errors.ts";
+import { readDispatch, readOutbound } from "./read-dispatch.ts";
+import { withoutVisitor, treeOf, type RunRoot } from "./run-root.ts";
+import type { Runtime } from "./runtime.ts";
+import type { LoadedScript } from "./script-cache.ts";
+import { readOrder, type SocketOrder } from "./socket-orders.ts";
+import { RunSockets } from "./sockets.ts";
+import { unawaited } from "../../platform/util/uncaught.ts";
+
+export interface RunLimits {
+  cpuMs: number;
+  subRequests: number;
+}
+
+/** The outbound script of a dispatch namespace, which handles customers' fetches, with its parameters. */
+export interface OutboundScript {
+  service: string;
+  entrypoint: string | undefined;
+  params: Readonly<Record<string, unknown>>;
+}
+
+/** UTF-8 takes at most three bytes for a UTF-16 unit. */
+const stackBytesMax = 3 * errorLengths.stack;
+
+export interface RunContext {
+  loaded: LoadedScript;
+  caller: Caller;
+  limits: RunLimits;
+  outbound: OutboundScript | undefined;
+  root: RunRoot;
+  /** Number of scripts that have called each other up to this run. */
+  depth: number;
+}
+
+/** The script that a request of a run goes to. */
+export interface Target {
+  context: RunContext;
+  entrypoint: string | undefined;
+  /** Added to its `env` for this request. */
+  params: Readonly<Record<string, unknown>> | undefined;
+  /** Whether the script sees `request.cf` of the visitor. */
+  seesCf: boolean;
+}
+
+/** One run of a script, for the gateway: answers everything that the script asks for. */
+export class Run implements RunHooks {
+  readonly #runtime: Runtime;
+  readonly #context: RunContext;
+  readonly #trace: RunTrace | undefined;
+  /** Whether its dispatches must go through the gateway one by one. */
+  readonly #isCareful: boolean;
+  /** Stack of the last exception of the script, as reported from its isolate. */
+  thrownStack: string | undefined;
+  #subrequests = 0;
+  #sockets: RunSockets | undefined;
+  /** Whether the script has answered; later requests come from work that it left running. */
+  #isLate = false;
+  #hasPassed = false;
+
+  /** `trace` is undefined unless someone watches the script. */
+  constructor(runtime: Runtime, context: RunContext, trace?: RunTrace, isCareful = false) {
+    this.#runtime = runtime;
+    this.#context = context;
+    this.#trace = trace;
+    this.#isCareful = isCareful;
+  }
+
+  fetch(url: URL, request: IncomingMessage, response: ServerResponse): void {
+    unawaited(
+      this.#take(url, request, response).catch((error: unknown) => this.#fail(error, request, response)),
+    );
+  }
+
+  async #take(url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const event = request.headers[cellHeaders.event];
+    if (event === "thrown") await this.#noteThrown(request, response);
+    else if (event === "trace" && this.#trace !== undefined) await this.#trace.collect(request, response);
+    else await this.#answer(url, request, response);
+  }
+
+  async #noteThrown(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const stack = Buffer.from(await readBytes(request, stackBytesMax)).toString();
+    this.thrownStack = stack.slice(0, errorLengths.stack);
+    response.writeHead(204).end();
+  }
+
+  upgrade(url: URL, request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    unawaited(
+      this.#answerUpgrade(url, request, socket as Socket, head).catch((error: unknown) => {
+        // Shows the reason, unless a part of an answer was sent.
+        if ((socket as Socket).bytesWritten > 0) socket.destroy();
+        else endWith(socket, refusedUpgrade(this.#scriptError(error)));
+      }),
+    );
+  }
+
+  /** Data about the visitor is not kept for work after the answer. */
+  answered(): LateRun {
+    const { loaded, ...context } = this.#context;
+    const { depth, root } = context;
+    this.#isLate = true;
+    this.#sockets?.closeLater();
+    if (depth > 0) return this;
+    root.visit = undefined;
+    root.next = undefined;
+    root.nextUpgrade = undefined;
+    if (this.#subrequests > 0 || root.hops > 0 || this.#trace !== undefined || this.#isCareful) return this;
+    // Runs of the same version and limit share these hooks until one makes a request.
+    const { subRequests } = context.limits;
+    const known = loaded.late.get(subRequests);
+    if (known !== undefined) return known;
+    const runtime = this.#runtime;
+    const late = (): Run => {
+      const run = new Run(runtime, { ...context, loaded, root: withoutVisitor() });
+      run.#isLate = true;
+      return run;
+    };
+    loaded.late.set(subRequests, late);
+    return late;
+  }
+
+  async nested(name: string): Promise<NestedRun> {
+    return this.#refusing(async () => this.#nested(name));
+  }
+
+  async #nested(name: string): Promise<NestedRun> {
+    this.#count();
+    const binding = this.#binding(name);
+    if (binding?.type !== "service") throw new Refusal(`The binding "${name}" is not a service`);
+    const { context, entrypoint } = await this.#serviceTarget(binding);
+    return {
+      script: this.#runtime.cellScript(context),
+      entrypoint: entrypointName(entrypoint, "Rpc"),
+      hooks: new Run(this.#runtime, context),
+    };
+  }
+
+  #count(): void {
+    if (++this.#subrequests > this.#context.limits.subRequests) throw refusals.subrequests();
+    if (++treeOf(this.#context.root).subrequests > this.#runtime.treeSubRequests) throw refusals.tree();
+  }
+
+  /** The chain of calls for a request that this run makes. */
+  #via(): Via {
+    const { root, depth } = this.#context;
+    return { hops: root.hops + depth + 1, tree: treeOf(root) };
+  }
+
+  #sender(): Sender {
+    const { caller, root } = this.#context;
+    return { accountId: caller.accountId, via: this.#via(), clientAddress: root.visit?.clientAddress };
+  }
+
+  #binding(name: string): Binding | undefined {
+    return this.#context.loaded.script.bindings.find((binding) => binding.name === name);
+  }
+
+  async #answer(url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.headers[cellHeaders.pass] !== undefined) {
+      await this.#passOn(url, request, response);
+      return;
+    }
+    const order = request.headers[cellHeaders.socket];
+    if (order !== undefined) {
+      await this.#socket(readOrder(headerText("the socket", order)), request, response);
+      return;
+    }
+    this.#count();
+    const binding = this.#bindingOf(request);
+    const target = await this.#target(binding, request);
+    if (target !== undefined) await this.#runtime.runNested(target, { url, request, response });
+    else
+      await this.#runtime.asSubrequest(this.#context, response, async () =>
+        this.#leave(binding, url, request, response),
+      );
+  }
+
+  /** Sends a request to a binding other than a script, to the visitor's own origin, or to the internet. */
+  async #leave(
+    binding: Binding | undefined,
+    url: URL,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    if (binding !== undefined) {
+      const handler = this.#runtime.bindingHandler(binding.type);
+      if (handler === undefined) throw new Refusal(`The binding "${binding.name}" cannot be used here.`);
+      await handler({ caller: this.#context.caller, binding: binding as never, url, request, response });
+      return;
+    }
+    const send: Send = async (to, from, answer) =>
+      this.#isInVisitorsZone(to)
+        ? this.#context.root.next!(from, answer, to.pathname + to.search, this.#via())
+        : this.#runtime.outbound.fetch(to, from, answer, this.#sender());
+    const asked = request.headers[cellHeaders.image];
+    if (asked === undefined) {
+      await send(url, request, response);
+      return;
+    }
+    const image = headerText("cf.image", asked);
+    // Customers do not share cached fetches with others of the account.
+    const { accountId, scriptId } = this.#context.caller;
+    const owner = this.#context.loaded.script.namespace === undefined ? accountId : scriptId;
+    await this.#runtime.answerImageFetch(owner, { image, url, send }, request, response);
+  }
+
+  async #socket(order: SocketOrder, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const sockets = (this.#sockets ??= new RunSockets(this.#runtime.outbound.sockets, this.#isLate));
+    if (order.do !== "open") {
+      await sockets.go(order, request, response);
+      return;
+    }
+    this.#count();
+    if (this.#context.outbound !== undefined) throw refusals.socketOfCustomer();
+    await this.#runtime.asSubrequest(this.#context, response, async () => sockets.open(order, response));
+  }
+
+  /** Sends the visitor's request to the origin, once, after the script threw (passThroughOnException). */
+  async #passOn(url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { depth, root } = this.#context;
+    if (depth > 0 || this.#hasPassed || !this.#isInVisitorsZone(url))
+      throw new Refusal("There is no origin here.");
+    this.#hasPassed = true;
+    await root.next!(request, response, url.pathname + url.search, this.#via());
+  }
+
+  async #answerUpgrade(url: URL, request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
+    this.#count();
+    const binding = this.#bindingOf(request);
+    const target = await this.#target(binding, request);
+    if (target !== undefined) await this.#runtime.runNestedUpgrade(target, { url, request, socket, head });
+    else if (binding !== undefined) throw new Refusal(`The binding "${binding.name}" takes no WebSockets.`);
+    else
+      await this.#runtime.asSubrequest(this.#context, socket, async () =>
+        this.#isInVisitorsZone(url)
+          ? this.#context.root.nextUpgrade!(request, socket, head, url.pathname + url.search, this.#via())
+          : this.#runtime.outbound.upgrade(url, request, socket, head, this.#sender()),
+      );
+  }
+
+  #bindingOf(request: IncomingMessage): Binding | undefined {
+    const name = request.headers[cellHeaders.binding];
+    if (name === undefined) return undefined;
+    const binding = this.#binding(headerText("the binding", name));
+    if (binding === undefined) throw new Refusal("The script has no such binding.");
+    return binding;
+  }
+
+  /** The script that a request goes to: of a binding, or the outbound script of a customer. */
+  async #target(binding: Binding | undefined, request: IncomingMessage): Promise<Target | undefined> {
+    if (binding === undefined) return this.#outboundTarget();
+    if (binding.type === "service") return this.#serviceTarget(binding);
+    return binding.type === "dispatch_namespace" ? this.#dispatchTarget(binding, request) : undefined;
+  }
+
+  async #outboundTarget(): Promise<Target | undefined> {
+    const { outbound, root, loaded } = this.#context;
+    if (outbound === undefined) return undefined;
+    const { accountId } = loaded.script;
+    const context = await this.#runtime.accountScript(accountId, outbound.service, root, this.#depth());
+    return { context, entrypoint: outbound.entrypoint, params: outbound.params, seesCf: false };
+  }
+
+  /** Whether a URL belongs to the zone of the visitor's request. Customers get no special access to that zone. */
+  #isInVisitorsZone({ hostname }: URL): boolean {
+    const { root, loaded } = this.#context;
+    const { visit } = root;
+    return visit?.zone !== undefined && hostname === visit.host && loaded.script.namespace === undefined;
+  }
+
+  async #dispatchTarget(
+    binding: BindingOf<"dispatch_namespace">,
+    { headers }: IncomingMessage,
+  ): Promise<Target> {
+    const options = headerText("the dispatch", headers[cellHeaders.dispatch]);
+    const outbound = headerText("the outbound parameters", headers[cellHeaders.outbound] ?? "");
+    const context = await this.#customer(binding, options, outbound);
+    const seesCf = this.#runtime.isTrusted(context.caller.accountId, binding.namespace);
+    return { context, entrypoint: undefined, params: undefined, seesCf };
+  }
+
+  async #customer(
+    binding: BindingOf<"dispatch_namespace">,
+    options: string,
+    outbound: string,
+    versionId?: string,
+  ): Promise<RunContext> {
+    const { script, limits } = readDispatch(options);
+    const params = readOutbound(outbound);
+    return this.#runtime.customerScript(this.#context.caller.accountId, binding.namespace, script, {
+      root: this.#context.root,
+      depth: this.#depth(),
+      limits,
+      outbound: outboundOf(binding, params),
+      versionId,
+    });
+  }
+
+  /** Resolves a dispatch for a cell that handles it by itself. */
+  async dispatch(name: string, options: string, outbound: string): Promise<Dispatched> {
+    return this.#refusing(async () => this.#dispatched(name, options, outbound));
+  }
+
+  async #dispatched(name: string, options: string, outbound: string): Promise<Dispatched> {
+    const binding = this.#dispatchBinding(name);
+    const { script } = readDispatch(options);
+    const context = await this.#customer(binding, options, outbound);
+    const { accountId } = context.caller;
+    const { loaded } = this.#context;
+    loaded.customersCpuMs = Math.min(loaded.customersCpuMs, context.limits.cpuMs);
+    return {
+      script: this.#runtime.cellScript(context),
+      isWatched: this.#isCareful || this.#runtime.mustWatch(context),
+      isLasting: this.#runtime.hasOneVersion(accountId, binding.namespace, script),
+    };
+  }
+
+  async child({ binding, options, outbound, id }: Child): Promise<RunHooks> {
+    return this.#refusing(async () => {
+      const namespace = this.#dispatchBinding(binding);
+      return new Run(this.#runtime, await this.#customer(namespace, options, outbound, id));
+    });
+  }
+
+  async #refusing<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw this.#refusal(error);
+    }
+  }
+
+  #dispatchBinding(name: string): BindingOf<"dispatch_namespace"> {
+    const binding = this.#binding(name);
+    if (binding?.type !== "dispatch_namespace")
+      throw new Refusal(`The binding "${name}" is not a dispatch namespace`);
+    return binding;
+  }
+
+  async #serviceTarget({ service, entrypoint }: BindingOf<"service">): Promise<Target> {
+    const { loaded, root } = this.#context;
+    const context = await this.#runtime.accountScript(loaded.script.accountId, service, root, this.#depth());
+    return { context, entrypoint, params: undefined, seesCf: true };
+  }
+
+  #depth(): number {
+    const { root } = this.#context;
+    const depth = this.#context.depth + 1;
+    if (root.hops + depth > hopsMax) throw refusals.depth();
+    return depth;
+  }
+
+  /** Makes the script's request throw an error that the script can catch. */
+  #fail(error: unknown, request: IncomingMessage, response: ServerResponse): void {
+    if (response.headersSent || response.destroyed) {
+      response.destroy();
+      return;
+    }
+    request.resume();
+    throwInScript(response, this.#scriptError(error));
+  }
+
+  /** Errors of the platform are only logged: they may contain file names or data of other accounts. */
+  #refusal(error: unknown): Refusal {
+    if (error instanceof Refusal) return error;
+    this.#runtime.logFault(error, this.#context.caller);
+    return refusals.internal();
+  }
+
+  #scriptError(error: unknown): ScriptError {
+    if (error instanceof VisitorError) return { message: `${error.title}: ${error.message}` };
+    if (!(error instanceof CellError)) return { message: this.#refusal(error).message };
+    if (error.kind === "exception") {
+      const { name } = error.cause as Thrown;
+      return { message: error.message, name };
+    }
+    this.#context.root.limitFault = messages[error.kind];
+    return { message: messages[error.kind] };
+  }
+}
+
+const refusedUpgrade = (error: ScriptError): string =>
+  answerHead(403, "Forbidden", [...errorHeaders(error), "connection", "close", "content-length", "0"]);
+
+/**
+ * The name of an entrypoint in the script's entry module: `Entry` handles requests and events, `Rpc` method
+ * calls.
+ */
+export const entrypointName = (entrypoint: string | undefined, kind: "Entry" | "Rpc" = "Entry"): string =>
+  entrypoint === undefined || entrypoint === "default" ? kind : `${kind}:${entrypoint}`;
+
+/** The outbound script of a dispatch. The binding's wrapper has checked the parameters. */
+function outboundOf(
+  { outbound }: BindingOf<"dispatch_namespace">,
+  params: Readonly<Record<string, unknown>> = {},
+): OutboundScript | undefined {
+  if (outbound === undefined) return undefined;
+  return { service: outbound.worker.service, entrypoint: outbound.worker.entrypoint, params };
+}

@@ -1,0 +1,59 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Logger } from "pino";
+import type { AssetServer } from "../assets/asset-server.ts";
+import type { Admission } from "../../sandbox/limits/admission.ts";
+import type { Cells } from "../../sandbox/cells.ts";
+import type { DispatchNamespaces } from "../dispatch/namespaces.ts";
+import type { Outbound, Send } from "../../edge/origin/outbound.ts";
+import type { BindingTypeName } from "../scripts/versions/bindings.ts";
+import type { Scripts } from "../scripts/scripts.ts";
+import type { SourceMaps } from "../stack-traces/source-maps.ts";
+import type { Tails } from "../tail/tails.ts";
+import type { BindingHandler } from "./binding.ts";
+import type { RunLimits } from "./run.ts";
+
+export interface RuntimeLimits extends RunLimits {
+  /** Maximum number of subrequests of all runs that one request causes, and of those at the same time. */
+  treeSubRequests: number;
+  treeRunningMax: number;
+  memoryBytes: number;
+  /** Time limit for handlers of events. */
+  eventMs: number;
+  bodyBytesMax: number;
+  idleTimeoutMs: number;
+  cacheBytes: number;
+}
+
+export interface RuntimeOptions {
+  scripts: Scripts;
+  namespaces: DispatchNamespaces;
+  /**
+   * Cells for accounts' scripts, together with the customers that they dispatch to, and cells for customers
+   * that are watched.
+   */
+  cells: { own: Cells; customers: Cells };
+  subrequests: Admission;
+  outbound: Outbound;
+  answerImageFetch: AnswerImageFetch;
+  assets: AssetServer;
+  tails: Tails;
+  sourceMaps: SourceMaps;
+  handlers: () => BindingHandlers;
+  /** Changes with every change that may affect a dispatch. */
+  generation: () => string;
+  limits: RuntimeLimits;
+  logger: Logger;
+}
+
+/**
+ * Answers a `fetch` with `cf.image`: the picture at `url`, transformed. `image` is the options as JSON. `owner` is the id of the
+ * account or the customer that shares cached results; `send` fetches the original.
+ */
+export type AnswerImageFetch = (
+  owner: string,
+  order: { image: string; url: URL; send: Send },
+  request: IncomingMessage,
+  response: ServerResponse,
+) => Promise<void>;
+
+export type BindingHandlers = { [Type in BindingTypeName]?: BindingHandler<Type> };

@@ -1,0 +1,399 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { answerWithAsset, type AssetVisit } from "../assets/front.ts";
+import type { Client, Kind } from "../../sandbox/limits/admission.ts";
+import type { RunOptions } from "../../sandbox/cell.ts";
+import type { Cells } from "../../sandbox/cells.ts";
+import { CellError } from "../../sandbox/errors.ts";
+import type { CellRequest } from "../../sandbox/gateway/exchange.ts";
+import type { RunHooks } from "../../sandbox/gateway/gateway-server.ts";
+import type { CellScript } from "../../sandbox/process/script.ts";
+import type { EdgeHttpRequest, EdgeUpgradeRequest } from "../../edge/request/handlers.ts";
+import { visitorHeaders } from "../../edge/request/headers.ts";
+import type { Outbound } from "../../edge/origin/outbound.ts";
+import { ownerOf } from "../dispatch/namespaces.ts";
+import type { BindingTypeName } from "../scripts/versions/bindings.ts";
+import type { LiveScript } from "../scripts/runtime-script.ts";
+import type { Owner } from "../scripts/script.ts";
+import type { TailEvent } from "../tail/event.ts";
+import { requestEvent, triggerEvent } from "../tail/run-event.ts";
+import { openTrace, type RunTrace, type ShowStacks } from "../tail/run-trace.ts";
+import type { BindingHandler, Caller } from "./binding.ts";
+import { bodyOf, nestedRequest, visitorRequest } from "./cell-requests.ts";
+import { CollectedResponse } from "./collected-response.ts";
+import { refusals } from "./errors.ts";
+import { answerOf } from "./event-answer.ts";
+import { explained } from "./explained.ts";
+import {
+  entrypointName,
+  Run,
+  type OutboundScript,
+  type RunContext,
+  type RunLimits,
+  type Target,
+} from "./run.ts";
+import { withoutVisitor, treeOf, type RunRoot } from "./run-root.ts";
+import type { AnswerImageFetch, BindingHandlers, RuntimeOptions } from "./runtime-options.ts";
+import { ScriptCache, type LoadedScript } from "./script-cache.ts";
+
+const eventAnswerBytesMax = 1024 * 1024;
+
+/** A version's code for a cell, with the hooks for its invocations. */
+export interface PreparedScript {
+  script: CellScript;
+  hooks(trace: RunTrace | undefined): RunHooks;
+  /** Undefined unless someone watches the script. */
+  trace(entrypoint: string, event: TailEvent["event"]): RunTrace | undefined;
+}
+
+/** Runs the scripts of accounts and of their customers: for visitors, for other scripts, and for events. */
+export class Runtime {
+  readonly outbound: Outbound;
+  readonly answerImageFetch: AnswerImageFetch;
+  readonly #options: RuntimeOptions;
+  readonly #cache: ScriptCache;
+  #handlers: BindingHandlers | undefined;
+
+  constructor(options: RuntimeOptions) {
+    this.#options = options;
+    this.outbound = options.outbound;
+    this.answerImageFetch = options.answerImageFetch;
+    this.#cache = new ScriptCache(options.limits.cacheBytes);
+    options.scripts.onGone((scriptId) => this.#cache.forget(scriptId));
+  }
+
+  get treeSubRequests(): number {
+    return this.#options.limits.treeSubRequests;
+  }
+
+  /**
+   * Does work for a script outside of the cells, in a slot of its account. Subrequests of a script that was
+   * itself fetched do not wait: that fetch has a slot already.
+   */
+  async asSubrequest({ loaded, root }: RunContext, client: Client, work: () => Promise<void>): Promise<void> {
+    const { subrequests } = this.#options;
+    const { accountId, owner } = loaded.cell;
+    const share = subrequests.of(accountId, owner, root.hops > 0 ? "call" : "request");
+    if ((await subrequests.within(share, client, work)) === "refused") throw refusals.underWay();
+  }
+
+  /** Logs a failure of the platform during work for a script. */
+  logFault(error: unknown, caller: Caller): void {
+    this.#options.logger.error({ err: error, caller }, "the platform failed to answer a script's request");
+  }
+
+  bindingHandler(type: BindingTypeName): BindingHandler<BindingTypeName> | undefined {
+    this.#handlers ??= this.#options.handlers();
+    return this.#handlers[type] as BindingHandler<BindingTypeName> | undefined;
+  }
+
+  /** Runs a script for a visitor, or answers with a static asset. Rejects with a CellError if nothing was sent. */
+  async visit(visit: EdgeHttpRequest, live: LiveScript, root: RunRoot): Promise<void> {
+    const { request, response, ray, host, path } = visit;
+    const context = await this.#top(live, root);
+    const asset: AssetVisit = { request, response, host, path, headers: ["cf-ray", ray] };
+    if (await answerWithAsset(this.#options.assets, context.loaded.script, asset)) return;
+    await this.#run(context, visitorRequest(visit, bodyOf(request, this.#options.limits.bodyBytesMax)), {
+      response,
+      headers: (raw, status) => visitorHeaders(raw, ray, status),
+    });
+  }
+
+  /** As `visit`, for a WebSocket. */
+  async visitUpgrade(visit: EdgeUpgradeRequest, live: LiveScript, root: RunRoot): Promise<void> {
+    const { socket, head, ray } = visit;
+    const context = await this.#top(live, root);
+    await this.#run(context, visitorRequest(visit, null), {
+      socket,
+      head,
+      headers: (raw, status) => visitorHeaders(raw, ray, status),
+      idleTimeoutMs: this.#options.limits.idleTimeoutMs,
+    });
+  }
+
+  /**
+   * Runs a script's handler for an event other than a request: `scheduled`, `queue`, `tail`. Resolves with
+   * the answer of the event's wrapper. Rejects with a CellError.
+   */
+  async invoke(
+    owner: Owner,
+    live: LiveScript,
+    event: string,
+    body: string | Uint8Array,
+    entrypoint?: string,
+  ): Promise<unknown> {
+    const context = await this.#top(live, withoutVisitor(), owner);
+    const response = new CollectedResponse(eventAnswerBytesMax);
+    const { Readable } = await import("node:stream");
+    const { eventMs } = this.#options.limits;
+    const timer = setTimeout(() => response.destroy(), eventMs);
+    try {
+      await this.#run(
+        context,
+        {
+          method: "POST",
+          path: "/",
+          headers: ["host", "event"],
+          metadata: { event, entrypoint: entrypointName(entrypoint) },
+          body: Readable.from([body], { objectMode: false }),
+        },
+        { response, headers: (raw) => [...raw] },
+        () => triggerEvent(event, body),
+      );
+    } finally {
+      clearTimeout(timer);
+    }
+    if (response.destroyed && !response.writableFinished)
+      throw new CellError("exception", `The ${event} handler did not end within ${eventMs / 1000} seconds.`);
+    return answerOf(response.body.toString(), event);
+  }
+
+  /** Runs a script for another script; the answer goes to the gateway's response. */
+  async runNested(
+    target: Target,
+    { url, request, response }: { url: URL; request: IncomingMessage; response: ServerResponse },
+  ): Promise<void> {
+    const asset: AssetVisit = {
+      request,
+      response,
+      host: url.hostname,
+      path: url.pathname + url.search,
+      headers: [],
+    };
+    if (
+      target.entrypoint === undefined &&
+      (await answerWithAsset(this.#options.assets, target.context.loaded.script, asset))
+    )
+      return;
+    await this.#run(
+      target.context,
+      nestedRequest(target, url, request, bodyOf(request, this.#options.limits.bodyBytesMax)),
+      {
+        response,
+        headers: (raw) => [...raw],
+      },
+    );
+  }
+
+  async runNestedUpgrade(
+    target: Target,
+    { url, request, socket, head }: { url: URL; request: IncomingMessage; socket: Socket; head: Buffer },
+  ): Promise<void> {
+    await this.#run(target.context, nestedRequest(target, url, request, null), {
+      socket,
+      head,
+      headers: (raw) => visitorHeaders(raw, ""),
+      idleTimeoutMs: this.#options.limits.idleTimeoutMs,
+    });
+  }
+
+  /** A script of an account that another script calls. */
+  async accountScript(accountId: string, name: string, root: RunRoot, depth: number): Promise<RunContext> {
+    const owner: Owner = { accountId };
+    const live = this.#options.scripts.live(owner, name);
+    if (live === undefined) throw refusals.notFound();
+    return this.#contextOf(owner, live, { root, depth });
+  }
+
+  /** A customer's script, with the options of its dispatcher. */
+  async customerScript(
+    accountId: string,
+    namespace: string,
+    name: string,
+    more: {
+      root: RunRoot;
+      depth: number;
+      limits: Partial<RunLimits> | undefined;
+      outbound: OutboundScript | undefined;
+      /** The version that runs already; the deployed one when undefined. */
+      versionId: string | undefined;
+    },
+  ): Promise<RunContext> {
+    const { namespaces } = this.#options;
+    const found = namespaces.find(accountId, namespace);
+    const live = found && namespaces.live(accountId, namespace, name);
+    if (live === undefined) throw refusals.notFound();
+    return this.#contextOf(ownerOf(found!), { ...live, versionId: more.versionId ?? live.versionId }, more);
+  }
+
+  /** Whether a customer's script must run in a cell of customers, or needs something that only the gateway has. */
+  mustWatch({ loaded, caller }: RunContext): boolean {
+    const { cells, tails } = this.#options;
+    const { accountId, namespace, assets } = loaded.script;
+    return (
+      cells.customers.isQuarantined(loaded.cell.owner) ||
+      assets !== undefined ||
+      tails.isWatched(caller) ||
+      this.isTrusted(accountId, namespace!)
+    );
+  }
+
+  hasOneVersion(accountId: string, namespace: string, name: string): boolean {
+    const found = this.#options.namespaces.find(accountId, namespace);
+    return found !== undefined && this.#options.scripts.find(ownerOf(found), name)?.live.length === 1;
+  }
+
+  isTrusted(accountId: string, namespace: string): boolean {
+    return this.#options.namespaces.find(accountId, namespace)?.isTrusted ?? false;
+  }
+
+  /** Prepares a version for invocations over a workflow stream: its code, and the hooks for its requests. */
+  async prepare(live: LiveScript, limits: RunLimits): Promise<PreparedScript> {
+    const context = { ...(await this.#top(live, withoutVisitor())), limits };
+    return {
+      script: this.cellScript(context),
+      hooks: (trace) => new Run(this, context, trace),
+      trace: (entrypoint, event) => this.#trace(context, () => event, entrypoint),
+    };
+  }
+
+  cellScript({ loaded, limits }: RunContext): CellScript {
+    return { ...loaded.cell, cpuMs: limits.cpuMs, memoryBytes: this.#options.limits.memoryBytes };
+  }
+
+  async #top(
+    live: LiveScript,
+    root: RunRoot,
+    owner: Owner = { accountId: live.accountId },
+  ): Promise<RunContext> {
+    return this.#contextOf(owner, live, { root, depth: 0 });
+  }
+
+  async #contextOf(
+    owner: Owner,
+    live: LiveScript,
+    {
+      root,
+      depth,
+      limits,
+      outbound,
+    }: Pick<RunContext, "root" | "depth"> & {
+      limits?: Partial<RunLimits> | undefined;
+      outbound?: OutboundScript | undefined;
+    },
+  ): Promise<RunContext> {
+    const loaded = await this.#load(owner, live);
+    const { limits: defaults } = this.#options;
+    const own = loaded.script.limits;
+    return {
+      loaded,
+      caller: {
+        accountId: live.accountId,
+        scriptId: live.scriptId,
+        scriptName: live.name,
+        versionId: live.versionId,
+      },
+      // The strictest limits of the installation, the script and the dispatcher.
+      limits: {
+        cpuMs: Math.min(defaults.cpuMs, own?.cpuMs ?? Infinity, limits?.cpuMs ?? Infinity),
+        subRequests: Math.min(
+          defaults.subRequests,
+          own?.subRequests ?? Infinity,
+          limits?.subRequests ?? Infinity,
+        ),
+      },
+      outbound,
+      root,
+      depth,
+    };
+  }
+
+  async #load(owner: Owner, live: LiveScript): Promise<LoadedScript> {
+    const { scripts } = this.#options;
+    // The namespace may be renamed, and its scripts see the name. Versions belong to one script only.
+    const key = `${live.scriptId} ${live.versionId} ${owner.namespace?.name ?? ""}`;
+    const loaded = await this.#cache.get(key, async () => scripts.loadVersion(owner, live));
+    if (loaded === undefined) throw refusals.notFound();
+    return loaded;
+  }
+
+  async #run(
+    context: RunContext,
+    request: CellRequest,
+    answer: RunOptions["answer"],
+    event?: () => TailEvent["event"],
+  ): Promise<void> {
+    const { loaded, root, depth } = context;
+    const tree = root.hops + depth === 0 ? undefined : treeOf(root);
+    if (tree !== undefined && tree.running >= this.#options.limits.treeRunningMax)
+      throw depth > 0 ? refusals.running() : new CellError("overloaded", refusals.running().message);
+    const kind = tree !== undefined ? "call" : event === undefined ? "request" : "event";
+    const { cells: all } = this.#options;
+    const cells = loaded.script.namespace === undefined ? all.own : all.customers;
+    const trace = this.#trace(context, event ?? (() => requestEvent(request)));
+    const traced =
+      trace === undefined ? request : { ...request, metadata: { ...request.metadata, isTraced: true } };
+    let last: Run | undefined;
+    const newRun = (isCareful: boolean): Run => (last = new Run(this, context, trace, isCareful));
+    const run = async (to: RunOptions["answer"]): Promise<void> => {
+      try {
+        await cells.run(() => this.#attempt(context, traced, to, cells, newRun, kind));
+      } catch (error) {
+        const isShown = trace !== undefined || depth === 0;
+        throw isShown ? await explained(error, last?.thrownStack, this.#stacksOf(loaded)) : error;
+      }
+    };
+    if (tree !== undefined) tree.running++;
+    try {
+      if (trace === undefined) await run(answer);
+      else await trace.follow(answer, run);
+    } finally {
+      if (tree !== undefined) tree.running--;
+    }
+    if (this.#isCareful(context, cells)) cells.recordSuccess(groupOf(loaded));
+  }
+
+  /** Undefined unless someone watches the script. */
+  #trace(
+    { caller, loaded }: RunContext,
+    event: () => TailEvent["event"],
+    entrypoint?: string,
+  ): RunTrace | undefined {
+    const { tails } = this.#options;
+    if (!tails.isWatched(caller)) return undefined;
+    const { namespace } = loaded.script;
+    return openTrace({ tails, shown: this.#stacksOf(loaded) }, caller, namespace, event, entrypoint);
+  }
+
+  /** Maps stacks of a script by its source maps. */
+  #stacksOf({ script }: LoadedScript): ShowStacks {
+    return async (stacks) => this.#options.sourceMaps.shown(script.sourceMapsId, stacks);
+  }
+
+  /**
+   * Customers' scripts run in the cell of their dispatcher, where a fault may be anyone's. So the whole group is
+   * quarantined, and each customer runs in a cell of its own until the culprit is found.
+   */
+  #attempt(
+    context: RunContext,
+    request: CellRequest,
+    answer: RunOptions["answer"],
+    cells: Cells,
+    newRun: (isCareful: boolean) => Run,
+    kind: Kind,
+  ): RunOptions {
+    const { loaded } = context;
+    const script = this.cellScript(context);
+    const isCareful = this.#isCareful(context, cells);
+    const hooks = (): RunHooks => newRun(isCareful);
+    if (isCareful || !loaded.dispatches) return { script, request, answer, hooks, kind };
+    const generation = `${this.#options.generation()} ${context.limits.subRequests}`;
+    return {
+      script: {
+        ...script,
+        owner: groupOf(loaded),
+        cpuMs: Math.min(script.cpuMs, loaded.customersCpuMs),
+      },
+      request: { ...request, metadata: { ...request.metadata, generation } },
+      answer,
+      hooks,
+      kind,
+    };
+  }
+
+  #isCareful({ loaded }: RunContext, cells: Cells): boolean {
+    return loaded.dispatches && cells.isQuarantined(groupOf(loaded));
+  }
+}
+
+const groupOf = ({ cell }: LoadedScript): string => `${cell.owner} and those it dispatches to`;

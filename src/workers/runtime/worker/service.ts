@@ -1,0 +1,37 @@
+import { env } from "cloudflare:workers";
+import { countCall } from "../../../sandbox/worker/concurrency.ts";
+import { currentRun, fetchService } from "../../../sandbox/worker/run.ts";
+import { connect, remoteProperty, wildcard } from "./binding-object.ts";
+import { carry } from "./carry.ts";
+import type { BindingFetch } from "./env.ts";
+
+/** The system worker's entrypoint. `path` leads from the other script's entrypoint to one of its properties. */
+interface Stub {
+  call(run: string, binding: string, path: readonly string[], args: unknown): unknown;
+  read(run: string, binding: string, path: readonly string[]): Promise<unknown>;
+}
+
+/** A binding to another script of the account: its `fetch`, and the methods and properties of its entrypoint. */
+export function service(_call: BindingFetch, { name }: { name: string }): object {
+  const stub = (env as Record<string, unknown>)[name] as Stub;
+  const property = (path: readonly string[]): unknown =>
+    remoteProperty(
+      (key) => property([...path, key]),
+      (args) => {
+        const run = neededRun();
+        return countCall(run, () => stub.call(run, name, path, carry(args)));
+      },
+      () => stub.read(neededRun(), name, path),
+    );
+  return {
+    fetch: async (input: RequestInfo | URL, init?: RequestInit) => fetchService(name, input, init),
+    connect,
+    [wildcard]: (key: string) => property([key]),
+  };
+}
+
+function neededRun(): string {
+  const run = currentRun();
+  if (run === undefined) throw new Error("Services can be called only while handling a request.");
+  return run;
+}

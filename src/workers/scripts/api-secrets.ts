@@ -1,0 +1,158 @@
+import { z } from "zod";
+import { readJson } from "../../control/api/body.ts";
+import { operation, type Operation } from "../../control/api/operation.ts";
+import { bindingName, secretText, type Binding, type InheritBinding } from "./versions/bindings.ts";
+import { authorOf, editAccess, nameOf, readAccess, scriptOf, type AnyCall, type Place } from "./place.ts";
+import { BindingSchema, bindingResource } from "./resources.ts";
+import { scriptErrors, type StoredBinding, type Version } from "./script.ts";
+
+const SecretSchema = z.object({ name: z.string(), type: z.literal("secret_text") });
+const SecretInputSchema = z.strictObject({
+  name: bindingName,
+  text: secretText,
+  type: z.literal("secret_text").default("secret_text"),
+});
+const BulkSchema = z.strictObject({
+  secrets: z.record(bindingName, SecretInputSchema.extend({ name: bindingName.optional() }).nullable()),
+  version_tags: z.record(z.string().max(100), z.string().max(1000)).optional(),
+});
+const bulkBytesMax = 4 * 1024 * 1024;
+/** Clients may percent-encode a name in the path twice; `url_encoded` says so. */
+const NameQuery = z.object({ url_encoded: z.enum(["true", "false"]).optional() });
+
+type Secret = { type: "secret_text"; name: string; text: string };
+
+/** Secrets are bindings of the live version; each change makes a new version with the same code. */
+export function secretOperations(place: Place): Operation[] {
+  const path = `${place.path}/{script_name}`;
+  return [
+    operation({
+      id: `${place.id}_secret_list`,
+      method: "GET",
+      path: `${path}/secrets`,
+      summary: `List the secrets of a ${place.noun}, without their values`,
+      access: readAccess,
+      result: z.array(SecretSchema),
+      handle: async (call) => (await secretsOf(place, call)).map(({ name, type }) => ({ name, type })),
+    }),
+    operation({
+      id: `${place.id}_secret_put`,
+      method: "PUT",
+      path: `${path}/secrets`,
+      summary: `Set a secret of a ${place.noun}`,
+      access: editAccess,
+      body: SecretInputSchema,
+      result: SecretSchema,
+      async handle(call) {
+        const { body } = call;
+        await change(place, call, new Map([[body.name, body]]));
+        return { name: body.name, type: body.type };
+      },
+    }),
+    operation({
+      id: `${place.id}_secret_get`,
+      method: "GET",
+      path: `${path}/secrets/{secret_name}`,
+      summary: `Get a secret of a ${place.noun}, without its value`,
+      access: readAccess,
+      query: NameQuery,
+      result: SecretSchema,
+      async handle(call) {
+        const { name, type } = await secretOf(place, call, secretNameOf(call, call.query));
+        return { name, type };
+      },
+    }),
+    operation({
+      id: `${place.id}_secret_delete`,
+      method: "DELETE",
+      path: `${path}/secrets/{secret_name}`,
+      summary: `Delete a secret of a ${place.noun}`,
+      access: editAccess,
+      query: NameQuery,
+      result: z.null(),
+      async handle(call) {
+        const { name } = await secretOf(place, call, secretNameOf(call, call.query));
+        await change(place, call, new Map([[name, null]]));
+        return null;
+      },
+    }),
+    operation({
+      id: `${place.id}_secrets_patch`,
+      method: "PATCH",
+      path: `${path}/secrets-bulk`,
+      summary: `Set and delete many secrets of a ${place.noun} at once`,
+      access: editAccess,
+      body: BulkSchema,
+      bodyKind: "own",
+      acceptAnyContentType: true,
+      result: z.record(z.string(), BindingSchema),
+      async handle(call) {
+        const { secrets, version_tags } = await readJson(call.incoming, BulkSchema, bulkBytesMax);
+        const changes = new Map(
+          Object.entries(secrets).map(([name, secret]) => {
+            if (secret?.name !== undefined && secret.name !== name)
+              throw scriptErrors.invalid(
+                `Expected the name ${JSON.stringify(name)} for the secret but received ${JSON.stringify(secret.name)}`,
+                `/body/secrets/${name}/name`,
+              );
+            return [name, secret && { ...secret, name }];
+          }),
+        );
+        const version = await change(place, call, changes, version_tags);
+        const all = version.content.bindings.filter(isSecret);
+        return Object.fromEntries(all.map((secret) => [secret.name, bindingResource(secret)]));
+      },
+    }),
+  ];
+}
+
+const isSecret = (binding: StoredBinding): binding is StoredBinding & { type: "secret_text" } =>
+  binding.type === "secret_text";
+
+async function secretsOf(place: Place, call: AnyCall) {
+  const { content } = await call.services.versions.current(scriptOf(place, call));
+  return content.bindings.filter(isSecret);
+}
+
+async function secretOf(place: Place, call: AnyCall, name: string) {
+  const secret = (await secretsOf(place, call)).find((each) => each.name === name);
+  if (secret === undefined) throw scriptErrors.bindingNotFound(name);
+  return secret;
+}
+
+function secretNameOf({ params }: AnyCall, query: { url_encoded?: string | undefined }): string {
+  const name = params["secret_name"]!;
+  if (query.url_encoded !== "true") return name;
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}
+
+/** Sets secrets; null deletes one. */
+async function change(
+  place: Place,
+  call: AnyCall,
+  changes: ReadonlyMap<string, Secret | null>,
+  tags: Readonly<Record<string, string>> = {},
+): Promise<Version> {
+  const { version } = await call.services.versions.revise(
+    place.owner(call),
+    nameOf(call),
+    authorOf(call),
+    ({ content }) => {
+      for (const { name, type } of content.bindings)
+        if (changes.has(name) && type !== "secret_text") throw scriptErrors.bindingIsTaken(name, type);
+      const kept = content.bindings
+        .filter(({ name }) => !changes.has(name))
+        .map(({ name }): InheritBinding => ({ type: "inherit", name }));
+      const bindings: (Binding | InheritBinding)[] = [
+        ...kept,
+        ...[...changes.values()].filter((secret) => secret !== null),
+      ];
+      return { bindings, annotations: { "workers/triggered_by": "secret", ...tags } };
+    },
+  );
+  return version;
+}

@@ -1,0 +1,87 @@
+import { apiErrors } from "../../control/api/errors.ts";
+import type { Call } from "../../control/api/operation.ts";
+import { scriptErrors, type Author, type Owner, type Script } from "./script.ts";
+
+export type AnyCall = Call<unknown, unknown>;
+
+/** A collection of scripts in the API: of an account or of a dispatch namespace. Both have the same operations. */
+export interface Place {
+  /** Prefix of the operations' ids. */
+  id: string;
+  /** Path of the list of scripts. */
+  path: string;
+  /** The word for a script in summaries. */
+  noun: string;
+  owner(call: AnyCall): Owner;
+}
+
+export const accountPlace: Place = {
+  id: "script",
+  path: "/accounts/{account_id}/workers/scripts",
+  noun: "script",
+  owner: ({ account }) => ({ accountId: account.id }),
+};
+
+export const readAccess = { scope: "account", permission: "workers_scripts:read" } as const;
+export const editAccess = { scope: "account", permission: "workers_scripts:edit" } as const;
+
+export const nameOf = ({ params }: AnyCall): string => params["script_name"]!;
+
+/** The script that the path names. Throws if there is none. */
+export function scriptOf(place: Place, call: AnyCall): Script {
+  return call.services.scripts.get(place.owner(call), nameOf(call));
+}
+
+const names = {
+  account: {
+    pattern: /^[a-z0-9_][a-z0-9_-]{0,62}$/,
+    text: 'up to 63 lower-case letters, digits, "-" and "_"',
+  },
+  namespace: {
+    pattern: /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}$/,
+    text: 'up to 255 letters, digits, "-", "_" and "."',
+  },
+};
+
+/** Throws if a new script cannot have this name. The name of an account's script becomes a label of its host name. */
+export function checkNewName(owner: Owner, name: string): void {
+  const { pattern, text } = owner.namespace === undefined ? names.account : names.namespace;
+  if (!pattern.test(name)) throw scriptErrors.name(name, text);
+}
+
+/** An account's script by name or id. Throws if there is none. */
+export function byNameOrId(call: AnyCall, text: string): Script {
+  const owner = accountPlace.owner(call);
+  const { scripts } = call.services;
+  const found = scripts.find(owner, text) ?? scripts.list(owner).find(({ id }) => id === text);
+  if (found === undefined) throw scriptErrors.notFound(owner, text);
+  return found;
+}
+
+/** Who makes a change, and with which client. */
+export function authorOf({ actor, services, incoming }: AnyCall): Author {
+  const user = actor.userId === null ? undefined : services.accounts.findUser(actor.userId);
+  const agent = incoming.headers["user-agent"] ?? "";
+  return {
+    id: actor.userId ?? actor.id,
+    email: user?.email ?? "",
+    client: agent.startsWith("wrangler/") ? "wrangler" : "api",
+  };
+}
+
+/** Returns a filter for the tags in a query such as `production:yes,staging:no`. */
+export function tagFilter(query: string): (script: Script) => boolean {
+  const wanted = query.split(",").map((each) => {
+    const [, tag, answer] = /^(.+):(yes|no)$/.exec(each) ?? [];
+    if (tag === undefined) throw scriptErrors.tagFilter(query);
+    return { tag, has: answer === "yes" };
+  });
+  return ({ tags }) => wanted.every(({ tag, has }) => tags.includes(tag) === has);
+}
+
+/** Reads a UUID in the path, the id of a version or deployment. */
+export function uuidOf({ params, incoming }: AnyCall, parameter: string): string {
+  const id = params[parameter]!;
+  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id) || /^[0-9a-f]{32}$/.test(id)) return id;
+  throw apiErrors.noRoute(incoming.method ?? "", (incoming.url ?? "").split("?", 1)[0]!);
+}

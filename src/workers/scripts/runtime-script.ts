@@ -1,0 +1,61 @@
+import type { AssetConfig } from "../assets/config.ts";
+import type { Binding } from "./versions/bindings.ts";
+
+export const moduleKinds = ["js", "cjs", "text", "data", "json", "wasm"] as const;
+export type ModuleKind = (typeof moduleKinds)[number];
+
+export interface Module {
+  name: string;
+  kind: ModuleKind;
+  /** Bytes for `data` and `wasm`, text otherwise. */
+  content: string | Uint8Array;
+}
+
+/** Static assets of a version: the manifest, and how they are served. */
+export interface ScriptAssets {
+  manifest: string;
+  config: AssetConfig;
+}
+
+/** Everything needed to run one version of a script. Never changes: another upload or setting has another id. */
+export interface RuntimeScript {
+  id: string;
+  /** The id of the script. Another script of the same name has another id. */
+  scriptId: string;
+  accountId: string;
+  name: string;
+  /** The dispatch namespace of a customer's script. */
+  namespace?: string;
+  /** Empty for a script of static assets only. */
+  mainModule: string;
+  /** Empty for a script of static assets only: other paths are then not found. */
+  modules: readonly Module[];
+  compatibilityDate: string;
+  compatibilityFlags: readonly string[];
+  /** With secrets decrypted. */
+  bindings: readonly Binding[];
+  limits?: { cpuMs?: number; subRequests?: number };
+  assets?: ScriptAssets;
+  /** The value of a `version_metadata` binding. */
+  version: { id: string; tag: string; timestamp: string };
+  /** Event handlers of the default export, as far as the source shows them. */
+  handlers: readonly string[];
+  /** Exported classes: entrypoints and workflows. */
+  namedHandlers: readonly NamedHandler[];
+  /** The id of the source maps, if there are any. */
+  sourceMapsId?: string;
+}
+
+export interface NamedHandler {
+  name: string;
+  handlers: string[];
+}
+
+/** The part of a script that the edge needs for each request; in memory. */
+export interface LiveScript {
+  scriptId: string;
+  accountId: string;
+  name: string;
+  /** The version for this request, chosen by the deployment's percentages: the id of its `RuntimeScript`. */
+  versionId: string;
+}

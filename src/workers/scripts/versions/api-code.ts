@@ -1,0 +1,161 @@
+import type { IncomingMessage } from "node:http";
+import { z } from "zod";
+import { ApiError } from "../../../control/api/errors.ts";
+import type { MultipartLimits } from "../../../control/api/multipart.ts";
+import { operation, rawOperation, type Operation } from "../../../control/api/operation.ts";
+import { readSniffedUploadForm, readUploadForm, type UploadForm } from "../../../control/api/upload-form.ts";
+import { idText } from "./bindings.ts";
+import { MetadataSchema, readContent, readUpload } from "./metadata.ts";
+import {
+  authorOf,
+  checkNewName,
+  editAccess,
+  nameOf,
+  readAccess,
+  scriptOf,
+  type AnyCall,
+  type Place,
+} from "../place.ts";
+import { ScriptSchema, scriptResource, UploadedSchema } from "../resources.ts";
+import { scriptErrors, type Script, type Version } from "../script.ts";
+
+/** Reads the form of an upload. Throws the error for scripts if it is too large. */
+export async function readForm(
+  { incoming, services }: AnyCall,
+  read: (request: IncomingMessage, limits: MultipartLimits) => Promise<UploadForm>,
+): Promise<UploadForm> {
+  const bytesMax = services.versions.uploadBytesMax;
+  try {
+    return await read(incoming, { bodyBytesMax: bytesMax, partBytesMax: bytesMax, partsMax: 2000 });
+  } catch (error) {
+    throw error instanceof ApiError && error.status === 413 ? scriptErrors.tooLarge(bytesMax) : error;
+  }
+}
+
+export const UploadQuery = z.object({
+  /**
+   * Both parameters are accepted: responses never contain the code, and a binding that cannot be inherited is
+   * always refused.
+   */
+  excludeScript: z.string().optional(),
+  bindings_inherit: z.literal("strict").optional(),
+});
+export const UploadBody = z.object({ metadata: MetadataSchema });
+
+/** Upload, download and deletion of a script's code. */
+export function codeOperations(place: Place): Operation[] {
+  const path = `${place.path}/{script_name}`;
+  return [
+    operation({
+      id: `${place.id}_upload`,
+      method: "PUT",
+      path,
+      summary: `Upload a ${place.noun} and put it to work`,
+      access: editAccess,
+      query: UploadQuery,
+      body: UploadBody,
+      bodyKind: "own",
+      acceptAnyContentType: true,
+      result: UploadedSchema,
+      async handle(call) {
+        const owner = place.owner(call);
+        const name = nameOf(call);
+        checkNewName(owner, name);
+        const form = await readForm(call, readSniffedUploadForm);
+        const upload = await readUpload(form, call.messages);
+        const { script, version } = await call.services.versions.upload(owner, name, upload, authorOf(call), {
+          deploy: true,
+        });
+        return {
+          ...scriptResource(script, version),
+          startup_time_ms: version.content.startupTimeMs,
+          deployment_id: version.id,
+          entry_point: version.content.mainModule,
+        };
+      },
+    }),
+    operation({
+      id: `${place.id}_delete`,
+      method: "DELETE",
+      path,
+      summary: `Delete a ${place.noun} with all of its versions`,
+      access: editAccess,
+      query: z.object({ force: z.enum(["true", "false"]).optional() }),
+      result: z.null(),
+      handle: async (call) => deleteScript(place, call, scriptOf(place, call), call.query.force === "true"),
+    }),
+    rawOperation({
+      id: `${place.id}_content_get`,
+      method: "GET",
+      path: place.id === "script" ? `${path}/content/v2` : `${path}/content`,
+      summary: `Get the code of a ${place.noun} as multipart/form-data, a part for each module`,
+      access: readAccess,
+      query: z.object({ version: idText.optional() }),
+      async handle(call) {
+        const { versions } = call.services;
+        const script = scriptOf(place, call);
+        const id = call.query.version;
+        return contentResponse(
+          call,
+          id === undefined ? await versions.current(script) : await versions.get(script, id),
+        );
+      },
+    }),
+    operation({
+      id: `${place.id}_content_put`,
+      method: "PUT",
+      path: `${path}/content`,
+      summary: `Replace the code of a ${place.noun}, and keep its settings`,
+      access: editAccess,
+      body: UploadBody,
+      bodyKind: "own",
+      result: ScriptSchema,
+      async handle(call) {
+        const form = await readForm(call, readUploadForm);
+        scriptOf(place, call);
+        const code = await readContent(form, call.incoming.headers, call.messages);
+        const { script, version } = await call.services.versions.revise(
+          place.owner(call),
+          nameOf(call),
+          authorOf(call),
+          () => ({ code }),
+        );
+        return scriptResource(script, version);
+      },
+    }),
+  ];
+}
+
+/** Deletes a script. One that others use is deleted only with `force`. */
+export async function deleteScript(
+  place: Place,
+  call: AnyCall,
+  script: Script,
+  force: boolean,
+): Promise<null> {
+  const { scripts, references, domains } = call.services;
+  if (!force && script.namespaceId === null) {
+    const users = await references.to(script);
+    if (users.length > 0)
+      throw scriptErrors.referenced(
+        script.name,
+        users.map(({ name }) => name),
+      );
+  }
+  // An account's script is deleted with its domains; this removes the DNS records that were created for them.
+  if (script.namespaceId === null) await domains.delete(domains.listOf(script.accountId, script.name));
+  await scripts.delete(place.owner(call), [script.name]);
+  return null;
+}
+
+/** The modules as a multipart form, as they were uploaded. */
+export async function contentResponse(call: AnyCall, version: Version): Promise<Response> {
+  const form = new FormData();
+  for (const { name, content, contentType } of await call.services.versions.codeOf(version))
+    form.append(name, new File([content as Uint8Array<ArrayBuffer> | string], name, { type: contentType }));
+  const response = new Response(form);
+  response.headers.set("cf-entrypoint", version.content.mainModule);
+  response.headers.set("etag", `"${version.content.etag}"`);
+  response.headers.set("x-request-id", call.requestId);
+  return response;
+}

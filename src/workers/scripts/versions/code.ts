@@ -1,0 +1,50 @@
+import { createHash } from "node:crypto";
+import { inspectCode } from "./inspection.ts";
+import { scriptErrors, type VersionContent } from "../script.ts";
+import type { ModuleMap } from "../../stack-traces/messages.ts";
+import type { StoredModule } from "./store-versions.ts";
+
+/** The modules of a script; empty for static assets only. */
+export interface Code {
+  mainModule: string;
+  modules: readonly StoredModule[];
+  sourceMaps: readonly ModuleMap[];
+}
+
+export interface InspectedCode {
+  modules: readonly StoredModule[];
+  sourceMaps: readonly ModuleMap[];
+  /** Properties of the code that are stored with the version. */
+  facts: Pick<VersionContent, "mainModule" | "etag" | "handlers" | "namedHandlers" | "hasSourceMaps">;
+  /** Undefined if the source does not show them. */
+  exportNames: ReadonlySet<string> | undefined;
+}
+
+/** Throws if the code cannot run; otherwise returns its properties. */
+export async function inspected({ mainModule, modules, sourceMaps }: Code): Promise<InspectedCode> {
+  const inspection =
+    mainModule === ""
+      ? { handlers: [], namedHandlers: [], exportNames: [] }
+      : await inspectCode(modules, mainModule);
+  if ("fault" in inspection) throw scriptErrors.invalid(inspection.fault);
+  const { handlers, namedHandlers, exportNames } = inspection;
+  return {
+    modules,
+    sourceMaps,
+    facts: {
+      mainModule,
+      etag: etagOf(modules),
+      handlers,
+      namedHandlers,
+      hasSourceMaps: sourceMaps.length > 0,
+    },
+    exportNames: exportNames && new Set(exportNames),
+  };
+}
+
+function etagOf(modules: readonly StoredModule[]): string {
+  const hash = createHash("sha256");
+  for (const { name, kind, content } of modules)
+    hash.update(`${kind} ${name} ${content.length}\n`).update(content);
+  return hash.digest("hex");
+}

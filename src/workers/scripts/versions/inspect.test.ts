@@ -1,0 +1,67 @@
+import { describe, expect, it } from "vitest";
+import { inspect } from "./inspect.ts";
+import type { Module } from "../runtime-script.ts";
+
+const js = (name: string, content: string): Module => ({ name, kind: "js", content });
+const look = async (main: string, ...others: Module[]) =>
+  inspect([js("main.js", main), ...others], "main.js");
+
+describe("what a script's source shows", () => {
+  it.each<[what: string, code: string, handlers: string[]]>([
+    ["an object", "export default { fetch() {}, async scheduled() {}, other() {} }", ["fetch", "scheduled"]],
+    ["a name", "const worker = { fetch: () => {} }; export default worker", ["fetch"]],
+    ["a name that is exported as default", "const w = { queue() {} }; export { w as default }", ["queue"]],
+    ["a class", "export default class extends X { fetch() {} tail() {} static a() {} }", ["fetch", "tail"]],
+    ["what a framework makes", "import { make } from 'node:x'; export default make()", ["fetch"]],
+    ["an object with more spread into it", "export default { ...rest }", ["fetch"]],
+  ])("%s", async (_what, code, handlers) => {
+    expect(await look(code)).toMatchObject({ handlers });
+  });
+
+  it("follows what other modules export", async () => {
+    const found = await look(
+      'export { handler as default, Flow } from "./lib/all.js"; export * as more from "./lib/all.js";',
+      js(
+        "lib/all.js",
+        'import { Base } from "../base.js"; export const handler = { fetch() {} }; export class Flow extends Base { run() {} }',
+      ),
+      js("base.js", "export class Base {}"),
+    );
+    expect(found).toMatchObject({
+      handlers: ["fetch"],
+      namedHandlers: [{ name: "Flow", handlers: ["run"] }],
+      exportNames: ["Flow", "more"],
+    });
+  });
+
+  it("knows no names where all of another module's are exported", async () => {
+    expect(await look('export * from "./a.js"', js("a.js", "export default 1"))).toMatchObject({
+      exportNames: undefined,
+    });
+  });
+
+  it.each<[what: string, code: string, fault: string]>([
+    ["does not parse", "export default {\n  a b\n}", "Uncaught SyntaxError: Unexpected token at main.js:2:5"],
+    ["imports what is not there", 'import "./a.js"; export default {fetch(){}}', 'No such module "./a.js"'],
+    [
+      "exports nothing that handles",
+      "export const a = 1; export default function () {}",
+      "No event handlers",
+    ],
+    [
+      "is nested too deeply",
+      `export default ${"[".repeat(50_000)}${"]".repeat(50_000)}`,
+      "nested too deeply",
+    ],
+  ])("says why it cannot run: it %s", async (_what, code, fault) => {
+    expect((await look(code)) as { fault: string }).toMatchObject({ fault: expect.stringContaining(fault) });
+  });
+
+  it("lets in what the runtime has", async () => {
+    const code =
+      'import "node:buffer"; import "cloudflare:workers"; import "fs"; import x from "./data.txt"; export default { fetch() {} }';
+    expect(await look(code, { name: "data.txt", kind: "text", content: "" })).toMatchObject({
+      handlers: ["fetch"],
+    });
+  });
+});

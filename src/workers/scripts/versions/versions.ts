@@ -1,0 +1,405 @@
+import { ApiErrors } from "../../../control/api/errors.ts";
+import type { AssetConfig } from "../../assets/config.ts";
+import type { Read, Storage, Write } from "../../../platform/storage/storage.ts";
+import { newUuid } from "../../../platform/util/ids.ts";
+import { missingResources, type Binding, type BindingResources, type InheritBinding } from "./bindings.ts";
+import { deploy } from "./deployments.ts";
+import { inspected, type Code, type InspectedCode } from "./code.ts";
+import type { RuntimeScript, ScriptAssets } from "../runtime-script.ts";
+import {
+  scriptErrors,
+  type Author,
+  type Owner,
+  type Script,
+  type ScriptSettings,
+  type StoredBinding,
+  type Version,
+  type VersionContent,
+} from "../script.ts";
+import { newScript, type SaveScript, type Scripts } from "../scripts.ts";
+import type { Sealer } from "./sealing.ts";
+import * as store from "./store-versions.ts";
+import { openBinding, storedBindings } from "./stored-bindings.ts";
+
+/** Storage of static assets. A version refers to a manifest that never changes. */
+export interface AssetManifests {
+  /** Returns the manifest of a completed upload for this script. Throws if the token is invalid. */
+  complete(owner: Owner, scriptName: string, completionToken: string): Promise<string>;
+}
+
+/** The time that code took until it waited for requests, or the reason why it failed. */
+export interface Started {
+  tookMs: number;
+  fault: string | undefined;
+}
+export type Start = (script: RuntimeScript) => Promise<Started>;
+
+/** Static assets of a new version: of an upload, or those of the previous version. */
+export type AssetsInput =
+  | { completionToken: string; config: AssetConfig }
+  | { keep: true; config: AssetConfig | undefined };
+
+/** The changes of a new version. Undefined fields of a revision keep the previous value. */
+export interface VersionInput {
+  bindings?: readonly (Binding | InheritBinding)[] | undefined;
+  /** Binding types of the previous version that are kept unless a new binding has the same name. */
+  keepBindings?: readonly string[] | undefined;
+  compatibilityDate?: string | undefined;
+  compatibilityFlags?: readonly string[] | undefined;
+  limits?: VersionContent["limits"] | undefined;
+  placement?: VersionContent["placement"] | undefined;
+  usageModel?: string | undefined;
+  assets?: AssetsInput | undefined;
+  annotations?: Readonly<Record<string, string>> | undefined;
+}
+
+export interface Revision extends VersionInput {
+  /** Whether the version is deployed at once; true by default. */
+  deploy?: boolean | undefined;
+  code?: Code | undefined;
+  tags?: readonly string[] | undefined;
+  settings?: Partial<ScriptSettings> | undefined;
+}
+
+export type Upload = Revision & { code: Code };
+
+/** The public API's default for uploads: the runtime behaves as on that day. */
+export const defaultCompatibilityDate = "2021-11-02";
+/**
+ * Number of versions kept beside the live ones: for rollbacks of accounts' scripts, and for runs of
+ * customers' scripts.
+ */
+const versionsKept = { account: 100, namespace: 2 };
+
+/** Creates versions of scripts. A version never changes; every change of a script creates a new one. */
+export class Versions {
+  readonly #storage: Storage;
+  readonly #scripts: Scripts;
+  readonly #sealer: Sealer;
+  readonly #resources: BindingResources;
+  readonly #manifests: AssetManifests;
+  readonly #needs: ((trx: Write, versionIds: readonly string[]) => Promise<readonly string[]>)[] = [];
+  readonly #startCode: Start;
+  /** Maximum size of an upload. */
+  readonly uploadBytesMax: number;
+
+  constructor(
+    storage: Storage,
+    scripts: Scripts,
+    sealer: Sealer,
+    resources: BindingResources,
+    manifests: AssetManifests,
+    startCode: Start,
+    uploadBytesMax: number,
+  ) {
+    this.#storage = storage;
+    this.#scripts = scripts;
+    this.#sealer = sealer;
+    this.#resources = resources;
+    this.#manifests = manifests;
+    this.#startCode = startCode;
+    this.uploadBytesMax = uploadBytesMax;
+  }
+
+  /** Registers a function that returns the versions that are still needed, for example by running workflows. */
+  onForget(need: (trx: Write, versionIds: readonly string[]) => Promise<readonly string[]>): void {
+    this.#needs.push(need);
+  }
+
+  /** The live version; of two, the first. */
+  async current(script: Script): Promise<Version> {
+    const id = script.live[0]?.versionId;
+    const version = id === undefined ? undefined : await store.find(this.#storage.read, id);
+    if (version === undefined) throw scriptErrors.noVersions();
+    return version;
+  }
+
+  /** As `current`, for many scripts. */
+  async currentOf(scripts: readonly Script[]): Promise<{ script: Script; version: Version }[]> {
+    const ids = scripts.flatMap(({ live }) => live[0]?.versionId ?? []);
+    const versions = await store.findMany(this.#storage.read, ids);
+    return scripts.flatMap((script) => {
+      const version = versions.get(script.live[0]?.versionId ?? "");
+      return version === undefined ? [] : [{ script, version }];
+    });
+  }
+
+  async get(script: Script, id: string): Promise<Version> {
+    const version = await store.find(this.#storage.read, id);
+    if (version?.scriptId !== script.id) throw scriptErrors.versionNotFound(id);
+    return version;
+  }
+
+  async latest(script: Script): Promise<Version> {
+    const version = await store.latest(this.#storage.read, script.id);
+    if (version === undefined) throw scriptErrors.noVersions();
+    return version;
+  }
+
+  async delete(owner: Owner, name: string, id: string): Promise<void> {
+    await this.#scripts.change(owner, name, async (trx, script) => {
+      const version = script && (await store.find(trx, id));
+      if (script === undefined || version?.scriptId !== script.id) throw scriptErrors.versionNotFound(id);
+      if (script.live.some(({ versionId }) => versionId === id)) throw scriptErrors.versionIsLive();
+      await store.remove(trx, script.id, [id]);
+    });
+  }
+
+  /** Newest first. */
+  async list(
+    script: Script,
+    page: { page: number; per_page: number },
+  ): Promise<{ versions: Version[]; totalCount: number }> {
+    const [versions, totalCount] = await Promise.all([
+      store.list(this.#storage.read, script.id, page.per_page, (page.page - 1) * page.per_page),
+      store.count(this.#storage.read, script.id),
+    ]);
+    return { versions, totalCount };
+  }
+
+  /** The static assets of a version. */
+  async assetsOf(id: string): Promise<ScriptAssets | undefined> {
+    return (await store.find(this.#storage.read, id))?.content.assets ?? undefined;
+  }
+
+  async codeOf(version: Version): Promise<store.StoredModule[]> {
+    return store.modules(this.#storage.read, version.codeId);
+  }
+
+  /** Stores new code as a new version, and deploys it unless `deploy` is false. */
+  async upload(
+    owner: Owner,
+    name: string,
+    upload: Upload,
+    author: Author,
+    options: { deploy: boolean },
+  ): Promise<{ script: Script; version: Version }> {
+    const code = await inspected(upload.code);
+    await this.#checkBindings(owner, name, upload, code.exportNames);
+    const assets = await this.#assets(owner, name, upload.assets);
+    const compatibility = {
+      compatibilityDate: upload.compatibilityDate ?? defaultCompatibilityDate,
+      compatibilityFlags: upload.compatibilityFlags ?? [],
+    };
+    const startupTimeMs = await this.#start(owner, name, code, compatibility, upload);
+    return this.#scripts.change(owner, name, async (trx, current, save) => {
+      if (current === undefined && !options.deploy) throw scriptErrors.notFound(owner, name);
+      const now = Date.now();
+      const script = current ?? newScript(owner, name, now);
+      const base = current && (await store.latest(trx, script.id));
+      const content: VersionContent = {
+        ...code.facts,
+        ...compatibility,
+        startupTimeMs,
+        bindings: await this.#stored(trx, script.id, base, upload),
+        limits: upload.limits ?? null,
+        placement: upload.placement ?? null,
+        usageModel: upload.usageModel ?? "standard",
+        assets: assets(base),
+        annotations: upload.annotations ?? {},
+        author,
+      };
+      const codeId = newUuid();
+      const edited: Script = {
+        ...script,
+        tags: upload.tags ?? script.tags,
+        settings: { ...script.settings, ...upload.settings },
+      };
+      const added = await this.#add(trx, edited, save, { content, codeId, deploy: options.deploy });
+      await store.insertCode(trx, script.id, codeId, code);
+      return added;
+    });
+  }
+
+  /**
+   * Creates a version from the latest one, with changed settings. With deployment, the latest version must be
+   * live: otherwise changing a setting would deploy code that no caller has deployed.
+   */
+  async revise(
+    owner: Owner,
+    name: string,
+    author: Author,
+    input: (latest: Version) => Revision,
+  ): Promise<{ script: Script; version: Version }> {
+    for (;;) {
+      const latest = await this.latest(this.#scripts.get(owner, name));
+      const revised = await this.#revise(owner, name, author, latest, input(latest));
+      // A concurrent request created a version, so try again from that one.
+      if (revised !== undefined) return revised;
+    }
+  }
+
+  async #revise(
+    owner: Owner,
+    name: string,
+    author: Author,
+    latest: Version,
+    change: Revision,
+  ): Promise<{ script: Script; version: Version } | undefined> {
+    const { content } = latest;
+    const { deploy: isDeployed = true } = change;
+    const code = change.code === undefined ? undefined : await inspected(change.code);
+    const classNames =
+      code === undefined ? new Set(content.namedHandlers.map((each) => each.name)) : code.exportNames;
+    await this.#checkBindings(owner, name, change, classNames, content.assets);
+    const assets = await this.#assets(owner, name, change.assets ?? { keep: true, config: undefined });
+    const compatibility = {
+      compatibilityDate: change.compatibilityDate ?? content.compatibilityDate,
+      compatibilityFlags: change.compatibilityFlags ?? content.compatibilityFlags,
+    };
+    let { startupTimeMs } = content;
+    if (
+      code !== undefined ||
+      change.compatibilityDate !== undefined ||
+      change.compatibilityFlags !== undefined
+    ) {
+      const runs = code ?? { modules: await this.codeOf(latest), facts: content };
+      const bindings =
+        change.bindings ?? content.bindings.map(({ name }) => ({ type: "inherit" as const, name }));
+      startupTimeMs = await this.#start(owner, name, runs, compatibility, { ...change, bindings });
+    }
+    return this.#scripts.change(owner, name, async (trx, current, save) => {
+      const base = current && (await store.latest(trx, current.id));
+      if (current === undefined || base?.id !== latest.id) return undefined;
+      if (isDeployed && (current.live.length !== 1 || current.live[0]!.versionId !== base.id))
+        throw scriptErrors.latestNotDeployed();
+      const revised: VersionContent = {
+        ...content,
+        ...compatibility,
+        startupTimeMs,
+        bindings:
+          change.bindings === undefined
+            ? content.bindings
+            : await this.#stored(trx, current.id, base, change),
+        limits: change.limits === undefined ? content.limits : change.limits,
+        placement: change.placement === undefined ? content.placement : change.placement,
+        usageModel: change.usageModel ?? content.usageModel,
+        assets: assets(base),
+        annotations: change.annotations ?? {},
+        author,
+        ...(code === undefined ? {} : code.facts),
+      };
+      const codeId = code === undefined ? base.codeId : newUuid();
+      const edited: Script = {
+        ...current,
+        tags: change.tags ?? current.tags,
+        settings: { ...current.settings, ...change.settings },
+      };
+      const added = await this.#add(trx, edited, save, { content: revised, codeId, deploy: isDeployed });
+      if (code !== undefined) await store.insertCode(trx, current.id, codeId, code);
+      return added;
+    });
+  }
+
+  /** Throws one error for all bindings to missing resources. */
+  async #checkBindings(
+    owner: Owner,
+    name: string,
+    { bindings, assets }: VersionInput,
+    classNames: ReadonlySet<string> | undefined,
+    keptAssets: ScriptAssets | null = null,
+  ): Promise<void> {
+    const given = (bindings ?? []).filter((binding) => binding.type !== "inherit");
+    const errors = await missingResources(given, {
+      accountId: owner.accountId,
+      scriptName: owner.namespace === undefined ? name : undefined,
+      resources: this.#resources,
+      hasAssets: assets !== undefined || keptAssets !== null,
+      classNames,
+    });
+    if (errors.length > 0) throw new ApiErrors(errors);
+  }
+
+  /** The static assets of a new version. */
+  async #assets(
+    owner: Owner,
+    name: string,
+    input: AssetsInput | undefined,
+  ): Promise<(base: Version | undefined) => ScriptAssets | null> {
+    if (input === undefined) return () => null;
+    if ("keep" in input) {
+      return (base) => {
+        const kept = base?.content.assets ?? null;
+        return kept === null || input.config === undefined ? kept : { ...kept, config: input.config };
+      };
+    }
+    const manifest = await this.#manifests.complete(owner, name, input.completionToken);
+    return () => ({ manifest, config: input.config });
+  }
+
+  async #stored(
+    read: Read,
+    scriptId: string,
+    base: Version | undefined,
+    { bindings = [], keepBindings = [] }: VersionInput,
+  ): Promise<StoredBinding[]> {
+    return storedBindings(read, this.#sealer, scriptId, base, bindings, keepBindings);
+  }
+
+  /** Throws if the code does not start with its new bindings. */
+  async #start(
+    owner: Owner,
+    name: string,
+    { modules, facts }: Pick<InspectedCode, "modules" | "facts">,
+    compatibility: Pick<VersionContent, "compatibilityDate" | "compatibilityFlags">,
+    input: VersionInput,
+  ): Promise<number> {
+    if (modules.length === 0) return 0;
+    const { read } = this.#storage;
+    const { id } = this.#scripts.find(owner, name) ?? newScript(owner, name, 0);
+    const bindings = await this.#stored(read, id, await store.latest(read, id), input);
+    const { fault, tookMs } = await this.#startCode({
+      ...facts,
+      ...compatibility,
+      id: "",
+      scriptId: id,
+      accountId: owner.accountId,
+      name,
+      ...(owner.namespace === undefined ? {} : { namespace: owner.namespace.name }),
+      modules,
+      bindings: bindings.map((binding) => openBinding(this.#sealer, id, binding)),
+      version: { id: "", tag: "", timestamp: new Date().toISOString() },
+    });
+    if (fault !== undefined) throw scriptErrors.invalid(fault);
+    return tookMs;
+  }
+
+  async #add(
+    trx: Write,
+    script: Script,
+    save: SaveScript,
+    { content, codeId, deploy: isDeployed }: { content: VersionContent; codeId: string; deploy: boolean },
+  ): Promise<{ script: Script; version: Version }> {
+    const version: Version = {
+      id: newUuid(),
+      scriptId: script.id,
+      number: script.versionCount + 1,
+      codeId,
+      content,
+      createdOn: Date.now(),
+    };
+    const counted: Script = { ...script, versionCount: version.number, modifiedOn: version.createdOn };
+    const next = isDeployed ? { ...counted, live: [{ versionId: version.id, percentage: 100 }] } : counted;
+    // Rows of the version refer to the row of the script.
+    await save(next);
+    await store.insert(trx, version);
+    if (isDeployed && next.namespaceId === null) await deploy(trx, next, content.author, content.annotations);
+    await this.#prune(trx, next);
+    return { script: next, version };
+  }
+
+  /** Deletes versions that are neither live nor among the latest. */
+  async #prune(trx: Write, script: Script): Promise<void> {
+    const kept = script.namespaceId === null ? versionsKept.account : versionsKept.namespace;
+    const live = new Set(script.live.map(({ versionId }) => versionId));
+    const old = await store.idsBeyond(trx, script.id, kept);
+    const unused = old.filter((id) => !live.has(id));
+    const needed = new Set<string>();
+    for (const need of this.#needs) for (const id of await need(trx, unused)) needed.add(id);
+    await store.remove(
+      trx,
+      script.id,
+      unused.filter((id) => !needed.has(id)),
+    );
+  }
+}

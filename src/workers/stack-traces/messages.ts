@@ -1,0 +1,18 @@
+import type { Place } from "./frames.ts";
+
+/** Requests to the thread: first the source maps of some code, then positions in it. */
+export type Ask =
+  | { type: "keep"; codeId: string; maps: readonly ModuleMap[] }
+  | { type: "drop"; codeId: string }
+  | { type: "find"; id: number; codeId: string; places: readonly Place[] };
+
+export interface Found {
+  id: number;
+  places: readonly (Place | undefined)[];
+}
+
+/** The source map of a module, as it was uploaded. */
+export interface ModuleMap {
+  module: string;
+  content: Uint8Array;
+}

@@ -1,0 +1,43 @@
+import { parentPort } from "node:worker_threads";
+import type { Ask, Found } from "./messages.ts";
+import { originalPlace, readSourceMap, segmentsMax, type ReadMap } from "./source-map.ts";
+
+/* Parses source maps outside the main thread, because they may be large and are untrusted. */
+
+/** Uploaded maps, by code and module. */
+const uploaded = new Map<string, Map<string, Uint8Array>>();
+/** Parsed maps. */
+const read = new Map<string, ReadMap | undefined>();
+let segments = 0;
+
+parentPort!.on("message", (ask: Ask) => {
+  if (ask.type === "keep")
+    uploaded.set(ask.codeId, new Map(ask.maps.map(({ module, content }) => [module, content])));
+  else if (ask.type === "drop") {
+    uploaded.delete(ask.codeId);
+    forgetRead();
+  } else {
+    const places = ask.places.map((place) => {
+      const map = mapOf(ask.codeId, place.file);
+      return map && originalPlace(map, place);
+    });
+    parentPort!.postMessage({ id: ask.id, places } satisfies Found, []);
+  }
+});
+
+function mapOf(codeId: string, module: string): ReadMap | undefined {
+  const key = `${codeId} ${module}`;
+  if (read.has(key)) return read.get(key);
+  const content = uploaded.get(codeId)?.get(module);
+  if (content === undefined) return undefined;
+  const map = readSourceMap(Buffer.from(content).toString());
+  if (segments + (map?.segments ?? 0) > segmentsMax) forgetRead();
+  segments += map?.segments ?? 0;
+  read.set(key, map);
+  return map;
+}
+
+function forgetRead(): void {
+  read.clear();
+  segments = 0;
+}

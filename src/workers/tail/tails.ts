@@ -1,0 +1,207 @@
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { ApiError } from "../../control/api/errors.ts";
+import { newId } from "../../platform/util/ids.ts";
+import type { TailEvent } from "./event.ts";
+import { wantsEvent, wantsRun, type Filter } from "./filter.ts";
+
+/** The scope of a tail: one script, or everything that an account and its customers run. */
+export interface TailScope {
+  accountId: string;
+  scriptId: string | undefined;
+}
+
+export interface KnownTail extends TailScope {
+  id: string;
+  filters: readonly Filter[];
+  expiresOn: number;
+  secretHash: Buffer;
+}
+
+export interface Tail extends KnownTail {
+  /** Set once a watcher has connected. */
+  watcher: Watcher | undefined;
+  /** Whether another node has the watcher, or expects it. */
+  isForeign: boolean;
+}
+
+/** Connections to other nodes; absent on a single node. */
+export interface TailLinks {
+  made(tail: KnownTail): Promise<void>;
+  connected(tail: KnownTail): Promise<void>;
+  /** `isForAll`: also if another node has the tail. */
+  ended(tail: KnownTail, isForAll: boolean): Promise<void>;
+  /** Reads a tail that another node may have created. */
+  seek(id: string): Promise<void>;
+}
+
+export interface Watcher {
+  tell(event: TailEvent): void;
+  /** Called when the tail has ended. */
+  end(): void;
+}
+
+/** A watched run, and the tails that may want it. */
+export interface Watched {
+  tell(event: TailEvent): void;
+}
+
+const lifetimeMs = 6 * 60 * 60 * 1000;
+/** Time for the client to connect after it has created a tail. */
+const connectMs = 60_000;
+const tailsOfScopeMax = 10;
+
+export const tailErrors = {
+  notFound: (id: string) => new ApiError(404, 10110, `There is no tail with the id ${id}`),
+  tooMany: () =>
+    new ApiError(
+      429,
+      10111,
+      `Expected at most ${tailsOfScopeMax} tails of a script, or of an account, at once`,
+    ),
+};
+
+/** The tails of all scripts, in memory. A run of an unwatched script costs one lookup in an empty map. */
+export class Tails {
+  readonly #byScope = new Map<string, Set<Tail>>();
+  readonly #byId = new Map<string, Tail>();
+  readonly #timers = new Map<string, NodeJS.Timeout>();
+  /** Increases with each new tail. */
+  revision = 0;
+  #links: TailLinks | undefined;
+
+  link(links: TailLinks): void {
+    this.#links = links;
+  }
+
+  /** The secret is returned only here. */
+  async create(scope: TailScope, filters: readonly Filter[]): Promise<{ tail: Tail; secret: string }> {
+    if (this.list(scope).length >= tailsOfScopeMax) throw tailErrors.tooMany();
+    const secret = randomBytes(24).toString("base64url");
+    const tail: Tail = {
+      ...scope,
+      id: newId(),
+      filters,
+      expiresOn: Date.now() + lifetimeMs,
+      secretHash: hash(secret),
+      watcher: undefined,
+      isForeign: false,
+    };
+    await this.#links?.made(tail);
+    this.#add(tail);
+    this.#endAfter(tail, connectMs);
+    return { tail, secret };
+  }
+
+  /** Adds a tail of another node. */
+  adopt(known: KnownTail, watcher: Watcher | undefined): void {
+    const tail = this.#byId.get(known.id);
+    if (tail === undefined) this.#add({ ...known, watcher, isForeign: true });
+    else {
+      // The watcher is now on another node.
+      if (!tail.isForeign) tail.watcher?.end();
+      Object.assign(tail, { watcher, isForeign: true });
+      clearTimeout(this.#timers.get(tail.id));
+    }
+  }
+
+  #add(tail: Tail): void {
+    const siblings = this.#byScope.get(keyOf(tail)) ?? new Set();
+    this.#byScope.set(keyOf(tail), siblings.add(tail));
+    this.#byId.set(tail.id, tail);
+    this.revision++;
+  }
+
+  all(): Iterable<Tail> {
+    return this.#byId.values();
+  }
+
+  list(scope: TailScope): Tail[] {
+    return [...(this.#byScope.get(keyOf(scope)) ?? [])];
+  }
+
+  async delete(scope: TailScope, id: string): Promise<void> {
+    const tail = this.#byId.get(id);
+    if (tail === undefined || keyOf(tail) !== keyOf(scope)) throw tailErrors.notFound(id);
+    this.drop(id);
+    await this.#links?.ended(tail, true);
+  }
+
+  /** The tail for an id and its secret. */
+  async find(id: string, secret: string): Promise<Tail | undefined> {
+    if (!this.#byId.has(id)) await this.#links?.seek(id);
+    const tail = this.#byId.get(id);
+    return tail !== undefined && timingSafeEqual(tail.secretHash, hash(secret)) ? tail : undefined;
+  }
+
+  async connect(tail: Tail, watcher: Watcher): Promise<void> {
+    tail.watcher?.end();
+    Object.assign(tail, { watcher, isForeign: false });
+    this.#endAfter(tail, tail.expiresOn - Date.now());
+    await this.#links?.connected(tail);
+  }
+
+  /** Ends a tail whose watcher has left or never connected. */
+  async end(tail: Tail): Promise<void> {
+    this.drop(tail.id);
+    await this.#links?.ended(tail, false);
+  }
+
+  /** Ends the tails of a deleted script or account. */
+  endScope(scopeId: string): void {
+    // If the database is unreachable, the tails expire.
+    for (const tail of [...(this.#byScope.get(scopeId) ?? [])]) this.end(tail).catch(() => {});
+  }
+
+  /** Removes a tail without telling other nodes. */
+  drop(id: string): void {
+    const tail = this.#byId.get(id);
+    if (tail === undefined) return;
+    this.#byId.delete(id);
+    clearTimeout(this.#timers.get(id));
+    this.#timers.delete(id);
+    const siblings = this.#byScope.get(keyOf(tail));
+    siblings?.delete(tail);
+    if (siblings?.size === 0) this.#byScope.delete(keyOf(tail));
+    tail.watcher?.end();
+  }
+
+  /** Ends all tails when the process stops. */
+  async endAll(): Promise<void> {
+    const own = [...this.#byId.values()].filter(({ isForeign }) => !isForeign);
+    await Promise.all(own.map(async (tail) => this.end(tail)));
+  }
+
+  isWatched({ accountId, scriptId }: { accountId: string; scriptId: string }): boolean {
+    return this.#byScope.size > 0 && (this.#byScope.has(scriptId) || this.#byScope.has(accountId));
+  }
+
+  /** Undefined if no tail can match the run. */
+  watch(
+    { accountId, scriptId }: { accountId: string; scriptId: string },
+    run: Pick<TailEvent, "event" | "scriptVersion">,
+  ): Watched | undefined {
+    const wanted = [...(this.#byScope.get(scriptId) ?? []), ...(this.#byScope.get(accountId) ?? [])].filter(
+      ({ filters, watcher }) => watcher !== undefined && wantsRun(filters, run),
+    );
+    if (wanted.length === 0) return undefined;
+    return {
+      tell(event) {
+        for (const { filters, watcher } of wanted) if (wantsEvent(filters, event)) watcher?.tell(event);
+      },
+    };
+  }
+
+  #endAfter(tail: Tail, delayMs: number): void {
+    clearTimeout(this.#timers.get(tail.id));
+    // If the database is unreachable, other nodes notice the missing signs of life.
+    const end = (): void => {
+      this.end(tail).catch(() => {});
+    };
+    this.#timers.set(tail.id, setTimeout(end, delayMs).unref());
+  }
+}
+
+/** Ids of scripts and accounts are both random, so they never collide. */
+const keyOf = ({ accountId, scriptId }: TailScope): string => scriptId ?? accountId;
+
+const hash = (secret: string): Buffer => createHash("sha256").update(secret).digest();

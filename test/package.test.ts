@@ -1,0 +1,106 @@
+import { execFile, execFileSync } from "node:child_process";
+import { cpSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+import sharp from "sharp";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { files } from "./helpers/sources.ts";
+import { serve, temporaryFolder, type ServerProcess } from "./helpers/process.ts";
+
+/** The npm package, made in a copy of the clone, because packing replaces package.json for a moment. */
+const clone = temporaryFolder();
+/** An empty project with the package, as `npm install` installs it. */
+const project = temporaryFolder();
+const token = "package-test-token";
+const run = promisify(execFile);
+const program = join(project, "node_modules/selvedge/bin/selvedge.js");
+let server: ServerProcess | undefined;
+
+beforeAll(async () => {
+  for (const file of files) cpSync(file, join(clone, file));
+  symlinkSync(resolve("node_modules"), join(clone, "node_modules"));
+  const folder = temporaryFolder();
+  await run("npm", ["pack", "--pack-destination", folder], { cwd: clone });
+  const [tarball] = readdirSync(folder);
+  writeFileSync(join(project, "package.json"), '{ "name": "empty", "private": true }');
+  const options = ["--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"];
+  await run("npm", ["install", ...options, join(folder, tarball!)], { cwd: project });
+  server = await serve(["--ephemeral"], { SELVEDGE_API_TOKEN: token }, [], program);
+}, 300_000);
+afterAll(async () => {
+  server?.process.kill("SIGTERM");
+  expect(await server?.exited).toBe(0);
+  expect(server?.stderr()).not.toContain('"level":"error"');
+});
+
+/** Runs a program of an example of the package, and returns the output. */
+async function example(name: string, ...args: string[]): Promise<string> {
+  const file = join(project, "node_modules/selvedge/examples", name);
+  const { stdout } = await run(process.execPath, [file, ...args], {
+    env: {
+      ...process.env,
+      CLOUDFLARE_BASE_URL: server!.ready.api,
+      CLOUDFLARE_API_TOKEN: token,
+      CLOUDFLARE_ACCOUNT_ID: server!.ready.account_id,
+      EDGE_URL: server!.ready.edge,
+      NAME_SERVER: server!.ready.dns,
+    },
+  });
+  return stdout;
+}
+
+it("leaves the clone's package.json as it was", () => {
+  expect(readFileSync(join(clone, "package.json"), "utf8")).toBe(readFileSync("package.json", "utf8"));
+});
+
+it("depends on packages with binaries only, and puts no node into the project's .bin", () => {
+  const { dependencies } = JSON.parse(
+    readFileSync(join(project, "node_modules/selvedge/package.json"), "utf8"),
+  ) as { dependencies: object };
+  expect(Object.keys(dependencies)).toEqual(["sharp", "workerd"]);
+  const commands = readdirSync(join(project, "node_modules/.bin"));
+  expect(commands).toContain("selvedge");
+  expect(commands).not.toContain("node");
+});
+
+it("names the licences of the packages inside", () => {
+  const licences = readFileSync(join(project, "node_modules/selvedge/dist/THIRD-PARTY-LICENSES.txt"), "utf8");
+  for (const name of ["hono", "undici", "kysely", "zod"])
+    expect(licences).toMatch(new RegExp(`^${name} \\d`, "m"));
+});
+
+it("runs scripts, a snippet and a workflow", async () => {
+  expect(await example("workflow/run.js")).toMatch(/^complete /);
+  expect(await example("edge/deploy.js")).toContain("/app/ 200 DENY origin of www.garden.example");
+  expect(await example("queue/deploy.js")).toMatch(/^http:\/\/jobs\./);
+});
+
+it("makes pictures and answers DNS", async () => {
+  const photo = join(temporaryFolder(), "photo.jpg");
+  await sharp({ create: { width: 1600, height: 1200, channels: 3, background: "teal" } }).toFile(photo);
+  const saved = (await example("images/thumbnails.js", photo)).trim().split("\n");
+  expect(saved).toHaveLength(3);
+  expect(await example("dns/zone.js")).toContain("records imported");
+});
+
+it("checks the machine with its doctor", async () => {
+  const { stdout } = await run(process.execPath, [program, "doctor", "--ephemeral"]).catch(
+    (error: unknown) => error as { stdout: string },
+  );
+  expect(stdout).toContain("workerd");
+});
+
+it("says in one sentence which Node it needs, under an older one", async () => {
+  const [older] = execFileSync("which", ["-a", "node"], { encoding: "utf8", env: { ...process.env } })
+    .trim()
+    .split("\n")
+    .filter(
+      (node) => Number(/^v(\d+)/.exec(execFileSync(node, ["--version"], { encoding: "utf8" }))![1]) < 26,
+    );
+  if (older === undefined) return;
+  const failure = await run(older, [resolve(program), "serve"]).catch((error: unknown) => error);
+  expect(failure).toMatchObject({ code: 1, stdout: "" });
+  expect((failure as { stderr: string }).stderr).toMatch(
+    /^Selvedge needs Node 26\.4 or newer, and this is Node [^\n]+\n$/,
+  );
+});

@@ -1,0 +1,44 @@
+import { dirname } from "node:path";
+import { expect, it } from "vitest";
+import { imports, product } from "./helpers/sources.ts";
+
+/** The rooms of src/, each of which imports only from itself and from rooms before it. ARCHITECTURE.md describes them. */
+const rooms = [
+  "platform",
+  "rules",
+  "control",
+  "dns",
+  "edge",
+  "sandbox",
+  "workers",
+  "products",
+  "wiring",
+  "cli",
+];
+/** Files directly in src/ put the rooms together; main.ts starts the command line. */
+const roomOf = (file: string): string => (file.split("/").length > 2 ? file.split("/")[1]! : "wiring");
+
+it("a room imports only from itself and from the rooms before it", () => {
+  const upward = product.flatMap((file) =>
+    imports(file)
+      .filter((imported) => imported.startsWith("src/"))
+      // The type of everything that operations may use.
+      .filter((imported) => imported !== "src/services.ts" && file !== "src/main.ts")
+      .filter((imported) => rooms.indexOf(roomOf(imported)) > rooms.indexOf(roomOf(file)))
+      .map((imported) => `${file} imports ${imported}`),
+  );
+  expect(upward).toEqual([]);
+});
+
+it("every folder belongs to a room", () => {
+  expect(product.map(roomOf).filter((room) => !rooms.includes(room))).toEqual([]);
+});
+
+it("a folder holds at most twenty source files", () => {
+  const folders = Map.groupBy(
+    product.filter((file) => file.endsWith(".ts")),
+    (file) => dirname(file),
+  );
+  const crowded = [...folders].filter(([, files]) => files.length > 20).map(([folder]) => folder);
+  expect(crowded).toEqual([]);
+});
