@@ -1,10 +1,10 @@
 import { spawn, spawnSync } from "node:child_process";
-import { createSocket } from "node:dgram";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { freePort } from "../test/helpers/free-port.ts";
 
 export interface NameServerUnderLoad {
   name: string;
@@ -178,14 +178,6 @@ async function start(
 export function family(pid: number): number[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
   return [pid, ...(children === "" ? [] : children.split(" ").flatMap((child) => family(Number(child))))];
-}
-
-async function freePort(): Promise<number> {
-  const socket = createSocket("udp4");
-  await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
-  const { port } = socket.address();
-  await new Promise<void>((resolve) => socket.close(() => resolve()));
-  return port;
 }
 
 const accepts = (port: number): Promise<boolean> =>

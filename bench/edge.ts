@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener } from "node:http";
-import { connect, createServer as createNetServer, type AddressInfo } from "node:net";
+import { connect, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -27,6 +27,7 @@ import {
   reported,
   type Goal,
 } from "./lib/measure.ts";
+import { freePort } from "../test/helpers/free-port.ts";
 
 const rounds = 15;
 const host = "www.bench.example";
@@ -187,14 +188,6 @@ http { access_log off; client_max_body_size 500m; client_body_temp_path ${folder
     rmSync(folder, { recursive: true, force: true });
   };
   return { port, pids: [child.pid!, ...workers.trim().split(" ").map(Number)], stop };
-}
-
-async function freePort(): Promise<number> {
-  const server = createNetServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 const accepts = (port: number): Promise<boolean> =>

@@ -2,13 +2,14 @@ import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createServer as createHttpServer } from "node:http";
-import { createServer, type AddressInfo } from "node:net";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Pool } from "undici";
 import { api, benchToken, ends, startPeer, startSelvedge } from "./lib/child.ts";
 import { cpuMicroseconds } from "./lib/measure.ts";
+import { freePort } from "../test/helpers/free-port.ts";
 
 /** An engine that runs the benchmark's workflows. */
 export interface WorkflowEngine {
@@ -349,14 +350,6 @@ async function end(child: ChildProcess): Promise<void> {
   const timer = setTimeout(() => child.kill("SIGKILL"), 5000);
   await exited;
   clearTimeout(timer);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise<void>((resolve) => server.close(() => resolve()));
-  return port;
 }
 
 async function until(isSo: () => Promise<boolean>, timeoutMs = 60_000): Promise<void> {

@@ -186,7 +186,7 @@ it("messages of unknown errors are never sent to callers", () => {
   ]);
 });
 
-it("no sentence has whatever, whoever or somebody where a noun belongs", () => {
+it("no sentence has a pronoun for an unnamed person or thing where a noun belongs", () => {
   const written = files.filter((file) =>
     /^(src|test|bench|scripts|docs|examples|dashboard|bin)\/.*\.(ts|js|md)$|^\w+\.md$/.test(file),
   );

@@ -1,4 +1,4 @@
-import * as fc from "fast-check";
+import { fc } from "../../test/helpers/properties.ts";
 import type { RequestDescription } from "./index.ts";
 
 /** Random requests and well-typed expressions over few words, so that comparisons are often true. */

@@ -5,7 +5,7 @@ const holes = [
   /\b(undefined|NaN|Infinity)\b/,
   /\[object /,
   /Invalid input/,
-  /(?<!\\|\b(received|field|one of|id|key|name|pattern) )(""|''|\(\))/,
+  /(?<!\\|\[|\b(received|field|one of|id|key|name|pattern) )(""|''|\(\))/,
   /, ,|,$|:$|(?<![\w.])(but received|Expected|for|of|with|in|is|by|and|or)[.,]?$/,
   /(?<![\w.])(Expected|of|for|in|but|the) (but|for|,|;|\.)(\s|$)/i,
 ];

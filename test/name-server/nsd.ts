@@ -1,10 +1,10 @@
 import { spawn, spawnSync } from "node:child_process";
-import { createSocket } from "node:dgram";
 import { writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { temporaryFolder } from "../helpers/process.ts";
+import { freePort } from "../helpers/free-port.ts";
 
 export const has = (tool: string): boolean => spawnSync(tool, ["-v"]).error === undefined;
 /** A test is skipped if its tool is missing, unless the environment says that all tools are installed. */
@@ -71,11 +71,3 @@ const accepts = (port: number): Promise<boolean> =>
     socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
     socket.on("connect", () => socket.destroy());
   });
-
-export async function freePort(): Promise<number> {
-  const socket = createSocket("udp4");
-  await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
-  const { port } = socket.address();
-  await new Promise<void>((resolve) => socket.close(resolve));
-  return port;
-}

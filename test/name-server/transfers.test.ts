@@ -5,7 +5,8 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 import { dnsPort } from "./ask.ts";
-import { freePort, isMissing, startNsd } from "./nsd.ts";
+import { freePort } from "../helpers/free-port.ts";
+import { isMissing, startNsd } from "./nsd.ts";
 import { DnsStream } from "./stream.ts";
 import { decode, encode } from "dns-packet";
 

@@ -4,7 +4,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
 import { startTestServer } from "../helpers/server.ts";
 import { dnsPort } from "../name-server/ask.ts";
-import { freePort, startNsd } from "../name-server/nsd.ts";
+import { freePort } from "../helpers/free-port.ts";
+import { startNsd } from "../name-server/nsd.ts";
 import { Random } from "../name-server/random.ts";
 
 const run = promisify(execFile);

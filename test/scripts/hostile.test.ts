@@ -1,4 +1,4 @@
-import * as fc from "fast-check";
+import { fc } from "../helpers/properties.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ownerToken, startTestServer, type TestServer } from "../helpers/server.ts";
 import { esm, upload } from "./harness.ts";

@@ -1,9 +1,9 @@
 import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openLocalAuthority } from "../../src/edge/tls/certificates/local-authority.ts";
+import { freePort } from "../helpers/free-port.ts";
 
 /** Pebble, Let's Encrypt's ACME authority for tests, as a separate process. */
 export const hasPebble = spawnSync("pebble", ["-h"]).error === undefined;
@@ -18,14 +18,6 @@ export interface Pebble {
   /** Restarts without its state and with a new root. */
   restart(): Promise<void>;
   stop(): Promise<void>;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 /** Reserves Pebble's address; it starts when the name server for its validation is known. */

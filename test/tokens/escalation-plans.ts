@@ -1,4 +1,4 @@
-import * as fc from "fast-check";
+import { fc } from "../helpers/properties.ts";
 import { roles } from "../../src/control/accounts/roles.ts";
 
 /** The resources of a generated policy. The ids are chosen when the scenario runs. */

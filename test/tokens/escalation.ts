@@ -1,4 +1,4 @@
-import * as fc from "fast-check";
+import { fc } from "../helpers/properties.ts";
 import type { Account } from "../../src/control/accounts/accounts.ts";
 import { permissionsOf, roles } from "../../src/control/accounts/roles.ts";
 import { permissionGroups, type PermissionKey } from "../../src/control/tokens/permissions.ts";

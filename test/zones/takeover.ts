@@ -1,4 +1,4 @@
-import * as fc from "fast-check";
+import { fc } from "../helpers/properties.ts";
 import type { TestServer } from "../helpers/server.ts";
 import { uploadForm } from "../runtime/platform.ts";
 import type { Customer, Customers } from "./customers.ts";

@@ -33,7 +33,10 @@ function describe(issue: z.core.$ZodIssue, root: unknown, schema: z.ZodType, whe
     return issue.keys.map((key) => {
       const meant = key === "" ? undefined : suggest(key, known);
       const hint = meant === undefined ? "" : ` (did you mean "${meant}"?)`;
-      return apiErrors.invalid(`Unknown field ${show(key)} in ${field}${hint}`, `${pointer}/${key}`);
+      return apiErrors.invalid(
+        `Unknown field ${show(key)} in ${field}${hint}`,
+        pointerTo([...issue.path, key], where),
+      );
     });
   }
   if (issue.code === "invalid_key") {
@@ -68,10 +71,13 @@ function nearestBranch(issue: z.core.$ZodIssueInvalidUnion): z.core.$ZodIssue[] 
   return branch?.map((each) => ({ ...each, path: [...issue.path, ...each.path] }));
 }
 
-const fieldAt = (path: readonly PropertyKey[], where: string): string =>
-  path.length === 0
-    ? `the ${where}`
-    : path.map((part) => (/^[\w$.:@[\]-]+$/.test(String(part)) ? String(part) : show(part))).join(".");
+/** A field as JavaScript would name it, such as `rules.0.action`; keys of other characters stand in brackets. */
+function fieldAt(path: readonly PropertyKey[], where: string): string {
+  if (path.length === 0) return `the ${where}`;
+  const isPlain = (part: PropertyKey): boolean => /^[\w$.:@[\]-]+$/.test(String(part));
+  const named = path.map((part) => (isPlain(part) ? `.${String(part)}` : `[${show(part)}]`)).join("");
+  return named.startsWith(".") ? named.slice(1) : where + named;
+}
 
 const pointerTo = (path: readonly PropertyKey[], where: string): string =>
   `/${where}${path.map((part) => `/${String(part).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("")}`;

@@ -1,5 +1,5 @@
 import { BlockList, isIPv6 } from "node:net";
-import * as fc from "fast-check";
+import { fc } from "../../../test/helpers/properties.ts";
 import { expect, it } from "vitest";
 import { AddressSet, isNetwork } from "./address-set.ts";
 

@@ -1,4 +1,4 @@
-import * as fc from "fast-check";
+import { fc } from "../../../test/helpers/properties.ts";
 import { describe, expect, it } from "vitest";
 import { EdgeSnapshot, EdgeZone } from "../../edge/configuration/snapshot.ts";
 import { nameKey } from "../../dns/name-server/wire/name.ts";

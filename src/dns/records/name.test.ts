@@ -1,4 +1,4 @@
-import * as fc from "fast-check";
+import { fc } from "../../../test/helpers/properties.ts";
 import { describe, expect, it } from "vitest";
 import { looksForeign, parseRecordName } from "./name.ts";
 

@@ -2,16 +2,9 @@ import { once } from "node:events";
 import { Agent, request, type IncomingMessage, type ServerResponse } from "node:http";
 import { connect } from "node:net";
 import { describe, expect, it } from "vitest";
-import {
-  exchange,
-  freePort,
-  host,
-  startEdge,
-  startOrigin,
-  startRawOrigin,
-  visit,
-} from "../request/test-edge.ts";
+import { exchange, host, startEdge, startOrigin, startRawOrigin, visit } from "../request/test-edge.ts";
 import { mebibyte } from "../../platform/bytes.ts";
+import { freePort } from "../../../test/helpers/free-port.ts";
 
 /** Writes `total` bytes as fast as the reader accepts them; `written` is the progress. */
 function source(out: NodeJS.WritableStream, total: number): { written: number; ended: Promise<void> } {

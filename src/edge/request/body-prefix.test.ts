@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { request, type IncomingMessage } from "node:http";
 import { connect } from "node:net";
-import * as fc from "fast-check";
+import { fc } from "../../../test/helpers/properties.ts";
 import { expect, it } from "vitest";
 import type { RequestDescription } from "../../rules/index.ts";
 import { host, startEdge, startOrigin, visit } from "./test-edge.ts";

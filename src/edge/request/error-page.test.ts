@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { AddressPolicy } from "../origin/address-policy.ts";
 import { renderError } from "./error-page.ts";
 import { originError, type VisitorError, visitorErrors } from "./errors.ts";
-import { freePort, host, startEdge, startRawOrigin, visit, type TestEdge } from "./test-edge.ts";
+import { host, startEdge, startRawOrigin, visit, type TestEdge } from "./test-edge.ts";
+import { freePort } from "../../../test/helpers/free-port.ts";
 
 const all = Object.entries(visitorErrors).map(
   ([name, make]) => [name, make("What was <b>wrong</b>.")] as [string, VisitorError],

@@ -87,14 +87,6 @@ export async function startRawOrigin(onSocket: (socket: Socket) => void): Promis
 }
 
 /** A port of 127.0.0.1 without a listener. */
-export async function freePort(): Promise<number> {
-  const server = createNetServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
 export interface VisitorAnswer {
   status: number;
   headers: IncomingHttpHeaders;

@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { inspect } from "node:util";
-import * as fc from "fast-check";
+import { fc } from "../../../test/helpers/properties.ts";
 import { expect, it } from "vitest";
 import {
   fields,

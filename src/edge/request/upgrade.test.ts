@@ -6,8 +6,9 @@ import { describe, expect, it, vi } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
 import { AddressPolicy } from "../origin/address-policy.ts";
 import { edgeDefaults } from "./settings.ts";
-import { exchange, freePort, host, startEdge, startOrigin, startRawOrigin } from "./test-edge.ts";
+import { exchange, host, startEdge, startOrigin, startRawOrigin } from "./test-edge.ts";
 import { tunnel } from "./upgrade.ts";
+import { freePort } from "../../../test/helpers/free-port.ts";
 
 const ask =
   `GET /socket HTTP/1.1\r\nHost: ${host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +

@@ -1,4 +1,4 @@
-import * as fc from "fast-check";
+import { fc } from "../../../test/helpers/properties.ts";
 import { describe, expect, test } from "vitest";
 import { newCallTree, ViaHeader } from "./via.ts";
 

@@ -1,5 +1,5 @@
 import { PassThrough } from "node:stream";
-import * as fc from "fast-check";
+import { fc } from "../../../test/helpers/properties.ts";
 import { expect, it } from "vitest";
 import { eachLine } from "./bounded-lines.ts";
 

@@ -1,4 +1,4 @@
-import * as fc from "fast-check";
+import { fc } from "../../../test/helpers/properties.ts";
 import { expect, it } from "vitest";
 import { IpSet, type IpRange } from "./ip-set.ts";
 import { formatIp, lastOf, networkOf, parseIp } from "./ip.ts";

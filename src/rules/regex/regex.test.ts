@@ -1,4 +1,4 @@
-import * as fc from "fast-check";
+import { fc } from "../../../test/helpers/properties.ts";
 import { RE2JS } from "re2js";
 import { describe, expect, it } from "vitest";
 import { LazyDfa } from "./automaton/dfa.ts";

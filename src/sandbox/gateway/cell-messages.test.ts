@@ -1,4 +1,4 @@
-import * as fc from "fast-check";
+import { fc } from "../../../test/helpers/properties.ts";
 import { describe, expect, it } from "vitest";
 import { readCollected } from "../../workers/tail/collected.ts";
 import { readDispatch, readOutbound } from "../../workers/runtime/read-dispatch.ts";

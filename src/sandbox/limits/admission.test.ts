@@ -1,5 +1,5 @@
 import { EventEmitter } from "node:events";
-import * as fc from "fast-check";
+import { fc } from "../../../test/helpers/properties.ts";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Admission, type AdmissionLimits, type Kind, type Share } from "./admission.ts";
 

@@ -1,4 +1,4 @@
-import { array, assert, constantFrom, property } from "fast-check";
+import { fc } from "../../../test/helpers/properties.ts";
 import { expect, it } from "vitest";
 import { compilePattern, fillPlaceholders } from "./path-pattern.ts";
 
@@ -36,11 +36,13 @@ it("a placeholder is named once, and nothing else is one", () => {
 });
 
 it("equals the corresponding regular expression", () => {
-  const part = constantFrom("a", "b", "-", "/", ":x", ":y", ":z", "*");
-  const source = array(part, { maxLength: 8 }).map((parts) => `/${parts.join("")}`);
-  const path = array(constantFrom("a", "b", "-", "/"), { maxLength: 12 }).map((each) => `/${each.join("")}`);
-  assert(
-    property(source, path, (text, asked) => {
+  const part = fc.constantFrom("a", "b", "-", "/", ":x", ":y", ":z", "*");
+  const source = fc.array(part, { maxLength: 8 }).map((parts) => `/${parts.join("")}`);
+  const path = fc
+    .array(fc.constantFrom("a", "b", "-", "/"), { maxLength: 12 })
+    .map((each) => `/${each.join("")}`);
+  fc.assert(
+    fc.property(source, path, (text, asked) => {
       const pattern = compilePattern(text);
       if (pattern === undefined) return;
       const names: string[] = [];

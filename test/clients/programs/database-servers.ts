@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { freePort } from "../../helpers/postgres.ts";
+import { freePort } from "../../helpers/free-port.ts";
 import { environmentOf } from "./packages.ts";
 
 /** Database servers as Debian ships them, with the user and password `selvedge`. */

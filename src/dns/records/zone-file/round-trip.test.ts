@@ -1,4 +1,4 @@
-import * as fc from "fast-check";
+import { fc } from "../../../../test/helpers/properties.ts";
 import { describe, expect, it } from "vitest";
 import { plans } from "../../../control/zones/plans.ts";
 import type { Zone } from "../../../control/zones/zone.ts";

@@ -1,4 +1,4 @@
-import * as fc from "fast-check";
+import { fc } from "../../../../test/helpers/properties.ts";
 import sharp from "sharp";
 import { expect, it } from "vitest";
 import { seeds } from "../../../../test/images/damage.ts";

@@ -1,4 +1,4 @@
-import * as fc from "fast-check";
+import { fc } from "../../../../test/helpers/properties.ts";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { WebSocket } from "ws";
 import { BareCell, bareScript } from "../../../sandbox/testing-bare.ts";
