@@ -4,30 +4,10 @@ import { permissionsOf, roles } from "../../src/control/accounts/roles.ts";
 import { permissionGroups, type PermissionKey } from "../../src/control/tokens/permissions.ts";
 import { PolicySet, type Target } from "../../src/control/tokens/policies.ts";
 import type { Token } from "../../src/control/tokens/tokens.ts";
-import {
-  scenario,
-  type Command,
-  type PolicyPlan,
-  type Scenario,
-  type TokenPlan,
-} from "./escalation-plans.ts";
-import { widened, type Body, type PolicyBody } from "./token-bodies.ts";
+import { scenario, type Command, type Scenario, type TokenPlan } from "./escalation-plans.ts";
+import { pick, TokenBodies, type Body } from "./token-bodies.ts";
 import { ownerToken, type Answer, type TestServer } from "../helpers/server.ts";
 
-const groupsOf = {
-  zone: ["DNS Write", "DNS Read", "Zone Write", "Workers Routes Write"],
-  account: ["Account API Tokens Write", "Workers Scripts Write", "Account Settings Write", "Queues Read"],
-  user: ["API Tokens Write", "Memberships Write", "User Details Read"],
-} as const;
-/** Conditions on addresses; calls come from 127.0.0.1. */
-const conditions = [
-  null,
-  null,
-  { request_ip: { in: ["127.0.0.0/8"] } },
-  { request_ip: { in: ["127.0.0.1", "198.51.100.0/25", "198.51.100.128/25"] } },
-  { request_ip: { in: ["198.51.100.0/24", "::ffff:127.0.0.0/104"], not_in: ["198.51.100.7"] } },
-  { request_ip: { not_in: ["203.0.113.0/24", "2001:db8::/32"] } },
-] as const;
 const sampledAddresses = ["127.0.0.1", "198.51.100.7", "198.51.100.200", "203.0.113.9", "2001:db8::1", "::2"];
 
 interface Known {
@@ -50,8 +30,6 @@ interface Person {
   /** A token with all permissions of the user. */
   token: Known;
 }
-
-type Resource = [name: string, value: "*" | Record<string, "*">];
 
 /** Counts of events in the scenarios. A run that never created a token proves nothing. */
 export type Outcomes = Record<string, number>;
@@ -77,6 +55,7 @@ export class EscalationRun {
   readonly #ofPerson = new Set<string>();
   /** The current permissions of the first caller's user. */
   #limit: Limit = "none";
+  readonly #bodies: TokenBodies;
 
   static async start(server: TestServer, outcomes: Outcomes): Promise<EscalationRun> {
     const run = new EscalationRun(server, outcomes);
@@ -89,6 +68,11 @@ export class EscalationRun {
     this.#server = server;
     this.#outcomes = outcomes;
     this.#userId = server.services.accounts.findUserByEmail("owner@selvedge.localhost")!.id;
+    this.#bodies = new TokenBodies({
+      accounts: this.#accounts,
+      zones: this.#zones,
+      user: () => this.#user,
+    });
   }
 
   async play({ first, as, roles: chosen, edits, others, commands }: Scenario): Promise<void> {
@@ -184,7 +168,7 @@ export class EscalationRun {
     const account = by !== undefined && isNarrowed && plan.owner % 4 > 0 ? accountOf(by) : anyAccount;
     const path = account === undefined ? "/user/tokens" : `/accounts/${account}/tokens`;
     const body = await this.#body(plan, isNarrowed ? by : undefined, by === undefined ? account : undefined);
-    body.policies.push(...this.#edits(edits, account));
+    body.policies.push(...this.#bodies.managing(edits, account));
     const maker = account === undefined ? this.#person?.token.secret : undefined;
     const answer = await this.#call(by?.secret ?? maker, "POST", path, body);
     if (by !== undefined) this.#note(`create ${answer.body.success}`);
@@ -337,69 +321,10 @@ export class EscalationRun {
     return `p-${this.#accounts[0]!.slice(0, 12)}-${this.#invited.length}-${this.#members.length}@example.com`;
   }
 
-  /** A random token, or one within another, with some of its policies and its conditions. */
+  /** A random token, or one within another. */
   async #body(plan: TokenPlan, within: Known | undefined, account?: string): Promise<Body> {
     const own = within && (await this.#tokenOf(within));
-    const days = [undefined, undefined, 1, 2][plan.days % 4];
-    const expiry = days === undefined ? {} : { expires_on: dayAfter(days) };
-    if (own === undefined)
-      return {
-        name: "random",
-        policies: plan.policies.map((each) => this.#policy(each, account)),
-        condition: pick(conditions, plan.addresses),
-        ...expiry,
-      };
-    const denied = own.policies.filter(({ effect }) => effect === "deny");
-    const allowed = own.policies.filter(({ effect }) => effect === "allow");
-    const some = allowed.filter((_, i) => allowed.length === 1 || (plan.owner + i) % 2 === 0);
-    const body = { name: "narrowed", policies: [...denied, ...some], condition: own.condition };
-    const until = own.expiresOn === null ? expiry : { expires_on: new Date(own.expiresOn).toISOString() };
-    return widened({ ...body, ...until }, plan.twist);
-  }
-
-  /** With an account, only resources that its tokens may name. */
-  #policy({ effect, kind: wanted, groups, resources }: PolicyPlan, account: string | undefined): PolicyBody {
-    const kind = account !== undefined && wanted === "user" ? "account" : wanted;
-    const names: readonly string[] = groupsOf[kind];
-    const chosen = names.filter((_, i) => (groups & (1 << i)) !== 0);
-    return {
-      effect,
-      resources: Object.fromEntries(resources.map((choice) => this.#resource(kind, choice, account))),
-      permission_groups: (chosen.length === 0 ? names : chosen).map((name) => ({ name })),
-    };
-  }
-
-  #edits(which: number, account: string | undefined): PolicyBody[] {
-    const base = "com.cloudflare.api";
-    const policies: [string, string][] = [
-      [`${base}.user.${this.#user}`, "API Tokens Write"],
-      [`${base}.account.${this.#accounts[0]}`, "Account API Tokens Write"],
-      [`${base}.account.${this.#accounts[1]}`, "Account API Tokens Write"],
-      [`${base}.account.${this.#accounts[0]}`, "Account Settings Write"],
-      [`${base}.account.${this.#accounts[1]}`, "Account Settings Write"],
-    ];
-    return policies
-      .filter((_, i) => (which & (1 << i)) !== 0)
-      .filter(([resource]) => account === undefined || resource.endsWith(account))
-      .map(([resource, name]) => ({
-        effect: "allow" as const,
-        resources: { [resource]: "*" as const },
-        permission_groups: [{ name }],
-      }));
-  }
-
-  #resource(kind: PolicyPlan["kind"], choice: number, account: string | undefined): Resource {
-    const base = "com.cloudflare.api";
-    const rest = Math.floor(choice / 5);
-    if (kind === "user") return [`${base}.user.${choice % 5 === 0 ? "*" : this.#user}`, "*"];
-    const accountId = account ?? pick(this.#accounts, rest);
-    if (kind === "account") return [`${base}.account.${choice % 5 === 0 ? "*" : accountId}`, "*"];
-    if (choice % 5 === 0) return [`${base}.account.zone.*`, "*"];
-    if (choice % 5 === 1) return [`${base}.account.${accountId}`, { [`${base}.account.zone.*`]: "*" }];
-    const zones = this.#zones.filter((zone) => account === undefined || zone.accountId === account);
-    const zone = pick(zones.length === 0 ? this.#zones : zones, rest);
-    const name = `${base}.account.zone.${zone.id}`;
-    return choice % 5 === 2 ? [`${base}.account.${zone.accountId}`, { [name]: "*" }] : [name, "*"];
+    return own === undefined ? this.#bodies.random(plan, account) : this.#bodies.within(own, plan);
   }
 
   #targets(): { key: PermissionKey; target: Target }[] {
@@ -438,16 +363,12 @@ export class EscalationRun {
   }
 }
 
-const pick = <T>(list: readonly T[], choice: number): T => list[choice % list.length]!;
 const accountOf = ({ path }: Known): string | undefined => /^\/accounts\/(\w+)/.exec(path)?.[1];
 
 interface Invited {
   id: string;
   invitation: { url: string };
 }
-const dayAfter = (days: number): string =>
-  new Date(Math.floor(Date.now() / 1000) * 1000 + days * 86_400_000).toISOString();
-
 /** Runs scenarios until one gains a permission, an address or a lifetime that its first caller lacked. */
 export async function tryToEscalate(
   server: TestServer,

@@ -1,23 +1,16 @@
-import type Cloudflare from "cloudflare";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ownerToken, startTestServer, type Answer, type TestServer } from "../../../test/helpers/server.ts";
+import { describe, expect, it } from "vitest";
+import { ownerToken, type Answer } from "../../../test/helpers/server.ts";
+import {
+  client,
+  createZone,
+  messages,
+  nameOf,
+  server,
+  useServer,
+} from "../../../test/helpers/dns-records.ts";
 
-let server: TestServer;
-let client: Cloudflare;
-beforeAll(async () => {
-  server = await startTestServer();
-  client = server.client;
-});
-afterAll(() => server.close(1000));
+useServer();
 
-let zonesMade = 0;
-async function createZone(): Promise<string> {
-  const account = { id: server.ready.account_id };
-  return (await client.zones.create({ account, name: `zone-${++zonesMade}.example`, type: "full" })).id;
-}
-const nameOf = (zone_id: string): string => server.services.zones.find(zone_id)!.name;
-const messages = (answer: Answer): string[] =>
-  answer.body.messages.map((each) => (each as { message: string }).message);
 async function importFile(zone_id: string, fields: Record<string, string | Blob>): Promise<Answer> {
   const body = new FormData();
   for (const [name, value] of Object.entries(fields)) body.set(name, value);
