@@ -53,8 +53,6 @@ export async function startEdge(
   await snapshotUpdater.load();
   const origins = new Origins(settings, policy);
   const { relaySecret } = config;
-  if (config.relays.length > 0 && relaySecret === undefined)
-    throw new Error("Expected a value for relay-secret, as relays are set, but received none");
   const relays = new Relays(config.relays.map(parseRelay), relaySecret ?? "", settings);
   const geo = await openGeo(config, logger);
   const ports: Record<"http" | "https", number | undefined> = { http: undefined, https: undefined };

@@ -1,14 +1,16 @@
+import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { registerConfigCommand } from "./cli/config.ts";
 import { registerServeCommand } from "./cli/serve.ts";
 import { ConfigError } from "./platform/config/config.ts";
 
-/** Runs the command line. Exit codes: 0 done, 1 failed, 2 called wrongly. */
+/** Runs the command line. Exit codes: 0 done, 1 failed (also for a wrong setting), 2 called wrongly. */
 export async function main(argv: readonly string[]): Promise<void> {
   const program = new Command("selvedge")
     .description("A self-hosted edge platform that speaks the Cloudflare API v4")
     .showSuggestionAfterError()
     .showHelpAfterError("(see --help)")
+    .version(version())
     .exitOverride();
   registerServeCommand(program);
   registerConfigCommand(program);
@@ -27,10 +29,15 @@ export async function main(argv: readonly string[]): Promise<void> {
       process.exitCode = error.exitCode === 0 ? 0 : 2;
     } else if (error instanceof ConfigError) {
       process.stderr.write(`${error.message}\n`);
-      process.exitCode = 2;
+      process.exitCode = 1;
     } else {
       process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
       process.exitCode = 1;
     }
   }
 }
+
+/** The version of the package, of which this is the entry module. */
+const version = (): string =>
+  (JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as { version: string })
+    .version;

@@ -153,9 +153,6 @@ it("shows the configuration with its origins and without its secrets", () => {
 it.each([
   [["srve"], "Did you mean serve?"],
   [["serve", "--api-lisen", "x"], "Did you mean --api-listen?"],
-  [["serve", "--api-listen", "x"], "Expected ADDRESS:PORT"],
-  [["serve", "--ephemeral", "--account-id", "x"], "Expected 32 lower-case hex characters"],
-  [["serve", "--ephemeral", "--api-token", "short"], "Expected at least 8 characters"],
 ])("explains the error in %j", (args, message) => {
   const { stderr, status } = run(args);
   expect(stderr).toContain(message);

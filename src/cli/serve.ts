@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import { castLastNet } from "../platform/observability/last-net.ts";
 import { createLogger } from "../platform/observability/logger.ts";
-import { startServer } from "../server.ts";
 import { makeFilesPrivate } from "../platform/storage/private-files.ts";
 import { collectWhenQuiet } from "../platform/util/collect-when-quiet.ts";
+import { checkFiles } from "./check-files.ts";
 import { addConfigOptions, configOf } from "./config-options.ts";
 import { welcome } from "./welcome.ts";
 import { unawaited } from "../platform/util/uncaught.ts";
@@ -15,9 +15,12 @@ export function registerServeCommand(program: Command): void {
     async (options: Record<string, unknown>) => {
       makeFilesPrivate();
       const { config } = configOf(options);
+      await checkFiles(config);
       const logger = createLogger(config.logLevel);
       let isReady = false;
       castLastNet(logger, () => isReady);
+      // Loaded only now, so that a wrong setting is refused at once.
+      const { startServer } = await import("../server.ts");
       const server = await startServer(config, logger);
       isReady = true;
       process.stdout.write(welcome(server, config));

@@ -6,7 +6,7 @@ import { permissionGroups } from "../tokens/permissions.ts";
 import type { Policy } from "../tokens/policies.ts";
 import { newSecret } from "../tokens/secret.ts";
 import type { Tokens } from "../tokens/tokens.ts";
-import { isId, newId } from "../../platform/util/ids.ts";
+import { newId } from "../../platform/util/ids.ts";
 import type { Account, Accounts, User } from "./accounts.ts";
 
 export interface Owner {
@@ -15,8 +15,6 @@ export interface Owner {
   /** The API token, if this start created it. Later starts know only its hash. */
   newToken: string | undefined;
 }
-
-const tokenLengthMin = 8;
 
 /**
  * Creates the first account, its owner and an API token if they are missing, and applies the configured
@@ -28,7 +26,6 @@ export async function ensureOwner(
   accounts: Accounts,
   tokens: Tokens,
 ): Promise<Owner> {
-  checkCredentials(config);
   return inTurnsOfStarts(storage, async () => {
     // Another node may have created them just now, and its change notice may not have arrived yet.
     if (storage.engine === "postgres") await accounts.load();
@@ -50,24 +47,6 @@ async function ensure(config: Config, accounts: Accounts, tokens: Tokens): Promi
     await accounts.updateUser(user, { apiKeyHash: tokens.hash(config.apiKey) });
   }
   return { account, user, newToken: await ensureToken(config, user, tokens) };
-}
-
-function checkCredentials({ accountId, apiToken, apiKey }: Config): void {
-  if (accountId !== undefined && !isId(accountId)) {
-    throw new ConfigError(
-      "Expected 32 lower-case hex characters for SELVEDGE_ACCOUNT_ID but received something else",
-    );
-  }
-  for (const [name, secret] of [
-    ["SELVEDGE_API_TOKEN", apiToken],
-    ["SELVEDGE_API_KEY", apiKey],
-  ] as const) {
-    if (secret !== undefined && secret.length < tokenLengthMin) {
-      throw new ConfigError(
-        `Expected at least ${tokenLengthMin} characters for ${name}, or no value, so that one is generated`,
-      );
-    }
-  }
 }
 
 async function ensureAccount(config: Config, accounts: Accounts, user: User): Promise<Account> {

@@ -5,11 +5,7 @@ import type { Config } from "../../platform/config/settings.ts";
 
 /** The addresses of the edge: as configured, otherwise the listening ones. */
 export function edgeAddressesOf(config: Config): readonly string[] {
-  if (config.edgeAddresses.length > 0) {
-    const wrong = config.edgeAddresses.find((address) => isIP(address) === 0);
-    if (wrong === undefined) return config.edgeAddresses;
-    throw new Error(`Expected IP addresses for edge-addresses but received ${JSON.stringify(wrong)}`);
-  }
+  if (config.edgeAddresses.length > 0) return config.edgeAddresses;
   const { host } = parseAddress(config.edgeListen)!;
   if (host === "localhost") return ["127.0.0.1"];
   if (isIP(host) !== 0 && host !== "0.0.0.0" && host !== "::") return [host];

@@ -74,6 +74,26 @@ it.each([
   expect(load).toThrow(message);
 });
 
+it.each([
+  ["SELVEDGE_SERVICE_HOST", "10.0.0.1"],
+  ["SELVEDGE_SERVICE_PORT", "80"],
+  ["SELVEDGE_SERVICE_PORT_HTTP", "80"],
+  ["SELVEDGE_PORT", "tcp://10.0.0.1:80"],
+  ["SELVEDGE_PORT_80_TCP", "tcp://10.0.0.1:80"],
+  ["SELVEDGE_PORT_53_UDP_PROTO", "udp"],
+  ["SELVEDGE_PORT_80_TCP_PORT", "80"],
+  ["SELVEDGE_PORT_80_TCP_ADDR", "10.0.0.1"],
+])("tolerates %s, which Kubernetes injects for a Service named selvedge", (variable, value) => {
+  expect(() => loadConfig({}, { [variable]: value }, file(""))).not.toThrow();
+});
+
+it.each(["SELVEDGE_SERVICE_NAME", "SELVEDGE_PORTS", "SELVEDGE_PORT_80", "SELVEDGE_SERVICE"])(
+  "still refuses %s",
+  (variable) => {
+    expect(() => loadConfig({}, { [variable]: "x" }, file(""))).toThrow(variable);
+  },
+);
+
 it("parses addresses", () => {
   expect(parseAddress("[::1]:80")).toEqual({ host: "::1", port: 80 });
   expect(parseAddress("0.0.0.0:0")).toEqual({ host: "0.0.0.0", port: 0 });

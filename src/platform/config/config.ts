@@ -1,7 +1,9 @@
 import { existsSync, readFileSync } from "node:fs";
+import { isIPv6 } from "node:net";
 import { parse as parseToml } from "smol-toml";
 import { show } from "../util/json.ts";
 import { suggest } from "../util/suggest.ts";
+import { isHostName } from "./forms.ts";
 import type { Setting } from "./setting.ts";
 import { settings, type Config, type SettingName } from "./settings.ts";
 
@@ -41,7 +43,18 @@ export function loadConfig(
     config[name] = found === undefined ? setting.default : parseValue(setting, found[1], found[2]);
     origins[name] = found?.[0] ?? "default";
   }
+  checkTogether(config as Config);
   return { config: config as Config, origins };
+}
+
+/** Settings that are of use only together. */
+function checkTogether({ relays, relaySecret, acmeEabKid, acmeEabKey }: Config): void {
+  if (relays.length > 0 && relaySecret === undefined)
+    throw new ConfigError("Expected a value for relay-secret, as relays are set, but received none");
+  if ((acmeEabKid === undefined) !== (acmeEabKey === undefined))
+    throw new ConfigError(
+      `Expected acme-eab-kid and acme-eab-key together but received only ${acmeEabKid === undefined ? "acme-eab-key" : "acme-eab-kid"}`,
+    );
 }
 
 function readConfigFile(file: string | undefined): Record<string, unknown> {
@@ -62,11 +75,14 @@ function readConfigFile(file: string | undefined): Record<string, unknown> {
 }
 
 const otherVariables = ["SELVEDGE_CONFIG"];
+/** Variables that Kubernetes injects into the pods of a namespace with a Service named "selvedge". */
+const serviceVariable =
+  /^SELVEDGE_(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT(?:_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)$/;
 
 function refuseUnknownVariables(environment: NodeJS.ProcessEnv): void {
   const known: string[] = [...names.map((name) => settings[name].env), ...otherVariables];
   for (const key of Object.keys(environment)) {
-    if (!key.startsWith("SELVEDGE_") || known.includes(key)) continue;
+    if (!key.startsWith("SELVEDGE_") || known.includes(key) || serviceVariable.test(key)) continue;
     throw new ConfigError(`Unknown setting ${key} in the environment${hint(key, known)}`);
   }
 }
@@ -77,13 +93,14 @@ const hint = (key: string, known: readonly string[]): string => {
 };
 
 function parseValue(setting: Setting, value: unknown, source: string): unknown {
-  const wrong = (expected: string): ConfigError =>
+  const wrong = (expected: string, received = value): ConfigError =>
     new ConfigError(
-      `Expected ${expected} for ${source} but received ${setting.secret ? "another value" : show(value)}`,
+      `Expected ${expected} for ${source} but received ${setting.secret ? "another value" : show(received)}`,
     );
   switch (setting.kind) {
     case "text":
-      if (typeof value !== "string" || value === "") throw wrong("text");
+      if (typeof value !== "string" || value === "") throw wrong(setting.form?.expected ?? "text");
+      if (setting.form?.accepts(value) === false) throw wrong(setting.form.expected);
       return value;
     case "address":
       if (typeof value !== "string" || parseAddress(value) === undefined)
@@ -109,9 +126,11 @@ function parseValue(setting: Setting, value: unknown, source: string): unknown {
       throw wrong(`one of ${setting.choices.join(", ")}`);
     case "list": {
       const items = typeof value === "string" ? value.split(",").map((item) => item.trim()) : value;
-      if (Array.isArray(items) && items.every((item) => typeof item === "string" && item !== ""))
-        return items;
-      throw wrong("a comma-separated list");
+      if (!Array.isArray(items) || !items.every((item) => typeof item === "string" && item !== ""))
+        throw wrong("a comma-separated list");
+      const wrongItem = (items as string[]).find((item) => setting.form?.accepts(item) === false);
+      if (wrongItem !== undefined) throw wrong(setting.form!.expected, wrongItem);
+      return items;
     }
   }
 }
@@ -121,7 +140,8 @@ export function parseAddress(text: string): { host: string; port: number } | und
   const match = /^(?:\[([\da-fA-F:.]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text);
   const port = Number(match?.[3]);
   if (match === null || port > 65_535) return undefined;
-  return { host: match[1] ?? match[2]!, port };
+  const host = match[1] ?? match[2]!;
+  return (match[1] === undefined ? isHostName(host) : isIPv6(host)) ? { host, port } : undefined;
 }
 
 /** The rows of `config print`, with secrets masked. */

@@ -1,10 +1,12 @@
+import type { Form } from "./forms.ts";
+
 type Kind =
-  | { kind: "text" }
+  | { kind: "text"; form?: Form }
   | { kind: "address" }
   | { kind: "count"; min: number; max: number }
   | { kind: "flag" }
   | { kind: "choice"; choices: readonly string[] }
-  | { kind: "list" };
+  | { kind: "list"; form?: Form };
 
 export type Setting = Kind & {
   flag: string;

@@ -1,3 +1,4 @@
+import { forms } from "./forms.ts";
 import { type Setting } from "./setting.ts";
 import { mebibyte } from "../bytes.ts";
 
@@ -23,6 +24,7 @@ export const hostingSettings = {
   },
   deliveryUrl: {
     kind: "text",
+    form: forms.httpUrl,
     flag: "delivery-url",
     env: "SELVEDGE_DELIVERY_URL",
     describe: "public base URL of image delivery (default: /cdn-cgi/imagedelivery on the edge)",
@@ -86,6 +88,7 @@ export const hostingSettings = {
   },
   workersDomain: {
     kind: "text",
+    form: forms.hostName,
     flag: "workers-domain",
     env: "SELVEDGE_WORKERS_DOMAIN",
     default: "workers.localhost",

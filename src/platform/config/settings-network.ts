@@ -1,4 +1,5 @@
 import { planNames } from "./plan-names.ts";
+import { forms } from "./forms.ts";
 import { choice, type Setting } from "./setting.ts";
 import { mebibyte } from "../bytes.ts";
 
@@ -54,6 +55,7 @@ export const networkSettings = {
   },
   nameServers: {
     kind: "list",
+    form: forms.hostName,
     flag: "name-servers",
     env: "SELVEDGE_NAME_SERVERS",
     default: ["ns1.selvedge.localhost", "ns2.selvedge.localhost"],
@@ -77,6 +79,7 @@ export const networkSettings = {
   },
   resolvers: {
     kind: "list",
+    form: forms.resolver,
     flag: "resolvers",
     env: "SELVEDGE_RESOLVERS",
     default: [],
@@ -101,6 +104,7 @@ export const networkSettings = {
   },
   trustedProxies: {
     kind: "list",
+    form: forms.network,
     flag: "trusted-proxies",
     env: "SELVEDGE_TRUSTED_PROXIES",
     default: [],
@@ -121,6 +125,7 @@ export const networkSettings = {
   },
   colo: {
     kind: "text",
+    form: forms.letters3,
     flag: "colo",
     env: "SELVEDGE_COLO",
     default: "DEV",
@@ -128,6 +133,7 @@ export const networkSettings = {
   },
   tlsCertificates: {
     kind: "list",
+    form: forms.pathPair,
     flag: "tls-certificates",
     env: "SELVEDGE_TLS_CERTIFICATES",
     default: [],
@@ -142,6 +148,7 @@ export const networkSettings = {
   },
   acmeDirectory: {
     kind: "text",
+    form: forms.httpsUrl,
     flag: "acme-directory",
     env: "SELVEDGE_ACME_DIRECTORY",
     describe:
@@ -149,6 +156,7 @@ export const networkSettings = {
   },
   acmeEmail: {
     kind: "text",
+    form: forms.email,
     flag: "acme-email",
     env: "SELVEDGE_ACME_EMAIL",
     describe: "contact email address for the ACME authority (default: none)",
@@ -176,6 +184,7 @@ export const networkSettings = {
   },
   acmeEabKey: {
     kind: "text",
+    form: forms.base64url,
     flag: "acme-eab-key",
     env: "SELVEDGE_ACME_EAB_KEY",
     describe: "HMAC key of the external account, in base64url (default: none)",
@@ -200,6 +209,7 @@ export const networkSettings = {
   },
   relays: {
     kind: "list",
+    form: forms.relay,
     flag: "relays",
     env: "SELVEDGE_RELAYS",
     default: [],
@@ -207,6 +217,7 @@ export const networkSettings = {
   },
   relaySecret: {
     kind: "text",
+    form: forms.secret,
     flag: "relay-secret",
     env: "SELVEDGE_RELAY_SECRET",
     describe: "shared secret of nodes that relay for each other; without it, this node does not relay",
@@ -214,6 +225,7 @@ export const networkSettings = {
   },
   originSourceAddress: {
     kind: "text",
+    form: forms.address,
     flag: "origin-source-address",
     env: "SELVEDGE_ORIGIN_SOURCE_ADDRESS",
     describe: "local source address of connections to origins (default: chosen by the system)",

@@ -1,3 +1,4 @@
+import { forms } from "./forms.ts";
 import { choice, type Setting } from "./setting.ts";
 
 /** Settings of a node: its data, its listeners and its owner. */
@@ -57,6 +58,7 @@ export const nodeSettings = {
   },
   edgeAddresses: {
     kind: "list",
+    form: forms.address,
     flag: "edge-addresses",
     env: "SELVEDGE_EDGE_ADDRESSES",
     default: [],
@@ -92,6 +94,7 @@ export const nodeSettings = {
   },
   dnsCookieSecret: {
     kind: "text",
+    form: forms.hexKey,
     flag: "dns-cookie-secret",
     env: "SELVEDGE_DNS_COOKIE_SECRET",
     describe:
@@ -100,6 +103,7 @@ export const nodeSettings = {
   },
   databaseUrl: {
     kind: "text",
+    form: forms.databaseUrl,
     flag: "database-url",
     env: "SELVEDGE_DATABASE_URL",
     describe: "URL of a PostgreSQL database, postgres://… (default: a SQLite file in the data folder)",
@@ -116,12 +120,14 @@ export const nodeSettings = {
   },
   accountId: {
     kind: "text",
+    form: forms.id,
     flag: "account-id",
     env: "SELVEDGE_ACCOUNT_ID",
     describe: "id of the first account, 32 hex characters (default: generated)",
   },
   apiToken: {
     kind: "text",
+    form: forms.secret,
     flag: "api-token",
     env: "SELVEDGE_API_TOKEN",
     describe: "the owner's API token, at least 8 characters (default: generated)",
@@ -129,6 +135,7 @@ export const nodeSettings = {
   },
   email: {
     kind: "text",
+    form: forms.email,
     flag: "email",
     env: "SELVEDGE_EMAIL",
     default: "owner@selvedge.localhost",
@@ -136,6 +143,7 @@ export const nodeSettings = {
   },
   apiKey: {
     kind: "text",
+    form: forms.secret,
     flag: "api-key",
     env: "SELVEDGE_API_KEY",
     describe: "the owner's legacy API key (default: none)",

@@ -19,10 +19,6 @@ export function startAcme(
   logger: Logger,
 ): { close(): Promise<void> } {
   const { acmeEabKid: kid, acmeEabKey: hmacKey } = config;
-  if (!directory.startsWith("https://") || !URL.canParse(directory))
-    throw new Error(`Expected an https URL for acme-directory but received ${JSON.stringify(directory)}`);
-  if ((kid === undefined) !== (hmacKey === undefined))
-    throw new Error("Expected acme-eab-kid and acme-eab-key together but received one of them");
   const externalAccount = kid === undefined || hmacKey === undefined ? undefined : { kid, hmacKey };
   const { acmeEmail: email, acmeCa: ca } = config;
   const method = config.acmeChallenge === "dns-01" ? "txt" : "http";

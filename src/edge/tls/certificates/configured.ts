@@ -55,12 +55,11 @@ export class ConfiguredCertificates {
   }
 }
 
+/** Reads "CERTIFICATE.pem:KEY.pem". Throws if a file cannot be read, or if they do not belong together. */
+export const readPair = (text: string): ServedCertificate => read(pairOf(text));
+
 function pairOf(text: string): { certificate: string; key: string } {
-  const [certificate, key, ...more] = text.split(":");
-  if (certificate === undefined || key === undefined || more.length > 0)
-    throw new Error(
-      `Expected CERTIFICATE.pem:KEY.pem for tls-certificates but received ${JSON.stringify(text)}`,
-    );
+  const [certificate = "", key = ""] = text.split(":");
   return { certificate, key };
 }
 
