@@ -4,6 +4,7 @@ import { memberOperations } from "./control/accounts/api-members.ts";
 import { membershipOperations } from "./control/accounts/api-memberships.ts";
 import { userOperations } from "./control/accounts/user-api.ts";
 import type { Operation } from "./control/api/operation.ts";
+import type { Services } from "./services.ts";
 import { assetOperations } from "./workers/assets/api.ts";
 import { dispatchOperations } from "./workers/dispatch/api.ts";
 import { dnsOperations } from "./dns/records/api.ts";
@@ -30,7 +31,7 @@ import { planOperations } from "./control/zones/api-plans.ts";
 import { zoneSettingsOperations } from "./control/zones/api-settings.ts";
 
 /** Every operation of the management API. */
-export const operations: readonly Operation[] = [
+export const operations: readonly Operation<Services>[] = [
   ...userOperations,
   ...accountOperations,
   ...memberOperations,

@@ -28,11 +28,17 @@ export interface TriggerServices {
 
 export function createTriggerServices(
   storage: Storage,
-  { scripts }: Pick<ScriptServices, "scripts">,
+  { scripts, references }: Pick<ScriptServices, "scripts" | "references">,
   { runtime, tails }: Pick<RuntimeServices, "runtime" | "tails">,
   logger: Logger,
 ): TriggerServices {
   const queues = new Queues(storage, scripts);
+  references.consumedQueues = (accountId, scriptName) =>
+    queues
+      .list(accountId)
+      .flatMap(({ id, name, consumer }) =>
+        consumer?.scriptName === scriptName ? [{ id, name, consumerId: consumer.id }] : [],
+      );
   const queueMessages = new QueueMessages(storage, queues);
   const schedules = new Schedules(storage, scripts);
   scripts.onGone((scriptId) => tails.endScope(scriptId));

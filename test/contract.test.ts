@@ -3,12 +3,14 @@ import { pino } from "pino";
 import { z } from "zod";
 import { absentProduct } from "../src/control/api/absent-products.ts";
 import { createApi } from "../src/control/api/app.ts";
-import { operation as declare, type Operation } from "../src/control/api/operation.ts";
+import { operationsFor, type Operation } from "../src/control/api/operation.ts";
 import { isParameter } from "../src/control/api/paths.ts";
 import { operations } from "../src/operations.ts";
 import type { Services } from "../src/services.ts";
 import { permissionGroups } from "../src/control/tokens/permissions.ts";
 import { startTestServer, type Answer, type TestServer } from "./helpers/server.ts";
+
+const { operation: declare } = operationsFor<object>();
 
 /**
  * Calls every operation with credentials and input that must be rejected. New operations are included

@@ -1,13 +1,22 @@
 import { z } from "zod";
 import { authenticate } from "../api/auth.ts";
 import { apiErrors } from "../api/errors.ts";
-import { operation, type Operation } from "../api/operation.ts";
+import { operationsFor } from "../api/operation.ts";
 import { isoTime } from "../../platform/util/ids.ts";
-import type { Services } from "../../services.ts";
-import type { Invitation } from "./accounts.ts";
+import type { Invitation, Accounts } from "./accounts.ts";
 import { AnswerSchema, answerInvitation } from "./api-memberships.ts";
 import { memberErrors } from "./errors.ts";
-import { isOpen } from "./members.ts";
+import { isOpen, type Members } from "./members.ts";
+import type { Tokens } from "../tokens/tokens.ts";
+
+/** The services that these operations use. */
+interface Services {
+  accounts: Accounts;
+  members: Members;
+  tokens: Tokens;
+}
+
+const { operation } = operationsFor<Services>();
 
 const InviteSchema = z
   .object({
@@ -66,7 +75,7 @@ const AcceptedSchema = z
   })
   .meta({ id: "AcceptedInvitation" });
 
-export const invitationOperations: readonly Operation[] = [
+export const invitationOperations = [
   operation({
     id: "invite_list",
     method: "GET",

@@ -1,14 +1,22 @@
 import { z } from "zod";
 import { baseUrl } from "../api/base-url.ts";
 import { apiErrors } from "../api/errors.ts";
-import { listOperation, operation, type Operation } from "../api/operation.ts";
+import { operationsFor } from "../api/operation.ts";
 import { pageQuery, paginate } from "../api/pagination.ts";
 import { isoTime } from "../../platform/util/ids.ts";
 import { show } from "../../platform/util/json.ts";
 import type { Accounts } from "./accounts.ts";
 import { memberErrors } from "./errors.ts";
-import { isInvitation, type Member } from "./members.ts";
+import { isInvitation, type Member, type Members } from "./members.ts";
 import { findRole, grantsOf, roles, rolesNamed, type Role } from "./roles.ts";
+
+/** The services that these operations use. */
+interface Services {
+  accounts: Accounts;
+  members: Members;
+}
+
+const { listOperation, operation } = operationsFor<Services>();
 
 export const GrantsSchema = z.record(z.string(), z.object({ read: z.boolean(), write: z.boolean() }));
 
@@ -86,7 +94,7 @@ const orders = {
   status: ({ status }: z.input<typeof MemberSchema>) => status as string,
 };
 
-export const memberOperations: readonly Operation[] = [
+export const memberOperations = [
   listOperation({
     id: "member_list",
     method: "GET",

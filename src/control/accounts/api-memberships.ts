@@ -1,14 +1,21 @@
 import { z } from "zod";
-import { listOperation, operation, type Call, type Operation } from "../api/operation.ts";
+import { operationsFor, type Call } from "../api/operation.ts";
 import { pageQuery, paginate } from "../api/pagination.ts";
-import type { Services } from "../../services.ts";
 import { permissionGroups } from "../tokens/permissions.ts";
-import type { Account } from "./accounts.ts";
+import type { Account, Accounts } from "./accounts.ts";
 import { AccountSchema, accountResource } from "./api.ts";
 import { GrantsSchema } from "./api-members.ts";
 import { memberErrors } from "./errors.ts";
-import { isInvitation, isOpen, type Member } from "./members.ts";
+import { isInvitation, isOpen, type Member, type Members } from "./members.ts";
 import { grantsOf, permissionsOf } from "./roles.ts";
+
+/** The services that these operations use. */
+interface Services {
+  accounts: Accounts;
+  members: Members;
+}
+
+const { listOperation, operation } = operationsFor<Services>();
 
 const statuses = ["accepted", "pending", "rejected"] as const;
 const MembershipSchema = z
@@ -48,7 +55,7 @@ function belongingsOf(userId: string, { accounts }: Services): Belonging[] {
   });
 }
 
-export type OwnCall = Pick<Call<unknown, unknown>, "params" | "actor" | "services">;
+export type OwnCall = Pick<Call<unknown, unknown, Services>, "params" | "actor" | "services">;
 export function ownBelonging({ actor, services }: OwnCall, id: string): Belonging {
   const found = belongingsOf(actor.userId!, services).find(({ member }) => member.id === id);
   if (found === undefined) throw memberErrors.noMembership(id);
@@ -106,7 +113,7 @@ const organizationResource = ({ member, account }: Belonging): z.input<typeof Or
   };
 };
 
-export const membershipOperations: readonly Operation[] = [
+export const membershipOperations = [
   listOperation({
     id: "membership_list",
     method: "GET",

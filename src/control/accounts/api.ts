@@ -1,10 +1,19 @@
 import { z } from "zod";
 import { ApiError, apiErrors } from "../api/errors.ts";
-import { listOperation, operation, type Operation } from "../api/operation.ts";
+import { operationsFor } from "../api/operation.ts";
 import { pageQuery, paginate } from "../api/pagination.ts";
 import { isoTime } from "../../platform/util/ids.ts";
-import type { Account } from "./accounts.ts";
+import type { Account, Accounts } from "./accounts.ts";
 import { memberErrors } from "./errors.ts";
+import type { Zones } from "../zones/zones.ts";
+
+/** The services that these operations use. */
+interface Services {
+  accounts: Accounts;
+  zones: Zones;
+}
+
+const { listOperation, operation } = operationsFor<Services>();
 
 const TimeSchema = z.string().meta({ format: "date-time" });
 
@@ -133,10 +142,4 @@ const deleteAccount = operation({
   },
 });
 
-export const accountOperations: readonly Operation[] = [
-  listAccounts,
-  createAccount,
-  getAccount,
-  updateAccount,
-  deleteAccount,
-];
+export const accountOperations = [listAccounts, createAccount, getAccount, updateAccount, deleteAccount];

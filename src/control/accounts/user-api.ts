@@ -1,8 +1,16 @@
 import { z } from "zod";
-import { operation, type Operation } from "../api/operation.ts";
-import type { Services } from "../../services.ts";
+import { operationsFor } from "../api/operation.ts";
 import { isoTime } from "../../platform/util/ids.ts";
-import type { User } from "./accounts.ts";
+import type { User, Accounts } from "./accounts.ts";
+import type { Zones } from "../zones/zones.ts";
+
+/** The services that these operations use. */
+interface Services {
+  accounts: Accounts;
+  zones: Zones;
+}
+
+const { operation } = operationsFor<Services>();
 
 const DetailSchema = z.string().max(60).nullable();
 const UserSchema = z
@@ -102,4 +110,4 @@ const editUser = operation({
   },
 });
 
-export const userOperations: readonly Operation[] = [getUser, editUser];
+export const userOperations = [getUser, editUser];

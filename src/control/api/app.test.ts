@@ -9,8 +9,10 @@ import type { Services } from "../../services.ts";
 import { Actor } from "../tokens/actor.ts";
 import { createApi } from "./app.ts";
 import { createApiServer } from "./listener.ts";
-import { operation } from "./operation.ts";
+import { operationsFor } from "./operation.ts";
 import { RateLimiter } from "./rate-limit.ts";
+
+const { operation } = operationsFor<object>();
 
 const lines: string[] = [];
 const log = new Writable({

@@ -90,7 +90,7 @@ async function perform(
   const waitSeconds = actor === undefined ? 0 : limiter.take(actor.userId ?? actor.id);
   if (waitSeconds > 0) throw apiErrors.rateLimited(waitSeconds);
 
-  const call: Call<unknown, unknown> = {
+  const call: Call<unknown, unknown, object> = {
     ...incoming,
     actor: actor!, // operations of scope "own" have none and check their callers themselves
     services,
@@ -103,7 +103,7 @@ async function perform(
   if (operation.query !== undefined) call.query = validate(operation.query, queryOf(incoming.url), "query");
   call.body = await readBody(operation, request, options.bodyBytesMax);
 
-  const result = await operation.handle(call as Call<never, never>);
+  const result = await operation.handle(call as Call<never, never, never>);
   options.onAnswer?.(operation, result, request);
   if (operation.answer === "raw") return result as Response;
   if (options.validateResults === true) checkResult(operation, result);
@@ -125,7 +125,7 @@ function locate(
   operation: Operation,
   { url, params }: Incoming,
   services: Services,
-): Pick<Call<0, 0>, "zone" | "account"> {
+): Pick<Call<0, 0, object>, "zone" | "account"> {
   const malformed = Object.entries(params).some(([name, value]) => idParameters.has(name) && !isId(value));
   if (malformed) throw apiErrors.noRoute(operation.method, pathOf(url));
   const zoneId = params["zone_id"];
@@ -167,7 +167,7 @@ const idParameters = new Set([
   "plan_id",
 ]);
 
-function authorize(operation: Operation, call: Call<unknown, unknown>): void {
+function authorize(operation: Operation, call: Call<unknown, unknown, object>): void {
   const { access } = operation;
   const { actor } = call;
   if (access.scope === "caller" || access.scope === "own") return;

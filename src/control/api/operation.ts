@@ -1,7 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { z } from "zod";
 import type { Account } from "../accounts/accounts.ts";
-import type { Services } from "../../services.ts";
 import type { Actor } from "../tokens/actor.ts";
 import type { PermissionKey } from "../tokens/permissions.ts";
 import type { Zone } from "../zones/zone.ts";
@@ -36,12 +35,13 @@ interface Common {
   status?: number;
 }
 
-export interface Call<Q, B> {
+/** A call of an operation. `S` is the services that the operation uses: those of its capability. */
+export interface Call<Q, B, S> {
   params: Record<string, string>;
   query: Q;
   body: B;
   actor: Actor;
-  services: Services;
+  services: S;
   /** Present if the path names a zone. `account` is then the zone's account. */
   zone: Zone;
   account: Account;
@@ -60,17 +60,21 @@ export interface Call<Q, B> {
  */
 export type BodyKind = "json" | "form" | "own";
 
-export interface Operation extends Common {
+/** An operation that uses the services `S`. `Operation` without an argument is any operation. */
+export interface Operation<S = never> extends Common {
   query: z.ZodObject | undefined;
   body: z.ZodType | undefined;
   bodyKind: BodyKind;
   bodyOptional: boolean;
   answer: "result" | "page" | "raw";
   result: z.ZodType | undefined;
-  handle(call: Call<never, never>): Promise<unknown>;
+  /** A property, not a method, so that the compiler checks that the capability has the services. */
+  handle: (call: Call<never, never, S>) => Promise<unknown>;
 }
 
 type Out<T> = T extends z.ZodType ? z.output<T> : undefined;
+type Schema = z.ZodType | undefined;
+type Fields = z.ZodObject | undefined;
 
 interface Declared<Q, B> extends Common {
   query?: Q;
@@ -79,36 +83,33 @@ interface Declared<Q, B> extends Common {
   bodyOptional?: boolean;
 }
 
-/** Declares an operation that returns one result. */
-export function operation<
-  R extends z.ZodType,
-  Q extends z.ZodObject | undefined = undefined,
-  B extends z.ZodType | undefined = undefined,
->(
-  declared: Declared<Q, B> & { result: R; handle(call: Call<Out<Q>, Out<B>>): Promise<z.input<R>> },
-): Operation {
-  return complete(declared, "result");
+/** The functions that declare operations which use the services `S`. */
+export function operationsFor<S extends object>() {
+  return {
+    /** Declares an operation that returns one result. */
+    operation: <R extends z.ZodType, Q extends Fields = undefined, B extends Schema = undefined>(
+      declared: Declared<Q, B> & {
+        result: R;
+        handle(call: Call<Out<Q>, Out<B>, S>): Promise<z.input<R>>;
+      },
+    ): Operation<S> => complete(declared, "result"),
+
+    /** Declares an operation that returns a page of results. */
+    listOperation: <R extends z.ZodType, Q extends Fields = undefined>(
+      declared: Declared<Q, undefined> & {
+        result: R;
+        handle(call: Call<Out<Q>, undefined, S>): Promise<Page<z.input<R>>>;
+      },
+    ): Operation<S> => complete(declared, "page"),
+
+    /** Declares an operation that returns a response without the envelope. */
+    rawOperation: <Q extends Fields = undefined, B extends Schema = undefined>(
+      declared: Declared<Q, B> & { handle(call: Call<Out<Q>, Out<B>, S>): Promise<Response> },
+    ): Operation<S> => complete(declared, "raw"),
+  };
 }
 
-/** Declares an operation that returns a page of results. */
-export function listOperation<R extends z.ZodType, Q extends z.ZodObject | undefined = undefined>(
-  declared: Declared<Q, undefined> & {
-    result: R;
-    handle(call: Call<Out<Q>, undefined>): Promise<Page<z.input<R>>>;
-  },
-): Operation {
-  return complete(declared, "page");
-}
-
-/** Declares an operation that returns a response without the envelope. */
-export function rawOperation<
-  Q extends z.ZodObject | undefined = undefined,
-  B extends z.ZodType | undefined = undefined,
->(declared: Declared<Q, B> & { handle(call: Call<Out<Q>, Out<B>>): Promise<Response> }): Operation {
-  return complete(declared, "raw");
-}
-
-function complete(declared: object, answer: Operation["answer"]): Operation {
+function complete<S>(declared: object, answer: Operation["answer"]): Operation<S> {
   return {
     query: undefined,
     body: undefined,
@@ -117,5 +118,5 @@ function complete(declared: object, answer: Operation["answer"]): Operation {
     result: undefined,
     ...declared,
     answer,
-  } as unknown as Operation;
+  } as unknown as Operation<S>;
 }

@@ -1,13 +1,20 @@
 import { z } from "zod";
 import { ApiError, apiErrors } from "../api/errors.ts";
-import { listOperation, operation, rawOperation, type Call, type Operation } from "../api/operation.ts";
+import { operationsFor, type Call } from "../api/operation.ts";
 import { pageQuery, paginate } from "../api/pagination.ts";
 import { isoTime } from "../../platform/util/ids.ts";
 import type { PermissionKey } from "../tokens/permissions.ts";
 import { actionNames, actionParameters } from "./actions.ts";
 import { checkExpression } from "./expression.ts";
 import { phases, rulesetErrors, type Phase, type Rule, type Ruleset } from "./ruleset.ts";
-import type { RuleInput } from "./rulesets.ts";
+import type { RuleInput, Rulesets } from "./rulesets.ts";
+
+/** The services that these operations use. */
+interface Services {
+  rulesets: Rulesets;
+}
+
+const { listOperation, operation, rawOperation } = operationsFor<Services>();
 
 const RuleSchema = z
   .object({
@@ -125,7 +132,7 @@ const edit = { scope: "zone", permission: "origin_rules:edit" } as const;
 type Level = "read" | "edit";
 const permissionFor = (phase: Phase, level: Level): PermissionKey =>
   phase === "http_request_snippets" ? `snippets:${level}` : `origin_rules:${level}`;
-type Asked = Pick<Call<unknown, unknown>, "actor" | "zone" | "services" | "params">;
+type Asked = Pick<Call<unknown, unknown, Services>, "actor" | "zone" | "services" | "params">;
 const may = ({ actor, zone }: Asked, phase: Phase, level: Level): boolean =>
   actor.can(permissionFor(phase, level), { zoneId: zone.id, accountId: zone.accountId });
 
@@ -173,7 +180,7 @@ const entrypointOperations = (area: "origin_rules" | "snippets", segment: string
   }),
 ];
 
-export const rulesetOperations: readonly Operation[] = [
+export const rulesetOperations = [
   ...entrypointOperations("origin_rules", "{phase}", ""),
   ...entrypointOperations("snippets", "http_request_snippets", "_snippets"),
   listOperation({

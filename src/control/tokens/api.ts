@@ -1,13 +1,20 @@
 import { z } from "zod";
 import type { Message } from "../api/envelope.ts";
 import { apiErrors } from "../api/errors.ts";
-import { listOperation, operation, type Call, type Operation } from "../api/operation.ts";
+import { operationsFor, type Call, type Operation } from "../api/operation.ts";
 import { pageQuery, paginate } from "../api/pagination.ts";
 import { isoTime, newId } from "../../platform/util/ids.ts";
 import { isNetwork } from "./address-set.ts";
 import { findPermissionGroup, permissionGroups, type PermissionGroup } from "./permissions.ts";
 import { parseResource, type Policy, resourcesOf } from "./policies.ts";
-import type { Token, TokenInput, TokenOwner } from "./tokens.ts";
+import type { Token, TokenInput, TokenOwner, Tokens } from "./tokens.ts";
+
+/** The services that these operations use. */
+interface Services {
+  tokens: Tokens;
+}
+
+const { listOperation, operation } = operationsFor<Services>();
 
 const TimeSchema = z.iso.datetime({ offset: true });
 const NetworkSchema = z.string().refine(isNetwork, "an IP address or a CIDR range such as 192.0.2.0/24");
@@ -202,7 +209,7 @@ const resourceNames = {
 } as const;
 
 /** Operations on tokens, either of the caller's user or of an account. */
-function tokenOperations(owner: "user" | "account"): Operation[] {
+function tokenOperations(owner: "user" | "account"): Operation<Services>[] {
   const base = owner === "user" ? "/user/tokens" : "/accounts/{account_id}/tokens";
   const read =
     owner === "user"
@@ -212,7 +219,7 @@ function tokenOperations(owner: "user" | "account"): Operation[] {
     owner === "user"
       ? ({ scope: "user", permission: "user_tokens:edit" } as const)
       : ({ scope: "account", permission: "account_tokens:edit" } as const);
-  type Any = Pick<Call<unknown, unknown>, "actor" | "account" | "services" | "params">;
+  type Any = Pick<Call<unknown, unknown, Services>, "actor" | "account" | "services" | "params">;
   const ownerId = (call: Any): string => (owner === "user" ? call.actor.userId! : call.account.id);
   const ownerOf = (call: Any): TokenOwner => ({ kind: owner, id: ownerId(call) });
   const tokenId = (call: Any): string => call.params["token_id"]!;
@@ -345,7 +352,4 @@ function tokenOperations(owner: "user" | "account"): Operation[] {
   ];
 }
 
-export const apiTokenOperations: readonly Operation[] = [
-  ...tokenOperations("user"),
-  ...tokenOperations("account"),
-];
+export const apiTokenOperations = [...tokenOperations("user"), ...tokenOperations("account")];

@@ -1,8 +1,15 @@
 import { z } from "zod";
-import { operation, type Operation } from "../api/operation.ts";
+import { operationsFor, type Operation } from "../api/operation.ts";
 import { isoTime } from "../../platform/util/ids.ts";
 import type { Zone } from "../zones/zone.ts";
 import { settingSchemas, type SettingId, type ZoneSettings } from "./zone-settings.ts";
+
+/** The services that these operations use. */
+interface Services {
+  zoneSettings: ZoneSettings;
+}
+
+const { operation } = operationsFor<Services>();
 
 const describe: Record<Exclude<SettingId, "universal_ssl">, { schema: string; what: string }> = {
   ssl: { schema: "SslSetting", what: "how the edge uses TLS with visitors and origins" },
@@ -18,7 +25,7 @@ const describe: Record<Exclude<SettingId, "universal_ssl">, { schema: string; wh
 };
 
 /** Operations that read and change one setting of a zone, in the form that all zone settings have. */
-function settingOperations<S extends keyof typeof describe>(id: S): Operation[] {
+function settingOperations<S extends keyof typeof describe>(id: S): Operation<Services>[] {
   const { schema, what } = describe[id];
   const ValueSchema: z.ZodType<string> = settingSchemas[id];
   const SettingSchema = z
@@ -64,7 +71,7 @@ function settingOperations<S extends keyof typeof describe>(id: S): Operation[] 
   ];
 }
 
-export const zoneSettingOperations: readonly Operation[] = [
+export const zoneSettingOperations = [
   ...settingOperations("ssl"),
   ...settingOperations("always_use_https"),
   ...settingOperations("transformations"),

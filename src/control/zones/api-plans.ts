@@ -1,10 +1,12 @@
 import { z } from "zod";
 import { ApiError } from "../api/errors.ts";
-import { listOperation, operation, type Operation } from "../api/operation.ts";
+import { operationsFor } from "../api/operation.ts";
 import { pageQuery, paginate } from "../api/pagination.ts";
 import { show } from "../../platform/util/json.ts";
 import { findPlan, planResource } from "./plans.ts";
 import { planNames, type PlanName } from "../../platform/config/plan-names.ts";
+
+const { listOperation, operation } = operationsFor<object>();
 
 const AvailablePlanSchema = z
   .object({
@@ -30,7 +32,7 @@ const resource = (name: PlanName, current: PlanName): z.input<typeof AvailablePl
 const path = "/zones/{zone_id}/available_plans";
 const access = { scope: "zone", permission: "zone:read" } as const;
 
-export const planOperations: readonly Operation[] = [
+export const planOperations = [
   listOperation({
     id: "zone_available_plans_list",
     method: "GET",

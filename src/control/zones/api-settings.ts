@@ -1,10 +1,25 @@
 import { z } from "zod";
 import { apiErrors } from "../api/errors.ts";
-import { operation, type Call, type Operation } from "../api/operation.ts";
+import { operationsFor, type Call } from "../api/operation.ts";
 import { validate } from "../api/validation.ts";
-import { settingSchemas, type SettingId } from "../zone-settings/zone-settings.ts";
+import { settingSchemas, type SettingId, type ZoneSettings } from "../zone-settings/zone-settings.ts";
 import { isoTime } from "../../platform/util/ids.ts";
 import { show } from "../../platform/util/json.ts";
+import type { Change, Write } from "../../platform/storage/storage.ts";
+
+/** The bot management of the edge, whose switch is also one of the zone's settings. */
+interface BotSetting {
+  find(zoneId: string): Promise<{ isEnabled: boolean; modifiedOn: number } | undefined>;
+  write(trx: Write, changed: (change: Change) => void, zoneId: string, isEnabled: boolean): Promise<unknown>;
+}
+
+/** The services that these operations use. */
+interface Services {
+  botManagement: BotSetting;
+  zoneSettings: ZoneSettings;
+}
+
+const { operation } = operationsFor<Services>();
 
 /** Operations on all settings of a zone at once. Each setting also has its own operations. */
 const tlsSettings = [
@@ -35,7 +50,10 @@ const ChangeSchema = z.strictObject({
   modified_on: z.string().nullish(),
 });
 
-async function settingsOf({ zone, services }: Pick<Call<0, 0>, "zone" | "services">): Promise<Setting[]> {
+async function settingsOf({
+  zone,
+  services,
+}: Pick<Call<0, 0, Services>, "zone" | "services">): Promise<Setting[]> {
   const bots = await services.botManagement.find(zone.id);
   const resource = (id: string, value: string, modifiedOn: number | undefined): Setting => ({
     id,
@@ -54,7 +72,7 @@ async function settingsOf({ zone, services }: Pick<Call<0, 0>, "zone" | "service
 
 const path = "/zones/{zone_id}/settings";
 
-export const zoneSettingsOperations: readonly Operation[] = [
+export const zoneSettingsOperations = [
   operation({
     id: "zone_settings_list",
     method: "GET",

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { ApiError, apiErrors } from "../api/errors.ts";
-import { listOperation, operation, type Call, type Operation } from "../api/operation.ts";
+import { operationsFor, type Call } from "../api/operation.ts";
 import { pageQuery, paginate } from "../api/pagination.ts";
-import type { Account } from "../accounts/accounts.ts";
+import type { Account, Accounts } from "../accounts/accounts.ts";
 import type { Actor } from "../tokens/actor.ts";
 import { permissionGroups } from "../tokens/permissions.ts";
 import { isoTime } from "../../platform/util/ids.ts";
@@ -10,7 +10,15 @@ import { zoneMatcher } from "./filter.ts";
 import { findPlan, planResource, plans } from "./plans.ts";
 import { planNames } from "../../platform/config/plan-names.ts";
 import { zoneErrors, zoneStatuses, zoneTypes, type Zone } from "./zone.ts";
-import type { ZoneEdit } from "./zones.ts";
+import type { ZoneEdit, Zones } from "./zones.ts";
+
+/** The services that these operations use. */
+interface Services {
+  accounts: Accounts;
+  zones: Zones;
+}
+
+const { listOperation, operation } = operationsFor<Services>();
 
 const TimeSchema = z.string().meta({ format: "date-time" });
 
@@ -67,7 +75,7 @@ const cnameSuffix = "cdn.cloudflare.net";
 function zoneResource(
   zone: Zone,
   account: Account | undefined,
-  { actor, services }: Pick<Call<unknown, unknown>, "actor" | "services">,
+  { actor, services }: Pick<Call<unknown, unknown, Services>, "actor" | "services">,
 ): z.input<typeof ZoneSchema> {
   const target = { zoneId: zone.id, accountId: zone.accountId };
   const { zones } = services;
@@ -283,11 +291,4 @@ const checkActivation = operation({
   },
 });
 
-export const zoneOperations: readonly Operation[] = [
-  listZones,
-  createZone,
-  getZone,
-  editZone,
-  deleteZone,
-  checkActivation,
-];
+export const zoneOperations = [listZones, createZone, getZone, editZone, deleteZone, checkActivation];

@@ -1,11 +1,18 @@
 import { z } from "zod";
 import { apiErrors } from "../../control/api/errors.ts";
-import { operation, type Operation } from "../../control/api/operation.ts";
+import { operationsFor } from "../../control/api/operation.ts";
 import { dnsEdit, dnsRead } from "../records/access.ts";
 import { isoTime } from "../../platform/util/ids.ts";
 import type { Zone } from "../../control/zones/zone.ts";
 import { algorithm, digestOf, digestType, keyFlags, keyTagOf } from "./key.ts";
-import type { SigningState } from "./dnssec.ts";
+import type { SigningState, Dnssec } from "./dnssec.ts";
+
+/** The services that these operations use. */
+interface Services {
+  dnssec: Dnssec;
+}
+
+const { operation } = operationsFor<Services>();
 
 const path = "/zones/{zone_id}/dnssec";
 
@@ -118,4 +125,4 @@ const deleteDnssec = operation({
   },
 });
 
-export const dnssecOperations: readonly Operation[] = [getDnssec, editDnssec, deleteDnssec];
+export const dnssecOperations = [getDnssec, editDnssec, deleteDnssec];

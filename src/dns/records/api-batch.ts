@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { operation } from "../../control/api/operation.ts";
+import { operationsFor } from "../../control/api/operation.ts";
 import { dnsEdit } from "./access.ts";
 import { plans } from "../../control/zones/plans.ts";
 import type { Zone } from "../../control/zones/zone.ts";
@@ -16,6 +16,14 @@ import {
   shadowAdvice,
   ShadowQuery,
 } from "./resource.ts";
+import type { DnsRecords } from "./records.ts";
+
+/** The services that these operations use. */
+interface Services {
+  records: DnsRecords;
+}
+
+const { operation } = operationsFor<Services>();
 
 const bodyBytesMax = 8 * 1024 * 1024;
 const id = { id: z.string().length(32) };

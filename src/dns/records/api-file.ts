@@ -1,10 +1,18 @@
 import { z } from "zod";
 import { apiErrors } from "../../control/api/errors.ts";
-import { operation, rawOperation, type Operation } from "../../control/api/operation.ts";
+import { operationsFor } from "../../control/api/operation.ts";
 import { dnsEdit, dnsRead } from "./access.ts";
 import { plans } from "../../control/zones/plans.ts";
 import { readImport } from "./zone-file/import.ts";
 import { printZoneFile } from "./zone-file/print.ts";
+import type { DnsRecords } from "./records.ts";
+
+/** The services that these operations use. */
+interface Services {
+  records: DnsRecords;
+}
+
+const { operation, rawOperation } = operationsFor<Services>();
 
 const fileBytesMax = 32 * 1024 * 1024;
 
@@ -52,4 +60,4 @@ async function textOf(file: File): Promise<string> {
   }
 }
 
-export const fileOperations: readonly Operation[] = [exportRecords, importRecords];
+export const fileOperations = [exportRecords, importRecords];

@@ -1,10 +1,12 @@
 import { z } from "zod";
 import type { Message } from "../../control/api/envelope.ts";
 import { apiErrors } from "../../control/api/errors.ts";
-import { listOperation, operation, type Operation } from "../../control/api/operation.ts";
+import { operationsFor } from "../../control/api/operation.ts";
 import { pageQuery, paginate } from "../../control/api/pagination.ts";
 import { dnsEdit, dnsRead } from "./access.ts";
 import { RecordSchema } from "./resource.ts";
+
+const { listOperation, operation } = operationsFor<object>();
 
 /** The public API scans other name servers for a zone's records. This platform does not, so it finds none. */
 const nothingFound: Message = {
@@ -78,4 +80,4 @@ const reviewScanned = operation({
   },
 });
 
-export const scanOperations: readonly Operation[] = [scanRecords, triggerScan, listScanned, reviewScanned];
+export const scanOperations = [scanRecords, triggerScan, listScanned, reviewScanned];

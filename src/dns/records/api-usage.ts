@@ -1,7 +1,15 @@
 import { z } from "zod";
-import { operation, type Operation } from "../../control/api/operation.ts";
+import { operationsFor } from "../../control/api/operation.ts";
 import { dnsRead } from "./access.ts";
 import { plans } from "../../control/zones/plans.ts";
+import type { DnsRecords } from "./records.ts";
+
+/** The services that these operations use. */
+interface Services {
+  records: DnsRecords;
+}
+
+const { operation } = operationsFor<Services>();
 
 const UsageSchema = z.object({ record_quota: z.int().nullable(), record_usage: z.int() });
 
@@ -31,4 +39,4 @@ const accountUsage = operation({
   }),
 });
 
-export const usageOperations: readonly Operation[] = [zoneUsage, accountUsage];
+export const usageOperations = [zoneUsage, accountUsage];

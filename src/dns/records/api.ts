@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { listOperation, operation, type Operation } from "../../control/api/operation.ts";
+import { operationsFor } from "../../control/api/operation.ts";
 import { dnsEdit, dnsRead } from "./access.ts";
 import { fileOperations } from "./api-file.ts";
 import { scanOperations } from "./api-scan.ts";
@@ -19,6 +19,14 @@ import {
   ShadowQuery,
 } from "./resource.ts";
 import { dnsErrors } from "./errors.ts";
+import type { DnsRecords } from "./records.ts";
+
+/** The services that these operations use. */
+interface Services {
+  records: DnsRecords;
+}
+
+const { listOperation, operation } = operationsFor<Services>();
 
 const records = "/zones/{zone_id}/dns_records";
 const record = `${records}/{dns_record_id}`;
@@ -128,7 +136,7 @@ const deleteRecord = operation({
   },
 });
 
-export const dnsOperations: readonly Operation[] = [
+export const dnsOperations = [
   listRecords,
   createRecord,
   getRecord,

@@ -1,11 +1,18 @@
 import { z } from "zod";
 import { apiErrors } from "../../control/api/errors.ts";
-import { operation, type Operation } from "../../control/api/operation.ts";
+import { operationsFor } from "../../control/api/operation.ts";
 import { dnsEdit, dnsRead } from "../records/access.ts";
 import { parseHost } from "../records/types/host.ts";
 import { show } from "../../platform/util/json.ts";
 import type { Zone } from "../../control/zones/zone.ts";
-import type { DnsSettings } from "./dns-settings.ts";
+import type { DnsSettings, DnsSettingsOfZones } from "./dns-settings.ts";
+
+/** The services that these operations use. */
+interface Services {
+  dnsSettings: DnsSettingsOfZones;
+}
+
+const { operation } = operationsFor<Services>();
 
 const path = "/zones/{zone_id}/dns_settings";
 const seconds = (min: number, max: number) => z.int().min(min).max(max);
@@ -136,4 +143,4 @@ function hostOf(name: string, value: string | null): string | null {
 const defined = <T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
   Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as never;
 
-export const dnsSettingsOperations: readonly Operation[] = [getSettings, editSettings];
+export const dnsSettingsOperations = [getSettings, editSettings];

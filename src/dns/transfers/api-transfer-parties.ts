@@ -2,14 +2,20 @@ import { isIP } from "node:net";
 import { z } from "zod";
 import type { Account } from "../../control/accounts/accounts.ts";
 import { apiErrors } from "../../control/api/errors.ts";
-import { operation, type Operation } from "../../control/api/operation.ts";
+import { operationsFor, type Operation } from "../../control/api/operation.ts";
 import { parseHost } from "../records/types/host.ts";
-import type { Services } from "../../services.ts";
 import { newId } from "../../platform/util/ids.ts";
 import { show } from "../../platform/util/json.ts";
 import { transferErrors } from "./errors.ts";
 import type { OutgoingTransfers } from "./outgoing.ts";
 import { transferAlgorithms, type TransferAlgorithm } from "./tsig.ts";
+
+/** The services that these operations use. */
+interface Services {
+  transfers: OutgoingTransfers;
+}
+
+const { operation } = operationsFor<Services>();
 
 const NameSchema = z.string().min(1).max(255);
 const read = { scope: "account", permission: "account_settings:read" } as const;
@@ -39,7 +45,7 @@ interface Kind<T extends OfAccount, R extends z.ZodObject, B extends z.ZodObject
 /** The operations on one kind of an account's resources: ACLs, TSIG keys or peers. */
 function operationsOf<T extends OfAccount, R extends z.ZodObject, B extends z.ZodObject>(
   kind: Kind<T, R, B>,
-): Operation[] {
+): Operation<Services>[] {
   const path = `/accounts/{account_id}/secondary_dns/${kind.path}`;
   const parameter = `${kind.path.slice(0, -1)}_id`;
   const one = `${path}/{${parameter}}`;
@@ -208,4 +214,4 @@ function networkOf(text: string): string {
   return `${address}/${bits ?? bitsMax}`;
 }
 
-export const transferPartyOperations: readonly Operation[] = [...networks, ...secrets, ...peers];
+export const transferPartyOperations = [...networks, ...secrets, ...peers];

@@ -1,11 +1,19 @@
 import { z } from "zod";
-import { operation, type Operation } from "../../control/api/operation.ts";
+import { operationsFor } from "../../control/api/operation.ts";
 import { dnsEdit, dnsRead } from "../records/access.ts";
-import type { Services } from "../../services.ts";
 import { isoTime } from "../../platform/util/ids.ts";
 import type { Zone } from "../../control/zones/zone.ts";
 import { transferErrors } from "./errors.ts";
-import type { OutgoingTransfer } from "./outgoing.ts";
+import type { OutgoingTransfer, OutgoingTransfers } from "./outgoing.ts";
+import type { DnsRecords } from "../records/records.ts";
+
+/** The services that these operations use. */
+interface Services {
+  records: DnsRecords;
+  transfers: OutgoingTransfers;
+}
+
+const { operation } = operationsFor<Services>();
 
 const path = "/zones/{zone_id}/secondary_dns/outgoing";
 const TimeSchema = z.string().meta({ format: "date-time" });
@@ -164,7 +172,7 @@ const forceNotify = operation({
   },
 });
 
-export const outgoingTransferOperations: readonly Operation[] = [
+export const outgoingTransferOperations = [
   getOutgoing,
   createOutgoing,
   updateOutgoing,

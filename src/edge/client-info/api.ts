@@ -1,8 +1,16 @@
 import { z } from "zod";
-import { operation, type Operation } from "../../control/api/operation.ts";
+import { operationsFor } from "../../control/api/operation.ts";
 import { isoTime } from "../../platform/util/ids.ts";
 import type { Zone } from "../../control/zones/zone.ts";
 import type { BotManagementRow } from "./store.ts";
+import type { BotManagementSetting } from "./bot-management.ts";
+
+/** The services that these operations use. */
+interface Services {
+  botManagement: BotManagementSetting;
+}
+
+const { operation } = operationsFor<Services>();
 
 const SettingSchema = z
   .object({
@@ -22,7 +30,7 @@ const resource = (zone: Zone, row: BotManagementRow | undefined): z.input<typeof
 
 const path = "/zones/{zone_id}/settings/bot_management";
 
-export const botManagementOperations: readonly Operation[] = [
+export const botManagementOperations = [
   operation({
     id: "bot_management_get",
     method: "GET",

@@ -2,7 +2,14 @@ import { createHash } from "node:crypto";
 import { isIPv4 } from "node:net";
 import { z } from "zod";
 import { ApiError, apiErrors } from "../../control/api/errors.ts";
-import { operation, type Operation } from "../../control/api/operation.ts";
+import { operationsFor } from "../../control/api/operation.ts";
+
+/** The services that these operations use. */
+interface Services {
+  edgeAddresses: readonly string[];
+}
+
+const { operation } = operationsFor<Services>();
 
 const IpsSchema = z
   .object({ ipv4_cidrs: z.array(z.string()), ipv6_cidrs: z.array(z.string()), etag: z.string() })
@@ -70,4 +77,4 @@ const purgeCache = operation({
   },
 });
 
-export const edgeOperations: readonly Operation[] = [ipsGet, purgeCache];
+export const edgeOperations = [ipsGet, purgeCache];

@@ -1,13 +1,22 @@
 import { z } from "zod";
 import type { Account } from "../../control/accounts/accounts.ts";
-import { operation, type Operation } from "../../control/api/operation.ts";
+import { operationsFor } from "../../control/api/operation.ts";
 import type { Actor } from "../../control/tokens/actor.ts";
 import { isoTime } from "../../platform/util/ids.ts";
 import { plans } from "../../control/zones/plans.ts";
 import type { Zone } from "../../control/zones/zone.ts";
-import { hoursKept } from "./analytics.ts";
+import { hoursKept, type Analytics } from "./analytics.ts";
 import { smartRoutingErrors } from "./errors.ts";
 import { boundsMs, type Histogram } from "./histogram.ts";
+import type { Zones } from "../../control/zones/zones.ts";
+
+/** The services that these operations use. */
+interface Services {
+  smartRouting: Analytics;
+  zones: Zones;
+}
+
+const { operation } = operationsFor<Services>();
 
 const SettingSchema = z
   .object({
@@ -146,4 +155,4 @@ const getAnalytics = operation({
   },
 });
 
-export const smartRoutingOperations: readonly Operation[] = [getSmartRouting, editSmartRouting, getAnalytics];
+export const smartRoutingOperations = [getSmartRouting, editSmartRouting, getAnalytics];

@@ -1,7 +1,15 @@
 import { z } from "zod";
-import { operation, type Operation } from "../../control/api/operation.ts";
+import { operationsFor } from "../../control/api/operation.ts";
 import { sidePixelsMax } from "./transforms/options.ts";
 import type { ImageConfig, SigningKey, Variant, VariantOptions } from "./settings.ts";
+import type { ImagesService } from "./index.ts";
+
+/** The services that these operations use. */
+interface Services {
+  images: ImagesService;
+}
+
+const { operation } = operationsFor<Services>();
 
 const base = "/accounts/{account_id}/images/v1";
 const read = { scope: "account", permission: "images:read" } as const;
@@ -53,7 +61,7 @@ const configResource = (config: ImageConfig): z.input<typeof ConfigSchema> => ({
 });
 
 /** Operations on variants, signing keys, and the image settings of an account. */
-export const settingsOperations: readonly Operation[] = [
+export const settingsOperations = [
   operation({
     id: "image_variant_list",
     method: "GET",

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { operation, type Operation } from "../../control/api/operation.ts";
+import { operationsFor, type Operation } from "../../control/api/operation.ts";
 import { expiryOf } from "./delivery/direct-upload.ts";
 import { imageErrors } from "./errors.ts";
 import { readImageFields, readImageForm, type ImageForm } from "./input/form.ts";
@@ -8,6 +8,14 @@ import { fetchRemote } from "./input/remote.ts";
 import { ImageSchema } from "./resource.ts";
 import type { Intake } from "./uploads.ts";
 import type { AddressPolicy } from "../../edge/origin/address-policy.ts";
+import type { ImagesService } from "./index.ts";
+
+/** The services that these operations use. */
+interface Services {
+  images: ImagesService;
+}
+
+const { operation } = operationsFor<Services>();
 
 const base = "/accounts/{account_id}/images";
 const edit = { scope: "account", permission: "images:edit" } as const;
@@ -38,7 +46,7 @@ async function contentOf(
   }));
 }
 
-const createDirectUpload = (id: string, path: string): Operation =>
+const createDirectUpload = (id: string, path: string): Operation<Services> =>
   operation({
     id,
     method: "POST",
@@ -61,7 +69,7 @@ const createDirectUpload = (id: string, path: string): Operation =>
     },
   });
 
-export const uploadOperations: readonly Operation[] = [
+export const uploadOperations = [
   operation({
     id: "image_upload",
     method: "POST",

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { z } from "zod";
-import { operation, rawOperation, type Call, type Operation } from "../../control/api/operation.ts";
+import { operationsFor, type Call } from "../../control/api/operation.ts";
 import { settingsOperations } from "./api-settings.ts";
 import { uploadOperations } from "./api-uploads.ts";
 import { blobHeaders } from "./delivery/delivery.ts";
@@ -9,11 +9,21 @@ import { checkCreator, checkMetadata, imageLimits, isStorable } from "./image.ts
 import { parseMetadataFilters } from "./metadata-filter.ts";
 import { formatCursor, parseCursor } from "./cursor.ts";
 import { ImageSchema } from "./resource.ts";
+import type { Blobs } from "../../platform/storage/blobs.ts";
+import type { ImagesService } from "./index.ts";
+
+/** The services that these operations use. */
+interface Services {
+  blobs: Blobs;
+  images: ImagesService;
+}
+
+const { operation, rawOperation } = operationsFor<Services>();
 
 const base = "/accounts/{account_id}/images";
 const read = { scope: "account", permission: "images:read" } as const;
 const edit = { scope: "account", permission: "images:edit" } as const;
-function idOf({ params }: Call<unknown, unknown>): string {
+function idOf({ params }: Call<unknown, unknown, Services>): string {
   const id = params["image_id"]!;
   // The public service issues batch tokens at this path. No image has this id.
   if (id === "batch_token")
@@ -32,7 +42,7 @@ const creatorQuery = z
   .transform((creator) => (creator === "" ? null : creator));
 const ListSchema = z.object({ images: z.array(ImageSchema) });
 
-export const imageOperations: readonly Operation[] = [
+export const imageOperations = [
   ...uploadOperations,
   ...settingsOperations,
   operation({

@@ -1,9 +1,16 @@
 import { z } from "zod";
 import { readJson } from "../../control/api/body.ts";
-import { operation, type Operation } from "../../control/api/operation.ts";
+import { operationsFor } from "../../control/api/operation.ts";
 import { ApiError } from "../../control/api/errors.ts";
-import { entryOf, kvErrors, type KvContent, type KvPut, type KvText } from "./kv.ts";
+import { entryOf, kvErrors, type KvContent, type KvPut, type KvText, type KvNamespaces } from "./kv.ts";
 import { edit, namespaceOf, namespacePath, read } from "./namespace-call.ts";
+
+/** The services that these operations use. */
+interface Services {
+  kv: KvNamespaces;
+}
+
+const { operation } = operationsFor<Services>();
 
 /** Bodies are arrays, sent with various content types. */
 const own = { bodyKind: "own", acceptAnyContentType: true } as const;
@@ -36,7 +43,7 @@ const counted = (count: number): z.input<typeof CountSchema> => ({
   unsuccessful_keys: [],
 });
 
-export const bulkOperations: readonly Operation[] = [
+export const bulkOperations = [
   operation({
     id: "kv_bulk_put",
     method: "PUT",

@@ -2,11 +2,18 @@ import { Readable } from "node:stream";
 import { z } from "zod";
 import { apiErrors } from "../../control/api/errors.ts";
 import { readParts, type Part } from "../../control/api/multipart.ts";
-import { operation, rawOperation, type Operation } from "../../control/api/operation.ts";
+import { operationsFor } from "../../control/api/operation.ts";
 import { nestedFields } from "../../control/api/upload-form.ts";
 import { parseJson } from "../../platform/util/json.ts";
-import { kvErrors, kvLimits } from "./kv.ts";
+import { kvErrors, kvLimits, type KvNamespaces } from "./kv.ts";
 import { edit, namespaceOf, namespacePath, read } from "./namespace-call.ts";
+
+/** The services that these operations use. */
+interface Services {
+  kv: KvNamespaces;
+}
+
+const { operation, rawOperation } = operationsFor<Services>();
 
 const valuePath = `${namespacePath}/values/{key_name}`;
 const KeySchema = z
@@ -23,7 +30,7 @@ const formLimits = {
   partsMax: 100,
 };
 
-export const valueOperations: readonly Operation[] = [
+export const valueOperations = [
   operation({
     id: "kv_key_list",
     method: "GET",

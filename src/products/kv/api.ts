@@ -1,10 +1,17 @@
 import { z } from "zod";
-import { listOperation, operation, type Operation } from "../../control/api/operation.ts";
+import { operationsFor } from "../../control/api/operation.ts";
 import { pageQuery, paginate } from "../../control/api/pagination.ts";
 import { bulkOperations } from "./api-bulk.ts";
 import { valueOperations } from "./api-values.ts";
-import { kvLimits, type KvNamespace } from "./kv.ts";
+import { kvLimits, type KvNamespace, type KvNamespaces } from "./kv.ts";
 import { edit, namespaceOf, namespacePath, namespacesPath, read } from "./namespace-call.ts";
+
+/** The services that these operations use. */
+interface Services {
+  kv: KvNamespaces;
+}
+
+const { listOperation, operation } = operationsFor<Services>();
 
 const NamespaceSchema = z
   .object({ id: z.string(), title: z.string(), supports_url_encoding: z.literal(true) })
@@ -23,7 +30,7 @@ const namespaceResource = ({ id, title }: KvNamespace): z.input<typeof Namespace
   supports_url_encoding: true,
 });
 
-const namespaceOperations: readonly Operation[] = [
+const namespaceOperations = [
   listOperation({
     id: "kv_namespace_list",
     method: "GET",
@@ -87,8 +94,4 @@ const namespaceOperations: readonly Operation[] = [
   }),
 ];
 
-export const kvOperations: readonly Operation[] = [
-  ...namespaceOperations,
-  ...valueOperations,
-  ...bulkOperations,
-];
+export const kvOperations = [...namespaceOperations, ...valueOperations, ...bulkOperations];

@@ -1,5 +1,5 @@
 import type { Call } from "../../control/api/operation.ts";
-import type { KvNamespace } from "./kv.ts";
+import type { KvNamespace, KvNamespaces } from "./kv.ts";
 
 export const namespacesPath = "/accounts/{account_id}/storage/kv/namespaces";
 export const namespacePath = `${namespacesPath}/{namespace_id}`;
@@ -11,5 +11,5 @@ export const namespaceOf = async ({
   account,
   params,
   services,
-}: Call<unknown, unknown>): Promise<KvNamespace> =>
+}: Call<unknown, unknown, { kv: KvNamespaces }>): Promise<KvNamespace> =>
   services.kv.getNamespace(account.id, params["namespace_id"]!);

@@ -1,9 +1,16 @@
 import { z } from "zod";
 import { apiErrors } from "../../control/api/errors.ts";
-import { operation, type Operation } from "../../control/api/operation.ts";
+import { operationsFor } from "../../control/api/operation.ts";
 import { queueLimits, type ConsumerSettings } from "./queue.ts";
-import type { ConsumerInput } from "./queues.ts";
+import type { ConsumerInput, Queues } from "./queues.ts";
 import { consumerResource, ConsumerSchema } from "./resource.ts";
+
+/** The services that these operations use. */
+interface Services {
+  queues: Queues;
+}
+
+const { operation } = operationsFor<Services>();
 
 const ConsumerInputSchema = z.strictObject({
   type: z.enum(["worker", "http_pull"]),
@@ -68,7 +75,7 @@ const base = "/accounts/{account_id}/queues/{queue_id}/consumers";
 const read = { scope: "account", permission: "queues:read" } as const;
 const edit = { scope: "account", permission: "queues:edit" } as const;
 
-export const consumerOperations: readonly Operation[] = [
+export const consumerOperations = [
   operation({
     id: "queue_consumer_list",
     method: "GET",

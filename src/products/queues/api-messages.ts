@@ -1,9 +1,17 @@
 import { z } from "zod";
-import { operation, type Operation } from "../../control/api/operation.ts";
-import type { Services } from "../../services.ts";
+import { operationsFor } from "../../control/api/operation.ts";
 import type { QueueMessages } from "./messages.ts";
 import { queueErrors, queueLimits, type Message, type OutgoingMessage, type Queue } from "./queue.ts";
 import type { Backlog } from "./store-messages.ts";
+import type { Queues } from "./queues.ts";
+
+/** The services that these operations use. */
+interface Services {
+  queueMessages: QueueMessages;
+  queues: Queues;
+}
+
+const { operation } = operationsFor<Services>();
 
 const delay = z.int().min(0).max(queueLimits.delaySeconds);
 const MessageInputSchema = z.strictObject({
@@ -141,7 +149,7 @@ async function remove(call: Located, refs: readonly string[]): Promise<z.input<t
   return Object.fromEntries(missing.map((ref) => [ref, "there is no such message"]));
 }
 
-export const messageOperations: readonly Operation[] = [
+export const messageOperations = [
   operation({
     id: "queue_message_push",
     method: "POST",

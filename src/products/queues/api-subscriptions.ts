@@ -1,7 +1,9 @@
 import { z } from "zod";
-import { listOperation, operation, type Operation } from "../../control/api/operation.ts";
+import { operationsFor } from "../../control/api/operation.ts";
 import { pageQuery, paginate } from "../../control/api/pagination.ts";
 import { queueErrors } from "./queue.ts";
+
+const { listOperation, operation } = operationsFor<object>();
 
 /*
  * Subscriptions of queues to events of the platform. This platform sends no such events, so lists are empty
@@ -24,7 +26,7 @@ const SubscriptionSchema = z
   })
   .meta({ id: "QueueEventSubscription" });
 
-export const subscriptionOperations: readonly Operation[] = [
+export const subscriptionOperations = [
   listOperation({
     id: "queue_subscription_list",
     method: "GET",

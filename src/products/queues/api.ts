@@ -1,15 +1,24 @@
 import { z } from "zod";
 import { apiErrors } from "../../control/api/errors.ts";
-import { listOperation, operation, type Operation } from "../../control/api/operation.ts";
+import { operationsFor } from "../../control/api/operation.ts";
 import { pageQuery, paginate } from "../../control/api/pagination.ts";
-import type { Services } from "../../services.ts";
 import { isoTime } from "../../platform/util/ids.ts";
 import { consumerOperations } from "./api-consumers.ts";
 import { messageOperations } from "./api-messages.ts";
 import { subscriptionOperations } from "./api-subscriptions.ts";
-import { producersByQueue } from "./producers.ts";
+import { producersByQueue, type Producing } from "./producers.ts";
 import { queueLimits, queueNamePattern, type Queue, type QueueSettings } from "./queue.ts";
 import { queueResource, QueueSchema } from "./resource.ts";
+import type { QueueMessages } from "./messages.ts";
+import type { Queues } from "./queues.ts";
+
+/** The services that these operations use. */
+interface Services extends Producing {
+  queueMessages: QueueMessages;
+  queues: Queues;
+}
+
+const { listOperation, operation } = operationsFor<Services>();
 
 const NameSchema = z.string().regex(queueNamePattern);
 const SettingsSchema = z.strictObject({
@@ -51,7 +60,7 @@ const edit = { scope: "account", permission: "queues:edit" } as const;
 // The command line tool sends JSON as plain text.
 const anyType = { acceptAnyContentType: true } as const;
 
-export const queueOperations: readonly Operation[] = [
+export const queueOperations = [
   listOperation({
     id: "queue_list",
     method: "GET",

@@ -1,9 +1,15 @@
 import type { Scripts } from "../../workers/scripts/scripts.ts";
 import type { Versions } from "../../workers/scripts/versions/versions.ts";
 
+/** The services that know which scripts produce messages. */
+export interface Producing {
+  scripts: Scripts;
+  versions: Versions;
+}
+
 /** The scripts of an account that have a binding to a queue, by the queue's name. */
 export async function producersByQueue(
-  { scripts, versions }: { scripts: Scripts; versions: Versions },
+  { scripts, versions }: Producing,
   accountId: string,
 ): Promise<Map<string, string[]>> {
   const producers = new Map<string, string[]>();

@@ -1,9 +1,18 @@
 import { z } from "zod";
 import { readJson } from "../../control/api/body.ts";
-import { operation, type Operation } from "../../control/api/operation.ts";
+import { operationsFor } from "../../control/api/operation.ts";
 import { isoTime } from "../../platform/util/ids.ts";
 import { schedulesOfScriptMax } from "./schedule.ts";
-import type { Planned } from "./schedules.ts";
+import type { Planned, Schedules } from "./schedules.ts";
+import type { Scripts } from "../../workers/scripts/scripts.ts";
+
+/** The services that these operations use. */
+interface Services {
+  schedules: Schedules;
+  scripts: Scripts;
+}
+
+const { operation } = operationsFor<Services>();
 
 const ScheduleSchema = z
   .object({
@@ -41,7 +50,7 @@ const result = (schedules: readonly Planned[]): z.input<typeof SchedulesSchema> 
 
 const path = "/accounts/{account_id}/workers/scripts/{script_name}/schedules";
 
-export const scheduleOperations: readonly Operation[] = [
+export const scheduleOperations = [
   operation({
     id: "script_schedules_get",
     method: "GET",

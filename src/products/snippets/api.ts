@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { ApiError, ApiErrors } from "../../control/api/errors.ts";
-import { listOperation, operation, rawOperation, type Operation } from "../../control/api/operation.ts";
+import { operationsFor } from "../../control/api/operation.ts";
 import { pageQuery, paginate } from "../../control/api/pagination.ts";
 import { readUploadForm } from "../../control/api/upload-form.ts";
 import { checkExpression } from "../../control/rulesets/expression.ts";
@@ -8,8 +8,15 @@ import type { Rule } from "../../control/rulesets/ruleset.ts";
 import { isoTime } from "../../platform/util/ids.ts";
 import { plans } from "../../control/zones/plans.ts";
 import { snippetErrors, snippetNamePattern, type SnippetSummary } from "./snippet.ts";
-import { snippetNameOf } from "./snippets.ts";
+import { snippetNameOf, type Snippets } from "./snippets.ts";
 import { readSnippetUpload, SnippetMetadataSchema } from "./upload.ts";
+
+/** The services that these operations use. */
+interface Services {
+  snippets: Snippets;
+}
+
+const { listOperation, operation, rawOperation } = operationsFor<Services>();
 
 const TimeSchema = z.string().meta({ format: "date-time" });
 const SnippetSchema = z
@@ -53,7 +60,7 @@ const edit = { scope: "zone", permission: "snippets:edit" } as const;
 const uploadLimits = { bodyBytesMax: 1024 * 1024, partBytesMax: 1024 * 1024, partsMax: 100 };
 const moduleType = "application/javascript+module";
 
-const snippetOperationsOf: readonly Operation[] = [
+const snippetOperationsOf = [
   listOperation({
     id: "snippet_list",
     method: "GET",
@@ -138,7 +145,7 @@ const RuleInputSchema = z.strictObject({
 });
 const SnippetRulesSchema = z.array(SnippetRuleSchema);
 
-const snippetRuleOperations: readonly Operation[] = [
+const snippetRuleOperations = [
   operation({
     id: "snippet_rules_get",
     method: "GET",
@@ -191,4 +198,4 @@ async function checkExpressions(expressions: readonly string[]): Promise<void> {
   if (faults.length > 0) throw new ApiErrors(faults);
 }
 
-export const snippetOperations: readonly Operation[] = [...snippetRuleOperations, ...snippetOperationsOf];
+export const snippetOperations = [...snippetRuleOperations, ...snippetOperationsOf];

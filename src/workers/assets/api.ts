@@ -4,9 +4,19 @@ import { readBytes } from "../../control/api/body.ts";
 import { success } from "../../control/api/envelope.ts";
 import { apiErrors } from "../../control/api/errors.ts";
 import { streamParts, type PartHead } from "../../control/api/multipart.ts";
-import { operation, rawOperation, type Call, type Operation } from "../../control/api/operation.ts";
+import { operationsFor, type Call } from "../../control/api/operation.ts";
 import { assetErrors, assetLimits, readManifest } from "./asset.ts";
 import type { UploadClaims } from "./upload-tokens.ts";
+import type { Assets } from "./assets.ts";
+import type { Scripts } from "../scripts/scripts.ts";
+
+/** The services that these operations use. */
+interface Services {
+  assets: Assets;
+  scripts: Scripts;
+}
+
+const { operation, rawOperation } = operationsFor<Services>();
 
 export const SessionInputSchema = z.strictObject({
   manifest: z.record(z.string(), z.strictObject({ hash: z.string(), size: z.int().min(0) })),
@@ -21,7 +31,7 @@ const uploadBodyBytesMax = 128 * 1024 * 1024;
 const uploadPartsMax = 2000;
 const edit = { scope: "account", permission: "workers_scripts:edit" } as const;
 
-export const assetOperations: readonly Operation[] = [
+export const assetOperations = [
   operation({
     id: "script_assets_session_create",
     method: "POST",
@@ -87,7 +97,7 @@ export const assetOperations: readonly Operation[] = [
 ];
 
 /** Verifies the session's token, which is the only authorization of these calls. */
-async function claimsOf(call: Call<unknown, unknown>): Promise<UploadClaims> {
+async function claimsOf(call: Call<unknown, unknown, Services>): Promise<UploadClaims> {
   const token = /^Bearer +(\S+)$/i.exec(call.incoming.headers.authorization ?? "")?.[1];
   if (token === undefined) throw apiErrors.noCredentials();
   const claims = await call.services.assets.verifyUpload(token);

@@ -1,11 +1,5 @@
 import { z } from "zod";
-import {
-  listOperation,
-  operation,
-  rawOperation,
-  type Call,
-  type Operation,
-} from "../../control/api/operation.ts";
+import { operationsFor, type Call } from "../../control/api/operation.ts";
 import { success } from "../../control/api/envelope.ts";
 import { pageQuery, paginate } from "../../control/api/pagination.ts";
 import { readManifest } from "../assets/asset.ts";
@@ -21,11 +15,15 @@ import {
   tagFilter,
   type AnyCall,
   type Place,
+  type ScriptServices,
 } from "../scripts/place.ts";
 import { ScriptSchema, scriptResource, TimeSchema } from "../scripts/resources.ts";
 import type { Script, Version } from "../scripts/script.ts";
 import { isoTime } from "../../platform/util/ids.ts";
 import { ownerOf, type DispatchNamespace } from "./namespaces.ts";
+import type { Assets } from "../assets/assets.ts";
+
+const { listOperation, operation, rawOperation } = operationsFor<ScriptServices & { assets: Assets }>();
 
 const base = "/accounts/{account_id}/edge/dispatch/namespaces";
 const one = `${base}/{namespace_name}`;
@@ -76,7 +74,7 @@ const NamespaceEditSchema = z.strictObject({
   trusted_workers: z.boolean().optional(),
 });
 
-async function editNamespace(call: Call<unknown, z.output<typeof NamespaceEditSchema>>) {
+async function editNamespace(call: Call<unknown, z.output<typeof NamespaceEditSchema>, ScriptServices>) {
   const { name, trusted_workers: isTrusted } = call.body;
   const edited = {
     ...(name === undefined ? {} : { name }),
@@ -88,7 +86,7 @@ async function editNamespace(call: Call<unknown, z.output<typeof NamespaceEditSc
   );
 }
 
-const namespaceOperations: readonly Operation[] = [
+const namespaceOperations = [
   operation({
     id: "dispatch_namespace_list",
     method: "GET",
@@ -183,7 +181,7 @@ function customerScript(
 const perPageMax = 10_000;
 const deletedMax = 1000;
 
-const scriptOperations: readonly Operation[] = [
+const scriptOperations = [
   listOperation({
     id: "dispatch_script_list",
     method: "GET",
@@ -267,7 +265,7 @@ const scriptOperations: readonly Operation[] = [
 ];
 
 /** Dispatch namespaces, and the customers' scripts in them. */
-export const dispatchOperations: readonly Operation[] = [
+export const dispatchOperations = [
   ...namespaceOperations,
   ...scriptOperations,
   ...codeOperations(place),

@@ -1,10 +1,21 @@
 import { z } from "zod";
 import { readJson } from "../../control/api/body.ts";
-import { operation, type Operation } from "../../control/api/operation.ts";
+import { operationsFor, type Operation } from "../../control/api/operation.ts";
 import { bindingName, secretText, type Binding, type InheritBinding } from "./versions/bindings.ts";
-import { authorOf, editAccess, nameOf, readAccess, scriptOf, type AnyCall, type Place } from "./place.ts";
+import {
+  authorOf,
+  editAccess,
+  nameOf,
+  readAccess,
+  scriptOf,
+  type AnyCall,
+  type Place,
+  type ScriptServices,
+} from "./place.ts";
 import { BindingSchema, bindingResource } from "./resources.ts";
 import { scriptErrors, type StoredBinding, type Version } from "./script.ts";
+
+const { operation } = operationsFor<ScriptServices>();
 
 const SecretSchema = z.object({ name: z.string(), type: z.literal("secret_text") });
 const SecretInputSchema = z.strictObject({
@@ -23,7 +34,7 @@ const NameQuery = z.object({ url_encoded: z.enum(["true", "false"]).optional() }
 type Secret = { type: "secret_text"; name: string; text: string };
 
 /** Secrets are bindings of the live version; each change makes a new version with the same code. */
-export function secretOperations(place: Place): Operation[] {
+export function secretOperations(place: Place): Operation<ScriptServices>[] {
   const path = `${place.path}/{script_name}`;
   return [
     operation({

@@ -1,11 +1,13 @@
 import { z } from "zod";
-import { listOperation, operation, type Operation } from "../../control/api/operation.ts";
+import { operationsFor } from "../../control/api/operation.ts";
 import { pageQuery, paginate } from "../../control/api/pagination.ts";
 import { isoTime } from "../../platform/util/ids.ts";
 import { deleteScript } from "./versions/api-code.ts";
-import { accountPlace, editAccess, readAccess, scriptOf } from "./place.ts";
+import { accountPlace, editAccess, readAccess, scriptOf, type ScriptServices } from "./place.ts";
 import { ScriptSchema, scriptResource, TimeSchema } from "./resources.ts";
 import { scriptErrors } from "./script.ts";
+
+const { listOperation, operation } = operationsFor<ScriptServices>();
 
 const base = "/accounts/{account_id}/workers";
 
@@ -31,7 +33,7 @@ const ReferenceSchema = z.object({
   name: z.string(),
 });
 
-const scriptOperations: readonly Operation[] = [
+const scriptOperations = [
   operation({
     id: "service_get",
     method: "GET",
@@ -130,7 +132,7 @@ const AccountSettingsSchema = z.object({ default_usage_model: z.string(), green_
 /** This platform has one usage model and no choice of data centers. */
 const accountSettings = { default_usage_model: "standard", green_compute: false } as const;
 
-const accountOperations: readonly Operation[] = [
+const accountOperations = [
   operation({
     id: "workers_account_settings_get",
     method: "GET",
@@ -156,4 +158,4 @@ const accountOperations: readonly Operation[] = [
 ];
 
 /** Operations of an older part of the API on the same scripts, and settings of all scripts of an account. */
-export const serviceOperations: readonly Operation[] = [...scriptOperations, ...accountOperations];
+export const serviceOperations = [...scriptOperations, ...accountOperations];

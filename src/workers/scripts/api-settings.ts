@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { readJson } from "../../control/api/body.ts";
 import type { MultipartLimits } from "../../control/api/multipart.ts";
-import { operation, type Operation } from "../../control/api/operation.ts";
+import { operationsFor, type Operation } from "../../control/api/operation.ts";
 import { readUploadForm } from "../../control/api/upload-form.ts";
 import { validate } from "../../control/api/validation.ts";
 import {
@@ -14,9 +14,20 @@ import {
   TagsSchema,
   tagsMax,
 } from "./versions/metadata.ts";
-import { authorOf, editAccess, nameOf, readAccess, scriptOf, type AnyCall, type Place } from "./place.ts";
+import {
+  authorOf,
+  editAccess,
+  nameOf,
+  readAccess,
+  scriptOf,
+  type AnyCall,
+  type Place,
+  type ScriptServices,
+} from "./place.ts";
 import { BindingSchema, bindingResource, SettingsSchema, settingsResource } from "./resources.ts";
 import { scriptErrors, type Script, type VersionContent } from "./script.ts";
+
+const { operation } = operationsFor<ScriptServices>();
 
 const settingsLimits: MultipartLimits = {
   bodyBytesMax: 4 * 1024 * 1024,
@@ -26,7 +37,7 @@ const settingsLimits: MultipartLimits = {
 const tagsBytesMax = 64 * 1024;
 
 /** Settings that belong to a version: a change makes a new version with the same code. */
-export function settingsOperations(place: Place): Operation[] {
+export function settingsOperations(place: Place): Operation<ScriptServices>[] {
   const path = `${place.path}/{script_name}`;
   const read = { access: readAccess } as const;
   const edit = { access: editAccess } as const;
@@ -167,7 +178,7 @@ function scriptSettings({ settings, tags }: Script): z.input<typeof ScriptSettin
 }
 
 /** Settings of an account's script that belong to no version, and older names of settings. */
-export function accountSettingsOperations(place: Place): Operation[] {
+export function accountSettingsOperations(place: Place): Operation<ScriptServices>[] {
   const path = `${place.path}/{script_name}`;
   return [
     operation({

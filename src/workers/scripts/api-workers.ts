@@ -1,13 +1,23 @@
 import { z } from "zod";
-import { listOperation, operation, type Operation } from "../../control/api/operation.ts";
+import { operationsFor } from "../../control/api/operation.ts";
 import { pageQuery, paginate } from "../../control/api/pagination.ts";
 import { isoTime } from "../../platform/util/ids.ts";
 import { deleteScript } from "./versions/api-code.ts";
 import { ObservabilitySchema, readScriptSettings, TagsSchema } from "./versions/metadata.ts";
-import { accountPlace, byNameOrId, checkNewName, editAccess, readAccess, type AnyCall } from "./place.ts";
+import {
+  accountPlace,
+  byNameOrId,
+  checkNewName,
+  editAccess,
+  readAccess,
+  type AnyCall,
+  type ScriptServices,
+} from "./place.ts";
 import { TimeSchema } from "./resources.ts";
 import { scriptErrors, type Script } from "./script.ts";
 import type { ScriptEdit } from "./scripts.ts";
+
+const { listOperation, operation } = operationsFor<ScriptServices>();
 
 const base = "/accounts/{account_id}/workers";
 const LooseObject = z.record(z.string(), z.unknown());
@@ -104,13 +114,11 @@ async function workerResource(call: AnyCall, script: Script): Promise<z.input<ty
         zone_id: zoneId,
         zone_name: services.zones.find(zoneId)?.name ?? "",
       })),
-      queues: services.queues
-        .list(account.id)
-        .flatMap(({ id, name, consumer }) =>
-          consumer?.scriptName === script.name
-            ? [{ queue_id: id, queue_consumer_id: consumer.id, queue_name: name }]
-            : [],
-        ),
+      queues: services.references.consumedQueues(account.id, script.name).map(({ id, name, consumerId }) => ({
+        queue_id: id,
+        queue_consumer_id: consumerId,
+        queue_name: name,
+      })),
       durable_objects: [],
     },
   };
@@ -141,7 +149,7 @@ const one = `${base}/workers/{worker_name}`;
 const workerOf = (call: AnyCall): Script => byNameOrId(call, call.params["worker_name"]!);
 
 /** Scripts apart from their versions, by name or id. */
-export const workerOperations: readonly Operation[] = [
+export const workerOperations = [
   listOperation({
     id: "worker_list",
     method: "GET",

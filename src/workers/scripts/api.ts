@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { listOperation, operation, rawOperation, type Operation } from "../../control/api/operation.ts";
+import { operationsFor } from "../../control/api/operation.ts";
 import { pageQuery, paginate } from "../../control/api/pagination.ts";
 import { isoTime } from "../../platform/util/ids.ts";
 import { codeOperations, contentResponse } from "./versions/api-code.ts";
@@ -12,9 +12,11 @@ import { scriptVersionOperations } from "./versions/api-versions.ts";
 import { serviceOperations } from "./api-services.ts";
 import { workerVersionOperations } from "./versions/api-worker-versions.ts";
 import { workerOperations } from "./api-workers.ts";
-import { accountPlace, readAccess, scriptOf, tagFilter } from "./place.ts";
+import { accountPlace, readAccess, scriptOf, tagFilter, type ScriptServices } from "./place.ts";
 import { ScriptSchema, scriptResource, TimeSchema } from "./resources.ts";
 import type { Script } from "./script.ts";
+
+const { listOperation, operation, rawOperation } = operationsFor<ScriptServices>();
 
 const FoundSchema = z
   .object({
@@ -34,7 +36,7 @@ const orders = {
   modified_on: (a: Script, b: Script) => a.modifiedOn - b.modifiedOn,
 };
 
-const accountOperations: readonly Operation[] = [
+const accountOperations = [
   operation({
     id: "script_list",
     method: "GET",
@@ -97,7 +99,7 @@ const accountOperations: readonly Operation[] = [
 ];
 
 /** Scripts of an account, and how requests reach them. */
-export const scriptOperations: readonly Operation[] = [
+export const scriptOperations = [
   ...accountOperations,
   ...codeOperations(accountPlace),
   ...settingsOperations(accountPlace),

@@ -1,8 +1,36 @@
 import { apiErrors } from "../../control/api/errors.ts";
+import type { Accounts } from "../../control/accounts/accounts.ts";
 import type { Call } from "../../control/api/operation.ts";
+import type { Zones } from "../../control/zones/zones.ts";
+import type { DispatchNamespaces } from "../dispatch/namespaces.ts";
+import type { References } from "./references.ts";
+import type { DomainRecords } from "./routing/domain-records.ts";
+import type { Domains } from "./routing/domains.ts";
+import type { ScriptRouter } from "./routing/router.ts";
+import type { Routes } from "./routing/routes.ts";
+import type { Subdomains } from "./routing/subdomains.ts";
+import type { Scripts } from "./scripts.ts";
+import type { Deployments } from "./versions/deployments.ts";
+import type { Versions } from "./versions/versions.ts";
 import { scriptErrors, type Author, type Owner, type Script } from "./script.ts";
 
-export type AnyCall = Call<unknown, unknown>;
+/** The services that the operations of scripts use. */
+export interface ScriptServices {
+  accounts: Accounts;
+  zones: Zones;
+  scripts: Scripts;
+  versions: Versions;
+  deployments: Deployments;
+  references: References;
+  namespaces: DispatchNamespaces;
+  routes: Routes;
+  domains: Domains;
+  domainRecords: DomainRecords;
+  subdomains: Subdomains;
+  scriptRouter: ScriptRouter;
+}
+
+export type AnyCall = Call<unknown, unknown, ScriptServices>;
 
 /** A collection of scripts in the API: of an account or of a dispatch namespace. Both have the same operations. */
 export interface Place {

@@ -12,10 +12,20 @@ export interface Reference {
   namespace: string | undefined;
 }
 
+/** A queue whose messages a script consumes. */
+export interface ConsumedQueue {
+  id: string;
+  name: string;
+  consumerId: string;
+}
+
 /** Finds which scripts of an account use which. */
 export class References {
   readonly #storage: Storage;
   readonly #scripts: Scripts;
+
+  /** The queues that a script of an account consumes. Queues set it, since this room does not know them. */
+  consumedQueues: (accountId: string, scriptName: string) => ConsumedQueue[] = () => [];
 
   constructor(storage: Storage, scripts: Scripts) {
     this.#storage = storage;

@@ -2,20 +2,30 @@ import { z } from "zod";
 import { readBytes } from "../../control/api/body.ts";
 import { baseUrl } from "../../control/api/base-url.ts";
 import { apiErrors } from "../../control/api/errors.ts";
-import { operation, type Call, type Operation } from "../../control/api/operation.ts";
+import { operationsFor, type Call } from "../../control/api/operation.ts";
 import { validate } from "../../control/api/validation.ts";
-import { ownerOf } from "../dispatch/namespaces.ts";
+import { ownerOf, type DispatchNamespaces } from "../dispatch/namespaces.ts";
 import { isoTime } from "../../platform/util/ids.ts";
 import { parseJson } from "../../platform/util/json.ts";
 import { FiltersSchema, type Filter } from "./filter.ts";
 import { tailPath } from "./listener.ts";
-import type { Tail, TailScope } from "./tails.ts";
+import type { Tail, TailScope, Tails } from "./tails.ts";
+import type { Scripts } from "../scripts/scripts.ts";
+
+/** The services that these operations use. */
+interface Services {
+  namespaces: DispatchNamespaces;
+  scripts: Scripts;
+  tails: Tails;
+}
+
+const { operation } = operationsFor<Services>();
 
 const TailSchema = z.object({ id: z.string(), expires_at: z.string() });
 const NewTailSchema = TailSchema.extend({ url: z.string() }).meta({ id: "Tail" });
 const InputSchema = z.strictObject({ filters: FiltersSchema.default([]) });
 
-type AnyCall = Call<unknown, unknown>;
+type AnyCall = Call<unknown, unknown, Services>;
 
 /** The objects that can be tailed: a script, a customer's script, or everything of an account. */
 const places: readonly { id: string; path: string; of: string; scope: (call: AnyCall) => TailScope }[] = [
@@ -52,7 +62,7 @@ const shown = ({ id, expiresOn }: Tail): z.input<typeof TailSchema> => ({
   expires_at: isoTime(expiresOn),
 });
 
-export const tailOperations: readonly Operation[] = places.flatMap(({ id, path, of, scope }) => [
+export const tailOperations = places.flatMap(({ id, path, of, scope }) => [
   operation({
     id: `${id}_create`,
     method: "POST",

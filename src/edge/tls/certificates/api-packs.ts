@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { listOperation, operation, type Operation } from "../../../control/api/operation.ts";
+import { operationsFor } from "../../../control/api/operation.ts";
 import { pageQuery, paginate } from "../../../control/api/pagination.ts";
 import { isoTime } from "../../../platform/util/ids.ts";
 import {
@@ -9,7 +9,19 @@ import {
   packsMax,
   validityDays,
   type PackWithCertificate,
+  type CertificatePacks,
 } from "./packs.ts";
+import type { ZoneSettings } from "../../../control/zone-settings/zone-settings.ts";
+import type { Zones } from "../../../control/zones/zones.ts";
+
+/** The services that these operations use. */
+interface Services {
+  certificatePacks: CertificatePacks;
+  zoneSettings: ZoneSettings;
+  zones: Zones;
+}
+
+const { listOperation, operation } = operationsFor<Services>();
 
 const TimeSchema = z.string().meta({ format: "date-time" });
 const validationMethods = ["txt", "http"] as const;
@@ -279,7 +291,7 @@ const editVerification = operation({
   },
 });
 
-export const packOperations: readonly Operation[] = [
+export const packOperations = [
   listPacks,
   orderPack,
   getQuota,

@@ -1,12 +1,19 @@
 import { z } from "zod";
 import type { Message } from "../../../control/api/envelope.ts";
-import { listOperation, operation, type Operation } from "../../../control/api/operation.ts";
+import { operationsFor } from "../../../control/api/operation.ts";
 import { pageQuery, paginate } from "../../../control/api/pagination.ts";
 import { isoTime } from "../../../platform/util/ids.ts";
 import { packOperations } from "./api-packs.ts";
 import { zoneSettingOperations } from "../../../control/zone-settings/api-settings.ts";
 import { certificateErrors } from "./certificate.ts";
-import { bundleMethods, certificateTypes, type Certificate } from "./certificates.ts";
+import { bundleMethods, certificateTypes, type Certificate, type Certificates } from "./certificates.ts";
+
+/** The services that these operations use. */
+interface Services {
+  certificates: Certificates;
+}
+
+const { listOperation, operation } = operationsFor<Services>();
 
 const TimeSchema = z.string().meta({ format: "date-time" });
 const CertificateSchema = z
@@ -192,7 +199,7 @@ const prioritizeCertificates = operation({
     (await services.certificates.prioritize(zone, body.certificates)).map(resource),
 });
 
-export const tlsOperations: readonly Operation[] = [
+export const tlsOperations = [
   listCertificates,
   createCertificate,
   getCertificate,

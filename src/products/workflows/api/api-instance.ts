@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { readJson } from "../../../control/api/body.ts";
 import { apiErrors } from "../../../control/api/errors.ts";
-import { operation, rawOperation, type Call, type Operation } from "../../../control/api/operation.ts";
+import { operationsFor, type Call } from "../../../control/api/operation.ts";
 import { queryFlag } from "../../../control/api/pagination.ts";
 import { isoTime } from "../../../platform/util/ids.ts";
 import { versionIdOf } from "./api-instances.ts";
@@ -20,6 +20,16 @@ import {
 import { outputOf, shownError } from "./timeline.ts";
 import { encode } from "../worker/codec.ts";
 import { workflowErrors, type Workflow } from "../workflow.ts";
+import type { Instances } from "../instances.ts";
+import type { Workflows } from "../workflows.ts";
+
+/** The services that these operations use. */
+interface Services {
+  workflowInstances: Instances;
+  workflows: Workflows;
+}
+
+const { operation, rawOperation } = operationsFor<Services>();
 
 /** Operations on one instance: read it, change its status, send it events, follow it. */
 const base = "/accounts/{account_id}/workflows/{workflow_name}/instances/{instance_id}";
@@ -32,12 +42,12 @@ const sent = (instanceId: string): z.input<typeof SentSchema> => ({
   timestamp: isoTime(Date.now()),
 });
 
-const workflowOf = ({ account, params, services }: Call<unknown, unknown>): Workflow =>
+const workflowOf = ({ account, params, services }: Call<unknown, unknown, Services>): Workflow =>
   services.workflows.get(account.id, params["workflow_name"]!);
-const instanceOf = async (call: Call<unknown, unknown>): Promise<InstanceRow> =>
+const instanceOf = async (call: Call<unknown, unknown, Services>): Promise<InstanceRow> =>
   call.services.workflowInstances.get(workflowOf(call), call.params["instance_id"]!);
 
-export const oneInstanceOperations: readonly Operation[] = [
+export const oneInstanceOperations = [
   operation({
     id: "workflow_instance_get",
     method: "GET",

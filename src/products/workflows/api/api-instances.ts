@@ -1,11 +1,10 @@
 import { z } from "zod";
 import { readJson } from "../../../control/api/body.ts";
 import { apiErrors } from "../../../control/api/errors.ts";
-import { operation, type Operation } from "../../../control/api/operation.ts";
+import { operationsFor } from "../../../control/api/operation.ts";
 import { pageQuery } from "../../../control/api/pagination.ts";
-import type { Services } from "../../../services.ts";
 import type { InstanceRow } from "../instance.ts";
-import type { NewInstanceInput } from "../instances.ts";
+import type { NewInstanceInput, Instances } from "../instances.ts";
 import {
   CreatedSchema,
   instanceResource,
@@ -20,6 +19,15 @@ import {
 import { finalStatuses, statuses } from "../engine/transitions.ts";
 import { encode } from "../worker/codec.ts";
 import { WorkflowError, workflowErrors, workflowLimits, type Workflow } from "../workflow.ts";
+import type { Workflows } from "../workflows.ts";
+
+/** The services that these operations use. */
+interface Services {
+  workflowInstances: Instances;
+  workflows: Workflows;
+}
+
+const { operation } = operationsFor<Services>();
 
 /** Operations on the instances of a workflow: create, list, and bulk changes. */
 const base = "/accounts/{account_id}/workflows/{workflow_name}/instances";
@@ -85,7 +93,7 @@ async function createdResource(
 
 const terminating = new Set<string>();
 
-export const instanceOperations: readonly Operation[] = [
+export const instanceOperations = [
   operation({
     id: "workflow_instance_create",
     method: "POST",

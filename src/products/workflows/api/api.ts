@@ -1,7 +1,6 @@
 import { z } from "zod";
-import { listOperation, operation, type Operation } from "../../../control/api/operation.ts";
+import { operationsFor, type Operation } from "../../../control/api/operation.ts";
 import { pageQuery, paginate } from "../../../control/api/pagination.ts";
-import type { Services } from "../../../services.ts";
 import { isoTime } from "../../../platform/util/ids.ts";
 import { instanceOperations } from "./api-instances.ts";
 import { oneInstanceOperations } from "./api-instance.ts";
@@ -15,6 +14,17 @@ import {
   WorkflowSchema,
 } from "./resource.ts";
 import { namePattern, workflowErrors, workflowLimits, type Retention, type Workflow } from "../workflow.ts";
+import type { Instances } from "../instances.ts";
+import type { Workflows } from "../workflows.ts";
+
+/** The services that these operations use. */
+interface Services {
+  workflowInstances: Instances;
+  workflowStepsMax: number;
+  workflows: Workflows;
+}
+
+const { listOperation, operation } = operationsFor<Services>();
 
 const base = "/accounts/{account_id}/workflows";
 const one = `${base}/{workflow_name}`;
@@ -49,7 +59,7 @@ async function withCounts(
 }
 
 /** This platform draws no graphs of steps; the operations exist and return null. */
-const graphOperation = (name: "graph" | "dag"): Operation =>
+const graphOperation = (name: "graph" | "dag"): Operation<Services> =>
   operation({
     id: `workflow_version_${name}`,
     method: "GET",
@@ -64,7 +74,7 @@ const graphOperation = (name: "graph" | "dag"): Operation =>
     },
   });
 
-export const workflowOperations: readonly Operation[] = [
+export const workflowOperations = [
   listOperation({
     id: "workflow_list",
     method: "GET",

@@ -1,10 +1,20 @@
 import { z } from "zod";
 import { readJson } from "../../../control/api/body.ts";
 import { apiErrors } from "../../../control/api/errors.ts";
-import { operation, type Operation } from "../../../control/api/operation.ts";
+import { operationsFor } from "../../../control/api/operation.ts";
 import { domainErrors, type Domain } from "./domains.ts";
-import { accountPlace, editAccess, nameOf, readAccess, scriptOf, type AnyCall } from "../place.ts";
+import {
+  accountPlace,
+  editAccess,
+  nameOf,
+  readAccess,
+  scriptOf,
+  type AnyCall,
+  type ScriptServices,
+} from "../place.ts";
 import { requireRoutesEdit, zoneOfHost } from "./zone-of-host.ts";
+
+const { operation } = operationsFor<ScriptServices>();
 
 const base = "/accounts/{account_id}/workers/domains";
 const script = `${accountPlace.path}/{script_name}`;
@@ -55,7 +65,7 @@ const ListQuery = z.object({
 });
 
 /** Custom domains: host names whose requests all go to one script. */
-const accountDomainOperations: readonly Operation[] = [
+const accountDomainOperations = [
   operation({
     id: "domain_list",
     method: "GET",
@@ -171,7 +181,7 @@ function leftOut(call: AnyCall, origins: readonly Origin[]): Domain[] {
 }
 
 /** How clients deploy the domains of a script: first they request the changes, then they apply them. */
-const scriptDomainOperations: readonly Operation[] = [
+const scriptDomainOperations = [
   operation({
     id: "script_domains_changeset",
     method: "POST",
@@ -257,4 +267,4 @@ const scriptDomainOperations: readonly Operation[] = [
   }),
 ];
 
-export const domainOperations: readonly Operation[] = [...accountDomainOperations, ...scriptDomainOperations];
+export const domainOperations = [...accountDomainOperations, ...scriptDomainOperations];

@@ -1,9 +1,11 @@
 import { z } from "zod";
 import { readJson } from "../../../control/api/body.ts";
-import { operation, type Operation } from "../../../control/api/operation.ts";
-import { accountPlace, editAccess, nameOf } from "../place.ts";
+import { operationsFor } from "../../../control/api/operation.ts";
+import { accountPlace, editAccess, nameOf, type ScriptServices } from "../place.ts";
 import type { Route } from "./routes.ts";
 import { requireRoutesEdit, zoneOfPattern } from "./zone-of-host.ts";
+
+const { operation } = operationsFor<ScriptServices>();
 
 const base = "/zones/{zone_id}/workers/routes";
 const routePath = `${base}/{route_id}`;
@@ -44,7 +46,7 @@ const ScriptRoutesSchema = z
 const bodyBytesMax = 1024 * 1024;
 
 /** Routes: which URLs of a zone go to which script. */
-export const routeOperations: readonly Operation[] = [
+export const routeOperations = [
   operation({
     id: "route_list",
     method: "GET",

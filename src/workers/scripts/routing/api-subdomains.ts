@@ -1,9 +1,19 @@
 import { z } from "zod";
 import { readJson } from "../../../control/api/body.ts";
-import { operation, rawOperation, type Operation } from "../../../control/api/operation.ts";
-import { accountPlace, editAccess, nameOf, readAccess, scriptOf, type AnyCall } from "../place.ts";
+import { operationsFor } from "../../../control/api/operation.ts";
+import {
+  accountPlace,
+  editAccess,
+  nameOf,
+  readAccess,
+  scriptOf,
+  type AnyCall,
+  type ScriptServices,
+} from "../place.ts";
 import type { Script } from "../script.ts";
 import { subdomainErrors } from "./subdomains.ts";
+
+const { operation, rawOperation } = operationsFor<ScriptServices>();
 
 const account = "/accounts/{account_id}/workers";
 const script = `${accountPlace.path}/{script_name}`;
@@ -27,7 +37,7 @@ const scriptSubdomain = ({ subdomainEnabled, previewsEnabled }: Script) => ({
 });
 
 /** Host names of scripts without a zone. */
-export const subdomainOperations: readonly Operation[] = [
+export const subdomainOperations = [
   operation({
     id: "subdomain_get",
     method: "GET",

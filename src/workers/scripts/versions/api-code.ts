@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { z } from "zod";
 import { ApiError } from "../../../control/api/errors.ts";
 import type { MultipartLimits } from "../../../control/api/multipart.ts";
-import { operation, rawOperation, type Operation } from "../../../control/api/operation.ts";
+import { operationsFor, type Operation } from "../../../control/api/operation.ts";
 import { readSniffedUploadForm, readUploadForm, type UploadForm } from "../../../control/api/upload-form.ts";
 import { idText } from "./bindings.ts";
 import { MetadataSchema, readContent, readUpload } from "./metadata.ts";
@@ -15,9 +15,12 @@ import {
   scriptOf,
   type AnyCall,
   type Place,
+  type ScriptServices,
 } from "../place.ts";
 import { ScriptSchema, scriptResource, UploadedSchema } from "../resources.ts";
 import { scriptErrors, type Script, type Version } from "../script.ts";
+
+const { operation, rawOperation } = operationsFor<ScriptServices>();
 
 /** Reads the form of an upload. Throws the error for scripts if it is too large. */
 export async function readForm(
@@ -43,7 +46,7 @@ export const UploadQuery = z.object({
 export const UploadBody = z.object({ metadata: MetadataSchema });
 
 /** Upload, download and deletion of a script's code. */
-export function codeOperations(place: Place): Operation[] {
+export function codeOperations(place: Place): Operation<ScriptServices>[] {
   const path = `${place.path}/{script_name}`;
   return [
     operation({

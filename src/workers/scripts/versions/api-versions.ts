@@ -1,13 +1,24 @@
 import { z } from "zod";
-import { operation, type Operation } from "../../../control/api/operation.ts";
+import { operationsFor } from "../../../control/api/operation.ts";
 import { pageQuery, paginate } from "../../../control/api/pagination.ts";
 import { readUploadForm } from "../../../control/api/upload-form.ts";
 import { UploadBody, UploadQuery, readForm } from "./api-code.ts";
 import { idText } from "./bindings.ts";
 import { readUpload } from "./metadata.ts";
-import { accountPlace, authorOf, editAccess, nameOf, readAccess, scriptOf, uuidOf } from "../place.ts";
+import {
+  accountPlace,
+  authorOf,
+  editAccess,
+  nameOf,
+  readAccess,
+  scriptOf,
+  uuidOf,
+  type ScriptServices,
+} from "../place.ts";
 import { DeploymentSchema, deploymentResource, VersionSchema, versionResource } from "../resources.ts";
 import { scriptErrors } from "../script.ts";
+
+const { operation } = operationsFor<ScriptServices>();
 
 const path = `${accountPlace.path}/{script_name}`;
 const read = { access: readAccess } as const;
@@ -31,7 +42,7 @@ const DeploymentInputSchema = z.strictObject({
   created_on: z.string().optional(),
 });
 
-const versionOperations: readonly Operation[] = [
+const versionOperations = [
   operation({
     id: "script_version_list",
     method: "GET",
@@ -94,7 +105,7 @@ const versionOperations: readonly Operation[] = [
   }),
 ];
 
-const deploymentOperations: readonly Operation[] = [
+const deploymentOperations = [
   operation({
     id: "script_deployment_list",
     method: "GET",
@@ -159,4 +170,4 @@ const deploymentOperations: readonly Operation[] = [
   }),
 ];
 
-export const scriptVersionOperations: readonly Operation[] = [...versionOperations, ...deploymentOperations];
+export const scriptVersionOperations = [...versionOperations, ...deploymentOperations];

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { readJson } from "../../../control/api/body.ts";
-import { listOperation, operation, type Operation } from "../../../control/api/operation.ts";
+import { operationsFor } from "../../../control/api/operation.ts";
 import { pageQuery } from "../../../control/api/pagination.ts";
 import { isoTime } from "../../../platform/util/ids.ts";
 import { bindingName, readBindings, type Binding, type InheritBinding } from "./bindings.ts";
@@ -19,9 +19,12 @@ import {
   readAccess,
   uuidOf,
   type AnyCall,
+  type ScriptServices,
 } from "../place.ts";
 import { BindingSchema, bindingResource, limitsResource, TimeSchema } from "../resources.ts";
 import type { Script, StoredBinding, Version } from "../script.ts";
+
+const { listOperation, operation } = operationsFor<ScriptServices>();
 
 const path = "/accounts/{account_id}/workers/workers/{worker_name}/versions";
 const workerOf = (call: AnyCall): Script => byNameOrId(call, call.params["worker_name"]!);
@@ -97,7 +100,7 @@ function patchedBindings(
 }
 
 /** Versions of scripts as JSON. */
-export const workerVersionOperations: readonly Operation[] = [
+export const workerVersionOperations = [
   listOperation({
     id: "worker_version_list",
     method: "GET",
