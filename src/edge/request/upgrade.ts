@@ -100,6 +100,7 @@ function attempt(
       }
       const headers = visitorHeaders(answer.rawHeaders, origin.ray, statusCode);
       socket.write(answerHead(statusCode, statusMessage, [...headers, "connection", "close"]), "latin1");
+      socket.off("close", leave); // from here on the pipeline ends the origin's answer with the visitor
       pipeline(answer, socket, () => {
         socket.destroySoon();
         resolve();
