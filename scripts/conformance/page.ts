@@ -62,15 +62,20 @@ export function conformancePage({ operations, answers, releases, mismatches }: C
     if (!clients.has(operation)) clients.set(operation, new Set());
     clients.get(operation)!.add(client);
   }
-  const sdkCell = (id: string): string => {
+  const refused = "refused by name";
+  const sdkCell = ({ id, isRefusal }: Operation): string => {
     if (!methods.has(id)) return "no method";
+    if (isRefusal === true) return refused;
     if (mismatches.has(id)) return "does not compile";
     if (exceptions[id] !== undefined) return `works; ${exceptions[id]}`;
     return clients.has(id) ? "compiles" : "not tried";
   };
-  const rows = operations.map(({ id, method, path }) => {
+  const rows = operations.map((operation) => {
+    const { id, method, path, isRefusal } = operation;
     const by = clients.get(id);
-    return `| ${method} | \`${path}\` | ${by === undefined ? "not tried" : "works"} | ${sdkCell(id)} | ${by?.has("wrangler") === true ? "works" : ""} |`;
+    if (isRefusal === true && by !== undefined) throw new Error(`${id} is declared as a refusal and succeeded`);
+    const http = isRefusal === true ? refused : by === undefined ? "not tried" : "works";
+    return `| ${method} | \`${path}\` | ${http} | ${sdkCell(operation)} | ${by?.has("wrangler") === true ? "works" : ""} |`;
   });
   const fates = releases.map(({ version, calls }) => ({ version, calls: fatesOf(operations, calls) }));
   const releaseRows = fates.map(({ version, calls }) => {
@@ -86,7 +91,8 @@ export function conformancePage({ operations, answers, releases, mismatches }: C
 The tests make this page: \`npm run conformance\` runs them and records every answer.
 
 - **HTTP**: a test called the operation with success and checked the answer against
-  [openapi.json](../../openapi.json).
+  [openapi.json](../../openapi.json). "Refused by name" marks an operation that clients call and that always
+  answers with an error which names what this installation does not have.
 - **SDK ${newest!.version}**: every distinct shape of answer was compiled against the types of the official client's
   method. Unknown properties are accepted. So is null where a property is optional, as in the public API.
 - **wrangler**: wrangler called the operation with success in a test.

@@ -33,6 +33,8 @@ interface Common {
   /** Accept any Content-Type, because some clients send a wrong one. */
   acceptAnyContentType?: boolean;
   status?: number;
+  /** The operation never succeeds: clients call it, and its error names what this installation does not have. */
+  isRefusal?: boolean;
 }
 
 /** A call of an operation. `S` is the services that the operation uses: those of its capability. */

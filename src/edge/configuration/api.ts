@@ -63,6 +63,7 @@ const purgeCache = operation({
   path: "/zones/{zone_id}/purge_cache",
   summary: "Refuse a well-formed cache purge: this installation has no cache",
   access: { scope: "zone", permission: "zone_settings:edit" },
+  isRefusal: true,
   body: PurgeSchema,
   result: z.object({ id: z.string() }),
   async handle({ body }) {

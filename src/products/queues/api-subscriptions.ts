@@ -47,6 +47,7 @@ export const subscriptionOperations = [
     path: base,
     summary: "Refuse an event subscription: its source is not supported",
     access: edit,
+    isRefusal: true,
     acceptAnyContentType: true, // the command line tool sends JSON as plain text
     body: SubscriptionSchema.pick({
       name: true,
@@ -69,6 +70,7 @@ export const subscriptionOperations = [
       path: `${base}/{subscription_id}`,
       summary: "Get an event subscription; always answers that it does not exist",
       access: method === "GET" ? read : edit,
+      isRefusal: true,
       acceptAnyContentType: true,
       result: SubscriptionSchema,
       async handle({ params }) {
