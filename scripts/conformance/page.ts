@@ -73,7 +73,8 @@ export function conformancePage({ operations, answers, releases, mismatches }: C
   const rows = operations.map((operation) => {
     const { id, method, path, isRefusal } = operation;
     const by = clients.get(id);
-    if (isRefusal === true && by !== undefined) throw new Error(`${id} is declared as a refusal and succeeded`);
+    if (isRefusal === true && by !== undefined)
+      throw new Error(`${id} is declared as a refusal and succeeded`);
     const http = isRefusal === true ? refused : by === undefined ? "not tried" : "works";
     return `| ${method} | \`${path}\` | ${http} | ${sdkCell(operation)} | ${by?.has("wrangler") === true ? "works" : ""} |`;
   });

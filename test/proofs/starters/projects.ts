@@ -46,7 +46,7 @@ const framework = (
 ];
 const template = (name: string): Recipe["create"] => cloudflare("--template", `cloudflare/templates/${name}`);
 const hono = (name: string): Recipe["create"] => [createHono, "--template", name, "--install", "--pm", "npm"];
-const vite = (name: string): Recipe["create"] => [createVite, "--template", name, "--no-interactive"];
+const vite = (template: string): Recipe["create"] => [createVite, "--template", template, "--no-interactive"];
 
 const staticSite = (name: string, directory: string): NonNullable<Recipe["prepare"]> =>
   async function prepare(folder) {
@@ -143,6 +143,13 @@ const countsClicks: Project["look"] = async (page) => {
     `[...document.images].every(({ complete, naturalWidth }) => complete && naturalWidth > 0)`,
   );
 };
+
+/** A starter of create-vite, whose build is deployed as static assets. */
+const viteSite = (name: string, framework: string): Project => ({
+  create: vite(framework),
+  prepare: staticSite(name, "dist"),
+  look: countsClicks,
+});
 
 /** The key is the name of the project, and so of its script. */
 export const projects: Record<string, Project> = {
@@ -246,7 +253,12 @@ export const projects: Record<string, Project> = {
   "create-hono": { create: hono("cloudflare-workers"), look: seesAt("/", "Hello Hono!") },
   "create-hono-vite": { create: hono("cloudflare-workers+vite"), look: seesAt("/", "Hello!") },
   "create-hono-x-basic": { create: hono("x-basic"), look: seesAt("/", "Hello, Hono!") },
-  vite: { create: vite("vanilla-ts"), prepare: staticSite("vite", "dist"), look: countsClicks },
+  vite: viteSite("vite", "vanilla-ts"),
+  "vite-react": viteSite("vite-react", "react-ts"),
+  "vite-preact": viteSite("vite-preact", "preact-ts"),
+  "vite-vue": viteSite("vite-vue", "vue-ts"),
+  "vite-svelte": viteSite("vite-svelte", "svelte-ts"),
+  "vite-solid": viteSite("vite-solid", "solid-ts"),
   "vite-react-template": { create: template("vite-react-template"), look: clicksForName },
   "astro-blog-starter-template": {
     create: template("astro-blog-starter-template"),
