@@ -247,16 +247,23 @@ it("the caller's own address counts as self", async () => {
   await next();
 });
 
-it("ends on deletion, and when the last watcher has left", async () => {
+it.each([`${scripts}/watched`, "workers/dispatch/namespaces/customers/scripts/customer", "workers"])(
+  "a tail of %s ends on deletion",
+  async (where) => {
+    const { socket, id } = await watch(where);
+    const closed = once(socket, "close");
+    const deleted = await server.call("DELETE", `/accounts/${server.account}/${where}/tails/${id}`);
+    expect(deleted.status).toBe(200);
+    expect((await closed)[0]).toBe(1000);
+  },
+);
+
+it("ends when the last watcher has left", async () => {
   const path = `/accounts/${server.account}/${scripts}/watched/tails`;
-  const first = await watch(`${scripts}/watched`);
-  const closed = once(first.socket, "close");
-  await server.call("DELETE", `${path}/${first.id}`);
-  expect((await closed)[0]).toBe(1000);
-  const second = await watch(`${scripts}/watched`);
-  second.socket.close();
+  const { socket, id } = await watch(`${scripts}/watched`);
+  socket.close();
   await vi.waitFor(async () => expect((await server.call("GET", path)).body.result).toEqual([]));
-  expect((await server.call("DELETE", `${path}/${second.id}`)).status).toBe(404);
+  expect((await server.call("DELETE", `${path}/${id}`)).status).toBe(404);
   expect(server.services.tails.isWatched({ accountId: "", scriptId: "" })).toBe(false);
 });
 
