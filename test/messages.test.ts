@@ -2,7 +2,7 @@ import { globSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { z } from "zod";
 import { errorTables } from "../scripts/generate/errors.ts";
-import { ApiErrors } from "../src/control/api/errors.ts";
+import { ApiErrors, type ErrorCodes } from "../src/control/api/errors.ts";
 import { validate } from "../src/control/api/validation.ts";
 import { operations } from "../src/operations.ts";
 import { holeIn } from "./helpers/messages.ts";
@@ -11,12 +11,22 @@ import { holeIn } from "./helpers/messages.ts";
 
 it("every table of errors is tested", () => {
   const exported = globSync("src/**/*.ts").flatMap((file) =>
-    [...readFileSync(file, "utf8").matchAll(/^export const (\w+Errors) = \{/gm)].map(([, name]) => name!),
+    [...readFileSync(file, "utf8").matchAll(/^export const (\w+Errors) = (?:domainErrors\(|\{)/gm)].map(
+      ([, name]) => name!,
+    ),
   );
   const generator = readFileSync("scripts/generate/errors.ts", "utf8");
   const numbers = new Set(["tsigErrors", "extendedErrors"]);
-  const missing = exported.filter((name) => !numbers.has(name) && !generator.includes(`, ${name}]`));
+  const missing = exported.filter(
+    (name) => !numbers.has(name) && !new RegExp(`, ${name}[\\],]`).test(generator),
+  );
   expect(missing).toEqual([]);
+});
+
+it("the API knows the status and the code of every error of a domain", () => {
+  const known = Object.assign({}, ...operations.map((each) => each.errorCodes)) as ErrorCodes;
+  const declared = errorTables.flatMap(([, , errorCodes]) => Object.entries(errorCodes ?? {}));
+  expect(declared.filter(([kind, codes]) => known[kind] !== codes)).toEqual([]);
 });
 
 type Factory = (...details: unknown[]) => { message: string; chain?: readonly { message: string }[] };

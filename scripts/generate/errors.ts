@@ -1,4 +1,7 @@
-import { apiErrors, type ApiError } from "../../src/control/api/errors.ts";
+import { apiErrors, type ApiError, type ErrorCodes } from "../../src/control/api/errors.ts";
+import type { DomainError } from "../../src/platform/domain-error.ts";
+import { kvErrorCodes } from "../../src/products/kv/api-errors.ts";
+import { queueErrorCodes } from "../../src/products/queues/api-errors.ts";
 import { memberErrors } from "../../src/control/accounts/errors.ts";
 import { assetErrors } from "../../src/workers/assets/asset.ts";
 import { namespaceErrors } from "../../src/workers/dispatch/namespaces.ts";
@@ -6,10 +9,10 @@ import { dnsErrors } from "../../src/dns/records/errors.ts";
 import { visitorErrors, type VisitorError } from "../../src/edge/request/errors.ts";
 import { imageErrors } from "../../src/products/images/errors.ts";
 import { transformationErrors } from "../../src/products/images/transformations/errors.ts";
-import { kvErrors } from "../../src/products/kv/kv.ts";
+import { kvErrors } from "../../src/products/kv/errors.ts";
 import { dnssecErrors } from "../../src/dns/dnssec/dnssec.ts";
 import { transferErrors } from "../../src/dns/transfers/errors.ts";
-import { queueErrors } from "../../src/products/queues/queue.ts";
+import { queueErrors } from "../../src/products/queues/errors.ts";
 import { rulesetErrors } from "../../src/control/rulesets/ruleset.ts";
 import { scheduleErrors } from "../../src/products/schedules/schedule.ts";
 import { domainErrors } from "../../src/workers/scripts/routing/domains.ts";
@@ -24,8 +27,9 @@ import { packErrors } from "../../src/edge/tls/certificates/packs.ts";
 import { workflowErrors } from "../../src/products/workflows/workflow.ts";
 import { zoneErrors } from "../../src/control/zones/zone.ts";
 
-type Factories = Record<string, (...details: never[]) => ApiError | VisitorError>;
-export const errorTables: [title: string, errors: Factories][] = [
+type Factories = Record<string, (...details: never[]) => ApiError | DomainError | VisitorError>;
+/** The codes of errors of a domain are in a table of the API. */
+export const errorTables: [title: string, errors: Factories, errorCodes?: ErrorCodes][] = [
   ["Every operation", apiErrors],
   ["Members of accounts", memberErrors],
   ["Zones", zoneErrors],
@@ -43,8 +47,8 @@ export const errorTables: [title: string, errors: Factories][] = [
   ["Subdomains of accounts", subdomainErrors],
   ["Dispatch namespaces", namespaceErrors],
   ["Static assets", assetErrors],
-  ["Key-value namespaces", kvErrors],
-  ["Queues", queueErrors],
+  ["Key-value namespaces", kvErrors, kvErrorCodes],
+  ["Queues", queueErrors, queueErrorCodes],
   ["Schedules", scheduleErrors],
   ["Live logs", tailErrors],
   ["Workflows", workflowErrors],
@@ -57,14 +61,16 @@ const detail = ["…"];
 
 /** The text of docs/reference/errors.md: every error, from the tables in the code. */
 export function errorsPage(): string {
-  const sections = errorTables.map(([title, errors]) => {
+  const sections = errorTables.map(([title, errors, errorCodes]) => {
     const rows = Object.values(errors).map((make) => {
-      const { status, code, message } = (make as (...details: unknown[]) => ApiError)(
+      const error = (make as (...details: unknown[]) => ApiError | DomainError)(
         detail,
         detail,
         detail,
         detail,
       );
+      const { message } = error;
+      const [status, code] = "kind" in error ? errorCodes![error.kind]! : [error.status, error.code];
       return `| ${code} | ${status} | ${message.replaceAll('["…"]', "…")} |`;
     });
     return `## ${title}\n\n| code | status | message |\n|---|---|---|\n${rows.join("\n")}\n`;

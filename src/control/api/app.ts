@@ -3,6 +3,7 @@ import { Hono } from "hono";
 import type { Logger } from "pino";
 import type { Services } from "../../services.ts";
 import { afterBody } from "../../platform/util/after-body.ts";
+import { DomainError } from "../../platform/domain-error.ts";
 import { permissionGroups, type PermissionKey } from "../tokens/permissions.ts";
 import { isId, newUuid } from "../../platform/util/ids.ts";
 import { zoneErrors } from "../zones/zone.ts";
@@ -10,7 +11,7 @@ import { absentProduct } from "./absent-products.ts";
 import { authenticate } from "./auth.ts";
 import { readBody } from "./body.ts";
 import { failure, success, successPage, type Page } from "./envelope.ts";
-import { apiErrors, ApiError, ApiErrors, callerError } from "./errors.ts";
+import { apiErrorOf, apiErrors, ApiError, ApiErrors, callerError, type ErrorCodes } from "./errors.ts";
 import type { Call, Operation } from "./operation.ts";
 import { canonicalPath, comparePaths, routePattern } from "./paths.ts";
 import { RateLimiter } from "./rate-limit.ts";
@@ -36,6 +37,8 @@ type Environment = { Bindings: { incoming: IncomingMessage } };
 export function createApi(options: ApiOptions): Hono<Environment> {
   const app = new Hono<Environment>({ getPath: (request) => canonicalPath(pathOf(request.url)) });
   const limiter = new RateLimiter(options.rateLimit, options.rateWindowSeconds * 1000);
+  // A handler may call another domain, so the errors of every domain are known in each operation.
+  const errorCodes: ErrorCodes = Object.assign({}, ...options.operations.map((each) => each.errorCodes));
   // The router takes the first match.
   for (const operation of options.operations.toSorted((a, b) => comparePaths(a.path, b.path))) {
     app.on(operation.method, routePattern(operation.path), async (context) => {
@@ -51,7 +54,8 @@ export function createApi(options: ApiOptions): Hono<Environment> {
       try {
         return await perform(operation, call, options, limiter);
       } catch (error) {
-        const answer = answerFailure(error, operation, call, options.logger);
+        const known = error instanceof DomainError ? apiErrorOf(error, errorCodes) : undefined;
+        const answer = answerFailure(known ?? error, operation, call, options.logger);
         // A client that is still sending would miss the response if the connection closed right after it.
         await new Promise<void>((resolve) => afterBody(incoming, resolve));
         if (!incoming.complete) answer.headers.set("connection", "close");

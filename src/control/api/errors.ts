@@ -1,5 +1,6 @@
 import { isForeignKeyViolation } from "../../platform/storage/dialects.ts";
 import { isDiskFull, isUnavailable } from "../../platform/storage/faults.ts";
+import { DomainError } from "../../platform/domain-error.ts";
 
 /** An error with a public message. `cause` is only logged, never sent. */
 export class ApiError extends Error {
@@ -16,7 +17,7 @@ export class ApiError extends Error {
     more: {
       pointer?: string | undefined;
       chain?: readonly { code: number; message: string }[];
-      retryAfterSeconds?: number;
+      retryAfterSeconds?: number | undefined;
       cause?: unknown;
     } = {},
   ) {
@@ -38,7 +39,22 @@ export class ApiErrors extends Error {
   }
 }
 
-/** Errors that any operation can return. Codes of one capability are in its own errors.ts. */
+type DomainFactories = Record<string, (...values: never[]) => DomainError>;
+
+/** The status and the code of each error in a table of a domain. A missing or unknown kind is a type error. */
+export type ErrorCodes<Table extends DomainFactories = DomainFactories> = Readonly<
+  Record<ReturnType<Table[keyof Table]>["kind"], readonly [status: number, code: number]>
+>;
+
+/** The public form of an error of a domain; undefined if the table has no codes for it. */
+export function apiErrorOf(error: DomainError, errorCodes: ErrorCodes): ApiError | undefined {
+  const codes = errorCodes[error.kind];
+  if (codes === undefined) return undefined;
+  const { message, pointer, retryAfterSeconds } = error;
+  return new ApiError(...codes, message, { pointer, retryAfterSeconds });
+}
+
+/** Errors that any operation can return. The errors of one domain are in its errors.ts and api-errors.ts. */
 export const apiErrors = {
   noCredentials: () =>
     new ApiError(
@@ -93,11 +109,12 @@ export const apiErrors = {
 };
 
 /**
- * The public form of an error: an ApiError as it is, or a temporary failure of the disk or the database.
- * Undefined for all other errors, whose details only the log shows.
+ * The public form of an error: an ApiError as it is, an error of a domain with its codes, or a temporary failure
+ * of the disk or the database. Undefined for all other errors, whose details only the log shows.
  */
-export function callerError(error: unknown): ApiError | ApiErrors | undefined {
+export function callerError(error: unknown, errorCodes: ErrorCodes = {}): ApiError | ApiErrors | undefined {
   if (error instanceof ApiError || error instanceof ApiErrors) return error;
+  if (error instanceof DomainError) return apiErrorOf(error, errorCodes);
   if (isDiskFull(error)) return apiErrors.diskFull();
   if (isForeignKeyViolation(error)) return apiErrors.deletedMeanwhile();
   return isUnavailable(error) ? apiErrors.unavailable() : undefined;

@@ -5,6 +5,7 @@ import type { Actor } from "../tokens/actor.ts";
 import type { PermissionKey } from "../tokens/permissions.ts";
 import type { Zone } from "../zones/zone.ts";
 import type { Message, Page } from "./envelope.ts";
+import type { ErrorCodes } from "./errors.ts";
 
 /** Where the permission must be held: on the zone or account in the path, or on the caller's own user. */
 export type Access =
@@ -70,6 +71,8 @@ export interface Operation<S = never> extends Common {
   bodyOptional: boolean;
   answer: "result" | "page" | "raw";
   result: z.ZodType | undefined;
+  /** The codes of the errors of its domain. */
+  errorCodes: ErrorCodes;
   /** A property, not a method, so that the compiler checks that the capability has the services. */
   handle: (call: Call<never, never, S>) => Promise<unknown>;
 }
@@ -85,8 +88,11 @@ interface Declared<Q, B> extends Common {
   bodyOptional?: boolean;
 }
 
-/** The functions that declare operations which use the services `S`. */
-export function operationsFor<S extends object>() {
+/**
+ * The functions that declare operations which use the services `S`. The API maps the errors in `errorCodes` in
+ * every operation.
+ */
+export function operationsFor<S extends object>(errorCodes: ErrorCodes = {}) {
   return {
     /** Declares an operation that returns one result. */
     operation: <R extends z.ZodType, Q extends Fields = undefined, B extends Schema = undefined>(
@@ -94,7 +100,7 @@ export function operationsFor<S extends object>() {
         result: R;
         handle(call: Call<Out<Q>, Out<B>, S>): Promise<z.input<R>>;
       },
-    ): Operation<S> => complete(declared, "result"),
+    ): Operation<S> => complete(declared, "result", errorCodes),
 
     /** Declares an operation that returns a page of results. */
     listOperation: <R extends z.ZodType, Q extends Fields = undefined>(
@@ -102,16 +108,16 @@ export function operationsFor<S extends object>() {
         result: R;
         handle(call: Call<Out<Q>, undefined, S>): Promise<Page<z.input<R>>>;
       },
-    ): Operation<S> => complete(declared, "page"),
+    ): Operation<S> => complete(declared, "page", errorCodes),
 
     /** Declares an operation that returns a response without the envelope. */
     rawOperation: <Q extends Fields = undefined, B extends Schema = undefined>(
       declared: Declared<Q, B> & { handle(call: Call<Out<Q>, Out<B>, S>): Promise<Response> },
-    ): Operation<S> => complete(declared, "raw"),
+    ): Operation<S> => complete(declared, "raw", errorCodes),
   };
 }
 
-function complete<S>(declared: object, answer: Operation["answer"]): Operation<S> {
+function complete<S>(declared: object, answer: Operation["answer"], errorCodes: ErrorCodes): Operation<S> {
   return {
     query: undefined,
     body: undefined,
@@ -120,5 +126,6 @@ function complete<S>(declared: object, answer: Operation["answer"]): Operation<S
     result: undefined,
     ...declared,
     answer,
+    errorCodes,
   } as unknown as Operation<S>;
 }

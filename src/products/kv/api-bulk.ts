@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { readJson } from "../../control/api/body.ts";
 import { operationsFor } from "../../control/api/operation.ts";
-import { ApiError } from "../../control/api/errors.ts";
-import { entryOf, kvErrors, type KvContent, type KvPut, type KvText, type KvNamespaces } from "./kv.ts";
+import { DomainError } from "../../platform/domain-error.ts";
+import { kvErrors } from "./errors.ts";
+import { entryOf, type KvContent, type KvPut, type KvText, type KvNamespaces } from "./kv.ts";
 import { edit, namespaceOf, namespacePath, read } from "./namespace-call.ts";
 
 /** The services that these operations use. */
@@ -120,9 +121,9 @@ function readOptions({ key, expiration, expiration_ttl: expirationTtl, metadata 
   try {
     entryOf(key, options);
   } catch (error) {
-    if (!(error instanceof ApiError)) throw error;
+    if (!(error instanceof DomainError)) throw error;
     const message = `${error.message} (the key ${JSON.stringify(key.slice(0, 80))})`;
-    throw new ApiError(error.status, error.code, message, { pointer: `/body/${i}` });
+    throw new DomainError(error.kind, { message, pointer: `/body/${i}` });
   }
   return options;
 }

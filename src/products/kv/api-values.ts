@@ -5,7 +5,9 @@ import { readParts, type Part } from "../../control/api/multipart.ts";
 import { operationsFor } from "../../control/api/operation.ts";
 import { nestedFields } from "../../control/api/upload-form.ts";
 import { parseJson } from "../../platform/util/json.ts";
-import { kvErrors, kvLimits, type KvNamespaces } from "./kv.ts";
+import { kvErrors } from "./errors.ts";
+import { kvLimits } from "./limits.ts";
+import type { KvNamespaces } from "./kv.ts";
 import { edit, namespaceOf, namespacePath, read } from "./namespace-call.ts";
 
 /** The services that these operations use. */

@@ -1,9 +1,11 @@
 import { z } from "zod";
 import { operationsFor } from "../../control/api/operation.ts";
 import { pageQuery, paginate } from "../../control/api/pagination.ts";
+import { kvErrorCodes } from "./api-errors.ts";
 import { bulkOperations } from "./api-bulk.ts";
 import { valueOperations } from "./api-values.ts";
-import { kvLimits, type KvNamespace, type KvNamespaces } from "./kv.ts";
+import { kvLimits } from "./limits.ts";
+import type { KvNamespace, KvNamespaces } from "./kv.ts";
 import { edit, namespaceOf, namespacePath, namespacesPath, read } from "./namespace-call.ts";
 
 /** The services that these operations use. */
@@ -11,7 +13,7 @@ interface Services {
   kv: KvNamespaces;
 }
 
-const { listOperation, operation } = operationsFor<Services>();
+const { listOperation, operation } = operationsFor<Services>(kvErrorCodes);
 
 const NamespaceSchema = z
   .object({ id: z.string(), title: z.string(), supports_url_encoding: z.literal(true) })

@@ -5,7 +5,9 @@ import { readJson } from "../../control/api/body.ts";
 import { apiErrors, ApiErrors, callerError } from "../../control/api/errors.ts";
 import { throwInScript, type BindingCall, type BindingHandler } from "../../workers/runtime/binding.ts";
 import { parseBounded } from "../../platform/util/bounded-json.ts";
-import { kvErrors, type KvNamespaces, type KvPut } from "./kv.ts";
+import { kvErrorCodes } from "./api-errors.ts";
+import { kvErrors } from "./errors.ts";
+import type { KvNamespaces, KvPut } from "./kv.ts";
 
 const KeysSchema = z.strictObject({ keys: z.array(z.string()).max(100) });
 const keysBytesMax = 1024 * 1024;
@@ -18,7 +20,7 @@ export const kvBinding =
     try {
       await answer(kv, call);
     } catch (error) {
-      const shown = callerError(error);
+      const shown = callerError(error, kvErrorCodes);
       if (shown === undefined) throw error;
       const { status, message } = shown instanceof ApiErrors ? shown.errors[0]! : shown;
       const method = call.request.method === "POST" ? "GET" : call.request.method;

@@ -9,7 +9,8 @@ import { loadConfig } from "../../platform/config/config.ts";
 import { FileBlobs } from "../../platform/storage/blobs.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import { Tokens } from "../../control/tokens/tokens.ts";
-import { KvNamespaces, kvLimits } from "./kv.ts";
+import { kvLimits } from "./limits.ts";
+import { KvNamespaces } from "./kv.ts";
 
 const noZones = { find: () => undefined };
 

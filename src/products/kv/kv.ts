@@ -1,9 +1,10 @@
 import type { Readable } from "node:stream";
-import { ApiError } from "../../control/api/errors.ts";
 import { orphanAgeMs, type Blobs } from "../../platform/storage/blobs.ts";
 import { isForeignKeyViolation, isUniqueViolation } from "../../platform/storage/dialects.ts";
 import type { Storage, Write } from "../../platform/storage/storage.ts";
 import { newId, newUuid } from "../../platform/util/ids.ts";
+import { kvErrors } from "./errors.ts";
+import { kvLimits } from "./limits.ts";
 import * as store from "./store.ts";
 
 export interface KvNamespace {
@@ -42,49 +43,9 @@ export interface KvKey {
 /** A completely received value that is not stored under a key yet. */
 export type KvContent = { bytes: Uint8Array } | { blobKey: string };
 
-export const kvLimits = {
-  keyBytesMax: 512,
-  valueBytesMax: 25 * 1024 * 1024,
-  metadataBytesMax: 1024,
-  ttlSecondsMin: 60,
-  /** About three thousand years. */
-  secondsMax: 100_000_000_000,
-  listMax: 1000,
-  titleCharactersMax: 512,
-};
 /** Larger values are stored in files, because megabytes do not belong in database pages. */
 const inlineBytesMax = 128 * 1024;
 const purgeBatch = 1000;
-
-export const kvErrors = {
-  namespaceNotFound: (id: string) => new ApiError(404, 10013, `namespace not found: "${id}"`),
-  titleExists: () =>
-    new ApiError(400, 10014, "create namespace: 'a namespace with this account ID and title already exists'"),
-  keyNotFound: () => new ApiError(404, 10009, "get: 'key not found'"),
-  key: (bytes: number) =>
-    new ApiError(
-      400,
-      10033,
-      `Expected a key of 1 to ${kvLimits.keyBytesMax} bytes that is not "." or ".." but received one of ${bytes} bytes`,
-    ),
-  tooLarge: () => new ApiError(413, 10047, `Expected a value of at most ${kvLimits.valueBytesMax} bytes`),
-  tooMuch: (bytesMax: number) =>
-    new ApiError(413, 10049, `The values together are too large. Expected at most ${bytesMax} bytes`),
-  notJson: (key: string) =>
-    new ApiError(400, 10050, `The value of the key ${JSON.stringify(key)} is not JSON`),
-  base64: (key: string) =>
-    new ApiError(400, 10051, `Expected base64 for the value of the key ${JSON.stringify(key)}`),
-  metadata: (bytes: number) =>
-    new ApiError(
-      400,
-      10048,
-      `Expected metadata of at most ${kvLimits.metadataBytesMax} bytes as JSON but received ${bytes}`,
-    ),
-  badMetadata: () => new ApiError(400, 10052, "Expected metadata as JSON"),
-  expiration: (what: string) =>
-    new ApiError(400, 10020, `Expected ${what}, at least ${kvLimits.ttlSecondsMin} seconds from now`),
-  cursor: () => new ApiError(400, 10044, "Expected a cursor that a list of this namespace returned"),
-};
 
 /** Key-value namespaces and their entries, for the API and for bindings. */
 export class KvNamespaces {

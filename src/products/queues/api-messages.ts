@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { operationsFor } from "../../control/api/operation.ts";
 import type { QueueMessages } from "./messages.ts";
-import { queueErrors, queueLimits, type Message, type OutgoingMessage, type Queue } from "./queue.ts";
+import { queueErrors } from "./errors.ts";
+import { queueLimits, type Message, type OutgoingMessage, type Queue } from "./queue.ts";
 import type { Backlog } from "./store-messages.ts";
 import type { Queues } from "./queues.ts";
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { operationsFor } from "../../control/api/operation.ts";
 import { pageQuery, paginate } from "../../control/api/pagination.ts";
-import { queueErrors } from "./queue.ts";
+import { queueErrors } from "./errors.ts";
 
 const { listOperation, operation } = operationsFor<object>();
 

@@ -4,6 +4,7 @@ import { operationsFor } from "../../control/api/operation.ts";
 import { pageQuery, paginate } from "../../control/api/pagination.ts";
 import { isoTime } from "../../platform/util/ids.ts";
 import { consumerOperations } from "./api-consumers.ts";
+import { queueErrorCodes } from "./api-errors.ts";
 import { messageOperations } from "./api-messages.ts";
 import { subscriptionOperations } from "./api-subscriptions.ts";
 import { producersByQueue, type Producing } from "./producers.ts";
@@ -18,7 +19,7 @@ interface Services extends Producing {
   queues: Queues;
 }
 
-const { listOperation, operation } = operationsFor<Services>();
+const { listOperation, operation } = operationsFor<Services>(queueErrorCodes);
 
 const NameSchema = z.string().regex(queueNamePattern);
 const SettingsSchema = z.strictObject({

@@ -2,8 +2,10 @@ import { z } from "zod";
 import { readJson } from "../../control/api/body.ts";
 import { callerError } from "../../control/api/errors.ts";
 import { throwInScript, type BindingHandler } from "../../workers/runtime/binding.ts";
+import { queueErrorCodes } from "./api-errors.ts";
 import type { QueueMessages } from "./messages.ts";
-import { contentTypes, queueErrors, queueLimits, type OutgoingMessage } from "./queue.ts";
+import { queueErrors } from "./errors.ts";
+import { contentTypes, queueLimits, type OutgoingMessage } from "./queue.ts";
 import type { Queues } from "./queues.ts";
 
 const delay = z.int().min(0).max(queueLimits.delaySeconds).optional();
@@ -35,7 +37,7 @@ export const queueBinding =
       const metrics = { backlogCount: count, backlogBytes: bytes, oldestMessageTimestampMs: oldestOn };
       response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(metrics));
     } catch (error) {
-      const shown = callerError(error);
+      const shown = callerError(error, queueErrorCodes);
       if (shown === undefined) throw error;
       throwInScript(response, { message: `Queue send failed: ${shown.message}` });
     }

@@ -227,7 +227,7 @@ describeStorage("queues", (open) => {
   });
 
   it("refuses a queue as its own dead letter queue", async () => {
-    await expect(consumed({}, "jobs")).rejects.toMatchObject({ status: 400 });
+    await expect(consumed({}, "jobs")).rejects.toMatchObject({ kind: "queues.ownDeadLetters" });
   });
 
   it("leases pulled messages until the caller acknowledges or returns them", async () => {

@@ -2,7 +2,8 @@ import { randomUUID } from "node:crypto";
 import { isForeignKeyViolation } from "../../platform/storage/dialects.ts";
 import type { Read, Storage } from "../../platform/storage/storage.ts";
 import { newId } from "../../platform/util/ids.ts";
-import { queueErrors, queueLimits, type Message, type OutgoingMessage, type Queue } from "./queue.ts";
+import { queueErrors } from "./errors.ts";
+import { queueLimits, type Message, type OutgoingMessage, type Queue } from "./queue.ts";
 import type { Queues } from "./queues.ts";
 import * as store from "./store-messages.ts";
 

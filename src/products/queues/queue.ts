@@ -1,5 +1,3 @@
-import { ApiError } from "../../control/api/errors.ts";
-
 export interface QueueSettings {
   /** Default delay of messages in seconds. */
   deliveryDelay: number;
@@ -96,49 +94,3 @@ export const queueLimits = {
 };
 
 export const queueNamePattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/;
-
-export const queueErrors = {
-  notFound: (what: string) => new ApiError(404, 11000, `The queue ${JSON.stringify(what)} does not exist`),
-  exists: (name: string) => new ApiError(409, 11009, `Queue name ${JSON.stringify(name)} is already taken`),
-  tooMany: () =>
-    new ApiError(403, 11010, `Expected at most ${queueLimits.queuesOfAccount} queues in an account`),
-  consumerNotFound: (id: string) => new ApiError(404, 11001, `The queue has no consumer with the id ${id}`),
-  consumerExists: (name: string) =>
-    new ApiError(
-      409,
-      11004,
-      `Queue ${JSON.stringify(name)} already has a consumer. Change or delete that consumer`,
-    ),
-  noScript: (name: string) =>
-    new ApiError(404, 10007, `This Worker does not exist on your account: ${JSON.stringify(name)}`),
-  deadLetterQueue: (name: string) =>
-    new ApiError(400, 11003, `The dead letter queue ${JSON.stringify(name)} does not exist`, {
-      pointer: "/body/dead_letter_queue",
-    }),
-  ownDeadLetters: (name: string) =>
-    new ApiError(
-      400,
-      11017,
-      `Expected a dead letter queue other than ${JSON.stringify(name)} itself, which would deliver the messages forever`,
-      { pointer: "/body/dead_letter_queue" },
-    ),
-  notPulled: (name: string) =>
-    new ApiError(
-      405,
-      11005,
-      `The messages of ${JSON.stringify(name)} cannot be pulled: its consumer is not of the type http_pull`,
-    ),
-  noEvents: (source = "this source") =>
-    new ApiError(
-      400,
-      11015,
-      `Event subscriptions are not supported: nothing here sends events of ${JSON.stringify(source)} to queues`,
-      { pointer: "/body/source" },
-    ),
-  noSubscription: (id: string) =>
-    new ApiError(404, 11016, `The event subscription ${JSON.stringify(id)} does not exist`),
-  message: (why: string, index?: number) =>
-    new ApiError(400, 11006, why, {
-      pointer: index === undefined ? "/body" : `/body/messages/${index}`,
-    }),
-};

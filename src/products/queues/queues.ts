@@ -1,12 +1,12 @@
-import type { ApiError } from "../../control/api/errors.ts";
+import type { DomainError } from "../../platform/domain-error.ts";
 import type { Scripts } from "../../workers/scripts/scripts.ts";
 import { isUniqueViolation } from "../../platform/storage/dialects.ts";
 import type { Storage, Write } from "../../platform/storage/storage.ts";
 import { newId } from "../../platform/util/ids.ts";
+import { queueErrors } from "./errors.ts";
 import {
   consumerDefaults,
   queueDefaults,
-  queueErrors,
   queueLimits,
   type Consumer,
   type ConsumerSettings,
@@ -159,7 +159,7 @@ export class Queues {
   async #write(
     accountId: string,
     id: string,
-    conflict: ApiError | undefined,
+    conflict: DomainError | undefined,
     work: (trx: Write) => Promise<void>,
   ): Promise<void> {
     try {
