@@ -98,7 +98,7 @@ async function startEdge(originPort: number): Promise<number> {
     policy: new AddressPolicy("origins"),
     logger: pino({ level: "silent" }),
   });
-  return (await edge.listen("127.0.0.1", 0)).port;
+  return (await edge.listen({ host: "127.0.0.1", port: 0 })).port;
 }
 
 /** What a child process of this benchmark is. All of them run with the setting that `bin/selvedge.js` makes. */

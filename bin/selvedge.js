@@ -5,6 +5,9 @@ import { existsSync } from "node:fs";
 import module, { createRequire } from "node:module";
 import v8 from "node:v8";
 
+// Files of the program are for its user only.
+process.umask(0o077);
+
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 if (major > 26 || (major === 26 && minor >= 4)) {
   // Bodies use buffers outside V8's heap. By default every 64 MB of them trigger a full collection. With this flag

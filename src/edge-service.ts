@@ -22,12 +22,13 @@ import { SmartRouting } from "./edge/smart-routing/routing.ts";
 import { snippetHandler } from "./products/snippets/chain.ts";
 import type { TlsListener } from "./edge/tls/listener.ts";
 import { schemeHandler } from "./edge/tls/scheme-handler.ts";
+import type { ListenAt } from "./platform/listen/listen.ts";
 import type { Storage } from "./platform/storage/storage.ts";
 
 export interface EdgeService {
-  listen(host: string, port: number): Promise<AddressInfo>;
+  listen(at: ListenAt): Promise<AddressInfo>;
   /** Listens for TLS. The local authority in `authorityDir` issues certificates for names without another one. */
-  listenTls(host: string, port: number, authorityDir: string): Promise<AddressInfo>;
+  listenTls(at: ListenAt, authorityDir: string): Promise<AddressInfo>;
   /** Forbids connections to a listener of this node, such as the API. */
   forbid(address: AddressInfo): void;
   close(deadlineMs: number): Promise<void>;
@@ -114,15 +115,15 @@ export async function startEdge(
     logger,
   });
   return {
-    async listen(host, port) {
-      const address = await edge.listen(host, port);
+    async listen(at) {
+      const address = await edge.listen(at);
       probes.start();
       ports.http = address.port;
       ownHosts.listens("http", address);
       policy.forbidSockets(address.port);
       return address;
     },
-    async listenTls(host, port, authorityDir) {
+    async listenTls(at, authorityDir) {
       const { startTls } = await import("./edge/tls/start.ts");
       tls = await startTls({
         config,
@@ -134,7 +135,7 @@ export async function startEdge(
         logger,
         authorityDir,
       });
-      const address = await tls.listen(host, port);
+      const address = await tls.listen(at);
       ports.https = address.port;
       ownHosts.listens("https", address);
       policy.forbidSockets(address.port);

@@ -2,7 +2,11 @@ import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { registerConfigCommand } from "./cli/config.ts";
 import { registerServeCommand } from "./cli/serve.ts";
-import { ConfigError } from "./platform/config/config.ts";
+import { exitSoon } from "./cli/exit-soon.ts";
+import { explain } from "./cli/failure.ts";
+
+/** For what a failed command leaves open. */
+const exitTimeoutMs = 200;
 
 /** Runs the command line. Exit codes: 0 done, 1 failed (also for a wrong setting), 2 called wrongly. */
 export async function main(argv: readonly string[]): Promise<void> {
@@ -27,12 +31,10 @@ export async function main(argv: readonly string[]): Promise<void> {
   } catch (error) {
     if (error instanceof CommanderError) {
       process.exitCode = error.exitCode === 0 ? 0 : 2;
-    } else if (error instanceof ConfigError) {
-      process.stderr.write(`${error.message}\n`);
-      process.exitCode = 1;
     } else {
-      process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+      process.stderr.write(explain(error));
       process.exitCode = 1;
+      exitSoon(exitTimeoutMs);
     }
   }
 }

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -12,6 +12,8 @@ import { Assets } from "./workers/assets/assets.ts";
 import { AssetCollector } from "./workers/assets/collector.ts";
 import { createApi, type ApiOptions } from "./control/api/app.ts";
 import { createApiServer, drain, listen } from "./control/api/listener.ts";
+import { during } from "./platform/listen/during.ts";
+import { reserve, type Reserved } from "./platform/listen/reserve.ts";
 import { parseAddress } from "./platform/config/config.ts";
 import type { Config } from "./platform/config/settings.ts";
 import { dashboardPath, serveDashboard } from "./platform/dashboard/pages.ts";
@@ -90,21 +92,28 @@ const activationTickMs = 1000;
 const hourMs = 3_600_000;
 const mebibyte = 1024 * 1024;
 
-/** Starts the platform: storage, services and listeners, in that order. */
+/** Starts the platform: storage, services and listeners, in that order. Releases `reserved` at the end. */
 export async function startServer(
   config: Config,
   logger: Logger,
-  options: Pick<ApiOptions, "validateResults" | "onAnswer"> = {},
+  {
+    reserved,
+    ...options
+  }: Pick<ApiOptions, "validateResults" | "onAnswer"> & { reserved?: Reserved | undefined } = {},
 ): Promise<RunningServer> {
+  await using stack = new AsyncDisposableStack();
+  const { sockets } = stack.use(reserved ?? (await reserve(config)));
   const { edgeTlsListen } = config;
   const listens = [config.apiListen, config.edgeListen, config.dnsListen, edgeTlsListen ?? config.edgeListen];
   const onLoopback = listens.every(isLoopback);
-  const storage = await openStorage(databaseUrl(config), config.databaseTimeoutSeconds * 1000);
+  const storage = await during(
+    "open the database",
+    openStorage(databaseUrl(config), config.databaseTimeoutSeconds * 1000),
+  );
   // Files of an ephemeral start are deleted with the process.
   const folder = config.ephemeral ? mkdtempSync(join(tmpdir(), "selvedge-")) : config.dataDir;
   if (config.ephemeral) process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   if (!config.ephemeral) {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
     unawaited(
       closeDataFolder(folder, logger).catch((error: unknown) =>
         logger.warn({ err: error }, "files in the data folder could not be closed to other users"),
@@ -273,15 +282,15 @@ export async function startServer(
   const health = healthOf({ database: () => storage.check(), disk: () => blobs.check() }, logger);
   const apiServer = createApiServer(app, health, metrics?.api, serveDashboard);
   apiServer.on("upgrade", tailUpgrade(services.tails, logger));
-  const apiAddress = await listen(apiServer, ...hostAndPort(config.apiListen));
+  const apiAddress = await listen(apiServer, sockets.take("apiListen"));
   edge.forbid(apiAddress);
   const metricsServer = metrics?.createServer();
   const metricsAddress =
     metricsListen === undefined || metricsServer === undefined
       ? undefined
-      : await listen(metricsServer, ...hostAndPort(metricsListen));
+      : await listen(metricsServer, sockets.take("metricsListen"));
   if (metricsAddress !== undefined) edge.forbid(metricsAddress);
-  const edgeAddress = await edge.listen(...hostAndPort(config.edgeListen));
+  const edgeAddress = await edge.listen(sockets.take("edgeListen"));
   services.scriptRouter.listening(edgeAddress.port);
   images.listensAt(`http://${show(edgeAddress)}${deliveryPrefix}`);
   // An ephemeral start uses the local authority of the data folder, if there is one, because users may trust it.
@@ -289,7 +298,7 @@ export async function startServer(
   const tlsAddress =
     edgeTlsListen === undefined
       ? undefined
-      : await edge.listenTls(...hostAndPort(edgeTlsListen), authorityDir);
+      : await edge.listenTls(sockets.take("edgeTlsListen"), authorityDir);
   const cookieSecret = Buffer.from(tokens.hash("dns cookies"), "hex").subarray(0, 16);
   const nameServer = await startNameServer(config, services, storage, logger, {
     cookieSecret,
@@ -300,7 +309,7 @@ export async function startServer(
     metrics.register(
       (await import("./dns/name-server/metrics.ts")).nameServerMetrics(() => nameServer.answerCounts()),
     );
-  const dnsAddress = await nameServer.listen(...hostAndPort(config.dnsListen));
+  const dnsAddress = await nameServer.listen(sockets.dns);
   edge.forbid(dnsAddress);
 
   const acme =
@@ -339,6 +348,7 @@ export async function startServer(
   };
   if (config.readyFile !== undefined)
     writeAtomically(config.readyFile, `${JSON.stringify(ready, null, 2)}\n`);
+  const started = stack.move();
   logger.info({ api: ready.api, edge: ready.edge, dns: ready.dns }, "ready");
   return {
     ready,
@@ -356,6 +366,7 @@ export async function startServer(
       await runtimeServices.closeRuntime();
       await images.close();
       await storage.close();
+      await started.disposeAsync();
       if (config.ephemeral) rmSync(folder, { recursive: true, force: true });
     },
   };
@@ -368,11 +379,6 @@ const databaseUrl = (config: Config): string =>
 function isLoopback(address: string): boolean {
   const host = parseAddress(address)?.host ?? "";
   return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
-}
-
-function hostAndPort(address: string): [host: string, port: number] {
-  const { host, port } = parseAddress(address)!; // checked when the configuration was read
-  return [host, port];
 }
 
 const show = ({ address, port }: { address: string; port: number }): string =>

@@ -39,7 +39,7 @@ const edge = createEdge({
   logger,
   handlers: kind === "with" ? [await snippets()] : [],
 });
-process.stdout.write(String((await edge.listen("127.0.0.1", 0)).port));
+process.stdout.write(String((await edge.listen({ host: "127.0.0.1", port: 0 })).port));
 
 async function snippets(): Promise<ReturnType<typeof snippetHandler>> {
   const storage = await openStorage("sqlite::memory:");

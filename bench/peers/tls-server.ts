@@ -24,7 +24,7 @@ if (process.argv[2] === "listener") {
     fallback: authority.issue(["localhost"]),
     logger: pino({ level: "silent" }),
   });
-  print(await listener.listen("127.0.0.1", 0));
+  print(await listener.listen({ host: "127.0.0.1", port: 0 }));
 } else {
   const { certificate: cert, privateKey: key } = authority.issue(["localhost"]);
   const server = createHttpsServer(

@@ -7,6 +7,7 @@ import { Cell } from "../sandbox/cell.ts";
 import { protections, workerdPath } from "../sandbox/process/launch.ts";
 import { cellDefaults } from "../sandbox/settings.ts";
 import { parseAddress } from "../platform/config/config.ts";
+import { FolderOwner } from "../platform/storage/folder-owner.ts";
 import type { Config } from "../platform/config/settings.ts";
 
 const areas = ["versions", "protections", "cells", "listeners", "storage", "files"] as const;
@@ -118,10 +119,14 @@ function dataFolder({ dataDir, ephemeral }: Config): Finding[] {
       accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
       const { bavail, bsize } = statfsSync(folder);
       const free = `${folder}, ${((bavail * bsize) / freeBytesAdvised).toFixed(1)} GiB free`;
+      const user = FolderOwner.find(folder);
+      const details = [free];
+      if (user !== undefined) details.push(`in use by process ${user.pid}, started ${user.started}`);
       const isOpen = (statSync(folder).mode & 0o077) !== 0;
+      if (isOpen) details.push("other users can read it until serve restricts access");
       return {
         state: isOpen || bavail * bsize < freeBytesAdvised ? "advice" : "ok",
-        detail: isOpen ? `${free}; other users can read it until serve restricts access` : free,
+        detail: details.join("; "),
       };
     }),
   ];

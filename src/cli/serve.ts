@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { castLastNet } from "../platform/observability/last-net.ts";
+import { reserve } from "../platform/listen/reserve.ts";
 import { createLogger } from "../platform/observability/logger.ts";
-import { makeFilesPrivate } from "../platform/storage/private-files.ts";
 import { collectWhenQuiet } from "../platform/util/collect-when-quiet.ts";
 import { checkFiles } from "./check-files.ts";
 import { addConfigOptions, configOf } from "./config-options.ts";
@@ -13,15 +13,15 @@ const drainDeadlineMs = 10_000;
 export function registerServeCommand(program: Command): void {
   addConfigOptions(program.command("serve").description("run the platform")).action(
     async (options: Record<string, unknown>) => {
-      makeFilesPrivate();
       const { config } = configOf(options);
       await checkFiles(config);
       const logger = createLogger(config.logLevel);
       let isReady = false;
       castLastNet(logger, () => isReady);
-      // Loaded only now, so that a wrong setting is refused at once.
+      const reserved = await reserve(config);
+      // Loaded only now, so that a wrong setting, a taken port and a taken folder are refused at once.
       const { startServer } = await import("../server.ts");
-      const server = await startServer(config, logger);
+      const server = await startServer(config, logger, { reserved });
       isReady = true;
       process.stdout.write(welcome(server, config));
       collectWhenQuiet();

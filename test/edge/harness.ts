@@ -35,7 +35,7 @@ export async function startEdge(
     lookUp: more.lookUp ?? (() => Promise.reject(new Error("no such name"))),
     logger: createLogger("fatal"),
   });
-  const { port } = await edge.listen("127.0.0.1", 0);
+  const { port } = await edge.listen({ host: "127.0.0.1", port: 0 });
   return { edge, zone, policy, port, url: `http://127.0.0.1:${port}`, close: () => edge.close(1000) };
 }
 

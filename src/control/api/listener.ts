@@ -6,6 +6,7 @@ import type { Env, Hono } from "hono";
 import type { Health } from "../../platform/observability/health.ts";
 import { whileAnswering } from "../../platform/observability/last-net.ts";
 import { observeAnswer, type Observe } from "../../platform/observability/observation.ts";
+import { listenAt, type ListenAt } from "../../platform/listen/listen.ts";
 import { answerClientErrors } from "./client-error.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 
@@ -65,23 +66,16 @@ async function answerHealth(response: ServerResponse, health: Health | undefined
 /** Open connections by server. Node's own list omits connections that were upgraded to WebSockets. */
 const connections = new WeakMap<Server, Set<Duplex>>();
 
-/** Listens and returns the bound address. */
-export async function listen(server: Server, host: string, port: number): Promise<AddressInfo> {
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, host, () => {
-      // Ignore connections that could not be accepted, for example for lack of memory: their clients retry.
-      server.off("error", reject).on("error", () => {});
-      resolve();
-    });
-  });
+/** Listens, and keeps a list of the open connections for `drain`. Returns the bound address. */
+export async function listen(server: Server, at: ListenAt): Promise<AddressInfo> {
+  const address = await listenAt(server, at);
   const open = new Set<Duplex>();
   connections.set(server, open);
   server.on("connection", (socket: Duplex) => {
     open.add(socket);
     socket.once("close", () => open.delete(socket));
   });
-  return server.address() as AddressInfo;
+  return address;
 }
 
 /**

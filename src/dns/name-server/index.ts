@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import type { Config } from "../../platform/config/settings.ts";
 import type { Services } from "../../services.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
+import { releaseDns, type DnsSockets } from "../../platform/listen/sockets.ts";
 import { sumOf, type AnswerCounts } from "./answer-counts.ts";
 import { Authority, type AuthorityOptions, type OutwardCalls } from "./authority.ts";
 import { resolversOf, type Server } from "./client.ts";
@@ -21,7 +22,7 @@ import type { Wanted } from "./zone/flattening.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 
 export interface NameServer {
-  listen(host: string, port: number): Promise<AddressInfo>;
+  listen(sockets: DnsSockets): Promise<AddressInfo>;
   /** The sum over all threads. */
   answerCounts(): Promise<AnswerCounts>;
   close(): Promise<void>;
@@ -130,8 +131,8 @@ export async function startNameServer(
   }, parentTickMs);
   timer.unref();
   return {
-    listen: (host, port) =>
-      config.dnsThreads > 0 ? threads.listen(host, port) : listeners.listen(host, port, false),
+    listen: (sockets) =>
+      config.dnsThreads > 0 ? threads.listen(releaseDns(sockets)) : listeners.listen(sockets),
     answerCounts: async () => sumOf([authority.responder.counts, ...(await threads.counts())]),
     async close() {
       clearInterval(timer);

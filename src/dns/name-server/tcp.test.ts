@@ -15,7 +15,7 @@ afterEach(() => listener.close());
 
 async function open(limits: Partial<TcpLimits>): Promise<() => ReturnType<typeof connect>> {
   listener = new TcpListener(echo, () => false, { ...tcpDefaults, ...limits });
-  const { port } = await listener.listen("127.0.0.1", 0, false);
+  const { port } = await listener.listen({ host: "127.0.0.1", port: 0 });
   return () => connect(port, "127.0.0.1").on("error", () => {});
 }
 

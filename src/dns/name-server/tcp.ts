@@ -1,4 +1,5 @@
 import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
+import { listenAt, type ListenAt } from "../../platform/listen/listen.ts";
 import type { Answering } from "./answering.ts";
 import { plainAddress } from "./wire/address.ts";
 
@@ -43,20 +44,12 @@ export class TcpListener {
     this.#limits = limits;
   }
 
-  /** With `isShared`, several threads can listen on one port, and the system distributes the connections. */
-  async listen(host: string, port: number, isShared: boolean): Promise<AddressInfo> {
+  async listen(at: ListenAt): Promise<AddressInfo> {
     const server = createServer({ noDelay: true }, (socket) => this.#accept(socket));
     server.maxConnections = this.#limits.connectionsMax;
-    await new Promise<void>((resolve, reject) => {
-      server.once("error", reject);
-      server.listen({ port, host, reusePort: isShared }, () => {
-        server.off("error", reject);
-        resolve();
-      });
-    });
-    server.on("error", () => {});
+    const address = await listenAt(server, at);
     this.#server = server;
-    return server.address() as AddressInfo;
+    return address;
   }
 
   async close(): Promise<void> {

@@ -1,3 +1,4 @@
+import type { AddressInfo } from "node:net";
 import { inspect } from "node:util";
 import { parentPort, workerData } from "node:worker_threads";
 import { logUncaughtTo, noteUncaught, type UncaughtKind } from "../../platform/util/uncaught.ts";
@@ -15,7 +16,7 @@ export interface ThreadOptions {
 /** Orders to a thread. The thread replies to each with "done" or "failed", in order. */
 export type ToThread =
   | { kind: "update"; update: Update }
-  | { kind: "listen"; host: string; port: number }
+  | { kind: "listen"; address: AddressInfo }
   | { kind: "counts" }
   | { kind: "close" };
 export type FromThread =
@@ -48,7 +49,7 @@ const listeners = new Listeners(authority, isBatched ? await loadSystemCalls() :
 async function carryOut(order: ToThread): Promise<unknown> {
   if (order.kind === "update") authority.apply(order.update);
   else if (order.kind === "counts") return authority.responder.counts;
-  else if (order.kind === "listen") return listeners.listen(order.host, order.port, true);
+  else if (order.kind === "listen") await listeners.share(order.address);
   else await listeners.close();
   return undefined;
 }

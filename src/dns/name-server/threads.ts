@@ -24,10 +24,8 @@ export class Threads {
     await Promise.all(this.#threads.map((thread) => thread.do({ kind: "update", update })));
   }
 
-  async listen(host: string, port: number): Promise<AddressInfo> {
-    const [first, ...others] = this.#threads;
-    const address = (await first!.do({ kind: "listen", host, port })) as AddressInfo;
-    for (const thread of others) await thread.do({ kind: "listen", host, port: address.port });
+  async listen(address: AddressInfo): Promise<AddressInfo> {
+    for (const thread of this.#threads) await thread.do({ kind: "listen", address });
     return address;
   }
 

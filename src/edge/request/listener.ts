@@ -3,6 +3,7 @@ import { isIP, type AddressInfo, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Logger } from "pino";
 import { drain, listen } from "../../control/api/listener.ts";
+import type { ListenAt } from "../../platform/listen/listen.ts";
 import { whileAnswering } from "../../platform/observability/last-net.ts";
 import { observeAnswer, type Observe } from "../../platform/observability/observation.ts";
 import type { CfObject, RequestCf } from "../client-info/request-cf.ts";
@@ -118,8 +119,8 @@ export class Edge {
     });
   }
 
-  async listen(host: string, port: number): Promise<AddressInfo> {
-    return listen(this.#server, host, port);
+  async listen(at: ListenAt): Promise<AddressInfo> {
+    return listen(this.#server, at);
   }
 
   /** Serves HTTP/1.1 on a connection that another listener accepted, for TLS. */

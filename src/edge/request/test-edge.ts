@@ -57,7 +57,7 @@ export async function startEdge(options: {
     logger: pino({ level: "silent" }),
     handlers: options.handlers ?? [],
   });
-  const { port } = await edge.listen("127.0.0.1", 0);
+  const { port } = await edge.listen({ host: "127.0.0.1", port: 0 });
   onTestFinished(() => edge.close(0));
   return { edge, port, zone, snapshot };
 }

@@ -7,6 +7,7 @@ import {
   type Socket,
 } from "node:net";
 import { createServer, type SecureContext, type Server } from "node:tls";
+import { listenAt, type ListenAt } from "../../platform/listen/listen.ts";
 import type { Logger } from "pino";
 import type { Edge } from "../request/listener.ts";
 import type { EdgeSettings } from "../request/settings.ts";
@@ -70,7 +71,7 @@ export class TlsListener {
     );
   }
 
-  async listen(host: string, port: number): Promise<AddressInfo> {
+  async listen(at: ListenAt): Promise<AddressInfo> {
     const { contextFor, edge, fallback, logger } = this.#options;
     const server = createServer({
       cert: fallback.certificate,
@@ -99,15 +100,9 @@ export class TlsListener {
       socket.destroy();
     });
     const listener = createTcpServer({ noDelay: true }, (socket) => this.#peek(socket, server));
-    await new Promise<void>((resolve, reject) => {
-      listener.once("error", reject);
-      listener.listen(port, host, () => {
-        listener.off("error", reject).on("error", () => {}); // as in control/api/listener.ts
-        resolve();
-      });
-    });
+    const address = await listenAt(listener, at);
     this.#listener = listener;
-    return listener.address() as AddressInfo;
+    return address;
   }
 
   /**

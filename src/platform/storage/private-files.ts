@@ -11,11 +11,6 @@ const sticky = 0o1000;
  */
 const ownFolders = ["blobs", "cache", "tls"];
 
-/** Makes all files that this process and its children create readable by its user only. */
-export const makeFilesPrivate = (): void => {
-  process.umask(others);
-};
-
 /**
  * Removes other users' access to a data folder, which may have existed before, and to the program's files in
  * it. The folder and the database are closed synchronously, deeper files when the promise resolves. Shared

@@ -1,5 +1,4 @@
-import { createSocket, type RemoteInfo, type Socket } from "node:dgram";
-import { isIPv6, type AddressInfo } from "node:net";
+import type { RemoteInfo, Socket } from "node:dgram";
 import type { Answering } from "../answering.ts";
 import { plainAddress } from "../wire/address.ts";
 
@@ -14,23 +13,9 @@ export class UdpListener {
     this.#answering = answering;
   }
 
-  /** With `isShared`, several threads can listen on one port, and the system distributes the clients. */
-  async listen(host: string, port: number, isShared: boolean): Promise<AddressInfo> {
-    const socket = createSocket({
-      type: isIPv6(host) ? "udp6" : "udp4",
-      reusePort: isShared,
-      // Addresses are always literal. The default lookup would cost one iteration of the event loop for each
-      // packet.
-      lookup: (name, _options, callback) => callback(null, name, isIPv6(name) ? 6 : 4),
-    });
+  /** Answers on a bound socket. */
+  listen(socket: Socket): void {
     socket.on("message", (message, remote) => this.#take(socket, message, remote));
-    await new Promise<void>((resolve, reject) => {
-      socket.once("error", reject);
-      socket.bind(port, host, () => {
-        socket.off("error", reject);
-        resolve();
-      });
-    });
     socket.on("error", () => {}); // concerns only one packet: an unreachable client, or a full buffer
     try {
       socket.setRecvBufferSize(bufferBytes);
@@ -39,7 +24,6 @@ export class UdpListener {
       // the system keeps its smaller buffer
     }
     this.#socket = socket;
-    return socket.address();
   }
 
   async close(): Promise<void> {

@@ -1,0 +1,24 @@
+import type { Config } from "../config/settings.ts";
+import { FolderOwner } from "../storage/folder-owner.ts";
+import { Sockets } from "./sockets.ts";
+
+/** What a node must have for itself before it opens its database: its sockets and its data folder. */
+export interface Reserved extends Disposable {
+  sockets: Sockets;
+}
+
+/**
+ * Reserves them, or throws and leaves nothing behind. A folder that was never used is created only when the
+ * sockets are bound.
+ */
+export async function reserve(config: Config): Promise<Reserved> {
+  using stack = new DisposableStack();
+  const { dataDir, ephemeral } = config;
+  const own = (): FolderOwner => stack.use(new FolderOwner(dataDir));
+  let owner = !ephemeral && FolderOwner.isKnown(dataDir) ? own() : undefined;
+  const sockets = stack.use(await Sockets.bind(config));
+  if (!ephemeral) owner ??= own();
+  owner?.announce();
+  const kept = stack.move();
+  return { sockets, [Symbol.dispose]: () => kept.dispose() };
+}

@@ -1,0 +1,127 @@
+import { createSocket, type Socket } from "node:dgram";
+import { lookup } from "node:dns/promises";
+import { BoundSocket, isIP, isIPv6, type AddressInfo } from "node:net";
+import { parseAddress } from "../config/config.ts";
+import { during } from "./during.ts";
+import type { Config } from "../config/settings.ts";
+
+/** The listeners of a node, as errors name them. */
+const purposes = {
+  apiListen: "management API",
+  edgeListen: "edge, HTTP",
+  edgeTlsListen: "edge, TLS",
+  metricsListen: "metrics",
+} as const;
+export type ListenerName = keyof typeof purposes;
+
+/** The sockets of the name server: UDP and TCP on one port. */
+export interface DnsSockets {
+  tcp: BoundSocket;
+  udp: Socket;
+}
+
+const attemptsMax = 20;
+
+/**
+ * The sockets of every configured listener. They are bound before anything else starts, so that a taken port
+ * is known before the database is touched. A listener takes its socket when it starts.
+ */
+export class Sockets implements Disposable {
+  readonly #bound = new Map<ListenerName, BoundSocket>();
+  readonly #closing = new DisposableStack();
+  #dns: DnsSockets | undefined;
+
+  /** Binds all of them, or none: throws an error that names the address and the listener. */
+  static async bind(config: Config): Promise<Sockets> {
+    using stack = new DisposableStack();
+    const sockets = stack.use(new Sockets());
+    for (const name of Object.keys(purposes) as ListenerName[]) {
+      const address = config[name];
+      if (address === undefined) continue;
+      const bound = await naming(
+        address,
+        purposes[name],
+        async (host, port) => new BoundSocket({ host, port }),
+      );
+      sockets.#bound.set(name, sockets.#closing.use(bound));
+    }
+    const dns = await naming(config.dnsListen, "name server", bindDns);
+    sockets.#dns = dns;
+    sockets.#closing.use(dns.tcp);
+    sockets.#closing.defer(() => closeOnce(dns.udp));
+    stack.move();
+    return sockets;
+  }
+
+  /** The socket of a configured listener. */
+  take(name: ListenerName): BoundSocket {
+    return this.#bound.get(name)!;
+  }
+
+  get dns(): DnsSockets {
+    return this.#dns!;
+  }
+
+  /** Closes the sockets that no listener has taken. */
+  [Symbol.dispose](): void {
+    this.#closing.dispose();
+  }
+}
+
+/** Closes both sockets, for listeners that must open their own. Returns the address, which is free again. */
+export function releaseDns({ tcp, udp }: DnsSockets): AddressInfo {
+  const address = udp.address();
+  tcp[Symbol.dispose]();
+  closeOnce(udp);
+  return address;
+}
+
+function closeOnce(socket: Socket): void {
+  try {
+    socket.close();
+  } catch {
+    // the listener that took it has closed it
+  }
+}
+
+async function naming<T>(
+  address: string,
+  purpose: string,
+  bind: (host: string, port: number) => Promise<T>,
+): Promise<T> {
+  const { host, port } = parseAddress(address)!; // checked when the configuration was read
+  const binding = async (): Promise<T> => bind(isIP(host) === 0 ? (await lookup(host)).address : host, port);
+  return during(`listen on ${address} (${purpose})`, binding());
+}
+
+/** Port 0 selects a port that is free for both. */
+async function bindDns(host: string, port: number): Promise<DnsSockets> {
+  for (let attempt = 1; ; attempt++) {
+    const tcp = new BoundSocket({ host, port });
+    try {
+      return { tcp, udp: await bindUdp(host, tcp.address().port) };
+    } catch (error) {
+      tcp.close();
+      if (port !== 0 || attempt >= attemptsMax) throw error;
+    }
+  }
+}
+
+/** With `isShared`, several threads can receive on one port, and the system distributes the clients. */
+export async function bindUdp(address: string, port: number, isShared = false): Promise<Socket> {
+  const socket = createSocket({
+    reusePort: isShared,
+    type: isIPv6(address) ? "udp6" : "udp4",
+    // Addresses are always literal. The default lookup would cost one iteration of the event loop for each
+    // packet.
+    lookup: (name, _options, callback) => callback(null, name, isIPv6(name) ? 6 : 4),
+  });
+  await new Promise<void>((resolve, reject) => {
+    socket.once("error", reject);
+    socket.bind({ port, address, exclusive: true }, () => {
+      socket.off("error", reject);
+      resolve();
+    });
+  });
+  return socket;
+}
