@@ -45,7 +45,7 @@ import { CertificatePacks } from "./edge/tls/certificates/packs.ts";
 import { listDnsChallenges } from "./edge/tls/acme/store.ts";
 import { authorityFiles } from "./edge/tls/certificates/local-authority.ts";
 import { ZoneSettings } from "./control/zone-settings/zone-settings.ts";
-import { FileBlobs } from "./platform/storage/blobs.ts";
+import { blobUrlOf, createBlobs } from "./blob-service.ts";
 import { closeDataFolder } from "./platform/storage/private-files.ts";
 import { Snippets } from "./products/snippets/snippets.ts";
 import { tailUpgrade } from "./workers/tail/listener.ts";
@@ -106,6 +106,7 @@ export async function startServer(
   const { edgeTlsListen } = config;
   const listens = [config.apiListen, config.edgeListen, config.dnsListen, edgeTlsListen ?? config.edgeListen];
   const onLoopback = listens.every(isLoopback);
+  blobUrlOf(config);
   const storage = await during(
     "open the database",
     openStorage(databaseUrl(config), config.databaseTimeoutSeconds * 1000),
@@ -120,7 +121,7 @@ export async function startServer(
       ),
     );
   }
-  const blobs = new FileBlobs(join(folder, "blobs"));
+  const { blobs, blobCounts, closeBlobs } = await createBlobs(config, folder, logger);
   const activation = config.activation ?? (onLoopback ? "static" : "dns");
   const accounts = new Accounts(storage);
   const pepper = await ensurePepper(storage);
@@ -228,6 +229,7 @@ export async function startServer(
           zones,
           certificates,
           certificatePacks,
+          blobCounts,
         });
   const services: Services = {
     ...scriptServices,
@@ -365,6 +367,7 @@ export async function startServer(
       await workflowServices.closeWorkflows();
       await runtimeServices.closeRuntime();
       await images.close();
+      await closeBlobs();
       await storage.close();
       await started.disposeAsync();
       if (config.ephemeral) rmSync(folder, { recursive: true, force: true });

@@ -1,5 +1,10 @@
 import { isForeignKeyViolation } from "../../platform/storage/dialects.ts";
-import { isDiskFull, isUnavailable } from "../../platform/storage/faults.ts";
+import {
+  BlobTooLarge,
+  isBlobsUnavailable,
+  isDiskFull,
+  isUnavailable,
+} from "../../platform/storage/faults.ts";
 import { DomainError } from "../../platform/domain-error.ts";
 
 /** An error with a public message. `cause` is only logged, never sent. */
@@ -100,6 +105,16 @@ export const apiErrors = {
     new ApiError(503, 10503, "The database of this installation does not answer. Try again in 5 seconds", {
       retryAfterSeconds: 5,
     }),
+  blobsUnavailable: () =>
+    new ApiError(503, 10509, "The file store of this installation does not answer. Try again in 5 seconds", {
+      retryAfterSeconds: 5,
+    }),
+  blobTooLarge: (bytesMax: number) =>
+    new ApiError(
+      413,
+      10508,
+      `Expected at most ${bytesMax} bytes, the limit of this installation's file store`,
+    ),
   internal: (requestId: string) =>
     new ApiError(
       500,
@@ -117,6 +132,8 @@ export function callerError(error: unknown, errorCodes: ErrorCodes = {}): ApiErr
   if (error instanceof DomainError) return apiErrorOf(error, errorCodes);
   if (isDiskFull(error)) return apiErrors.diskFull();
   if (isForeignKeyViolation(error)) return apiErrors.deletedMeanwhile();
+  if (isBlobsUnavailable(error)) return apiErrors.blobsUnavailable();
+  if (error instanceof BlobTooLarge) return apiErrors.blobTooLarge(error.bytesMax);
   return isUnavailable(error) ? apiErrors.unavailable() : undefined;
 }
 

@@ -1,4 +1,4 @@
-import { isDiskFull, isUnavailable } from "../../platform/storage/faults.ts";
+import { isBlobsUnavailable, isDiskFull, isUnavailable } from "../../platform/storage/faults.ts";
 import { hopsMax } from "./via.ts";
 
 /** A script's exception, with truncated texts. */
@@ -153,7 +153,7 @@ export const loopLimit = make(
  */
 export function visitorError(error: unknown): VisitorError {
   if (error instanceof VisitorError) return error;
-  return isUnavailable(error) || isDiskFull(error)
+  return isUnavailable(error) || isDiskFull(error) || isBlobsUnavailable(error)
     ? visitorErrors.unavailable(error)
     : visitorErrors.internal(error);
 }

@@ -118,6 +118,36 @@ export const nodeSettings = {
     default: 30,
     describe: "timeout of a PostgreSQL query, and of the wait for a connection",
   },
+  blobUrl: {
+    kind: "text",
+    flag: "blob-url",
+    env: "SELVEDGE_BLOB_URL",
+    default: "files",
+    describe:
+      "where images, assets and large values are kept: files (in the data folder), or s3://BUCKET[/PREFIX]?endpoint=URL&region=NAME",
+  },
+  blobAccessKeyId: {
+    kind: "text",
+    flag: "blob-access-key-id",
+    env: "SELVEDGE_BLOB_ACCESS_KEY_ID",
+    describe: "access key id for an S3 store (default: AWS_ACCESS_KEY_ID in the environment)",
+  },
+  blobSecretAccessKey: {
+    kind: "text",
+    flag: "blob-secret-access-key",
+    env: "SELVEDGE_BLOB_SECRET_ACCESS_KEY",
+    describe: "secret access key for an S3 store (default: AWS_SECRET_ACCESS_KEY in the environment)",
+    secret: true,
+  },
+  blobCacheMegabytes: {
+    kind: "count",
+    min: 1,
+    max: 10_000_000,
+    flag: "blob-cache-megabytes",
+    env: "SELVEDGE_BLOB_CACHE_MEGABYTES",
+    default: 1024,
+    describe: "disk space for copies of blobs in the data folder, if --blob-url is not files",
+  },
   accountId: {
     kind: "text",
     form: forms.id,

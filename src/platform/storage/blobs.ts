@@ -1,8 +1,8 @@
-import { randomUUID } from "node:crypto";
-import { mkdir, open, readdir, rename, rm, stat, statfs, writeFile } from "node:fs/promises";
+import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
-import { isDiskFull } from "./faults.ts";
+import type { BlobCounts } from "./blobs/blob-counts.ts";
+import { Incoming, missing } from "./blobs/incoming.ts";
 
 /** Immutable content by key. Keys have the form `a/b/c`, of letters, digits, `-`, `_` and `.`. */
 export interface Blobs {
@@ -13,6 +13,12 @@ export interface Blobs {
   head(key: string): Promise<{ sizeBytes: number } | undefined>;
   /** Succeeds if there is no content, too. */
   delete(key: string): Promise<void>;
+  /** The content as a local file, for callers that map or stream it themselves. */
+  file(key: string): Promise<BlobFile>;
+  /** The folders directly below a prefix. */
+  folders(prefix: string): Promise<string[]>;
+  /** Deletes all content whose key begins with the prefix and a slash. */
+  deleteFolder(prefix: string): Promise<void>;
   /**
    * Removes unreferenced content under a prefix, which a process leaves if it dies before it stores the
    * reference. `named` returns the referenced keys among those of one folder. Content written after
@@ -23,6 +29,10 @@ export interface Blobs {
     writtenBefore: number,
     named: (keys: readonly string[]) => Promise<ReadonlySet<string>>,
   ): Promise<number>;
+  /** Removes partial content of writers that died. */
+  removeAbandoned(untouchedSince: number): Promise<void>;
+  /** Rejects while the disk lacks space for the content that failed last, or for any content. */
+  check(): Promise<void>;
 }
 
 export interface Blob {
@@ -31,74 +41,57 @@ export interface Blob {
   stream: Readable;
 }
 
+/** A local file. It stays until its release, which callers do exactly once. */
+export interface BlobFile {
+  path: string;
+  release: () => void;
+}
+
 const keysAtOnce = 500;
-/** With less free space than this, the disk counts as full. */
-const trialBytes = 256 * 1024;
 /** Unreferenced content older than this cannot belong to an upload in progress. */
 export const orphanAgeMs = 24 * 60 * 60 * 1000;
+/** Throws for text that is not a key, which could leave the folder of blobs. */
+export function checkKey(key: string): void {
+  if (!keyPattern.test(key)) throw new Error(`not a blob key: ${JSON.stringify(key)}`);
+}
 const keyPattern = /^(?!\.)[\w.-]{1,255}(\/(?!\.)[\w.-]{1,255}){0,7}$/;
 
 /** Blobs as files in a folder. Files are written elsewhere, flushed, and then renamed. */
 export class FileBlobs implements Blobs {
   readonly #folder: string;
-  /** The size of the last content that failed for lack of space; undefined while there is space. */
-  #refusedBytes: number | undefined;
+  readonly #incoming: Incoming;
+  readonly #counts: BlobCounts | undefined;
 
-  constructor(folder: string) {
+  constructor(folder: string, counts?: BlobCounts) {
     this.#folder = folder;
+    this.#counts = counts;
+    this.#incoming = new Incoming(join(folder, "incoming"));
   }
 
   async put(key: string, content: Uint8Array | AsyncIterable<Uint8Array>): Promise<{ sizeBytes: number }> {
     const path = this.path(key);
-    const temporary = join(this.#folder, "incoming", randomUUID());
-    let sizeBytes = 0;
+    const written = await this.#incoming.write(content, { isDurable: true });
     try {
-      await Promise.all([
-        mkdir(dirname(path), { recursive: true, mode: 0o700 }),
-        mkdir(dirname(temporary), { recursive: true, mode: 0o700 }),
-      ]);
-      const file = await open(temporary, "wx", 0o600);
-      try {
-        for await (const chunk of content instanceof Uint8Array ? [content] : content) {
-          sizeBytes += chunk.length;
-          await file.appendFile(chunk);
-        }
-        await file.datasync();
-      } finally {
-        await file.close();
-      }
-      await rename(temporary, path);
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+      await rename(written.path, path);
     } catch (error) {
-      if (isDiskFull(error)) this.#refusedBytes = sizeBytes;
-      await rm(temporary, { force: true });
+      await rm(written.path, { force: true });
       throw error;
     }
     await syncFolder(dirname(path));
-    return { sizeBytes };
+    return { sizeBytes: written.sizeBytes };
   }
 
-  /** Rejects while the disk lacks space for the content that failed last, or for any content. */
   async check(): Promise<void> {
-    const folder = join(this.#folder, "incoming");
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    const { bavail, bsize } = await statfs(folder);
-    const neededBytes = (this.#refusedBytes ?? 0) + trialBytes;
-    if (bavail * bsize < neededBytes)
-      throw new Error(`Expected ${neededBytes} bytes of free disk space but there are ${bavail * bsize}`);
-    if (this.#refusedBytes === undefined) return;
-    // Some limits, such as quotas, only appear in a write.
-    const trial = join(folder, randomUUID());
-    try {
-      await writeFile(trial, Buffer.alloc(trialBytes), { mode: 0o600, flush: true });
-    } finally {
-      await rm(trial, { force: true });
-    }
-    this.#refusedBytes = undefined;
+    await this.#incoming.check();
   }
 
   async get(key: string, range?: { start: number; end: number }): Promise<Blob | undefined> {
     const file = await open(this.path(key)).catch(missing);
-    if (file === undefined) return undefined;
+    if (file === undefined) {
+      if (this.#counts !== undefined) this.#counts.missing += 1;
+      return undefined;
+    }
     try {
       const found = await file.stat();
       // Fail here, because a read would fail only after the response's head has been sent.
@@ -124,12 +117,14 @@ export class FileBlobs implements Blobs {
     await rm(this.path(key), { force: true });
   }
 
-  /** The folders directly below a prefix. */
+  async file(key: string): Promise<BlobFile> {
+    return { path: this.path(key), release };
+  }
+
   async folders(prefix: string): Promise<string[]> {
     return (await readdir(this.path(prefix)).catch(missing)) ?? [];
   }
 
-  /** Deletes all content whose key begins with the prefix and a slash. */
   async deleteFolder(prefix: string): Promise<void> {
     await rm(this.path(prefix), { recursive: true, force: true });
   }
@@ -159,22 +154,19 @@ export class FileBlobs implements Blobs {
     return removed;
   }
 
-  /** Removes partial files of writers that died. */
   async removeAbandoned(untouchedSince: number): Promise<void> {
-    const folder = join(this.#folder, "incoming");
-    for (const name of (await readdir(folder).catch(missing)) ?? []) {
-      const found = await stat(join(folder, name)).catch(missing);
-      if (found !== undefined && found.mtimeMs < untouchedSince)
-        await rm(join(folder, name), { force: true });
-    }
+    await this.#incoming.removeAbandoned(untouchedSince);
   }
 
-  /** The path of the file, for callers that map or stream it themselves. */
+  /** The path of the file, whether it exists or not. */
   path(key: string): string {
-    if (!keyPattern.test(key)) throw new Error(`not a blob key: ${JSON.stringify(key)}`);
+    checkKey(key);
     return join(this.#folder, key);
   }
 }
+
+/** A file stays until its blob is deleted. */
+const release = (): void => {};
 
 /** Flushes a folder, which makes renames in it durable. */
 async function syncFolder(folder: string): Promise<void> {
@@ -184,9 +176,4 @@ async function syncFolder(folder: string): Promise<void> {
   } finally {
     await handle.close();
   }
-}
-
-function missing(error: NodeJS.ErrnoException): undefined {
-  if (error.code === "ENOENT") return undefined;
-  throw error;
 }

@@ -5,6 +5,30 @@ export class DatabaseUnavailable extends Error {
   }
 }
 
+/** The store of blobs is unreachable or does not respond. A write in progress may have succeeded. */
+export class BlobsUnavailable extends Error {
+  constructor(cause: unknown) {
+    super("The store of blobs is not available", { cause });
+  }
+}
+
+/** There is no content, although the caller knows its key. */
+export class BlobMissing extends Error {
+  constructor(key: string) {
+    super(`the blob ${key} is missing`);
+  }
+}
+
+/** The store of blobs accepts no content of this size. */
+export class BlobTooLarge extends Error {
+  readonly bytesMax: number;
+
+  constructor(bytesMax: number) {
+    super(`Expected a blob of at most ${bytesMax} bytes`);
+    this.bytesMax = bytesMax;
+  }
+}
+
 /** Yields an error and then its causes, from outer to inner. */
 function* causes(error: unknown): Generator<Error & { code?: unknown; errcode?: unknown }, void> {
   for (let next = error, depth = 0; next instanceof Error && depth < 5; next = next.cause, depth++)
@@ -35,3 +59,7 @@ export function isUnavailable(error: unknown): boolean {
       (typeof each.errcode === "number" && unavailableErrcodes.has(each.errcode & 0xff)),
   );
 }
+
+/** Whether the store of blobs failed for a temporary reason. */
+export const isBlobsUnavailable = (error: unknown): boolean =>
+  causes(error).some((each) => each instanceof BlobsUnavailable);

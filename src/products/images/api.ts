@@ -4,6 +4,7 @@ import { operationsFor, type Call } from "../../control/api/operation.ts";
 import { settingsOperations } from "./api-settings.ts";
 import { uploadOperations } from "./api-uploads.ts";
 import { blobHeaders } from "./delivery/delivery.ts";
+import { BlobMissing } from "../../platform/storage/faults.ts";
 import { imageErrors } from "./errors.ts";
 import { checkCreator, checkMetadata, imageLimits, isStorable } from "./image.ts";
 import { parseMetadataFilters } from "./metadata-filter.ts";
@@ -161,8 +162,12 @@ export const imageOperations = [
     async handle(call) {
       const { services, account } = call;
       const { content, filename, uploadedOn } = await services.images.stored.find(account.id, idOf(call));
-      const blob = content === null ? undefined : await services.blobs.get(content.blobKey);
-      if (content === null || blob === undefined) throw imageErrors.notFound();
+      if (content === null) throw imageErrors.notFound();
+      const blob = await services.blobs.get(content.blobKey);
+      if (blob === undefined) {
+        await services.images.stored.find(account.id, idOf(call)); // throws if it was deleted in the meantime
+        throw new BlobMissing(content.blobKey);
+      }
       return new Response(Readable.toWeb(blob.stream) as ReadableStream, {
         headers: {
           ...blobHeaders(content.format, filename),

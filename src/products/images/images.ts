@@ -1,4 +1,4 @@
-import type { FileBlobs } from "../../platform/storage/blobs.ts";
+import type { Blobs } from "../../platform/storage/blobs.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import { imageErrors } from "./errors.ts";
 import { isStorable, type Focus, type Image } from "./image.ts";
@@ -11,10 +11,10 @@ const scanRows = 500;
 /** The stored images of accounts. */
 export class Images {
   readonly #storage: Storage;
-  readonly #blobs: FileBlobs;
+  readonly #blobs: Blobs;
   readonly #onDelete: (image: Image) => Promise<void>;
 
-  constructor(storage: Storage, blobs: FileBlobs, onDelete: (image: Image) => Promise<void>) {
+  constructor(storage: Storage, blobs: Blobs, onDelete: (image: Image) => Promise<void>) {
     this.#storage = storage;
     this.#blobs = blobs;
     this.#onDelete = onDelete;

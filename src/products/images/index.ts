@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import type { Accounts } from "../../control/accounts/accounts.ts";
 import type { AddressPolicy } from "../../edge/origin/address-policy.ts";
 import type { Send, Sender } from "../../edge/origin/outbound.ts";
-import type { FileBlobs } from "../../platform/storage/blobs.ts";
+import type { Blobs } from "../../platform/storage/blobs.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import { Delivery } from "./delivery/delivery.ts";
 import { takeDirectUpload } from "./delivery/direct-upload.ts";
@@ -29,7 +29,7 @@ export { accountHash } from "./delivery/directory.ts";
 export interface ImagesOptions {
   storage: Storage;
   accounts: Accounts;
-  blobs: FileBlobs;
+  blobs: Blobs;
   policy: AddressPolicy;
   logger: Logger;
   /** For results that can be made again. */

@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomUUID } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { Logger } from "pino";
-import type { FileBlobs } from "../../platform/storage/blobs.ts";
+import type { Blobs } from "../../platform/storage/blobs.ts";
 import { isUniqueViolation } from "../../platform/storage/dialects.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import { isId } from "../../platform/util/ids.ts";
@@ -37,7 +37,7 @@ export interface Intake {
 /** Receives the bytes of images and creates their records. Every record has its bytes. */
 export class Uploads {
   readonly #storage: Storage;
-  readonly #blobs: FileBlobs;
+  readonly #blobs: Blobs;
   readonly #logger: Logger;
   readonly #more: MoreFormats;
   readonly #imagesMax: number;
@@ -45,7 +45,7 @@ export class Uploads {
 
   constructor(
     storage: Storage,
-    blobs: FileBlobs,
+    blobs: Blobs,
     logger: Logger,
     more: MoreFormats,
     imagesMax: number = imageLimits.imagesPerAccountMax,
@@ -71,7 +71,8 @@ export class Uploads {
         blobKey,
         checkedImage(source, this.#more, (chunk) => hash.update(chunk)),
       );
-      const found = await probe(this.#blobs.path(blobKey));
+      const file = await this.#blobs.file(blobKey);
+      const found = await probe(file.path).finally(file.release);
       checkSize(found);
       return { ...found, blobKey, sha256: hash.digest("hex"), sizeBytes };
     } catch (error) {

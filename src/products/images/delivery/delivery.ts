@@ -3,7 +3,7 @@ import { LRUCache } from "lru-cache";
 import type { Logger } from "pino";
 import { ApiError, apiErrors, callerError } from "../../../control/api/errors.ts";
 import type { EdgeHandler, EdgeHttpRequest } from "../../../edge/request/handlers.ts";
-import type { FileBlobs } from "../../../platform/storage/blobs.ts";
+import type { Blobs } from "../../../platform/storage/blobs.ts";
 import type { Directory, Held } from "./directory.ts";
 import { imageErrors } from "../errors.ts";
 import { contentTypes, imageLimits } from "../image.ts";
@@ -52,7 +52,7 @@ export interface DeliveryOptions {
   directory: Directory;
   transforms: Transforms;
   intermediateCopies: IntermediateCopies;
-  blobs: FileBlobs;
+  blobs: Blobs;
   logger: Logger;
   /** An additional delivery URL that visitors use. */
   url: URL | undefined;
@@ -117,15 +117,31 @@ export class Delivery {
     return shown instanceof ApiError ? shown : apiErrors.internal(ray);
   }
 
-  async #deliver({ request, response, path }: EdgeHttpRequest, prefix: string): Promise<void> {
+  async #deliver(edgeRequest: EdgeHttpRequest, prefix: string, isRepeated = false): Promise<void> {
+    const route = await this.#routeOf(edgeRequest, prefix);
+    try {
+      await this.#send(route, edgeRequest, prefix);
+    } catch (error) {
+      // The image changed in the meantime, or another node's change of it has arrived now.
+      if (route.held.isCurrent || edgeRequest.response.headersSent || isRepeated) throw error;
+      await this.#deliver(edgeRequest, prefix, true);
+    }
+  }
+
+  async #routeOf({ path }: EdgeHttpRequest, prefix: string): Promise<Route> {
+    const question = path.indexOf("?");
+    const pathname = question < 0 ? path : path.slice(0, question);
+    const known = this.#routes.get(pathname);
+    if (known?.held.isCurrent === true && known.settings.isCurrent) return known;
+    const route = await this.#route(pathname.slice(prefix.length + 1));
+    this.#routes.set(pathname, route);
+    return route;
+  }
+
+  async #send(route: Route, { request, response, path }: EdgeHttpRequest, prefix: string): Promise<void> {
     const question = path.indexOf("?");
     const query = question < 0 ? "" : path.slice(question + 1);
     const pathname = question < 0 ? path : path.slice(0, question);
-    let route = this.#routes.get(pathname);
-    if (route === undefined || !route.held.isCurrent || !route.settings.isCurrent) {
-      route = await this.#route(pathname.slice(prefix.length + 1));
-      this.#routes.set(pathname, route);
-    }
     const maxAgeSeconds = route.isSigned
       ? this.#checkSignature(route, [pathname, pathname.slice(prefix.length)], query)
       : route.maxAgeSeconds;
@@ -142,9 +158,7 @@ export class Delivery {
     const stored =
       quick === undefined ? await this.#find(route, picture, headers, response) : { bytes: quick };
     if (stored === undefined) return;
-    await sendStored(request, response, stored, picture.etag, headers).catch((error: unknown) => {
-      throw route.held.isCurrent ? error : imageErrors.notFound(); // the image was deleted in the meantime
-    });
+    await sendStored(request, response, stored, picture.etag, headers).catch(goneOr(route));
   }
 
   /**
@@ -159,7 +173,10 @@ export class Delivery {
     const { transforms, blobs } = this.#options;
     const content = held.image!.content!;
     const kept = picture.planned.isUntransformed
-      ? { path: blobs.path(content.blobKey), sizeBytes: content.sizeBytes }
+      ? {
+          ...(await blobs.file(content.blobKey).catch(goneOr({ held }))),
+          sizeBytes: content.sizeBytes,
+        }
       : await transforms.kept(picture.name);
     if (kept !== undefined) {
       headers.push(...hitHeaders);
@@ -267,6 +284,13 @@ export class Delivery {
     return picture;
   }
 }
+
+/** For an error that is expected if the image was deleted in the meantime. */
+const goneOr =
+  ({ held }: Pick<Route, "held">) =>
+  (error: unknown): never => {
+    throw held.isCurrent ? error : imageErrors.notFound();
+  };
 
 const cacheControl = (seconds: number, isSigned: boolean): string =>
   isSigned ? `private, max-age=${seconds}` : `public, max-age=${seconds}, stale-while-revalidate=7200`;

@@ -34,7 +34,7 @@ export async function sendStored(
   etag: string,
   headers: string[],
 ): Promise<void> {
-  const { release } = "bytes" in stored ? stored : {};
+  const { release } = stored;
   if (response.destroyed) return release?.(); // the client has disconnected
   if (release !== undefined) response.once("close", release);
   const sizeBytes = "bytes" in stored ? stored.bytes.length : stored.sizeBytes;

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { FileBlobs } from "../../../platform/storage/blobs.ts";
+import type { Blobs } from "../../../platform/storage/blobs.ts";
 import type { Held } from "../delivery/directory.ts";
 import { decodeCpuMs, estimate } from "../engine/cost.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -8,6 +8,7 @@ import type { Content, Probe } from "../image.ts";
 import { resultFolder, resultKey, uprightSize, type Output, type Recipe } from "./recipe.ts";
 import type { Results } from "./results.ts";
 import { SingleFlight } from "./single-flight.ts";
+import { sourceFile } from "./source-file.ts";
 import { unawaited } from "../../../platform/util/uncaught.ts";
 
 /** Smaller savings of CPU time are not worth a file. */
@@ -45,7 +46,7 @@ export class IntermediateCopies {
   readonly #sidePixels: number;
   readonly #engine: Engine;
   readonly #results: Results;
-  readonly #blobs: FileBlobs;
+  readonly #blobs: Blobs;
   readonly #logger: Logger;
   readonly #made = new WeakMap<Held, number>();
   readonly #flights = new SingleFlight<string | undefined>();
@@ -54,7 +55,7 @@ export class IntermediateCopies {
     sidePixels: number;
     engine: Engine;
     results: Results;
-    blobs: FileBlobs;
+    blobs: Blobs;
     logger: Logger;
   }) {
     this.#sidePixels = options.sidePixels;
@@ -130,10 +131,13 @@ export class IntermediateCopies {
     const work = async (shared: AbortSignal): Promise<string | undefined> => {
       const recipe = this.#recipe();
       const steps = [{ kind: "transform" as const, transform: recipe.transform }];
-      const picture = { path: this.#blobs.path(content.blobKey), probe: content, steps, focus: null };
+      const file = await sourceFile(this.#blobs, content.blobKey);
+      const picture = { path: file.path, probe: content, steps, focus: null };
       const cost = estimate(content, recipe, this.#size(content));
       const target = this.#results.path(name);
-      const { bytes, sizeBytes } = await this.#engine.run({ picture, output, target }, cost, shared);
+      const { bytes, sizeBytes } = await this.#engine
+        .run({ picture, output, target }, cost, shared)
+        .finally(file.release);
       if (bytes !== undefined) return undefined; // the disk is full
       this.#results.adopt(name, sizeBytes, () => held.isCurrent);
       return this.#results.file(name);

@@ -6,10 +6,10 @@ import type { Logger } from "pino";
 import { unawaited } from "../../../platform/util/uncaught.ts";
 
 /**
- * A result: small ones are in memory, others are streamed from their file. Bytes with `release` are leased:
- * the caller releases them after sending.
+ * A result: small ones are in memory, others are streamed from their file. One with `release` is leased: the
+ * caller releases it after sending.
  */
-export type Stored = { bytes: Buffer; release?: () => void } | { path: string; sizeBytes: number };
+export type Stored = ({ bytes: Buffer } | { path: string; sizeBytes: number }) & { release?: () => void };
 
 export interface ResultsOptions {
   folder: string;

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { FileBlobs } from "../../../platform/storage/blobs.ts";
+import type { Blobs } from "../../../platform/storage/blobs.ts";
 import type { Held } from "../delivery/directory.ts";
 import { estimate } from "../engine/cost.ts";
 import { SourceGone, type Engine } from "../engine/engine.ts";
@@ -9,6 +9,7 @@ import type { MadeResults } from "./made-results.ts";
 import type { IntermediateCopies } from "./intermediate-copies.ts";
 import type { Planned } from "./recipe.ts";
 import type { Results, Stored } from "./results.ts";
+import { sourceFile } from "./source-file.ts";
 import { unawaited } from "../../../platform/util/uncaught.ts";
 
 export interface Wanted {
@@ -23,7 +24,7 @@ export class Transforms {
   readonly #results: Results;
   readonly #made: MadeResults;
   readonly #intermediateCopies: IntermediateCopies;
-  readonly #blobs: FileBlobs;
+  readonly #blobs: Blobs;
   readonly #logger: Logger;
   readonly #saveFocus: (image: Image, focus: Focus) => Promise<void>;
 
@@ -32,7 +33,7 @@ export class Transforms {
     results: Results;
     made: MadeResults;
     intermediateCopies: IntermediateCopies;
-    blobs: FileBlobs;
+    blobs: Blobs;
     logger: Logger;
     saveFocus: (image: Image, focus: Focus) => Promise<void>;
   }) {
@@ -77,15 +78,16 @@ export class Transforms {
     const intermediateCopy = isFromIntermediateCopy
       ? await this.#intermediateCopies.get(held, signal)
       : undefined;
+    const file = await sourceFile(this.#blobs, content.blobKey);
     const picture = {
-      path: this.#blobs.path(content.blobKey),
+      path: file.path,
       intermediateCopy: intermediateCopy?.path,
       probe: content,
       steps: [{ kind: "transform" as const, transform }],
       focus: image.focus,
     };
     const cost = estimate(intermediateCopy?.probe ?? content, planned.recipe, planned.size);
-    const result = await this.#engine.run({ picture, output, target }, cost, signal);
+    const result = await this.#engine.run({ picture, output, target }, cost, signal).finally(file.release);
     if (result.focus !== null && image.focus === null) {
       image.focus = result.focus;
       unawaited(

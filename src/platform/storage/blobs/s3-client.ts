@@ -1,0 +1,154 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Readable } from "node:stream";
+import type { Dispatcher, Pool } from "undici";
+import { readUpTo } from "../../util/read-up-to.ts";
+import { BlobsUnavailable } from "../faults.ts";
+import { canonicalQuery, encodePath, sha256, Signer, type Credentials } from "./signature.ts";
+import { faultOf, S3Fault } from "./s3-xml.ts";
+
+export interface S3Options {
+  /** Scheme, host and port. */
+  endpoint: string;
+  bucket: string;
+  /** Whether the bucket is the first part of the path, instead of the host. */
+  isInPath: boolean;
+  region: string;
+  credentials: Credentials;
+}
+
+export interface S3Call {
+  method: "GET" | "HEAD" | "PUT" | "POST" | "DELETE";
+  /** Undefined for a call about the bucket. */
+  key?: string;
+  query?: Readonly<Record<string, string>>;
+  headers?: Readonly<Record<string, string>>;
+  body?: S3Body | undefined;
+}
+export interface S3Body {
+  sizeBytes: number;
+  sha256: string;
+  /** Called for each attempt. */
+  open(): Readable | Uint8Array;
+}
+
+export interface S3Answer {
+  status: number;
+  headers: Readonly<Record<string, string>>;
+}
+
+const retriesMax = 4;
+const backoffMs = { first: 50, max: 2000 };
+/** After this time a call is not repeated. */
+const repeatingMs = 20_000;
+const connectTimeoutMs = 5000;
+const silenceMs = 15_000;
+/** No answer that is read as text is larger: a list has at most 1000 keys of 1024 bytes. */
+const textBytesMax = 4 * 1024 * 1024;
+const emptySha256 = sha256("");
+
+/** Calls of one bucket: signed, with retries. Rejects with `BlobsUnavailable` for temporary faults, or `S3Fault`. */
+export class S3Client {
+  readonly #options: S3Options;
+  readonly #signer: Signer;
+  readonly #host: string;
+  #pool: Promise<Pool> | undefined;
+  /** How far the store's clock is ahead of ours. */
+  #skewMs = 0;
+
+  constructor(options: S3Options) {
+    this.#options = options;
+    this.#signer = new Signer(options.credentials, options.region);
+    const { host } = new URL(options.endpoint);
+    this.#host = options.isInPath ? host : `${options.bucket}.${host}`;
+  }
+
+  /** The store's time, as far as its answers have shown it. */
+  now(): number {
+    return Date.now() + this.#skewMs;
+  }
+
+  /** A call whose whole answer is read as text. */
+  async text(call: S3Call): Promise<S3Answer & { text: string }> {
+    return this.#repeated(async () => {
+      const { body, ...answer } = await this.#send(call);
+      const text = (await readUpTo(body, textBytesMax)).toString();
+      const fault = faultOf(answer.status, text);
+      if (fault !== undefined) throw this.#noticed(fault, answer);
+      return { ...answer, text };
+    });
+  }
+
+  /** A call whose answer is content. The answer's body is the caller's to read, and can break. */
+  async open(call: S3Call): Promise<S3Answer & { body: Readable }> {
+    return this.#repeated(async () => {
+      const answer = await this.#send(call);
+      if (answer.status < 300) return answer;
+      const text = (await readUpTo(answer.body, textBytesMax)).toString();
+      throw this.#noticed(faultOf(answer.status, text) ?? new S3Fault(answer.status, ""), answer);
+    });
+  }
+
+  async close(): Promise<void> {
+    await (await this.#pool)?.destroy();
+  }
+
+  async #repeated<T>(attempt: () => Promise<T>): Promise<T> {
+    const startedAt = performance.now();
+    for (let retries = 0; ; retries++) {
+      try {
+        return await attempt();
+      } catch (error) {
+        if (error instanceof S3Fault && !error.isTemporary) throw error;
+        if (retries === retriesMax || performance.now() - startedAt > repeatingMs)
+          throw new BlobsUnavailable(error);
+      }
+      // Full jitter: nodes that failed together do not return together.
+      await delay(Math.random() * Math.min(backoffMs.max, backoffMs.first * 2 ** retries));
+    }
+  }
+
+  async #send(call: S3Call): Promise<S3Answer & { body: Readable }> {
+    const { method, key = "", query = {}, headers = {}, body } = call;
+    const { bucket, isInPath } = this.#options;
+    const path = encodePath(isInPath ? `/${bucket}/${key}` : `/${key}`);
+    const payloadSha256 = body?.sha256 ?? emptySha256;
+    const signed = this.#signer.sign(
+      { method, path, query, payloadSha256, headers: { ...headers, host: this.#host } },
+      new Date(this.now()),
+    );
+    if (body !== undefined) signed["content-length"] = String(body.sizeBytes);
+    const text = canonicalQuery(query);
+    const pool = await (this.#pool ??= this.#connect());
+    const answer = await pool.request({
+      method,
+      path: text === "" ? path : `${path}?${text}`,
+      headers: signed,
+      ...(body === undefined ? {} : { body: body.open() }),
+    });
+    return { status: answer.statusCode, headers: headersOf(answer), body: answer.body };
+  }
+
+  /** Learns the store's clock from an answer that complains about ours. */
+  #noticed(fault: S3Fault, { headers }: S3Answer): S3Fault {
+    const date = Date.parse(headers["date"] ?? "");
+    if (fault.code === "RequestTimeTooSkewed" && !Number.isNaN(date)) this.#skewMs = date - Date.now();
+    return fault;
+  }
+
+  async #connect(): Promise<Pool> {
+    const undici = await import("undici"); // loaded only by nodes that use it
+    const { protocol } = new URL(this.#options.endpoint);
+    return new undici.Pool(`${protocol}//${this.#host}`, {
+      connections: 64,
+      connect: { timeout: connectTimeoutMs },
+      headersTimeout: silenceMs,
+      bodyTimeout: silenceMs,
+    });
+  }
+}
+
+function headersOf({ headers }: Dispatcher.ResponseData): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) found[name] = String(value);
+  return found;
+}
