@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { Client, Pool, type buildConnector } from "undici";
 import { endsWithin } from "../platform/util/ends-within.ts";
+import { randomText } from "../platform/util/ids.ts";
 import { readUpTo } from "../platform/util/read-up-to.ts";
 import type { Kind } from "./limits/admission.ts";
 import { CellFolder } from "./process/cell-folder.ts";
@@ -204,7 +205,7 @@ export class Cell {
    */
   async run({ script, request, answer, hooks }: RunOptions, cellRun: CellRun): Promise<Thrown | undefined> {
     this.#offer(script);
-    const token = randomUUID();
+    const token = newToken();
     this.runs.add(cellRun);
     this.begun++;
     let metadata = "";
@@ -298,7 +299,7 @@ export class Cell {
   /** As `run`, for a workflow stream: the hooks answer until `leave`. The caller adds its run to `runs`. */
   enter(script: CellScript, hooks: RunHooks): string {
     this.#offer(script);
-    const token = randomUUID();
+    const token = newToken();
     this.#gateway.begin(token, hooks);
     return token;
   }
@@ -390,6 +391,9 @@ export class Cell {
     return cellRun?.fault ?? new CellFault("killed", false);
   }
 }
+
+/** The token of a run. It must be secret: requests with it are the run's. */
+const newToken = (): string => randomText(16, "base64url");
 
 const thrownOf = ({ name, message }: Error): Thrown => ({ name, message, stack: undefined });
 

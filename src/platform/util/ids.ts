@@ -1,4 +1,4 @@
-import { randomUUID, randomUUIDv7 } from "node:crypto";
+import { randomFillSync, randomUUID, randomUUIDv7 } from "node:crypto";
 
 /** A new id in the API's form: 32 lower-case hex characters. */
 export const newId = (): string => randomUUID().replaceAll("-", "");
@@ -9,3 +9,18 @@ export const isId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text);
 
 /** Formats milliseconds in the API's RFC 3339 form. */
 export const isoTime = (timeMs: number): string => new Date(timeMs).toISOString();
+
+const pool = Buffer.allocUnsafeSlow(4096);
+let at = pool.length;
+
+/**
+ * Unguessable text for ids: `bytes` random bytes, at most 4096. One system call serves many ids, and each
+ * takes a quarter of the garbage of a UUID.
+ */
+export function randomText(bytes: number, encoding: "hex" | "base64url"): string {
+  if (at + bytes > pool.length) {
+    randomFillSync(pool);
+    at = 0;
+  }
+  return pool.toString(encoding, at, (at += bytes));
+}
