@@ -261,15 +261,16 @@ export class Edge {
     ray: string,
     via = found.via,
   ): Promise<void> {
-    const common = edgeRequestOf(found, request, path, ray, via);
-    for (let i = index; i < this.#handlers.length; i++) {
-      const edgeRequest: EdgeHttpRequest = {
-        ...common,
-        response,
-        next: async (from, to, newPath, newVia = via) =>
-          this.#pass(i + 1, found, from, to, newPath, ray, newVia),
-      };
-      if (await this.#handlers[i]!(edgeRequest)) return;
+    let at = index;
+    const edgeRequest: EdgeHttpRequest = {
+      ...edgeRequestOf(found, request, path, ray, via),
+      response,
+      next: async (from, to, newPath, newVia = via) =>
+        this.#pass(at + 1, found, from, to, newPath, ray, newVia),
+    };
+    for (; at < this.#handlers.length; at++) {
+      const taken = this.#handlers[at]!(edgeRequest);
+      if (taken !== false && (await taken)) return;
     }
     const origin = await this.#route(found, request, path, ray, via);
     await forward(request, response, origin, this.#origins, this.#options.settings.bodyBytesMax);
