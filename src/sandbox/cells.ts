@@ -10,10 +10,10 @@ import { MemoryBudget, type Relief } from "./limits/memory-budget.ts";
 import { causeOf } from "./process/exit-cause.ts";
 import type { CellScript } from "./process/script.ts";
 import { admissionLimits, type CellSettings } from "./settings.ts";
-import { hasAnswered, isRetryable, withBody } from "./gateway/retry.ts";
+import { Attempts, hasAnswered, isRetryable, withBody } from "./gateway/retry.ts";
 import { DedicatedCells } from "./dedicated.ts";
 import { Quarantine } from "./limits/quarantine.ts";
-import { queueKeyOf, oldestOf, newCellRun, type CellRun } from "./gateway/cell-run.ts";
+import { oldestOf, newCellRun, waitForSlot, type CellRun } from "./gateway/cell-run.ts";
 import { SharedWatch } from "./limits/watch.ts";
 import { unawaited } from "../platform/util/uncaught.ts";
 
@@ -22,7 +22,6 @@ const lookEveryMs = 10;
 const idleLooks = 10;
 /** After this number of cell deaths that it did not cause, a request runs in a dedicated cell. */
 const faultsToRunAlone = 3;
-const attemptsMax = 10;
 /** From this number of runs on, a cell is busy, and another cell is chosen even if it must load the script first. */
 const sharedBusy = 64;
 /**
@@ -106,61 +105,44 @@ export class Cells {
   /** Runs a script for a request. Rejects with a CellError if nothing was sent. `next` also serves retries. */
   async run(next: () => RunOptions): Promise<void> {
     this.start();
-    const options = next();
-    const { script, answer, kind = "request" } = options;
-    const isSocket = "socket" in answer;
-    const admission = isSocket ? this.#sockets : this.#requests;
+    const first = next();
+    const { script, answer, kind = "request" } = first;
+    const admission = "socket" in answer ? this.#sockets : this.#requests;
     const share = admission.of(script.accountId, script.owner, kind);
-    if (!admission.enter(share)) {
-      const client = isSocket ? answer.socket : answer.response;
-      const waited = await admission.wait(share, client, queueKeyOf(options.request));
-      if (waited === "left") return;
-      if (waited === "refused") throw overloaded();
-    }
+    if (!admission.enter(share) && !(await waitForSlot(admission, share, first))) return;
+    const attempts = new Attempts(first.request.body);
     try {
-      await this.#runAdmitted(options, next, share);
+      for (let options = first; ; options = withBody(next(), attempts.body)) {
+        const isAlone = attempts.faults >= faultsToRunAlone || this.#quarantine.has(options.script.owner);
+        try {
+          const thrown = await (isAlone ? this.#runAlone(options, share) : this.#runShared(options, share));
+          if (thrown === undecided) continue;
+          if (thrown !== undefined) throw new CellError("exception", thrown.message, { cause: thrown });
+          return;
+        } catch (error) {
+          if (!(error instanceof CellFault)) throw error;
+          this.#takeFault(error, options, isAlone, attempts);
+        }
+      }
     } finally {
       admission.leave(share);
     }
   }
 
-  async #runAdmitted(first: RunOptions, next: () => RunOptions, share: Share): Promise<void> {
-    let [attempts, faults] = [0, 0];
-    let { body } = first.request;
-    for (let options = first; ; options = withBody(next(), body)) {
-      const { script, request, answer } = options;
-      const canRetry = isRetryable(request);
-      const isAlone = faults >= faultsToRunAlone || this.#quarantine.has(script.owner);
-      try {
-        const thrown = await (isAlone
-          ? this.#runAlone(options, share)
-          : this.#isLoaded(script)
-            ? this.#runShared(options, share)
-            : this.#largeLoads.run(script, async () => this.#runShared(options, share)));
-        if (thrown === undecided) continue;
-        if (thrown !== undefined) throw new CellError("exception", thrown.message, { cause: thrown });
-        return;
-      } catch (error) {
-        if (!(error instanceof CellFault)) throw error;
-        attempts++;
-        const { isSuspect } = error;
-        const isKilled = error.kind === "killed" || error.kind === "ended";
-        const kind = isKilled ? "crashed" : error.kind;
-        const again = body?.again?.();
-        const isUnprocessed = error.isUnprocessed && (body === null || again !== undefined);
-        body = again ?? null;
-        if (!isKilled) faults++;
-        if (isAlone && !isKilled) {
-          this.#quarantine.recordFault(script.owner);
-          this.#logger.warn({ script: script.owner, fault: kind }, "a script exceeded its limits");
-          throw new CellError(kind, faultMessages[kind], { cause: error });
-        }
-        if (!(canRetry || isUnprocessed) || hasAnswered(answer) || attempts >= attemptsMax) {
-          if (error.kind === "ended") throw unavailable("its cell was replaced", error);
-          throw new CellError(isSuspect ? kind : "crashed", faultMessages[kind], { cause: error });
-        }
-      }
+  /** Throws the error for the client, unless the request may be sent again after a fault. */
+  #takeFault(error: CellFault, options: RunOptions, isAlone: boolean, attempts: Attempts): void {
+    const { owner } = options.script;
+    const isKilled = error.kind === "killed" || error.kind === "ended";
+    const kind = isKilled ? "crashed" : error.kind;
+    const canRetry = attempts.next(error, options);
+    if (isAlone && !isKilled) {
+      this.#quarantine.recordFault(owner);
+      this.#logger.warn({ script: owner, fault: kind }, "a script exceeded its limits");
+      throw new CellError(kind, faultMessages[kind], { cause: error });
     }
+    if (canRetry) return;
+    if (error.kind === "ended") throw unavailable("its cell was replaced", error);
+    throw new CellError(error.isSuspect ? kind : "crashed", faultMessages[kind], { cause: error });
   }
 
   /** Whether an owner is quarantined: its requests run in dedicated cells. */
@@ -195,9 +177,16 @@ export class Cells {
     return false;
   }
 
-  async #runShared(options: RunOptions, share: Share): Promise<Thrown | undefined> {
+  #runShared(options: RunOptions, share: Share): Promise<Thrown | undefined> {
+    const { script } = options;
+    return this.#isLoaded(script)
+      ? this.#runInShared(options, share)
+      : this.#largeLoads.run(script, async () => this.#runInShared(options, share));
+  }
+
+  async #runInShared(options: RunOptions, share: Share): Promise<Thrown | undefined> {
     const { script, request, answer } = options;
-    const cell = await this.#pick(script);
+    const cell = this.#pick(script) ?? (await this.#nextShared());
     const cellRun = newCellRun(script, share, () => isRetryable(request) && !hasAnswered(answer));
     const thrown = await cell.run(options, cellRun);
     // The share of CPU time is an estimate. A dedicated cell measures exactly.
@@ -224,14 +213,18 @@ export class Cells {
     return result;
   }
 
-  /** Picks a cell that has the script and is not busy, else the one with the fewest runs; may wait for one. */
-  async #pick({ id }: CellScript): Promise<Cell> {
+  /** Picks a cell that has the script and is not busy, else the one with the fewest runs. */
+  #pick({ id }: CellScript): Cell | undefined {
     let best: Cell | undefined;
     for (const cell of this.#shared) {
       if (cell.scripts.has(id) && cell.runs.size < sharedBusy) return cell;
       if (best === undefined || cell.runs.size < best.runs.size) best = cell;
     }
-    if (best !== undefined) return best;
+    return best;
+  }
+
+  /** Waits for a cell while there is none. */
+  async #nextShared(): Promise<Cell> {
     const cell = await new Promise<Cell | undefined>((resolve) => {
       if (this.#isClosed) resolve(undefined);
       else this.#waitingShared.push(resolve);
@@ -301,7 +294,7 @@ export class Cells {
     if (isDone || now - this.#draining.get(cell)! > drainMsMax) this.#retire(cell);
   }
 
-  /** Kills a faulty cell, or lets it terminate if it has runs of innocent owners that cannot be retried. */
+  /** Kills a faulty cell, or lets it terminate if it has runs of innocent owners that cannot be reattempts. */
   #end(cell: Cell, kind: FaultKind): CellRun[] {
     if (!this.#terminating.isFor(cell)) return cell.die(kind);
     this.#terminating.add(cell, kind, performance.now());

@@ -1,6 +1,7 @@
-import type { Share } from "../limits/admission.ts";
+import type { RunOptions } from "../cell.ts";
+import type { Admission, Share } from "../limits/admission.ts";
 import type { CellRequest } from "./exchange.ts";
-import type { CellFault } from "../errors.ts";
+import { overloaded, type CellFault } from "../errors.ts";
 import type { CellScript } from "../process/script.ts";
 
 /** One run in a cell: a request, an event, a call or an invocation of a workflow. */
@@ -41,8 +42,20 @@ export function endCellRun(cellRun: CellRun): void {
  * The queue of a waiting request: its host and first path segment, because dispatchers choose a customer by
  * one of these.
  */
-export const queueKeyOf = ({ headers: [, host], path }: CellRequest): string =>
+const queueKeyOf = ({ headers: [, host], path }: CellRequest): string =>
   `${host}/${path.split(/[/?]/, 2)[1]}`;
+
+/** Waits for a slot. Returns false if the client has left. Throws if the wait is refused. */
+export async function waitForSlot(
+  admission: Admission,
+  share: Share,
+  { answer, request }: RunOptions,
+): Promise<boolean> {
+  const client = "socket" in answer ? answer.socket : answer.response;
+  const waited = await admission.wait(share, client, queueKeyOf(request));
+  if (waited === "refused") throw overloaded();
+  return waited === "admitted";
+}
 
 /** The oldest run of a share that was sent before a time and can be ended. */
 export function oldestOf(

@@ -1,5 +1,8 @@
 import type { RunOptions } from "../cell.ts";
+import type { CellFault } from "../errors.ts";
 import type { CellBody, CellRequest } from "./exchange.ts";
+
+const attemptsMax = 10;
 
 /** Safe methods (RFC 9110, 9.2.1). */
 const safeMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
@@ -16,3 +19,25 @@ export const withBody = (options: RunOptions, body: CellBody | null): RunOptions
   ...options,
   request: { ...options.request, body },
 });
+
+/** The attempts to run one request, and the body for the next one. */
+export class Attempts {
+  body: CellBody | null;
+  /** Attempts that ended because a script stalled or used too much memory: this one or another in its cell. */
+  faults = 0;
+  #count = 0;
+
+  constructor(body: CellBody | null) {
+    this.body = body;
+  }
+
+  /** Counts an attempt that ended with a fault. Returns whether there may be another one. */
+  next({ kind, isUnprocessed }: CellFault, { request, answer }: RunOptions): boolean {
+    const hadBody = this.body !== null;
+    this.body = this.body?.again?.() ?? null;
+    this.#count++;
+    if (kind !== "killed" && kind !== "ended") this.faults++;
+    const canSend = isRetryable(request) || (isUnprocessed && (!hadBody || this.body !== null));
+    return canSend && !hasAnswered(answer) && this.#count < attemptsMax;
+  }
+}
