@@ -140,7 +140,7 @@ export class GatewayServer {
 
   /** Allows the cell to load a script. */
   offer(script: CellScript): void {
-    this.#scripts.set(script.id, script);
+    if (this.#scripts.get(script.id) !== script) this.#scripts.set(script.id, script);
   }
 
   begin(token: string, hooks: RunHooks): void {

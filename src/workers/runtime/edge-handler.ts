@@ -10,14 +10,16 @@ import type {
 import type { LiveScript } from "../scripts/runtime-script.ts";
 import type { ScriptRouter } from "../scripts/routing/router.ts";
 import { visitorError } from "./errors.ts";
-import { withoutVisitor, type RunRoot } from "./run-root.ts";
+import type { RunRoot } from "./run-root.ts";
 import type { Runtime } from "./runtime.ts";
 
-const rootOf = (visit: EdgeRequest): RunRoot => ({
-  ...withoutVisitor(),
+const rootOf = (visit: EdgeRequest, next: RunRoot["next"], nextUpgrade: RunRoot["nextUpgrade"]): RunRoot => ({
   visit,
+  next,
+  nextUpgrade,
   hops: visit.via?.hops ?? 0,
   tree: visit.via?.tree,
+  limitFault: undefined,
 });
 
 /**
@@ -60,13 +62,13 @@ export function scriptHandlers(
     handler(visit: EdgeHttpRequest) {
       const live = find(visit);
       if (live === undefined) return false;
-      const root = { ...rootOf(visit), next: visit.next };
+      const root = rootOf(visit, visit.next, undefined);
       return handle(visit, live, root, runtime.visit(visit, live, root));
     },
     upgradeHandler(visit: EdgeUpgradeRequest) {
       const live = find(visit);
       if (live === undefined) return false;
-      const root = { ...rootOf(visit), nextUpgrade: visit.next };
+      const root = rootOf(visit, undefined, visit.next);
       return handle(visit, live, root, runtime.visitUpgrade(visit, live, root));
     },
   };

@@ -20,7 +20,7 @@ import { messages, refusals } from "./errors.ts";
 import { readDispatch, readOutbound } from "./read-dispatch.ts";
 import { withoutVisitor, treeOf, type RunRoot } from "./run-root.ts";
 import type { Runtime } from "./runtime.ts";
-import type { LoadedScript } from "./script-cache.ts";
+import { withCpuLimit, type LoadedScript } from "./script-cache.ts";
 import { readOrder, type SocketOrder } from "./socket-orders.ts";
 import { RunSockets } from "./sockets.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
@@ -325,7 +325,8 @@ export class Run implements RunHooks {
     const context = await this.#customer(binding, options, outbound);
     const { accountId } = context.caller;
     const { loaded } = this.#context;
-    loaded.customersCpuMs = Math.min(loaded.customersCpuMs, context.limits.cpuMs);
+    if (loaded.group !== undefined)
+      loaded.group = withCpuLimit(loaded.group, Math.min(loaded.group.cpuMs, context.limits.cpuMs));
     return {
       script: this.#runtime.cellScript(context),
       isWatched: this.#isCareful || this.#runtime.mustWatch(context),

@@ -34,7 +34,7 @@ import {
 } from "./run.ts";
 import { withoutVisitor, treeOf, type RunRoot } from "./run-root.ts";
 import type { AnswerImageFetch, BindingHandlers, RuntimeOptions } from "./runtime-options.ts";
-import { ScriptCache, type LoadedScript } from "./script-cache.ts";
+import { ScriptCache, strictest, withCpuLimit, type LoadedScript } from "./script-cache.ts";
 
 const eventAnswerBytesMax = 1024 * 1024;
 
@@ -58,7 +58,7 @@ export class Runtime {
     this.#options = options;
     this.outbound = options.outbound;
     this.answerImageFetch = options.answerImageFetch;
-    this.#cache = new ScriptCache(options.limits.cacheBytes);
+    this.#cache = new ScriptCache(options.limits);
     options.scripts.onGone((scriptId) => this.#cache.forget(scriptId));
   }
 
@@ -90,7 +90,7 @@ export class Runtime {
   /** Runs a script for a visitor, or answers with a static asset. Rejects with a CellError if nothing was sent. */
   async visit(visit: EdgeHttpRequest, live: LiveScript, root: RunRoot): Promise<void> {
     const { request, response, ray, host, path } = visit;
-    const context = await this.#top(live, root);
+    const context = contextOf(await this.#load(live), root);
     const asset: AssetVisit = { request, response, host, path, headers: ["cf-ray", ray] };
     if (await answerWithAsset(this.#options.assets, context.loaded.script, asset)) return;
     await this.#run(context, visitorRequest(visit, bodyOf(request, this.#options.limits.bodyBytesMax)), {
@@ -102,7 +102,7 @@ export class Runtime {
   /** As `visit`, for a WebSocket. */
   async visitUpgrade(visit: EdgeUpgradeRequest, live: LiveScript, root: RunRoot): Promise<void> {
     const { socket, head, ray } = visit;
-    const context = await this.#top(live, root);
+    const context = contextOf(await this.#load(live), root);
     await this.#run(context, visitorRequest(visit, null), {
       socket,
       head,
@@ -122,7 +122,7 @@ export class Runtime {
     body: string | Uint8Array,
     entrypoint?: string,
   ): Promise<unknown> {
-    const context = await this.#top(live, withoutVisitor(), owner);
+    const context = contextOf(await this.#load(live, owner), withoutVisitor());
     const response = new CollectedResponse(eventAnswerBytesMax);
     const { Readable } = await import("node:stream");
     const { eventMs } = this.#options.limits;
@@ -192,7 +192,7 @@ export class Runtime {
     const owner: Owner = { accountId };
     const live = this.#options.scripts.live(owner, name);
     if (live === undefined) throw refusals.notFound();
-    return this.#contextOf(owner, live, { root, depth });
+    return contextOf(await this.#load(live, owner), root, depth);
   }
 
   /** A customer's script, with the options of its dispatcher. */
@@ -213,7 +213,9 @@ export class Runtime {
     const found = namespaces.find(accountId, namespace);
     const live = found && namespaces.live(accountId, namespace, name);
     if (live === undefined) throw refusals.notFound();
-    return this.#contextOf(ownerOf(found!), { ...live, versionId: more.versionId ?? live.versionId }, more);
+    const { root, depth, limits, outbound, versionId = live.versionId } = more;
+    const loaded = await this.#load({ ...live, versionId }, ownerOf(found!));
+    return contextOf(loaded, root, depth, strictest(loaded.limits, limits), outbound);
   }
 
   /** Whether a customer's script must run in a cell of customers, or needs something that only the gateway has. */
@@ -239,7 +241,7 @@ export class Runtime {
 
   /** Prepares a version for invocations over a workflow stream: its code, and the hooks for its requests. */
   async prepare(live: LiveScript, limits: RunLimits): Promise<PreparedScript> {
-    const context = { ...(await this.#top(live, withoutVisitor())), limits };
+    const context = contextOf(await this.#load(live), withoutVisitor(), 0, limits);
     return {
       script: this.cellScript(context),
       hooks: (trace) => new Run(this, context, trace),
@@ -248,61 +250,18 @@ export class Runtime {
   }
 
   cellScript({ loaded, limits }: RunContext): CellScript {
-    return { ...loaded.cell, cpuMs: limits.cpuMs, memoryBytes: this.#options.limits.memoryBytes };
+    return withCpuLimit(loaded.cell, limits.cpuMs);
   }
 
-  async #top(
-    live: LiveScript,
-    root: RunRoot,
-    owner: Owner = { accountId: live.accountId },
-  ): Promise<RunContext> {
-    return this.#contextOf(owner, live, { root, depth: 0 });
-  }
-
-  async #contextOf(
-    owner: Owner,
-    live: LiveScript,
-    {
-      root,
-      depth,
-      limits,
-      outbound,
-    }: Pick<RunContext, "root" | "depth"> & {
-      limits?: Partial<RunLimits> | undefined;
-      outbound?: OutboundScript | undefined;
-    },
-  ): Promise<RunContext> {
-    const loaded = await this.#load(owner, live);
-    const { limits: defaults } = this.#options;
-    const own = loaded.script.limits;
-    return {
-      loaded,
-      caller: {
-        accountId: live.accountId,
-        scriptId: live.scriptId,
-        scriptName: live.name,
-        versionId: live.versionId,
-      },
-      // The strictest limits of the installation, the script and the dispatcher.
-      limits: {
-        cpuMs: Math.min(defaults.cpuMs, own?.cpuMs ?? Infinity, limits?.cpuMs ?? Infinity),
-        subRequests: Math.min(
-          defaults.subRequests,
-          own?.subRequests ?? Infinity,
-          limits?.subRequests ?? Infinity,
-        ),
-      },
-      outbound,
-      root,
-      depth,
-    };
-  }
-
-  async #load(owner: Owner, live: LiveScript): Promise<LoadedScript> {
-    const { scripts } = this.#options;
+  /** Returns a cached version at once: most requests need no other. */
+  #load(live: LiveScript, owner: Owner = live): LoadedScript | Promise<LoadedScript> {
     // The namespace may be renamed, and its scripts see the name. Versions belong to one script only.
     const key = `${live.scriptId} ${live.versionId} ${owner.namespace?.name ?? ""}`;
-    const loaded = await this.#cache.get(key, async () => scripts.loadVersion(owner, live));
+    return this.#cache.peek(key) ?? this.#loadNew(key, live, owner);
+  }
+
+  async #loadNew(key: string, live: LiveScript, owner: Owner): Promise<LoadedScript> {
+    const loaded = await this.#cache.get(key, async () => this.#options.scripts.loadVersion(owner, live));
     if (loaded === undefined) throw refusals.notFound();
     return loaded;
   }
@@ -317,30 +276,39 @@ export class Runtime {
     const tree = root.hops + depth === 0 ? undefined : treeOf(root);
     if (tree !== undefined && tree.running >= this.#options.limits.treeRunningMax)
       throw depth > 0 ? refusals.running() : new CellError("overloaded", refusals.running().message);
-    const kind = tree !== undefined ? "call" : event === undefined ? "request" : "event";
-    const { cells: all } = this.#options;
-    const cells = loaded.script.namespace === undefined ? all.own : all.customers;
+    const { cells } = this.#options;
     const trace = this.#trace(context, event ?? (() => requestEvent(request)));
-    const traced =
-      trace === undefined ? request : { ...request, metadata: { ...request.metadata, isTraced: true } };
-    let last: Run | undefined;
-    const newRun = (isCareful: boolean): Run => (last = new Run(this, context, trace, isCareful));
-    const run = async (to: RunOptions["answer"]): Promise<void> => {
-      try {
-        await cells.run(() => this.#attempt(context, traced, to, cells, newRun, kind));
-      } catch (error) {
-        const isShown = trace !== undefined || depth === 0;
-        throw isShown ? await explained(error, last?.thrownStack, this.#stacksOf(loaded)) : error;
-      }
+    const runs: Runs = {
+      context,
+      request: trace === undefined ? request : traced(request),
+      kind: tree !== undefined ? "call" : event === undefined ? "request" : "event",
+      cells: loaded.script.namespace === undefined ? cells.own : cells.customers,
+      trace,
+      last: undefined,
     };
     if (tree !== undefined) tree.running++;
     try {
-      if (trace === undefined) await run(answer);
-      else await trace.follow(answer, run);
+      if (trace === undefined) await runs.cells.run(() => this.#attempt(runs, answer));
+      else await trace.follow(answer, async (to) => this.#runTraced(runs, to));
+    } catch (error) {
+      throw trace === undefined && depth === 0 ? await this.#explained(error, runs) : error;
     } finally {
       if (tree !== undefined) tree.running--;
     }
-    if (this.#isCareful(context, cells)) cells.recordSuccess(groupOf(loaded));
+    const { group } = loaded;
+    if (group !== undefined && runs.cells.isQuarantined(group.owner)) runs.cells.recordSuccess(group.owner);
+  }
+
+  async #runTraced(runs: Runs, answer: RunOptions["answer"]): Promise<void> {
+    try {
+      await runs.cells.run(() => this.#attempt(runs, answer));
+    } catch (error) {
+      throw await this.#explained(error, runs);
+    }
+  }
+
+  async #explained(error: unknown, { context, last }: Runs): Promise<unknown> {
+    return explained(error, last?.thrownStack, this.#stacksOf(context.loaded));
   }
 
   /** Undefined unless someone watches the script. */
@@ -364,36 +332,45 @@ export class Runtime {
    * Customers' scripts run in the cell of their dispatcher, where a fault may be anyone's. So the whole group is
    * quarantined, and each customer runs in a cell of its own until the culprit is found.
    */
-  #attempt(
-    context: RunContext,
-    request: CellRequest,
-    answer: RunOptions["answer"],
-    cells: Cells,
-    newRun: (isCareful: boolean) => Run,
-    kind: Kind,
-  ): RunOptions {
-    const { loaded } = context;
+  #attempt(runs: Runs, answer: RunOptions["answer"]): RunOptions {
+    const { context, request, kind, cells } = runs;
+    const { group } = context.loaded;
+    const isCareful = group !== undefined && cells.isQuarantined(group.owner);
+    const hooks = (): RunHooks => (runs.last = new Run(this, context, runs.trace, isCareful));
     const script = this.cellScript(context);
-    const isCareful = this.#isCareful(context, cells);
-    const hooks = (): RunHooks => newRun(isCareful);
-    if (isCareful || !loaded.dispatches) return { script, request, answer, hooks, kind };
+    if (group === undefined || isCareful) return { script, request, answer, hooks, kind };
     const generation = `${this.#options.generation()} ${context.limits.subRequests}`;
     return {
-      script: {
-        ...script,
-        owner: groupOf(loaded),
-        cpuMs: Math.min(script.cpuMs, loaded.customersCpuMs),
-      },
+      script: withCpuLimit(group, Math.min(script.cpuMs, group.cpuMs)),
       request: { ...request, metadata: { ...request.metadata, generation } },
       answer,
       hooks,
       kind,
     };
   }
-
-  #isCareful({ loaded }: RunContext, cells: Cells): boolean {
-    return loaded.dispatches && cells.isQuarantined(groupOf(loaded));
-  }
 }
 
-const groupOf = ({ cell }: LoadedScript): string => `${cell.owner} and those it dispatches to`;
+/** What the attempts to run a script for one request have in common. */
+interface Runs {
+  readonly context: RunContext;
+  readonly request: CellRequest;
+  readonly kind: Kind;
+  readonly cells: Cells;
+  /** Undefined unless someone watches the script. */
+  readonly trace: RunTrace | undefined;
+  /** The run of the latest attempt. */
+  last: Run | undefined;
+}
+
+const traced = (request: CellRequest): CellRequest => ({
+  ...request,
+  metadata: { ...request.metadata, isTraced: true },
+});
+
+const contextOf = (
+  loaded: LoadedScript,
+  root: RunRoot,
+  depth = 0,
+  limits = loaded.limits,
+  outbound?: OutboundScript,
+): RunContext => ({ loaded, caller: loaded.caller, limits, outbound, root, depth });

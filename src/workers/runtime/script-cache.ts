@@ -3,16 +3,23 @@ import type { RunHooks } from "../../sandbox/gateway/gateway-server.ts";
 import type { CellScript } from "../../sandbox/process/script.ts";
 import type { RuntimeScript } from "../scripts/runtime-script.ts";
 import { LoadingCache } from "../../platform/util/loading-cache.ts";
+import type { Caller } from "./binding.ts";
 import { madeBindings, plainEnv } from "./bindings.ts";
+import type { RunLimits } from "./run.ts";
+import type { RuntimeLimits } from "./runtime-options.ts";
 
 /** A version of a script, ready for a cell. */
 export interface LoadedScript {
   script: RuntimeScript;
-  cell: Omit<CellScript, "cpuMs" | "memoryBytes">;
-  /** Whether it has a binding to a dispatch namespace. */
-  dispatches: boolean;
-  /** The smallest CPU limit that it has set for a customer. */
-  customersCpuMs: number;
+  caller: Caller;
+  /** The strictest limits of the installation and the script. */
+  limits: RunLimits;
+  cell: CellScript;
+  /**
+   * For a script with a binding to a dispatch namespace: its form for cells in which the customers' scripts
+   * run as well. All of them are one owner, and the CPU limit is the smallest one that it has set so far.
+   */
+  group: CellScript | undefined;
   /** Hooks for work after the answer, for runs that have made no request yet; by number of subrequests. */
   late: Map<number, () => RunHooks>;
 }
@@ -22,22 +29,29 @@ const entryBytes = 2048;
 /** Recently used versions with their code. A version never changes. */
 export class ScriptCache {
   readonly #scripts: LoadingCache<string, LoadedScript>;
+  readonly #limits: RuntimeLimits;
 
-  constructor(bytesMax: number) {
+  constructor(limits: RuntimeLimits) {
+    this.#limits = limits;
     this.#scripts = new LoadingCache<string, LoadedScript>(
       new LRUCache({
-        maxSize: bytesMax,
+        maxSize: limits.cacheBytes,
         sizeCalculation: ({ script }) =>
           script.modules.reduce((sum, { content }) => sum + content.length, entryBytes),
       }),
     );
   }
 
+  /** Returns a version at once if it is cached. */
+  peek(key: string): LoadedScript | undefined {
+    return this.#scripts.peek(key);
+  }
+
   /** Loads a version once for all concurrent callers. */
   async get(key: string, load: () => Promise<RuntimeScript | undefined>): Promise<LoadedScript | undefined> {
     return this.#scripts.get(key, async () => {
       const script = await load();
-      return script && loadedOf(script);
+      return script && this.#loaded(script);
     });
   }
 
@@ -45,18 +59,35 @@ export class ScriptCache {
   forget(scriptId: string): void {
     this.#scripts.forget(({ script }) => script.scriptId === scriptId);
   }
+
+  #loaded(script: RuntimeScript): LoadedScript {
+    const { accountId, scriptId, name: scriptName, id: versionId } = script;
+    const limits = strictest(this.#limits, script.limits);
+    const cell = { ...cellOf(script), cpuMs: limits.cpuMs, memoryBytes: this.#limits.memoryBytes };
+    const dispatches = script.bindings.some(({ type }) => type === "dispatch_namespace");
+    return {
+      script,
+      caller: { accountId, scriptId, scriptName, versionId },
+      limits,
+      cell,
+      group: dispatches ? { ...cell, owner: `${cell.owner} and those it dispatches to` } : undefined,
+      late: new Map(),
+    };
+  }
 }
 
-const loadedOf = (script: RuntimeScript): LoadedScript => ({
-  script,
-  cell: cellOf(script),
-  dispatches: script.bindings.some(({ type }) => type === "dispatch_namespace"),
-  customersCpuMs: Infinity,
-  late: new Map(),
+/** The smaller one of each limit. */
+export const strictest = (a: RunLimits, b: Partial<RunLimits> = {}): RunLimits => ({
+  cpuMs: Math.min(a.cpuMs, b.cpuMs ?? Infinity),
+  subRequests: Math.min(a.subRequests, b.subRequests ?? Infinity),
 });
 
+/** A script with another CPU limit. */
+export const withCpuLimit = (script: CellScript, cpuMs: number): CellScript =>
+  script.cpuMs === cpuMs ? script : { ...script, cpuMs };
+
 /** A version in the form for a cell. */
-export const cellOf = (script: RuntimeScript): LoadedScript["cell"] => ({
+export const cellOf = (script: RuntimeScript): Omit<CellScript, "cpuMs" | "memoryBytes"> => ({
   id: script.id,
   // Includes the id, so that a script does not inherit the quarantine of a deleted one with its name.
   owner: `script ${script.accountId}/${script.namespace ?? ""}/${script.name} ${script.scriptId}`,
