@@ -77,17 +77,18 @@ function onWire(text: string): string {
   return Buffer.from(text).toString("latin1");
 }
 
+/** Validates a list from `JSON.parse` and encodes it in place: a copy of each would cost 1 KB a request. */
 function readHeaders(given: unknown, what: string): string[] {
   if (!Array.isArray(given) || given.length % 2 !== 0)
     throw new MalformedError(`The headers of the ${what} are not a list of names and values.`);
   let length = 0;
-  const headers: string[] = [];
-  for (const each of given as unknown[]) {
+  for (let i = 0; i < given.length; i++) {
+    const each: unknown = given[i];
     if (typeof each !== "string") throw new MalformedError(`The ${what} has a header that is not text.`);
     length += each.length;
-    headers.push(isAscii(each) ? each : onWire(each));
+    if (!isAscii(each)) given[i] = onWire(each);
   }
   if (length > headerBytesMax)
     throw new MalformedError(`The ${what} has more than ${headerBytesMax / 1024} KiB of headers.`);
-  return headers;
+  return given as string[];
 }

@@ -21,7 +21,7 @@ export function dispatchNamespace(_call: BindingFetch, binding: Binding): object
   const { name } = binding;
   const stub = (env as Record<string, unknown>)[name] as Fetcher;
   const { fetch } = stub; // saved, because a script may replace it on the prototype
-  const send = async (request: RequestInfo | URL, init: RequestInit): Promise<Response> =>
+  const send = (request: RequestInfo | URL, init: RequestInit): Promise<Response> =>
     apply(fetch, stub, [request, init]) as Promise<Response>;
   return {
     get(script: string, args: object = {}, options: DispatchOptions = {}) {

@@ -151,7 +151,7 @@ async function handle(
   }
 }
 
-async function handleWithMetadata(
+function handleWithMetadata(
   handlers: Handlers,
   metadata: RunMetadata,
   request: Request,
