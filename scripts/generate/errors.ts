@@ -4,53 +4,70 @@ import { kvErrorCodes } from "../../src/products/kv/api-errors.ts";
 import { queueErrorCodes } from "../../src/products/queues/api-errors.ts";
 import { memberErrors } from "../../src/control/accounts/errors.ts";
 import { assetErrors } from "../../src/workers/assets/asset.ts";
-import { namespaceErrors } from "../../src/workers/dispatch/namespaces.ts";
+import { namespaceErrors } from "../../src/workers/dispatch/errors.ts";
 import { dnsErrors } from "../../src/dns/records/errors.ts";
 import { visitorErrors, type VisitorError } from "../../src/edge/request/errors.ts";
 import { imageErrors } from "../../src/products/images/errors.ts";
 import { transformationErrors } from "../../src/products/images/transformations/errors.ts";
 import { kvErrors } from "../../src/products/kv/errors.ts";
-import { dnssecErrors } from "../../src/dns/dnssec/dnssec.ts";
+import { dnssecErrors } from "../../src/dns/dnssec/errors.ts";
 import { transferErrors } from "../../src/dns/transfers/errors.ts";
 import { queueErrors } from "../../src/products/queues/errors.ts";
-import { rulesetErrors } from "../../src/control/rulesets/ruleset.ts";
-import { scheduleErrors } from "../../src/products/schedules/schedule.ts";
-import { domainErrors } from "../../src/workers/scripts/routing/domains.ts";
-import { routeErrors } from "../../src/workers/scripts/routing/routes.ts";
+import { rulesetErrors } from "../../src/control/rulesets/errors.ts";
+import { scheduleErrors } from "../../src/products/schedules/errors.ts";
+import {
+  scriptDomainErrors,
+  routeErrors,
+  subdomainErrors,
+} from "../../src/workers/scripts/routing/errors.ts";
 import { scriptErrors } from "../../src/workers/scripts/script.ts";
-import { subdomainErrors } from "../../src/workers/scripts/routing/subdomains.ts";
-import { snippetErrors } from "../../src/products/snippets/snippet.ts";
+import { snippetErrors } from "../../src/products/snippets/errors.ts";
 import { smartRoutingErrors } from "../../src/edge/smart-routing/errors.ts";
-import { tailErrors } from "../../src/workers/tail/tails.ts";
-import { certificateErrors } from "../../src/edge/tls/certificates/certificate.ts";
-import { packErrors } from "../../src/edge/tls/certificates/packs.ts";
+import { tailErrors } from "../../src/workers/tail/errors.ts";
+import { certificateErrors, packErrors } from "../../src/edge/tls/certificates/errors.ts";
 import { workflowErrors } from "../../src/products/workflows/workflow.ts";
-import { zoneErrors } from "../../src/control/zones/zone.ts";
+import { zoneErrors } from "../../src/control/zones/errors.ts";
+import { transferErrorCodes } from "../../src/dns/transfers/api-errors.ts";
+import { dnssecErrorCodes } from "../../src/dns/dnssec/api-errors.ts";
+import { scheduleErrorCodes } from "../../src/products/schedules/api-errors.ts";
+import { snippetErrorCodes } from "../../src/products/snippets/api-errors.ts";
+import { tailErrorCodes } from "../../src/workers/tail/api-errors.ts";
+import { namespaceErrorCodes } from "../../src/workers/dispatch/api-errors.ts";
+import { memberErrorCodes } from "../../src/control/accounts/api-errors.ts";
+import { smartRoutingErrorCodes } from "../../src/edge/smart-routing/api-errors.ts";
+import { certificateErrorCodes, packErrorCodes } from "../../src/edge/tls/certificates/api-errors.ts";
+import { rulesetErrorCodes } from "../../src/control/rulesets/api-errors.ts";
+import {
+  scriptDomainErrorCodes,
+  routeErrorCodes,
+  subdomainErrorCodes,
+} from "../../src/workers/scripts/routing/api-errors.ts";
+import { zoneErrorCodes } from "../../src/control/zones/api-errors.ts";
 
 type Factories = Record<string, (...details: never[]) => ApiError | DomainError | VisitorError>;
 /** The codes of errors of a domain are in a table of the API. */
 export const errorTables: [title: string, errors: Factories, errorCodes?: ErrorCodes][] = [
   ["Every operation", apiErrors],
-  ["Members of accounts", memberErrors],
-  ["Zones", zoneErrors],
+  ["Members of accounts", memberErrors, memberErrorCodes],
+  ["Zones", zoneErrors, zoneErrorCodes],
   ["DNS records", dnsErrors],
-  ["DNSSEC", dnssecErrors],
-  ["Zone transfers", transferErrors],
-  ["Rulesets", rulesetErrors],
-  ["Smart routing", smartRoutingErrors],
-  ["Certificates", certificateErrors],
-  ["Certificate packs", packErrors],
-  ["Snippets", snippetErrors],
+  ["DNSSEC", dnssecErrors, dnssecErrorCodes],
+  ["Zone transfers", transferErrors, transferErrorCodes],
+  ["Rulesets", rulesetErrors, rulesetErrorCodes],
+  ["Smart routing", smartRoutingErrors, smartRoutingErrorCodes],
+  ["Certificates", certificateErrors, certificateErrorCodes],
+  ["Certificate packs", packErrors, packErrorCodes],
+  ["Snippets", snippetErrors, snippetErrorCodes],
   ["Scripts", scriptErrors],
-  ["Routes to scripts", routeErrors],
-  ["Domains of scripts", domainErrors],
-  ["Subdomains of accounts", subdomainErrors],
-  ["Dispatch namespaces", namespaceErrors],
+  ["Routes to scripts", routeErrors, routeErrorCodes],
+  ["Domains of scripts", scriptDomainErrors, scriptDomainErrorCodes],
+  ["Subdomains of accounts", subdomainErrors, subdomainErrorCodes],
+  ["Dispatch namespaces", namespaceErrors, namespaceErrorCodes],
   ["Static assets", assetErrors],
   ["Key-value namespaces", kvErrors, kvErrorCodes],
   ["Queues", queueErrors, queueErrorCodes],
-  ["Schedules", scheduleErrors],
-  ["Live logs", tailErrors],
+  ["Schedules", scheduleErrors, scheduleErrorCodes],
+  ["Live logs", tailErrors, tailErrorCodes],
   ["Workflows", workflowErrors],
   ["Images", imageErrors],
   ["Transformations of zones", transformationErrors],

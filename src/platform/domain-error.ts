@@ -20,27 +20,39 @@ export class DomainError<Kind extends string = string> extends Error {
   }
 }
 
+/** Several errors of one request, all reported to the caller. */
+export class DomainErrors extends Error {
+  readonly errors: readonly DomainError[];
+  constructor(errors: readonly DomainError[]) {
+    super(errors[0]?.message ?? "invalid request");
+    this.errors = errors;
+  }
+}
+
 type Describe = (...values: never[]) => string | Details;
-export type DomainErrors<Area extends string, Table> = {
+type Factories<Area extends string, Table> = {
   readonly [Name in keyof Table & string]: Table[Name] extends (...values: infer Values) => unknown
     ? (...values: Values) => DomainError<`${Area}.${Name}`>
     : never;
 };
 
 /** The errors of an area, from functions that return the message, or the message and details. */
-export function domainErrors<Area extends string, Table extends Record<string, Describe>>(
+export function defineErrors<Area extends string, Table extends Record<string, Describe>>(
   area: Area,
   table: Table,
-): DomainErrors<Area, Table> {
+): Factories<Area, Table> {
   const factories = Object.entries(table).map(([name, describe]) => [
     name,
     (...values: never[]) => {
       const described = describe(...values);
-      return new DomainError(
-        `${area}.${name}`,
-        typeof described === "string" ? { message: described } : described,
-      );
+      const details = typeof described === "string" ? { message: described } : described;
+      return new DomainError(`${area}.${name}`, details);
     },
   ]);
-  return Object.fromEntries(factories) as DomainErrors<Area, Table>;
+  return Object.fromEntries(factories) as Factories<Area, Table>;
 }
+
+/** Errors of input that are not about one domain. */
+export const inputErrors = defineErrors("input", {
+  invalid: (message: string, pointer?: string) => ({ message, pointer }),
+});

@@ -9,6 +9,7 @@ import type { Accounts } from "./accounts.ts";
 import { memberErrors } from "./errors.ts";
 import { isInvitation, type Member, type Members } from "./members.ts";
 import { findRole, grantsOf, roles, rolesNamed, type Role } from "./roles.ts";
+import { memberErrorCodes } from "./api-errors.ts";
 
 /** The services that these operations use. */
 interface Services {
@@ -16,7 +17,7 @@ interface Services {
   members: Members;
 }
 
-const { listOperation, operation } = operationsFor<Services>();
+const { listOperation, operation } = operationsFor<Services>(memberErrorCodes);
 
 export const GrantsSchema = z.record(z.string(), z.object({ read: z.boolean(), write: z.boolean() }));
 

@@ -37,7 +37,9 @@ describeStorage("members", (open) => {
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 7 * day - 60_000 });
     await members.redeem(early.invitation.id, early.secret);
     vi.setSystemTime(Date.now() + 60_000);
-    await expect(members.redeem(late.invitation.id, late.secret)).rejects.toMatchObject({ code: 1065 });
+    await expect(members.redeem(late.invitation.id, late.secret)).rejects.toMatchObject({
+      kind: "members.noInvitation",
+    });
     const again = await invite("late@example.com");
     await members.redeem(again.invitation.id, again.secret);
     expect(members.list(account.id)).toHaveLength(3);
@@ -58,7 +60,7 @@ describeStorage("members", (open) => {
       }));
       await trx.insertInto("invitations").values(rows).execute();
     });
-    await expect(invite("one-more@example.com")).rejects.toMatchObject({ code: 1063 });
+    await expect(invite("one-more@example.com")).rejects.toMatchObject({ kind: "members.tooMany" });
   });
 
   it("an invited user cannot become the installation's owner", async () => {

@@ -3,10 +3,9 @@ import { Hono } from "hono";
 import type { Logger } from "pino";
 import type { Services } from "../../services.ts";
 import { afterBody } from "../../platform/util/after-body.ts";
-import { DomainError } from "../../platform/domain-error.ts";
 import { permissionGroups, type PermissionKey } from "../tokens/permissions.ts";
 import { isId, newUuid } from "../../platform/util/ids.ts";
-import { zoneErrors } from "../zones/zone.ts";
+import { zoneErrors } from "../zones/errors.ts";
 import { absentProduct } from "./absent-products.ts";
 import { authenticate } from "./auth.ts";
 import { readBody } from "./body.ts";
@@ -16,6 +15,7 @@ import type { Call, Operation } from "./operation.ts";
 import { canonicalPath, comparePaths, routePattern } from "./paths.ts";
 import { RateLimiter } from "./rate-limit.ts";
 import { validate } from "./validation.ts";
+import { zoneErrorCodes } from "../zones/api-errors.ts";
 
 export interface ApiOptions {
   services: Services;
@@ -38,7 +38,11 @@ export function createApi(options: ApiOptions): Hono<Environment> {
   const app = new Hono<Environment>({ getPath: (request) => canonicalPath(pathOf(request.url)) });
   const limiter = new RateLimiter(options.rateLimit, options.rateWindowSeconds * 1000);
   // A handler may call another domain, so the errors of every domain are known in each operation.
-  const errorCodes: ErrorCodes = Object.assign({}, ...options.operations.map((each) => each.errorCodes));
+  const errorCodes: ErrorCodes = Object.assign(
+    {},
+    zoneErrorCodes,
+    ...options.operations.map((each) => each.errorCodes),
+  );
   // The router takes the first match.
   for (const operation of options.operations.toSorted((a, b) => comparePaths(a.path, b.path))) {
     app.on(operation.method, routePattern(operation.path), async (context) => {
@@ -54,8 +58,8 @@ export function createApi(options: ApiOptions): Hono<Environment> {
       try {
         return await perform(operation, call, options, limiter);
       } catch (error) {
-        const known = error instanceof DomainError ? apiErrorOf(error, errorCodes) : undefined;
-        const answer = answerFailure(known ?? error, operation, call, options.logger);
+        const known = apiErrorOf(error, errorCodes) ?? error;
+        const answer = answerFailure(known, operation, call, options.logger);
         // A client that is still sending would miss the response if the connection closed right after it.
         await new Promise<void>((resolve) => afterBody(incoming, resolve));
         if (!incoming.complete) answer.headers.set("connection", "close");

@@ -5,7 +5,7 @@ import {
   isDiskFull,
   isUnavailable,
 } from "../../platform/storage/faults.ts";
-import { DomainError } from "../../platform/domain-error.ts";
+import { DomainError, DomainErrors, type inputErrors } from "../../platform/domain-error.ts";
 
 /** An error with a public message. `cause` is only logged, never sent. */
 export class ApiError extends Error {
@@ -51,9 +51,19 @@ export type ErrorCodes<Table extends DomainFactories = DomainFactories> = Readon
   Record<ReturnType<Table[keyof Table]>["kind"], readonly [status: number, code: number]>
 >;
 
-/** The public form of an error of a domain; undefined if the table has no codes for it. */
-export function apiErrorOf(error: DomainError, errorCodes: ErrorCodes): ApiError | undefined {
-  const codes = errorCodes[error.kind];
+const inputErrorCodes: ErrorCodes<typeof inputErrors> = { "input.invalid": [400, 9207] };
+
+/** The public form of an error of a domain; undefined for other errors, or if the table has no codes for it. */
+export function apiErrorOf(error: unknown, errorCodes: ErrorCodes): ApiError | ApiErrors | undefined {
+  if (error instanceof DomainErrors) {
+    const each = error.errors.map((one) => mapped(one, errorCodes));
+    return each.includes(undefined) ? undefined : new ApiErrors(each as ApiError[]);
+  }
+  return error instanceof DomainError ? mapped(error, errorCodes) : undefined;
+}
+
+function mapped(error: DomainError, errorCodes: ErrorCodes): ApiError | undefined {
+  const codes = { ...inputErrorCodes, ...errorCodes }[error.kind];
   if (codes === undefined) return undefined;
   const { message, pointer, retryAfterSeconds } = error;
   return new ApiError(...codes, message, { pointer, retryAfterSeconds });
@@ -129,7 +139,8 @@ export const apiErrors = {
  */
 export function callerError(error: unknown, errorCodes: ErrorCodes = {}): ApiError | ApiErrors | undefined {
   if (error instanceof ApiError || error instanceof ApiErrors) return error;
-  if (error instanceof DomainError) return apiErrorOf(error, errorCodes);
+  const ofDomain = apiErrorOf(error, errorCodes);
+  if (ofDomain !== undefined) return ofDomain;
   if (isDiskFull(error)) return apiErrors.diskFull();
   if (isForeignKeyViolation(error)) return apiErrors.deletedMeanwhile();
   if (isBlobsUnavailable(error)) return apiErrors.blobsUnavailable();

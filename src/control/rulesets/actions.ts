@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { apiErrors } from "../api/errors.ts";
+import { inputErrors } from "../../platform/domain-error.ts";
 import { validate } from "../api/validation.ts";
 import { OriginParametersSchema } from "./origin-rule.ts";
 import type { Phase } from "./ruleset.ts";
@@ -16,7 +16,7 @@ export const actionNames = ["route", "snippet"] as const;
 
 /**
  * Validates the action and parameters of a rule against its phase, and returns the parameters. Throws
- * ApiError.
+ * DomainError.
  */
 export function actionParameters(
   phase: Phase,
@@ -25,7 +25,7 @@ export function actionParameters(
 ): Record<string, unknown> {
   const { action, parameters } = actions[phase];
   if (rule.action !== action) {
-    throw apiErrors.invalid(
+    throw inputErrors.invalid(
       `Expected "${action}" for ${where}action, as in every rule of the phase ${phase}, but received "${rule.action}"`,
       `/body/${where}action`,
     );
@@ -34,7 +34,7 @@ export function actionParameters(
   // Rules are also read with the name outside their parameters, and clients may send it back there.
   const name = "snippet_name" in checked ? checked.snippet_name : undefined;
   if (rule.snippet_name !== undefined && rule.snippet_name !== name) {
-    throw apiErrors.invalid(
+    throw inputErrors.invalid(
       `Expected no value, or the same as in action_parameters, for ${where}snippet_name but received "${rule.snippet_name}"`,
       `/body/${where}snippet_name`,
     );

@@ -6,15 +6,17 @@ import { isoTime } from "../../platform/util/ids.ts";
 import type { PermissionKey } from "../tokens/permissions.ts";
 import { actionNames, actionParameters } from "./actions.ts";
 import { checkExpression } from "./expression.ts";
-import { phases, rulesetErrors, type Phase, type Rule, type Ruleset } from "./ruleset.ts";
+import { rulesetErrors } from "./errors.ts";
+import { phases, type Phase, type Rule, type Ruleset } from "./ruleset.ts";
 import type { RuleInput, Rulesets } from "./rulesets.ts";
+import { rulesetErrorCodes } from "./api-errors.ts";
 
 /** The services that these operations use. */
 interface Services {
   rulesets: Rulesets;
 }
 
-const { listOperation, operation, rawOperation } = operationsFor<Services>();
+const { listOperation, operation, rawOperation } = operationsFor<Services>(rulesetErrorCodes);
 
 const RuleSchema = z
   .object({

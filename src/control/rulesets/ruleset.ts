@@ -1,5 +1,3 @@
-import { ApiError } from "../api/errors.ts";
-
 export interface Rule {
   id: string;
   version: string;
@@ -38,16 +36,3 @@ export interface OriginOverride {
   port?: number;
   sni?: string;
 }
-
-export const rulesetErrors = {
-  noEntrypoint: (phase: string) =>
-    new ApiError(404, 10003, `could not find entrypoint ruleset in the "${phase}" phase`),
-  notFound: (id: string) => new ApiError(404, 10002, `could not find ruleset "${id}"`),
-  ruleNotFound: (id: string) => new ApiError(404, 10007, `could not find rule "${id}"`),
-  exists: (phase: string) =>
-    new ApiError(
-      409,
-      20018,
-      `the zone already has an entrypoint ruleset in the "${phase}" phase. Change that one`,
-    ),
-};

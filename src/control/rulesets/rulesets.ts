@@ -2,7 +2,8 @@ import { isDeepStrictEqual } from "node:util";
 import { lockZone } from "../../platform/storage/dialects.ts";
 import type { Read, Storage, Write } from "../../platform/storage/storage.ts";
 import { newId } from "../../platform/util/ids.ts";
-import { rulesetErrors, type Phase, type Rule, type Ruleset } from "./ruleset.ts";
+import { rulesetErrors } from "./errors.ts";
+import type { Phase, Rule, Ruleset } from "./ruleset.ts";
 import * as store from "./store.ts";
 
 export type RuleInput = Omit<Rule, "id" | "version" | "ref" | "lastUpdated"> & { id?: string; ref?: string };

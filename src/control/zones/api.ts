@@ -9,8 +9,10 @@ import { isoTime } from "../../platform/util/ids.ts";
 import { zoneMatcher } from "./filter.ts";
 import { findPlan, planResource, plans } from "./plans.ts";
 import { planNames } from "../../platform/config/plan-names.ts";
-import { zoneErrors, zoneStatuses, zoneTypes, type Zone } from "./zone.ts";
+import { zoneErrors } from "./errors.ts";
+import { zoneStatuses, zoneTypes, type Zone } from "./zone.ts";
 import type { ZoneEdit, Zones } from "./zones.ts";
+import { zoneErrorCodes } from "./api-errors.ts";
 
 /** The services that these operations use. */
 interface Services {
@@ -18,7 +20,7 @@ interface Services {
   zones: Zones;
 }
 
-const { listOperation, operation } = operationsFor<Services>();
+const { listOperation, operation } = operationsFor<Services>(zoneErrorCodes);
 
 const TimeSchema = z.string().meta({ format: "date-time" });
 

@@ -1,7 +1,8 @@
 import type { Write } from "../../platform/storage/storage.ts";
 import { governing, isInside } from "./precedence.ts";
 import * as store from "./store.ts";
-import { zoneErrors, type Zone } from "./zone.ts";
+import { zoneErrors } from "./errors.ts";
+import type { Zone } from "./zone.ts";
 
 export const verificationName = (zoneName: string): string => `cloudflare-verify.${zoneName}`;
 

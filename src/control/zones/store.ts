@@ -4,7 +4,8 @@ import type { Read, Write } from "../../platform/storage/storage.ts";
 import type { PlanName } from "../../platform/config/plan-names.ts";
 import { prepared } from "../../platform/storage/prepared.ts";
 import { ancestorsOf } from "./precedence.ts";
-import { zoneErrors, type Zone } from "./zone.ts";
+import { zoneErrors } from "./errors.ts";
+import type { Zone } from "./zone.ts";
 
 const toZone = (row: Selectable<ZonesTable>): Zone => ({
   id: row.id,

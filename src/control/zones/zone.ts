@@ -1,9 +1,8 @@
 import { domainToASCII } from "node:url";
 import { isIP } from "node:net";
 import { parse } from "tldts";
-import { ApiError } from "../api/errors.ts";
-import { show, showList } from "../../platform/util/json.ts";
 import type { PlanName } from "../../platform/config/plan-names.ts";
+import { zoneErrors } from "./errors.ts";
 
 export const zoneTypes = ["full", "partial"] as const;
 export const zoneStatuses = ["initializing", "pending", "active", "moved"] as const;
@@ -33,65 +32,6 @@ export interface Zone {
    */
   authorizedBy: string | null;
 }
-
-/** A zone that may exist only after its account proves that it owns the name. */
-export class UnprovenZone extends ApiError {}
-
-const publish = (name: string, key: string): string =>
-  `publish a TXT record cloudflare-verify.${name} with the content "${key}"`;
-
-export const zoneErrors = {
-  notFound: (id: string) =>
-    new ApiError(404, 1001, `Invalid zone identifier: no zone has the id ${show(id)}`),
-  exists: (name: string) => new ApiError(400, 1061, `${name} already exists`, { pointer: "/body/name" }),
-  pendingElsewhere: (name: string, key: string) =>
-    new UnprovenZone(
-      400,
-      1061,
-      `${name} already exists, and is pending in another account. To prove that you own it, ${publish(name, key)} and create the zone again`,
-      { pointer: "/body/name" },
-    ),
-  insideForeign: (name: string, outer: string, nameServers: string, key: string) =>
-    new UnprovenZone(
-      400,
-      1099,
-      `${name} is inside the zone ${outer} of another account. Please ensure you are providing the root domain and not any subdomains (e.g., example.com, not subdomain.example.com). To prove that you own the name, have NS records for ${name} that name ${nameServers} created in ${outer}, or ${publish(name, key)}`,
-      { pointer: "/body/name" },
-    ),
-  aroundForeign: (name: string, key: string) =>
-    new UnprovenZone(
-      400,
-      1099,
-      `Another account has a zone inside ${name}. To prove that you own ${name}, ${publish(name, key)} and create the zone again`,
-      { pointer: "/body/name" },
-    ),
-  invalidName: (name: string, why: string) =>
-    new ApiError(400, 1002, `Expected a registrable domain name for name but received "${name}": ${why}`, {
-      pointer: "/body/name",
-    }),
-  platformName: (name: string, platformName: string) =>
-    new ApiError(
-      400,
-      1097,
-      `This zone cannot be added: ${name} is inside ${platformName}, which belongs to this installation`,
-      { pointer: "/body/name" },
-    ),
-  oneChange: (received: readonly string[]) =>
-    new ApiError(
-      400,
-      1053,
-      `Expected only one of paused, type, plan and vanity_name_servers in a request but received ${showList(received)}`,
-      { pointer: "/body" },
-    ),
-  noNameServers: () =>
-    new ApiError(400, 1116, "Expected vanity name servers inside the zone for vanity_name_servers", {
-      pointer: "/body/vanity_name_servers",
-    }),
-  tooSoon: (seconds: number) =>
-    new ApiError(429, 1224, `The zone was checked a moment ago. Try again in ${seconds} seconds`, {
-      retryAfterSeconds: seconds,
-    }),
-};
 
 /** A zone's name in its stored form, lower-case ASCII. Throws if no zone can have that name. */
 export function normalizeZoneName(input: string): string {

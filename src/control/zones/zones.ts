@@ -7,7 +7,8 @@ import { authorityOf, delegates, refuseAround, verificationName, type Claim } fr
 import type { PlanName } from "../../platform/config/plan-names.ts";
 import { isInside, Precedence } from "./precedence.ts";
 import * as store from "./store.ts";
-import { normalizeZoneName, UnprovenZone, zoneErrors, type Zone } from "./zone.ts";
+import { isUnproven, zoneErrors } from "./errors.ts";
+import { normalizeZoneName, type Zone } from "./zone.ts";
 
 export type ZoneEdit =
   | { paused: boolean }
@@ -175,7 +176,7 @@ export class Zones {
       return await work(claim);
     } catch (error) {
       const { name } = claim.zone;
-      if (!(error instanceof UnprovenZone) || this.#isServedHere(name)) throw error;
+      if (!isUnproven(error) || this.#isServedHere(name)) throw error;
       if (!(await this.#ownership.isShown(name, claim.key))) throw error;
       return await work({ ...claim, isProved: true });
     }
@@ -230,7 +231,7 @@ export class Zones {
     try {
       return await this.#withProof(claim, (each) => this.#activate(each, isPointedHere, now));
     } catch (error) {
-      if (!(error instanceof UnprovenZone)) throw error;
+      if (!isUnproven(error)) throw error;
       return this.#change(zone, { checkedOn: now });
     }
   }

@@ -6,13 +6,14 @@ import { isoTime } from "../../platform/util/ids.ts";
 import type { Zone } from "../../control/zones/zone.ts";
 import { algorithm, digestOf, digestType, keyFlags, keyTagOf } from "./key.ts";
 import type { SigningState, Dnssec } from "./dnssec.ts";
+import { dnssecErrorCodes } from "./api-errors.ts";
 
 /** The services that these operations use. */
 interface Services {
   dnssec: Dnssec;
 }
 
-const { operation } = operationsFor<Services>();
+const { operation } = operationsFor<Services>(dnssecErrorCodes);
 
 const path = "/zones/{zone_id}/dnssec";
 

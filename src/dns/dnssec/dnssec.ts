@@ -1,4 +1,3 @@
-import { ApiError } from "../../control/api/errors.ts";
 import { lockZone } from "../../platform/storage/dialects.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import { noteRecordChange } from "../../control/zones/store.ts";
@@ -6,6 +5,7 @@ import type { Zone } from "../../control/zones/zone.ts";
 import { digestOf, keyTagOf, newKey } from "./key.ts";
 import * as store from "./store-dnssec.ts";
 import type { ZoneKey } from "../name-server/zone/configuration.ts";
+import { dnssecErrors } from "./errors.ts";
 
 /**
  * pending: signed, but the parent has no DS yet. active: signed, and the parent has the DS. pending-disabled:
@@ -39,24 +39,6 @@ export interface ParentDs {
 export type AskParent = (zoneName: string) => Promise<ParentDs | "follows">;
 
 const dsTtlDefault = 86_400;
-
-export const dnssecErrors = {
-  stillSigned: (name: string) =>
-    new ApiError(
-      409,
-      1250,
-      `Expected an unsigned zone but ${name} is signed. Set the status to disabled, remove the DS record from the parent zone, and then delete`,
-    ),
-  notFull: (name: string) =>
-    new ApiError(
-      400,
-      1251,
-      `Expected a zone of type full but ${name} is partial, so its own name servers sign it`,
-      {
-        pointer: "/body/status",
-      },
-    ),
-};
 
 /** The signing states and keys of zones. */
 export class Dnssec {

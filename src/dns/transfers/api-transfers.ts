@@ -6,6 +6,7 @@ import type { Zone } from "../../control/zones/zone.ts";
 import { transferErrors } from "./errors.ts";
 import type { OutgoingTransfer, OutgoingTransfers } from "./outgoing.ts";
 import type { DnsRecords } from "../records/records.ts";
+import { transferErrorCodes } from "./api-errors.ts";
 
 /** The services that these operations use. */
 interface Services {
@@ -13,7 +14,7 @@ interface Services {
   transfers: OutgoingTransfers;
 }
 
-const { operation } = operationsFor<Services>();
+const { operation } = operationsFor<Services>(transferErrorCodes);
 
 const path = "/zones/{zone_id}/secondary_dns/outgoing";
 const TimeSchema = z.string().meta({ format: "date-time" });

@@ -9,6 +9,7 @@ import { hoursKept, type Analytics } from "./analytics.ts";
 import { smartRoutingErrors } from "./errors.ts";
 import { boundsMs, type Histogram } from "./histogram.ts";
 import type { Zones } from "../../control/zones/zones.ts";
+import { smartRoutingErrorCodes } from "./api-errors.ts";
 
 /** The services that these operations use. */
 interface Services {
@@ -16,7 +17,7 @@ interface Services {
   zones: Zones;
 }
 
-const { operation } = operationsFor<Services>();
+const { operation } = operationsFor<Services>(smartRoutingErrorCodes);
 
 const SettingSchema = z
   .object({

@@ -1,6 +1,5 @@
-import { ApiError } from "../../control/api/errors.ts";
+import { defineErrors } from "../../platform/domain-error.ts";
 
-export const smartRoutingErrors = {
-  notEditable: (why: string) =>
-    new ApiError(403, 1015, `The setting smart_routing cannot be changed: ${why}`),
-};
+export const smartRoutingErrors = defineErrors("smartRouting", {
+  notEditable: (why: string) => `The setting smart_routing cannot be changed: ${why}`,
+});

@@ -1,7 +1,7 @@
-import { domainErrors } from "../../platform/domain-error.ts";
+import { defineErrors } from "../../platform/domain-error.ts";
 import { kvLimits } from "./limits.ts";
 
-export const kvErrors = domainErrors("kv", {
+export const kvErrors = defineErrors("kv", {
   namespaceNotFound: (id: string) => `namespace not found: "${id}"`,
   titleExists: () => "create namespace: 'a namespace with this account ID and title already exists'",
   keyNotFound: () => "get: 'key not found'",

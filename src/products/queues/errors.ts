@@ -1,7 +1,7 @@
-import { domainErrors } from "../../platform/domain-error.ts";
+import { defineErrors } from "../../platform/domain-error.ts";
 import { queueLimits } from "./queue.ts";
 
-export const queueErrors = domainErrors("queues", {
+export const queueErrors = defineErrors("queues", {
   notFound: (what: string) => `The queue ${JSON.stringify(what)} does not exist`,
   exists: (name: string) => `Queue name ${JSON.stringify(name)} is already taken`,
   tooMany: () => `Expected at most ${queueLimits.queuesOfAccount} queues in an account`,

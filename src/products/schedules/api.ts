@@ -5,6 +5,7 @@ import { isoTime } from "../../platform/util/ids.ts";
 import { schedulesOfScriptMax } from "./schedule.ts";
 import type { Planned, Schedules } from "./schedules.ts";
 import type { Scripts } from "../../workers/scripts/scripts.ts";
+import { scheduleErrorCodes } from "./api-errors.ts";
 
 /** The services that these operations use. */
 interface Services {
@@ -12,7 +13,7 @@ interface Services {
   scripts: Scripts;
 }
 
-const { operation } = operationsFor<Services>();
+const { operation } = operationsFor<Services>(scheduleErrorCodes);
 
 const ScheduleSchema = z
   .object({

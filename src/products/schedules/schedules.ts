@@ -1,9 +1,10 @@
-import { ApiErrors } from "../../control/api/errors.ts";
+import { DomainErrors } from "../../platform/domain-error.ts";
 import type { Scripts } from "../../workers/scripts/scripts.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import { Turns } from "../../platform/util/turns.ts";
 import { readCron, type Timetable } from "./cron.ts";
-import { scheduleErrors, type Schedule } from "./schedule.ts";
+import { scheduleErrors } from "./errors.ts";
+import type { Schedule } from "./schedule.ts";
 import * as store from "./store.ts";
 
 export interface Planned extends Schedule {
@@ -82,7 +83,7 @@ export class Schedules {
       }),
     );
     const errors = faults.flat();
-    if (errors.length > 0) throw new ApiErrors(errors);
+    if (errors.length > 0) throw new DomainErrors(errors);
 
     const before = new Set(this.list(accountId, scriptName).map(({ cron }) => cron));
     const now = Date.now();

@@ -7,16 +7,18 @@ import { checkExpression } from "../../control/rulesets/expression.ts";
 import type { Rule } from "../../control/rulesets/ruleset.ts";
 import { isoTime } from "../../platform/util/ids.ts";
 import { plans } from "../../control/zones/plans.ts";
-import { snippetErrors, snippetNamePattern, type SnippetSummary } from "./snippet.ts";
+import { snippetErrors } from "./errors.ts";
+import { snippetNamePattern, type SnippetSummary } from "./snippet.ts";
 import { snippetNameOf, type Snippets } from "./snippets.ts";
 import { readSnippetUpload, SnippetMetadataSchema } from "./upload.ts";
+import { snippetErrorCodes } from "./api-errors.ts";
 
 /** The services that these operations use. */
 interface Services {
   snippets: Snippets;
 }
 
-const { listOperation, operation, rawOperation } = operationsFor<Services>();
+const { listOperation, operation, rawOperation } = operationsFor<Services>(snippetErrorCodes);
 
 const TimeSchema = z.string().meta({ format: "date-time" });
 const SnippetSchema = z

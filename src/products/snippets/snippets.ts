@@ -6,8 +6,8 @@ import type { Change, Read, Storage } from "../../platform/storage/storage.ts";
 import { newId } from "../../platform/util/ids.ts";
 import { plans } from "../../control/zones/plans.ts";
 import type { Zone } from "../../control/zones/zone.ts";
+import { snippetErrors } from "./errors.ts";
 import {
-  snippetErrors,
   snippetPhase,
   type RunnableSnippet,
   type Snippet,

@@ -1,9 +1,10 @@
 import { z } from "zod";
-import { ApiErrors, type ApiError } from "../../control/api/errors.ts";
+import { DomainErrors, type DomainError } from "../../platform/domain-error.ts";
 import type { UploadForm } from "../../control/api/upload-form.ts";
 import { validate } from "../../control/api/validation.ts";
 import { checkModule, describeFault } from "./check-module.ts";
-import { snippetErrors, type SnippetModule } from "./snippet.ts";
+import { snippetErrors } from "./errors.ts";
+import type { SnippetModule } from "./snippet.ts";
 
 export interface SnippetUpload {
   mainModule: string;
@@ -27,7 +28,7 @@ export async function readSnippetUpload(
   if (bytes > limits.codeBytesMax) throw snippetErrors.tooLarge(bytes, limits.codeBytesMax);
 
   const modules: SnippetModule[] = [];
-  const faults: ApiError[] = [];
+  const faults: DomainError[] = [];
   for (const file of form.files) {
     const { name } = file;
     const content = textOf(file.bytes);
@@ -38,7 +39,7 @@ export async function readSnippetUpload(
     if (fault === undefined) modules.push({ name, content: content! });
     else faults.push(snippetErrors.badFile(name, fault));
   }
-  if (faults.length > 0) throw new ApiErrors(faults);
+  if (faults.length > 0) throw new DomainErrors(faults);
   if (!modules.some((module) => module.name === mainModule)) {
     throw snippetErrors.noMainModule(
       mainModule,

@@ -22,8 +22,11 @@ import type { Script, Version } from "../scripts/script.ts";
 import { isoTime } from "../../platform/util/ids.ts";
 import { ownerOf, type DispatchNamespace } from "./namespaces.ts";
 import type { Assets } from "../assets/assets.ts";
+import { namespaceErrorCodes } from "./api-errors.ts";
 
-const { listOperation, operation, rawOperation } = operationsFor<ScriptServices & { assets: Assets }>();
+const { listOperation, operation, rawOperation } = operationsFor<ScriptServices & { assets: Assets }>(
+  namespaceErrorCodes,
+);
 
 const base = "/accounts/{account_id}/edge/dispatch/namespaces";
 const one = `${base}/{namespace_name}`;

@@ -1,4 +1,3 @@
-import { ApiError } from "../../control/api/errors.ts";
 import type { LiveScript, RuntimeScript } from "../scripts/runtime-script.ts";
 import type { Owner } from "../scripts/script.ts";
 import type { Scripts } from "../scripts/scripts.ts";
@@ -6,6 +5,7 @@ import { isUniqueViolation } from "../../platform/storage/dialects.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import { newUuid } from "../../platform/util/ids.ts";
 import * as store from "./store.ts";
+import { namespaceErrors } from "./errors.ts";
 
 export interface DispatchNamespace {
   id: string;
@@ -22,20 +22,6 @@ export interface DispatchNamespace {
 export type NamespaceEdit = Partial<Pick<DispatchNamespace, "name" | "isTrusted">>;
 
 const namePattern = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}$/;
-
-export const namespaceErrors = {
-  notFound: (name: string) =>
-    new ApiError(404, 100119, `The specified dispatch namespace does not exist on this account: "${name}"`),
-  exists: (name: string) =>
-    new ApiError(409, 100120, `A dispatch namespace with the name "${name}" already exists on this account`),
-  name: (name: string) =>
-    new ApiError(
-      400,
-      100121,
-      `Expected a namespace name of up to 255 letters, digits, "-", "_" and "." but received ${JSON.stringify(name)}`,
-      { pointer: "/body/name" },
-    ),
-};
 
 /** Dispatch namespaces, in which an account hosts its customers' scripts. All of them are in memory. */
 export class DispatchNamespaces {

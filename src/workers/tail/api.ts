@@ -11,6 +11,7 @@ import { FiltersSchema, type Filter } from "./filter.ts";
 import { tailPath } from "./listener.ts";
 import type { Tail, TailScope, Tails } from "./tails.ts";
 import type { Scripts } from "../scripts/scripts.ts";
+import { tailErrorCodes } from "./api-errors.ts";
 
 /** The services that these operations use. */
 interface Services {
@@ -19,7 +20,7 @@ interface Services {
   tails: Tails;
 }
 
-const { operation } = operationsFor<Services>();
+const { operation } = operationsFor<Services>(tailErrorCodes);
 
 const TailSchema = z.object({ id: z.string(), expires_at: z.string() });
 const NewTailSchema = TailSchema.extend({ url: z.string() }).meta({ id: "Tail" });

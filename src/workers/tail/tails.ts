@@ -1,8 +1,8 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import { ApiError } from "../../control/api/errors.ts";
 import { newId } from "../../platform/util/ids.ts";
 import type { TailEvent } from "./event.ts";
 import { wantsEvent, wantsRun, type Filter } from "./filter.ts";
+import { tailErrors, tailsOfScopeMax } from "./errors.ts";
 
 /** The scope of a tail: one script, or everything that an account and its customers run. */
 export interface TailScope {
@@ -48,17 +48,6 @@ export interface Watched {
 const lifetimeMs = 6 * 60 * 60 * 1000;
 /** Time for the client to connect after it has created a tail. */
 const connectMs = 60_000;
-const tailsOfScopeMax = 10;
-
-export const tailErrors = {
-  notFound: (id: string) => new ApiError(404, 10110, `There is no tail with the id ${id}`),
-  tooMany: () =>
-    new ApiError(
-      429,
-      10111,
-      `Expected at most ${tailsOfScopeMax} tails of a script, or of an account, at once`,
-    ),
-};
 
 /** The tails of all scripts, in memory. A run of an unwatched script costs one lookup in an empty map. */
 export class Tails {

@@ -2,17 +2,17 @@ import { z } from "zod";
 import { operationsFor } from "../../../control/api/operation.ts";
 import { pageQuery, paginate } from "../../../control/api/pagination.ts";
 import { isoTime } from "../../../platform/util/ids.ts";
+import { packErrors, packsMax } from "./errors.ts";
 import {
   certificateAuthorities,
-  packErrors,
   packHostsMax,
-  packsMax,
   validityDays,
   type PackWithCertificate,
   type CertificatePacks,
 } from "./packs.ts";
 import type { ZoneSettings } from "../../../control/zone-settings/zone-settings.ts";
 import type { Zones } from "../../../control/zones/zones.ts";
+import { packErrorCodes } from "./api-errors.ts";
 
 /** The services that these operations use. */
 interface Services {
@@ -21,7 +21,7 @@ interface Services {
   zones: Zones;
 }
 
-const { listOperation, operation } = operationsFor<Services>();
+const { listOperation, operation } = operationsFor<Services>(packErrorCodes);
 
 const TimeSchema = z.string().meta({ format: "date-time" });
 const validationMethods = ["txt", "http"] as const;

@@ -5,15 +5,16 @@ import { pageQuery, paginate } from "../../../control/api/pagination.ts";
 import { isoTime } from "../../../platform/util/ids.ts";
 import { packOperations } from "./api-packs.ts";
 import { zoneSettingOperations } from "../../../control/zone-settings/api-settings.ts";
-import { certificateErrors } from "./certificate.ts";
+import { certificateErrors } from "./errors.ts";
 import { bundleMethods, certificateTypes, type Certificate, type Certificates } from "./certificates.ts";
+import { certificateErrorCodes } from "./api-errors.ts";
 
 /** The services that these operations use. */
 interface Services {
   certificates: Certificates;
 }
 
-const { listOperation, operation } = operationsFor<Services>();
+const { listOperation, operation } = operationsFor<Services>(certificateErrorCodes);
 
 const TimeSchema = z.string().meta({ format: "date-time" });
 const CertificateSchema = z

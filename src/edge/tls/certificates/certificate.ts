@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate, type KeyObject } from "node:crypto";
-import { ApiError } from "../../../control/api/errors.ts";
 import type { KeyPair } from "./x509.ts";
+import { certificateErrors } from "./errors.ts";
 
 /** Details from a certificate. */
 export interface CertificateDetails {
@@ -11,50 +11,6 @@ export interface CertificateDetails {
   notBefore: number;
   expiresOn: number;
 }
-
-export const certificateErrors = {
-  notFound: (id: string) => new ApiError(404, 1412, `No custom certificate of the zone has the id ${id}`),
-  unreadable: (why: string) =>
-    new ApiError(400, 1400, `Expected certificates in PEM, the server's first, for certificate but ${why}`, {
-      pointer: "/body/certificate",
-    }),
-  unreadableKey: (why: string) =>
-    new ApiError(400, 1401, `Expected an unencrypted private key in PEM for private_key but ${why}`, {
-      pointer: "/body/private_key",
-    }),
-  mismatch: () =>
-    new ApiError(400, 1402, "The private key does not belong to the certificate", {
-      pointer: "/body/private_key",
-    }),
-  expired: (on: string) =>
-    new ApiError(400, 1403, `The certificate expired on ${on}`, { pointer: "/body/certificate" }),
-  foreign: (zone: string, hosts: readonly string[]) =>
-    new ApiError(
-      400,
-      1404,
-      `Expected a certificate for ${zone} or names below it but received one for ${hosts.join(", ") || "no host name"}`,
-      { pointer: "/body/certificate" },
-    ),
-  tooMany: (most: number) => new ApiError(400, 1406, `A zone has at most ${most} custom certificates`),
-  unsupported: (name: string) =>
-    new ApiError(
-      400,
-      1407,
-      `${name} is not supported: keys are stored with the installation and uploaded with the certificate`,
-      { pointer: `/body/${name}` },
-    ),
-  noStaging: () =>
-    new ApiError(
-      400,
-      1409,
-      'Expected "production" for deploy but received "staging": there is no staging network',
-      { pointer: "/body/deploy" },
-    ),
-  brokenChain: (position: number) =>
-    new ApiError(400, 1405, `Certificate ${position} in the bundle was not issued by the one after it`, {
-      pointer: "/body/certificate",
-    }),
-};
 
 const blocks = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
 

@@ -2,7 +2,8 @@ import { lockZone } from "../../../platform/storage/dialects.ts";
 import type { Storage, Write } from "../../../platform/storage/storage.ts";
 import { newId } from "../../../platform/util/ids.ts";
 import type { Zone } from "../../../control/zones/zone.ts";
-import { certificateErrors, checkPair } from "./certificate.ts";
+import { certificateErrors } from "./errors.ts";
+import { checkPair } from "./certificate.ts";
 import * as store from "./store.ts";
 import type { KeyPair } from "./x509.ts";
 

@@ -1,4 +1,3 @@
-import { ApiError } from "../../../control/api/errors.ts";
 import { lockZone } from "../../../platform/storage/dialects.ts";
 import type { Storage } from "../../../platform/storage/storage.ts";
 import { newId } from "../../../platform/util/ids.ts";
@@ -6,6 +5,7 @@ import type { Zone } from "../../../control/zones/zone.ts";
 import type { Certificate, Certificates } from "./certificates.ts";
 import * as store from "./store-packs.ts";
 import type { KeyPair } from "./x509.ts";
+import { packErrors, packsMax } from "./errors.ts";
 
 export const certificateAuthorities = ["google", "lets_encrypt", "ssl_com"] as const;
 export const validityDays = [14, 30, 90, 365] as const;
@@ -35,51 +35,7 @@ export type PackOrder = Pick<
 >;
 export type PackWithCertificate = CertificatePack & { certificate: Certificate | undefined };
 
-export const packsMax = 100;
 export const packHostsMax = 50;
-
-export const packErrors = {
-  notFound: (id: string) => new ApiError(404, 1415, `No certificate pack of the zone has the id ${id}`),
-  noAuthority: () =>
-    new ApiError(
-      400,
-      1416,
-      "No certificate can be ordered: this installation has no ACME authority (setting acme-directory)",
-    ),
-  tooMany: () => new ApiError(400, 1417, `A zone has at most ${packsMax} advanced certificate packs`),
-  universal: () =>
-    new ApiError(
-      400,
-      1418,
-      "The universal certificate pack cannot be deleted: disable it at /ssl/universal/settings",
-    ),
-  unknownMethod: (method: string) =>
-    new ApiError(
-      400,
-      1422,
-      `Expected txt or http for validation_method but received ${JSON.stringify(method)}`,
-      { pointer: "/body/validation_method" },
-    ),
-  universalMethod: () =>
-    new ApiError(
-      400,
-      1423,
-      "The validation method of the universal certificate pack is set by this installation's `acme-challenge` setting and cannot be changed here",
-    ),
-  host: (index: number, host: string, why: string) =>
-    new ApiError(
-      400,
-      1419,
-      `Expected host names of the zone for hosts but received ${JSON.stringify(host)}: ${why}`,
-      {
-        pointer: `/body/hosts/${index}`,
-      },
-    ),
-  method: (why: string) =>
-    new ApiError(400, 1420, `Expected http for validation_method but received txt: ${why}`, {
-      pointer: "/body/validation_method",
-    }),
-};
 
 /** The certificate packs of zones: their hosts, schedule and last result. */
 export class CertificatePacks {

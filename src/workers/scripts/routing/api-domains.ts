@@ -2,7 +2,8 @@ import { z } from "zod";
 import { readJson } from "../../../control/api/body.ts";
 import { apiErrors } from "../../../control/api/errors.ts";
 import { operationsFor } from "../../../control/api/operation.ts";
-import { domainErrors, type Domain } from "./domains.ts";
+import { scriptDomainErrors } from "./errors.ts";
+import type { Domain } from "./domains.ts";
 import {
   accountPlace,
   editAccess,
@@ -13,8 +14,9 @@ import {
   type ScriptServices,
 } from "../place.ts";
 import { requireRoutesEdit, zoneOfHost } from "./zone-of-host.ts";
+import { scriptDomainErrorCodes } from "./api-errors.ts";
 
-const { operation } = operationsFor<ScriptServices>();
+const { operation } = operationsFor<ScriptServices>(scriptDomainErrorCodes);
 
 const base = "/accounts/{account_id}/workers/domains";
 const script = `${accountPlace.path}/{script_name}`;
@@ -248,7 +250,7 @@ const scriptDomainOperations = [
       const zones = input.origins.map((origin) => {
         const other = knownDomain(call, origin.hostname);
         if (other !== undefined && other.service !== name && !input.override_existing_origin)
-          throw domainErrors.taken(other.hostname, other.service);
+          throw scriptDomainErrors.taken(other.hostname, other.service);
         if (other !== undefined) requireEdit(call, [other]);
         return zoneOfHost(call, origin, origin.hostname);
       });

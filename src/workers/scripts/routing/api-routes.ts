@@ -4,8 +4,9 @@ import { operationsFor } from "../../../control/api/operation.ts";
 import { accountPlace, editAccess, nameOf, type ScriptServices } from "../place.ts";
 import type { Route } from "./routes.ts";
 import { requireRoutesEdit, zoneOfPattern } from "./zone-of-host.ts";
+import { routeErrorCodes } from "./api-errors.ts";
 
-const { operation } = operationsFor<ScriptServices>();
+const { operation } = operationsFor<ScriptServices>(routeErrorCodes);
 
 const base = "/zones/{zone_id}/workers/routes";
 const routePath = `${base}/{route_id}`;

@@ -11,9 +11,10 @@ import {
   type ScriptServices,
 } from "../place.ts";
 import type { Script } from "../script.ts";
-import { subdomainErrors } from "./subdomains.ts";
+import { subdomainErrors } from "./errors.ts";
+import { subdomainErrorCodes } from "./api-errors.ts";
 
-const { operation, rawOperation } = operationsFor<ScriptServices>();
+const { operation, rawOperation } = operationsFor<ScriptServices>(subdomainErrorCodes);
 
 const account = "/accounts/{account_id}/workers";
 const script = `${accountPlace.path}/{script_name}`;

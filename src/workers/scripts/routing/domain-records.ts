@@ -2,7 +2,7 @@ import { emptyBatch } from "../../../dns/records/batch.ts";
 import type { DnsRecord } from "../../../dns/records/record.ts";
 import type { DnsRecords } from "../../../dns/records/records.ts";
 import type { Zone } from "../../../control/zones/zone.ts";
-import { domainErrors } from "./domains.ts";
+import { scriptDomainErrors } from "./errors.ts";
 
 /** The discard prefix (RFC 6666): the edge answers for a proxied record with its own addresses. */
 const nowhere = "100::";
@@ -27,7 +27,7 @@ export class DomainRecords {
     const addresses = await this.#addresses(zone, host);
     const elsewhere = addresses.filter(({ proxied }) => !proxied);
     if (elsewhere.length > 0 && !mayReplace)
-      throw domainErrors.hasRecords(
+      throw scriptDomainErrors.hasRecords(
         host,
         elsewhere.map(({ type, content }) => `${type} ${content}`),
       );

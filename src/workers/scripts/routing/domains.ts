@@ -1,4 +1,3 @@
-import { ApiError } from "../../../control/api/errors.ts";
 import type { Storage } from "../../../platform/storage/storage.ts";
 import { newId, newUuid } from "../../../platform/util/ids.ts";
 import type { Zone } from "../../../control/zones/zone.ts";
@@ -6,6 +5,7 @@ import type { Zones } from "../../../control/zones/zones.ts";
 import type { DomainRecords } from "./domain-records.ts";
 import type { Scripts } from "../scripts.ts";
 import * as store from "./store-routes.ts";
+import { scriptDomainErrors } from "./errors.ts";
 
 /** A custom domain: a host name of a zone whose requests all go to one script. */
 export interface Domain {
@@ -16,26 +16,6 @@ export interface Domain {
   service: string;
   certId: string;
 }
-
-export const domainErrors = {
-  notFound: (id: string) => new ApiError(404, 100114, `The account has no domain with the id "${id}"`),
-  taken: (hostname: string, service: string) =>
-    new ApiError(409, 100117, `The host name "${hostname}" belongs to the script "${service}" already`),
-  hasRecords: (hostname: string, records: readonly string[]) =>
-    new ApiError(
-      409,
-      100118,
-      `The host name "${hostname}" has DNS records that lead past the edge: ${records.slice(0, 5).join(", ")}. Delete them, make them proxied, or let them be replaced with override_existing_dns_record`,
-    ),
-  foreign: (hostname: string) =>
-    new ApiError(409, 100115, `The host name "${hostname}" belongs to a zone of another account`, {
-      pointer: "/body/hostname",
-    }),
-  outside: (hostname: string) =>
-    new ApiError(400, 100116, `Expected a host name in a zone of this account but received "${hostname}"`, {
-      pointer: "/body/hostname",
-    }),
-};
 
 const hostnamePattern = /^(?=.{1,253}$)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?\.)+[a-z0-9-]+$/;
 
@@ -89,7 +69,7 @@ export class Domains {
 
   get(accountId: string, id: string): Domain {
     const domain = this.list(accountId).find((each) => each.id === id);
-    if (domain === undefined) throw domainErrors.notFound(id);
+    if (domain === undefined) throw scriptDomainErrors.notFound(id);
     return domain;
   }
 
@@ -110,14 +90,14 @@ export class Domains {
   ): Promise<Domain> {
     const host = hostname.toLowerCase();
     const isInZone = host === zone.name || host.endsWith(`.${zone.name}`);
-    if (!isInZone || !hostnamePattern.test(host)) throw domainErrors.outside(hostname);
-    if (this.#zones.governing(host)?.accountId !== zone.accountId) throw domainErrors.foreign(host);
+    if (!isInZone || !hostnamePattern.test(host)) throw scriptDomainErrors.outside(hostname);
+    if (this.#zones.governing(host)?.accountId !== zone.accountId) throw scriptDomainErrors.foreign(host);
     this.#scripts.get({ accountId: zone.accountId }, service);
     const before = this.#byHost.get(host);
     // A domain left by an account that the host does not belong to any more is replaced.
     const known = before?.accountId === zone.accountId ? before : undefined;
     if (known !== undefined && known.service !== service && !may.takeOver)
-      throw domainErrors.taken(host, known.service);
+      throw scriptDomainErrors.taken(host, known.service);
     await this.#records.lead(zone, host, may.replaceRecords);
     const domain: Domain = {
       id: known?.id ?? newId(),

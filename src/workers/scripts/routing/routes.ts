@@ -1,4 +1,3 @@
-import { ApiError } from "../../../control/api/errors.ts";
 import { isUniqueViolation } from "../../../platform/storage/dialects.ts";
 import type { Storage } from "../../../platform/storage/storage.ts";
 import { newId } from "../../../platform/util/ids.ts";
@@ -7,6 +6,7 @@ import type { Zones } from "../../../control/zones/zones.ts";
 import { isWithin, parsePattern, RouteTable, type RoutePattern } from "./route-table.ts";
 import type { Scripts } from "../scripts.ts";
 import * as store from "./store-routes.ts";
+import { routeErrors } from "./errors.ts";
 
 export interface Route {
   id: string;
@@ -15,16 +15,6 @@ export interface Route {
   /** Null excludes the requests from less specific routes. */
   script: string | null;
 }
-
-export const routeErrors = {
-  notFound: (id: string) => new ApiError(404, 10040, `The zone has no route with the id "${id}"`),
-  exists: (pattern: string) =>
-    new ApiError(409, 10020, `A route with the same pattern already exists: "${pattern}"`),
-  invalid: (pattern: string, expected: string) =>
-    new ApiError(400, 10022, `Invalid route pattern ${JSON.stringify(pattern)}: expected ${expected}`, {
-      pointer: "/body/pattern",
-    }),
-};
 
 /** Routes of all zones; in memory, compiled for each zone. */
 export class Routes {

@@ -1,21 +1,8 @@
 import type { Account, Accounts } from "../../../control/accounts/accounts.ts";
-import { ApiError } from "../../../control/api/errors.ts";
 import { isUniqueViolation } from "../../../platform/storage/dialects.ts";
 import type { Storage } from "../../../platform/storage/storage.ts";
 import * as store from "./store-routes.ts";
-
-export const subdomainErrors = {
-  none: () => new ApiError(404, 10007, "The account has no subdomain for its scripts"),
-  taken: (name: string) => new ApiError(409, 10031, `The subdomain "${name}" belongs to another account`),
-  available: (name: string) => new ApiError(404, 10032, `The subdomain "${name}" is available`),
-  invalid: (name: string) =>
-    new ApiError(
-      400,
-      10030,
-      `Expected a subdomain of 1 to 63 lower-case letters, digits and "-" but received ${JSON.stringify(name)}`,
-      { pointer: "/body/subdomain" },
-    ),
-};
+import { subdomainErrors } from "./errors.ts";
 
 const pattern = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 

@@ -1,9 +1,9 @@
 import { ApiError } from "../../../control/api/errors.ts";
-import { zoneErrors, type Zone } from "../../../control/zones/zone.ts";
-import { domainErrors } from "./domains.ts";
+import { zoneErrors } from "../../../control/zones/errors.ts";
+import type { Zone } from "../../../control/zones/zone.ts";
+import { scriptDomainErrors, routeErrors } from "./errors.ts";
 import type { AnyCall } from "../place.ts";
 import { parsePattern, type RoutePattern } from "./route-table.ts";
-import { routeErrors } from "./routes.ts";
 
 export interface NamedZone {
   zone_id?: string | undefined;
@@ -15,7 +15,7 @@ export function zoneOfHost(call: AnyCall, { zone_id, zone_name }: NamedZone, hos
   const zone = find(call, zone_id, zone_name ?? host, zone_name !== undefined);
   if (zone === undefined) {
     if (zone_id !== undefined) throw zoneErrors.notFound(zone_id);
-    throw domainErrors.outside(host);
+    throw scriptDomainErrors.outside(host);
   }
   requireRoutesEdit(call, zone);
   return zone;
