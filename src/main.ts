@@ -1,9 +1,9 @@
-import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { registerConfigCommand } from "./cli/config.ts";
 import { registerServeCommand } from "./cli/serve.ts";
 import { exitSoon } from "./cli/exit-soon.ts";
 import { explain } from "./cli/failure.ts";
+import { programVersion } from "./platform/storage/migrations/program-version.ts";
 
 /** For what a failed command leaves open. */
 const exitTimeoutMs = 200;
@@ -14,12 +14,13 @@ export async function main(argv: readonly string[]): Promise<void> {
     .description("A self-hosted edge platform that speaks the Cloudflare API v4")
     .showSuggestionAfterError()
     .showHelpAfterError("(see --help)")
-    .version(version())
+    .version(programVersion)
     .exitOverride();
   registerServeCommand(program);
   registerConfigCommand(program);
   // What takes a while to load, and serving starts without.
   if (argv[2] !== "serve") {
+    (await import("./cli/backup.ts")).registerBackupCommands(program);
     (await import("./cli/doctor.ts")).registerDoctorCommand(program);
     (await import("./cli/rules.ts")).registerRulesCommand(program);
     (await import("./cli/tls.ts")).registerTlsCommand(program);
@@ -38,8 +39,3 @@ export async function main(argv: readonly string[]): Promise<void> {
     }
   }
 }
-
-/** The version of the package, of which this is the entry module. */
-const version = (): string =>
-  (JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as { version: string })
-    .version;

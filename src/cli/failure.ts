@@ -1,5 +1,7 @@
 import { inspect } from "node:util";
 import { ConfigError } from "../platform/config/config.ts";
+import { BackupError } from "../platform/storage/backup/errors.ts";
+import { UnusableDatabase } from "../platform/storage/faults.ts";
 import { FolderInUse } from "../platform/storage/folder-owner.ts";
 
 const hints: Record<string, string> = {
@@ -11,6 +13,8 @@ const hints: Record<string, string> = {
   EROFS: "The file system is read-only. Choose another folder with --data-dir.",
   ECONNREFUSED: "Nothing accepts connections there. Check --database-url, and whether PostgreSQL runs.",
 };
+/** Errors whose message is for the operator. */
+const expected = [BackupError, ConfigError, FolderInUse, UnusableDatabase];
 /** SQLite's own error numbers. */
 const codesOfSqlite: Record<number, string> = { 8: "EROFS", 13: "ENOSPC" };
 
@@ -18,7 +22,7 @@ const codesOfSqlite: Record<number, string> = { 8: "EROFS", 13: "ENOSPC" };
 export function explain(error: unknown): string {
   const chain = causesOf(error);
   const code = chain.map(codeOf).find((each) => each !== undefined);
-  const isExpected = code !== undefined || error instanceof ConfigError || error instanceof FolderInUse;
+  const isExpected = code !== undefined || expected.some((kind) => error instanceof kind);
   if (!isExpected) return `${inspect(error)}\n`;
   const hint = code === undefined ? undefined : hints[code];
   // Some messages repeat that of their cause.

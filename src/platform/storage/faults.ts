@@ -29,6 +29,9 @@ export class BlobTooLarge extends Error {
   }
 }
 
+/** The database cannot be used as it is. The message says what to do; its reader is the operator. */
+export class UnusableDatabase extends Error {}
+
 /** Yields an error and then its causes, from outer to inner. */
 function* causes(error: unknown): Generator<Error & { code?: unknown; errcode?: unknown }, void> {
   for (let next = error, depth = 0; next instanceof Error && depth < 5; next = next.cause, depth++)

@@ -107,7 +107,8 @@ it("an older database keeps its rows and never reuses a number that is still ref
   const before = schemaOf(database);
   // Undo later migrations, which run again.
   database.exec(`alter table zones drop column authorized_by;
-    alter table users drop column invited; drop table invitations`);
+    alter table users drop column invited; drop table invitations;
+    drop index queue_messages_leased; drop table schema_info`);
   database.close();
 
   const storage = await openStorage(`sqlite:${path}`);

@@ -1,5 +1,5 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
-import { SqliteDialect, type SqliteDatabase, type SqliteStatement } from "kysely";
+import { SqliteAdapter, SqliteDialect, type SqliteDatabase, type SqliteStatement } from "kysely";
 import { keepingFirstError } from "./dialects.ts";
 
 const statementsMax = 256;
@@ -34,7 +34,20 @@ export function sqliteDialect(database: DatabaseSync): SqliteDialect {
       return statement;
     },
   };
-  return keepingFirstError(new SqliteDialect({ database: adapter }));
+  return keepingFirstError(new TransactionalDialect({ database: adapter }));
+}
+
+/** Migrates in a transaction, which Kysely does not do on SQLite by default. */
+class TransactionalDialect extends SqliteDialect {
+  override createAdapter(): SqliteAdapter {
+    return new TransactionalAdapter();
+  }
+}
+
+class TransactionalAdapter extends SqliteAdapter {
+  override get supportsTransactionalDdl(): boolean {
+    return true;
+  }
 }
 
 function wrap(statement: StatementSync): SqliteStatement {

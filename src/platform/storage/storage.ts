@@ -5,8 +5,10 @@ import { Kysely, type Transaction } from "kysely";
 import { ChangeLog } from "./change-log.ts";
 import { noDurability, walDurability, type Durability } from "./durability.ts";
 import { isDiskFull, isUnavailable } from "./faults.ts";
+import { refuseUnfinished } from "./backup/claim.ts";
+import { checkTables, explainingDamage, refuseEmptyFile } from "./damage.ts";
 import { Listeners, type ChangeListener } from "./listeners.ts";
-import { migrate } from "./migrate.ts";
+import { migrate } from "./migrations/migrate.ts";
 import type { Database } from "./schema.ts";
 import { closeDatabase } from "./private-files.ts";
 import { openSqlite, sqliteDialect } from "./sqlite.ts";
@@ -223,6 +225,8 @@ export async function openStorage(url: string, timeoutMs = queryTimeoutMs): Prom
     : await openPostgresStorage(url, undefined); // a migration may take long
   try {
     await migrate(storage);
+    if (storage.engine === "postgres")
+      await (await import("./backup/target-postgres.ts")).refuseUnfinishedRestore(storage.read);
   } catch (error) {
     await storage.close();
     throw error;
@@ -233,13 +237,7 @@ export async function openStorage(url: string, timeoutMs = queryTimeoutMs): Prom
 }
 
 async function openSqliteStorage(path: string): Promise<Storage> {
-  if (path !== ":memory:") mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  const database = openSqlite(path);
-  // The write-ahead log exists only after a first write.
-  if (path !== ":memory:") {
-    database.exec("pragma user_version = 1");
-    closeDatabase(path);
-  }
+  const database = path === ":memory:" ? openSqlite(path) : openSqliteFile(path);
   const durability = path === ":memory:" ? noDurability : await walDurability(path);
   return new Storage(
     new Kysely<Database>({ dialect: sqliteDialect(database) }),
@@ -247,6 +245,25 @@ async function openSqliteStorage(path: string): Promise<Storage> {
     durability,
     database,
   );
+}
+
+function openSqliteFile(path: string): DatabaseSync {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  refuseUnfinished(path);
+  refuseEmptyFile(path);
+  return explainingDamage(path, () => {
+    const database = openSqlite(path);
+    try {
+      checkTables(path, database);
+      // The write-ahead log exists only after a first write.
+      database.exec("pragma user_version = 1");
+      closeDatabase(path);
+      return database;
+    } catch (error) {
+      database.close();
+      throw error;
+    }
+  });
 }
 
 async function openPostgresStorage(url: string, timeoutMs: number | undefined): Promise<Storage> {

@@ -13,25 +13,15 @@ const numbered = [
 
 /**
  * On SQLite a plain integer key is the highest key plus one, so the number of a deleted row could be reused.
- * AUTOINCREMENT prevents that. PostgreSQL's sequences never go back. The migration is safe to repeat, because
- * Kysely runs SQLite migrations outside a transaction, and a process may die before it records this one.
+ * AUTOINCREMENT prevents that. PostgreSQL's sequences never go back.
  */
 export const lastingNumbers = (engine: "sqlite" | "postgres"): Migration => ({
   async up(db: Kysely<unknown>): Promise<void> {
     if (engine === "postgres") return;
-    // The pragma has no effect inside a transaction. Without it, dropping a table deletes the rows that refer
-    // to it.
-    await sql`pragma foreign_keys = off`.execute(db);
-    try {
-      await db.transaction().execute(async (trx) => {
-        for (const { table } of numbered) await rebuild(trx, table);
-        for (const { table, named } of numbered) await countFrom(trx, table, named);
-        const { rows } = await sql`pragma foreign_key_check`.execute(trx);
-        if (rows.length > 0) throw new Error("Some rows would refer to rows that do not exist.");
-      });
-    } finally {
-      await sql`pragma foreign_keys = on`.execute(db);
-    }
+    for (const { table } of numbered) await rebuild(db, table);
+    for (const { table, named } of numbered) await countFrom(db, table, named);
+    const { rows } = await sql`pragma foreign_key_check`.execute(db);
+    if (rows.length > 0) throw new Error("Some rows would refer to rows that do not exist.");
   },
 });
 

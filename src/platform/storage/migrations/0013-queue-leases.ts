@@ -6,7 +6,6 @@ export const queueLeases: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
     await db.schema
       .createIndex("queue_messages_leased")
-      .ifNotExists() // a process may die before it records this migration
       .on("queue_messages")
       .columns(["queue_number", "available_on"])
       .where(sql.ref("lease"), "is not", null)

@@ -1,0 +1,141 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import type { Command } from "commander";
+import { ConfigError } from "../platform/config/config.ts";
+import type { Config } from "../platform/config/settings.ts";
+import { backUp, type Progress } from "../platform/storage/backup/back-up.ts";
+import type { Manifest } from "../platform/storage/backup/manifest.ts";
+import { restore } from "../platform/storage/backup/restore.ts";
+import { openSource } from "../platform/storage/backup/open-source.ts";
+import { verify } from "../platform/storage/backup/verify.ts";
+import { createLogger } from "../platform/observability/logger.ts";
+import type { Blobs } from "../platform/storage/blobs.ts";
+import { blobUrlOf, createBlobs } from "../blob-service.ts";
+import { addConfigOptions, configOf } from "./config-options.ts";
+
+type Options = Record<string, unknown>;
+
+const progressMs = 1000;
+const missingShownMax = 10;
+
+/** `backup`, `backup verify` and `restore`. */
+export function registerBackupCommands(program: Command): void {
+  const backup = program
+    .command("backup")
+    .description("write a backup of the database, the blobs and the keys, also while nodes run")
+    .argument("<target>", "folder of the backup, which must not exist yet");
+  addConfigOptions(backup)
+    .option("--json", "print JSON")
+    .action(async (target: string, options: Options) => {
+      const manifest = await runBackup(configOf(options).config, target);
+      report(options, manifest, `The backup ${resolve(target)} is complete`);
+    });
+  backup
+    .command("verify")
+    .description("check that a backup is as it was written and can be restored")
+    .argument("<target>", "folder of the backup")
+    .option("--json", "print JSON")
+    .action(async (target: string, own: Options) => {
+      // The parent command takes the option if it has one with the same name.
+      const options = { ...backup.opts(), ...own };
+      const manifest = await verify(resolve(target), progressPrinter());
+      report(options, manifest, `The backup ${resolve(target)} is intact`);
+    })
+    .exitOverride();
+  const restoring = program
+    .command("restore")
+    .description("restore a backup into an empty data folder, and an empty database")
+    .argument("<target>", "folder of the backup");
+  addConfigOptions(restoring)
+    .option("--json", "print JSON")
+    .action(async (target: string, options: Options) => {
+      const { config } = configOf(options);
+      const onProgress = progressPrinter();
+      const manifest = await withBlobs(config, async (blobs) =>
+        restore({ archive: resolve(target), ...placeOf(config), blobs, onProgress }),
+      );
+      report(options, manifest, `The backup ${resolve(target)} is restored`);
+    });
+}
+
+interface Place {
+  databaseUrl: string;
+  dataDir: string;
+}
+
+function placeOf(config: Config): Place {
+  if (config.ephemeral)
+    throw new ConfigError(
+      "Expected a data folder or a database, but received --ephemeral, which keeps nothing",
+    );
+  const dataDir = resolve(config.dataDir);
+  return { databaseUrl: config.databaseUrl ?? `sqlite:${join(dataDir, "selvedge.db")}`, dataDir };
+}
+
+async function runBackup(config: Config, target: string): Promise<Manifest> {
+  const { databaseUrl, dataDir } = placeOf(config);
+  const onProgress = progressPrinter();
+  const source = await openSource(databaseUrl);
+  try {
+    return await withBlobs(config, async (blobs) => backUp({ source, blobs, dataDir, target, onProgress }));
+  } finally {
+    await source.close();
+  }
+}
+
+/** Opens the blobs. A shared store gets a cache of its own, because a node may use that of the data folder. */
+async function withBlobs<T>(config: Config, work: (blobs: Blobs) => Promise<T>): Promise<T> {
+  const isLocal = blobUrlOf(config).kind === "files";
+  const folder = isLocal ? resolve(config.dataDir) : mkdtempSync(join(tmpdir(), "selvedge-blobs-"));
+  try {
+    const { blobs, closeBlobs } = await createBlobs(config, folder, createLogger(config.logLevel));
+    try {
+      return await work(blobs);
+    } finally {
+      await closeBlobs();
+    }
+  } finally {
+    if (!isLocal) rmSync(folder, { recursive: true });
+  }
+}
+
+/** Prints a line on stderr once a second. */
+function progressPrinter(): (progress: Progress) => void {
+  let printedMs = performance.now();
+  return ({ step, done, bytes }) => {
+    if (performance.now() - printedMs < progressMs) return;
+    printedMs = performance.now();
+    const size = bytes === 0 ? "" : `, ${(bytes / 1e6).toFixed(1)} MB`;
+    process.stderr.write(`${step}: ${done}${size}\n`);
+  };
+}
+
+function report(options: Options, manifest: Manifest, sentence: string): void {
+  const { missing_blobs: missing } = manifest;
+  const facts = {
+    schema: manifest.schema,
+    created_on: manifest.created_on,
+    rows: manifest.tables.reduce((total, { rows }) => total + rows, 0),
+    blobs: manifest.blobs.count,
+    files: manifest.files.length,
+    bytes: [...manifest.tables, ...manifest.files].reduce(
+      (total, { bytes }) => total + bytes,
+      manifest.blobs.bytes + manifest.blobs.total_bytes,
+    ),
+    amended: manifest.amended,
+    missing_blobs: missing,
+    left_out: manifest.left_out,
+  };
+  if (missing.length > 0)
+    process.stderr.write(
+      `Warning: the backup lacks ${missing.length} blobs that did not exist when it was written, for example ` +
+        `${missing.slice(0, missingShownMax).join(", ")}.\n`,
+    );
+  process.stdout.write(
+    options["json"] === true
+      ? `${JSON.stringify(facts, null, 2)}\n`
+      : `${sentence}: ${facts.rows} rows, ${facts.blobs} blobs, ${facts.files} files, ` +
+          `${(facts.bytes / 1e6).toFixed(1)} MB.\nNot included: ${facts.left_out.join("; ")}.\n`,
+  );
+}

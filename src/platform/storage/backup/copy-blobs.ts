@@ -1,0 +1,101 @@
+import type { Blobs } from "../blobs.ts";
+import type { Part } from "./manifest.ts";
+import type { Table } from "./model.ts";
+import { readLines, writePart } from "./parts.ts";
+import { blobOf, keyOf, lineOf, rowOf, type Row } from "./rows.ts";
+import type { Source } from "./source.ts";
+
+const atOnce = 8;
+
+export interface CopyContext {
+  source: Source;
+  blobs: Blobs;
+  /** Folder of the archive. */
+  folder: string;
+}
+
+/** What differs from the snapshot. */
+export interface Deviations {
+  /** By the row's key: rows that were changed after the snapshot, as they are now; undefined if deleted. */
+  amended: Map<string, Row | undefined>;
+  /** Blobs that rows name and that do not exist. */
+  missing: string[];
+}
+
+export const blobPath = (key: string): string => `blobs/${key}`;
+
+/** Copies the blobs that a table's archived rows name. */
+export async function* copyBlobs(
+  context: CopyContext,
+  table: Table,
+  archived: Part,
+  deviations: Deviations,
+): AsyncGenerator<Part> {
+  let rows: Row[] = [];
+  const copyRows = async (): Promise<Part[]> => {
+    // Every copy ends before an error is passed on, because the archive's folder is then removed.
+    const copies = await Promise.allSettled(
+      rows.map(async (row) => copyBlobOf(context, table, row, deviations)),
+    );
+    rows = [];
+    return copies.flatMap((copy) => {
+      if (copy.status === "rejected") throw copy.reason;
+      return copy.value ?? [];
+    });
+  };
+  for await (const line of readLines(context.folder, archived)) {
+    const row = rowOf(table, line);
+    if (blobOf(table, row) !== null) rows.push(row);
+    if (rows.length >= atOnce) yield* await copyRows();
+  }
+  yield* await copyRows();
+}
+
+/**
+ * Copies a row's blob. A node may have deleted the blob since the snapshot, because its row was deleted or
+ * replaced. Then the row is archived as it is now.
+ */
+async function copyBlobOf(
+  { source, blobs, folder }: CopyContext,
+  table: Table,
+  archived: Row,
+  { amended, missing }: Deviations,
+): Promise<Part | undefined> {
+  let row: Row | undefined = archived;
+  let part: Part | undefined;
+  for (let key = blobOf(table, archived); key !== null;) {
+    part = await copy(blobs, folder, key);
+    if (part !== undefined) break;
+    row = await source.current(table, archived);
+    const currentKey: string | null = row === undefined ? null : blobOf(table, row);
+    if (currentKey === key) {
+      missing.push(key);
+      break;
+    }
+    key = currentKey;
+  }
+  if (row === undefined || blobOf(table, row) !== blobOf(table, archived))
+    amended.set(keyOf(table, archived), row);
+  return part;
+}
+
+async function copy(blobs: Blobs, folder: string, key: string): Promise<Part | undefined> {
+  const blob = await blobs.get(key);
+  if (blob === undefined) return undefined;
+  return writePart(folder, blobPath(key), blob.stream as AsyncIterable<Uint8Array>);
+}
+
+/** The lines of a table with its amended rows. */
+export async function* amendedLines(
+  folder: string,
+  table: Table,
+  archived: Part,
+  amended: Deviations["amended"],
+): AsyncGenerator<string> {
+  for await (const line of readLines(folder, archived)) {
+    const key = keyOf(table, rowOf(table, line));
+    const row = amended.get(key);
+    if (row !== undefined) yield lineOf(table, row);
+    else if (!amended.has(key)) yield `${line}\n`;
+  }
+}

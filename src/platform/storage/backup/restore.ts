@@ -1,0 +1,62 @@
+import type { Blobs } from "../blobs.ts";
+import type { Progress } from "./back-up.ts";
+import { inEmptyFolder } from "./claim.ts";
+import { blobPath } from "./copy-blobs.ts";
+import type { Manifest } from "./manifest.ts";
+import { tablesOf } from "./model.ts";
+import { readPart, writePart } from "./parts.ts";
+import { loadTables, type Target } from "./target.ts";
+import { postgresTarget } from "./target-postgres.ts";
+import { sqliteTarget } from "./target-sqlite.ts";
+import { blobParts, verifyParts } from "./verify.ts";
+
+export interface RestoreInput {
+  /** Folder of the archive. */
+  archive: string;
+  /** "sqlite:PATH" or "postgres://…". */
+  databaseUrl: string;
+  blobs: Blobs;
+  dataDir: string;
+  onProgress?: (progress: Progress) => void;
+}
+
+/**
+ * Restores an archive into an empty data folder and an empty database. The archive is verified before anything
+ * is written. Order: blobs, files, rows. Until the end, no node starts with the folder or the database.
+ */
+export async function restore(input: RestoreInput): Promise<Manifest> {
+  const { archive, dataDir, databaseUrl, onProgress } = input;
+  const manifest = await verifyParts(archive, onProgress);
+  const target = databaseUrl.startsWith("sqlite:")
+    ? sqliteTarget(databaseUrl.slice("sqlite:".length))
+    : postgresTarget(databaseUrl);
+  try {
+    await inEmptyFolder(dataDir, async () => {
+      await target.refuseUnlessEmpty(await tablesOf(manifest.schema));
+      await write(input, manifest, target);
+    });
+    return manifest;
+  } finally {
+    await target.close();
+  }
+}
+
+async function write(input: RestoreInput, manifest: Manifest, target: Target): Promise<void> {
+  const { archive, blobs, dataDir, onProgress } = input;
+  await target.prepare(manifest.schema);
+  const copied: Progress = { step: "blobs", done: 0, bytes: 0 };
+  for await (const part of blobParts(archive, manifest)) {
+    await blobs.put(part.path.slice(blobPath("").length), readPart(archive, part));
+    copied.done += 1;
+    copied.bytes += part.bytes;
+    onProgress?.(copied);
+  }
+  for (const part of manifest.files)
+    await writePart(dataDir, part.path.replace(/^files\//, ""), readPart(archive, part));
+  const loaded: Progress = { step: "restoring", done: 0, bytes: 0 };
+  await loadTables(archive, manifest, target, (count) => {
+    loaded.done += count;
+    onProgress?.(loaded);
+  });
+  await target.finish();
+}
