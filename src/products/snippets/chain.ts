@@ -51,18 +51,26 @@ const compatibilityDate = "2026-11-01";
 /** Runs the snippets that a zone's rules select, in order, before the origin. */
 export function snippetHandler(options: SnippetChainOptions): EdgeHandler {
   const { snippets } = options;
+  const scripts = new WeakMap<RunnableSnippet, CellScript>();
+  const scriptOf = (snippet: RunnableSnippet, accountId: string): CellScript => {
+    const known = scripts.get(snippet);
+    if (known?.accountId === accountId) return known;
+    const script = cellScript(snippet, accountId, options.limits);
+    scripts.set(snippet, script);
+    return script;
+  };
   return (edgeRequest) => {
     if (edgeRequest.zone === undefined) return false;
     const zoneId = edgeRequest.zone.id;
     const rules = snippets.snippetRules(zoneId);
     if (rules.length === 0) return false;
     const run = (): boolean | Promise<boolean> => {
-      const selected: RunnableSnippet[] = [];
+      const selected: CellScript[] = [];
       for (const rule of rules) {
         const snippet = rule.matches(edgeRequest.describe)
           ? snippets.snippet(zoneId, rule.snippetName)
           : undefined;
-        if (snippet !== undefined) selected.push(snippet);
+        if (snippet !== undefined) selected.push(scriptOf(snippet, accountOf(edgeRequest)));
       }
       if (selected.length === 0) return false;
       return new Chain(options, edgeRequest, selected).run().then(() => true);
@@ -75,16 +83,12 @@ export function snippetHandler(options: SnippetChainOptions): EdgeHandler {
 class Chain {
   readonly #options: SnippetChainOptions;
   readonly #edgeRequest: EdgeHttpRequest;
-  readonly #snippets: readonly RunnableSnippet[];
+  readonly #snippets: readonly CellScript[];
   readonly #subrequestsMax: number;
   /** The Via of the snippets' requests: all snippets together are one hop. */
   readonly #via: Via;
 
-  constructor(
-    options: SnippetChainOptions,
-    edgeRequest: EdgeHttpRequest,
-    snippets: readonly RunnableSnippet[],
-  ) {
+  constructor(options: SnippetChainOptions, edgeRequest: EdgeHttpRequest, snippets: readonly CellScript[]) {
     this.#options = options;
     this.#edgeRequest = edgeRequest;
     this.#snippets = snippets;
@@ -119,7 +123,7 @@ class Chain {
     let hooks: SnippetHooks | undefined;
     try {
       await cells.run(() => ({
-        script: this.#script(snippet),
+        script: snippet,
         request: {
           method: request.method ?? "GET",
           path,
@@ -182,9 +186,9 @@ class Chain {
 
   async #fetch(index: number, url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { subrequests, outbound } = this.#options;
-    const accountId = accountOf(this.#edgeRequest);
+    const { accountId, owner } = this.#snippets[index]!;
     const kind = this.#edgeRequest.via === undefined ? "request" : "call";
-    const share = subrequests.of(accountId, ownerOf(this.#snippets[index]!), kind);
+    const share = subrequests.of(accountId, owner, kind);
     const sender = { accountId, via: this.#via, clientAddress: this.#edgeRequest.clientAddress };
     const waited = await subrequests.within(share, response, async () =>
       outbound.fetch(url, request, response, sender),
@@ -239,24 +243,26 @@ class Chain {
       answerError(request, response, visible, this.#edgeRequest.ray);
     else refuse(response, `${visible.title}: ${visible.message}`);
   }
-
-  #script({ id, mainModule, modules }: RunnableSnippet): CellScript {
-    const { cpuMs, memoryBytes } = this.#options.limits;
-    return {
-      id,
-      owner: ownerOf({ id }),
-      accountId: accountOf(this.#edgeRequest),
-      profile: "snippet",
-      mainModule,
-      modules: modules.map((module) => ({ ...module, kind: "js" as const })),
-      compatibilityDate,
-      compatibilityFlags: [],
-      cpuMs,
-      memoryBytes,
-      env: {},
-    };
-  }
 }
+
+const cellScript = (
+  { id, mainModule, modules }: RunnableSnippet,
+  accountId: string,
+  { cpuMs, memoryBytes }: SnippetLimits,
+): CellScript => ({
+  id,
+  // The same for all versions.
+  owner: `snippet ${id.slice(0, id.lastIndexOf("@"))}`,
+  accountId,
+  profile: "snippet",
+  mainModule,
+  modules: modules.map((module) => ({ ...module, kind: "js" as const })),
+  compatibilityDate,
+  compatibilityFlags: [],
+  cpuMs,
+  memoryBytes,
+  env: {},
+});
 
 /** Removes the platform's frames from a snippet's exception. */
 function shownError(error: CellError): CellError {
@@ -265,10 +271,6 @@ function shownError(error: CellError): CellError {
   const stack = shownStack(thrown.stack, () => undefined);
   return new CellError("exception", error.message, { cause: { ...thrown, stack } });
 }
-
-/** Identifies a snippet across its versions. */
-const ownerOf = ({ id }: Pick<RunnableSnippet, "id">): string =>
-  `snippet ${id.slice(0, id.lastIndexOf("@"))}`;
 
 /** The account that owns the snippets of an edge request. */
 const accountOf = ({ zone }: EdgeHttpRequest): string => zone?.configuration?.accountId ?? zone?.id ?? "";
