@@ -20,7 +20,7 @@ const requests = new AsyncLocalStorage<Current>();
 export function whileAnswering(answer: ServerResponse | Duplex, fail: () => void, handle: () => void): void {
   const current: Current = { fail };
   // A longer-lived object, such as a pooled connection, must not keep the request in memory.
-  answer.once("close", () => (current.fail = undefined));
+  answer.on("close", () => (current.fail = undefined));
   requests.run(current, handle);
 }
 

@@ -114,8 +114,8 @@ export class Run implements RunHooks {
 
   /** Data about the visitor is not kept for work after the answer. */
   answered(): LateRun {
-    const { loaded, ...context } = this.#context;
-    const { depth, root } = context;
+    const context = this.#context;
+    const { loaded, depth, root } = context;
     this.#isLate = true;
     this.#sockets?.closeLater();
     if (depth > 0) return this;
@@ -129,7 +129,7 @@ export class Run implements RunHooks {
     if (known !== undefined) return known;
     const runtime = this.#runtime;
     const late = (): Run => {
-      const run = new Run(runtime, { ...context, loaded, root: withoutVisitor() });
+      const run = new Run(runtime, { ...context, root: withoutVisitor() });
       run.#isLate = true;
       return run;
     };
