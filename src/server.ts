@@ -45,6 +45,7 @@ import { CertificatePacks } from "./edge/tls/certificates/packs.ts";
 import { listDnsChallenges } from "./edge/tls/acme/store.ts";
 import { authorityFiles } from "./edge/tls/certificates/local-authority.ts";
 import { ZoneSettings } from "./control/zone-settings/zone-settings.ts";
+import { checkBackupSettings, startBackups } from "./backup-service.ts";
 import { blobUrlOf, createBlobs } from "./blob-service.ts";
 import { closeDataFolder } from "./platform/storage/private-files.ts";
 import { Snippets } from "./products/snippets/snippets.ts";
@@ -107,6 +108,7 @@ export async function startServer(
   const listens = [config.apiListen, config.edgeListen, config.dnsListen, edgeTlsListen ?? config.edgeListen];
   const onLoopback = listens.every(isLoopback);
   blobUrlOf(config);
+  checkBackupSettings(config);
   const storage = await during(
     "open the database",
     openStorage(databaseUrl(config), config.databaseTimeoutSeconds * 1000),
@@ -326,6 +328,7 @@ export async function startServer(
         );
   await services.runTriggers();
   const stopCollecting = assetCollector.start(logger);
+  const backups = await startBackups(config, logger, metrics);
   const timer = setInterval(() => {
     unawaited(
       zones
@@ -363,6 +366,7 @@ export async function startServer(
       await services.stopTriggers(deadlineMs);
       await services.stopScripts();
       await stopCollecting();
+      await backups?.stop();
       await Promise.all([drain(apiServer, deadlineMs), edge.close(deadlineMs), nameServer.close()]);
       await workflowServices.closeWorkflows();
       await runtimeServices.closeRuntime();

@@ -14,6 +14,15 @@ const hostName = new RegExp(`^(?=.{1,254}$)${label}(?:\\.${label})*\\.?$`, "i");
 
 export const isHostName = (text: string): boolean => hostName.test(text);
 
+const durationPattern = /^([1-9]\d{0,5})([smhd])$/;
+const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** The milliseconds of a text of the form `duration`. */
+export function durationMs(text: string): number {
+  const [, count, unit] = durationPattern.exec(text)!; // checked when the configuration was read
+  return Number(count) * unitMs[unit as keyof typeof unitMs];
+}
+
 const matching = (expected: string, pattern: RegExp): Form => ({
   expected,
   accepts: (text) => pattern.test(text),
@@ -46,6 +55,7 @@ export const forms = {
       return url !== undefined && URL.canParse(url);
     },
   },
+  duration: matching("a number with s, m, h or d, such as 6h,", durationPattern),
   databaseUrl: matching("postgres://… or sqlite:PATH", /^(?:postgres(?:ql)?:\/\/|sqlite:)./),
 } as const satisfies Record<string, Form>;
 

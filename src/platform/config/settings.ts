@@ -1,4 +1,5 @@
 import type { Setting } from "./setting.ts";
+import { backupSettings } from "./settings-backup.ts";
 import { hostingSettings } from "./settings-hosting.ts";
 import { networkSettings } from "./settings-network.ts";
 import { nodeSettings } from "./settings-node.ts";
@@ -11,6 +12,7 @@ export const settings = {
   ...nodeSettings,
   ...networkSettings,
   ...hostingSettings,
+  ...backupSettings,
 } as const satisfies Record<string, Setting>;
 
 export type SettingName = keyof typeof settings;

@@ -30,7 +30,7 @@ export interface BackupInput {
   onProgress?: (progress: Progress) => void;
 }
 
-const partialPattern = /\.partial-[0-9a-f]{8}$/;
+export const partialPattern = /\.partial-[0-9a-f]{8}$/;
 /** Files in the data folder that cannot be made again: clients trust the local authority. */
 const fileFolders = ["tls"];
 const leftOut = ["finished pictures and other caches", "logs", "leases and live sessions of nodes"];
