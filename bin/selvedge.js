@@ -28,11 +28,17 @@ if (major > 26 || (major === 26 && minor >= 4)) {
     );
     process.exit(1);
   }
+  // The system closes the channel when this process ends, also when it is killed, and the child then stops.
   const child = spawn(node, [import.meta.filename ?? process.argv[1], ...process.argv.slice(2)], {
-    stdio: "inherit",
+    stdio: ["inherit", "inherit", "inherit", "ipc"],
   });
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
-  child.on("exit", (code, signal) => (signal ? process.kill(process.pid, signal) : process.exit(code ?? 1)));
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
+  for (const signal of signals) process.on(signal, () => child.kill(signal));
+  child.on("exit", (code, signal) => {
+    for (const each of signals) process.removeAllListeners(each);
+    if (signal) process.kill(process.pid, signal);
+    else process.exitCode = code ?? 1;
+  });
 }
 
 function newerNode() {

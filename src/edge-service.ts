@@ -31,6 +31,8 @@ export interface EdgeService {
   listenTls(at: ListenAt, authorityDir: string): Promise<AddressInfo>;
   /** Forbids connections to a listener of this node, such as the API. */
   forbid(address: AddressInfo): void;
+  /** Asks visitors to open their next connections elsewhere. Everything is still served. */
+  announceEnd(): void;
   close(deadlineMs: number): Promise<void>;
 }
 
@@ -142,6 +144,10 @@ export async function startEdge(
       return address;
     },
     forbid: (address) => policy.forbidListener(address.port),
+    announceEnd() {
+      edge.announceEnd();
+      tls?.announceEnd();
+    },
     async close(deadlineMs) {
       probes.stop();
       await Promise.all([edge.close(deadlineMs), tls?.close(deadlineMs)]);

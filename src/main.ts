@@ -1,12 +1,8 @@
 import { Command, CommanderError } from "commander";
 import { registerConfigCommand } from "./cli/config.ts";
 import { registerServeCommand } from "./cli/serve.ts";
-import { exitSoon } from "./cli/exit-soon.ts";
 import { explain } from "./cli/failure.ts";
 import { programVersion } from "./platform/storage/migrations/program-version.ts";
-
-/** For what a failed command leaves open. */
-const exitTimeoutMs = 200;
 
 /** Runs the command line. Exit codes: 0 done, 1 failed (also for a wrong setting), 2 called wrongly. */
 export async function main(argv: readonly string[]): Promise<void> {
@@ -22,6 +18,7 @@ export async function main(argv: readonly string[]): Promise<void> {
   if (argv[2] !== "serve") {
     (await import("./cli/backup.ts")).registerBackupCommands(program);
     (await import("./cli/doctor.ts")).registerDoctorCommand(program);
+    (await import("./cli/health.ts")).registerHealthCommand(program);
     (await import("./cli/rules.ts")).registerRulesCommand(program);
     (await import("./cli/tls.ts")).registerTlsCommand(program);
     (await import("./cli/workflow.ts")).registerWorkflowCommand(program);
@@ -35,7 +32,6 @@ export async function main(argv: readonly string[]): Promise<void> {
     } else {
       process.stderr.write(explain(error));
       process.exitCode = 1;
-      exitSoon(exitTimeoutMs);
     }
   }
 }

@@ -11,7 +11,7 @@ import { assetsBinding } from "./workers/assets/binding.ts";
 import { Assets } from "./workers/assets/assets.ts";
 import { AssetCollector } from "./workers/assets/collector.ts";
 import { createApi, type ApiOptions } from "./control/api/app.ts";
-import { createApiServer, drain, listen } from "./control/api/listener.ts";
+import { announceEnd, createApiServer, drain, listen } from "./control/api/listener.ts";
 import { during } from "./platform/listen/during.ts";
 import { reserve, type Reserved } from "./platform/listen/reserve.ts";
 import { parseAddress } from "./platform/config/config.ts";
@@ -59,7 +59,9 @@ import { workflowBinding } from "./products/workflows/binding.ts";
 import { createWorkflows } from "./products/workflows/index.ts";
 import { workflowCode } from "./products/workflows/cells/code.ts";
 import { verificationKeyOf, Zones } from "./control/zones/zones.ts";
-import { healthOf } from "./platform/observability/health.ts";
+import { NodeHealth } from "./platform/observability/health.ts";
+import { createHealthServer } from "./platform/observability/health-listener.ts";
+import { listenAt } from "./platform/listen/listen.ts";
 import { unawaited } from "./platform/util/uncaught.ts";
 
 /** The addresses of all listeners: the content of the ready file. */
@@ -78,6 +80,8 @@ export interface Ready {
   account_id: string;
   account_hash: string;
   pid: number;
+  /** Start of the process, in RFC 3339. */
+  started: string;
 }
 
 export interface RunningServer {
@@ -85,6 +89,11 @@ export interface RunningServer {
   services: Services;
   /** The owner's API token, if this start created it. */
   newToken: string | undefined;
+  /**
+   * Lame duck: `/readyz` is 503 and clients are asked to open their next connections elsewhere. Everything is
+   * still served.
+   */
+  announceEnd(): void;
   close(deadlineMs: number): Promise<void>;
 }
 
@@ -104,6 +113,12 @@ export async function startServer(
 ): Promise<RunningServer> {
   await using stack = new AsyncDisposableStack();
   const { sockets } = stack.use(reserved ?? (await reserve(config)));
+  const health = new NodeHealth(logger);
+  if (config.healthListen !== undefined) {
+    const healthServer = createHealthServer(health);
+    await listenAt(healthServer, sockets.take("healthListen"));
+    stack.defer(() => drain(healthServer, 0));
+  }
   const { edgeTlsListen } = config;
   const listens = [config.apiListen, config.edgeListen, config.dnsListen, edgeTlsListen ?? config.edgeListen];
   const onLoopback = listens.every(isLoopback);
@@ -283,7 +298,8 @@ export async function startServer(
     bodyBytesMax: config.apiBodyBytesMax,
     ...options,
   });
-  const health = healthOf({ database: () => storage.check(), disk: () => blobs.check() }, logger);
+  health.add("database", () => storage.check());
+  health.add("disk", () => blobs.check());
   const apiServer = createApiServer(app, health, metrics?.api, serveDashboard);
   apiServer.on("upgrade", tailUpgrade(services.tails, logger));
   const apiAddress = await listen(apiServer, sockets.take("apiListen"));
@@ -350,7 +366,9 @@ export async function startServer(
     account_id: owner.account.id,
     account_hash: accountHash(owner.account.id),
     pid: process.pid,
+    started: new Date(performance.timeOrigin).toISOString(),
   };
+  health.phase = "serving";
   if (config.readyFile !== undefined)
     writeAtomically(config.readyFile, `${JSON.stringify(ready, null, 2)}\n`);
   const started = stack.move();
@@ -359,7 +377,13 @@ export async function startServer(
     ready,
     services,
     newToken: owner.newToken,
+    announceEnd() {
+      health.phase = "stopping";
+      announceEnd(apiServer);
+      edge.announceEnd();
+    },
     async close(deadlineMs) {
+      health.phase = "stopping";
       clearInterval(timer);
       await acme?.close();
       if (metricsServer !== undefined) await drain(metricsServer, 0);

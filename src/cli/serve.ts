@@ -1,14 +1,22 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { Command } from "commander";
+import type { Logger } from "pino";
 import { castLastNet } from "../platform/observability/last-net.ts";
 import { reserve } from "../platform/listen/reserve.ts";
 import { createLogger } from "../platform/observability/logger.ts";
+import type { RunningServer } from "../server.ts";
 import { collectWhenQuiet } from "../platform/util/collect-when-quiet.ts";
 import { checkFiles } from "./check-files.ts";
+import { exitSoon } from "./exit-soon.ts";
 import { addConfigOptions, configOf } from "./config-options.ts";
 import { welcome } from "./welcome.ts";
 import { unawaited } from "../platform/util/uncaught.ts";
 
 const drainDeadlineMs = 10_000;
+/** For what a stopped server leaves open. */
+const exitTimeoutMs = 2000;
+/** For what a failed start leaves open. */
+const failedExitTimeoutMs = 200;
 
 export function registerServeCommand(program: Command): void {
   addConfigOptions(program.command("serve").description("run the platform")).action(
@@ -21,25 +29,38 @@ export function registerServeCommand(program: Command): void {
       const reserved = await reserve(config);
       // Loaded only now, so that a wrong setting, a taken port and a taken folder are refused at once.
       const { startServer } = await import("../server.ts");
-      const server = await startServer(config, logger, { reserved });
+      const server = await startServer(config, logger, { reserved }).catch((error: unknown) => {
+        exitSoon(failedExitTimeoutMs);
+        throw error;
+      });
       isReady = true;
       process.stdout.write(welcome(server, config));
       collectWhenQuiet();
-      const stop = (signal: NodeJS.Signals): void => {
-        logger.info({ signal }, "stopping");
-        process.once(signal, () => process.exit(1)); // a second signal exits at once
-        unawaited(
-          server.close(drainDeadlineMs).then(
-            () => process.exit(0),
-            (error: unknown) => {
-              logger.error({ err: error }, "could not stop cleanly");
-              process.exit(1);
-            },
-          ),
-        );
-      };
-      process.once("SIGTERM", stop);
-      process.once("SIGINT", stop);
+      stopOnSignals(server, config.lameDuckSeconds * 1000, logger);
     },
   );
+}
+
+/** Stops at the first SIGTERM or SIGINT, and exits at the second. */
+function stopOnSignals(server: RunningServer, lameDuckMs: number, logger: Logger): void {
+  let isStopping = false;
+  const stop = async (signal: NodeJS.Signals): Promise<void> => {
+    if (isStopping) process.exit(1);
+    isStopping = true;
+    logger.info({ signal }, "stopping");
+    try {
+      server.announceEnd();
+      await delay(lameDuckMs);
+      await server.close(drainDeadlineMs);
+      process.exitCode = 0;
+    } catch (error) {
+      logger.error({ err: error }, "could not stop cleanly");
+      process.exitCode = 1;
+    }
+    exitSoon(exitTimeoutMs);
+  };
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => unawaited(stop(signal)));
+  // The program that started this one has ended: bin/selvedge.js under an older Node.
+  process.once("disconnect", () => unawaited(stop("SIGTERM")));
+  process.channel?.unref();
 }

@@ -4,9 +4,10 @@ import type { Duplex } from "node:stream";
 import { getRequestListener } from "@hono/node-server";
 import type { Env, Hono } from "hono";
 import type { Health } from "../../platform/observability/health.ts";
+import { answerHealth } from "../../platform/observability/health-listener.ts";
 import { whileAnswering } from "../../platform/observability/last-net.ts";
 import { observeAnswer, type Observe } from "../../platform/observability/observation.ts";
-import { listenAt, type ListenAt } from "../../platform/listen/listen.ts";
+import { closeListener, listenAt, type ListenAt } from "../../platform/listen/listen.ts";
 import { answerClientErrors } from "./client-error.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 
@@ -33,9 +34,7 @@ export function createApiServer<E extends Env>(
         response,
         () => failCall(response),
         () => {
-          if (request.url === "/healthz" || request.url === "/readyz") {
-            unawaited(answerHealth(response, request.url === "/readyz" ? health : undefined));
-          } else if (pages?.(request, response) !== true) {
+          if (!answerHealth(request, response, health) && pages?.(request, response) !== true) {
             if (observe !== undefined) observeAnswer(response, request, observe);
             unawaited(listener(request, response));
           }
@@ -56,13 +55,6 @@ function failCall(response: ServerResponse): void {
   response.end(JSON.stringify({ success: false, errors, messages: [], result: null }));
 }
 
-async function answerHealth(response: ServerResponse, health: Health | undefined): Promise<void> {
-  const faults = (await health?.faults()) ?? [];
-  const body = faults.length === 0 ? { status: "ok" } : { status: "unavailable", not_ready: faults };
-  response.writeHead(faults.length === 0 ? 200 : 503, { "content-type": "application/json" });
-  response.end(JSON.stringify(body));
-}
-
 /** Open connections by server. Node's own list omits connections that were upgraded to WebSockets. */
 const connections = new WeakMap<Server, Set<Duplex>>();
 
@@ -78,16 +70,36 @@ export async function listen(server: Server, at: ListenAt): Promise<AddressInfo>
   return address;
 }
 
+/** Longest time for which a stopping server waits for the requests of open connections. */
+const gentleMsMax = 300;
+export const gentleMs = (deadlineMs: number): number => Math.min(gentleMsMax, deadlineMs / 20);
+
+const ending = new WeakSet<Server>();
+
+/** From now on, each answer ends its connection, so that its client opens the next one elsewhere. */
+export function announceEnd(server: Server): void {
+  if (ending.has(server)) return;
+  ending.add(server);
+  server.prependListener("request", (_request, response: ServerResponse) => {
+    response.shouldKeepAlive = false;
+  });
+}
+
 /**
  * Stops accepting connections, waits for calls in progress, and destroys the remaining connections after
- * `deadlineMs`.
+ * `deadlineMs`. Connections without a request have a part of that time to send one: a client may have just
+ * connected, and closing at once would reset it.
  */
 export async function drain(server: Server, deadlineMs: number): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  server.closeIdleConnections();
+  announceEnd(server);
+  const closed = closeListener(server);
+  // Again and again, because an answer that had begun before did not announce the end of its connection.
+  const idle = setInterval(() => server.closeIdleConnections(), gentleMs(deadlineMs));
   const timer = setTimeout(() => {
     for (const socket of connections.get(server) ?? []) socket.destroy();
   }, deadlineMs);
   await closed;
+  clearInterval(idle);
   clearTimeout(timer);
+  server.close(); // ends node:http's timer for slow requests
 }

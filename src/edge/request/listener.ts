@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { isIP, type AddressInfo, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Logger } from "pino";
-import { drain, listen } from "../../control/api/listener.ts";
+import { announceEnd, drain, listen } from "../../control/api/listener.ts";
 import type { ListenAt } from "../../platform/listen/listen.ts";
 import { whileAnswering } from "../../platform/observability/last-net.ts";
 import { observeAnswer, type Observe } from "../../platform/observability/observation.ts";
@@ -19,6 +19,7 @@ import type {
   EdgeUpgradeRequest,
   EdgeRequest,
 } from "./handlers.ts";
+import { sayGoingAway } from "./going-away.ts";
 import { originHeaders, scriptHeaders, type ForwardedRequest } from "./headers.ts";
 import { bodyPrefixBytesMax, readPrefix, type BodyPrefix } from "./body-prefix.ts";
 import { refuseMalformed } from "./malformed.ts";
@@ -83,7 +84,6 @@ export class Edge {
   readonly #answers = new WeakMap<Duplex, ServerResponse>();
   /** Connections with an ambiguous request, on which nothing more is served. */
   readonly #refused = new WeakSet<Socket>();
-  #isClosing = false;
 
   constructor(options: EdgeOptions) {
     const { settings } = options;
@@ -147,10 +147,15 @@ export class Edge {
     return (this.#server.address() as AddressInfo | null) ?? undefined;
   }
 
+  /** From now on, each answer ends its connection. */
+  announceEnd(): void {
+    announceEnd(this.#server);
+  }
+
   /** Stops accepting, finishes running requests until the deadline, and aborts the rest. */
   async close(deadlineMs: number): Promise<void> {
-    this.#isClosing = true;
     const deadline = setTimeout(() => this.#tunnels.forEach((socket) => socket.destroy()), deadlineMs);
+    this.#tunnels.forEach(sayGoingAway);
     await drain(this.#server, deadlineMs);
     clearTimeout(deadline);
     this.#tunnels.forEach((socket) => socket.destroy());
@@ -162,9 +167,7 @@ export class Edge {
     this.#answers.set(request.socket, response);
     // The parser drops bytes after a request with Upgrade in the same packet, so the next request needs a new
     // connection.
-    if (request.headers.upgrade !== undefined || this.#isClosing) response.shouldKeepAlive = false;
-    // A response that began before the close did not announce the end of the connection.
-    response.on("close", () => this.#isClosing && this.#server.closeIdleConnections());
+    if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
     let found: Found | undefined;
     const { observe } = this.#options;
     if (observe !== undefined) observeAnswer(response, request, observe, () => found?.zone?.name);
@@ -368,12 +371,8 @@ export class Edge {
   #visitorError(error: unknown, request: IncomingMessage, ray: string): VisitorError {
     const { logger } = this.#options;
     const visible = visitorError(error);
-    const log = {
-      ray,
-      host: request.headers.host,
-      code: visible.code,
-      ...(visible.cause === undefined ? {} : { err: visible.cause }),
-    };
+    const cause = visible.cause === undefined ? {} : { err: visible.cause };
+    const log = { ray, host: request.headers.host, code: visible.code, ...cause };
     if (visible.code === 500) logger.error(log, "a request failed");
     else if (visible.status >= 500) logger.warn(log, visible.title);
     return visible;

@@ -4,6 +4,7 @@ import type { Socket } from "node:net";
 import { pipeline } from "node:stream";
 import { answerHead, join } from "../../platform/util/raw-http.ts";
 import { tlsError, VisitorError, visitorErrors } from "./errors.ts";
+import { followFrames } from "./going-away.ts";
 import { visitorHeaders } from "./headers.ts";
 import type { Origins } from "../origin/origins.ts";
 import type { OriginRequest } from "../origin/proxy.ts";
@@ -125,6 +126,7 @@ function attempt(
       if (head.length > 0) originSocket.write(head);
       join(socket, originSocket, settings.idleTimeoutMs);
       join(originSocket, socket, settings.idleTimeoutMs);
+      followFrames(socket, originSocket, originHead);
       socket.on("close", () => resolve());
     });
     upstream.end();

@@ -1,5 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from "node:http2";
+import {
+  constants,
+  createServer as createHttp2Server,
+  type Http2Server,
+  type ServerHttp2Session,
+} from "node:http2";
 import {
   createServer as createTcpServer,
   type AddressInfo,
@@ -7,7 +12,8 @@ import {
   type Socket,
 } from "node:net";
 import { createServer, type SecureContext, type Server } from "node:tls";
-import { listenAt, type ListenAt } from "../../platform/listen/listen.ts";
+import { gentleMs } from "../../control/api/listener.ts";
+import { closeListener, listenAt, type ListenAt } from "../../platform/listen/listen.ts";
 import type { Logger } from "pino";
 import type { Edge } from "../request/listener.ts";
 import type { EdgeSettings } from "../request/settings.ts";
@@ -38,6 +44,9 @@ export class TlsListener {
   /** First records of connections during their handshake, by the visitor's address and port. */
   readonly #hellos = new Map<string, Buffer>();
   #listener: TcpServer | undefined;
+  #isEnding = false;
+  /** Once closing: how long a session may wait for its first request. */
+  #gentleMs: number | undefined;
 
   constructor(options: TlsListenerOptions) {
     this.#options = options;
@@ -61,6 +70,9 @@ export class TlsListener {
     this.#http2.setTimeout(settings.idleTimeoutMs);
     this.#http2.on("session", (session) => {
       this.#sessions.add(session);
+      // Not before its first request, which a client would not send any more.
+      session.once("stream", () => this.#isEnding && announceEnd(session));
+      if (this.#gentleMs !== undefined) closeSoon(session, this.#gentleMs);
       session.on("close", () => this.#sessions.delete(session));
       session.on("error", () => session.destroy());
       session.setTimeout(settings.idleTimeoutMs, () => session.close());
@@ -136,13 +148,21 @@ export class TlsListener {
     socket.setTimeout(handshakeTimeoutMs).on("timeout", destroy);
   }
 
+  /** Asks visitors to open their next connections elsewhere. Requests of open connections are still served. */
+  announceEnd(): void {
+    this.#isEnding = true;
+    for (const session of this.#sessions) announceEnd(session);
+  }
+
   /** Stops accepting, finishes running requests until the deadline, and aborts the rest. */
   async close(deadlineMs: number): Promise<void> {
     const listener = this.#listener;
     this.#options.onClose?.();
     if (listener === undefined) return;
-    const closed = new Promise<void>((resolve) => listener.close(() => resolve()));
-    for (const session of this.#sessions) session.close();
+    const closed = closeListener(listener);
+    this.announceEnd();
+    this.#gentleMs = gentleMs(deadlineMs);
+    for (const session of this.#sessions) closeSoon(session, this.#gentleMs);
     const timer = setTimeout(() => {
       for (const session of this.#sessions) session.destroy();
       for (const socket of this.#sockets) socket.destroy();
@@ -150,6 +170,17 @@ export class TlsListener {
     await closed;
     clearTimeout(timer);
   }
+}
+
+/** The highest stream id: requests that are on their way are served too (RFC 9113, 6.8). */
+const lastStreamId = 2 ** 31 - 1;
+
+function announceEnd(session: ServerHttp2Session): void {
+  if (!session.destroyed && !session.closed) session.goaway(constants.NGHTTP2_NO_ERROR, lastStreamId);
+}
+
+function closeSoon(session: ServerHttp2Session, afterMs: number): void {
+  setTimeout(() => session.close(), afterMs).unref();
 }
 
 const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;

@@ -21,7 +21,8 @@ export const nodeSettings = {
     kind: "text",
     flag: "ready-file",
     env: "SELVEDGE_READY_FILE",
-    describe: "file to write with the addresses of all listeners once they accept connections",
+    describe:
+      "file to write with the addresses of all listeners once they accept connections; removed at the start and the stop",
   },
   apiListen: {
     kind: "address",
@@ -48,6 +49,22 @@ export const nodeSettings = {
     flag: "metrics-listen",
     env: "SELVEDGE_METRICS_LISTEN",
     describe: "address of the metrics for Prometheus, at /metrics (default: no listener)",
+  },
+  healthListen: {
+    kind: "address",
+    flag: "health-listen",
+    env: "SELVEDGE_HEALTH_LISTEN",
+    describe:
+      "address of /healthz and /readyz alone, for probes; it answers from the beginning of the start (default: only at the API)",
+  },
+  lameDuckSeconds: {
+    kind: "count",
+    min: 0,
+    max: 3600,
+    flag: "lame-duck-seconds",
+    env: "SELVEDGE_LAME_DUCK_SECONDS",
+    default: 0,
+    describe: "how long a stopping node still accepts connections, with /readyz at 503",
   },
   dnsListen: {
     kind: "address",

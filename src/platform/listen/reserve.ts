@@ -1,3 +1,4 @@
+import { rmSync } from "node:fs";
 import type { Config } from "../config/settings.ts";
 import { FolderOwner } from "../storage/folder-owner.ts";
 import { Sockets } from "./sockets.ts";
@@ -19,6 +20,12 @@ export async function reserve(config: Config): Promise<Reserved> {
   const sockets = stack.use(await Sockets.bind(config));
   if (!ephemeral) owner ??= own();
   owner?.announce();
+  const { readyFile } = config;
+  if (readyFile !== undefined) {
+    // A file of a process that was killed must not look like this one.
+    rmSync(readyFile, { force: true });
+    stack.defer(() => rmSync(readyFile, { force: true }));
+  }
   const kept = stack.move();
   return { sockets, [Symbol.dispose]: () => kept.dispose() };
 }

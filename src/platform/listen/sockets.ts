@@ -11,6 +11,7 @@ const purposes = {
   edgeListen: "edge, HTTP",
   edgeTlsListen: "edge, TLS",
   metricsListen: "metrics",
+  healthListen: "health",
 } as const;
 export type ListenerName = keyof typeof purposes;
 

@@ -16,33 +16,47 @@ interface Part {
   isReady: boolean;
 }
 
-/** Readiness of named parts. Each call of `faults` runs their checks. */
-export function healthOf(checks: Record<string, () => Promise<void>>, logger: Logger): Health {
-  const parts = new Map<string, Part>(
-    Object.entries(checks).map(([name, check]) => [name, { check, checking: undefined, isReady: true }]),
-  );
-  const look = (name: string, part: Part): Promise<boolean> => {
+/**
+ * Readiness of a node: of its named parts, while it is serving. Each call of `faults` runs the checks of the
+ * parts.
+ */
+export class NodeHealth implements Health {
+  /** Before every listener accepts, and from the signal to stop, the node is not ready. */
+  phase: "starting" | "serving" | "stopping" = "starting";
+  readonly #parts = new Map<string, Part>();
+  readonly #logger: Logger;
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  /** `check` rejects while the part is not ready. */
+  add(name: string, check: () => Promise<void>): void {
+    this.#parts.set(name, { check, checking: undefined, isReady: true });
+  }
+
+  async faults(): Promise<string[]> {
+    if (this.phase !== "serving") return [this.phase];
+    const ready = await Promise.all([...this.#parts].map(([name, part]) => this.#look(name, part)));
+    return [...this.#parts.keys()].filter((_, index) => !ready[index]);
+  }
+
+  #look(name: string, part: Part): Promise<boolean> {
     part.checking ??= part
       .check()
       .then(
         () => {
-          if (!part.isReady) logger.info({ part: name }, "ready again");
+          if (!part.isReady) this.#logger.info({ part: name }, "ready again");
           return (part.isReady = true);
         },
         (error: unknown) => {
-          if (part.isReady) logger.error({ part: name, err: error }, "not ready");
+          if (part.isReady) this.#logger.error({ part: name, err: error }, "not ready");
           return (part.isReady = false);
         },
       )
       .finally(() => (part.checking = undefined));
     return inTime(part.checking);
-  };
-  return {
-    async faults() {
-      const ready = await Promise.all([...parts].map(([name, part]) => look(name, part)));
-      return [...parts.keys()].filter((_, index) => !ready[index]);
-    },
-  };
+  }
 }
 
 async function inTime(checking: Promise<boolean>): Promise<boolean> {

@@ -1,5 +1,6 @@
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
+import { followFrames } from "../../edge/request/going-away.ts";
 import { answerHead, endWith, join } from "../../platform/util/raw-http.ts";
 import { readUpTo } from "../../platform/util/read-up-to.ts";
 import { cellHeaders } from "../protocol.ts";
@@ -81,6 +82,7 @@ export function tunnel(
       };
       join(socket, cell, visitor.idleTimeoutMs);
       join(cell, socket, visitor.idleTimeoutMs);
+      followFrames(socket, cell, cellHead);
       socket.on("close", () => resolve(undefined));
     });
     upstream.end();

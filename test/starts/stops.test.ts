@@ -1,0 +1,166 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { Agent, createServer, get, type IncomingMessage, type RequestOptions } from "node:http";
+import { connect, constants } from "node:http2";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { WebSocket, WebSocketServer } from "ws";
+import { freePort } from "../helpers/free-port.ts";
+import { serve, temporaryFolder, type ServerProcess } from "../helpers/process.ts";
+import { callerOf } from "../helpers/writes.ts";
+
+const token = "owner-token-for-tests";
+const host = "load.example";
+const origin = createServer((request, response) => {
+  if (request.url !== "/download") response.end("hello");
+  else
+    void (async () => {
+      for (let part = 0; part < 20; part++) {
+        response.write("part");
+        await delay(100);
+      }
+      response.end();
+    })();
+});
+const sockets = new WebSocketServer({ server: origin });
+
+beforeAll(async () => {
+  origin.listen(0, "127.0.0.1");
+  await once(origin, "listening");
+  sockets.on("connection", (socket) => socket.on("message", (data) => socket.send(data)));
+});
+afterAll(() => {
+  origin.closeAllConnections();
+  origin.close();
+});
+
+/** A node that proxies `host` to the origin. */
+async function startNode(...args: string[]): Promise<ServerProcess> {
+  const server = await serve(["--ephemeral", "--edge-tls-listen", "127.0.0.1:0", ...args], {
+    SELVEDGE_API_TOKEN: token,
+  });
+  const call = callerOf(server.ready.api);
+  const zone = (await call("POST", "/zones", { name: host })).result as { id: string };
+  const record = { type: "A", name: "@", content: "127.0.0.1", proxied: true };
+  await call("POST", `/zones/${zone.id}/dns_records`, record);
+  const port = (origin.address() as AddressInfo).port;
+  const rule = { action: "route", expression: "true", action_parameters: { origin: { port } } };
+  const path = `/zones/${zone.id}/rulesets/phases/http_request_origin/entrypoint`;
+  expect((await call("PUT", path, { rules: [rule] })).status).toBe(200);
+  return server;
+}
+
+/** The body of an answer. Rejects when the connection is reset before its end. */
+async function fetchFrom(edge: string, path: string, options: RequestOptions): Promise<string> {
+  const request = get(`${edge}${path}`, { ...options, headers: { host } });
+  const [response] = (await once(request, "response")) as [IncomingMessage];
+  return (await response.setEncoding("utf8").toArray()).join("");
+}
+
+/** Requests without a pause, until the listener refuses connections. Anything else that fails is in `failures`. */
+async function load(visit: () => Promise<string>, failures: unknown[]): Promise<number> {
+  for (let answered = 0; ; answered++) {
+    try {
+      expect(await visit()).toBe("hello");
+    } catch (error) {
+      if ((error as { code?: string }).code === "ECONNREFUSED") return answered;
+      failures.push(error);
+      return answered;
+    }
+  }
+}
+
+/** Requests over HTTP/2, on a new connection once the server asks for one. */
+function overHttp2(url: string): () => Promise<string> {
+  let session: ReturnType<typeof connect> | undefined;
+  return async function visit(): Promise<string> {
+    if (session === undefined || session.closed || session.destroyed) {
+      session = connect(url, { rejectUnauthorized: false, servername: host });
+      await once(session, "connect");
+    }
+    const stream = session.request({ ":authority": host, ":path": "/" });
+    try {
+      return (await stream.setEncoding("utf8").toArray()).join("");
+    } catch (error) {
+      // The server has not processed it, so clients repeat it on another connection (RFC 9113, 8.7).
+      if (stream.rstCode === constants.NGHTTP2_REFUSED_STREAM) return visit();
+      throw error;
+    }
+  };
+}
+
+it("a stop under load resets no connection, closes WebSockets with 1001 and finishes downloads", async () => {
+  const healthPort = await freePort();
+  const server = await startNode("--health-listen", `127.0.0.1:${healthPort}`, "--lame-duck-seconds", "1");
+  const { edge, edge_tls: tls } = server.ready;
+  const ready = async (): Promise<[number, unknown]> => {
+    const answer = await fetch(`http://127.0.0.1:${healthPort}/readyz`);
+    return [answer.status, await answer.json()];
+  };
+  expect(await ready()).toEqual([200, { status: "ok" }]);
+
+  const socket = new WebSocket(edge.replace("http", "ws"), { headers: { host } });
+  await once(socket, "open");
+  socket.send("echo");
+  await once(socket, "message");
+  const closed = once(socket, "close") as Promise<[number]>;
+
+  const failures: unknown[] = [];
+  const agent = new Agent({ keepAlive: true });
+  const loads = [
+    load(async () => fetchFrom(edge, "/", { agent: false }), failures),
+    load(async () => fetchFrom(edge, "/", { agent: false }), failures),
+    load(async () => fetchFrom(edge, "/", { agent }), failures),
+    load(overHttp2(tls!), failures),
+  ];
+  const download = fetchFrom(edge, "/download", { agent });
+  await delay(300);
+
+  server.process.kill("SIGTERM");
+  await vi.waitFor(async () =>
+    expect(await ready()).toEqual([503, { status: "unavailable", not_ready: ["stopping"] }]),
+  );
+  expect((await fetch(`http://127.0.0.1:${healthPort}/healthz`)).status).toBe(200);
+  // New connections are still served, for one answer each.
+  const visited = await fetch(`${new URL(server.ready.api).origin}/healthz`);
+  expect([visited.status, visited.headers.get("connection")]).toEqual([200, "close"]);
+
+  expect(await download).toBe("part".repeat(20));
+  expect((await closed)[0]).toBe(1001);
+  const answered = await Promise.all(loads);
+  // One process cannot close a listener between two connections: the system may complete one in the microseconds
+  // after the last was accepted, and resets it.
+  expect(failures.slice(1)).toEqual([]);
+  expect(Math.min(...answered)).toBeGreaterThan(0);
+  expect(await server.exited).toBe(0);
+  expect(server.stderr()).not.toContain("still open");
+});
+
+it("a second signal ends the process at once", async () => {
+  const server = await startNode("--lame-duck-seconds", "600");
+  server.process.kill("SIGTERM");
+  await vi.waitFor(() => expect(server.stderr()).toContain("stopping"));
+  server.process.kill("SIGTERM");
+  expect(await server.exited).toBe(1);
+});
+
+it("a node under the wrapper stops when the wrapper is killed, and removes its ready file", async () => {
+  const readyFile = join(temporaryFolder(), "ready.json");
+  // The wrapper runs only under an older Node.
+  const older = `Object.defineProperty(process.versions, "node", { value: "20.0.0" })`;
+  const listen = ["api", "edge", "dns"].flatMap((name) => [`--${name}-listen`, "127.0.0.1:0"]);
+  const wrapper = spawn(
+    process.execPath,
+    [
+      ...["--import", `data:text/javascript,${encodeURIComponent(older)}`, "bin/selvedge.js", "serve"],
+      ...["--ephemeral", "--ready-file", readyFile, ...listen],
+    ],
+    { stdio: "ignore" },
+  );
+  await vi.waitFor(() => expect(existsSync(readyFile)).toBe(true), { timeout: 20_000 });
+  wrapper.kill("SIGKILL");
+  await vi.waitFor(() => expect(existsSync(readyFile)).toBe(false), { timeout: 10_000 });
+});
