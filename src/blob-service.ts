@@ -6,7 +6,10 @@ import type { Config } from "./platform/config/settings.ts";
 import { FileBlobs, type Blobs } from "./platform/storage/blobs.ts";
 import { BlobCounts } from "./platform/storage/blobs/blob-counts.ts";
 import type { BlobStore } from "./platform/storage/blobs/blob-store.ts";
+import { claimPlace, placeOfFiles, type BlobPlace } from "./platform/storage/blobs/place.ts";
+import type { Credentials } from "./platform/storage/blobs/signature.ts";
 import { BlobsUnavailable } from "./platform/storage/faults.ts";
+import type { Storage } from "./platform/storage/storage.ts";
 
 const mebibyte = 1024 * 1024;
 const defaultRegion = "us-east-1";
@@ -19,23 +22,44 @@ export interface BlobServices {
 }
 
 /** Throws ConfigError if the settings of blobs contradict each other. */
-export function blobUrlOf(config: Config): BlobUrl {
-  const url = parseBlobUrl(config.blobUrl);
+export function blobUrlOf(config: Config, text = config.blobUrl, source = "--blob-url"): BlobUrl {
+  // The folder of an ephemeral node is deleted, and the database stays.
+  const url =
+    text === undefined
+      ? { kind: config.ephemeral && config.databaseUrl !== undefined ? "postgres" : "files" }
+      : parseBlobUrl(text, source);
   if (url.kind === "s3") credentialsOf(config);
-  return url;
+  if (url.kind === "postgres" && config.databaseUrl === undefined)
+    throw new ConfigError(`Expected --database-url with a PostgreSQL database for ${source} postgres`);
+  return url as BlobUrl;
 }
 
-/** Opens the store of blobs. `folder` is the node's data folder. */
-export async function createBlobs(config: Config, folder: string, logger: Logger): Promise<BlobServices> {
+/** Opens the blobs of a node. Throws ConfigError if the installation keeps them in another place. */
+export async function createBlobs(
+  config: Config,
+  storage: Storage,
+  folder: string,
+  logger: Logger,
+): Promise<BlobServices> {
   const url = blobUrlOf(config);
+  const place = await placeOf(url, storage, folder);
+  const recorded = await claimPlace(storage, place);
+  if (recorded.id !== place.id) throw elsewhere(recorded, place);
+  return openBlobs(url, config, storage, folder, logger);
+}
+
+/** Opens blobs, regardless of the place that the installation uses. Only `postgres` needs the storage. */
+export async function openBlobs(
+  url: BlobUrl,
+  config: Config,
+  storage: Storage | undefined,
+  folder: string,
+  logger: Logger,
+): Promise<BlobServices> {
   const blobCounts = new BlobCounts(url.kind);
   if (url.kind === "files")
-    return {
-      blobs: new FileBlobs(join(folder, "blobs"), blobCounts),
-      blobCounts,
-      closeBlobs: async () => {},
-    };
-  const store = await openBlobStore(url, config);
+    return { blobs: new FileBlobs(blobFolder(folder), blobCounts), blobCounts, closeBlobs: async () => {} };
+  const store = await openStore(url, config, storage);
   await checkStore(store, logger);
   const { RemoteBlobs } = await import("./platform/storage/blobs/remote-blobs.ts");
   const blobs = new RemoteBlobs({
@@ -48,8 +72,35 @@ export async function createBlobs(config: Config, folder: string, logger: Logger
   return { blobs, blobCounts, closeBlobs: () => store.close() };
 }
 
-export async function openBlobStore(url: BlobUrl, config: Config): Promise<BlobStore> {
-  if (url.kind !== "s3") throw new ConfigError(`Expected s3://… for --blob-url but received ${url.kind}`);
+export async function placeOf(url: BlobUrl, storage: Storage, folder: string): Promise<BlobPlace> {
+  if (url.kind === "files") return placeOfFiles(storage.engine, blobFolder(folder));
+  const id = url.kind === "s3" ? `s3://${url.bucket}/${url.prefix}` : url.kind;
+  return { id, shown: id };
+}
+
+const blobFolder = (folder: string): string => join(folder, "blobs");
+const isFiles = ({ id }: BlobPlace): boolean => id.startsWith("files");
+
+/** Why a node refuses to start: it would answer 404 for the bytes that other nodes have. */
+function elsewhere(recorded: BlobPlace, own: BlobPlace): ConfigError {
+  if (isFiles(recorded) && isFiles(own))
+    return new ConfigError(
+      `This installation keeps its bytes as files of another node, at ${recorded.shown}, which this node cannot read. ` +
+        'Move them with "selvedge blobs move --to s3://…" on that node, and start every node with that --blob-url. ' +
+        'If that folder is lost, run "selvedge blobs move --to files --accept-lost" here.',
+    );
+  return new ConfigError(
+    `This installation keeps its bytes in ${recorded.shown}, but --blob-url is ${own.shown}. ` +
+      'Start the node with the former, or move the bytes with "selvedge blobs move --to URL".',
+  );
+}
+
+async function openStore(url: BlobUrl, config: Config, storage: Storage | undefined): Promise<BlobStore> {
+  if (url.kind !== "s3") {
+    if (storage === undefined) throw new Error("Expected the storage of PostgreSQL to open its blobs");
+    const { PostgresStore } = await import("./platform/storage/blobs/postgres-store.ts");
+    return new PostgresStore(storage);
+  }
   const { S3Store } = await import("./platform/storage/blobs/s3-store.ts");
   return new S3Store({ ...s3Place(url), credentials: credentialsOf(config) });
 }
@@ -65,7 +116,7 @@ function s3Place({ endpoint, region = process.env["AWS_REGION"] ?? defaultRegion
   };
 }
 
-function credentialsOf(config: Config) {
+function credentialsOf(config: Config): Credentials {
   const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN } = process.env;
   const accessKeyId = config.blobAccessKeyId ?? AWS_ACCESS_KEY_ID;
   const secretAccessKey = config.blobSecretAccessKey ?? AWS_SECRET_ACCESS_KEY;
@@ -89,9 +140,7 @@ async function checkStore(store: BlobStore, logger: Logger): Promise<void> {
     await store.close();
     throw new Error(
       "The store that --blob-url names refuses to be used: check the bucket and the credentials",
-      {
-        cause: error,
-      },
+      { cause: error },
     );
   }
 }

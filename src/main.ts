@@ -17,6 +17,7 @@ export async function main(argv: readonly string[]): Promise<void> {
   // What takes a while to load, and serving starts without.
   if (argv[2] !== "serve") {
     (await import("./cli/backup.ts")).registerBackupCommands(program);
+    (await import("./cli/blobs.ts")).registerBlobsCommand(program);
     (await import("./cli/doctor.ts")).registerDoctorCommand(program);
     (await import("./cli/health.ts")).registerHealthCommand(program);
     (await import("./cli/rules.ts")).registerRulesCommand(program);

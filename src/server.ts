@@ -138,7 +138,7 @@ export async function startServer(
       ),
     );
   }
-  const { blobs, blobCounts, closeBlobs } = await createBlobs(config, folder, logger);
+  const { blobs, blobCounts, closeBlobs } = await createBlobs(config, storage, folder, logger);
   const activation = config.activation ?? (onLoopback ? "static" : "dns");
   const accounts = new Accounts(storage);
   const pepper = await ensurePepper(storage);
@@ -403,7 +403,7 @@ export async function startServer(
   };
 }
 
-const databaseUrl = (config: Config): string =>
+export const databaseUrl = (config: Config): string =>
   config.databaseUrl ??
   (config.ephemeral ? "sqlite::memory:" : `sqlite:${join(config.dataDir, "selvedge.db")}`);
 

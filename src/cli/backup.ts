@@ -11,7 +11,8 @@ import { openSource } from "../platform/storage/backup/open-source.ts";
 import { verify } from "../platform/storage/backup/verify.ts";
 import { createLogger } from "../platform/observability/logger.ts";
 import type { Blobs } from "../platform/storage/blobs.ts";
-import { blobUrlOf, createBlobs } from "../blob-service.ts";
+import { openStorage } from "../platform/storage/storage.ts";
+import { blobUrlOf, openBlobs } from "../blob-service.ts";
 import { addConfigOptions, configOf } from "./config-options.ts";
 
 type Options = Record<string, unknown>;
@@ -86,16 +87,25 @@ async function runBackup(config: Config, target: string): Promise<Manifest> {
 
 /** Opens the blobs. A shared store gets a cache of its own, because a node may use that of the data folder. */
 async function withBlobs<T>(config: Config, work: (blobs: Blobs) => Promise<T>): Promise<T> {
-  const isLocal = blobUrlOf(config).kind === "files";
+  const url = blobUrlOf(config);
+  const isLocal = url.kind === "files";
   const folder = isLocal ? resolve(config.dataDir) : mkdtempSync(join(tmpdir(), "selvedge-blobs-"));
+  const storage = url.kind === "postgres" ? await openStorage(placeOf(config).databaseUrl) : undefined;
   try {
-    const { blobs, closeBlobs } = await createBlobs(config, folder, createLogger(config.logLevel));
+    const { blobs, closeBlobs } = await openBlobs(
+      url,
+      config,
+      storage,
+      folder,
+      createLogger(config.logLevel),
+    );
     try {
       return await work(blobs);
     } finally {
       await closeBlobs();
     }
   } finally {
+    await storage?.close();
     if (!isLocal) rmSync(folder, { recursive: true });
   }
 }

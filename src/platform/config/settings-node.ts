@@ -139,9 +139,8 @@ export const nodeSettings = {
     kind: "text",
     flag: "blob-url",
     env: "SELVEDGE_BLOB_URL",
-    default: "files",
     describe:
-      "where images, assets and large values are kept: files (in the data folder), or s3://BUCKET[/PREFIX]?endpoint=URL&region=NAME",
+      "where images, assets and large values are kept: files (in the data folder), postgres (in the database; small installations), or s3://BUCKET[/PREFIX]?endpoint=URL&region=NAME (default: files; with both --ephemeral and PostgreSQL: postgres)",
   },
   blobAccessKeyId: {
     kind: "text",

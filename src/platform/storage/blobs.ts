@@ -15,6 +15,8 @@ export interface Blobs {
   delete(key: string): Promise<void>;
   /** The content as a local file, for callers that map or stream it themselves. */
   file(key: string): Promise<BlobFile>;
+  /** All complete content, in no particular order. */
+  list(): AsyncIterable<{ key: string; sizeBytes: number }>;
   /** The folders directly below a prefix. */
   folders(prefix: string): Promise<string[]>;
   /** Deletes all content whose key begins with the prefix and a slash. */
@@ -119,6 +121,22 @@ export class FileBlobs implements Blobs {
 
   async file(key: string): Promise<BlobFile> {
     return { path: this.path(key), release };
+  }
+
+  async *list(): AsyncGenerator<{ key: string; sizeBytes: number }, void> {
+    for (const entry of (await readdir(this.#folder, { withFileTypes: true }).catch(missing)) ?? [])
+      if (entry.isDirectory() && entry.name !== "incoming") yield* this.#listFolder(entry.name);
+  }
+
+  async *#listFolder(prefix: string): AsyncGenerator<{ key: string; sizeBytes: number }, void> {
+    for (const entry of (await readdir(this.path(prefix), { withFileTypes: true }).catch(missing)) ?? []) {
+      const key = `${prefix}/${entry.name}`;
+      if (entry.isDirectory()) yield* this.#listFolder(key);
+      else if (entry.isFile()) {
+        const found = await this.head(key);
+        if (found !== undefined) yield { key, ...found };
+      }
+    }
   }
 
   async folders(prefix: string): Promise<string[]> {

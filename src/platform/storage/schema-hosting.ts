@@ -296,3 +296,23 @@ export interface ImageOrphansTable {
   blob_key: Immutable<string>;
   noted_on: Immutable<number>;
 }
+
+/** One row: where the blobs of the installation are. */
+export interface BlobPlaceTable {
+  one: Immutable<1>;
+  id: string;
+  shown: string;
+}
+
+export interface BlobsTable {
+  key: Immutable<string>;
+  size_bytes: Immutable<number>;
+  sha256: Immutable<string>;
+  written_on: Immutable<number>;
+}
+
+export interface BlobChunksTable {
+  key: Immutable<string>;
+  number: Immutable<number>;
+  bytes: Immutable<Uint8Array>;
+}

@@ -1,6 +1,9 @@
 import type { Generated } from "kysely";
 import type { Flag, Immutable } from "./columns.ts";
 import type {
+  BlobChunksTable,
+  BlobPlaceTable,
+  BlobsTable,
   WorkflowsTable,
   WorkflowVersionsTable,
   WorkflowSettingsTable,
@@ -237,6 +240,9 @@ export interface Database {
   image_keys: ImageKeysTable;
   image_settings: ImageSettingsTable;
   image_orphans: ImageOrphansTable;
+  blob_place: BlobPlaceTable;
+  blobs: BlobsTable;
+  blob_chunks: BlobChunksTable;
   zone_settings: ZoneSettingsTable;
   certificates: CertificatesTable;
   acme_accounts: AcmeAccountsTable;

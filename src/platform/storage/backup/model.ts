@@ -21,10 +21,11 @@ export interface Table {
 }
 
 /**
- * Tables that belong to running nodes, and the notes of the migrations. Tables that only PostgreSQL has are
- * for nodes that share a database (leases, the change log), and stay out too.
+ * Tables that belong to running nodes, the place of the blobs, and the notes of the migrations. Tables that
+ * only PostgreSQL has are for nodes that share a database (leases, the change log, blobs), and stay out too.
  */
 export const leftOutTables: readonly string[] = [
+  "blob_place",
   "kysely_migration",
   "kysely_migration_lock",
   "schema_info",

@@ -110,6 +110,10 @@ export class RemoteBlobs implements Blobs {
     return found;
   }
 
+  list(): AsyncIterable<{ key: string; sizeBytes: number }> {
+    return this.#store.list("");
+  }
+
   async folders(prefix: string): Promise<string[]> {
     checkKey(prefix);
     return this.#counted("list", () => this.#store.folders(`${prefix}/`));

@@ -1,0 +1,55 @@
+import { randomUUID } from "node:crypto";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { hostname } from "node:os";
+import { join, resolve } from "node:path";
+import type { Storage } from "../storage.ts";
+import { missing } from "./incoming.ts";
+
+/** Where an installation's blobs are, as the database records it. */
+export interface BlobPlace {
+  /** `files`, `files:FOLDER_ID`, `postgres`, or `s3://BUCKET/PREFIX`. */
+  id: string;
+  /** For the operator. */
+  shown: string;
+}
+
+/**
+ * The place of blobs in a folder. SQLite is in the data folder too, so both move together; with PostgreSQL, the
+ * id of the folder distinguishes it from those of other nodes.
+ */
+export async function placeOfFiles(engine: Storage["engine"], folder: string): Promise<BlobPlace> {
+  if (engine === "sqlite") return { id: "files", shown: "files" };
+  const path = join(folder, "id");
+  let id = await readFile(path, "utf8").catch(missing);
+  if (id === undefined) {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await writeFile(path, (id = randomUUID()), { mode: 0o600, flush: true });
+  }
+  return { id: `files:${id.trim()}`, shown: `${hostname()}:${resolve(folder)}` };
+}
+
+/** Records the place at the first start. Returns the recorded place. */
+export async function claimPlace(storage: Storage, place: BlobPlace): Promise<BlobPlace> {
+  const find = async (): Promise<BlobPlace | undefined> =>
+    storage.read.selectFrom("blob_place").select(["id", "shown"]).executeTakeFirst();
+  const found = await find();
+  if (found !== undefined) return found;
+  await storage.write((trx) =>
+    trx
+      .insertInto("blob_place")
+      .values({ one: 1, ...place })
+      .onConflict((conflict) => conflict.doNothing())
+      .execute(),
+  );
+  return (await find())!;
+}
+
+export async function recordPlace(storage: Storage, place: BlobPlace): Promise<void> {
+  await storage.write((trx) =>
+    trx
+      .insertInto("blob_place")
+      .values({ one: 1, ...place })
+      .onConflict((conflict) => conflict.column("one").doUpdateSet(place))
+      .execute(),
+  );
+}
