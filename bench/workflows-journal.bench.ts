@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { openStorage } from "../src/platform/storage/storage.ts";
 import type { CellListener, Cells } from "../src/products/workflows/cells/cells.ts";
-import { systemClock } from "../src/products/workflows/engine/clock.ts";
+import { systemClock } from "../src/products/workflows/clock.ts";
 import { Engine } from "../src/products/workflows/engine/engine.ts";
 import { instanceStore } from "../src/products/workflows/store/store.ts";
 import { journalColumns } from "../src/products/workflows/store/store-columns.ts";

@@ -4,7 +4,7 @@ import {
   transitions,
   type Effect,
   type Move,
-} from "../../src/products/workflows/engine/transitions.ts";
+} from "../../src/products/workflows/transitions.ts";
 
 const meanings: Record<(typeof inputs)[number], string> = {
   slot: "a concurrency slot is free",
@@ -55,7 +55,7 @@ export function workflowStatesPage(): string {
   const row = (name: string, cells: readonly string[]): string => `| ${[name, ...cells].join(" | ")} |\n`;
   return `# States of workflow instances
 
-\`npm run generate\` makes this page from \`src/products/workflows/engine/transitions.ts\`, the table that the
+\`npm run generate\` makes this page from \`src/products/workflows/transitions.ts\`, the table that the
 engine uses. Each row is an event in the life of an instance, each column is the current status, and each cell
 gives the next status and the effects. An empty cell means that the event arrives too late and is ignored.
 

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { isFinal } from "../products/workflows/engine/transitions.ts";
+import { isFinal } from "../products/workflows/transitions.ts";
 import type { detailsResource } from "../products/workflows/api/resource.ts";
 import type { TimelineStep } from "../products/workflows/api/timeline.ts";
 

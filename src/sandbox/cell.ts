@@ -24,7 +24,7 @@ import { v8Flags } from "./process/v8-flags.ts";
 import { CellProcess } from "./process/process.ts";
 import type { CellScript } from "./process/script.ts";
 import { protocolLimits, type CellSettings } from "./settings.ts";
-import { connectTo, Traffic } from "./gateway/traffic.ts";
+import { connectTo, Traffic } from "./limits/traffic.ts";
 import { tunnel, type Visitor } from "./gateway/tunnel.ts";
 import { isUnprocessed } from "./gateway/unprocessed.ts";
 import { endCellRun, type CellRun } from "./gateway/cell-run.ts";

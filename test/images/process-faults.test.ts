@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { pino } from "pino";
 import type { ApiError } from "../../src/control/api/errors.ts";
-import type { Held } from "../../src/products/images/delivery/directory.ts";
+import type { Held } from "../../src/products/images/directory.ts";
 import { Engine } from "../../src/products/images/engine/engine.ts";
 import type { Image } from "../../src/products/images/image.ts";
 import { MadeResults } from "../../src/products/images/transforms/made-results.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { connect } from "node:tls";
 import { afterAll, expect, it } from "vitest";
 import { roles } from "../../src/control/accounts/roles.ts";
-import { accountHash } from "../../src/products/images/delivery/directory.ts";
+import { accountHash } from "../../src/products/images/directory.ts";
 import { openLocalAuthority } from "../../src/edge/tls/certificates/local-authority.ts";
 import { ownerToken, type TestServer } from "../helpers/server.ts";
 import { visit } from "../helpers/visit.ts";

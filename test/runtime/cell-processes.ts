@@ -1,6 +1,6 @@
 import { closeSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { CpuClock } from "../../src/sandbox/limits/cpu-clock.ts";
+import { CpuClock } from "../../src/sandbox/process/cpu-clock.ts";
 
 /** Pids of the cells among the descendants of a process, from /proc. */
 export function cellPids(ancestor: number): number[] {

@@ -1,6 +1,6 @@
 import { Engine } from "../../src/products/workflows/engine/engine.ts";
 import type { InstanceStore } from "../../src/products/workflows/store/store.ts";
-import { isFinal } from "../../src/products/workflows/engine/transitions.ts";
+import { isFinal } from "../../src/products/workflows/transitions.ts";
 import { decode } from "../../src/products/workflows/worker/codec.ts";
 import { SimulatedCells } from "./simulated-cells.ts";
 import { interpret, randomProgram, type Observer, type Program } from "./simulated-programs.ts";

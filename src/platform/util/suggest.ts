@@ -12,16 +12,21 @@ export function suggest(name: string, candidates: Iterable<string>): string | un
   return best;
 }
 
-function editDistance(a: string, b: string, limit: number): number {
+/** The least number of inserted, deleted and replaced characters, or `limit` if it is not below it. */
+export function editDistance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) >= limit) return limit;
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i++) {
     const next = [i];
+    let least = i;
     for (let j = 1; j <= b.length; j++) {
-      const substitution = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(substitution, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+      const substitution = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
+      const distance = Math.min(substitution, row[j]! + 1, next[j - 1]! + 1);
+      next.push(distance);
+      if (distance < least) least = distance;
     }
+    if (least >= limit) return limit;
     row = next;
   }
-  return row[b.length] ?? limit;
+  return row[b.length]!;
 }

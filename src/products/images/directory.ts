@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
-import type { Accounts } from "../../../control/accounts/accounts.ts";
-import type { Storage } from "../../../platform/storage/storage.ts";
-import { isStorable, type Image } from "../image.ts";
-import type { ImageSettings } from "../settings.ts";
-import * as settingsStore from "../store-settings.ts";
-import * as store from "../store.ts";
+import type { Accounts } from "../../control/accounts/accounts.ts";
+import type { Storage } from "../../platform/storage/storage.ts";
+import { isStorable, type Image } from "./image.ts";
+import type { ImageSettings } from "./settings.ts";
+import * as settingsStore from "./store-settings.ts";
+import * as store from "./store.ts";
 
 /** An image's record. Caches derived from it check `isCurrent` instead of reading the record again. */
 export interface Held {

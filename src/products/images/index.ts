@@ -7,7 +7,7 @@ import type { Blobs } from "../../platform/storage/blobs.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import { Delivery } from "./delivery/delivery.ts";
 import { takeDirectUpload } from "./delivery/direct-upload.ts";
-import { accountHash, Directory } from "./delivery/directory.ts";
+import { accountHash, Directory } from "./directory.ts";
 import { Engine, type EngineOptions } from "./engine/engine.ts";
 import type { Image, MoreFormats } from "./image.ts";
 import { Images } from "./images.ts";
@@ -24,7 +24,7 @@ import { Transforms } from "./transforms/transforms.ts";
 import { Uploads } from "./uploads.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 
-export { accountHash } from "./delivery/directory.ts";
+export { accountHash } from "./directory.ts";
 
 export interface ImagesOptions {
   storage: Storage;

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { lockAccount } from "../../platform/storage/dialects.ts";
 import type { Storage, Write } from "../../platform/storage/storage.ts";
-import type { Directory } from "./delivery/directory.ts";
+import type { Directory } from "./directory.ts";
 import { imageErrors } from "./errors.ts";
 import { imageLimits } from "./image.ts";
 import { show } from "../../platform/util/json.ts";

@@ -9,7 +9,7 @@ import { Accounts } from "../../control/accounts/accounts.ts";
 import type { ApiError } from "../../control/api/errors.ts";
 import { FileBlobs } from "../../platform/storage/blobs.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
-import { Directory } from "./delivery/directory.ts";
+import { Directory } from "./directory.ts";
 import { cleanFilename, imageLimits, type Image } from "./image.ts";
 import { Images } from "./images.ts";
 import { parseMetadataFilters } from "./metadata-filter.ts";

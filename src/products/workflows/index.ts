@@ -9,7 +9,7 @@ import type { Storage } from "../../platform/storage/storage.ts";
 import { plans } from "../../control/zones/plans.ts";
 import type { Code } from "./cells/cells.ts";
 import { whileCurrent } from "./cells/code.ts";
-import { systemClock } from "./engine/clock.ts";
+import { systemClock } from "./clock.ts";
 import { Engine } from "./engine/engine.ts";
 import { Instances } from "./instances.ts";
 import { WorkflowCells, type Prepared } from "./cells/workflow-cells.ts";

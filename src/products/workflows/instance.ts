@@ -1,4 +1,4 @@
-import type { Status } from "./engine/transitions.ts";
+import type { Status } from "./transitions.ts";
 
 export type TriggerSource = "api" | "binding" | "cron" | "event" | "unknown";
 

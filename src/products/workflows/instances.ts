@@ -9,7 +9,7 @@ import { History } from "./store/journal.ts";
 import type { Control, RestartFrom } from "./engine/operations.ts";
 import type { InstanceStore } from "./store/store.ts";
 import * as list from "./store/store-list.ts";
-import { isFinal, type Status } from "./engine/transitions.ts";
+import { isFinal, type Status } from "./transitions.ts";
 import { encode, encodedBytes } from "./worker/codec.ts";
 import {
   eventTypePattern,

@@ -2,12 +2,12 @@ import type { CellScript } from "../../sandbox/process/script.ts";
 import { cellDefaults, type CellSettings } from "../../sandbox/settings.ts";
 import { quiet } from "../../sandbox/testing.ts";
 import { openStorage, type Storage } from "../../platform/storage/storage.ts";
-import { systemClock } from "./engine/clock.ts";
+import { systemClock } from "./clock.ts";
 import { Engine } from "./engine/engine.ts";
 import type { InstanceRow } from "./instance.ts";
 import { WorkflowCells, type WorkflowCellsOptions, type Prepared } from "./cells/workflow-cells.ts";
 import { instanceStore } from "./store/store.ts";
-import { isFinal } from "./engine/transitions.ts";
+import { isFinal } from "./transitions.ts";
 import { decode } from "./worker/codec.ts";
 
 /**

@@ -1,7 +1,7 @@
 import type { Expression } from "../syntax/ast.ts";
 import { noLists, type FieldSource, type ListSource } from "../fields/field-source.ts";
-import { Generator } from "../generate/generator.ts";
-import { Writer } from "../generate/writer.ts";
+import { Generator } from "./generator.ts";
+import { Writer } from "./writer.ts";
 
 export type Predicate = (fields: FieldSource) => boolean;
 

@@ -1,3 +1,5 @@
+import { editDistance } from "../../platform/util/suggest.ts";
+
 /** The known name closest to a misspelled one; undefined if none is close enough. */
 export function nearestName(name: string, candidates: Iterable<string>): string | undefined {
   if (name.length > 80) return undefined;
@@ -13,22 +15,4 @@ export function nearestName(name: string, candidates: Iterable<string>): string 
     }
   }
   return best;
-}
-
-function editDistance(a: string, b: string, limit: number): number {
-  if (Math.abs(a.length - b.length) >= limit) return limit;
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    let least = i;
-    for (let j = 1; j <= b.length; j++) {
-      const substitution = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
-      const distance = Math.min(substitution, row[j]! + 1, next[j - 1]! + 1);
-      next.push(distance);
-      if (distance < least) least = distance;
-    }
-    if (least >= limit) return limit;
-    row = next;
-  }
-  return row[b.length]!;
 }

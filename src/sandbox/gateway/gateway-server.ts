@@ -12,7 +12,7 @@ import { errorHeaders } from "./error-headers.ts";
 import { refusalText } from "../errors.ts";
 import type { CellScript } from "../process/script.ts";
 import { protocolLimits } from "../settings.ts";
-import type { Traffic } from "./traffic.ts";
+import type { Traffic } from "../limits/traffic.ts";
 import { loadable } from "../process/worker-sources.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 

@@ -2,7 +2,7 @@ import { readlinkSync } from "node:fs";
 import { constants, setPriority } from "node:os";
 import { workerData } from "node:worker_threads";
 import { limiterState, type CpuLimiterMemory } from "./cpu-limiter.ts";
-import { CpuClock, tickMsMax } from "./cpu-clock.ts";
+import { CpuClock, tickMsMax } from "../process/cpu-clock.ts";
 
 /* Watches the CPU time of processes and stops each process (SIGSTOP) as soon as it has reached its limit. */
 

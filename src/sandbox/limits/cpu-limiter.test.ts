@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { CpuLimiter } from "./cpu-limiter.ts";
-import { CpuClock } from "./cpu-clock.ts";
+import { CpuClock } from "../process/cpu-clock.ts";
 
 /** A process that only uses CPU time, with its clock. */
 async function spinning(): Promise<{ pid: number; usedMs: () => number; end: () => Promise<void> }> {

@@ -2,7 +2,7 @@ import type { Cell } from "../cell.ts";
 import type { FaultKind } from "../errors.ts";
 import type { CellProcess } from "../process/process.ts";
 import type { CellSettings } from "../settings.ts";
-import type { Traffic } from "../gateway/traffic.ts";
+import type { Traffic } from "./traffic.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 
 /** The part of a cell that is measured. */

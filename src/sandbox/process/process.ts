@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { readFileSync } from "node:fs";
 import type { Readable } from "node:stream";
 import { eachLine } from "../../platform/util/bounded-lines.ts";
-import { CpuClock } from "../limits/cpu-clock.ts";
+import { CpuClock } from "./cpu-clock.ts";
 import type { Launch } from "./launch.ts";
 import { protocolLimits } from "../settings.ts";
 

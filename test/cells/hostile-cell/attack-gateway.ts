@@ -2,7 +2,7 @@ import { request as httpRequest } from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { GatewayServer } from "../../../src/sandbox/gateway/gateway-server.ts";
-import { Traffic } from "../../../src/sandbox/gateway/traffic.ts";
+import { Traffic } from "../../../src/sandbox/limits/traffic.ts";
 import { type Random, oneOf, texts, value } from "./random.ts";
 import { type Row, beside, answering } from "./beside.ts";
 

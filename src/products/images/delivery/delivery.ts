@@ -4,7 +4,7 @@ import type { Logger } from "pino";
 import { ApiError, apiErrors, callerError } from "../../../control/api/errors.ts";
 import type { EdgeHandler, EdgeHttpRequest } from "../../../edge/request/handlers.ts";
 import type { Blobs } from "../../../platform/storage/blobs.ts";
-import type { Directory, Held } from "./directory.ts";
+import type { Directory, Held } from "../directory.ts";
 import { imageErrors } from "../errors.ts";
 import { contentTypes, imageLimits } from "../image.ts";
 import type { IntermediateCopies } from "../transforms/intermediate-copies.ts";

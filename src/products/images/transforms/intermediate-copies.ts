@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { Blobs } from "../../../platform/storage/blobs.ts";
-import type { Held } from "../delivery/directory.ts";
+import type { Held } from "../directory.ts";
 import { decodeCpuMs, estimate } from "../engine/cost.ts";
 import type { Engine } from "../engine/engine.ts";
 import { layout, turned, type Size } from "./geometry.ts";

@@ -16,7 +16,7 @@ import {
   StatusSchema,
   waitQuery,
 } from "./resource.ts";
-import { finalStatuses, statuses } from "../engine/transitions.ts";
+import { finalStatuses, statuses } from "../transitions.ts";
 import { encode } from "../worker/codec.ts";
 import { WorkflowError, workflowErrors, workflowLimits, type Workflow } from "../workflow.ts";
 import type { Workflows } from "../workflows.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { EngineState } from "../engine/engine-state.ts";
 import { lookMs } from "../instances.ts";
-import { isFinal, type Status } from "../engine/transitions.ts";
+import { isFinal, type Status } from "../transitions.ts";
 
 /**
  * Showing an instance reads its whole journal, which may be long: a follower spends at most a tenth of its

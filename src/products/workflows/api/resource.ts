@@ -3,7 +3,7 @@ import { isoTime } from "../../../platform/util/ids.ts";
 import { scheduleOf, type InstanceRow } from "../instance.ts";
 import type { History } from "../store/journal.ts";
 import { shown, shownError, shownRollback, timeline } from "./timeline.ts";
-import { statuses, type Status } from "../engine/transitions.ts";
+import { statuses, type Status } from "../transitions.ts";
 import { durationMs } from "../worker/duration.ts";
 import {
   workflowErrors,

@@ -1,13 +1,13 @@
 import type { Change } from "../store/batch.ts";
 import type { Cells, Code } from "../cells/cells.ts";
-import type { Clock } from "./clock.ts";
+import type { Clock } from "../clock.ts";
 import { History, type JournalRow } from "../store/journal.ts";
 import type { EventRow, InstanceRow } from "../instance.ts";
 import { LiveInstance } from "./live-instance.ts";
 import { Scheduler } from "./scheduler.ts";
 import type { InstanceStore } from "../store/store.ts";
 import { Timers } from "./timers.ts";
-import { holdsSlot, isFinal, transition, type Effect, type Input, type Refusal } from "./transitions.ts";
+import { holdsSlot, isFinal, transition, type Effect, type Input, type Refusal } from "../transitions.ts";
 import type { StartMessage } from "../worker/messages.ts";
 import { Watchers } from "./watchers.ts";
 import { FencedError, JournalWriter, RefusedWriteError } from "../store/writer.ts";

@@ -5,7 +5,7 @@ import { entryKind, entryName } from "../store/journal.ts";
 import type { LiveInstance } from "./live-instance.ts";
 import type { InvocationCalls } from "./invocation-calls.ts";
 import type { StandbyInvocations } from "./standby-invocations.ts";
-import type { Input } from "./transitions.ts";
+import type { Input } from "../transitions.ts";
 
 /** A new instance, with validated id and parameters. */
 export interface CreateInput {

@@ -2,7 +2,7 @@ import { prepared } from "../../../platform/storage/prepared.ts";
 import type { Read } from "../../../platform/storage/storage.ts";
 import type { InstanceRow } from "../instance.ts";
 import { toInstance } from "./store.ts";
-import { finalStatuses, type Status } from "../engine/transitions.ts";
+import { finalStatuses, type Status } from "../transitions.ts";
 
 export interface InstanceFilter {
   status?: Status | undefined;

@@ -1,7 +1,7 @@
 import type { Selectable } from "kysely";
 import type { WorkflowsTable, WorkflowVersionsTable } from "../../../platform/storage/schema-hosting.ts";
 import type { Read, Write } from "../../../platform/storage/storage.ts";
-import { finalStatuses } from "../engine/transitions.ts";
+import { finalStatuses } from "../transitions.ts";
 import type { Retention, Workflow, WorkflowVersion } from "../workflow.ts";
 
 const toWorkflow = (row: Selectable<WorkflowsTable>): Workflow => ({

@@ -11,7 +11,7 @@ import type { EventRow, InstanceRow, TriggerSource } from "../instance.ts";
 import type { JournalRow, RowKind } from "./journal.ts";
 import { postgresCommit } from "./store-postgres.ts";
 import { sqliteCommit } from "./store-sqlite.ts";
-import type { Status } from "../engine/transitions.ts";
+import type { Status } from "../transitions.ts";
 import { RefusedWriteError, type Commit } from "./writer.ts";
 
 export interface WholeInstance {
