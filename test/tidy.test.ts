@@ -99,7 +99,6 @@ const stillWithStatus = [
   "src/products/workflows/workflow.ts",
   "src/workers/assets/asset.ts",
   "src/workers/assets/config.ts",
-  "src/workers/scripts/place.ts",
   "src/workers/scripts/routing/zone-of-host.ts",
   "src/workers/scripts/script.ts",
   "src/workers/scripts/versions/bindings.ts",

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { RuntimeScript } from "../scripts/runtime-script.ts";
 import { sendAnswer, type AssetServer } from "./asset-server.ts";
 
-export interface AssetVisit {
+export interface AssetRequest {
   request: IncomingMessage;
   response: ServerResponse;
   /** Without a port. */
@@ -17,7 +17,7 @@ export interface AssetVisit {
 export async function answerWithAsset(
   server: AssetServer,
   { id, assets, modules }: RuntimeScript,
-  { request, response, host, path, headers: more }: AssetVisit,
+  { request, response, host, path, headers: more }: AssetRequest,
 ): Promise<boolean> {
   if (assets === undefined) return false;
   const site = await server.site(id, assets.manifest, assets.config);

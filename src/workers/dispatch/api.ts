@@ -14,9 +14,9 @@ import {
   scriptOf,
   tagFilter,
   type AnyCall,
-  type Place,
+  type ScriptCollection,
   type ScriptServices,
-} from "../scripts/place.ts";
+} from "../scripts/api-collection.ts";
 import { ScriptSchema, scriptResource, TimeSchema } from "../scripts/resources.ts";
 import type { Script, Version } from "../scripts/script.ts";
 import { isoTime } from "../../platform/util/ids.ts";
@@ -36,7 +36,7 @@ const edit = { access: editAccess } as const;
 const namespaceOf = ({ account, params, services }: AnyCall): DispatchNamespace =>
   services.namespaces.get(account.id, params["namespace_name"]!);
 
-const place: Place = {
+const collection: ScriptCollection = {
   id: "dispatch_script",
   path: `${one}/scripts`,
   noun: "customer's script",
@@ -188,7 +188,7 @@ const scriptOperations = [
   listOperation({
     id: "dispatch_script_list",
     method: "GET",
-    path: place.path,
+    path: collection.path,
     summary: "List the scripts of a dispatch namespace by name",
     ...read,
     query: pageQuery({ default: perPageMax, max: perPageMax }).extend({
@@ -213,7 +213,7 @@ const scriptOperations = [
   rawOperation({
     id: "dispatch_script_delete_tagged",
     method: "DELETE",
-    path: place.path,
+    path: collection.path,
     summary: "Delete the scripts of a dispatch namespace that have tags",
     ...edit,
     query: z.object({
@@ -236,19 +236,19 @@ const scriptOperations = [
   operation({
     id: "dispatch_script_get",
     method: "GET",
-    path: `${place.path}/{script_name}`,
+    path: `${collection.path}/{script_name}`,
     summary: "Get a customer's script, without its code",
     ...read,
     result: CustomerScriptSchema,
     async handle(call) {
-      const script = scriptOf(place, call);
+      const script = scriptOf(collection, call);
       return customerScript(namespaceOf(call), script, await call.services.versions.current(script));
     },
   }),
   operation({
     id: "dispatch_script_assets_session_create",
     method: "POST",
-    path: `${place.path}/{script_name}/assets-upload-session`,
+    path: `${collection.path}/{script_name}/assets-upload-session`,
     summary: "Begin an upload of a customer's script's static assets",
     ...edit,
     body: SessionInputSchema,
@@ -271,7 +271,7 @@ const scriptOperations = [
 export const dispatchOperations = [
   ...namespaceOperations,
   ...scriptOperations,
-  ...codeOperations(place),
-  ...settingsOperations(place),
-  ...secretOperations(place),
+  ...codeOperations(collection),
+  ...settingsOperations(collection),
+  ...secretOperations(collection),
 ];

@@ -8,9 +8,9 @@ import { externalHeaders } from "../../edge/request/headers.ts";
 import { entrypointName, type Target } from "./run.ts";
 
 /** Converts a visitor's request for a script. */
-export function visitorRequest(visit: EdgeRequest, body: CountedBody | null): CellRequest {
-  const { request, path, isTls, cf } = visit;
-  const headers = visit.scriptHeaders();
+export function visitorRequest(edgeRequest: EdgeRequest, body: CountedBody | null): CellRequest {
+  const { request, path, isTls, cf } = edgeRequest;
+  const headers = edgeRequest.scriptHeaders();
   headers.push(cellHeaders.proto, isTls ? "https" : "http");
   return { method: request.method ?? "GET", path, headers, body, cf: cf() };
 }

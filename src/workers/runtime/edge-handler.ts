@@ -13,12 +13,16 @@ import { visitorError } from "./errors.ts";
 import type { RunRoot } from "./run-root.ts";
 import type { Runtime } from "./runtime.ts";
 
-const rootOf = (visit: EdgeRequest, next: RunRoot["next"], nextUpgrade: RunRoot["nextUpgrade"]): RunRoot => ({
-  visit,
+const rootOf = (
+  edgeRequest: EdgeRequest,
+  next: RunRoot["next"],
+  nextUpgrade: RunRoot["nextUpgrade"],
+): RunRoot => ({
+  visit: edgeRequest,
   next,
   nextUpgrade,
-  hops: visit.via?.hops ?? 0,
-  tree: visit.via?.tree,
+  hops: edgeRequest.via?.hops ?? 0,
+  tree: edgeRequest.via?.tree,
   limitFault: undefined,
 });
 
@@ -30,7 +34,7 @@ export function scriptHandlers(
   router: ScriptRouter,
   runtime: Runtime,
   logger: Logger,
-  isAuthor: (visit: EdgeRequest) => boolean,
+  isAuthor: (edgeRequest: EdgeRequest) => boolean,
 ): { handler: EdgeHandler; upgradeHandler: UpgradeHandler } {
   const find = ({ host, path, isTls, zone }: EdgeRequest): LiveScript | undefined =>
     router.find({
@@ -43,7 +47,7 @@ export function scriptHandlers(
           : { id: zone.id, accountId: zone.configuration.accountId },
     });
   const handle = async (
-    visit: EdgeRequest,
+    edgeRequest: EdgeRequest,
     live: LiveScript,
     root: RunRoot,
     run: Promise<void>,
@@ -54,22 +58,25 @@ export function scriptHandlers(
     } catch (error) {
       if (!(error instanceof CellError)) throw error;
       const { name: script, accountId: account, versionId: version } = live;
-      logger.warn({ script, account, version, ray: visit.ray, err: error.cause ?? error }, "a script failed");
-      throw visitorError(error, root.limitFault, isAuthor(visit));
+      logger.warn(
+        { script, account, version, ray: edgeRequest.ray, err: error.cause ?? error },
+        "a script failed",
+      );
+      throw visitorError(error, root.limitFault, isAuthor(edgeRequest));
     }
   };
   return {
-    handler(visit: EdgeHttpRequest) {
-      const live = find(visit);
+    handler(edgeRequest: EdgeHttpRequest) {
+      const live = find(edgeRequest);
       if (live === undefined) return false;
-      const root = rootOf(visit, visit.next, undefined);
-      return handle(visit, live, root, runtime.visit(visit, live, root));
+      const root = rootOf(edgeRequest, edgeRequest.next, undefined);
+      return handle(edgeRequest, live, root, runtime.visit(edgeRequest, live, root));
     },
-    upgradeHandler(visit: EdgeUpgradeRequest) {
-      const live = find(visit);
+    upgradeHandler(edgeRequest: EdgeUpgradeRequest) {
+      const live = find(edgeRequest);
       if (live === undefined) return false;
-      const root = rootOf(visit, undefined, visit.next);
-      return handle(visit, live, root, runtime.visitUpgrade(visit, live, root));
+      const root = rootOf(edgeRequest, undefined, edgeRequest.next);
+      return handle(edgeRequest, live, root, runtime.visitUpgrade(edgeRequest, live, root));
     },
   };
 }

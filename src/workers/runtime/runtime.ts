@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { answerWithAsset, type AssetVisit } from "../assets/front.ts";
+import { answerWithAsset, type AssetRequest } from "../assets/front.ts";
 import type { Client, Kind } from "../../sandbox/limits/admission.ts";
 import type { RunOptions } from "../../sandbox/cell.ts";
 import type { Cells } from "../../sandbox/cells.ts";
@@ -91,7 +91,7 @@ export class Runtime {
   async visit(visit: EdgeHttpRequest, live: LiveScript, root: RunRoot): Promise<void> {
     const { request, response, ray, host, path } = visit;
     const context = contextOf(await this.#load(live), root);
-    const asset: AssetVisit = { request, response, host, path, headers: ["cf-ray", ray] };
+    const asset: AssetRequest = { request, response, host, path, headers: ["cf-ray", ray] };
     if (await answerWithAsset(this.#options.assets, context.loaded.script, asset)) return;
     await this.#run(context, visitorRequest(visit, bodyOf(request, this.#options.limits.bodyBytesMax)), {
       response,
@@ -153,7 +153,7 @@ export class Runtime {
     target: Target,
     { url, request, response }: { url: URL; request: IncomingMessage; response: ServerResponse },
   ): Promise<void> {
-    const asset: AssetVisit = {
+    const asset: AssetRequest = {
       request,
       response,
       host: url.hostname,

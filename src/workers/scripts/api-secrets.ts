@@ -9,9 +9,9 @@ import {
   readAccess,
   scriptOf,
   type AnyCall,
-  type Place,
+  type ScriptCollection,
   type ScriptServices,
-} from "./place.ts";
+} from "./api-collection.ts";
 import { BindingSchema, bindingResource } from "./resources.ts";
 import { scriptErrors, type StoredBinding, type Version } from "./script.ts";
 
@@ -34,64 +34,64 @@ const NameQuery = z.object({ url_encoded: z.enum(["true", "false"]).optional() }
 type Secret = { type: "secret_text"; name: string; text: string };
 
 /** Secrets are bindings of the live version; each change makes a new version with the same code. */
-export function secretOperations(place: Place): Operation<ScriptServices>[] {
-  const path = `${place.path}/{script_name}`;
+export function secretOperations(collection: ScriptCollection): Operation<ScriptServices>[] {
+  const path = `${collection.path}/{script_name}`;
   return [
     operation({
-      id: `${place.id}_secret_list`,
+      id: `${collection.id}_secret_list`,
       method: "GET",
       path: `${path}/secrets`,
-      summary: `List the secrets of a ${place.noun}, without their values`,
+      summary: `List the secrets of a ${collection.noun}, without their values`,
       access: readAccess,
       result: z.array(SecretSchema),
-      handle: async (call) => (await secretsOf(place, call)).map(({ name, type }) => ({ name, type })),
+      handle: async (call) => (await secretsOf(collection, call)).map(({ name, type }) => ({ name, type })),
     }),
     operation({
-      id: `${place.id}_secret_put`,
+      id: `${collection.id}_secret_put`,
       method: "PUT",
       path: `${path}/secrets`,
-      summary: `Set a secret of a ${place.noun}`,
+      summary: `Set a secret of a ${collection.noun}`,
       access: editAccess,
       body: SecretInputSchema,
       result: SecretSchema,
       async handle(call) {
         const { body } = call;
-        await change(place, call, new Map([[body.name, body]]));
+        await change(collection, call, new Map([[body.name, body]]));
         return { name: body.name, type: body.type };
       },
     }),
     operation({
-      id: `${place.id}_secret_get`,
+      id: `${collection.id}_secret_get`,
       method: "GET",
       path: `${path}/secrets/{secret_name}`,
-      summary: `Get a secret of a ${place.noun}, without its value`,
+      summary: `Get a secret of a ${collection.noun}, without its value`,
       access: readAccess,
       query: NameQuery,
       result: SecretSchema,
       async handle(call) {
-        const { name, type } = await secretOf(place, call, secretNameOf(call, call.query));
+        const { name, type } = await secretOf(collection, call, secretNameOf(call, call.query));
         return { name, type };
       },
     }),
     operation({
-      id: `${place.id}_secret_delete`,
+      id: `${collection.id}_secret_delete`,
       method: "DELETE",
       path: `${path}/secrets/{secret_name}`,
-      summary: `Delete a secret of a ${place.noun}`,
+      summary: `Delete a secret of a ${collection.noun}`,
       access: editAccess,
       query: NameQuery,
       result: z.null(),
       async handle(call) {
-        const { name } = await secretOf(place, call, secretNameOf(call, call.query));
-        await change(place, call, new Map([[name, null]]));
+        const { name } = await secretOf(collection, call, secretNameOf(call, call.query));
+        await change(collection, call, new Map([[name, null]]));
         return null;
       },
     }),
     operation({
-      id: `${place.id}_secrets_patch`,
+      id: `${collection.id}_secrets_patch`,
       method: "PATCH",
       path: `${path}/secrets-bulk`,
-      summary: `Set and delete many secrets of a ${place.noun} at once`,
+      summary: `Set and delete many secrets of a ${collection.noun} at once`,
       access: editAccess,
       body: BulkSchema,
       bodyKind: "own",
@@ -109,7 +109,7 @@ export function secretOperations(place: Place): Operation<ScriptServices>[] {
             return [name, secret && { ...secret, name }];
           }),
         );
-        const version = await change(place, call, changes, version_tags);
+        const version = await change(collection, call, changes, version_tags);
         const all = version.content.bindings.filter(isSecret);
         return Object.fromEntries(all.map((secret) => [secret.name, bindingResource(secret)]));
       },
@@ -120,13 +120,13 @@ export function secretOperations(place: Place): Operation<ScriptServices>[] {
 const isSecret = (binding: StoredBinding): binding is StoredBinding & { type: "secret_text" } =>
   binding.type === "secret_text";
 
-async function secretsOf(place: Place, call: AnyCall) {
-  const { content } = await call.services.versions.current(scriptOf(place, call));
+async function secretsOf(collection: ScriptCollection, call: AnyCall) {
+  const { content } = await call.services.versions.current(scriptOf(collection, call));
   return content.bindings.filter(isSecret);
 }
 
-async function secretOf(place: Place, call: AnyCall, name: string) {
-  const secret = (await secretsOf(place, call)).find((each) => each.name === name);
+async function secretOf(collection: ScriptCollection, call: AnyCall, name: string) {
+  const secret = (await secretsOf(collection, call)).find((each) => each.name === name);
   if (secret === undefined) throw scriptErrors.bindingNotFound(name);
   return secret;
 }
@@ -143,13 +143,13 @@ function secretNameOf({ params }: AnyCall, query: { url_encoded?: string | undef
 
 /** Sets secrets; null deletes one. */
 async function change(
-  place: Place,
+  collection: ScriptCollection,
   call: AnyCall,
   changes: ReadonlyMap<string, Secret | null>,
   tags: Readonly<Record<string, string>> = {},
 ): Promise<Version> {
   const { version } = await call.services.versions.revise(
-    place.owner(call),
+    collection.owner(call),
     nameOf(call),
     authorOf(call),
     ({ content }) => {

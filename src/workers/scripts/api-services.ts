@@ -3,7 +3,7 @@ import { operationsFor } from "../../control/api/operation.ts";
 import { pageQuery, paginate } from "../../control/api/pagination.ts";
 import { isoTime } from "../../platform/util/ids.ts";
 import { deleteScript } from "./versions/api-code.ts";
-import { accountPlace, editAccess, readAccess, scriptOf, type ScriptServices } from "./place.ts";
+import { accountScripts, editAccess, readAccess, scriptOf, type ScriptServices } from "./api-collection.ts";
 import { ScriptSchema, scriptResource, TimeSchema } from "./resources.ts";
 import { scriptErrors } from "./script.ts";
 
@@ -42,8 +42,8 @@ const scriptOperations = [
     access: readAccess,
     result: ServiceSchema,
     async handle(call) {
-      const script = scriptOf(accountPlace, call);
-      if (script.live.length === 0) throw scriptErrors.notFound(accountPlace.owner(call), script.name);
+      const script = scriptOf(accountScripts, call);
+      if (script.live.length === 0) throw scriptErrors.notFound(accountScripts.owner(call), script.name);
       const environment: z.input<typeof EnvironmentSchema> = {
         environment: "production",
         created_on: isoTime(script.createdOn),
@@ -68,12 +68,12 @@ const scriptOperations = [
     query: z.object({ force: z.enum(["true", "false"]).optional() }),
     result: z.null(),
     handle: async (call) =>
-      deleteScript(accountPlace, call, scriptOf(accountPlace, call), call.query.force === "true"),
+      deleteScript(accountScripts, call, scriptOf(accountScripts, call), call.query.force === "true"),
   }),
   operation({
     id: "script_references",
     method: "GET",
-    path: `${accountPlace.path}/{script_name}/references`,
+    path: `${accountScripts.path}/{script_name}/references`,
     summary: "List the scripts that use a script, and those that it uses",
     access: readAccess,
     result: z.object({
@@ -85,7 +85,7 @@ const scriptOperations = [
     }),
     async handle(call) {
       const { references, versions } = call.services;
-      const script = scriptOf(accountPlace, call);
+      const script = scriptOf(accountScripts, call);
       const [users, { content }] = await Promise.all([references.to(script), versions.current(script)]);
       const environment = "production" as const;
       return {
@@ -112,7 +112,7 @@ const scriptOperations = [
     access: readAccess,
     result: z.array(z.never()),
     async handle(call) {
-      scriptOf(accountPlace, call);
+      scriptOf(accountScripts, call);
       return [];
     },
   }),

@@ -21,9 +21,9 @@ import {
   readAccess,
   scriptOf,
   type AnyCall,
-  type Place,
+  type ScriptCollection,
   type ScriptServices,
-} from "./place.ts";
+} from "./api-collection.ts";
 import { BindingSchema, bindingResource, SettingsSchema, settingsResource } from "./resources.ts";
 import { scriptErrors, type Script, type VersionContent } from "./script.ts";
 
@@ -37,28 +37,28 @@ const settingsLimits: MultipartLimits = {
 const tagsBytesMax = 64 * 1024;
 
 /** Settings that belong to a version: a change makes a new version with the same code. */
-export function settingsOperations(place: Place): Operation<ScriptServices>[] {
-  const path = `${place.path}/{script_name}`;
+export function settingsOperations(collection: ScriptCollection): Operation<ScriptServices>[] {
+  const path = `${collection.path}/{script_name}`;
   const read = { access: readAccess } as const;
   const edit = { access: editAccess } as const;
   return [
     operation({
-      id: `${place.id}_settings_get`,
+      id: `${collection.id}_settings_get`,
       method: "GET",
       path: `${path}/settings`,
-      summary: `Get the settings and bindings of a ${place.noun}`,
+      summary: `Get the settings and bindings of a ${collection.noun}`,
       ...read,
       result: SettingsSchema,
       async handle(call) {
-        const script = scriptOf(place, call);
+        const script = scriptOf(collection, call);
         return settingsResource(script, await call.services.versions.current(script));
       },
     }),
     operation({
-      id: `${place.id}_settings_edit`,
+      id: `${collection.id}_settings_edit`,
       method: "PATCH",
       path: `${path}/settings`,
-      summary: `Change settings or bindings of a ${place.noun}, and keep its code`,
+      summary: `Change settings or bindings of a ${collection.noun}, and keep its code`,
       ...edit,
       body: z.object({ settings: SettingsInputSchema }),
       bodyKind: "own",
@@ -66,7 +66,7 @@ export function settingsOperations(place: Place): Operation<ScriptServices>[] {
       async handle(call) {
         const { metadata } = await readUploadForm(call.incoming, settingsLimits, "settings");
         const { script, version } = await call.services.versions.revise(
-          place.owner(call),
+          collection.owner(call),
           nameOf(call),
           authorOf(call),
           ({ content }) => {
@@ -78,31 +78,31 @@ export function settingsOperations(place: Place): Operation<ScriptServices>[] {
       },
     }),
     operation({
-      id: `${place.id}_bindings`,
+      id: `${collection.id}_bindings`,
       method: "GET",
       path: `${path}/bindings`,
-      summary: `List the bindings of a ${place.noun}`,
+      summary: `List the bindings of a ${collection.noun}`,
       ...read,
       result: z.array(BindingSchema),
       async handle(call) {
-        const { content } = await call.services.versions.current(scriptOf(place, call));
+        const { content } = await call.services.versions.current(scriptOf(collection, call));
         return content.bindings.map(bindingResource);
       },
     }),
     operation({
-      id: `${place.id}_tags_get`,
+      id: `${collection.id}_tags_get`,
       method: "GET",
       path: `${path}/tags`,
-      summary: `List the tags of a ${place.noun}`,
+      summary: `List the tags of a ${collection.noun}`,
       ...read,
       result: z.array(z.string()),
-      handle: async (call) => [...scriptOf(place, call).tags],
+      handle: async (call) => [...scriptOf(collection, call).tags],
     }),
     operation({
-      id: `${place.id}_tags_put`,
+      id: `${collection.id}_tags_put`,
       method: "PUT",
       path: `${path}/tags`,
-      summary: `Replace the tags of a ${place.noun}`,
+      summary: `Replace the tags of a ${collection.noun}`,
       ...edit,
       body: TagsSchema,
       bodyKind: "own",
@@ -110,32 +110,32 @@ export function settingsOperations(place: Place): Operation<ScriptServices>[] {
       result: z.array(z.string()),
       async handle(call) {
         const tags = await readJson(call.incoming, TagsSchema, tagsBytesMax);
-        return [...(await editTags(place, call, () => tags)).tags];
+        return [...(await editTags(collection, call, () => tags)).tags];
       },
     }),
     operation({
-      id: `${place.id}_tag_put`,
+      id: `${collection.id}_tag_put`,
       method: "PUT",
       path: `${path}/tags/{tag_name}`,
-      summary: `Add a tag to a ${place.noun}`,
+      summary: `Add a tag to a ${collection.noun}`,
       ...edit,
       result: z.null(),
       async handle(call) {
         const tag = validate(TagSchema, call.params["tag_name"], "tag_name");
-        await editTags(place, call, (tags) => (tags.includes(tag) ? tags : [...tags, tag]));
+        await editTags(collection, call, (tags) => (tags.includes(tag) ? tags : [...tags, tag]));
         return null;
       },
     }),
     operation({
-      id: `${place.id}_tag_delete`,
+      id: `${collection.id}_tag_delete`,
       method: "DELETE",
       path: `${path}/tags/{tag_name}`,
-      summary: `Take a tag from a ${place.noun}`,
+      summary: `Take a tag from a ${collection.noun}`,
       ...edit,
       result: z.null(),
       async handle(call) {
         const tag = call.params["tag_name"]!;
-        await editTags(place, call, (tags) => {
+        await editTags(collection, call, (tags) => {
           if (!tags.includes(tag)) throw scriptErrors.tagNotFound(tag);
           return tags.filter((each) => each !== tag);
         });
@@ -146,11 +146,11 @@ export function settingsOperations(place: Place): Operation<ScriptServices>[] {
 }
 
 async function editTags(
-  place: Place,
+  collection: ScriptCollection,
   call: AnyCall,
   change: (tags: readonly string[]) => readonly string[],
 ): Promise<Script> {
-  return call.services.scripts.edit(place.owner(call), nameOf(call), (script) => {
+  return call.services.scripts.edit(collection.owner(call), nameOf(call), (script) => {
     const tags = change(script.tags);
     if (tags.length > tagsMax) throw scriptErrors.tooManyTags(tagsMax);
     return { tags };
@@ -178,20 +178,20 @@ function scriptSettings({ settings, tags }: Script): z.input<typeof ScriptSettin
 }
 
 /** Settings of an account's script that belong to no version, and older names of settings. */
-export function accountSettingsOperations(place: Place): Operation<ScriptServices>[] {
-  const path = `${place.path}/{script_name}`;
+export function accountSettingsOperations(collection: ScriptCollection): Operation<ScriptServices>[] {
+  const path = `${collection.path}/{script_name}`;
   return [
     operation({
-      id: `${place.id}_script_settings_get`,
+      id: `${collection.id}_script_settings_get`,
       method: "GET",
       path: `${path}/script-settings`,
       summary: "Get the settings of a script that no version changes",
       access: readAccess,
       result: ScriptSettingsSchema,
-      handle: async (call) => scriptSettings(scriptOf(place, call)),
+      handle: async (call) => scriptSettings(scriptOf(collection, call)),
     }),
     operation({
-      id: `${place.id}_script_settings_edit`,
+      id: `${collection.id}_script_settings_edit`,
       method: "PATCH",
       path: `${path}/script-settings`,
       summary: "Change the settings of a script that no version changes",
@@ -207,7 +207,7 @@ export function accountSettingsOperations(place: Place): Operation<ScriptService
         const { tags } = call.body;
         const settings = readScriptSettings(call.body);
         return scriptSettings(
-          await call.services.scripts.edit(place.owner(call), nameOf(call), (script) => ({
+          await call.services.scripts.edit(collection.owner(call), nameOf(call), (script) => ({
             settings,
             tags: tags === undefined ? script.tags : (tags ?? []),
           })),
@@ -215,19 +215,19 @@ export function accountSettingsOperations(place: Place): Operation<ScriptService
       },
     }),
     operation({
-      id: `${place.id}_usage_model_get`,
+      id: `${collection.id}_usage_model_get`,
       method: "GET",
       path: `${path}/usage-model`,
       summary: "Get the usage model of a script",
       access: readAccess,
       result: UsageModelSchema,
       async handle(call) {
-        const { content } = await call.services.versions.current(scriptOf(place, call));
+        const { content } = await call.services.versions.current(scriptOf(collection, call));
         return usageModel(content);
       },
     }),
     operation({
-      id: `${place.id}_usage_model_put`,
+      id: `${collection.id}_usage_model_put`,
       method: "PUT",
       path: `${path}/usage-model`,
       summary: "Change the usage model of a script",
@@ -240,7 +240,7 @@ export function accountSettingsOperations(place: Place): Operation<ScriptService
       async handle(call) {
         const { usage_model, user_limits: limits } = call.body;
         const { version } = await call.services.versions.revise(
-          place.owner(call),
+          collection.owner(call),
           nameOf(call),
           authorOf(call),
           ({ content }) => ({

@@ -5,14 +5,14 @@ import { isoTime } from "../../platform/util/ids.ts";
 import { deleteScript } from "./versions/api-code.ts";
 import { ObservabilitySchema, readScriptSettings, TagsSchema } from "./versions/metadata.ts";
 import {
-  accountPlace,
+  accountScripts,
   byNameOrId,
   checkNewName,
   editAccess,
   readAccess,
   type AnyCall,
   type ScriptServices,
-} from "./place.ts";
+} from "./api-collection.ts";
 import { TimeSchema } from "./resources.ts";
 import { scriptErrors, type Script } from "./script.ts";
 import type { ScriptEdit } from "./scripts.ts";
@@ -76,7 +76,7 @@ async function workerResource(call: AnyCall, script: Script): Promise<z.input<ty
   const url = subdomain === null ? undefined : services.scriptRouter.urlOf(script.name, subdomain);
   const withId = users.map((user) => ({
     ...user,
-    id: services.scripts.get(accountPlace.owner(call), user.name).id,
+    id: services.scripts.get(accountScripts.owner(call), user.name).id,
   }));
   return {
     id: script.id,
@@ -167,7 +167,7 @@ export const workerOperations = [
         order_by === "name" ? name : order_by === "created_on" ? createdOn : modifiedOn;
       const sign = order === "asc" ? 1 : -1;
       const scripts = call.services.scripts
-        .list(accountPlace.owner(call))
+        .list(accountScripts.owner(call))
         .sort((a, b) => (key(a) < key(b) ? -sign : sign));
       const page = paginate(scripts, call.query);
       return {
@@ -185,7 +185,7 @@ export const workerOperations = [
     body: EditSchema.extend({ name: z.string() }),
     result: WorkerSchema,
     async handle(call) {
-      const owner = accountPlace.owner(call);
+      const owner = accountScripts.owner(call);
       const { name } = call.body;
       checkNewName(owner, name);
       return workerResource(call, await call.services.scripts.create(owner, name, editOf(call.body)));
@@ -215,7 +215,7 @@ export const workerOperations = [
         const edit = editOf(call.body);
         return workerResource(
           call,
-          await call.services.scripts.edit(accountPlace.owner(call), name, () => edit),
+          await call.services.scripts.edit(accountScripts.owner(call), name, () => edit),
         );
       },
     }),
@@ -227,6 +227,6 @@ export const workerOperations = [
     summary: "Delete a script with all of its versions",
     access: editAccess,
     result: z.null(),
-    handle: async (call) => deleteScript(accountPlace, call, workerOf(call), false),
+    handle: async (call) => deleteScript(accountScripts, call, workerOf(call), false),
   }),
 ];

@@ -12,7 +12,7 @@ import { scriptVersionOperations } from "./versions/api-versions.ts";
 import { serviceOperations } from "./api-services.ts";
 import { workerVersionOperations } from "./versions/api-worker-versions.ts";
 import { workerOperations } from "./api-workers.ts";
-import { accountPlace, readAccess, scriptOf, tagFilter, type ScriptServices } from "./place.ts";
+import { accountScripts, readAccess, scriptOf, tagFilter, type ScriptServices } from "./api-collection.ts";
 import { ScriptSchema, scriptResource, TimeSchema } from "./resources.ts";
 import type { Script } from "./script.ts";
 
@@ -40,14 +40,14 @@ const accountOperations = [
   operation({
     id: "script_list",
     method: "GET",
-    path: accountPlace.path,
+    path: accountScripts.path,
     summary: "List the account's scripts by name",
     access: readAccess,
     query: z.object({ tags: z.string().max(8192).optional() }),
     result: z.array(ScriptSchema),
     async handle(call) {
       const { tags } = call.query;
-      const scripts = call.services.scripts.list(accountPlace.owner(call));
+      const scripts = call.services.scripts.list(accountScripts.owner(call));
       const wanted = tags === undefined ? scripts : scripts.filter(tagFilter(tags));
       const found = await call.services.versions.currentOf(wanted);
       return found.map(({ script, version }) => scriptResource(script, version));
@@ -68,7 +68,7 @@ const accountOperations = [
     async handle(call) {
       const { name = "", id, order_by } = call.query;
       const found = call.services.scripts
-        .list(accountPlace.owner(call))
+        .list(accountScripts.owner(call))
         .filter((script) => script.name.includes(name) && (id === undefined || script.id === id))
         .sort(orders[order_by]);
       const page = paginate(found, call.query);
@@ -89,11 +89,11 @@ const accountOperations = [
   rawOperation({
     id: "script_get",
     method: "GET",
-    path: `${accountPlace.path}/{script_name}`,
+    path: `${accountScripts.path}/{script_name}`,
     summary: "Get the code of a script as multipart/form-data, a part for each module",
     access: readAccess,
     async handle(call) {
-      return contentResponse(call, await call.services.versions.current(scriptOf(accountPlace, call)));
+      return contentResponse(call, await call.services.versions.current(scriptOf(accountScripts, call)));
     },
   }),
 ];
@@ -101,10 +101,10 @@ const accountOperations = [
 /** Scripts of an account, and how requests reach them. */
 export const scriptOperations = [
   ...accountOperations,
-  ...codeOperations(accountPlace),
-  ...settingsOperations(accountPlace),
-  ...accountSettingsOperations(accountPlace),
-  ...secretOperations(accountPlace),
+  ...codeOperations(accountScripts),
+  ...settingsOperations(accountScripts),
+  ...accountSettingsOperations(accountScripts),
+  ...secretOperations(accountScripts),
   ...scriptVersionOperations,
   ...subdomainOperations,
   ...routeOperations,

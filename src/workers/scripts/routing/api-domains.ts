@@ -5,21 +5,21 @@ import { operationsFor } from "../../../control/api/operation.ts";
 import { scriptDomainErrors } from "./errors.ts";
 import type { Domain } from "./domains.ts";
 import {
-  accountPlace,
+  accountScripts,
   editAccess,
   nameOf,
   readAccess,
   scriptOf,
   type AnyCall,
   type ScriptServices,
-} from "../place.ts";
+} from "../api-collection.ts";
 import { requireRoutesEdit, zoneOfHost } from "./zone-of-host.ts";
 import { scriptDomainErrorCodes } from "./api-errors.ts";
 
 const { operation } = operationsFor<ScriptServices>(scriptDomainErrorCodes);
 
 const base = "/accounts/{account_id}/workers/domains";
-const script = `${accountPlace.path}/{script_name}`;
+const script = `${accountScripts.path}/{script_name}`;
 const bodyBytesMax = 1024 * 1024;
 
 const DomainSchema = z
@@ -202,7 +202,7 @@ const scriptDomainOperations = [
     }),
     async handle(call) {
       const origins = await readJson(call.incoming, OriginsSchema, bodyBytesMax);
-      const { name } = scriptOf(accountPlace, call);
+      const { name } = scriptOf(accountScripts, call);
       refuseUnsupported(origins);
       const { domainRecords } = call.services;
       const known = origins.map((origin) => ({
@@ -244,7 +244,7 @@ const scriptDomainOperations = [
     result: z.array(DomainSchema),
     async handle(call) {
       const input = await readJson(call.incoming, RecordsSchema, bodyBytesMax);
-      const { name } = scriptOf(accountPlace, call);
+      const { name } = scriptOf(accountScripts, call);
       refuseUnsupported(input.origins);
       const { domains } = call.services;
       const zones = input.origins.map((origin) => {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { readJson } from "../../../control/api/body.ts";
 import { operationsFor } from "../../../control/api/operation.ts";
-import { accountPlace, editAccess, nameOf, type ScriptServices } from "../place.ts";
+import { accountScripts, editAccess, nameOf, type ScriptServices } from "../api-collection.ts";
 import type { Route } from "./routes.ts";
 import { requireRoutesEdit, zoneOfPattern } from "./zone-of-host.ts";
 import { routeErrorCodes } from "./api-errors.ts";
@@ -105,7 +105,7 @@ export const routeOperations = [
   operation({
     id: "script_routes_put",
     method: "PUT",
-    path: `${accountPlace.path}/{script_name}/routes`,
+    path: `${accountScripts.path}/{script_name}/routes`,
     summary: "Replace the routes to a script, in all zones of the account",
     access: editAccess,
     body: ScriptRoutesSchema,

@@ -2,14 +2,14 @@ import { z } from "zod";
 import { readJson } from "../../../control/api/body.ts";
 import { operationsFor } from "../../../control/api/operation.ts";
 import {
-  accountPlace,
+  accountScripts,
   editAccess,
   nameOf,
   readAccess,
   scriptOf,
   type AnyCall,
   type ScriptServices,
-} from "../place.ts";
+} from "../api-collection.ts";
 import type { Script } from "../script.ts";
 import { subdomainErrors } from "./errors.ts";
 import { subdomainErrorCodes } from "./api-errors.ts";
@@ -17,7 +17,7 @@ import { subdomainErrorCodes } from "./api-errors.ts";
 const { operation, rawOperation } = operationsFor<ScriptServices>(subdomainErrorCodes);
 
 const account = "/accounts/{account_id}/workers";
-const script = `${accountPlace.path}/{script_name}`;
+const script = `${accountScripts.path}/{script_name}`;
 const read = { access: readAccess } as const;
 const edit = { access: editAccess } as const;
 /** Clients send these bodies as plain text or as an array. */
@@ -100,7 +100,7 @@ export const subdomainOperations = [
     summary: "Get whether a script has a host of its own",
     ...read,
     result: ScriptSubdomainSchema,
-    handle: async (call) => scriptSubdomain(scriptOf(accountPlace, call)),
+    handle: async (call) => scriptSubdomain(scriptOf(accountScripts, call)),
   }),
   operation({
     id: "script_subdomain_put",
@@ -114,7 +114,7 @@ export const subdomainOperations = [
       const { enabled, previews_enabled: given } = call.body;
       // Newer clients omit `previews_enabled` when it equals `enabled`.
       const isNewer = apiDateOf(call) >= "2025-08-01";
-      const previews = given ?? (isNewer ? enabled : scriptOf(accountPlace, call).previewsEnabled);
+      const previews = given ?? (isNewer ? enabled : scriptOf(accountScripts, call).previewsEnabled);
       if (previews && given === true)
         call.messages.push({
           code: 10069,
@@ -139,7 +139,7 @@ const setSubdomain = async (
   subdomainEnabled: boolean,
   previewsEnabled: boolean,
 ): Promise<Script> =>
-  call.services.scripts.edit(accountPlace.owner(call), nameOf(call), () => ({
+  call.services.scripts.edit(accountScripts.owner(call), nameOf(call), () => ({
     subdomainEnabled,
     previewsEnabled,
   }));

@@ -2,7 +2,7 @@ import { ApiError } from "../../../control/api/errors.ts";
 import { zoneErrors } from "../../../control/zones/errors.ts";
 import type { Zone } from "../../../control/zones/zone.ts";
 import { scriptDomainErrors, routeErrors } from "./errors.ts";
-import type { AnyCall } from "../place.ts";
+import type { AnyCall } from "../api-collection.ts";
 import { parsePattern, type RoutePattern } from "./route-table.ts";
 
 export interface NamedZone {

@@ -14,9 +14,9 @@ import {
   readAccess,
   scriptOf,
   type AnyCall,
-  type Place,
+  type ScriptCollection,
   type ScriptServices,
-} from "../place.ts";
+} from "../api-collection.ts";
 import { ScriptSchema, scriptResource, UploadedSchema } from "../resources.ts";
 import { scriptErrors, type Script, type Version } from "../script.ts";
 
@@ -46,14 +46,14 @@ export const UploadQuery = z.object({
 export const UploadBody = z.object({ metadata: MetadataSchema });
 
 /** Upload, download and deletion of a script's code. */
-export function codeOperations(place: Place): Operation<ScriptServices>[] {
-  const path = `${place.path}/{script_name}`;
+export function codeOperations(collection: ScriptCollection): Operation<ScriptServices>[] {
+  const path = `${collection.path}/{script_name}`;
   return [
     operation({
-      id: `${place.id}_upload`,
+      id: `${collection.id}_upload`,
       method: "PUT",
       path,
-      summary: `Upload a ${place.noun} and put it to work`,
+      summary: `Upload a ${collection.noun} and put it to work`,
       access: editAccess,
       query: UploadQuery,
       body: UploadBody,
@@ -61,7 +61,7 @@ export function codeOperations(place: Place): Operation<ScriptServices>[] {
       acceptAnyContentType: true,
       result: UploadedSchema,
       async handle(call) {
-        const owner = place.owner(call);
+        const owner = collection.owner(call);
         const name = nameOf(call);
         checkNewName(owner, name);
         const form = await readForm(call, readSniffedUploadForm);
@@ -78,25 +78,26 @@ export function codeOperations(place: Place): Operation<ScriptServices>[] {
       },
     }),
     operation({
-      id: `${place.id}_delete`,
+      id: `${collection.id}_delete`,
       method: "DELETE",
       path,
-      summary: `Delete a ${place.noun} with all of its versions`,
+      summary: `Delete a ${collection.noun} with all of its versions`,
       access: editAccess,
       query: z.object({ force: z.enum(["true", "false"]).optional() }),
       result: z.null(),
-      handle: async (call) => deleteScript(place, call, scriptOf(place, call), call.query.force === "true"),
+      handle: async (call) =>
+        deleteScript(collection, call, scriptOf(collection, call), call.query.force === "true"),
     }),
     rawOperation({
-      id: `${place.id}_content_get`,
+      id: `${collection.id}_content_get`,
       method: "GET",
-      path: place.id === "script" ? `${path}/content/v2` : `${path}/content`,
-      summary: `Get the code of a ${place.noun} as multipart/form-data, a part for each module`,
+      path: collection.id === "script" ? `${path}/content/v2` : `${path}/content`,
+      summary: `Get the code of a ${collection.noun} as multipart/form-data, a part for each module`,
       access: readAccess,
       query: z.object({ version: idText.optional() }),
       async handle(call) {
         const { versions } = call.services;
-        const script = scriptOf(place, call);
+        const script = scriptOf(collection, call);
         const id = call.query.version;
         return contentResponse(
           call,
@@ -105,20 +106,20 @@ export function codeOperations(place: Place): Operation<ScriptServices>[] {
       },
     }),
     operation({
-      id: `${place.id}_content_put`,
+      id: `${collection.id}_content_put`,
       method: "PUT",
       path: `${path}/content`,
-      summary: `Replace the code of a ${place.noun}, and keep its settings`,
+      summary: `Replace the code of a ${collection.noun}, and keep its settings`,
       access: editAccess,
       body: UploadBody,
       bodyKind: "own",
       result: ScriptSchema,
       async handle(call) {
         const form = await readForm(call, readUploadForm);
-        scriptOf(place, call);
+        scriptOf(collection, call);
         const code = await readContent(form, call.incoming.headers, call.messages);
         const { script, version } = await call.services.versions.revise(
-          place.owner(call),
+          collection.owner(call),
           nameOf(call),
           authorOf(call),
           () => ({ code }),
@@ -131,7 +132,7 @@ export function codeOperations(place: Place): Operation<ScriptServices>[] {
 
 /** Deletes a script. One that others use is deleted only with `force`. */
 export async function deleteScript(
-  place: Place,
+  collection: ScriptCollection,
   call: AnyCall,
   script: Script,
   force: boolean,
@@ -147,7 +148,7 @@ export async function deleteScript(
   }
   // An account's script is deleted with its domains; this removes the DNS records that were created for them.
   if (script.namespaceId === null) await domains.delete(domains.listOf(script.accountId, script.name));
-  await scripts.delete(place.owner(call), [script.name]);
+  await scripts.delete(collection.owner(call), [script.name]);
   return null;
 }
 

@@ -6,7 +6,7 @@ import { UploadBody, UploadQuery, readForm } from "./api-code.ts";
 import { idText } from "./bindings.ts";
 import { readUpload } from "./metadata.ts";
 import {
-  accountPlace,
+  accountScripts,
   authorOf,
   editAccess,
   nameOf,
@@ -14,13 +14,13 @@ import {
   scriptOf,
   uuidOf,
   type ScriptServices,
-} from "../place.ts";
+} from "../api-collection.ts";
 import { DeploymentSchema, deploymentResource, VersionSchema, versionResource } from "../resources.ts";
 import { scriptErrors } from "../script.ts";
 
 const { operation } = operationsFor<ScriptServices>();
 
-const path = `${accountPlace.path}/{script_name}`;
+const path = `${accountScripts.path}/{script_name}`;
 const read = { access: readAccess } as const;
 const edit = { access: editAccess } as const;
 
@@ -54,7 +54,7 @@ const versionOperations = [
     result: z.object({ items: z.array(VersionSchema) }),
     async handle(call) {
       const { query, services } = call;
-      const script = scriptOf(accountPlace, call);
+      const script = scriptOf(accountScripts, call);
       const { versions, totalCount } = await services.versions.list(script, query);
       call.resultInfo = {
         page: query.page,
@@ -77,7 +77,7 @@ const versionOperations = [
     bodyKind: "own",
     result: UploadedVersionSchema,
     async handle(call) {
-      const owner = accountPlace.owner(call);
+      const owner = accountScripts.owner(call);
       const form = await readForm(call, readUploadForm);
       const upload = await readUpload(form, call.messages);
       const options = { deploy: false };
@@ -100,7 +100,7 @@ const versionOperations = [
     result: VersionSchema,
     async handle(call) {
       const id = uuidOf(call, "version_id");
-      return versionResource(await call.services.versions.get(scriptOf(accountPlace, call), id));
+      return versionResource(await call.services.versions.get(scriptOf(accountScripts, call), id));
     },
   }),
 ];
@@ -116,7 +116,7 @@ const deploymentOperations = [
     // The official client reads `items` for pagination; people and tools read `deployments`.
     result: DeploymentListSchema.extend({ items: z.array(DeploymentListSchema) }),
     async handle(call) {
-      const all = await call.services.deployments.list(scriptOf(accountPlace, call));
+      const all = await call.services.deployments.list(scriptOf(accountScripts, call));
       const deployments = paginate(all, call.query).items.map(deploymentResource);
       return { deployments, items: deployments.length === 0 ? [] : [{ deployments }] };
     },
@@ -137,7 +137,7 @@ const deploymentOperations = [
       if (Math.abs(sum - 100) > 0.001) throw scriptErrors.percentages(sum);
       if (new Set(shares.map(({ versionId }) => versionId)).size < shares.length)
         throw scriptErrors.invalid("Expected two different versions", "/body/versions/1/version_id");
-      const owner = accountPlace.owner(call);
+      const owner = accountScripts.owner(call);
       return deploymentResource(
         await call.services.deployments.create(owner, nameOf(call), shares, authorOf(call), annotations),
       );
@@ -152,7 +152,7 @@ const deploymentOperations = [
     result: DeploymentSchema,
     async handle(call) {
       const id = uuidOf(call, "deployment_id");
-      return deploymentResource(await call.services.deployments.get(scriptOf(accountPlace, call), id));
+      return deploymentResource(await call.services.deployments.get(scriptOf(accountScripts, call), id));
     },
   }),
   operation({
@@ -164,7 +164,7 @@ const deploymentOperations = [
     result: z.null(),
     async handle(call) {
       const id = uuidOf(call, "deployment_id");
-      await call.services.deployments.delete(scriptOf(accountPlace, call), id);
+      await call.services.deployments.delete(scriptOf(accountScripts, call), id);
       return null;
     },
   }),

@@ -12,7 +12,7 @@ import {
   readUpload,
 } from "./metadata.ts";
 import {
-  accountPlace,
+  accountScripts,
   authorOf,
   byNameOrId,
   editAccess,
@@ -20,7 +20,7 @@ import {
   uuidOf,
   type AnyCall,
   type ScriptServices,
-} from "../place.ts";
+} from "../api-collection.ts";
 import { BindingSchema, bindingResource, limitsResource, TimeSchema } from "../resources.ts";
 import type { Script, StoredBinding, Version } from "../script.ts";
 
@@ -138,7 +138,7 @@ export const workerVersionOperations = [
       }));
       const upload = await readUpload({ metadata, files }, call.messages);
       const { version } = await versions.upload(
-        accountPlace.owner(call),
+        accountScripts.owner(call),
         script.name,
         upload,
         authorOf(call),
@@ -164,7 +164,7 @@ export const workerVersionOperations = [
       const { name } = workerOf(call);
       const { env } = patch;
       const { version } = await call.services.versions.revise(
-        accountPlace.owner(call),
+        accountScripts.owner(call),
         name,
         authorOf(call),
         ({ content }) => ({
@@ -214,7 +214,7 @@ export const workerVersionOperations = [
     async handle(call) {
       const id = uuidOf(call, "version_id");
       const { name } = workerOf(call);
-      await call.services.versions.delete(accountPlace.owner(call), name, id);
+      await call.services.versions.delete(accountScripts.owner(call), name, id);
       return null;
     },
   }),

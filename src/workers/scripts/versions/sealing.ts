@@ -12,18 +12,18 @@ export class Sealer {
     this.#key = new Uint8Array(hkdfSync("sha256", pepper, "", "script secrets", 32));
   }
 
-  /** `place` identifies where the secret belongs: the text cannot be decrypted in another place. */
-  seal(secret: string, place: string): string {
+  /** `collection` identifies where the secret belongs: the text cannot be decrypted in another collection. */
+  seal(secret: string, collection: string): string {
     const nonce = randomBytes(nonceBytes);
-    const encryption = createCipheriv(cipher, this.#key, nonce).setAAD(Buffer.from(place));
+    const encryption = createCipheriv(cipher, this.#key, nonce).setAAD(Buffer.from(collection));
     const parts = [nonce, encryption.update(secret, "utf8"), encryption.final()];
     return Buffer.concat([...parts, encryption.getAuthTag()]).toString("base64");
   }
 
-  open(sealed: string, place: string): string {
+  open(sealed: string, collection: string): string {
     const bytes = Buffer.from(sealed, "base64");
     const decryption = createDecipheriv(cipher, this.#key, bytes.subarray(0, nonceBytes))
-      .setAAD(Buffer.from(place))
+      .setAAD(Buffer.from(collection))
       .setAuthTag(bytes.subarray(-tagBytes));
     const text = decryption.update(bytes.subarray(nonceBytes, -tagBytes), undefined, "utf8");
     return text + decryption.final("utf8");

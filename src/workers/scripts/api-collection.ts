@@ -33,7 +33,7 @@ export interface ScriptServices {
 export type AnyCall = Call<unknown, unknown, ScriptServices>;
 
 /** A collection of scripts in the API: of an account or of a dispatch namespace. Both have the same operations. */
-export interface Place {
+export interface ScriptCollection {
   /** Prefix of the operations' ids. */
   id: string;
   /** Path of the list of scripts. */
@@ -43,7 +43,7 @@ export interface Place {
   owner(call: AnyCall): Owner;
 }
 
-export const accountPlace: Place = {
+export const accountScripts: ScriptCollection = {
   id: "script",
   path: "/accounts/{account_id}/workers/scripts",
   noun: "script",
@@ -56,8 +56,8 @@ export const editAccess = { scope: "account", permission: "workers_scripts:edit"
 export const nameOf = ({ params }: AnyCall): string => params["script_name"]!;
 
 /** The script that the path names. Throws if there is none. */
-export function scriptOf(place: Place, call: AnyCall): Script {
-  return call.services.scripts.get(place.owner(call), nameOf(call));
+export function scriptOf(collection: ScriptCollection, call: AnyCall): Script {
+  return call.services.scripts.get(collection.owner(call), nameOf(call));
 }
 
 const names = {
@@ -79,7 +79,7 @@ export function checkNewName(owner: Owner, name: string): void {
 
 /** An account's script by name or id. Throws if there is none. */
 export function byNameOrId(call: AnyCall, text: string): Script {
-  const owner = accountPlace.owner(call);
+  const owner = accountScripts.owner(call);
   const { scripts } = call.services;
   const found = scripts.find(owner, text) ?? scripts.list(owner).find(({ id }) => id === text);
   if (found === undefined) throw scriptErrors.notFound(owner, text);
