@@ -15,8 +15,8 @@ export interface Blobs {
   delete(key: string): Promise<void>;
   /** The content as a local file, for callers that map or stream it themselves. */
   file(key: string): Promise<BlobFile>;
-  /** All complete content, in no particular order. */
-  list(): AsyncIterable<{ key: string; sizeBytes: number }>;
+  /** All complete content, or that whose key begins with the prefix and a slash, in no particular order. */
+  list(prefix?: string): AsyncIterable<{ key: string; sizeBytes: number }>;
   /** The folders directly below a prefix. */
   folders(prefix: string): Promise<string[]>;
   /** Deletes all content whose key begins with the prefix and a slash. */
@@ -123,7 +123,8 @@ export class FileBlobs implements Blobs {
     return { path: this.path(key), release };
   }
 
-  async *list(): AsyncGenerator<{ key: string; sizeBytes: number }, void> {
+  async *list(prefix?: string): AsyncGenerator<{ key: string; sizeBytes: number }, void> {
+    if (prefix !== undefined) return yield* this.#listFolder(prefix);
     for (const entry of (await readdir(this.#folder, { withFileTypes: true }).catch(missing)) ?? [])
       if (entry.isDirectory() && entry.name !== "incoming") yield* this.#listFolder(entry.name);
   }

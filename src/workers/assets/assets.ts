@@ -25,11 +25,16 @@ interface Progress {
   sizes: Map<string, number>;
   /** Hashes that were missing at the last check. */
   missing: string[];
+  /** Hashes with a row whose bytes could not be found, and have not been uploaded again. */
+  unreadable: Set<string>;
 }
 
 const progressMax = 200;
 const checkedAtOnce = 100;
 const writesAtOnce = 8;
+const looksAtOnce = 16;
+/** More files are looked up in a list of all files of their scope. */
+const lookedUpMax = 200;
 /** The time of last use is updated only after this, so most sessions write nothing. */
 const staleMs = 60 * 60 * 1000;
 
@@ -59,14 +64,25 @@ export class Assets {
     const missing = new Map(sizes);
     const now = Date.now();
     // The manifest is locked first, as in the collector, so that they cannot deadlock.
-    await this.#storage.write(async (trx) => {
+    const files = await this.#storage.write(async (trx) => {
       await store.putManifest(trx, { id: manifestId, scope, entries: [...entries] }, now);
       const held = await store.useFiles(trx, scope, [...sizes.keys()], { now, staleOn: now - staleMs });
       for (const { hash, sizeBytes } of held) {
         if (sizes.get(hash) !== sizeBytes) throw assetErrors.size(hash, sizes.get(hash)!, sizeBytes);
         missing.delete(hash);
       }
+      return held;
     });
+    const unreadable = await this.#unreadable(scope, files);
+    for (const { hash, sizeBytes } of unreadable) missing.set(hash, sizeBytes);
+    if (unreadable.length === 0) this.#progress.get(manifestId)?.unreadable.clear();
+    else
+      this.#keepProgress(manifestId, {
+        scope,
+        sizes,
+        missing: [...missing.keys()],
+        unreadable: new Set(unreadable.map(({ hash }) => hash)),
+      });
     const claims = { ...owner, manifestId };
     if (missing.size === 0) return { jwt: await this.#tokens.sign("asset-completion", claims), buckets: [] };
     return {
@@ -94,7 +110,7 @@ export class Assets {
     claims: UploadClaims,
     receive: (keep: (upload: Upload) => Promise<void>) => Promise<void>,
   ): Promise<string | undefined> {
-    const { scope, sizes } = await this.#progressOf(claims);
+    const { scope, sizes, unreadable } = await this.#progressOf(claims);
     const added = new Map<string, AssetFile>();
     const writing = new Set<Promise<unknown>>();
     const keep = async ({ hash, contentType, bytes }: Upload): Promise<void> => {
@@ -127,8 +143,11 @@ export class Assets {
         await this.#discard([...added.values()]);
         throw error;
       });
-    // A concurrent upload stored the same content: keep that.
-    await this.#discard([...added.values()].filter(({ hash }) => !kept.has(hash)));
+    // A concurrent upload stored the same content: keep that, unless its bytes are gone.
+    const unkept = [...added.values()].filter(({ hash }) => !kept.has(hash));
+    await this.#repair(scope, unkept);
+    await this.#discard(unkept);
+    for (const hash of added.keys()) unreadable.delete(hash);
     if (!(await this.#isComplete(claims))) return undefined;
     this.#progress.delete(claims.manifestId);
     return this.#tokens.sign("asset-completion", claims);
@@ -165,16 +184,54 @@ export class Assets {
     const manifest = await store.findManifest(this.#storage.read, claims.manifestId);
     if (manifest === undefined) throw unknownSession();
     const sizes = new Map(manifest.entries.map(({ hash, sizeBytes }) => [hash, sizeBytes]));
-    const progress = { scope: manifest.scope, sizes, missing: [...sizes.keys()] };
+    const { scope } = manifest;
+    return this.#keepProgress(claims.manifestId, {
+      scope,
+      sizes,
+      missing: [...sizes.keys()],
+      unreadable: new Set(),
+    });
+  }
+
+  #keepProgress(manifestId: string, progress: Progress): Progress {
     const [oldest] = this.#progress.keys();
     if (this.#progress.size >= progressMax && oldest !== undefined) this.#progress.delete(oldest);
-    this.#progress.set(claims.manifestId, progress);
+    this.#progress.set(manifestId, progress);
     return progress;
+  }
+
+  /** The files whose bytes are gone, for example with the disk of another node. */
+  async #unreadable(scope: string, files: readonly AssetFile[]): Promise<AssetFile[]> {
+    if (files.length > lookedUpMax) {
+      const keys = new Set<string>();
+      for await (const { key } of this.#blobs.list(`assets/${scope}`)) keys.add(key);
+      return files.filter(({ blobKey }) => !keys.has(blobKey));
+    }
+    const unreadable: AssetFile[] = [];
+    for (let at = 0; at < files.length; at += looksAtOnce) {
+      const some = files.slice(at, at + looksAtOnce);
+      const found = await Promise.all(some.map(({ blobKey }) => this.#blobs.head(blobKey)));
+      unreadable.push(...some.filter((_, index) => found[index] === undefined));
+    }
+    return unreadable;
+  }
+
+  /** Stores uploaded bytes again under the keys that rows name, and sites that are being served know. */
+  async #repair(scope: string, uploads: readonly AssetFile[]): Promise<void> {
+    if (uploads.length === 0) return;
+    const hashes = uploads.map(({ hash }) => hash);
+    const known = await store.files(this.#storage.read, scope, hashes);
+    for (const { hash, blobKey } of await this.#unreadable(scope, known)) {
+      const uploaded = uploads.find((upload) => upload.hash === hash)!;
+      const blob = await this.#blobs.get(uploaded.blobKey);
+      if (blob !== undefined) await this.#blobs.put(blobKey, blob.stream);
+    }
   }
 
   /** Checks only as far as the first missing file, so that many small uploads do not each check all files. */
   async #isComplete(claims: UploadClaims): Promise<boolean> {
     const progress = await this.#progressOf(claims);
+    if (progress.unreadable.size > 0) return false;
     while (progress.missing.length > 0) {
       const checked = progress.missing.slice(0, checkedAtOnce);
       const held = new Set(

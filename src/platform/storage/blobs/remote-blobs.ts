@@ -110,8 +110,8 @@ export class RemoteBlobs implements Blobs {
     return found;
   }
 
-  list(): AsyncIterable<{ key: string; sizeBytes: number }> {
-    return this.#store.list("");
+  list(prefix?: string): AsyncIterable<{ key: string; sizeBytes: number }> {
+    return this.#store.list(prefix === undefined ? "" : `${prefix}/`);
   }
 
   async folders(prefix: string): Promise<string[]> {
