@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { build, type Plugin } from "esbuild";
@@ -81,6 +82,42 @@ export async function buildProgram(): Promise<void> {
     );
   writeFileSync(`${outdir}/THIRD-PARTY-LICENSES.txt`, licencesOf(Object.keys(metafile.inputs)));
   buildWorkerModules();
+  await buildTestkit();
+}
+
+/** The module that other programs import, with its types. Unlike the program, it runs on the Node of its importer. */
+async function buildTestkit(): Promise<void> {
+  const entry = "src/testkit/start-selvedge.ts";
+  await build({
+    entryPoints: [entry],
+    outdir: `${outdir}/testkit`,
+    bundle: true,
+    format: "esm",
+    platform: "node",
+    target: "node20",
+  });
+  const options = [
+    "--declaration",
+    "--emitDeclarationOnly",
+    "--noEmit",
+    "false",
+    "--outDir",
+    `${outdir}/testkit`,
+  ];
+  const fixed = [
+    "--module",
+    "nodenext",
+    "--target",
+    "es2024",
+    "--lib",
+    "es2024,esnext.disposable",
+    "--types",
+    "node",
+    "--allowImportingTsExtensions",
+    "--skipLibCheck",
+  ];
+  execFileSync("tsc", ["--ignoreConfig", ...options, ...fixed, entry], { stdio: "inherit" });
+  rmSync(`${outdir}/testkit/edge-fetch.d.ts`);
 }
 
 /** Writes the modules of worker/ folders, and those that they import, without their types. */

@@ -33,6 +33,10 @@ async function prepare(): Promise<void> {
     license,
     bin,
     type,
+    exports: {
+      ".": { types: "./dist/testkit/start-selvedge.d.ts", default: "./dist/testkit/start-selvedge.js" },
+      "./package.json": "./package.json",
+    },
     files,
     engines: { node: ">=26.4" },
     dependencies,
