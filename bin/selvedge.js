@@ -32,6 +32,8 @@ if (major > 26 || (major === 26 && minor >= 4)) {
   const child = spawn(node, [import.meta.filename ?? process.argv[1], ...process.argv.slice(2)], {
     stdio: ["inherit", "inherit", "inherit", "ipc"],
   });
+  process.once("disconnect", () => child.kill()); // the program that started this process has ended
+  process.channel?.unref();
   const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
   for (const signal of signals) process.on(signal, () => child.kill(signal));
   child.on("exit", (code, signal) => {

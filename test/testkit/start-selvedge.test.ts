@@ -26,7 +26,7 @@ describe("a platform that a program starts", () => {
   it("has an owner's token, and the settings that it was given", async () => {
     const account = { id: platform.accountId };
     const zone = await clientOf(platform).zones.create({ account, name: "shop.example", type: "full" });
-    expect(zone).toMatchObject({ status: "active", name_servers: ["ns1.example.net", "ns2.example.net"] });
+    expect(zone.name_servers).toEqual(["ns1.example.net", "ns2.example.net"]);
   });
 
   it("answers for any host name, over TLS too", async () => {
@@ -77,7 +77,7 @@ describe("a platform that a program starts", () => {
 
 it("a start that fails throws what the platform printed", async () => {
   await expect(startSelvedge({ settings: { colo: "toolong" } })).rejects.toThrow(
-    /selvedge ended with 1: .*colo/s,
+    /selvedge ended with 1: .*SELVEDGE_COLO/,
   );
   const taken = createServer().listen(0, "127.0.0.1");
   await once(taken, "listening");
