@@ -75,6 +75,29 @@ it("runs scripts, a snippet and a workflow", async () => {
   expect(await example("queue/deploy.js")).toMatch(/^http:\/\/jobs\./);
 });
 
+it("can be imported by a program in TypeScript", async () => {
+  const file = join(project, "start.mts");
+  writeFileSync(
+    file,
+    `import { startSelvedge, type Selvedge } from "selvedge";
+     const platform: Selvedge = await startSelvedge({ settings: { defaultPlan: "free" } });
+     const answer: Response = await platform.fetch("http://unknown.example/");
+     process.stdout.write(\`\${answer.status} \${platform.accountId}\`);
+     await platform.close();`,
+  );
+  const options = ["--ignoreConfig", "--noEmit", "--strict", "--module", "nodenext", "--target", "es2024"];
+  const types = [
+    "--lib",
+    "es2024,esnext.disposable",
+    "--types",
+    "node",
+    "--typeRoots",
+    resolve("node_modules/@types"),
+  ];
+  await run("tsc", [...options, ...types, file], { cwd: project });
+  expect((await run(process.execPath, [file], { cwd: project })).stdout).toMatch(/^404 [0-9a-f]{32}$/);
+});
+
 it("makes pictures and answers DNS", async () => {
   const photo = join(temporaryFolder(), "photo.jpg");
   await sharp({ create: { width: 1600, height: 1200, channels: 3, background: "teal" } }).toFile(photo);
