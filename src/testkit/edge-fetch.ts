@@ -33,7 +33,7 @@ export async function edgeFetch(edges: EdgeAddresses, request: Request): Promise
   });
   if (request.body === null) outgoing.end();
   else
-    Readable.fromWeb(request.body as Parameters<typeof Readable.fromWeb>[0])
+    Readable.fromWeb(request.body)
       .on("error", (error) => outgoing.destroy(error))
       .pipe(outgoing);
   const [incoming] = (await once(outgoing, "response")) as [IncomingMessage];
