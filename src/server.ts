@@ -1,5 +1,4 @@
 import { chmodSync, existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { isIP } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Logger } from "pino";
@@ -14,7 +13,7 @@ import { createApi, type ApiOptions } from "./control/api/app.ts";
 import { announceEnd, createApiServer, drain, listen } from "./control/api/listener.ts";
 import { during } from "./platform/listen/during.ts";
 import { reserve, type Reserved } from "./platform/listen/reserve.ts";
-import { parseAddress } from "./platform/config/config.ts";
+import { isLoopback } from "./platform/config/config.ts";
 import type { Config } from "./platform/config/settings.ts";
 import { dashboardPath, serveDashboard } from "./platform/dashboard/pages.ts";
 import { DnsRecords } from "./dns/records/records.ts";
@@ -406,11 +405,6 @@ export async function startServer(
 export const databaseUrl = (config: Config): string =>
   config.databaseUrl ??
   (config.ephemeral ? "sqlite::memory:" : `sqlite:${join(config.dataDir, "selvedge.db")}`);
-
-function isLoopback(address: string): boolean {
-  const host = parseAddress(address)?.host ?? "";
-  return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
-}
 
 const show = ({ address, port }: { address: string; port: number }): string =>
   address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
-import { isIPv6 } from "node:net";
+import { isIP, isIPv6 } from "node:net";
 import { parse as parseToml } from "smol-toml";
 import { show } from "../util/json.ts";
 import { suggest } from "../util/suggest.ts";
@@ -142,6 +142,12 @@ export function parseAddress(text: string): { host: string; port: number } | und
   if (match === null || port > 65_535) return undefined;
   const host = match[1] ?? match[2]!;
   return (match[1] === undefined ? isHostName(host) : isIPv6(host)) ? { host, port } : undefined;
+}
+
+/** Whether an address such as "127.0.0.1:8787" is reachable on this machine only. */
+export function isLoopback(address: string): boolean {
+  const host = parseAddress(address)?.host ?? "";
+  return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
 }
 
 /** The rows of `config print`, with secrets masked. */
