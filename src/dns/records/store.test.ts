@@ -182,7 +182,7 @@ describeStorage("records", (open) => {
     await expect(records.find(other, id)).rejects.toMatchObject({ code: 81044 });
     await expect(records.edit(other, id, { ttl: 60 })).rejects.toMatchObject({ code: 81044 });
     await zones.delete(other);
-    await expect(records.create(other, a("x"))).rejects.toMatchObject({ code: 1001, status: 404 });
+    await expect(records.create(other, a("x"))).rejects.toMatchObject({ kind: "zones.notFound" });
   });
 
   it("enforces the plan's number of records", async () => {
