@@ -47,7 +47,7 @@ describeStorage("the stored state of the name server", (open) => {
     );
     await dnssec.edit(zone, { status: "disabled" });
     expect(dnssec.keyOf(zone.id)).toMatchObject({ isLeaving: true });
-    await expect(dnssec.delete(zone)).rejects.toMatchObject({ status: 409 });
+    await expect(dnssec.delete(zone)).rejects.toMatchObject({ kind: "dnssec.stillSigned" });
     await zones.delete(zone);
     expect([dnssec.find(zone.id), again.find(zone.id)]).toEqual([undefined, undefined]);
   });
@@ -77,12 +77,12 @@ describeStorage("the stored state of the name server", (open) => {
       secret: "c2VjcmV0",
     });
     const taken = { ...own(), name: "key.example", algorithm, secret: "c2VjcmV0" };
-    await expect(transfers.saveSecret(taken)).rejects.toMatchObject({ status: 409 });
+    await expect(transfers.saveSecret(taken)).rejects.toMatchObject({ kind: "transfers.nameTaken" });
     const network = await transfers.saveNetwork({ ...own(), name: "n", network: "192.0.2.0/24" });
     const place = { address: "192.0.2.53", port: 53, isIncremental: true };
     const peer = await transfers.savePeer({ ...own(), name: "p", ...place, keyId: secret.id });
     const stranger = { ...own(), name: "q", ...place, keyId: newId() };
-    await expect(transfers.savePeer(stranger)).rejects.toMatchObject({ status: 400 });
+    await expect(transfers.savePeer(stranger)).rejects.toMatchObject({ kind: "transfers.unknownReference" });
     const given = { zoneId: zone.id, name: "g", peerIds: [peer.id], isEnabled: false, createdOn: 1 };
     await transfers.save(zone.accountId, given);
     expect(transfers.config().rules).toEqual([]);
@@ -101,7 +101,7 @@ describeStorage("the stored state of the name server", (open) => {
     ]);
     expect(told).toBe(5);
 
-    await expect(transfers.deletePeer(peer)).rejects.toMatchObject({ status: 409 });
+    await expect(transfers.deletePeer(peer)).rejects.toMatchObject({ kind: "transfers.inUse" });
     await zones.delete(zone);
     expect(again.find(zone.id)).toBe(undefined);
     await transfers.deletePeer(peer);
