@@ -31,6 +31,8 @@ export interface EdgeService {
   listenTls(at: ListenAt, authorityDir: string): Promise<AddressInfo>;
   /** Forbids connections to a listener of this node, such as the API. */
   forbid(address: AddressInfo): void;
+  /** Reads certificate and geo files again. */
+  reload(): Promise<void>;
   /** Asks visitors to open their next connections elsewhere. Everything is still served. */
   announceEnd(): void;
   close(deadlineMs: number): Promise<void>;
@@ -144,6 +146,10 @@ export async function startEdge(
       return address;
     },
     forbid: (address) => policy.forbidListener(address.port),
+    async reload() {
+      tls?.reload();
+      await geo.reload();
+    },
     announceEnd() {
       edge.announceEnd();
       tls?.announceEnd();

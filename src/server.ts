@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Logger } from "pino";
@@ -44,9 +44,9 @@ import { CertificatePacks } from "./edge/tls/certificates/packs.ts";
 import { listDnsChallenges } from "./edge/tls/acme/store.ts";
 import { authorityFiles } from "./edge/tls/certificates/local-authority.ts";
 import { ZoneSettings } from "./control/zone-settings/zone-settings.ts";
-import { checkBackupSettings, startBackups } from "./backup-service.ts";
-import { blobUrlOf, createBlobs } from "./blob-service.ts";
-import { closeDataFolder } from "./platform/storage/private-files.ts";
+import { startBackups } from "./backup-service.ts";
+import { createBlobs } from "./blob-service.ts";
+import { closeDataFolder, writeForOthers } from "./platform/storage/private-files.ts";
 import { Snippets } from "./products/snippets/snippets.ts";
 import { tailUpgrade } from "./workers/tail/listener.ts";
 import { createTriggerServices, type TriggerServices } from "./trigger-service.ts";
@@ -88,6 +88,8 @@ export interface RunningServer {
   services: Services;
   /** The owner's API token, if this start created it. */
   newToken: string | undefined;
+  /** Reads files of the configuration again: certificates and geo databases. */
+  reload(): Promise<void>;
   /**
    * Lame duck: `/readyz` is 503 and clients are asked to open their next connections elsewhere. Everything is
    * still served.
@@ -121,8 +123,6 @@ export async function startServer(
   const { edgeTlsListen } = config;
   const listens = [config.apiListen, config.edgeListen, config.dnsListen, edgeTlsListen ?? config.edgeListen];
   const onLoopback = listens.every(isLoopback);
-  blobUrlOf(config);
-  checkBackupSettings(config);
   const storage = await during(
     "open the database",
     openStorage(databaseUrl(config), config.databaseTimeoutSeconds * 1000),
@@ -368,14 +368,14 @@ export async function startServer(
     started: new Date(performance.timeOrigin).toISOString(),
   };
   health.phase = "serving";
-  if (config.readyFile !== undefined)
-    writeAtomically(config.readyFile, `${JSON.stringify(ready, null, 2)}\n`);
+  if (config.readyFile !== undefined) writeForOthers(config.readyFile, `${JSON.stringify(ready, null, 2)}\n`);
   const started = stack.move();
   logger.info({ api: ready.api, edge: ready.edge, dns: ready.dns }, "ready");
   return {
     ready,
     services,
     newToken: owner.newToken,
+    reload: () => edge.reload(),
     announceEnd() {
       health.phase = "stopping";
       announceEnd(apiServer);
@@ -408,11 +408,3 @@ export const databaseUrl = (config: Config): string =>
 
 const show = ({ address, port }: { address: string; port: number }): string =>
   address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
-
-function writeAtomically(path: string, content: string): void {
-  const temporary = `${path}.${process.pid}.tmp`;
-  writeFileSync(temporary, content);
-  // The file contains no secrets, and a process of another user may wait for it.
-  chmodSync(temporary, 0o644);
-  renameSync(temporary, path);
-}

@@ -5,12 +5,15 @@ import { ConfigError } from "../platform/config/config.ts";
 import type { Config } from "../platform/config/settings.ts";
 
 /**
- * Checks the files and folders that settings name, so that `serve` refuses wrong ones before it starts or
+ * Checks the files and folders that settings name, and settings that depend on others, so that `serve` refuses wrong ones before it starts or
  * creates anything. Throws a ConfigError that names the setting.
  */
 export async function checkFiles(config: Config): Promise<void> {
   const { dataDir, ephemeral, readyFile, tlsCertificates, originCa, acmeCa, imageFaceDetector } = config;
   if (!ephemeral) check("a folder that can be created or written", "data-dir", dataDir, writableFolder);
+  const { backupFolder } = config;
+  if (backupFolder !== undefined)
+    check("a folder that can be created or written", "backup-folder", backupFolder, writableFolder);
   const inFolder = "a file in a folder that can be written";
   if (readyFile !== undefined) check(inFolder, "ready-file", readyFile, (file) => writable(dirname(file)));
   for (const file of originCa) check("a PEM file with certificates", "origin-ca", file, certificatesIn);
@@ -23,6 +26,10 @@ export async function checkFiles(config: Config): Promise<void> {
       check("readable CERTIFICATE.pem:KEY.pem", "tls-certificates", pair, readPair);
   }
   await checkGeo(config);
+  const { checkBackupSettings } = await import("../backup-service.ts");
+  const { blobUrlOf } = await import("../blob-service.ts");
+  checkBackupSettings(config);
+  blobUrlOf(config);
 }
 
 async function checkGeo({ geoCity, geoAsn }: Config): Promise<void> {

@@ -9,6 +9,7 @@ import { collectWhenQuiet } from "../platform/util/collect-when-quiet.ts";
 import { checkFiles } from "./check-files.ts";
 import { exitSoon } from "./exit-soon.ts";
 import { addConfigOptions, configOf } from "./config-options.ts";
+import { reloadOnSignal } from "./reload.ts";
 import { welcome } from "./welcome.ts";
 import { unawaited } from "../platform/util/uncaught.ts";
 
@@ -36,6 +37,7 @@ export function registerServeCommand(program: Command): void {
       isReady = true;
       process.stdout.write(welcome(server, config));
       collectWhenQuiet();
+      reloadOnSignal(server, config, options, logger);
       stopOnSignals(server, config.lameDuckSeconds * 1000, logger);
     },
   );

@@ -18,6 +18,9 @@ const wrongTexts: Record<string, string> = {
   "tls-certificates": "/no/such.pem:/no/such.key",
   "image-face-detector": "/no/such.js",
   "acme-eab-kid": "",
+  "blob-access-key-id": "",
+  "blob-secret-access-key": "",
+  "backup-folder": "/dev/null/backups",
 };
 
 function wrongValue(setting: Setting): string {
@@ -51,7 +54,7 @@ it.each(Object.values(settings) as Setting[])(
     await serveWith(`--${setting.flag}=${value}`);
     expect([process.exitCode, errors.trim().split("\n").length]).toEqual([1, 1]);
     expect(errors).toContain(setting.flag);
-    if (setting.secret === true) expect(errors).not.toContain(value);
+    if (setting.secret === true && value !== "") expect(errors).not.toContain(value);
     expect(readdirSync(folder)).toEqual([]);
   },
 );

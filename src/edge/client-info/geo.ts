@@ -23,6 +23,7 @@ export class GeoDatabase implements GeoSource {
   readonly #known = new LRUCache<string, GeoProperties>({ max: addressesKept });
   readonly #readers = new Map<keyof GeoFiles, Reader<Response>>();
   readonly #unwatch: (() => void)[] = [];
+  #reload: () => Promise<void> = async () => {};
 
   /** Throws a {@link GeoError} for an invalid file. Later errors go to `onFault`, and the old data stays. */
   static async open(
@@ -41,6 +42,9 @@ export class GeoDatabase implements GeoSource {
       });
       database.#unwatch.push(watch);
     }
+    database.#reload = async () => {
+      for (const [kind, file] of named) await database.#load(kind, file).catch(onFault);
+    };
     try {
       for (const [kind, file] of named) await database.#load(kind, file);
     } catch (error) {
@@ -54,6 +58,11 @@ export class GeoDatabase implements GeoSource {
     let properties = this.#known.get(address);
     if (properties === undefined) this.#known.set(address, (properties = this.#read(address)));
     return properties;
+  }
+
+  /** Reads the files again now, and not only when a change is seen. */
+  async reload(): Promise<void> {
+    await this.#reload();
   }
 
   close(): void {

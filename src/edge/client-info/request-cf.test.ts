@@ -9,6 +9,7 @@ import { TrustedProxies } from "./trusted-proxies.ts";
 const geo: GeoSource = {
   lookUp: (address): Record<string, string> =>
     address === "192.0.2.1" ? { country: "DE", isEUCountry: "1", subdivision2Code: "X" } : {},
+  reload: async () => {},
   close: () => {},
 };
 const request = (headers: Record<string, string> = {}, more: object = {}): IncomingMessage =>

@@ -30,6 +30,8 @@ export interface TlsListenerOptions {
   fallback: KeyPair;
   logger: Logger;
   onClose?: () => void;
+  /** Reads certificates again. */
+  onReload?: () => void;
 }
 
 const handshakeTimeoutMs = 20_000;
@@ -152,6 +154,11 @@ export class TlsListener {
   announceEnd(): void {
     this.#isEnding = true;
     for (const session of this.#sessions) announceEnd(session);
+  }
+
+  /** Reads certificates from their files again. */
+  reload(): void {
+    this.#options.onReload?.();
   }
 
   /** Stops accepting, finishes running requests until the deadline, and aborts the rest. */

@@ -61,6 +61,7 @@ export async function createTlsEdge(options: TlsEdgeOptions): Promise<TlsListene
     fallback: configured.current[0] ?? authority.issue(["localhost", "127.0.0.1", "::1"]),
     logger,
     onClose: () => configured.close(),
+    onReload: () => configured.reload(),
   });
 }
 

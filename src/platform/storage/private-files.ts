@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, lstatSync, statSync } from "node:fs";
+import { chmodSync, existsSync, lstatSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { chmod, lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "pino";
@@ -52,4 +52,12 @@ async function closeFolder(folder: string): Promise<void> {
 async function close(path: string): Promise<void> {
   const found = await lstat(path).catch(() => undefined); // it may have been deleted concurrently
   if (found !== undefined && (found.mode & others) !== 0) await chmod(path, found.mode & 0o700);
+}
+
+/** Writes a file without secrets atomically, readable by all: a process of another user may wait for it. */
+export function writeForOthers(path: string, content: string): void {
+  const temporary = `${path}.${process.pid}.tmp`;
+  writeFileSync(temporary, content);
+  chmodSync(temporary, 0o644);
+  renameSync(temporary, path);
 }

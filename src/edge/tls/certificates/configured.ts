@@ -29,14 +29,15 @@ export class ConfiguredCertificates {
   watch(tell: (certificates: readonly ServedCertificate[]) => void, intervalMs = pollIntervalMs): void {
     this.#told = tell;
     const files = this.#pairs.flatMap(({ certificate, key }) => [certificate, key]);
-    this.#unwatch = files.map((file) => watchFile(file, intervalMs, () => this.#reload()));
+    this.#unwatch = files.map((file) => watchFile(file, intervalMs, () => this.reload()));
   }
 
   close(): void {
     for (const unwatch of this.#unwatch) unwatch();
   }
 
-  #reload(): void {
+  /** Reads the files again. */
+  reload(): void {
     try {
       const next = this.#pairs.map(read);
       this.#current = next;

@@ -1,11 +1,12 @@
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { Agent, createServer, get, type IncomingMessage, type RequestOptions } from "node:http";
 import { connect, constants } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { connect as connectTls } from "node:tls";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
 import { freePort } from "../helpers/free-port.ts";
@@ -39,9 +40,8 @@ afterAll(() => {
 
 /** A node that proxies `host` to the origin. */
 async function startNode(...args: string[]): Promise<ServerProcess> {
-  const server = await serve(["--ephemeral", "--edge-tls-listen", "127.0.0.1:0", ...args], {
-    SELVEDGE_API_TOKEN: token,
-  });
+  const settings = ["--ephemeral", "--edge-tls-listen", "127.0.0.1:0", "--api-token", token];
+  const server = await serve([...settings, ...args]);
   const call = callerOf(server.ready.api);
   const zone = (await call("POST", "/zones", { name: host })).result as { id: string };
   const record = { type: "A", name: "@", content: "127.0.0.1", proxied: true };
@@ -139,8 +139,65 @@ it("a stop under load resets no connection, closes WebSockets with 1001 and fini
   expect(server.stderr()).not.toContain("still open");
 });
 
+/** A new self-signed certificate for `host` in `a.pem` and `a.key`. */
+function issue(folder: string, name: string): void {
+  const args = `req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=${name}`;
+  const files = ["-keyout", join(folder, "a.key"), "-out", join(folder, "a.pem")];
+  execFileSync("openssl", [...args.split(" "), "-addext", `subjectAltName=DNS:${host}`, ...files], {
+    stdio: "ignore",
+  });
+}
+
+/** The common name of the certificate that a visitor of `host` gets. */
+async function servedName(edgeTls: string): Promise<string> {
+  const socket = connectTls({
+    port: Number(new URL(edgeTls).port),
+    rejectUnauthorized: false,
+    servername: host,
+  });
+  await once(socket, "secureConnect");
+  const { subject } = socket.getPeerCertificate();
+  socket.destroy();
+  return String(subject.CN);
+}
+
+it("SIGHUP reads certificates and the configuration again, a hundred times under load", async () => {
+  const folder = temporaryFolder();
+  const file = join(folder, "selvedge.toml");
+  writeFileSync(file, 'colo = "AAA"\n');
+  issue(folder, "one.example");
+  const pair = `${join(folder, "a.pem")}:${join(folder, "a.key")}`;
+  const server = await startNode("--config", file, "--tls-certificates", pair);
+  const descriptors = (): number => readdirSync(`/proc/${server.process.pid}/fd`).length;
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const failures: unknown[] = [];
+  const visits = [load(async () => fetchFrom(server.ready.edge, "/", { agent }), failures)];
+  visits.push(load(async () => fetchFrom(server.ready.edge, "/", { agent: false }), failures));
+  expect(await servedName(server.ready.edge_tls!)).toBe("one.example");
+  await fetchFrom(server.ready.edge, "/", { agent });
+  const before = descriptors();
+
+  issue(folder, "two.example");
+  writeFileSync(file, 'colo = "BBB"\nlame-duck-seconds = 1\n');
+  for (let signal = 0; signal < 100; signal++) {
+    server.process.kill("SIGHUP");
+    await delay(5);
+  }
+  await vi.waitFor(() => expect(server.stderr()).toContain('"needs_restart":["lame-duck-seconds","colo"]'));
+  // Without the signal, the files are looked at each ten seconds.
+  expect(await servedName(server.ready.edge_tls!)).toBe("two.example");
+  writeFileSync(file, 'colo = "wrong"\n');
+  server.process.kill("SIGHUP");
+  await vi.waitFor(() => expect(server.stderr()).toContain("three letters"));
+  expect(failures).toEqual([]);
+  await vi.waitFor(() => expect(Math.abs(descriptors() - before)).toBeLessThan(5));
+  server.process.kill("SIGTERM");
+  expect(await server.exited).toBe(0);
+  expect(Math.min(...(await Promise.all(visits)))).toBeGreaterThan(0);
+});
+
 it("a second signal ends the process at once", async () => {
-  const server = await startNode("--lame-duck-seconds", "600");
+  const server = await serve(["--ephemeral", "--lame-duck-seconds", "600"]);
   server.process.kill("SIGTERM");
   await vi.waitFor(() => expect(server.stderr()).toContain("stopping"));
   server.process.kill("SIGTERM");
