@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { operations } from "../src/operations.ts";
+import { operations } from "../src/capabilities.ts";
 import { npm } from "../test/clients/programs/packages.ts";
 import type { RecordedAnswer } from "../test/helpers/record-answers.ts";
 import { exceptions } from "./conformance/exceptions.ts";

@@ -2,11 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { pino } from "pino";
 import { z } from "zod";
 import { absentProduct } from "../src/control/api/absent-products.ts";
-import { createApi } from "../src/control/api/app.ts";
+import { createApi, type ApiOptions } from "../src/control/api/app.ts";
 import { operationsFor, type Operation } from "../src/control/api/operation.ts";
 import { isParameter } from "../src/control/api/paths.ts";
-import { operations } from "../src/operations.ts";
-import type { Services } from "../src/services.ts";
+import { operations } from "../src/capabilities.ts";
 import { permissionGroups } from "../src/control/tokens/permissions.ts";
 import { startTestServer, type Answer, type TestServer } from "./helpers/server.ts";
 
@@ -287,14 +286,19 @@ describe("two operations that match the same path", () => {
   /** Returns the id of the operation for a path, independent of the order of declaration. */
   const appOf = (declared: readonly Operation[]) =>
     createApi({
-      services: { zones: { find: () => ({}) }, accounts: { find: () => ({}) } } as unknown as Services,
-      operations: declared.map(({ id, method, path }) =>
-        declare({
+      services: {
+        zones: { find: () => ({}) },
+        accounts: { find: () => ({}) },
+      } as unknown as ApiOptions["services"],
+      operations: declared.map(({ id, method, path }) => ({
+        operation: declare({
           ...{ id, method, path, summary: "", access: { scope: "own" } },
           result: z.string(),
           handle: async () => id,
         }),
-      ),
+        services: {},
+      })),
+      idParameters: new Set(),
       logger: pino({ level: "silent" }),
       rateLimit: 0,
       rateWindowSeconds: 1,

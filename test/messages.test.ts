@@ -4,7 +4,7 @@ import type { z } from "zod";
 import { errorTables } from "../scripts/generate/errors.ts";
 import { ApiErrors, type ErrorCodes } from "../src/control/api/errors.ts";
 import { validate } from "../src/control/api/validation.ts";
-import { operations } from "../src/operations.ts";
+import { operations } from "../src/capabilities.ts";
 import { holeIn } from "./helpers/messages.ts";
 
 /** Checks that no error message has a hole: an empty list, a missing value, or a library's text. */

@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
 import { expect, it } from "vitest";
-import { imports, product } from "./helpers/sources.ts";
+import { imports, product, text } from "./helpers/sources.ts";
 
 /** The rooms of src/, each of which imports only from itself and from rooms before it. ARCHITECTURE.md describes them. */
 const rooms = [
@@ -23,12 +23,18 @@ it("a room imports only from itself and from the rooms before it", () => {
   const upward = product.flatMap((file) =>
     imports(file)
       .filter((imported) => imported.startsWith("src/"))
-      // The type of everything that operations may use.
-      .filter((imported) => imported !== "src/services.ts" && file !== "src/main.ts")
+      // The interface of all capabilities, which imports types only.
+      .filter((imported) => imported !== "src/capability.ts" && file !== "src/main.ts")
       .filter((imported) => rooms.indexOf(roomOf(imported)) > rooms.indexOf(roomOf(file)))
       .map((imported) => `${file} imports ${imported}`),
   );
   expect(upward).toEqual([]);
+});
+
+it("the interface of all capabilities imports types only, so that every room can import it", () => {
+  const statements = text("src/capability.ts").match(/^import .*$/gm) ?? [];
+  expect(statements.length).toBeGreaterThan(0);
+  expect(statements.filter((statement) => !statement.startsWith("import type "))).toEqual([]);
 });
 
 it("every folder belongs to a room", () => {

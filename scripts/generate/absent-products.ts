@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { dirname, relative } from "node:path";
 import { canonicalPath } from "../../src/control/api/paths.ts";
-import { operations } from "../../src/operations.ts";
+import { operations } from "../../src/capabilities.ts";
 
 /**
  * src/control/api/absent-products.json maps paths of the public API that Selvedge does not serve to their products. It is

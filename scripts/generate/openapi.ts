@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { ErrorSchema, ResultInfoSchema } from "../../src/control/api/envelope.ts";
 import type { Operation } from "../../src/control/api/operation.ts";
-import { operations } from "../../src/operations.ts";
+import { operations } from "../../src/capabilities.ts";
 
 type Json = Record<string, unknown>;
 
@@ -22,9 +22,9 @@ export function openapi(): string {
     },
     servers: [{ url: "http://127.0.0.1:8787/client/v4" }],
     security: [{ token: [] }, { email: [], key: [] }],
-    paths: Object.fromEntries(Object.entries(paths).sort(([a], [b]) => (a < b ? -1 : 1))),
+    paths: byName(paths),
     components: {
-      schemas: { ...schemas, Failure: failureSchema(schemas) },
+      schemas: byName({ ...schemas, Failure: failureSchema(schemas) }),
       securitySchemes: {
         token: { type: "http", scheme: "bearer" },
         email: { type: "apiKey", in: "header", name: "X-Auth-Email" },
@@ -34,6 +34,10 @@ export function openapi(): string {
   };
   return `${JSON.stringify(document, null, 1)}\n`;
 }
+
+/** The same entries in alphabetical order, so that the order of declarations does not matter. */
+const byName = (entries: Json): Json =>
+  Object.fromEntries(Object.entries(entries).sort(([a], [b]) => (a < b ? -1 : 1)));
 
 function describe(operation: Operation, schemas: Json): Json {
   const pathParameters = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({

@@ -12,7 +12,7 @@ import { verify } from "../platform/storage/backup/verify.ts";
 import { createLogger } from "../platform/observability/logger.ts";
 import type { Blobs } from "../platform/storage/blobs.ts";
 import { openStorage } from "../platform/storage/storage.ts";
-import { blobUrlOf, openBlobs } from "../blob-service.ts";
+import { blobUrlOf, openBlobs } from "../platform/open-blobs.ts";
 import { addConfigOptions, configOf } from "./config-options.ts";
 
 type Options = Record<string, unknown>;

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { blobUrlOf, openBlobs, placeOf } from "../blob-service.ts";
+import { blobUrlOf, openBlobs, placeOf } from "../platform/open-blobs.ts";
 import { ConfigError } from "../platform/config/config.ts";
 import type { Config } from "../platform/config/settings.ts";
 import { createLogger } from "../platform/observability/logger.ts";
@@ -7,7 +7,7 @@ import { moveBlobs, type Moved } from "../platform/storage/blobs/move.ts";
 import { claimPlace, recordPlace } from "../platform/storage/blobs/place.ts";
 import { FolderOwner } from "../platform/storage/folder-owner.ts";
 import { openStorage } from "../platform/storage/storage.ts";
-import { databaseUrl } from "../server.ts";
+import { databaseUrl } from "../platform/config/derived.ts";
 import { addConfigOptions, configOf } from "./config-options.ts";
 
 interface MoveOptions extends Record<string, unknown> {

@@ -26,8 +26,8 @@ export async function checkFiles(config: Config): Promise<void> {
       check("readable CERTIFICATE.pem:KEY.pem", "tls-certificates", pair, readPair);
   }
   await checkGeo(config);
-  const { checkBackupSettings } = await import("../backup-service.ts");
-  const { blobUrlOf } = await import("../blob-service.ts");
+  const { checkBackupSettings } = await import("../platform/periodic-backups.ts");
+  const { blobUrlOf } = await import("../platform/open-blobs.ts");
   checkBackupSettings(config);
   blobUrlOf(config);
 }

@@ -8,7 +8,7 @@ import { assetOperations } from "../../src/workers/assets/api.ts";
 import { dispatchOperations } from "../../src/workers/dispatch/api.ts";
 import { kvOperations } from "../../src/products/kv/api.ts";
 import { imageOperations } from "../../src/products/images/api.ts";
-import { operations } from "../../src/operations.ts";
+import { operations } from "../../src/capabilities.ts";
 import { dnssecOperations } from "../../src/dns/dnssec/api-dnssec.ts";
 import { dnsSettingsOperations } from "../../src/dns/settings/api-settings.ts";
 import { transferPartyOperations } from "../../src/dns/transfers/api-transfer-parties.ts";

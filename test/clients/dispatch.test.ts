@@ -1,7 +1,7 @@
 import { NotFoundError, type Cloudflare } from "cloudflare";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { dispatchOperations } from "../../src/workers/dispatch/api.ts";
-import { operations } from "../../src/operations.ts";
+import { operations } from "../../src/capabilities.ts";
 import { recordingClient } from "../helpers/recording-client.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 

@@ -1,6 +1,6 @@
 import type Cloudflare from "cloudflare";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { operations } from "../../src/operations.ts";
+import { operations } from "../../src/capabilities.ts";
 import { dnssecOperations } from "../../src/dns/dnssec/api-dnssec.ts";
 import { dnsSettingsOperations } from "../../src/dns/settings/api-settings.ts";
 import { transferPartyOperations } from "../../src/dns/transfers/api-transfer-parties.ts";

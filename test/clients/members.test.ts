@@ -4,7 +4,7 @@ import { invitationOperations } from "../../src/control/accounts/api-invitations
 import { memberOperations } from "../../src/control/accounts/api-members.ts";
 import { membershipOperations } from "../../src/control/accounts/api-memberships.ts";
 import { roles, type Role } from "../../src/control/accounts/roles.ts";
-import { operations } from "../../src/operations.ts";
+import { operations } from "../../src/capabilities.ts";
 import { permissionGroups } from "../../src/control/tokens/permissions.ts";
 import { recordingClient } from "../helpers/recording-client.ts";
 import { ownerToken, startTestServer, type Answer, type TestServer } from "../helpers/server.ts";

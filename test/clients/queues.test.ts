@@ -1,6 +1,6 @@
 import { ConflictError, NotFoundError, type Cloudflare } from "cloudflare";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
-import { operations } from "../../src/operations.ts";
+import { operations } from "../../src/capabilities.ts";
 import { queueOperations } from "../../src/products/queues/api.ts";
 import { recordingClient } from "../helpers/recording-client.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";

@@ -1,6 +1,6 @@
 import { NotFoundError, toFile, type Cloudflare } from "cloudflare";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { operations } from "../../src/operations.ts";
+import { operations } from "../../src/capabilities.ts";
 import { botManagementOperations } from "../../src/edge/client-info/api.ts";
 import { snippetOperations } from "../../src/products/snippets/api.ts";
 import { recordingClient } from "../helpers/recording-client.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { NotFoundError, type Cloudflare } from "cloudflare";
-import { operations } from "../../src/operations.ts";
+import { operations } from "../../src/capabilities.ts";
 import { tailOperations } from "../../src/workers/tail/api.ts";
 import { recordingClient } from "../helpers/recording-client.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";

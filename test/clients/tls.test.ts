@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type Cloudflare from "cloudflare";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { operations } from "../../src/operations.ts";
+import { operations } from "../../src/capabilities.ts";
 import { tlsOperations } from "../../src/edge/tls/certificates/api.ts";
 import { openLocalAuthority, type LocalAuthority } from "../../src/edge/tls/certificates/local-authority.ts";
 import { recordingClient } from "../helpers/recording-client.ts";

@@ -1,6 +1,6 @@
 import type Cloudflare from "cloudflare";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { operations } from "../../src/operations.ts";
+import { operations } from "../../src/capabilities.ts";
 import { workflowOperations } from "../../src/products/workflows/api/api.ts";
 import { recordingClient } from "../helpers/recording-client.ts";
 import { startWorkflowHosting, type WorkflowHosting } from "../workflows/hosting.ts";

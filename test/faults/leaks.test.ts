@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { operations } from "../../src/operations.ts";
+import { operations } from "../../src/capabilities.ts";
 import { fourColors, pngOf } from "../images/fixtures.ts";
 import { leaks, leaksIn } from "../helpers/leaks.ts";
 import { temporaryFolder } from "../helpers/process.ts";

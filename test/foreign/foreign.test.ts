@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Operation } from "../../src/control/api/operation.ts";
-import { operations } from "../../src/operations.ts";
+import { operations } from "../../src/capabilities.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 import { uploadForm } from "../runtime/platform.ts";
 import { namingFields, references, type Reference } from "./references.ts";

@@ -5,9 +5,8 @@ import { Readable, Writable } from "node:stream";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { z } from "zod";
-import type { Services } from "../../services.ts";
 import { Actor } from "../tokens/actor.ts";
-import { createApi } from "./app.ts";
+import { createApi, type ApiOptions } from "./app.ts";
 import { createApiServer } from "./listener.ts";
 import { operationsFor } from "./operation.ts";
 import { RateLimiter } from "./rate-limit.ts";
@@ -23,7 +22,7 @@ const actor = new Actor("token", "t", null, undefined, {
   may: () => true,
 });
 const app = createApi({
-  services: { tokens: { authenticate: async () => ({ actor }) } } as unknown as Services,
+  services: { tokens: { authenticate: async () => ({ actor }) } } as unknown as ApiOptions["services"],
   operations: [
     operation({
       id: "fails",
@@ -66,7 +65,8 @@ const app = createApi({
       result: z.object({ length: z.int() }),
       handle: async ({ body }) => ({ length: body.text.length }),
     }),
-  ],
+  ].map((each) => ({ operation: each, services: {} })),
+  idParameters: new Set(),
   logger: pino(log),
   rateLimit: 0,
   rateWindowSeconds: 300,

@@ -1,7 +1,9 @@
 import type { IncomingMessage } from "node:http";
 import { Hono } from "hono";
 import type { Logger } from "pino";
-import type { Services } from "../../services.ts";
+import type { Accounts } from "../accounts/accounts.ts";
+import type { Tokens } from "../tokens/tokens.ts";
+import type { Zones } from "../zones/zones.ts";
 import { afterBody } from "../../platform/util/after-body.ts";
 import { permissionGroups, type PermissionKey } from "../tokens/permissions.ts";
 import { isId, newUuid } from "../../platform/util/ids.ts";
@@ -17,18 +19,37 @@ import { RateLimiter } from "./rate-limit.ts";
 import { validate } from "./validation.ts";
 import { zoneErrorCodes } from "../zones/api-errors.ts";
 
-export interface ApiOptions {
-  services: Services;
-  operations: readonly Operation[];
+/** An operation, and the services of the capability that declares it. */
+export interface BoundOperation {
+  operation: Operation;
+  services: object;
+}
+
+/** Checks of tests. */
+export interface ApiChecks {
+  /** Validates results against their schemas too. */
+  validateResults?: boolean;
+  /** Called with each result before it is sent. */
+  onAnswer?: (operation: Operation, result: unknown, incoming: IncomingMessage) => void;
+}
+
+/** The services that find out who calls, and what the path names. */
+interface ApiServices {
+  accounts: Pick<Accounts, "find">;
+  tokens: Tokens;
+  zones: Pick<Zones, "find">;
+}
+
+export interface ApiOptions extends ApiChecks {
+  services: ApiServices;
+  operations: readonly BoundOperation[];
+  /** Path parameters whose values must be ids. */
+  idParameters: ReadonlySet<string>;
   logger: Logger;
   /** Calls allowed for each caller in one window; 0 for no limit. */
   rateLimit: number;
   rateWindowSeconds: number;
   bodyBytesMax: number;
-  /** Validates results against their schemas too; for tests. */
-  validateResults?: boolean;
-  /** Called with each result before it is sent; for tests. */
-  onAnswer?: (operation: Operation, result: unknown, incoming: IncomingMessage) => void;
 }
 
 type Environment = { Bindings: { incoming: IncomingMessage } };
@@ -41,10 +62,11 @@ export function createApi(options: ApiOptions): Hono<Environment> {
   const errorCodes: ErrorCodes = Object.assign(
     {},
     zoneErrorCodes,
-    ...options.operations.map((each) => each.errorCodes),
+    ...options.operations.map(({ operation }) => operation.errorCodes),
   );
   // The router takes the first match.
-  for (const operation of options.operations.toSorted((a, b) => comparePaths(a.path, b.path))) {
+  const bound = options.operations.toSorted((a, b) => comparePaths(a.operation.path, b.operation.path));
+  for (const { operation, services } of bound) {
     app.on(operation.method, routePattern(operation.path), async (context) => {
       const { incoming } = context.env;
       const clientIp = incoming.socket.remoteAddress ?? "";
@@ -56,7 +78,7 @@ export function createApi(options: ApiOptions): Hono<Environment> {
         clientIp,
       };
       try {
-        return await perform(operation, call, options, limiter);
+        return await perform(operation, services, call, options, limiter);
       } catch (error) {
         const known = apiErrorOf(error, errorCodes) ?? error;
         const answer = answerFailure(known, operation, call, options.logger);
@@ -87,14 +109,16 @@ interface Incoming {
 
 async function perform(
   operation: Operation,
+  services: object,
   incoming: Incoming,
   options: ApiOptions,
   limiter: RateLimiter,
 ): Promise<Response> {
   const { incoming: request } = incoming;
-  const { services } = options;
   const isOwn = operation.access.scope === "own";
-  const actor = isOwn ? undefined : await authenticate(request.headers, incoming.clientIp, services.tokens);
+  const actor = isOwn
+    ? undefined
+    : await authenticate(request.headers, incoming.clientIp, options.services.tokens);
   const waitSeconds = actor === undefined ? 0 : limiter.take(actor.userId ?? actor.id);
   if (waitSeconds > 0) throw apiErrors.rateLimited(waitSeconds);
 
@@ -105,7 +129,7 @@ async function perform(
     query: undefined,
     body: undefined,
     messages: [],
-    ...locate(operation, incoming, services),
+    ...locate(operation, incoming, options),
   };
   authorize(operation, call);
   if (operation.query !== undefined) call.query = validate(operation.query, queryOf(incoming.url), "query");
@@ -132,7 +156,7 @@ async function perform(
 function locate(
   operation: Operation,
   { url, params }: Incoming,
-  services: Services,
+  { services, idParameters }: ApiOptions,
 ): Pick<Call<0, 0, object>, "zone" | "account"> {
   const malformed = Object.entries(params).some(([name, value]) => idParameters.has(name) && !isId(value));
   if (malformed) throw apiErrors.noRoute(operation.method, pathOf(url));
@@ -147,33 +171,6 @@ function locate(
   // Only operations with these ids in their path use them.
   return { zone: zone!, account: account! };
 }
-
-const idParameters = new Set([
-  "zone_id",
-  "account_id",
-  "dns_record_id",
-  "token_id",
-  "membership_id",
-  "member_id",
-  "role_id",
-  "invite_id",
-  "organization_id",
-  "ruleset_id",
-  "custom_certificate_id",
-  "certificate_pack_id",
-  "acl_id",
-  "tsig_id",
-  "peer_id",
-  "queue_id",
-  "subscription_id",
-  "consumer_id",
-  "tail_id",
-  "asset_hash",
-  "route_id",
-  "domain_id",
-  "namespace_id",
-  "plan_id",
-]);
 
 function authorize(operation: Operation, call: Call<unknown, unknown, object>): void {
   const { access } = operation;

@@ -1,19 +1,22 @@
 import type { AddressInfo } from "node:net";
 import type { Logger } from "pino";
 import type { Config } from "../../platform/config/settings.ts";
-import type { Services } from "../../services.ts";
+import type { Zones } from "../../control/zones/zones.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import { releaseDns, type DnsSockets } from "../../platform/listen/sockets.ts";
 import { sumOf, type AnswerCounts } from "./answer-counts.ts";
 import { Authority, type AuthorityOptions, type OutwardCalls } from "./authority.ts";
 import { resolversOf, type Server } from "./client.ts";
-import type { AskParent } from "../dnssec/dnssec.ts";
+import type { AskParent, Dnssec } from "../dnssec/dnssec.ts";
 import { ZoneSigner } from "../dnssec/zone-signer.ts";
 import { ZoneUpdater, type ZoneSources } from "./zone-updater.ts";
 import { dsOf, lookUpAddresses, lookUpDs } from "./look-up.ts";
 import { Listeners } from "./listeners.ts";
 import { Threads } from "./threads.ts";
+import type { DnsRecords } from "../records/records.ts";
+import type { DnsSettingsOfZones } from "../settings/dns-settings.ts";
 import { Notifier } from "../transfers/notifier.ts";
+import type { OutgoingTransfers } from "../transfers/outgoing.ts";
 import { loadSystemCalls } from "./udp/system-calls.ts";
 import type { Update } from "./update.ts";
 import { types } from "./wire/constants.ts";
@@ -22,10 +25,26 @@ import type { Wanted } from "./zone/flattening.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 
 export interface NameServer {
+  /** Reads the zones from storage, and keeps them current from then on. */
+  load(): Promise<void>;
   listen(sockets: DnsSockets): Promise<AddressInfo>;
+  /** Checks from time to time whether parents have the keys of signed zones. Returns its end. */
+  watchParents(): () => void;
   /** The sum over all threads. */
   answerCounts(): Promise<AnswerCounts>;
   close(): Promise<void>;
+}
+
+/** What the name server answers from. */
+export interface NameServerSources {
+  storage: Storage;
+  zones: Zones;
+  records: DnsRecords;
+  dnssec: Dnssec;
+  dnsSettings: DnsSettingsOfZones;
+  transfers: OutgoingTransfers;
+  /** Public addresses of the edge. */
+  edgeAddresses: readonly string[];
 }
 
 export interface Installation {
@@ -39,15 +58,14 @@ export interface Installation {
 
 const parentTickMs = 1000;
 
-/** Starts the name server: loads the zones from storage, keeps them current, and listens for queries. */
-export async function startNameServer(
+/** Creates the name server, which then loads the zones and listens for queries. */
+export async function createNameServer(
   config: Config,
-  services: Services,
-  storage: Storage,
+  sources: NameServerSources,
   logger: Logger,
   installation: Installation,
 ): Promise<NameServer> {
-  const { transfers } = services;
+  const { storage, transfers, zones } = sources;
   const resolvers = resolversOf(config.resolvers);
   const options: AuthorityOptions = {
     responseRateLimit: config.dnsResponseRateLimit,
@@ -81,15 +99,15 @@ export async function startNameServer(
     return threads.apply(update);
   };
 
-  const { edgeAddresses } = services;
+  const { edgeAddresses } = sources;
   const notifier = new Notifier(transfers, (zoneId) => authority.space.get(zoneId), logger);
   const updater = new ZoneUpdater(
     {
       storage,
-      records: services.records,
+      records: sources.records,
       edgeAddresses: () => edgeAddresses,
-      keyOf: (zoneId) => services.dnssec.keyOf(zoneId),
-      settingsOf: (zoneId) => services.dnsSettings.find(zoneId),
+      keyOf: (zoneId) => sources.dnssec.keyOf(zoneId),
+      settingsOf: (zoneId) => sources.dnsSettings.find(zoneId),
       listChallenges: installation.listChallenges,
     },
     (update) => {
@@ -99,16 +117,9 @@ export async function startNameServer(
       return applied;
     },
   );
-  services.zones.onChange((id, zone) => updater.setZone(id, zone));
-  for (const zone of services.zones.list()) updater.setZone(zone.id, zone);
-  await updater.load();
   const setTransfers = (): void => {
     unawaited(apply({ kind: "transfers", config: transfers.config() }));
   };
-  transfers.onChange(setTransfers);
-  transfers.onNotify((zoneId) => notifier.notify(zoneId));
-  setTransfers();
-
   const listeners = new Listeners(
     authority,
     config.dnsUdp === "batched" ? await loadSystemCalls() : undefined,
@@ -117,25 +128,35 @@ export async function startNameServer(
     logger.warn(
       "this runtime cannot receive datagrams in batches, so the name server receives them one at a time",
     );
-  const timer = setInterval(() => {
-    unawaited(
-      services.dnssec
-        .checkParents(
-          (zoneId) => services.zones.find(zoneId)?.name,
-          askParent(authority, installation.parentsFollow ? undefined : resolvers),
-        )
-        .catch((error: unknown) =>
-          logger.warn({ err: error }, "checking the parents of signed zones failed"),
-        ),
-    );
-  }, parentTickMs);
-  timer.unref();
   return {
+    async load() {
+      zones.onChange((id, zone) => updater.setZone(id, zone));
+      for (const zone of zones.list()) updater.setZone(zone.id, zone);
+      await updater.load();
+      transfers.onChange(setTransfers);
+      transfers.onNotify((zoneId) => notifier.notify(zoneId));
+      setTransfers();
+    },
     listen: (sockets) =>
       config.dnsThreads > 0 ? threads.listen(releaseDns(sockets)) : listeners.listen(sockets),
+    watchParents() {
+      const timer = setInterval(() => {
+        unawaited(
+          sources.dnssec
+            .checkParents(
+              (zoneId) => zones.find(zoneId)?.name,
+              askParent(authority, installation.parentsFollow ? undefined : resolvers),
+            )
+            .catch((error: unknown) =>
+              logger.warn({ err: error }, "checking the parents of signed zones failed"),
+            ),
+        );
+      }, parentTickMs);
+      timer.unref();
+      return () => clearInterval(timer);
+    },
     answerCounts: async () => sumOf([authority.responder.counts, ...(await threads.counts())]),
     async close() {
-      clearInterval(timer);
       notifier.close();
       await Promise.all([listeners.close(), threads.close()]);
     },

@@ -4,6 +4,21 @@ import type { RequestDescription } from "../../rules/index.ts";
 import type { EdgeZone } from "../configuration/snapshot.ts";
 import type { Via } from "./via.ts";
 
+/**
+ * The places of handlers, in the order in which they are asked. An earlier handler can hide a request from
+ * later ones, so the order of all of them is decided here.
+ */
+export const handlerPlaces = [
+  "relay",
+  "certificate-challenge",
+  "scheme",
+  "image-delivery",
+  "image-transformation",
+  "snippets",
+  "scripts",
+] as const;
+export type HandlerPlace = (typeof handlerPlaces)[number];
+
 /** A parsed and accepted request, before any handler has processed it. */
 export interface EdgeRequest {
   request: IncomingMessage;

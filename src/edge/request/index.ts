@@ -1,10 +1,12 @@
-import { Edge, type EdgeOptions } from "./listener.ts";
+import { Edge } from "./listener.ts";
+import type { EdgeOptions } from "./options.ts";
 import { systemLookUp, type LookUp } from "../origin/resolve.ts";
 
 export { AddressPolicy, type PrivateNetworks, type Verdict } from "../origin/address-policy.ts";
 export { VisitorError, visitorErrors } from "./errors.ts";
 export type { EdgeHandler, EdgeHttpRequest } from "./handlers.ts";
-export type { Edge, EdgeOptions } from "./listener.ts";
+export type { Edge } from "./listener.ts";
+export type { EdgeOptions } from "./options.ts";
 export { edgeDefaults, type EdgeSettings } from "./settings.ts";
 export {
   EdgeSnapshot,

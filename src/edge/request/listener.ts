@@ -1,15 +1,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { isIP, type AddressInfo, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { Logger } from "pino";
 import { announceEnd, drain, listen } from "../../control/api/listener.ts";
 import type { ListenAt } from "../../platform/listen/listen.ts";
 import { whileAnswering } from "../../platform/observability/last-net.ts";
-import { observeAnswer, type Observe } from "../../platform/observability/observation.ts";
-import type { CfObject, RequestCf } from "../client-info/request-cf.ts";
+import { observeAnswer } from "../../platform/observability/observation.ts";
+import type { CfObject } from "../client-info/request-cf.ts";
 import type { RequestDescription } from "../../rules/index.ts";
 import { plainAddress, scriptAddress } from "../origin/addresses.ts";
-import type { AddressPolicy } from "../origin/address-policy.ts";
 import { answerError, endWithErrorPage } from "./error-page.ts";
 import { loopLimit, visitorError, visitorErrors, type VisitorError } from "./errors.ts";
 import type {
@@ -25,39 +23,16 @@ import { bodyPrefixBytesMax, readPrefix, type BodyPrefix } from "./body-prefix.t
 import { refuseMalformed } from "./malformed.ts";
 import { Origins } from "../origin/origins.ts";
 import { forward, type OriginRequest } from "../origin/proxy.ts";
+import type { EdgeOptions } from "./options.ts";
 import { newRay } from "./ray.ts";
-import { resolveName, resolveTargets, type LookUp } from "../origin/resolve.ts";
-import { originTls, type OriginTls, type Routing } from "../configuration/route.ts";
-import { type SslMode } from "../../control/zone-settings/ssl-mode.ts";
+import { resolveName, resolveTargets } from "../origin/resolve.ts";
+import { originTls, type OriginTls } from "../configuration/route.ts";
+import type { EdgeZone, HostEntry } from "../configuration/snapshot.ts";
 import type { EdgeSettings } from "./settings.ts";
-import type { EdgeSnapshot, EdgeZone, HostEntry } from "../configuration/snapshot.ts";
 import { target, type Target } from "../origin/target.ts";
-import { hopsMax, viaName, type Via, type ViaHeader } from "./via.ts";
+import { hopsMax, viaName, type Via } from "./via.ts";
 import { isWebSocket, tunnel } from "./upgrade.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
-
-export interface EdgeOptions {
-  settings: EdgeSettings;
-  snapshot: EdgeSnapshot;
-  policy: AddressPolicy;
-  lookUp: LookUp;
-  logger: Logger;
-  /** Called in order before the origin; the first that takes a request answers it. */
-  handlers?: readonly EdgeHandler[];
-  upgradeHandlers?: readonly UpgradeHandler[];
-  /** Shared connections to origins; the edge creates its own otherwise. */
-  origins?: Origins;
-  /** Chooses paths for smart routing; without it the addresses are tried in turn. */
-  routing?: Routing;
-  /** TLS mode of a zone; without it connections to origins are plain HTTP. */
-  sslMode?: (zoneId: string) => SslMode;
-  /** Called at the end of each request. */
-  observe?: Observe | undefined;
-  /** Builds the `cf` object; without it the object is empty. */
-  requestCf?: RequestCf;
-  /** Recognizes requests of scripts; without it there are none. */
-  viaHeader?: ViaHeader;
-}
 
 /** A request's target and its entry in the snapshot. */
 interface Found extends Target {
@@ -77,7 +52,8 @@ interface Found extends Target {
 export class Edge {
   readonly #options: EdgeOptions;
   readonly #origins: Origins;
-  readonly #handlers: readonly EdgeHandler[];
+  #handlers: readonly EdgeHandler[];
+  #upgradeHandlers: readonly UpgradeHandler[];
   readonly #server: Server;
   readonly #tunnels = new Set<Socket>();
   /** The latest response on each connection. */
@@ -88,8 +64,9 @@ export class Edge {
   constructor(options: EdgeOptions) {
     const { settings } = options;
     this.#options = options;
-    this.#origins = options.origins ?? new Origins(settings, options.policy);
     this.#handlers = options.handlers ?? [];
+    this.#upgradeHandlers = options.upgradeHandlers ?? [];
+    this.#origins = options.origins ?? new Origins(settings, options.policy);
     this.#server = createServer({
       insecureHTTPParser: false,
       requireHostHeader: false, // answered with our own page
@@ -117,6 +94,12 @@ export class Edge {
         answer.end();
       else refuseMalformed(error, socket, answer, newRay(settings.colo));
     });
+  }
+
+  /** Replaces the handlers, before it listens. */
+  use(handlers: readonly EdgeHandler[], upgradeHandlers: readonly UpgradeHandler[]): void {
+    this.#handlers = handlers;
+    this.#upgradeHandlers = upgradeHandlers;
   }
 
   async listen(at: ListenAt): Promise<AddressInfo> {
@@ -296,7 +279,7 @@ export class Edge {
       head,
       next,
     };
-    for (const handler of this.#options.upgradeHandlers ?? []) if (await handler(edgeRequest)) return;
+    for (const handler of this.#upgradeHandlers) if (await handler(edgeRequest)) return;
     await next(request, socket, head, found.path);
   }
 

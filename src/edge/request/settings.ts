@@ -1,4 +1,5 @@
 import { mebibyte } from "../../platform/bytes.ts";
+import type { Config } from "../../platform/config/settings.ts";
 
 /** Limits of the edge listener, listed in docs/reference/limits.md. */
 export interface EdgeSettings {
@@ -42,3 +43,23 @@ export const edgeDefaults: EdgeSettings = {
   originConnectionsMax: 128,
   originsMax: 2048,
 };
+
+/** The limits of the edge: the defaults, and the configured values. */
+export const edgeSettingsOf = async ({
+  colo,
+  originSourceAddress,
+  originCa,
+  ruleBodyKilobytes,
+}: Config): Promise<EdgeSettings> => ({
+  ...edgeDefaults,
+  colo,
+  ruleBodyBytesMax: ruleBodyKilobytes * 1024,
+  originSourceAddress,
+  originCa: originCa.length === 0 ? undefined : await trusted(originCa),
+});
+
+/** Node's trusted authorities and those in the files, in PEM. */
+async function trusted(files: readonly string[]): Promise<string[]> {
+  const [{ rootCertificates }, { readFileSync }] = await Promise.all([import("node:tls"), import("node:fs")]);
+  return [...rootCertificates, ...files.map((file) => readFileSync(file, "utf8"))];
+}

@@ -3,8 +3,8 @@ import type { Config } from "../../platform/config/settings.ts";
 import type { Edge } from "../request/listener.ts";
 import type { EdgeSettings } from "../request/settings.ts";
 import type { EdgeSnapshot } from "../configuration/snapshot.ts";
-import type { Services } from "../../services.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
+import type { Certificates } from "./certificates/certificates.ts";
 import { ConfiguredCertificates } from "./certificates/configured.ts";
 import type { TlsListener } from "./listener.ts";
 import { openLocalAuthority } from "./certificates/local-authority.ts";
@@ -13,7 +13,7 @@ import { createTlsEdge } from "./tls-edge.ts";
 /** Starts the TLS listener of the configuration. */
 export async function startTls(parts: {
   config: Config;
-  services: Services;
+  certificates: Certificates;
   storage: Storage;
   edge: Edge;
   settings: EdgeSettings;
@@ -22,13 +22,13 @@ export async function startTls(parts: {
   /** Folder of the local authority. */
   authorityDir: string;
 }): Promise<TlsListener> {
-  const { config, services, storage, edge, settings, snapshot, logger, authorityDir } = parts;
+  const { config, certificates, storage, edge, settings, snapshot, logger, authorityDir } = parts;
   return createTlsEdge({
     edge,
     settings,
     snapshot,
     storage,
-    certificates: services.certificates,
+    certificates,
     authority: openLocalAuthority(authorityDir),
     configured: new ConfiguredCertificates(config.tlsCertificates, logger),
     logger,

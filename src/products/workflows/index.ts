@@ -3,16 +3,16 @@ import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
 import { cellDefaults } from "../../sandbox/settings.ts";
 import type { Config } from "../../platform/config/settings.ts";
+import type { Runtime } from "../../workers/runtime/runtime.ts";
 import type { Scripts } from "../../workers/scripts/scripts.ts";
 import type { Versions } from "../../workers/scripts/versions/versions.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import { plans } from "../../control/zones/plans.ts";
-import type { Code } from "./cells/cells.ts";
-import { whileCurrent } from "./cells/code.ts";
+import { whileCurrent, workflowCode } from "./cells/code.ts";
 import { systemClock } from "./clock.ts";
 import { Engine } from "./engine/engine.ts";
 import { Instances } from "./instances.ts";
-import { WorkflowCells, type Prepared } from "./cells/workflow-cells.ts";
+import { WorkflowCells } from "./cells/workflow-cells.ts";
 import { SharedNodes, singleNode } from "./cluster/nodes.ts";
 import { WorkflowSchedules } from "./schedules.ts";
 import { scriptVersionsInUse } from "./store/store-workflows.ts";
@@ -26,9 +26,11 @@ export interface WorkflowServices {
   workflowInstances: Instances;
   /** Default limit of steps for an instance whose workflow sets none. */
   workflowStepsMax: number;
-  /** Recovers instances of the last process; `prepare` finds the code of an instance. */
-  startWorkflows(prepare: (code: Code) => Promise<Prepared | undefined>): Promise<void>;
-  closeWorkflows(): Promise<void>;
+  workflowEngine: {
+    /** Recovers instances of the last process. */
+    start(): Promise<void>;
+    close(): Promise<void>;
+  };
 }
 
 /** Heap of one script's isolate, which all of its instances in a cell share. */
@@ -41,7 +43,7 @@ const dayMs = 86_400_000;
 export function createWorkflows(
   config: Config,
   storage: Storage,
-  { scripts, versions }: { scripts: Pick<Scripts, "live">; versions: Pick<Versions, "onForget"> },
+  { scripts, versions, runtime }: { scripts: Scripts; versions: Versions; runtime: Runtime },
   logger: Logger,
 ): WorkflowServices {
   const workflows = new Workflows(storage, scripts);
@@ -49,7 +51,7 @@ export function createWorkflows(
   versions.onForget(scriptVersionsInUse);
   const node = randomUUID();
   const store = instanceStore(storage, node);
-  let prepare: (code: Code) => Promise<Prepared | undefined> = async () => undefined;
+  const prepare = workflowCode(scripts, runtime);
   const cells = new WorkflowCells({
     settings: {
       ...cellDefaults,
@@ -120,17 +122,18 @@ export function createWorkflows(
     workflows,
     workflowStepsMax: config.workflowStepsMax,
     workflowInstances,
-    async startWorkflows(given) {
-      prepare = given;
-      await workflows.load();
-      await (shared === undefined ? engine.start() : shared.start());
-      schedules.start();
-    },
-    async closeWorkflows() {
-      await schedules.stop();
-      await engine.stop();
-      await shared?.stop();
-      await cells.close();
+    workflowEngine: {
+      async start() {
+        await workflows.load();
+        await (shared === undefined ? engine.start() : shared.start());
+        schedules.start();
+      },
+      async close() {
+        await schedules.stop();
+        await engine.stop();
+        await shared?.stop();
+        await cells.close();
+      },
     },
   };
 }

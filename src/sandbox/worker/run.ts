@@ -178,7 +178,7 @@ export async function tellThrown(error: unknown): Promise<void> {
   }
 }
 
-/** Sends an order about a TCP socket for the current run; see workers/runtime/socket-orders.ts. */
+/** Sends an order about a TCP socket for the current run; see workers/runtime/sockets/socket-orders.ts. */
 export async function orderSocket(order: object, body: Uint8Array | null): Promise<Response> {
   const request = new NativeRequest("http://gateway/", { method: "POST", body });
   return sendForRun(request, [[cellHeaders.socket, encode(stringify(order))]]);

@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { apiErrors } from "../../control/api/errors.ts";
 import { validate } from "../../control/api/validation.ts";
-import { parseHeaders, type HeaderRule } from "./headers-file.ts";
+import { parseHeaders, type HeaderRule } from "./rule-files/headers-file.ts";
 import { htmlHandlings, type HtmlHandling } from "./html-handling.ts";
-import { parseRedirects, type RedirectRule } from "./redirects-file.ts";
-import type { IgnoredLine } from "./rule-lines.ts";
+import { parseRedirects, type RedirectRule } from "./rule-files/redirects-file.ts";
+import type { IgnoredLine } from "./rule-files/rule-lines.ts";
 
 /** How a script version's assets are served; stored with the version as JSON. */
 export interface AssetConfig {

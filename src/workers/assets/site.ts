@@ -1,7 +1,7 @@
 import type { AssetFile, ManifestEntry } from "./asset.ts";
 import type { AssetConfig } from "./config.ts";
 import { resolveHtml } from "./html-handling.ts";
-import { compilePattern, fillPlaceholders, type PathPattern } from "./path-pattern.ts";
+import { compilePattern, fillPlaceholders, type PathPattern } from "./rule-files/path-pattern.ts";
 
 /** Sets a header, or drops it if there is no value. */
 export interface HeaderChange {

@@ -21,8 +21,8 @@ import { readDispatch, readOutbound } from "./read-dispatch.ts";
 import { withoutVisitor, treeOf, type RunRoot } from "./run-root.ts";
 import type { Runtime } from "./runtime.ts";
 import { withCpuLimit, type LoadedScript } from "./script-cache.ts";
-import { readOrder, type SocketOrder } from "./socket-orders.ts";
-import { RunSockets } from "./sockets.ts";
+import { readOrder, type SocketOrder } from "./sockets/socket-orders.ts";
+import { RunSockets } from "./sockets/sockets.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 
 export interface RunLimits {

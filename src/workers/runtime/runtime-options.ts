@@ -5,11 +5,10 @@ import type { Admission } from "../../sandbox/limits/admission.ts";
 import type { Cells } from "../../sandbox/cells.ts";
 import type { DispatchNamespaces } from "../dispatch/namespaces.ts";
 import type { Outbound, Send } from "../../edge/origin/outbound.ts";
-import type { BindingTypeName } from "../scripts/versions/bindings.ts";
 import type { Scripts } from "../scripts/scripts.ts";
 import type { SourceMaps } from "../stack-traces/source-maps.ts";
 import type { Tails } from "../tail/tails.ts";
-import type { BindingHandler } from "./binding.ts";
+import type { BindingRegistry } from "../bindings/registry.ts";
 import type { RunLimits } from "./run.ts";
 
 export interface RuntimeLimits extends RunLimits {
@@ -34,11 +33,10 @@ export interface RuntimeOptions {
   cells: { own: Cells; customers: Cells };
   subrequests: Admission;
   outbound: Outbound;
-  answerImageFetch: AnswerImageFetch;
   assets: AssetServer;
   tails: Tails;
   sourceMaps: SourceMaps;
-  handlers: () => BindingHandlers;
+  bindings: BindingRegistry;
   /** Changes with every change that may affect a dispatch. */
   generation: () => string;
   limits: RuntimeLimits;
@@ -55,5 +53,3 @@ export type AnswerImageFetch = (
   request: IncomingMessage,
   response: ServerResponse,
 ) => Promise<void>;
-
-export type BindingHandlers = { [Type in BindingTypeName]?: BindingHandler<Type> };

@@ -33,7 +33,7 @@ import {
   type Target,
 } from "./run.ts";
 import { withoutVisitor, treeOf, type RunRoot } from "./run-root.ts";
-import type { AnswerImageFetch, BindingHandlers, RuntimeOptions } from "./runtime-options.ts";
+import type { AnswerImageFetch, RuntimeOptions } from "./runtime-options.ts";
 import { ScriptCache, strictest, withCpuLimit, type LoadedScript } from "./script-cache.ts";
 
 const eventAnswerBytesMax = 1024 * 1024;
@@ -49,16 +49,17 @@ export interface PreparedScript {
 /** Runs the scripts of accounts and of their customers: for visitors, for other scripts, and for events. */
 export class Runtime {
   readonly outbound: Outbound;
-  readonly answerImageFetch: AnswerImageFetch;
+  /** The capability of images sets it, since this room does not know images. */
+  answerImageFetch: AnswerImageFetch = () => {
+    throw new Error("Expected images to be set up before a script fetches");
+  };
   readonly #options: RuntimeOptions;
   readonly #cache: ScriptCache;
-  #handlers: BindingHandlers | undefined;
 
   constructor(options: RuntimeOptions) {
     this.#options = options;
     this.outbound = options.outbound;
-    this.answerImageFetch = options.answerImageFetch;
-    this.#cache = new ScriptCache(options.limits);
+    this.#cache = new ScriptCache(options.limits, options.bindings);
     options.scripts.onGone((scriptId) => this.#cache.forget(scriptId));
   }
 
@@ -83,8 +84,7 @@ export class Runtime {
   }
 
   bindingHandler(type: BindingTypeName): BindingHandler<BindingTypeName> | undefined {
-    this.#handlers ??= this.#options.handlers();
-    return this.#handlers[type] as BindingHandler<BindingTypeName> | undefined;
+    return this.#options.bindings.find(type)?.handler as BindingHandler<BindingTypeName> | undefined;
   }
 
   /** Runs a script for a visitor, or answers with a static asset. Rejects with a CellError if nothing was sent. */

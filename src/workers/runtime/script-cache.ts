@@ -4,7 +4,8 @@ import type { CellScript } from "../../sandbox/process/script.ts";
 import type { RuntimeScript } from "../scripts/runtime-script.ts";
 import { LoadingCache } from "../../platform/util/loading-cache.ts";
 import type { Caller } from "./binding.ts";
-import { madeBindings, plainEnv } from "./bindings.ts";
+import type { BindingRegistry } from "../bindings/registry.ts";
+import { madeBindings, plainEnv } from "../bindings/environment.ts";
 import type { RunLimits } from "./run.ts";
 import type { RuntimeLimits } from "./runtime-options.ts";
 
@@ -30,9 +31,11 @@ const entryBytes = 2048;
 export class ScriptCache {
   readonly #scripts: LoadingCache<string, LoadedScript>;
   readonly #limits: RuntimeLimits;
+  readonly #bindings: BindingRegistry;
 
-  constructor(limits: RuntimeLimits) {
+  constructor(limits: RuntimeLimits, bindings: BindingRegistry) {
     this.#limits = limits;
+    this.#bindings = bindings;
     this.#scripts = new LoadingCache<string, LoadedScript>(
       new LRUCache({
         maxSize: limits.cacheBytes,
@@ -63,7 +66,11 @@ export class ScriptCache {
   #loaded(script: RuntimeScript): LoadedScript {
     const { accountId, scriptId, name: scriptName, id: versionId } = script;
     const limits = strictest(this.#limits, script.limits);
-    const cell = { ...cellOf(script), cpuMs: limits.cpuMs, memoryBytes: this.#limits.memoryBytes };
+    const cell = {
+      ...cellOf(script, this.#bindings),
+      cpuMs: limits.cpuMs,
+      memoryBytes: this.#limits.memoryBytes,
+    };
     const dispatches = script.bindings.some(({ type }) => type === "dispatch_namespace");
     return {
       script,
@@ -87,7 +94,10 @@ export const withCpuLimit = (script: CellScript, cpuMs: number): CellScript =>
   script.cpuMs === cpuMs ? script : { ...script, cpuMs };
 
 /** A version in the form for a cell. */
-export const cellOf = (script: RuntimeScript): Omit<CellScript, "cpuMs" | "memoryBytes"> => ({
+export const cellOf = (
+  script: RuntimeScript,
+  bindings: BindingRegistry,
+): Omit<CellScript, "cpuMs" | "memoryBytes"> => ({
   id: script.id,
   // Includes the id, so that a script does not inherit the quarantine of a deleted one with its name.
   owner: `script ${script.accountId}/${script.namespace ?? ""}/${script.name} ${script.scriptId}`,
@@ -98,7 +108,7 @@ export const cellOf = (script: RuntimeScript): Omit<CellScript, "cpuMs" | "memor
   compatibilityDate: script.compatibilityDate,
   compatibilityFlags: script.compatibilityFlags,
   env: plainEnv(script),
-  bindings: madeBindings(script),
+  bindings: madeBindings(script, bindings),
   classNames: script.namedHandlers.map(({ name }) => name),
   isDispatched: script.namespace !== undefined,
 });

@@ -19,6 +19,7 @@ import type { Author, Owner } from "./script.ts";
 import { Scripts } from "./scripts.ts";
 import { Sealer } from "./versions/sealing.ts";
 import { Subdomains } from "./routing/subdomains.ts";
+import type { BindingTypeName } from "./versions/bindings.ts";
 import { Versions, type Upload } from "./versions/versions.ts";
 
 const noZones = { find: () => undefined };
@@ -67,11 +68,10 @@ async function platform(storage: Storage) {
   const domains = new Domains(storage, scripts, zones, new DomainRecords(records));
   const subdomains = new Subdomains(storage, accounts);
   const resources = {
-    kvNamespace: async () => true,
-    queue: async () => true,
-    dispatchNamespace: async (accountId: string, name: string) =>
-      namespaces.find(accountId, name) !== undefined,
-    script: async (accountId: string, name: string) => scripts.find({ accountId }, name) !== undefined,
+    async exists(type: BindingTypeName, accountId: string, name: string) {
+      if (type === "service") return scripts.find({ accountId }, name) !== undefined;
+      return type !== "dispatch_namespace" || namespaces.find(accountId, name) !== undefined;
+    },
   };
   const manifests = { complete: async () => "manifest" };
   const versions = new Versions(

@@ -1,6 +1,8 @@
 import type { Logger } from "pino";
 import type { Config } from "../../../platform/config/settings.ts";
-import type { Services } from "../../../services.ts";
+import type { ZoneSettings } from "../../../control/zone-settings/zone-settings.ts";
+import type { Zones } from "../../../control/zones/zones.ts";
+import type { CertificatePacks } from "../certificates/packs.ts";
 import type { Storage } from "../../../platform/storage/storage.ts";
 import { UniversalPacks } from "../certificates/universal.ts";
 import { AcmeAuthority } from "./authority.ts";
@@ -14,7 +16,7 @@ const tickMs = 1000;
 export function startAcme(
   directory: string,
   config: Config,
-  services: Services,
+  services: { certificatePacks: CertificatePacks; zones: Zones; zoneSettings: ZoneSettings },
   storage: Storage,
   logger: Logger,
 ): { close(): Promise<void> } {

@@ -45,16 +45,6 @@ export async function findHttpChallenge(
 
 export type DnsChallenge = Pick<Challenge, "zoneId" | "name" | "value">;
 
-/** TXT records of challenges, beside the zone's own: all, or those of one zone. */
-export async function listDnsChallenges(read: Read, zoneId?: string): Promise<DnsChallenge[]> {
-  const all = read
-    .selectFrom("acme_challenges")
-    .select(["zone_id", "name", "value"])
-    .where("kind", "=", "dns");
-  const rows = await (zoneId === undefined ? all : all.where("zone_id", "=", zoneId)).execute();
-  return rows.map((row) => ({ zoneId: row.zone_id, name: row.name, value: row.value }));
-}
-
 /** The key of the account with an authority: the existing one, otherwise the given one, which is stored. */
 export async function accountKey(trx: Write, directory: string, newKey: string): Promise<string> {
   await trx

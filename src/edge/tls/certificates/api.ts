@@ -4,7 +4,6 @@ import { operationsFor } from "../../../control/api/operation.ts";
 import { pageQuery, paginate } from "../../../control/api/pagination.ts";
 import { isoTime } from "../../../platform/util/ids.ts";
 import { packOperations } from "./api-packs.ts";
-import { zoneSettingOperations } from "../../../control/zone-settings/api-settings.ts";
 import { certificateErrors } from "./errors.ts";
 import { bundleMethods, certificateTypes, type Certificate, type Certificates } from "./certificates.ts";
 import { certificateErrorCodes } from "./api-errors.ts";
@@ -208,5 +207,4 @@ export const tlsOperations = [
   deleteCertificate,
   prioritizeCertificates,
   ...packOperations,
-  ...zoneSettingOperations,
 ];

@@ -4,7 +4,7 @@ import { cellHeaders } from "../../../sandbox/protocol.ts";
 
 /*
  * `connect()` of cloudflare:sockets. Data from the peer is the body of one answer of the gateway; each write
- * of the script is a request (workers/runtime/socket.ts). Native functions are saved before the script's code
+ * of the script is a request (workers/runtime/sockets/socket.ts). Native functions are saved before the script's code
  * is loaded.
  */
 const NativeURL = URL;

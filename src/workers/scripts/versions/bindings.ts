@@ -4,12 +4,10 @@ import { validate } from "../../../control/api/validation.ts";
 import { suggest } from "../../../platform/util/suggest.ts";
 import { scriptErrors } from "../script.ts";
 
-/** Resources that a binding may refer to. Each function returns whether the account has the resource. */
+/** Resources that a binding may refer to. */
 export interface BindingResources {
-  kvNamespace(accountId: string, id: string): Promise<boolean>;
-  dispatchNamespace(accountId: string, name: string): Promise<boolean>;
-  script(accountId: string, name: string): Promise<boolean>;
-  queue(accountId: string, name: string): Promise<boolean>;
+  /** Whether the account has the resource of a binding of this type. */
+  exists(type: BindingTypeName, accountId: string, name: string): Promise<boolean>;
 }
 
 /** The script that a binding belongs to. */
@@ -40,7 +38,7 @@ interface BindingType<S extends z.ZodRawShape = z.ZodRawShape> {
 const type = <S extends z.ZodRawShape>(definition: BindingType<S>): BindingType<S> => definition;
 
 async function missingScript(name: string, { accountId, scriptName, resources }: BindingContext) {
-  if (name === scriptName || (await resources.script(accountId, name))) return undefined;
+  if (name === scriptName || (await resources.exists("service", accountId, name))) return undefined;
   return `the script "${name}", which does not exist on this account`;
 }
 
@@ -54,7 +52,7 @@ export const bindingTypes = {
   kv_namespace: type({
     fields: { namespace_id: idText },
     async check({ namespace_id }, { accountId, resources }) {
-      if (await resources.kvNamespace(accountId, namespace_id)) return undefined;
+      if (await resources.exists("kv_namespace", accountId, namespace_id)) return undefined;
       return `the KV namespace "${namespace_id}", which does not exist on this account`;
     },
   }),
@@ -76,7 +74,7 @@ export const bindingTypes = {
         .optional(),
     },
     async check({ namespace, outbound }, context) {
-      if (!(await context.resources.dispatchNamespace(context.accountId, namespace)))
+      if (!(await context.resources.exists("dispatch_namespace", context.accountId, namespace)))
         return `the dispatch namespace "${namespace}", which does not exist on this account`;
       return outbound === undefined ? undefined : missingScript(outbound.worker.service, context);
     },
@@ -95,7 +93,7 @@ export const bindingTypes = {
       delivery_delay: z.coerce.number().int().min(0).max(43_200).optional(),
     },
     async check({ queue_name }, { accountId, resources }) {
-      if (await resources.queue(accountId, queue_name)) return undefined;
+      if (await resources.exists("queue", accountId, queue_name)) return undefined;
       return `the queue "${queue_name}", which does not exist on this account`;
     },
   }),

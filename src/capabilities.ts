@@ -1,0 +1,94 @@
+import type { Capability, ServicesOf } from "./capability.ts";
+import { members, owner } from "./control/accounts/capability-members.ts";
+import { accounts, installation } from "./control/accounts/capability.ts";
+import { api, health, metricsApi } from "./control/api/capability.ts";
+import { rulesets } from "./control/rulesets/capability.ts";
+import { tokens } from "./control/tokens/capability.ts";
+import { zoneSettings } from "./control/zone-settings/capability.ts";
+import { zones } from "./control/zones/capability.ts";
+import { dnssec } from "./dns/dnssec/capability.ts";
+import { nameServer } from "./dns/name-server/capability.ts";
+import { records } from "./dns/records/capability.ts";
+import { dnsSettings } from "./dns/settings/capability.ts";
+import { transfers } from "./dns/transfers/capability.ts";
+import { clientInfo } from "./edge/client-info/capability.ts";
+import { edgeConfiguration } from "./edge/configuration/capability.ts";
+import { outbound } from "./edge/origin/capability.ts";
+import { edgeServer } from "./edge/request/capability.ts";
+import { smartRouting } from "./edge/smart-routing/capability.ts";
+import { acme } from "./edge/tls/acme/capability.ts";
+import { tls } from "./edge/tls/capability.ts";
+import { certificates } from "./edge/tls/certificates/capability.ts";
+import { metrics } from "./platform/observability/capability.ts";
+import { backups } from "./platform/capability-backups.ts";
+import { blobs, dataFolder, reservation, storage } from "./platform/capability.ts";
+import { images } from "./products/images/capability.ts";
+import { kv } from "./products/kv/capability.ts";
+import { queues } from "./products/queues/capability.ts";
+import { schedules } from "./products/schedules/capability.ts";
+import { snippets } from "./products/snippets/capability.ts";
+import { workflows } from "./products/workflows/capability.ts";
+import { sandbox } from "./sandbox/capability.ts";
+import { assetUploads } from "./workers/assets/capability-uploads.ts";
+import { assets } from "./workers/assets/capability.ts";
+import { dispatch } from "./workers/dispatch/capability.ts";
+import { bindings } from "./workers/bindings/capability.ts";
+import { startup } from "./workers/startup/capability.ts";
+import { runtime } from "./workers/runtime/capability.ts";
+import { scripts } from "./workers/scripts/capability.ts";
+import { tails } from "./workers/tail/capability.ts";
+
+/** Every capability of the platform. Their needs decide the order in which they start, not this list. */
+export const capabilities = [
+  reservation,
+  health,
+  dataFolder,
+  storage,
+  blobs,
+  metrics,
+  installation,
+  accounts,
+  zones,
+  tokens,
+  members,
+  owner,
+  zoneSettings,
+  rulesets,
+  api,
+  metricsApi,
+  records,
+  dnssec,
+  dnsSettings,
+  transfers,
+  nameServer,
+  outbound,
+  smartRouting,
+  certificates,
+  acme,
+  edgeConfiguration,
+  clientInfo,
+  edgeServer,
+  tls,
+  sandbox,
+  bindings,
+  startup,
+  assets,
+  scripts,
+  assetUploads,
+  dispatch,
+  tails,
+  runtime,
+  kv,
+  queues,
+  schedules,
+  images,
+  snippets,
+  workflows,
+  backups,
+] as const satisfies readonly Capability[];
+
+/** The services of all capabilities. Tests use them to look inside a running platform. */
+export type Services = ServicesOf<typeof capabilities>;
+
+/** Every operation of the management API. */
+export const operations = capabilities.flatMap((each: Capability) => each.operations);

@@ -1,0 +1,165 @@
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import type { Logger } from "pino";
+import type { Metric } from "prom-client";
+import type { ApiChecks, BoundOperation } from "./control/api/app.ts";
+import type { Operation } from "./control/api/operation.ts";
+import type { EdgeHandler, HandlerPlace, UpgradeHandler } from "./edge/request/handlers.ts";
+import type { Reserved } from "./platform/listen/reserve.ts";
+import type { Config } from "./platform/config/settings.ts";
+import type { BindingDeclarations } from "./workers/bindings/registry.ts";
+
+/** What every capability receives, beside the services of those that it needs. */
+export interface Platform {
+  config: Config;
+  logger: Logger;
+  apiChecks: ApiChecks;
+  /** What the caller has reserved already. */
+  reserved: Reserved | undefined;
+}
+
+/** Ends work that a capability began. Work in progress has `deadlineMs` left. */
+export type Stop = (deadlineMs: number) => Promise<void> | void;
+
+/** A capability that listens. */
+export interface Opened {
+  /** Asks clients to open their next connections elsewhere. Everything is still served. */
+  announceEnd?(): void;
+  /** Reads files of the configuration again. */
+  reload?(): void;
+  close: Stop;
+}
+
+/** Handles a WebSocket upgrade on the listener of the management API. */
+export type ApiUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+
+/** A handler of requests at the edge. `place` says when it is asked. */
+export interface PlacedHandler {
+  place: HandlerPlace;
+  handler: EdgeHandler;
+  upgradeHandler?: UpgradeHandler;
+}
+
+/** What all capabilities declare for others. It is complete when the first capability loads. */
+export interface Contributions {
+  operations: readonly BoundOperation[];
+  /** Path parameters whose values are ids of 32 hexadecimal digits. */
+  idParameters: ReadonlySet<string>;
+  apiUpgrade: ApiUpgrade | undefined;
+  /** In the order of their places. */
+  edgeHandlers: readonly PlacedHandler[];
+  bindings: BindingDeclarations;
+  /** Checks that reject while a part is not ready, by the part's name. */
+  health: Readonly<Record<string, () => Promise<void>>>;
+  /** Resolves with the metrics of all capabilities. Loads prom-client. */
+  metrics(): Promise<Metric[]>;
+}
+
+/** What a capability contributes, bound to its services. */
+interface Bound<S> {
+  /** The services that it created. */
+  created: S;
+  operations: readonly BoundOperation[];
+  apiUpgrade: ApiUpgrade | undefined;
+  edgeHandlers: readonly PlacedHandler[];
+  bindings: BindingDeclarations;
+  health: Record<string, () => Promise<void>>;
+  metrics(): Promise<readonly Metric[]>;
+  load(contributions: Contributions): Promise<void>;
+  listen(contributions: Contributions): Promise<Opened | void>;
+  run(): Promise<Stop | void>;
+  reload(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A part of the platform that creates the services `S`. Declare one with `capability`. */
+export interface Capability<S extends object = object> {
+  readonly name: string;
+  readonly needs: readonly Capability[];
+  readonly operations: readonly Operation[];
+  readonly idParameters: readonly string[];
+  /** Creates the services. `needed` has the services of all `needs`. */
+  begin(needed: object, platform: Platform): Promise<Bound<S>>;
+}
+
+/** The services of several capabilities, by name. */
+export type ServicesOf<N extends readonly Capability[]> = N extends readonly [
+  Capability<infer S>,
+  ...infer Rest extends readonly Capability[],
+]
+  ? S & ServicesOf<Rest>
+  : unknown;
+
+/** The services that the parts of a capability receive: its own, and those of the capabilities that it needs. */
+type Given<N extends readonly Capability[], S> = ServicesOf<N> & Platform & NoInfer<S>;
+
+interface Declared<N extends readonly Capability[], S extends object, O> {
+  name: string;
+  /** The capabilities whose services it uses. They are created, loaded and opened before it, and closed after it. */
+  needs: N;
+  /** Creates the services, under the names that other capabilities see. */
+  create(needed: ServicesOf<N> & Platform): S | Promise<S>;
+  /** They may use the services that it creates and those that it needs. */
+  operations?: readonly Operation<O>[];
+  /** The parameters in paths of its operations that must be ids. */
+  idParameters?: readonly string[];
+  apiUpgrade?(services: Given<N, S>): ApiUpgrade;
+  edgeHandlers?(services: Given<N, S>): readonly PlacedHandler[];
+  bindings?(services: Given<N, S>): BindingDeclarations;
+  health?(services: Given<N, S>): Record<string, () => Promise<void>>;
+  /** Called only if metrics are configured. Import prom-client here, not with the module. */
+  metrics?(services: Given<N, S>): Promise<readonly Metric[]>;
+  /** Reads what storage holds. All capabilities exist by then. */
+  load?(services: Given<N, S>, contributions: Contributions): Promise<void> | void;
+  /** Opens listening sockets. All capabilities are loaded by then. */
+  listen?(services: Given<N, S>, contributions: Contributions): Promise<Opened | void>;
+  /** Starts work that no caller asks for. All listeners are open by then. */
+  run?(services: Given<N, S>): Promise<Stop | void> | Stop | void;
+  /** Reads files of the configuration again. */
+  reload?(services: Given<N, S>): Promise<void>;
+  /** Frees what `create` and `load` have made. */
+  close?(services: Given<N, S>): Promise<void> | void;
+}
+
+/** What a declaration is, if its operations use services that it neither creates nor needs: no capability. */
+interface NotServed<Names> {
+  operationsUse: Names;
+}
+
+/**
+ * Declares a capability: everything that the platform needs of one of its parts. The compiler refuses its use
+ * if its operations use other services than its own and those of its needs.
+ */
+export function capability<const N extends readonly Capability[], S extends object, O = unknown>(
+  declared: Declared<N, S, O>,
+): ServicesOf<N> & S extends O ? Capability<S> : NotServed<Exclude<keyof O, keyof (ServicesOf<N> & S)>> {
+  const { name, needs, operations = [], idParameters = [] } = declared;
+  const complete: Capability<S> = {
+    name,
+    needs,
+    operations,
+    idParameters,
+    async begin(needed, platform) {
+      const given = { ...platform, ...needed } as ServicesOf<N> & Platform; // start() passes the services of all needs
+      const created = await declared.create(given);
+      const services: Given<N, S> = { ...given, ...created };
+      return {
+        created,
+        operations: operations.map((operation) => ({ operation, services })),
+        apiUpgrade: declared.apiUpgrade?.(services),
+        edgeHandlers: declared.edgeHandlers?.(services) ?? [],
+        bindings: declared.bindings?.(services) ?? {},
+        health: declared.health?.(services) ?? {},
+        metrics: async () => declared.metrics?.(services) ?? [],
+        load: async (contributions) => declared.load?.(services, contributions),
+        listen: async (contributions) => declared.listen?.(services, contributions),
+        run: async () => declared.run?.(services),
+        reload: async () => declared.reload?.(services),
+        close: async () => declared.close?.(services),
+      };
+    },
+  };
+  return complete as never; // the compiler cannot follow the condition in the type of the result
+}
+
+export type { Bound as BoundCapability };

@@ -1,0 +1,18 @@
+import { capability } from "../../capability.ts";
+import { storage } from "../../platform/capability.ts";
+import { Accounts } from "./accounts.ts";
+import { ensurePepper } from "./owner.ts";
+
+/** The secret of the installation, the key of everything that it hashes. */
+export const installation = capability({
+  name: "installation",
+  needs: [storage],
+  create: async (needed) => ({ pepper: await ensurePepper(needed.storage) }),
+});
+
+export const accounts = capability({
+  name: "accounts",
+  needs: [storage],
+  create: (needed) => ({ accounts: new Accounts(needed.storage) }),
+  load: (services) => services.accounts.load(),
+});

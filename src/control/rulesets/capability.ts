@@ -1,0 +1,12 @@
+import { capability } from "../../capability.ts";
+import { storage } from "../../platform/capability.ts";
+import { rulesetOperations } from "./api.ts";
+import { Rulesets } from "./rulesets.ts";
+
+export const rulesets = capability({
+  name: "rulesets",
+  needs: [storage],
+  create: (needed) => ({ rulesets: new Rulesets(needed.storage) }),
+  operations: rulesetOperations,
+  idParameters: ["ruleset_id"],
+});

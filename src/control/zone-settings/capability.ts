@@ -1,0 +1,22 @@
+import { capability } from "../../capability.ts";
+import { isOnLoopback } from "../../platform/config/derived.ts";
+import { storage } from "../../platform/capability.ts";
+import { zones } from "../zones/capability.ts";
+import { zoneSettingOperations } from "./api-settings.ts";
+import { ZoneSettings } from "./zone-settings.ts";
+
+/** The settings of zones that all products read. */
+export const zoneSettings = capability({
+  name: "zone settings",
+  needs: [storage, zones],
+  create({ config, ...needed }) {
+    const ssl = config.defaultSsl ?? (isOnLoopback(config) ? "flexible" : "full");
+    const settings = new ZoneSettings(needed.storage, ssl);
+    needed.zones.onChange((id, zone) => {
+      if (zone === undefined) settings.forget(id);
+    });
+    return { zoneSettings: settings };
+  },
+  operations: zoneSettingOperations,
+  load: (services) => services.zoneSettings.load(),
+});

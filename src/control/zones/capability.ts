@@ -1,0 +1,46 @@
+import { capability } from "../../capability.ts";
+import { activationOf, platformNames } from "../../platform/config/derived.ts";
+import { storage } from "../../platform/capability.ts";
+import { unawaited } from "../../platform/util/uncaught.ts";
+import { accounts, installation } from "../accounts/capability.ts";
+import { hashSecret } from "../tokens/secret.ts";
+import { dnsActivation, dnsProof, staticActivation } from "./activation.ts";
+import { planOperations } from "./api-plans.ts";
+import { zoneOperations } from "./api.ts";
+import { verificationKeyOf, Zones } from "./zones.ts";
+
+const activationTickMs = 1000;
+
+export const zones = capability({
+  name: "zones",
+  needs: [storage, installation, accounts],
+  create: ({ config, pepper, storage: database }) => ({
+    zones: new Zones(database, {
+      nameServers: config.nameServers,
+      defaultPlan: config.defaultPlan,
+      activation:
+        activationOf(config) === "static"
+          ? staticActivation
+          : dnsActivation(config.resolvers, config.activationIntervalSeconds),
+      platformNames: platformNames(config),
+      ownership: {
+        keyOf: (accountId, name) => verificationKeyOf(hashSecret(`zone ${accountId} ${name}`, pepper)),
+        isShown: dnsProof(config.resolvers),
+      },
+    }),
+  }),
+  operations: [...zoneOperations, ...planOperations],
+  idParameters: ["zone_id", "plan_id"],
+  load: (services) => services.zones.load(),
+  run({ logger, zones: known }) {
+    const timer = setInterval(() => {
+      unawaited(
+        known
+          .checkPending()
+          .catch((error: unknown) => logger.warn({ err: error }, "checking pending zones failed")),
+      );
+    }, activationTickMs);
+    timer.unref();
+    return () => clearInterval(timer);
+  },
+});

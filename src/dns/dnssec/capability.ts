@@ -1,0 +1,17 @@
+import { capability } from "../../capability.ts";
+import { activationOf } from "../../platform/config/derived.ts";
+import { storage } from "../../platform/capability.ts";
+import { dnssecOperations } from "./api-dnssec.ts";
+import { Dnssec } from "./dnssec.ts";
+
+export const dnssec = capability({
+  name: "DNSSEC",
+  needs: [storage],
+  create({ config, storage: database }) {
+    // Without a delegation there is no parent to wait for.
+    const intervalSeconds = activationOf(config) === "static" ? 0 : config.activationIntervalSeconds;
+    return { dnssec: new Dnssec(database, intervalSeconds) };
+  },
+  operations: dnssecOperations,
+  load: (services) => services.dnssec.load(),
+});

@@ -1,0 +1,35 @@
+import { capability } from "../../capability.ts";
+import { tokens } from "../../control/tokens/capability.ts";
+import { zones } from "../../control/zones/capability.ts";
+import { activationOf } from "../../platform/config/derived.ts";
+import { edgeAddressesOf } from "../../platform/config/edge-addresses.ts";
+import { reservation, storage } from "../../platform/capability.ts";
+import { OwnListener } from "../../platform/own-listener.ts";
+import { dnssec } from "../dnssec/capability.ts";
+import { records } from "../records/capability.ts";
+import { dnsSettings } from "../settings/capability.ts";
+import { transfers } from "../transfers/capability.ts";
+import { createNameServer } from "./index.ts";
+import { listDnsChallenges } from "../challenges/store.ts";
+
+export const nameServer = capability({
+  name: "name server",
+  needs: [reservation, storage, tokens, zones, records, dnssec, dnsSettings, transfers],
+  async create({ config, logger, ...needed }) {
+    const edgeAddresses = edgeAddressesOf(config);
+    const server = await createNameServer(config, { ...needed, edgeAddresses }, logger, {
+      cookieSecret: Buffer.from(needed.tokens.hash("dns cookies"), "hex").subarray(0, 16),
+      parentsFollow: activationOf(config) === "static",
+      listChallenges: async (zoneId) => listDnsChallenges(needed.storage.read, zoneId),
+    });
+    return { nameServer: server, dnsListener: new OwnListener(), edgeAddresses };
+  },
+  metrics: async (services) =>
+    (await import("./metrics.ts")).nameServerMetrics(() => services.nameServer.answerCounts()),
+  load: (services) => services.nameServer.load(),
+  async listen({ sockets, dnsListener, nameServer: server }) {
+    dnsListener.listensAt(await server.listen(sockets.dns));
+  },
+  run: (services) => services.nameServer.watchParents(),
+  close: (services) => services.nameServer.close(),
+});

@@ -1,0 +1,19 @@
+import { capability } from "../../capability.ts";
+import { zones } from "../../control/zones/capability.ts";
+import { storage } from "../../platform/capability.ts";
+import { dnsOperations } from "./api.ts";
+import { DnsRecords } from "./records.ts";
+
+export const records = capability({
+  name: "DNS records",
+  needs: [storage, zones],
+  create(needed) {
+    const created = new DnsRecords(needed.storage);
+    created.changes.onChange(async ({ zoneId, names }) =>
+      needed.zones.reviewDelegations(zoneId, names.keys()),
+    );
+    return { records: created };
+  },
+  operations: dnsOperations,
+  idParameters: ["dns_record_id"],
+});

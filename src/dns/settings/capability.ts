@@ -1,0 +1,12 @@
+import { capability } from "../../capability.ts";
+import { storage } from "../../platform/capability.ts";
+import { dnsSettingsOperations } from "./api-settings.ts";
+import { DnsSettingsOfZones } from "./dns-settings.ts";
+
+export const dnsSettings = capability({
+  name: "DNS settings",
+  needs: [storage],
+  create: (needed) => ({ dnsSettings: new DnsSettingsOfZones(needed.storage) }),
+  operations: dnsSettingsOperations,
+  load: (services) => services.dnsSettings.load(),
+});

@@ -1,0 +1,15 @@
+import { capability } from "../../capability.ts";
+import { storage } from "../../platform/capability.ts";
+import { records } from "../records/capability.ts";
+import { transferPartyOperations } from "./api-transfer-parties.ts";
+import { outgoingTransferOperations } from "./api-transfers.ts";
+import { OutgoingTransfers } from "./outgoing.ts";
+
+export const transfers = capability({
+  name: "zone transfers",
+  needs: [storage, records],
+  create: (needed) => ({ transfers: new OutgoingTransfers(needed.storage) }),
+  operations: [...outgoingTransferOperations, ...transferPartyOperations],
+  idParameters: ["acl_id", "tsig_id", "peer_id"],
+  load: (services) => services.transfers.load(),
+});

@@ -1,0 +1,38 @@
+import { capability } from "../../capability.ts";
+import { api } from "../../control/api/capability.ts";
+import { tokens } from "../../control/tokens/capability.ts";
+import { nameServer } from "../../dns/name-server/capability.ts";
+import { isOnLoopback } from "../../platform/config/derived.ts";
+import { metrics } from "../../platform/observability/capability.ts";
+import { edgeSettingsOf } from "../request/settings.ts";
+import { ViaHeader } from "../request/via.ts";
+import { AddressPolicy } from "./address-policy.ts";
+import { Origins } from "./origins.ts";
+import { OutboundSockets } from "./outbound-sockets.ts";
+import { Outbound } from "./outbound.ts";
+import { systemLookUp } from "./resolve.ts";
+
+/** Connections to origins, of the edge and of scripts, and the addresses that they may go to. */
+export const outbound = capability({
+  name: "outbound",
+  needs: [tokens, api, metrics, nameServer],
+  async create({ config, ...needed }) {
+    const settings = await edgeSettingsOf(config);
+    const policy = new AddressPolicy(config.privateNetworks ?? (isOnLoopback(config) ? "origins" : "deny"));
+    for (const listener of [needed.apiListener, needed.metricsListener, needed.dnsListener])
+      listener.onListening(({ port }) => policy.forbidListener(port));
+    const lookUp = systemLookUp();
+    const viaHeader = new ViaHeader(needed.tokens.hash("hops of scripts' requests"));
+    const sockets = new OutboundSockets(new Origins(settings, policy, "socket"), lookUp, settings);
+    return {
+      edgeSettings: settings,
+      policy,
+      viaHeader,
+      origins: new Origins(settings, policy),
+      outbound: new Outbound(new Origins(settings, policy, "script"), lookUp, settings, viaHeader, sockets),
+    };
+  },
+  metrics: async (services) =>
+    (await import("./socket-metrics.ts")).socketMetrics(() => services.outbound.sockets.counts),
+  close: (services) => services.outbound.close(),
+});

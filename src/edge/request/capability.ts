@@ -1,0 +1,65 @@
+import type { AddressInfo } from "node:net";
+import { capability } from "../../capability.ts";
+import { zoneSettings } from "../../control/zone-settings/capability.ts";
+import { reservation } from "../../platform/capability.ts";
+import { metrics } from "../../platform/observability/capability.ts";
+import { OwnListener } from "../../platform/own-listener.ts";
+import { clientInfo } from "../client-info/capability.ts";
+import { edgeConfiguration } from "../configuration/capability.ts";
+import { OwnHosts } from "../configuration/own-hosts.ts";
+import { outbound } from "../origin/capability.ts";
+import { systemLookUp } from "../origin/resolve.ts";
+import { smartRouting } from "../smart-routing/capability.ts";
+import { Edge } from "./listener.ts";
+import { isLocalVisitor } from "./local-visitor.ts";
+import type { EdgeRequest } from "./handlers.ts";
+
+/** The listener of visitors' requests. */
+export const edgeServer = capability({
+  name: "edge",
+  needs: [reservation, clientInfo, edgeConfiguration, metrics, outbound, smartRouting, zoneSettings],
+  create({ config, logger, ...needed }) {
+    const edgeListener = new OwnListener();
+    const edgeTlsListener = new OwnListener();
+    const ownHosts = new OwnHosts(needed.snapshot, config.workersDomain);
+    const opened = (scheme: "http" | "https") => (address: AddressInfo) => {
+      ownHosts.listens(scheme, address);
+      needed.policy.forbidSockets(address.port);
+    };
+    edgeListener.onListening(opened("http"));
+    edgeTlsListener.onListening(opened("https"));
+    needed.outbound.serve(ownHosts);
+    const edge = new Edge({
+      settings: needed.edgeSettings,
+      requestCf: needed.requestCf,
+      viaHeader: needed.viaHeader,
+      origins: needed.origins,
+      sslMode: (zoneId) => needed.zoneSettings.value(zoneId, "ssl"),
+      routing: needed.routing,
+      observe: needed.metrics?.edge,
+      snapshot: needed.snapshot,
+      policy: needed.policy,
+      lookUp: systemLookUp(),
+      logger,
+    });
+    // With trusted proxies, the address of a connection does not identify the visitor.
+    const showsErrors = config.errorDetails === "local" && config.trustedProxies.length === 0;
+    return {
+      edge,
+      edgeListener,
+      edgeTlsListener,
+      /** Whether a response shows the details of an error in the code of an account. */
+      isAuthor: (visitor: EdgeRequest) => showsErrors && isLocalVisitor(visitor),
+    };
+  },
+  load({ edge }, { edgeHandlers }) {
+    edge.use(
+      edgeHandlers.map(({ handler }) => handler),
+      edgeHandlers.flatMap(({ upgradeHandler }) => upgradeHandler ?? []),
+    );
+  },
+  async listen({ sockets, edge, edgeListener }) {
+    edgeListener.listensAt(await edge.listen(sockets.take("edgeListen")));
+    return edge;
+  },
+});

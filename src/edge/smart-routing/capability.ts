@@ -1,0 +1,42 @@
+import { capability } from "../../capability.ts";
+import { zones } from "../../control/zones/capability.ts";
+import { outbound } from "../origin/capability.ts";
+import { smartRoutingOperations } from "./api.ts";
+import { Analytics } from "./analytics.ts";
+import { Probes } from "./probes.ts";
+import { relayHandler } from "./relay-handler.ts";
+import { parseRelay, Relays } from "./relays.ts";
+import { SmartRouting } from "./routing.ts";
+
+export const smartRouting = capability({
+  name: "smart routing",
+  needs: [zones, outbound],
+  create({ config, logger, ...needed }) {
+    const { relaySecret } = config;
+    if (config.relays.length > 0 && relaySecret === undefined)
+      throw new Error("Expected a value for relay-secret, as relays are set, but received none");
+    const relays = new Relays(config.relays.map(parseRelay), relaySecret ?? "", needed.edgeSettings);
+    const analytics = new Analytics();
+    const routing = new SmartRouting(needed.origins, relays, analytics, logger);
+    needed.zones.onChange((id, zone) => {
+      if (zone !== undefined) return;
+      analytics.remove(id);
+      routing.forget(id);
+    });
+    return { smartRouting: analytics, routing, relays };
+  },
+  operations: smartRoutingOperations,
+  edgeHandlers({ config, origins, edgeSettings }) {
+    const { relaySecret } = config;
+    if (relaySecret === undefined) return [];
+    return [{ place: "relay", handler: relayHandler(relaySecret, origins, edgeSettings.bodyBytesMax) }];
+  },
+  metrics: async ({ smartRouting: analytics, zones: known }) =>
+    (await import("./metrics.ts")).smartRoutingMetrics(analytics, (id) => known.find(id)?.name),
+  run({ relays, routing, logger }) {
+    const probes = new Probes(relays, () => routing.setAside(), logger);
+    probes.start();
+    return () => probes.stop();
+  },
+  close: ({ relays }) => relays.close(),
+});

@@ -1,0 +1,43 @@
+import { existsSync } from "node:fs";
+import { capability } from "../../capability.ts";
+import { zoneSettings } from "../../control/zone-settings/capability.ts";
+import { dataFolder, reservation, storage } from "../../platform/capability.ts";
+import { edgeConfiguration } from "../configuration/capability.ts";
+import { outbound } from "../origin/capability.ts";
+import { edgeServer } from "../request/capability.ts";
+import { certificates } from "./certificates/capability.ts";
+import { authorityFiles } from "./certificates/local-authority.ts";
+import { schemeHandler } from "./scheme-handler.ts";
+
+/** The listener of TLS, which passes requests to the edge. */
+export const tls = capability({
+  name: "TLS",
+  needs: [
+    reservation,
+    storage,
+    dataFolder,
+    zoneSettings,
+    certificates,
+    edgeConfiguration,
+    outbound,
+    edgeServer,
+  ],
+  create: ({ config, folder }) => ({
+    // An ephemeral start uses the local authority of the data folder, if there is one, because users may trust it.
+    authorityDir: existsSync(authorityFiles(config.dataDir).certificate) ? config.dataDir : folder,
+  }),
+  edgeHandlers({ config, edgeListener, edgeTlsListener, ...services }) {
+    if (config.edgeTlsListen === undefined) return [];
+    const ports: Record<"http" | "https", number | undefined> = { http: undefined, https: undefined };
+    edgeListener.onListening(({ port }) => (ports.http = port));
+    edgeTlsListener.onListening(({ port }) => (ports.https = port));
+    return [{ place: "scheme", handler: schemeHandler(services.zoneSettings, () => ports) }];
+  },
+  async listen({ config, sockets, edgeTlsListener, edgeSettings, ...services }) {
+    if (config.edgeTlsListen === undefined) return;
+    const { startTls } = await import("./start.ts");
+    const listener = await startTls({ ...services, config, settings: edgeSettings });
+    edgeTlsListener.listensAt(await listener.listen(sockets.take("edgeTlsListen")));
+    return listener;
+  },
+});

@@ -1,0 +1,26 @@
+import { capability } from "../../../capability.ts";
+import { together } from "../../../control/api/operation.ts";
+import { zoneSettings } from "../../../control/zone-settings/capability.ts";
+import { zones } from "../../../control/zones/capability.ts";
+import { storage } from "../../../platform/capability.ts";
+import { tlsOperations } from "./api.ts";
+import { Certificates } from "./certificates.ts";
+import { CertificatePacks } from "./packs.ts";
+
+export const certificates = capability({
+  name: "certificates",
+  needs: [storage, zones, zoneSettings],
+  create({ config, storage: database }) {
+    const created = new Certificates(database);
+    const packs = new CertificatePacks(database, created, config.acmeDirectory !== undefined);
+    return { certificates: created, certificatePacks: packs };
+  },
+  operations: together(tlsOperations),
+  idParameters: ["custom_certificate_id", "certificate_pack_id"],
+  metrics: async ({ zones: known, ...services }) =>
+    (await import("./metrics.ts")).certificateMetrics(
+      services.certificates,
+      services.certificatePacks,
+      (id) => known.find(id)?.name,
+    ),
+});

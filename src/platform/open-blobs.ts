@@ -1,0 +1,146 @@
+import { join } from "node:path";
+import type { Logger } from "pino";
+import { parseBlobUrl, type BlobUrl, type S3Url } from "./config/blob-url.ts";
+import { ConfigError } from "./config/config.ts";
+import type { Config } from "./config/settings.ts";
+import { FileBlobs, type Blobs } from "./storage/blobs.ts";
+import { BlobCounts } from "./storage/blobs/blob-counts.ts";
+import type { BlobStore } from "./storage/blobs/blob-store.ts";
+import { claimPlace, placeOfFiles, type BlobPlace } from "./storage/blobs/place.ts";
+import type { Credentials } from "./storage/blobs/signature.ts";
+import { BlobsUnavailable } from "./storage/faults.ts";
+import type { Storage } from "./storage/storage.ts";
+
+const mebibyte = 1024 * 1024;
+const defaultRegion = "us-east-1";
+
+/** The bytes of images, assets and large values. */
+export interface BlobServices {
+  blobs: Blobs;
+  blobCounts: BlobCounts;
+  closeBlobs: () => Promise<void>;
+}
+
+/** Throws ConfigError if the settings of blobs contradict each other. */
+export function blobUrlOf(config: Config, text = config.blobUrl, source = "--blob-url"): BlobUrl {
+  // The folder of an ephemeral node is deleted, and the database stays.
+  const url =
+    text === undefined
+      ? { kind: config.ephemeral && config.databaseUrl !== undefined ? "postgres" : "files" }
+      : parseBlobUrl(text, source);
+  if (url.kind === "s3") credentialsOf(config);
+  if (url.kind === "postgres" && config.databaseUrl === undefined)
+    throw new ConfigError(`Expected --database-url with a PostgreSQL database for ${source} postgres`);
+  return url as BlobUrl;
+}
+
+/** Opens the blobs of a node. Throws ConfigError if the installation keeps them in another place. */
+export async function createBlobs(
+  config: Config,
+  storage: Storage,
+  folder: string,
+  logger: Logger,
+): Promise<BlobServices> {
+  const url = blobUrlOf(config);
+  const place = await placeOf(url, storage, folder);
+  const recorded = await claimPlace(storage, place);
+  if (recorded.id !== place.id) throw elsewhere(recorded, place);
+  return openBlobs(url, config, storage, folder, logger);
+}
+
+/** Opens blobs, regardless of the place that the installation uses. Only `postgres` needs the storage. */
+export async function openBlobs(
+  url: BlobUrl,
+  config: Config,
+  storage: Storage | undefined,
+  folder: string,
+  logger: Logger,
+): Promise<BlobServices> {
+  const blobCounts = new BlobCounts(url.kind);
+  if (url.kind === "files")
+    return { blobs: new FileBlobs(blobFolder(folder), blobCounts), blobCounts, closeBlobs: async () => {} };
+  const store = await openStore(url, config, storage);
+  await checkStore(store, logger);
+  const { RemoteBlobs } = await import("./storage/blobs/remote-blobs.ts");
+  const blobs = new RemoteBlobs({
+    store,
+    folder: join(folder, "cache", "blobs"),
+    cacheBytes: config.blobCacheMegabytes * mebibyte,
+    counts: blobCounts,
+    logger,
+  });
+  return { blobs, blobCounts, closeBlobs: () => store.close() };
+}
+
+export async function placeOf(url: BlobUrl, storage: Storage, folder: string): Promise<BlobPlace> {
+  if (url.kind === "files") return placeOfFiles(storage.engine, blobFolder(folder));
+  const id = url.kind === "s3" ? `s3://${url.bucket}/${url.prefix}` : url.kind;
+  return { id, shown: id };
+}
+
+const blobFolder = (folder: string): string => join(folder, "blobs");
+const isFiles = ({ id }: BlobPlace): boolean => id.startsWith("files");
+
+/** Why a node refuses to start: it would answer 404 for the bytes that other nodes have. */
+function elsewhere(recorded: BlobPlace, own: BlobPlace): ConfigError {
+  if (isFiles(recorded) && isFiles(own))
+    return new ConfigError(
+      `This installation keeps its bytes as files of another node, at ${recorded.shown}, which this node cannot read. ` +
+        'Move them with "selvedge blobs move --to s3://…" on that node, and start every node with that --blob-url. ' +
+        'If that folder is lost, run "selvedge blobs move --to files --accept-lost" here.',
+    );
+  return new ConfigError(
+    `This installation keeps its bytes in ${recorded.shown}, but --blob-url is ${own.shown}. ` +
+      'Start the node with the former, or move the bytes with "selvedge blobs move --to URL".',
+  );
+}
+
+async function openStore(url: BlobUrl, config: Config, storage: Storage | undefined): Promise<BlobStore> {
+  if (url.kind !== "s3") {
+    if (storage === undefined) throw new Error("Expected the storage of PostgreSQL to open its blobs");
+    const { PostgresStore } = await import("./storage/blobs/postgres-store.ts");
+    return new PostgresStore(storage);
+  }
+  const { S3Store } = await import("./storage/blobs/s3-store.ts");
+  return new S3Store({ ...s3Place(url), credentials: credentialsOf(config) });
+}
+
+/** AWS wants the bucket in the host, where a certificate of AWS covers names without dots only. */
+function s3Place({ endpoint, region = process.env["AWS_REGION"] ?? defaultRegion, bucket, prefix }: S3Url) {
+  return {
+    bucket,
+    prefix,
+    region,
+    endpoint: endpoint ?? `https://s3.${region}.amazonaws.com`,
+    isInPath: endpoint !== undefined || bucket.includes("."),
+  };
+}
+
+function credentialsOf(config: Config): Credentials {
+  const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN } = process.env;
+  const accessKeyId = config.blobAccessKeyId ?? AWS_ACCESS_KEY_ID;
+  const secretAccessKey = config.blobSecretAccessKey ?? AWS_SECRET_ACCESS_KEY;
+  if (accessKeyId === undefined || secretAccessKey === undefined)
+    throw new ConfigError(
+      "Expected credentials for --blob-url: --blob-access-key-id and --blob-secret-access-key, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment",
+    );
+  const sessionToken = config.blobAccessKeyId === undefined ? AWS_SESSION_TOKEN : undefined;
+  return { accessKeyId, secretAccessKey, sessionToken };
+}
+
+/** A store that is away may return; one that refuses us will not, and the operator has to know. */
+async function checkStore(store: BlobStore, logger: Logger): Promise<void> {
+  try {
+    await store.check();
+  } catch (error) {
+    if (error instanceof BlobsUnavailable) {
+      logger.warn({ err: error }, "the store of blobs does not answer");
+      return;
+    }
+    await store.close();
+    throw new Error(
+      "The store that --blob-url names refuses to be used: check the bucket and the credentials",
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,28 @@
+import type { AddressInfo } from "node:net";
+
+/** The address of one of this node's listeners, which is known once it listens. */
+export class OwnListener {
+  #address: AddressInfo | undefined;
+  readonly #listeners: ((address: AddressInfo) => void)[] = [];
+
+  /** Undefined before it listens, and for a listener that is not configured. */
+  get address(): AddressInfo | undefined {
+    return this.#address;
+  }
+
+  /** `ADDRESS:PORT`, as in URLs. Throws before it listens. */
+  get authority(): string {
+    const { address, port } = this.#address!;
+    return address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
+  }
+
+  /** Calls back as soon as it listens, before it answers a request. */
+  onListening(listener: (address: AddressInfo) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  listensAt(address: AddressInfo): void {
+    this.#address = address;
+    for (const listener of this.#listeners) listener(address);
+  }
+}

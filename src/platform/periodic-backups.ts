@@ -1,0 +1,173 @@
+import { spawn } from "node:child_process";
+import { mkdir, readdir, rm } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import type { Logger } from "pino";
+import { ConfigError } from "./config/config.ts";
+import { durationMs } from "./config/forms.ts";
+import { settings, type Config, type SettingName } from "./config/settings.ts";
+import { partialPattern } from "./storage/backup/back-up.ts";
+import type { Metrics } from "./observability/metrics.ts";
+import { projectUrl } from "./util/module-url.ts";
+import { unawaited } from "./util/uncaught.ts";
+
+const retryMs = 10 * 60 * 1000;
+/** Timers of Node end at 24 days. */
+const sleepMsMax = 24 * 60 * 60 * 1000;
+const dayMs = 24 * 60 * 60 * 1000;
+const errorCharactersMax = 4000;
+/** Settings that say what is backed up. */
+const passedOn: readonly SettingName[] = [
+  "dataDir",
+  "databaseUrl",
+  "blobUrl",
+  "blobAccessKeyId",
+  "blobSecretAccessKey",
+];
+
+/** Throws ConfigError if the settings of periodic backups contradict each other. */
+export function checkBackupSettings({ backupEvery, backupFolder, ephemeral }: Config): void {
+  if (backupEvery === undefined) return;
+  if (backupFolder === undefined)
+    throw new ConfigError("Expected a folder for --backup-folder, because --backup-every is set");
+  if (ephemeral) throw new ConfigError("Expected no --backup-every with --ephemeral, which keeps nothing");
+}
+
+/** Starts periodic backups, if they are set. A restart does not make one earlier. */
+export async function startBackups(
+  config: Config,
+  logger: Logger,
+  metrics: Metrics | undefined,
+): Promise<PeriodicBackups | undefined> {
+  const { backupEvery, backupFolder } = config;
+  if (backupEvery === undefined || backupFolder === undefined) return undefined;
+  const backups = new PeriodicBackups(config, resolve(backupFolder), durationMs(backupEvery), logger);
+  if (metrics !== undefined) {
+    const { backupMetrics } = await import("./observability/backup-metrics.ts");
+    metrics.register(backupMetrics(() => backups.lastSuccessMs));
+  }
+  await backups.start();
+  return backups;
+}
+
+/**
+ * Makes backups with `selvedge backup` in a process of its own, so that their work does not delay requests, and
+ * deletes old ones.
+ */
+export class PeriodicBackups {
+  /** When the newest complete backup began. */
+  lastSuccessMs: number | undefined;
+  readonly #config: Config;
+  readonly #folder: string;
+  readonly #everyMs: number;
+  readonly #logger: Logger;
+  readonly #stopping = new AbortController();
+  #timer: NodeJS.Timeout | undefined;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(config: Config, folder: string, everyMs: number, logger: Logger) {
+    this.#config = config;
+    this.#folder = folder;
+    this.#everyMs = everyMs;
+    this.#logger = logger;
+  }
+
+  async start(): Promise<void> {
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    this.lastSuccessMs = (await this.#backups())[0]?.timeMs;
+    this.#runAt(this.lastSuccessMs === undefined ? Date.now() : this.lastSuccessMs + this.#everyMs);
+  }
+
+  /** Ends a backup that is being made. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    clearTimeout(this.#timer);
+    await this.#running;
+  }
+
+  #runAt(timeMs: number): void {
+    if (this.#stopping.signal.aborted) return;
+    const delayMs = Math.max(0, Math.min(timeMs - Date.now(), sleepMsMax));
+    this.#timer = setTimeout(() => {
+      if (Date.now() < timeMs) this.#runAt(timeMs);
+      else unawaited((this.#running = this.#run()));
+    }, delayMs);
+    this.#timer.unref();
+  }
+
+  async #run(): Promise<void> {
+    const startedMs = Date.now();
+    try {
+      await this.#make(startedMs);
+      this.lastSuccessMs = startedMs;
+      await this.#removeOld();
+      this.#runAt(startedMs + this.#everyMs);
+    } catch (error) {
+      if (!this.#stopping.signal.aborted) this.#logger.error({ err: error }, "the periodic backup failed");
+      this.#runAt(Date.now() + Math.min(retryMs, this.#everyMs));
+    }
+  }
+
+  async #make(timeMs: number): Promise<void> {
+    const name = nameOf(timeMs);
+    const args = [projectUrl("bin/selvedge.js").pathname, "backup", join(this.#folder, name)];
+    const child = spawn(process.execPath, args, {
+      env: { ...process.env, ...environmentOf(this.#config) },
+      stdio: ["ignore", "ignore", "pipe"],
+      signal: this.#stopping.signal,
+      killSignal: "SIGKILL",
+    });
+    let output = "";
+    child.stderr.on("data", (chunk: Buffer) => {
+      output = (output + chunk.toString()).slice(-errorCharactersMax);
+    });
+    child.on("error", () => {}); // "close" follows
+    const code = await new Promise((closed) => child.on("close", closed));
+    if (code === 0) {
+      this.#logger.info({ backup: name, seconds: (Date.now() - timeMs) / 1000 }, "backup made");
+      return;
+    }
+    for (const entry of await readdir(this.#folder))
+      if (entry.startsWith(name) && partialPattern.test(entry))
+        await rm(join(this.#folder, entry), { recursive: true, force: true });
+    throw new Error(`selvedge backup ended with ${String(code)}: ${output.trim()}`);
+  }
+
+  /** Complete backups, newest first. */
+  async #backups(): Promise<{ name: string; timeMs: number }[]> {
+    const names = await readdir(this.#folder);
+    return names
+      .flatMap((name) => {
+        const timeMs = timeOf(name);
+        return timeMs === undefined ? [] : [{ name, timeMs }];
+      })
+      .toSorted((one, other) => other.timeMs - one.timeMs);
+  }
+
+  async #removeOld(): Promise<void> {
+    const { backupKeep, backupKeepDays } = this.#config;
+    const oldestMs = backupKeepDays === 0 ? 0 : Date.now() - backupKeepDays * dayMs;
+    for (const [index, { name, timeMs }] of (await this.#backups()).entries()) {
+      if (index === 0 || (index < backupKeep && timeMs >= oldestMs)) continue;
+      await rm(join(this.#folder, name), { recursive: true });
+      this.#logger.info({ backup: name }, "old backup deleted");
+    }
+  }
+}
+
+function environmentOf(config: Config): Record<string, string> {
+  return Object.fromEntries(
+    passedOn.flatMap((name) => {
+      const value = config[name];
+      return value === undefined ? [] : [[settings[name].env, String(value)]];
+    }),
+  );
+}
+
+/** A time as the name of a folder, such as 2026-11-22T17-00-00.000Z. */
+const nameOf = (timeMs: number): string => new Date(timeMs).toISOString().replaceAll(":", "-");
+
+/** The time of the folder of a periodic backup; undefined for other names. */
+function timeOf(name: string): number | undefined {
+  const [, day, hour, minute, second] = /^(\d{4}-\d\d-\d\d)T(\d\d)-(\d\d)-(\d\d\.\d{3}Z)$/.exec(name) ?? [];
+  return day === undefined ? undefined : Date.parse(`${day}T${hour}:${minute}:${second}`);
+}

@@ -1,0 +1,61 @@
+import { join } from "node:path";
+import { capability } from "../../capability.ts";
+import { accounts } from "../../control/accounts/capability.ts";
+import { zoneSettings } from "../../control/zone-settings/capability.ts";
+import { outbound } from "../../edge/origin/capability.ts";
+import { edgeServer } from "../../edge/request/capability.ts";
+import { mebibyte } from "../../platform/bytes.ts";
+import { blobs, dataFolder, storage } from "../../platform/capability.ts";
+import { runtime } from "../../workers/runtime/capability.ts";
+import { imageOperations } from "./api.ts";
+import { imagesBinding } from "./binding.ts";
+import { deliveryPrefix } from "./delivery/delivery.ts";
+import { ImagesService } from "./index.ts";
+import { answerScriptFetch } from "./transformations/script-fetch.ts";
+
+export const images = capability({
+  name: "images",
+  needs: [dataFolder, storage, blobs, accounts, zoneSettings, outbound, edgeServer, runtime],
+  create({ config, logger, ...needed }) {
+    const service = new ImagesService({
+      storage: needed.storage,
+      accounts: needed.accounts,
+      blobs: needed.blobs,
+      policy: needed.policy,
+      logger,
+      cacheFolder: join(needed.folder, "cache"),
+      memoryBytesMax: config.imageMemoryMegabytes * mebibyte,
+      diskBytesMax: config.imageDiskMegabytes * mebibyte,
+      intermediateCopySidePixels: config.imageMezzaninePixels,
+      deliveryUrl: config.deliveryUrl,
+      moreFormats: { avif: config.imageAcceptAvif, svg: config.imageAcceptSvg },
+      transformationSettings: (zoneId) => ({
+        mode: needed.zoneSettings.value(zoneId, "transformations"),
+        allowedOrigins: needed.zoneSettings.value(zoneId, "transformations_allowed_origins"),
+      }),
+      send: async (...request) => needed.outbound.fetch(...request),
+      engine: { slots: config.imageSlots, faceDetector: config.imageFaceDetector },
+    });
+    const { edgeListener } = needed;
+    edgeListener.onListening(() => service.listensAt(`http://${edgeListener.authority}${deliveryPrefix}`));
+    needed.runtime.answerImageFetch = async (...fetched) =>
+      answerScriptFetch(service.transformations, ...fetched);
+    return { images: service };
+  },
+  operations: imageOperations,
+  edgeHandlers: (services) => [
+    { place: "image-delivery", handler: services.images.delivery.handler },
+    { place: "image-transformation", handler: services.images.transformations.handler },
+  ],
+  bindings: (services) => ({
+    images: {
+      isolate: {
+        module: "products/images/worker/binding.js",
+        factory: "imagesBinding",
+        className: "ImagesBinding",
+      },
+      handler: imagesBinding(services.images),
+    },
+  }),
+  close: (services) => services.images.close(),
+});

@@ -1,0 +1,22 @@
+import { capability } from "../../capability.ts";
+import { blobs, storage } from "../../platform/capability.ts";
+import { kvOperations } from "./api.ts";
+import { kvBinding } from "./binding.ts";
+import { KvNamespaces } from "./kv.ts";
+import { tidyKv } from "./tidy.ts";
+
+export const kv = capability({
+  name: "KV",
+  needs: [storage, blobs],
+  create: (needed) => ({ kv: new KvNamespaces(needed.storage, needed.blobs) }),
+  operations: kvOperations,
+  idParameters: ["namespace_id"],
+  bindings: (services) => ({
+    kv_namespace: {
+      isolate: { module: "products/kv/worker/binding.js", factory: "kvNamespace", className: "KvNamespace" },
+      handler: kvBinding(services.kv),
+      exists: async (accountId, id) => (await services.kv.findNamespace(accountId, id)) !== undefined,
+    },
+  }),
+  run: (services) => tidyKv(services.kv, services.logger),
+});

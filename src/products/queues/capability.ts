@@ -1,0 +1,53 @@
+import { capability } from "../../capability.ts";
+import { storage } from "../../platform/capability.ts";
+import { endsWithin } from "../../platform/util/ends-within.ts";
+import { runtime } from "../../workers/runtime/capability.ts";
+import { scripts } from "../../workers/scripts/capability.ts";
+import { queueOperations } from "./api.ts";
+import { queueBinding } from "./binding.ts";
+import { deliverTo } from "./delivery.ts";
+import { QueueDispatcher } from "./dispatcher.ts";
+import { QueueMessages } from "./messages.ts";
+import { Queues } from "./queues.ts";
+import { Retirement } from "./retirement.ts";
+
+export const queues = capability({
+  name: "queues",
+  needs: [storage, scripts, runtime],
+  create({ storage: database, ...needed }) {
+    const created = new Queues(database, needed.scripts);
+    needed.references.consumedQueues = (accountId, scriptName) =>
+      created
+        .list(accountId)
+        .flatMap(({ id, name, consumer }) =>
+          consumer?.scriptName === scriptName ? [{ id, name, consumerId: consumer.id }] : [],
+        );
+    return { queues: created, queueMessages: new QueueMessages(database, created) };
+  },
+  operations: queueOperations,
+  idParameters: ["queue_id", "subscription_id", "consumer_id"],
+  bindings: (services) => ({
+    queue: {
+      isolate: {
+        module: "products/queues/worker/binding.js",
+        factory: "queueBinding",
+        className: "WorkerQueue",
+      },
+      handler: queueBinding(services.queues, services.queueMessages),
+      exists: async (accountId, name) => services.queues.findByName(accountId, name) !== undefined,
+    },
+  }),
+  load: (services) => services.queues.load(),
+  async run(services) {
+    const { storage: database, queues: all, queueMessages, logger } = services;
+    const isShared = database.engine === "postgres";
+    const dispatcher = new QueueDispatcher(all, queueMessages, deliverTo(services), logger, { isShared });
+    const retirement = new Retirement(all, queueMessages, logger);
+    await dispatcher.start();
+    retirement.start();
+    return async (deadlineMs) => {
+      retirement.stop();
+      await endsWithin(deadlineMs, dispatcher.stop());
+    };
+  },
+});

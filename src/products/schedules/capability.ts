@@ -1,0 +1,26 @@
+import { capability } from "../../capability.ts";
+import { storage } from "../../platform/capability.ts";
+import { endsWithin } from "../../platform/util/ends-within.ts";
+import { runtime } from "../../workers/runtime/capability.ts";
+import { scripts } from "../../workers/scripts/capability.ts";
+import { scheduleOperations } from "./api.ts";
+import { runScheduled } from "./run.ts";
+import { Scheduler } from "./scheduler.ts";
+import { Schedules } from "./schedules.ts";
+
+/** Runs scripts at given times. */
+export const schedules = capability({
+  name: "schedules",
+  needs: [storage, scripts, runtime],
+  create: (needed) => ({ schedules: new Schedules(needed.storage, needed.scripts) }),
+  operations: scheduleOperations,
+  load: (services) => services.schedules.load(),
+  async run(services) {
+    const run = runScheduled(services.scripts, services.runtime);
+    const scheduler = new Scheduler(services.schedules, run, services.logger);
+    await scheduler.start();
+    return async (deadlineMs) => {
+      await endsWithin(deadlineMs, scheduler.stop());
+    };
+  },
+});

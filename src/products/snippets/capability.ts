@@ -1,0 +1,47 @@
+import { capability } from "../../capability.ts";
+import { rulesets } from "../../control/rulesets/capability.ts";
+import { zones } from "../../control/zones/capability.ts";
+import { outbound } from "../../edge/origin/capability.ts";
+import { edgeServer } from "../../edge/request/capability.ts";
+import { mebibyte } from "../../platform/bytes.ts";
+import { storage } from "../../platform/capability.ts";
+import { sandbox } from "../../sandbox/capability.ts";
+import { runtime } from "../../workers/runtime/capability.ts";
+import { images } from "../images/capability.ts";
+import { snippetOperations } from "./api.ts";
+import { snippetHandler } from "./chain.ts";
+import { Snippets } from "./snippets.ts";
+
+export const snippets = capability({
+  name: "snippets",
+  needs: [storage, zones, rulesets, sandbox, outbound, edgeServer, runtime, images],
+  create(needed) {
+    const created = new Snippets(needed.storage, needed.rulesets);
+    needed.zones.onChange((id, zone) => {
+      if (zone === undefined) created.forget(id);
+    });
+    return { snippets: created };
+  },
+  operations: snippetOperations,
+  edgeHandlers: (services) => [
+    {
+      place: "snippets",
+      handler: snippetHandler({
+        snippets: services.snippets,
+        cells: services.cells,
+        subrequests: services.subrequests,
+        outbound: services.outbound,
+        transformations: services.images.transformations,
+        limits: {
+          cpuMs: services.config.snippetCpuMs,
+          memoryBytes: services.config.snippetMemoryMegabytes * mebibyte,
+          bodyBytesMax: services.edgeSettings.bodyBytesMax,
+          treeSubRequests: services.runtime.treeSubRequests,
+        },
+        isAuthor: services.isAuthor,
+        logger: services.logger,
+      }),
+    },
+  ],
+  load: (services) => services.snippets.load(),
+});

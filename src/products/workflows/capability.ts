@@ -1,0 +1,27 @@
+import { capability } from "../../capability.ts";
+import { storage } from "../../platform/capability.ts";
+import { runtime } from "../../workers/runtime/capability.ts";
+import { scripts } from "../../workers/scripts/capability.ts";
+import { workflowOperations } from "./api/api.ts";
+import { workflowBinding } from "./binding.ts";
+import { createWorkflows } from "./index.ts";
+
+export const workflows = capability({
+  name: "workflows",
+  needs: [storage, scripts, runtime],
+  create: ({ config, logger, storage: database, ...needed }) =>
+    createWorkflows(config, database, needed, logger),
+  operations: workflowOperations,
+  bindings: (services) => ({
+    workflow: {
+      isolate: {
+        module: "products/workflows/worker/binding.js",
+        factory: "workflowBinding",
+        className: "Workflow",
+      },
+      handler: workflowBinding(services.workflows, services.workflowInstances),
+    },
+  }),
+  load: ({ workflowEngine }) => workflowEngine.start(),
+  close: ({ workflowEngine }) => workflowEngine.close(),
+});

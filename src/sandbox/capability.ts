@@ -1,0 +1,40 @@
+import { availableParallelism } from "node:os";
+import { capability } from "../capability.ts";
+import { mebibyte } from "../platform/bytes.ts";
+import { Cells } from "./cells.ts";
+import { Admission } from "./limits/admission.ts";
+import { admissionLimits, cellDefaults } from "./settings.ts";
+
+/** The processes that run code of accounts and of their customers. They boot with the first request. */
+export const sandbox = capability({
+  name: "sandbox",
+  needs: [],
+  create({ config, logger }) {
+    const settings = {
+      ...cellDefaults,
+      shared: config.cells ?? availableParallelism(),
+      cellBytesMax: config.cellMemoryMegabytes * mebibyte,
+      inFlightMax: config.cellRequestsMax,
+      socketsMax: config.cellSocketsMax,
+      accountShare: config.accountSharePercent / 100,
+      waitMs: config.requestWaitSeconds * 1000,
+    };
+    return {
+      /** Cells for code of accounts, including snippets. */
+      cells: new Cells(settings, logger),
+      customerCells: new Cells(settings, logger),
+      /** Uploads of customers are started here once, so that slow startup code delays no requests. */
+      uploadCells: new Cells({ ...settings, shared: 1, spares: 0, scriptsMax: 10 }, logger),
+      /** Admission of fetches and binding requests of scripts and snippets. */
+      subrequests: new Admission(admissionLimits(settings, config.cellSubrequestsMax)),
+    };
+  },
+  metrics: async ({ cells, customerCells }) =>
+    (await import("./metrics.ts")).cellMetrics(() => ({
+      accounts: cells.counts,
+      customers: customerCells.counts,
+    })),
+  async close({ cells, customerCells, uploadCells }) {
+    await Promise.all([cells.close(), customerCells.close(), uploadCells.close()]);
+  },
+});

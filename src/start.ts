@@ -1,0 +1,120 @@
+import type {
+  Capability,
+  Contributions,
+  BoundCapability,
+  Platform,
+  ServicesOf,
+  Stop,
+  Opened,
+} from "./capability.ts";
+import { handlerPlaces } from "./edge/request/handlers.ts";
+
+export interface Running<S> {
+  services: S;
+  /** Asks the clients of all listeners to open their next connections elsewhere. */
+  announceEnd: () => void;
+  /** Reads files of the configuration again. */
+  reload: () => Promise<void>;
+  /** Ends everything, in the reverse order. Work in progress has `deadlineMs` for each of listeners and runs. */
+  close: (deadlineMs: number) => Promise<void>;
+}
+
+/**
+ * Starts capabilities in the order of their needs: creates all of them, loads all, opens all listeners, then
+ * starts their own work. If any of them fails, ends what has begun and throws the failure.
+ */
+export async function start<const C extends readonly Capability[]>(
+  capabilities: C,
+  platform: Platform,
+): Promise<Running<ServicesOf<C>>> {
+  const ordered = inOrderOfNeeds(capabilities);
+  const begun = new Map<Capability, BoundCapability<object>>();
+  const listening: Opened[] = [];
+  const working: Stop[] = [];
+  const close = async (deadlineMs: number): Promise<void> => {
+    const faults: unknown[] = [];
+    const attempt = async (ending: () => Promise<void> | void): Promise<void> => {
+      try {
+        await ending();
+      } catch (error) {
+        faults.push(error);
+      }
+    };
+    await Promise.all(working.map((stop) => attempt(() => stop(deadlineMs))));
+    await Promise.all(listening.map((opened) => attempt(() => opened.close(deadlineMs))));
+    for (const each of [...begun.values()].reverse()) await attempt(() => each.close());
+    if (faults.length > 0) throw new AggregateError(faults, "Parts of the platform could not be closed");
+  };
+  try {
+    for (const each of ordered) begun.set(each, await each.begin(servicesOf(each.needs, begun), platform));
+    const contributions = contributionsOf(ordered, [...begun.values()]);
+    const keep = <T>(kept: T[], each: T | void): void => {
+      if (each !== undefined) kept.push(each);
+    };
+    for (const each of begun.values()) await each.load(contributions);
+    for (const each of begun.values()) keep(listening, await each.listen(contributions));
+    for (const each of begun.values()) keep(working, await each.run());
+  } catch (error) {
+    await close(0).catch((fault: unknown) =>
+      platform.logger.warn({ err: fault }, "a failed start could not be undone completely"),
+    );
+    throw error;
+  }
+  return {
+    services: servicesOf(ordered, begun) as ServicesOf<C>,
+    async reload() {
+      for (const opened of listening) opened.reload?.();
+      for (const each of begun.values()) await each.reload();
+    },
+    announceEnd: () => listening.forEach((opened) => opened.announceEnd?.()),
+    close,
+  };
+}
+
+/** The capabilities, each after those that it needs, else as listed. Throws if one is missing or needs itself. */
+export function inOrderOfNeeds(capabilities: readonly Capability[]): Capability[] {
+  const ordered = new Set<Capability>();
+  const listed = new Set(capabilities);
+  const add = (each: Capability, path: readonly Capability[]): void => {
+    if (ordered.has(each)) return;
+    const names = [...path, each].map(({ name }) => name);
+    if (path.includes(each)) throw new Error(`Capabilities need each other: ${names.join(" → ")}`);
+    if (!listed.has(each))
+      throw new Error(`Expected the capability ${each.name}, which ${path.at(-1)!.name} needs, in the list`);
+    for (const need of each.needs) add(need, [...path, each]);
+    ordered.add(each);
+  };
+  for (const each of capabilities) add(each, []);
+  return [...ordered];
+}
+
+/** The services that these capabilities created. Throws if two have the same name. */
+function servicesOf(
+  capabilities: readonly Capability[],
+  begun: ReadonlyMap<Capability, BoundCapability<object>>,
+): object {
+  const services: Record<string, unknown> = {};
+  for (const each of capabilities)
+    for (const [name, service] of Object.entries(begun.get(each)!.created)) {
+      if (name in services) throw new Error(`Two capabilities create the service ${name}`);
+      services[name] = service;
+    }
+  return services;
+}
+
+function contributionsOf(
+  capabilities: readonly Capability[],
+  begun: readonly BoundCapability<object>[],
+): Contributions {
+  return {
+    operations: begun.flatMap(({ operations }) => operations),
+    idParameters: new Set(capabilities.flatMap(({ idParameters }) => idParameters)),
+    apiUpgrade: begun.find(({ apiUpgrade }) => apiUpgrade !== undefined)?.apiUpgrade,
+    edgeHandlers: begun
+      .flatMap(({ edgeHandlers }) => edgeHandlers)
+      .sort((a, b) => handlerPlaces.indexOf(a.place) - handlerPlaces.indexOf(b.place)),
+    bindings: Object.assign({}, ...begun.map(({ bindings }) => bindings)),
+    health: Object.assign({}, ...begun.map(({ health }) => health)),
+    metrics: async () => (await Promise.all(begun.map((each) => each.metrics()))).flat(),
+  };
+}

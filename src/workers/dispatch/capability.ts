@@ -1,0 +1,25 @@
+import { capability } from "../../capability.ts";
+import { accounts } from "../../control/accounts/capability.ts";
+import { zones } from "../../control/zones/capability.ts";
+import { assets } from "../assets/capability.ts";
+import { scripts } from "../scripts/capability.ts";
+import { dispatchOperations } from "./api.ts";
+
+/** Namespaces of customers' scripts. */
+export const dispatch = capability({
+  name: "dispatch",
+  needs: [accounts, zones, assets, scripts],
+  create: () => ({}),
+  operations: dispatchOperations,
+  bindings: ({ namespaces }) => ({
+    dispatch_namespace: {
+      isolate: {
+        module: "workers/runtime/worker/dispatch.js",
+        factory: "dispatchNamespace",
+        className: "DispatchNamespace",
+        systemEntrypoint: "Dispatch",
+      },
+      exists: async (accountId, name) => namespaces.find(accountId, name) !== undefined,
+    },
+  }),
+});

@@ -1,0 +1,55 @@
+import { capability } from "../../capability.ts";
+import { outbound } from "../../edge/origin/capability.ts";
+import { edgeServer } from "../../edge/request/capability.ts";
+import { mebibyte } from "../../platform/bytes.ts";
+import { sandbox } from "../../sandbox/capability.ts";
+import { assets } from "../assets/capability.ts";
+import { scripts } from "../scripts/capability.ts";
+import { SourceMaps } from "../stack-traces/source-maps.ts";
+import { tails } from "../tail/capability.ts";
+import { bindings } from "../bindings/capability.ts";
+import { scriptHandlers } from "./edge-handler.ts";
+import { Runtime } from "./runtime.ts";
+
+/** Runs scripts: for visitors, for other scripts, and for events. */
+export const runtime = capability({
+  name: "runtime",
+  needs: [sandbox, bindings, outbound, edgeServer, assets, scripts, tails],
+  create({ config, logger, edgeSettings, customerCells, ...needed }) {
+    const { scripts: stored, namespaces, tails: watched } = needed;
+    const sourceMaps = new SourceMaps(async (id) => stored.sourceMaps(id));
+    const created = new Runtime({
+      scripts: stored,
+      namespaces,
+      cells: { own: needed.cells, customers: customerCells },
+      subrequests: needed.subrequests,
+      outbound: needed.outbound,
+      assets: needed.assetServer,
+      tails: watched,
+      sourceMaps,
+      bindings: needed.bindings,
+      generation: () =>
+        `${stored.revision}.${namespaces.revision}.${watched.revision}.${customerCells.quarantineRevision}`,
+      logger,
+      limits: {
+        cpuMs: config.scriptCpuMs,
+        subRequests: config.scriptSubrequestsMax,
+        treeSubRequests: Math.max(config.requestSubrequestsMax, config.scriptSubrequestsMax),
+        treeRunningMax: config.requestScriptsMax,
+        memoryBytes: config.scriptMemoryMegabytes * mebibyte,
+        eventMs: config.scriptEventSeconds * 1000,
+        bodyBytesMax: edgeSettings.bodyBytesMax,
+        idleTimeoutMs: edgeSettings.idleTimeoutMs,
+        cacheBytes: config.scriptCacheMegabytes * mebibyte,
+      },
+    });
+    return { runtime: created, sourceMaps };
+  },
+  edgeHandlers: (services) => [
+    {
+      place: "scripts",
+      ...scriptHandlers(services.scriptRouter, services.runtime, services.logger, services.isAuthor),
+    },
+  ],
+  close: ({ sourceMaps }) => sourceMaps.close(),
+});

@@ -1,0 +1,87 @@
+import { capability } from "../../capability.ts";
+import { accounts } from "../../control/accounts/capability.ts";
+import { tokens } from "../../control/tokens/capability.ts";
+import { zones } from "../../control/zones/capability.ts";
+import { records } from "../../dns/records/capability.ts";
+import { edgeServer } from "../../edge/request/capability.ts";
+import { storage } from "../../platform/capability.ts";
+import { assets } from "../assets/capability.ts";
+import { DispatchNamespaces } from "../dispatch/namespaces.ts";
+import { bindings } from "../bindings/capability.ts";
+import { startup } from "../startup/capability.ts";
+import { scriptOperations } from "./api.ts";
+import { References } from "./references.ts";
+import { DomainRecords } from "./routing/domain-records.ts";
+import { Domains } from "./routing/domains.ts";
+import { ScriptRouter } from "./routing/router.ts";
+import { Routes } from "./routing/routes.ts";
+import { Subdomains } from "./routing/subdomains.ts";
+import { Scripts } from "./scripts.ts";
+import { Deployments } from "./versions/deployments.ts";
+import { Sealer } from "./versions/sealing.ts";
+import { Versions, type AssetManifests } from "./versions/versions.ts";
+
+/** Stores, deploys and routes scripts, of accounts and of the namespaces that they dispatch to. */
+export const scripts = capability({
+  name: "scripts",
+  needs: [storage, accounts, tokens, zones, records, edgeServer, assets, bindings, startup],
+  create({ config, storage: database, ...needed }) {
+    const sealer = new Sealer(needed.tokens.hash("script secrets"));
+    const stored = new Scripts(database, sealer);
+    const routes = new Routes(database, stored, needed.zones);
+    const domainRecords = new DomainRecords(needed.records);
+    const domains = new Domains(database, stored, needed.zones, domainRecords);
+    const subdomains = new Subdomains(database, needed.accounts);
+    const manifests: AssetManifests = {
+      complete: async (owner, scriptName, token) => {
+        const { accountId, namespace } = owner;
+        const scriptId = stored.find(owner, scriptName)?.id;
+        const upload = { accountId, namespaceId: namespace?.id, scriptName, scriptId };
+        return needed.assets.completeUpload(upload, token);
+      },
+    };
+    const versions = new Versions(
+      database,
+      stored,
+      sealer,
+      needed.bindings,
+      manifests,
+      async (script) => needed.startup.start(script),
+      config.scriptBytesMax,
+    );
+    const scriptRouter = new ScriptRouter(stored, routes, domains, subdomains, config.workersDomain);
+    needed.edgeListener.onListening(({ port }) => scriptRouter.listening(port));
+    return {
+      scripts: stored,
+      versions,
+      deployments: new Deployments(database, stored),
+      references: new References(database, stored),
+      namespaces: new DispatchNamespaces(database, stored),
+      routes,
+      domains,
+      domainRecords,
+      subdomains,
+      scriptRouter,
+    };
+  },
+  operations: scriptOperations,
+  idParameters: ["route_id", "domain_id"],
+  bindings: ({ scripts: stored }) => ({
+    service: {
+      isolate: {
+        module: "workers/runtime/worker/service.js",
+        factory: "service",
+        className: "Fetcher",
+        systemEntrypoint: "Service",
+      },
+      exists: async (accountId, name) => stored.find({ accountId }, name) !== undefined,
+    },
+  }),
+  async load(services) {
+    await services.scripts.start();
+    await services.namespaces.start();
+    await services.routes.start();
+    await services.domains.start();
+    await services.subdomains.start();
+  },
+});
