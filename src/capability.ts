@@ -7,7 +7,7 @@ import type { Operation } from "./control/api/operation.ts";
 import type { EdgeHandler, HandlerPlace, UpgradeHandler } from "./edge/request/handlers.ts";
 import type { Reserved } from "./platform/listen/reserve.ts";
 import type { Config } from "./platform/config/settings.ts";
-import type { BindingDeclarations } from "./workers/bindings/registry.ts";
+import type { BindingDeclarations } from "./workers/binding-registry.ts";
 
 /** What every capability receives, beside the services of those that it needs. */
 export interface Platform {

@@ -121,7 +121,7 @@ const stillLong = new Set<string>([
   "src/workers/scripts/versions/api-code.ts codeOperations",
   // Functions that may hold a second idea.
   "src/control/api/multipart.ts eachPart",
-  "src/dns/name-server/index.ts startNameServer",
+  "src/dns/name-server/index.ts createNameServer",
   "src/edge/origin/proxy.ts dispatch",
   "src/edge/request/upgrade.ts attempt",
   "src/edge/smart-routing/attempts.ts sendOver",

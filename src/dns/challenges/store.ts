@@ -1,5 +1,12 @@
 import type { Read } from "../../platform/storage/storage.ts";
-import type { DnsChallenge } from "../name-server/zone-updater.ts";
+
+/** A TXT record for an ACME challenge, in addition to the zone's own records. */
+export interface DnsChallenge {
+  zoneId: string;
+  /** Name of the TXT record. */
+  name: string;
+  value: string;
+}
 
 /** TXT records of challenges, beside the zone's own: all, or those of one zone. */
 export async function listDnsChallenges(read: Read, zoneId?: string): Promise<DnsChallenge[]> {

@@ -10,15 +10,8 @@ import type { Zone } from "../../control/zones/zone.ts";
 import type { DnsSettings } from "../settings/dns-settings.ts";
 import type { NamedRecords, Update } from "./update.ts";
 import type { ServedRecord, ZoneConfiguration, ZoneKey } from "./zone/configuration.ts";
+import type { DnsChallenge } from "../challenges/store.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
-
-/** A TXT record for an ACME challenge, in addition to the zone's own records. */
-export interface DnsChallenge {
-  zoneId: string;
-  /** Name of the TXT record. */
-  name: string;
-  value: string;
-}
 
 export interface ZoneSources {
   storage: Storage;

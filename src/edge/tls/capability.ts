@@ -4,7 +4,7 @@ import { zoneSettings } from "../../control/zone-settings/capability.ts";
 import { dataFolder, reservation, storage } from "../../platform/capability.ts";
 import { edgeConfiguration } from "../configuration/capability.ts";
 import { outbound } from "../origin/capability.ts";
-import { edgeServer } from "../request/capability.ts";
+import { edgeServer } from "../capability.ts";
 import { certificates } from "./certificates/capability.ts";
 import { authorityFiles } from "./certificates/local-authority.ts";
 import { schemeHandler } from "./scheme-handler.ts";

@@ -3,7 +3,7 @@ import { capability } from "../../capability.ts";
 import { accounts } from "../../control/accounts/capability.ts";
 import { zoneSettings } from "../../control/zone-settings/capability.ts";
 import { outbound } from "../../edge/origin/capability.ts";
-import { edgeServer } from "../../edge/request/capability.ts";
+import { edgeServer } from "../../edge/capability.ts";
 import { mebibyte } from "../../platform/bytes.ts";
 import { blobs, dataFolder, storage } from "../../platform/capability.ts";
 import { runtime } from "../../workers/runtime/capability.ts";

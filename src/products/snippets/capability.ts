@@ -2,7 +2,7 @@ import { capability } from "../../capability.ts";
 import { rulesets } from "../../control/rulesets/capability.ts";
 import { zones } from "../../control/zones/capability.ts";
 import { outbound } from "../../edge/origin/capability.ts";
-import { edgeServer } from "../../edge/request/capability.ts";
+import { edgeServer } from "../../edge/capability.ts";
 import { mebibyte } from "../../platform/bytes.ts";
 import { storage } from "../../platform/capability.ts";
 import { sandbox } from "../../sandbox/capability.ts";

@@ -1,13 +1,13 @@
 import { capability } from "../../capability.ts";
 import { outbound } from "../../edge/origin/capability.ts";
-import { edgeServer } from "../../edge/request/capability.ts";
+import { edgeServer } from "../../edge/capability.ts";
 import { mebibyte } from "../../platform/bytes.ts";
 import { sandbox } from "../../sandbox/capability.ts";
 import { assets } from "../assets/capability.ts";
 import { scripts } from "../scripts/capability.ts";
 import { SourceMaps } from "../stack-traces/source-maps.ts";
 import { tails } from "../tail/capability.ts";
-import { bindings } from "../bindings/capability.ts";
+import { bindings } from "../capability.ts";
 import { scriptHandlers } from "./edge-handler.ts";
 import { Runtime } from "./runtime.ts";
 

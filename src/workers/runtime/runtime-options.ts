@@ -8,7 +8,7 @@ import type { Outbound, Send } from "../../edge/origin/outbound.ts";
 import type { Scripts } from "../scripts/scripts.ts";
 import type { SourceMaps } from "../stack-traces/source-maps.ts";
 import type { Tails } from "../tail/tails.ts";
-import type { BindingRegistry } from "../bindings/registry.ts";
+import type { BindingRegistry } from "../binding-registry.ts";
 import type { RunLimits } from "./run.ts";
 
 export interface RuntimeLimits extends RunLimits {

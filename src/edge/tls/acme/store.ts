@@ -43,8 +43,6 @@ export async function findHttpChallenge(
   return row && { zoneId: row.zone_id, value: row.value };
 }
 
-export type DnsChallenge = Pick<Challenge, "zoneId" | "name" | "value">;
-
 /** The key of the account with an authority: the existing one, otherwise the given one, which is stored. */
 export async function accountKey(trx: Write, directory: string, newKey: string): Promise<string> {
   await trx

@@ -1,7 +1,7 @@
-import type { CellBinding } from "../../sandbox/process/script.ts";
-import type { Binding } from "../scripts/versions/bindings.ts";
-import type { BindingRegistry } from "./registry.ts";
-import type { RuntimeScript } from "../scripts/runtime-script.ts";
+import type { CellBinding } from "../sandbox/process/script.ts";
+import type { Binding } from "./scripts/versions/bindings.ts";
+import type { BindingRegistry } from "./binding-registry.ts";
+import type { RuntimeScript } from "./scripts/runtime-script.ts";
 
 /** The bindings that are plain values. */
 export function plainEnv({ bindings, version }: RuntimeScript): Record<string, unknown> {

@@ -1,18 +1,18 @@
 import type { AddressInfo } from "node:net";
-import { capability } from "../../capability.ts";
-import { zoneSettings } from "../../control/zone-settings/capability.ts";
-import { reservation } from "../../platform/capability.ts";
-import { metrics } from "../../platform/observability/capability.ts";
-import { OwnListener } from "../../platform/own-listener.ts";
-import { clientInfo } from "../client-info/capability.ts";
-import { edgeConfiguration } from "../configuration/capability.ts";
-import { OwnHosts } from "../configuration/own-hosts.ts";
-import { outbound } from "../origin/capability.ts";
-import { systemLookUp } from "../origin/resolve.ts";
-import { smartRouting } from "../smart-routing/capability.ts";
-import { Edge } from "./listener.ts";
-import { isLocalVisitor } from "./local-visitor.ts";
-import type { EdgeRequest } from "./handlers.ts";
+import { capability } from "../capability.ts";
+import { zoneSettings } from "../control/zone-settings/capability.ts";
+import { reservation } from "../platform/capability.ts";
+import { metrics } from "../platform/observability/capability.ts";
+import { OwnListener } from "../platform/own-listener.ts";
+import { clientInfo } from "./client-info/capability.ts";
+import { edgeConfiguration } from "./configuration/capability.ts";
+import { OwnHosts } from "./configuration/own-hosts.ts";
+import { outbound } from "./origin/capability.ts";
+import { systemLookUp } from "./origin/resolve.ts";
+import { smartRouting } from "./smart-routing/capability.ts";
+import { Edge } from "./request/listener.ts";
+import { isLocalVisitor } from "./request/local-visitor.ts";
+import type { EdgeRequest } from "./request/handlers.ts";
 
 /** The listener of visitors' requests. */
 export const edgeServer = capability({
