@@ -33,7 +33,8 @@ it.each(["compose.yaml", "kubernetes.yaml"])(
     expect(used.length).toBeGreaterThan(1);
     const values = {
       SELVEDGE_DATABASE_URL: "postgres://127.0.0.1/selvedge",
-      SELVEDGE_METRICS_LISTEN: "0.0.0.0:1",
+      SELVEDGE_BLOB_URL: /SELVEDGE_BLOB_URL: (.+)/.exec(text)?.[1],
+      SELVEDGE_LAME_DUCK_SECONDS: "5",
     };
     for (const variable of used) {
       const value = (values as Record<string, string>)[variable] ?? "a-valid-value";
