@@ -108,7 +108,7 @@ it("an older database keeps its rows and never reuses a number that is still ref
   // Undo later migrations, which run again.
   database.exec(`alter table zones drop column authorized_by;
     alter table users drop column invited; drop table invitations;
-    drop index queue_messages_leased; drop table schema_info`);
+    drop index queue_messages_leased; drop table schema_info; drop table blob_place`);
   database.close();
 
   const storage = await openStorage(`sqlite:${path}`);

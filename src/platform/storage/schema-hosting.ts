@@ -299,7 +299,8 @@ export interface ImageOrphansTable {
 
 /** One row: where the blobs of the installation are. */
 export interface BlobPlaceTable {
-  one: Immutable<1>;
+  /** Always the same: the table has one row. */
+  of: Immutable<"blobs">;
   id: string;
   shown: string;
 }

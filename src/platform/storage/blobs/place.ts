@@ -37,7 +37,7 @@ export async function claimPlace(storage: Storage, place: BlobPlace): Promise<Bl
   await storage.write((trx) =>
     trx
       .insertInto("blob_place")
-      .values({ one: 1, ...place })
+      .values({ of: "blobs", ...place })
       .onConflict((conflict) => conflict.doNothing())
       .execute(),
   );
@@ -48,8 +48,8 @@ export async function recordPlace(storage: Storage, place: BlobPlace): Promise<v
   await storage.write((trx) =>
     trx
       .insertInto("blob_place")
-      .values({ one: 1, ...place })
-      .onConflict((conflict) => conflict.column("one").doUpdateSet(place))
+      .values({ of: "blobs", ...place })
+      .onConflict((conflict) => conflict.column("of").doUpdateSet(place))
       .execute(),
   );
 }

@@ -6,7 +6,7 @@ export const blobs = (engine: "sqlite" | "postgres"): Migration => ({
   async up(db: Kysely<unknown>): Promise<void> {
     await db.schema
       .createTable("blob_place")
-      .addColumn("one", "integer", (c) => c.primaryKey())
+      .addColumn("of", "text", (c) => c.primaryKey())
       .addColumn("id", "text", (c) => c.notNull())
       .addColumn("shown", "text", (c) => c.notNull())
       .execute();
