@@ -14,6 +14,8 @@ import { welcome } from "./welcome.ts";
 import { unawaited } from "../platform/util/uncaught.ts";
 
 const drainDeadlineMs = 10_000;
+/** How long a signal waits for the end of the start. */
+const startTimeoutMs = 1000;
 /** For what a stopped server leaves open. */
 const exitTimeoutMs = 2000;
 /** For what a failed start leaves open. */
@@ -27,6 +29,7 @@ export function registerServeCommand(program: Command): void {
       const logger = createLogger(config.logLevel);
       let isReady = false;
       castLastNet(logger, () => isReady);
+      const stopping = stopOnSignals(config.lameDuckSeconds * 1000, logger);
       const reserved = await reserve(config);
       // Loaded only now, so that a wrong setting, a taken port and a taken folder are refused at once.
       const { startServer } = await import("../server.ts");
@@ -38,19 +41,25 @@ export function registerServeCommand(program: Command): void {
       process.stdout.write(welcome(server, config));
       collectWhenQuiet();
       reloadOnSignal(server, config, options, logger);
-      stopOnSignals(server, config.lameDuckSeconds * 1000, logger);
+      stopping.started(server);
     },
   );
 }
 
-/** Stops at the first SIGTERM or SIGINT, and exits at the second. */
-function stopOnSignals(server: RunningServer, lameDuckMs: number, logger: Logger): void {
+/**
+ * Stops at the first SIGTERM or SIGINT, and exits at the second. A signal during the start is obeyed at its end, because the
+ * ready file may already have said that the platform is there.
+ */
+function stopOnSignals(lameDuckMs: number, logger: Logger): { started: (server: RunningServer) => void } {
+  const { promise: started, resolve } = Promise.withResolvers<RunningServer>();
   let isStopping = false;
   const stop = async (signal: NodeJS.Signals): Promise<void> => {
     if (isStopping) process.exit(1);
     isStopping = true;
     logger.info({ signal }, "stopping");
     try {
+      const server = await Promise.race([started, delay(startTimeoutMs)]);
+      if (server === undefined) throw new Error("the start had not ended");
       server.announceEnd();
       await delay(lameDuckMs);
       await server.close(drainDeadlineMs);
@@ -65,4 +74,5 @@ function stopOnSignals(server: RunningServer, lameDuckMs: number, logger: Logger
   // The program that started this one has ended: bin/selvedge.js under an older Node.
   process.once("disconnect", () => unawaited(stop("SIGTERM")));
   process.channel?.unref();
+  return { started: resolve };
 }

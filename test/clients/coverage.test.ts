@@ -172,9 +172,14 @@ it("the client calls operations on the edge, plans and settings", async () => {
   });
   // The client has no methods for all settings at once, but older versions and other programs do.
   const path = `/zones/${zone_id}/settings`;
-  const listed: { result: { id: string }[] } = await client.get(path);
-  for (const setting of listed.result)
+  const listed: { result: { id: string; value: unknown }[] } = await client.get(path);
+  for (const setting of listed.result) {
     expect(await client.zones.settings.get(setting.id as Loose, { zone_id })).toEqual(setting);
+    const same = { zone_id, value: setting.value } as Loose;
+    expect(await client.zones.settings.edit(setting.id as Loose, same)).toMatchObject({
+      value: setting.value,
+    });
+  }
   await client.patch(path, { body: { items: [{ id: "ssl", value: "strict" }] } });
 });
 

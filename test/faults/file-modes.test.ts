@@ -20,15 +20,17 @@ it("a busy platform makes its files private, even in a folder that was open to o
   const dataDir = temporaryFolder();
   const temporary = temporaryFolder();
   chmodSync(temporary, 0o711); // the cells' user must pass through it
+  const args = ["--data-dir", dataDir, "--edge-tls-listen", "127.0.0.1:0"];
+  const before = await serve(args, environment);
+  before.process.kill("SIGTERM");
+  await before.exited;
   // The modes that an older version left.
   mkdirSync(join(dataDir, "blobs/images/a"), { recursive: true });
   writeFileSync(join(dataDir, "blobs/images/a/old"), "content");
-  writeFileSync(join(dataDir, "selvedge.db"), "");
   for (const path of ["", "blobs", "blobs/images", "blobs/images/a"]) chmodSync(join(dataDir, path), 0o755);
   for (const path of ["selvedge.db", "blobs/images/a/old"]) chmodSync(join(dataDir, path), 0o644);
   writeFileSync(join(dataDir, "of another user"), "content", { mode: 0o644 });
 
-  const args = ["--data-dir", dataDir, "--edge-tls-listen", "127.0.0.1:0"];
   const server = await serve(args, { ...environment, TMPDIR: temporary });
   onTestFinished(() => void server.process.kill("SIGKILL"));
   const call = callerOf(server.ready.api);

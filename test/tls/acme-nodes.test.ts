@@ -16,11 +16,12 @@ it.skipIf(!hasPebble && process.env["CI_TOOLS"] !== "1")(
     const databaseUrl = await postgres.createDatabase();
     const pebble = await preparePebble(3600);
     onTestFinished(() => pebble.stop());
-    const dataDir = temporaryFolder();
-    onTestFinished(() => rmSync(dataDir, { recursive: true }));
     const start = async (): Promise<TestServer> => {
+      const dataDir = temporaryFolder();
+      onTestFinished(() => rmSync(dataDir, { recursive: true }));
       const node = await startTestServer({
         databaseUrl,
+        blobUrl: "postgres",
         ephemeral: false,
         dataDir,
         edgeTlsListen: "127.0.0.1:0",
