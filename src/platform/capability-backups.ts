@@ -1,12 +1,15 @@
 import { capability } from "../capability.ts";
 import { storage } from "./capability.ts";
 import { metrics } from "./observability/capability.ts";
-import { startBackups } from "./periodic-backups.ts";
+import { checkBackupSettings, startBackups } from "./periodic-backups.ts";
 
 export const backups = capability({
   name: "periodic backups",
   needs: [storage, metrics],
-  create: () => ({}),
+  create({ config }) {
+    checkBackupSettings(config);
+    return {};
+  },
   async run(services) {
     const running = await startBackups(services.config, services.logger, services.metrics);
     return () => running?.stop();
