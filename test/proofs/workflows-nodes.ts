@@ -26,7 +26,16 @@ const witness = new Witness();
 await witness.listen();
 const makeNode = (): Node => {
   folders.push(mkdtempSync(join(tmpdir(), "workflows-nodes-")));
-  return new Node(["--data-dir", folders.at(-1)!, "--private-networks", "all", "--database-url", url]);
+  return new Node([
+    "--data-dir",
+    folders.at(-1)!,
+    "--private-networks",
+    "all",
+    "--database-url",
+    url,
+    "--blob-url",
+    "postgres",
+  ]);
 };
 const nodes = [makeNode(), makeNode()] as const;
 for (const node of nodes) await node.start();

@@ -21,7 +21,16 @@ beforeAll(async () => {
   await witness.listen();
   const node = (): Node => {
     folders.push(mkdtempSync(join(tmpdir(), "workflows-nodes-")));
-    return new Node(["--data-dir", folders.at(-1)!, "--private-networks", "all", "--database-url", url]);
+    return new Node([
+      "--data-dir",
+      folders.at(-1)!,
+      "--private-networks",
+      "all",
+      "--database-url",
+      url,
+      "--blob-url",
+      "postgres",
+    ]);
   };
   first = node();
   second = node();
