@@ -30,18 +30,21 @@ export const dataFolder = capability({
   create({ config, logger }) {
     if (config.ephemeral) {
       const folder = mkdtempSync(join(tmpdir(), "selvedge-"));
-      process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
-      return { folder };
+      const removeFolder = (): void => rmSync(folder, { recursive: true, force: true });
+      process.once("exit", removeFolder);
+      return { folder, removeFolder };
     }
     unawaited(
       closeDataFolder(config.dataDir, logger).catch((error: unknown) =>
         logger.warn({ err: error }, "files in the data folder could not be closed to other users"),
       ),
     );
-    return { folder: config.dataDir };
+    return { folder: config.dataDir, removeFolder: undefined };
   },
-  close({ config, folder }) {
-    if (config.ephemeral) rmSync(folder, { recursive: true, force: true });
+  close({ removeFolder }) {
+    if (removeFolder === undefined) return;
+    process.off("exit", removeFolder);
+    removeFolder();
   },
 });
 
