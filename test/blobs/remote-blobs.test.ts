@@ -85,10 +85,10 @@ it("keeps no more bytes than its limit, and no file that is not in use", async (
   expect(readFileSync(file.path)).toEqual(huge);
   file.release();
   expect(kept(folder)).toHaveLength(2);
-  const lent = await blobs.file("a");
+  const first = await blobs.file("a");
   for (const key of ["b", "c", "d"]) (await blobs.file(key)).release();
-  expect(readFileSync(lent.path)).toEqual(bytes); // evicted, and still there for its reader
-  lent.release();
+  expect(readFileSync(first.path)).toEqual(bytes); // the cache evicted the file, which a reader still uses
+  first.release();
   expect(kept(folder)).toHaveLength(2);
   expect(counts.cacheBytes()).toBeLessThanOrEqual(700_000);
 });

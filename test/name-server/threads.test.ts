@@ -84,14 +84,15 @@ describe.each(kinds.filter(isPossible))("on %s", (_what, settings) => {
     stream.close();
   });
 
-  it.skipIf(dnsListen !== "")("every thread has a change when the API has answered", async () => {
-    const { records } = server.client.dns;
-    for (let round = 0; round < 5; round++) {
-      const content = `198.51.100.${round}`;
-      const made = await records.create({ zone_id, type: "A", name: "new", content, ttl: 60 });
-      const told = await Promise.all(Array.from({ length: 12 }, () => ask(server, `new.${zone}`, "A")));
-      for (const { answers } of told) expect(answers).toEqual([`new.${zone} 60 A ${content}`]);
-      await records.delete(made.id, { zone_id });
-    }
-  });
+  if (dnsListen === "")
+    it("every thread has a change when the API has answered", async () => {
+      const { records } = server.client.dns;
+      for (let round = 0; round < 5; round++) {
+        const content = `198.51.100.${round}`;
+        const made = await records.create({ zone_id, type: "A", name: "new", content, ttl: 60 });
+        const told = await Promise.all(Array.from({ length: 12 }, () => ask(server, `new.${zone}`, "A")));
+        for (const { answers } of told) expect(answers).toEqual([`new.${zone} 60 A ${content}`]);
+        await records.delete(made.id, { zone_id });
+      }
+    });
 });

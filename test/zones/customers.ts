@@ -75,7 +75,8 @@ export class Customers {
   }
 
   /**
-   * The owner of a host for visitors, in the DNS, and by the certificate; "nobody" if it is no customer's.
+   * The customers that serve a host's visitors, answer for it in the DNS, and have its certificate; "nobody" stands for no
+   * customer.
    */
   async whose(host: string): Promise<{ edge: string; dns: string; tls: string }> {
     const [page, told, tls] = await Promise.all([

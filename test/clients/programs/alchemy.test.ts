@@ -2,18 +2,14 @@ import { execFile } from "node:child_process";
 import { symlinkSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { temporaryFolder } from "../../helpers/process.ts";
 import { ownerToken, startTestServer, type TestServer } from "../../helpers/server.ts";
 import { visit } from "../../helpers/visit.ts";
+import { describePrograms } from "./describe.ts";
 import { npm } from "./packages.ts";
 
-/**
- * Infrastructure as code: a program with alchemy creates, finds unchanged, changes and deletes every
- * resource.
- */
-const installed = npm("alchemy@0.94.0");
-const why = "missing" in installed ? ` (skipped: ${installed.missing})` : "";
+// Infrastructure as code: a program with alchemy creates, finds unchanged, changes and deletes every resource.
 const domain = "alchemy-of-others.com";
 const program = `
 import alchemy from "alchemy";
@@ -40,12 +36,12 @@ const worker = `export default {
   async scheduled(): Promise<void> {},
 };`;
 
-describe.skipIf("missing" in installed)(`alchemy${why}`, () => {
+describePrograms("alchemy", [npm("alchemy@0.94.0")], (packageFolder) => {
   let server: TestServer;
   const folder = temporaryFolder();
   beforeAll(async () => {
     server = await startTestServer();
-    symlinkSync(join((installed as { folder: string }).folder, "node_modules"), join(folder, "node_modules"));
+    symlinkSync(join(packageFolder, "node_modules"), join(folder, "node_modules"));
     writeFileSync(join(folder, "program.mjs"), program);
     writeFileSync(join(folder, "worker.ts"), worker);
   });

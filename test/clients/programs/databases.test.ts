@@ -7,6 +7,7 @@ import { temporaryFolder } from "../../helpers/process.ts";
 import { startHosting, type Hosting } from "../../runtime/platform.ts";
 import { Project } from "../../wrangler/harness.ts";
 import { startMariaDb, startRedis } from "./database-servers.ts";
+import { describePrograms } from "./describe.ts";
 import { debian, npm } from "./packages.ts";
 
 /** Drivers of databases from npm in scripts, as wrangler bundles them, with real servers. */
@@ -228,91 +229,90 @@ export default { async fetch(request) {
   } catch (error) { return Response.json({ thrown: String(error?.stack ?? error) }); }
 } };`;
 
-describe.each(cases)(
-  "$package",
-  ({ package: specifier, server: serverPackage, start, flags = [], script }) => {
-    const [name] = specifier.split("@") as [string];
-    const [driver, server] = [
-      npm(specifier),
-      serverPackage === undefined ? undefined : debian(serverPackage),
-    ];
-    const missing = [driver, server].flatMap((each) =>
-      each !== undefined && "missing" in each ? [each.missing] : [],
-    );
-    if (missing.length > 0) return test.skip(`skipped: ${missing.join("; ")}`, () => {});
-    let urls: Awaited<ReturnType<Case["start"]>>;
-    beforeAll(async () => {
-      urls = await start((server as { folder: string } | undefined)?.folder ?? "");
-      for (const hosting of [open, denying]) {
-        const project = new Project(hosting);
-        project.write({
-          "wrangler.json": {
-            name,
-            main: "index.js",
-            compatibility_date: "2026-11-01",
-            compatibility_flags: ["nodejs_compat", ...flags],
-          },
-          "index.js": script + main,
-        });
-        const installed = (driver as { folder: string }).folder;
-        symlinkSync(join(installed, "node_modules", name), join(project.folder, "node_modules", name));
-        await project.run(["deploy"]);
-        project.remove();
-      }
-    }, 120_000);
-    afterAll(async () => urls.stop());
+for (const each of cases) {
+  const programs = [npm(each.package), ...(each.server === undefined ? [] : [debian(each.server)])];
+  describePrograms(each.package, programs, (driver, server = "") => tryDriver(each, driver, server));
+}
 
-    const ask = async (
-      hosting: Hosting,
-      task: string,
-      isSecure: boolean,
-      host = "127.0.0.1",
-    ): Promise<unknown> => {
-      const url = (isSecure ? urls.secure : urls.plain).replace("127.0.0.1", host);
-      const query = new URLSearchParams({ task, url, tls: String(isSecure) }).toString();
-      const { status, body } = await hosting.ask(name, `/?${query}`);
-      expect(status, body).toBe(200);
-      return JSON.parse(body) as unknown;
-    };
+function tryDriver(
+  { package: specifier, start, flags = [], script }: Case,
+  driver: string,
+  server: string,
+): void {
+  const [name] = specifier.split("@") as [string];
+  let urls: Awaited<ReturnType<Case["start"]>>;
+  beforeAll(async () => {
+    urls = await start(server);
+    for (const hosting of [open, denying]) {
+      const project = new Project(hosting);
+      project.write({
+        "wrangler.json": {
+          name,
+          main: "index.js",
+          compatibility_date: "2026-11-01",
+          compatibility_flags: ["nodejs_compat", ...flags],
+        },
+        "index.js": script + main,
+      });
+      symlinkSync(join(driver, "node_modules", name), join(project.folder, "node_modules", name));
+      await project.run(["deploy"]);
+      project.remove();
+    }
+  }, 120_000);
+  afterAll(async () => urls.stop());
 
-    describe.each([
-      ["without TLS", false],
-      ["with TLS", true],
-    ])("%s", (_how, isSecure) => {
-      const numbers = (length: number): number[] => Array.from({ length }, (_, i) => i);
-      test("values are written and read back", async () => {
-        expect(await ask(open, "values", isSecure)).toEqual([[1, "Größe", { a: [1] }]]);
-      });
-      test("megabytes are written and read back", async () => {
-        expect(await ask(open, "large", isSecure)).toEqual([5000, 1, 3_000_000]);
-      });
-      test("concurrent commands are answered in order", async () => {
-        expect(await ask(open, "inTurn", isSecure)).toEqual(numbers(50));
-        expect(await ask(open, "pool", isSecure)).toEqual(numbers(20));
-      });
-      test("the driver reports errors of the server", async () => {
-        expect(await ask(open, "fault", isSecure)).toBe(faults[name] ?? faults["redis"]);
-      });
-      // The Redis server with TLS accepts no plain connections.
-      test.skipIf(script.includes("secrecy: null"))("TLS is used if requested", async () => {
+  const ask = async (
+    hosting: Hosting,
+    task: string,
+    isSecure: boolean,
+    host = "127.0.0.1",
+  ): Promise<unknown> => {
+    const url = (isSecure ? urls.secure : urls.plain).replace("127.0.0.1", host);
+    const query = new URLSearchParams({ task, url, tls: String(isSecure) }).toString();
+    const { status, body } = await hosting.ask(name, `/?${query}`);
+    expect(status, body).toBe(200);
+    return JSON.parse(body) as unknown;
+  };
+
+  describe.each([
+    ["without TLS", false],
+    ["with TLS", true],
+  ])("%s", (_how, isSecure) => {
+    const numbers = (length: number): number[] => Array.from({ length }, (_, i) => i);
+    test("values are written and read back", async () => {
+      expect(await ask(open, "values", isSecure)).toEqual([[1, "Größe", { a: [1] }]]);
+    });
+    test("megabytes are written and read back", async () => {
+      expect(await ask(open, "large", isSecure)).toEqual([5000, 1, 3_000_000]);
+    });
+    test("concurrent commands are answered in order", async () => {
+      expect(await ask(open, "inTurn", isSecure)).toEqual(numbers(50));
+      expect(await ask(open, "pool", isSecure)).toEqual(numbers(20));
+    });
+    test("the driver reports errors of the server", async () => {
+      expect(await ask(open, "fault", isSecure)).toBe(faults[name] ?? faults["redis"]);
+    });
+    // The Redis server with TLS accepts no plain connections.
+    if (!script.includes("secrecy: null"))
+      test("TLS is used if requested", async () => {
         expect(await ask(open, "secrecy", isSecure)).toBe(isSecure);
       });
-      test.runIf(script.includes("published"))("published messages arrive", async () => {
+    if (script.includes("published"))
+      test("published messages arrive", async () => {
         expect(await ask(open, "published", isSecure)).toEqual(["channel", "word"]);
       });
-    });
+  });
 
-    test("a certificate for another name is rejected", async () => {
-      expect(await ask(open, "values", true, "localhost")).toEqual({
-        thrown: expect.stringContaining("its certificate is not valid for this name"),
-      });
-      expect(await ask(open, "values", false, "localhost")).toEqual([[1, "Größe", { a: [1] }]]);
+  test("a certificate for another name is rejected", async () => {
+    expect(await ask(open, "values", true, "localhost")).toEqual({
+      thrown: expect.stringContaining("its certificate is not valid for this name"),
     });
+    expect(await ask(open, "values", false, "localhost")).toEqual([[1, "Größe", { a: [1] }]]);
+  });
 
-    test("a private address is rejected if private networks are denied", async () => {
-      expect(await ask(denying, "values", false)).toEqual({
-        thrown: expect.stringContaining("it is a private address, which this installation does not allow"),
-      });
+  test("a private address is rejected if private networks are denied", async () => {
+    expect(await ask(denying, "values", false)).toEqual({
+      thrown: expect.stringContaining("it is a private address, which this installation does not allow"),
     });
-  },
-);
+  });
+}
