@@ -2,6 +2,7 @@ import type { Capability, ServicesOf } from "./capability.ts";
 import { members, owner } from "./control/accounts/capability-members.ts";
 import { accounts, installation } from "./control/accounts/capability.ts";
 import { api, health, metricsApi } from "./control/api/capability.ts";
+import { nodesApi } from "./control/nodes/capability.ts";
 import { rulesets } from "./control/rulesets/capability.ts";
 import { tokens } from "./control/tokens/capability.ts";
 import { zoneSettings } from "./control/zone-settings/capability.ts";
@@ -21,6 +22,7 @@ import { tls } from "./edge/tls/capability.ts";
 import { certificates } from "./edge/tls/certificates/capability.ts";
 import { metrics } from "./platform/observability/capability.ts";
 import { backups } from "./platform/capability-backups.ts";
+import { nodes } from "./platform/capability-nodes.ts";
 import { blobs, dataFolder, reservation, storage } from "./platform/capability.ts";
 import { images } from "./products/images/capability.ts";
 import { kv } from "./products/kv/capability.ts";
@@ -44,6 +46,7 @@ export const capabilities = [
   dataFolder,
   storage,
   blobs,
+  nodes,
   metrics,
   installation,
   accounts,
@@ -51,6 +54,7 @@ export const capabilities = [
   tokens,
   members,
   owner,
+  nodesApi,
   zoneSettings,
   rulesets,
   api,

@@ -83,12 +83,12 @@ export interface Capability<S extends object = object> {
 }
 
 /** The services of several capabilities, by name. */
-export type ServicesOf<N extends readonly Capability[]> = N extends readonly [
+export type ServicesOf<N extends readonly Capability[], Before = unknown> = N extends readonly [
   Capability<infer S>,
   ...infer Rest extends readonly Capability[],
 ]
-  ? S & ServicesOf<Rest>
-  : unknown;
+  ? ServicesOf<Rest, Before & S>
+  : Before;
 
 /** The services that the parts of a capability receive: its own, and those of the capabilities that it needs. */
 type Given<N extends readonly Capability[], S> = ServicesOf<N> & Platform & NoInfer<S>;

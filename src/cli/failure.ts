@@ -3,6 +3,7 @@ import { ConfigError } from "../platform/config/config.ts";
 import { BackupError } from "../platform/storage/backup/errors.ts";
 import { UnusableDatabase } from "../platform/storage/faults.ts";
 import { FolderInUse } from "../platform/storage/folder-owner.ts";
+import { NodeInUse } from "../platform/storage/nodes/node-registry.ts";
 
 const hints: Record<string, string> = {
   EADDRINUSE: "Another process listens there. Stop it (`ss -ltnup` shows it), or choose another port.",
@@ -14,7 +15,7 @@ const hints: Record<string, string> = {
   ECONNREFUSED: "Nothing accepts connections there. Check --database-url, and whether PostgreSQL runs.",
 };
 /** Errors whose message is for the operator. */
-const expected = [BackupError, ConfigError, FolderInUse, UnusableDatabase];
+const expected = [BackupError, ConfigError, FolderInUse, NodeInUse, UnusableDatabase];
 /** SQLite's own error numbers. */
 const codesOfSqlite: Record<number, string> = { 8: "EROFS", 13: "ENOSPC" };
 

@@ -188,6 +188,34 @@ export interface ChangesTable {
   logged_on: Immutable<number>;
 }
 
+/** The nodes of the installation; see nodes/node-registry.ts. Times are epoch milliseconds of the database's clock. */
+export interface NodesTable {
+  id: Immutable<string>;
+  /** A new one with each start. */
+  run: string;
+  name: string;
+  pid: number;
+  /** Which data folder it is, so that a copy can be told from the original. */
+  place: string;
+  version: string;
+  /** Where its blobs are. */
+  blobs: string;
+  started_on: number;
+  seen_on: number;
+  /** Null unless it was stopped. */
+  ended_on: number | null;
+  /** The number of the last change that it has taken over, on PostgreSQL. */
+  seq: number | null;
+}
+
+/** On PostgreSQL, the calls that nodes count against rate limits; see nodes/shared-rates.ts. */
+export interface NodeRatesTable {
+  node: Immutable<string>;
+  run: string;
+  /** JSON: a total for each key, since the start of the node. */
+  totals: string;
+}
+
 export interface MetaTable {
   key: Immutable<string>;
   value: string;
@@ -248,5 +276,7 @@ export interface Database {
   acme_accounts: AcmeAccountsTable;
   certificate_packs: CertificatePacksTable;
   acme_challenges: AcmeChallengesTable;
+  nodes: NodesTable;
+  node_rates: NodeRatesTable;
   meta: MetaTable;
 }

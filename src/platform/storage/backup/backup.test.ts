@@ -99,6 +99,7 @@ describe("the archive", () => {
       "blobs",
       "blob_chunks",
       "changes",
+      "node_rates",
       "workflow_commands",
       "workflow_nodes",
       "workflow_shards",

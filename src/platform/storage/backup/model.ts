@@ -28,6 +28,7 @@ export const leftOutTables: readonly string[] = [
   "blob_place",
   "kysely_migration",
   "kysely_migration_lock",
+  "nodes",
   "schema_info",
   "tail_events",
   "tails",

@@ -1,0 +1,22 @@
+import { capability } from "../capability.ts";
+import { blobs, dataFolder, storage } from "./capability.ts";
+import { blobUrlOf, placeOf } from "./open-blobs.ts";
+import { identityIn, temporaryIdentity } from "./storage/nodes/node-identity.ts";
+import { NodeRegistry } from "./storage/nodes/node-registry.ts";
+
+/** The table of the installation's nodes, with this one in it. */
+export const nodes = capability({
+  name: "nodes",
+  needs: [dataFolder, storage, blobs],
+  async create({ config, folder, logger, storage: database }) {
+    const identity = config.ephemeral ? temporaryIdentity() : identityIn(folder);
+    const { shown } = await placeOf(blobUrlOf(config), database, folder);
+    const nodeRegistry = new NodeRegistry(database, identity, shown, logger);
+    await nodeRegistry.start();
+    return { nodeRegistry };
+  },
+  metrics: async ({ nodeRegistry }) =>
+    (await import("./observability/node-metrics.ts")).nodeMetrics(nodeRegistry),
+  health: ({ nodeRegistry }) => ({ node: () => nodeRegistry.check() }),
+  close: ({ nodeRegistry }) => nodeRegistry.stop(),
+});
