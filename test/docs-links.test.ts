@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, normalize, relative, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
+import { anchorMaker } from "../scripts/site/anchors.ts";
 
 /** The form of every Markdown file of the project: links, anchors and line lengths. */
 const pages = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "*.md"], { encoding: "utf8" })
@@ -20,22 +21,10 @@ function proseLines(page: string): string[] {
     });
 }
 
-/** Anchors as GitHub derives them from headings; a repeated heading gets a counter. */
 function anchorsOf(page: string): Set<string> {
-  const anchors = new Set<string>();
-  for (const line of proseLines(page)) {
-    const [, heading] = /^#{1,6} (.+)$/.exec(line) ?? [];
-    if (heading === undefined) continue;
-    const slug = heading
-      .replace(/\[([^\]]*)\]\([^)]*\)/g, "$1")
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N}\s_-]/gu, "")
-      .replace(/ /g, "-");
-    let anchor = slug;
-    for (let count = 1; anchors.has(anchor); count++) anchor = `${slug}-${count}`;
-    anchors.add(anchor);
-  }
-  return anchors;
+  const anchorOf = anchorMaker();
+  const headings = proseLines(page).flatMap((line) => /^#{1,6} (.+)$/.exec(line)?.[1] ?? []);
+  return new Set(headings.map(anchorOf));
 }
 
 /** Targets of links and images. A link may span two lines; code spans contain none. */

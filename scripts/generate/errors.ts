@@ -88,7 +88,9 @@ export function errorsPage(): string {
       );
       const { message } = error;
       const [status, code] = "kind" in error ? errorCodes![error.kind]! : [error.status, error.code];
-      return `| ${code} | ${status} | ${message.replaceAll('["…"]', "…")} |`;
+      // Outside of code, Markdown reads <name> as HTML.
+      const text = message.replaceAll('["…"]', "…").replace(/[<|]/g, "\\$&");
+      return `| ${code} | ${status} | ${text} |`;
     });
     return `## ${title}\n\n| code | status | message |\n|---|---|---|\n${rows.join("\n")}\n`;
   });
