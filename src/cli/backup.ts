@@ -5,7 +5,7 @@ import type { Command } from "commander";
 import { ConfigError } from "../platform/config/config.ts";
 import type { Config } from "../platform/config/settings.ts";
 import { backUp, type Progress } from "../platform/storage/backup/back-up.ts";
-import type { Manifest } from "../platform/storage/backup/manifest.ts";
+import type { BackupAt, Manifest } from "../platform/storage/backup/manifest.ts";
 import { restore } from "../platform/storage/backup/restore.ts";
 import { openSource } from "../platform/storage/backup/open-source.ts";
 import { verify } from "../platform/storage/backup/verify.ts";
@@ -13,7 +13,9 @@ import { createLogger } from "../platform/observability/logger.ts";
 import type { Blobs } from "../platform/storage/blobs.ts";
 import { openStorage } from "../platform/storage/storage.ts";
 import { blobUrlOf, openBlobs } from "../platform/open-blobs.ts";
+import { isBucket, openBackupAt } from "../platform/open-place.ts";
 import { addConfigOptions, configOf } from "./config-options.ts";
+import { yieldToNodes } from "./yield-to-nodes.ts";
 
 type Options = Record<string, unknown>;
 
@@ -25,39 +27,52 @@ export function registerBackupCommands(program: Command): void {
   const backup = program
     .command("backup")
     .description("write a backup of the database, the blobs and the keys, also while nodes run")
-    .argument("<target>", "folder of the backup, which must not exist yet");
+    .argument("<target>", "folder or s3://BUCKET/NAME of the backup, which must not exist yet");
   addConfigOptions(backup)
     .option("--json", "print JSON")
     .action(async (target: string, options: Options) => {
       const manifest = await runBackup(configOf(options).config, target);
-      report(options, manifest, `The backup ${resolve(target)} is complete`);
+      report(options, manifest, `The backup ${shownOf(target)} is complete`);
     });
-  backup
+  const verifying = backup
     .command("verify")
     .description("check that a backup is as it was written and can be restored")
-    .argument("<target>", "folder of the backup")
+    .argument("<target>", "folder or s3://BUCKET/NAME of the backup");
+  addConfigOptions(verifying)
     .option("--json", "print JSON")
     .action(async (target: string, own: Options) => {
       // The parent command takes the option if it has one with the same name.
       const options = { ...backup.opts(), ...own };
-      const manifest = await verify(resolve(target), progressPrinter());
-      report(options, manifest, `The backup ${resolve(target)} is intact`);
+      const { config } = configOf(options);
+      const manifest = await at(target, config, (archive) => verify(archive, progressPrinter()));
+      report(options, manifest, `The backup ${shownOf(target)} is intact`);
     })
     .exitOverride();
   const restoring = program
     .command("restore")
     .description("restore a backup into an empty data folder, and an empty database")
-    .argument("<target>", "folder of the backup");
+    .argument("<target>", "folder or s3://BUCKET/NAME of the backup");
   addConfigOptions(restoring)
     .option("--json", "print JSON")
     .action(async (target: string, options: Options) => {
       const { config } = configOf(options);
       const onProgress = progressPrinter();
-      const manifest = await withBlobs(config, async (blobs) =>
-        restore({ archive: resolve(target), ...placeOf(config), blobs, onProgress }),
+      const manifest = await at(target, config, (archive) =>
+        withBlobs(config, async (blobs) => restore({ archive, ...placeOf(config), blobs, onProgress })),
       );
-      report(options, manifest, `The backup ${resolve(target)} is restored`);
+      report(options, manifest, `The backup ${shownOf(target)} is restored`);
     });
+}
+
+const shownOf = (target: string): string => (isBucket(target) ? target.replace(/\?.*/, "") : resolve(target));
+
+async function at<T>(target: string, config: Config, work: (archive: BackupAt) => Promise<T>): Promise<T> {
+  const archive = await openBackupAt(target, config);
+  try {
+    return await work(archive);
+  } finally {
+    await archive.place.close();
+  }
 }
 
 interface Place {
@@ -74,12 +89,15 @@ function placeOf(config: Config): Place {
   return { databaseUrl: config.databaseUrl ?? `sqlite:${join(dataDir, "selvedge.db")}`, dataDir };
 }
 
-async function runBackup(config: Config, target: string): Promise<Manifest> {
+async function runBackup(config: Config, text: string): Promise<Manifest> {
   const { databaseUrl, dataDir } = placeOf(config);
+  yieldToNodes();
   const onProgress = progressPrinter();
   const source = await openSource(databaseUrl);
   try {
-    return await withBlobs(config, async (blobs) => backUp({ source, blobs, dataDir, target, onProgress }));
+    return await at(text, config, (target) =>
+      withBlobs(config, async (blobs) => backUp({ source, blobs, dataDir, target, onProgress })),
+    );
   } finally {
     await source.close();
   }

@@ -2,6 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { accessSync, constants, existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { ConfigError } from "../platform/config/config.ts";
+import { isBucket } from "../platform/open-place.ts";
 import type { Config } from "../platform/config/settings.ts";
 
 /**
@@ -12,7 +13,7 @@ export async function checkFiles(config: Config): Promise<void> {
   const { dataDir, ephemeral, readyFile, tlsCertificates, originCa, acmeCa, imageFaceDetector } = config;
   if (!ephemeral) check("a folder that can be created or written", "data-dir", dataDir, writableFolder);
   const { backupFolder } = config;
-  if (backupFolder !== undefined)
+  if (backupFolder !== undefined && !isBucket(backupFolder))
     check("a folder that can be created or written", "backup-folder", backupFolder, writableFolder);
   const inFolder = "a file in a folder that can be written";
   if (readyFile !== undefined) check(inFolder, "ready-file", readyFile, (file) => writable(dirname(file)));

@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 import { ConfigError } from "../platform/config/config.ts";
-import { BackupError } from "../platform/storage/backup/errors.ts";
+import { BackupError } from "../platform/storage/archive/errors.ts";
 import { UnusableDatabase } from "../platform/storage/faults.ts";
 import { FolderInUse } from "../platform/storage/folder-owner.ts";
 import { NodeInUse } from "../platform/storage/nodes/node-registry.ts";

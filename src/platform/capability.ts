@@ -69,5 +69,9 @@ export const blobs = capability({
   metrics: async ({ blobCounts }) =>
     (await import("./observability/blob-metrics.ts")).blobMetrics(blobCounts),
   health: (services) => ({ disk: () => services.blobs.check() }),
+  reload: ({ renewBlobs, logger }) =>
+    renewBlobs().catch((error: unknown) => {
+      logger.error({ err: error }, "the credentials of the store of blobs could not be read again");
+    }),
   close: ({ closeBlobs }) => closeBlobs(),
 });

@@ -1,23 +1,24 @@
 import { join } from "node:path";
 import type { Logger } from "pino";
-import { parseBlobUrl, type BlobUrl, type S3Url } from "./config/blob-url.ts";
+import { parseBlobUrl, type BlobUrl } from "./config/blob-url.ts";
 import { ConfigError } from "./config/config.ts";
 import type { Config } from "./config/settings.ts";
+import { blobCredentials, s3Address } from "./s3-settings.ts";
 import { FileBlobs, type Blobs } from "./storage/blobs.ts";
 import { BlobCounts } from "./storage/blobs/blob-counts.ts";
 import type { BlobStore } from "./storage/blobs/blob-store.ts";
 import { claimPlace, placeOfFiles, type BlobPlace } from "./storage/blobs/place.ts";
-import type { Credentials } from "./storage/blobs/signature.ts";
 import { BlobsUnavailable } from "./storage/faults.ts";
 import type { Storage } from "./storage/storage.ts";
 
 const mebibyte = 1024 * 1024;
-const defaultRegion = "us-east-1";
 
 /** The bytes of images, assets and large values. */
 export interface BlobServices {
   blobs: Blobs;
   blobCounts: BlobCounts;
+  /** Reads the credentials of the store again. */
+  renewBlobs: () => Promise<void>;
   closeBlobs: () => Promise<void>;
 }
 
@@ -28,7 +29,7 @@ export function blobUrlOf(config: Config, text = config.blobUrl, source = "--blo
     text === undefined
       ? { kind: config.ephemeral && config.databaseUrl !== undefined ? "postgres" : "files" }
       : parseBlobUrl(text, source);
-  if (url.kind === "s3") credentialsOf(config);
+  if (url.kind === "s3") blobCredentials(config);
   if (url.kind === "postgres" && config.databaseUrl === undefined)
     throw new ConfigError(`Expected --database-url with a PostgreSQL database for ${source} postgres`);
   return url as BlobUrl;
@@ -48,6 +49,8 @@ export async function createBlobs(
   return openBlobs(url, config, storage, folder, logger);
 }
 
+const nothingOpen = { renewBlobs: async () => {}, closeBlobs: async () => {} };
+
 /** Opens blobs, regardless of the place that the installation uses. Only `postgres` needs the storage. */
 export async function openBlobs(
   url: BlobUrl,
@@ -58,7 +61,7 @@ export async function openBlobs(
 ): Promise<BlobServices> {
   const blobCounts = new BlobCounts(url.kind);
   if (url.kind === "files")
-    return { blobs: new FileBlobs(blobFolder(folder), blobCounts), blobCounts, closeBlobs: async () => {} };
+    return { blobs: new FileBlobs(blobFolder(folder), blobCounts), blobCounts, ...nothingOpen };
   const store = await openStore(url, config, storage);
   await checkStore(store, logger);
   const { RemoteBlobs } = await import("./storage/blobs/remote-blobs.ts");
@@ -69,7 +72,7 @@ export async function openBlobs(
     counts: blobCounts,
     logger,
   });
-  return { blobs, blobCounts, closeBlobs: () => store.close() };
+  return { blobs, blobCounts, renewBlobs: () => store.renew(), closeBlobs: () => store.close() };
 }
 
 export async function placeOf(url: BlobUrl, storage: Storage, folder: string): Promise<BlobPlace> {
@@ -102,30 +105,7 @@ async function openStore(url: BlobUrl, config: Config, storage: Storage | undefi
     return new PostgresStore(storage);
   }
   const { S3Store } = await import("./storage/blobs/s3-store.ts");
-  return new S3Store({ ...s3Place(url), credentials: credentialsOf(config) });
-}
-
-/** AWS wants the bucket in the host, where a certificate of AWS covers names without dots only. */
-function s3Place({ endpoint, region = process.env["AWS_REGION"] ?? defaultRegion, bucket, prefix }: S3Url) {
-  return {
-    bucket,
-    prefix,
-    region,
-    endpoint: endpoint ?? `https://s3.${region}.amazonaws.com`,
-    isInPath: endpoint !== undefined || bucket.includes("."),
-  };
-}
-
-function credentialsOf(config: Config): Credentials {
-  const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN } = process.env;
-  const accessKeyId = config.blobAccessKeyId ?? AWS_ACCESS_KEY_ID;
-  const secretAccessKey = config.blobSecretAccessKey ?? AWS_SECRET_ACCESS_KEY;
-  if (accessKeyId === undefined || secretAccessKey === undefined)
-    throw new ConfigError(
-      "Expected credentials for --blob-url: --blob-access-key-id and --blob-secret-access-key, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment",
-    );
-  const sessionToken = config.blobAccessKeyId === undefined ? AWS_SESSION_TOKEN : undefined;
-  return { accessKeyId, secretAccessKey, sessionToken };
+  return new S3Store({ ...s3Address(url), credentials: blobCredentials(config) });
 }
 
 /** A store that is away may return; one that refuses us will not, and the operator has to know. */

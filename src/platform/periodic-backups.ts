@@ -1,11 +1,13 @@
 import { spawn } from "node:child_process";
-import { mkdir, readdir, rm } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
 import type { Logger } from "pino";
 import { ConfigError } from "./config/config.ts";
 import { durationMs } from "./config/forms.ts";
+import { bucketUrlOf, isBucket, openPlace } from "./open-place.ts";
 import { settings, type Config, type SettingName } from "./config/settings.ts";
-import { partialPattern } from "./storage/backup/back-up.ts";
+import { backupCredentials } from "./s3-settings.ts";
+import type { ArchivePlace } from "./storage/archive/archive.ts";
 import type { Metrics } from "./observability/metrics.ts";
 import { projectUrl } from "./util/module-url.ts";
 import { unawaited } from "./util/uncaught.ts";
@@ -22,10 +24,17 @@ const passedOn: readonly SettingName[] = [
   "blobUrl",
   "blobAccessKeyId",
   "blobSecretAccessKey",
+  "backupAccessKeyId",
+  "backupSecretAccessKey",
 ];
 
 /** Throws ConfigError if the settings of periodic backups contradict each other. */
-export function checkBackupSettings({ backupEvery, backupFolder, ephemeral }: Config): void {
+export function checkBackupSettings(config: Config): void {
+  const { backupEvery, backupFolder, ephemeral } = config;
+  if (backupFolder !== undefined && isBucket(backupFolder)) {
+    bucketUrlOf(backupFolder, "--backup-folder");
+    backupCredentials(config);
+  }
   if (backupEvery === undefined) return;
   if (backupFolder === undefined)
     throw new ConfigError("Expected a folder for --backup-folder, because --backup-every is set");
@@ -40,12 +49,19 @@ export async function startBackups(
 ): Promise<PeriodicBackups | undefined> {
   const { backupEvery, backupFolder } = config;
   if (backupEvery === undefined || backupFolder === undefined) return undefined;
-  const backups = new PeriodicBackups(config, resolve(backupFolder), durationMs(backupEvery), logger);
+  if (!isBucket(backupFolder)) await mkdir(backupFolder, { recursive: true, mode: 0o700 });
+  const place = await openPlace(backupFolder, config, "--backup-folder");
+  const backups = new PeriodicBackups(
+    config,
+    { place, folder: backupFolder },
+    durationMs(backupEvery),
+    logger,
+  );
   if (metrics !== undefined) {
     const { backupMetrics } = await import("./observability/backup-metrics.ts");
     metrics.register(backupMetrics(() => backups.lastSuccessMs));
   }
-  await backups.start();
+  backups.start();
   return backups;
 }
 
@@ -57,6 +73,8 @@ export class PeriodicBackups {
   /** When the newest complete backup began. */
   lastSuccessMs: number | undefined;
   readonly #config: Config;
+  readonly #place: ArchivePlace;
+  /** The setting: a path or a URL. */
   readonly #folder: string;
   readonly #everyMs: number;
   readonly #logger: Logger;
@@ -64,17 +82,21 @@ export class PeriodicBackups {
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> = Promise.resolve();
 
-  constructor(config: Config, folder: string, everyMs: number, logger: Logger) {
+  constructor(
+    config: Config,
+    { place, folder }: { place: ArchivePlace; folder: string },
+    everyMs: number,
+    logger: Logger,
+  ) {
     this.#config = config;
+    this.#place = place;
     this.#folder = folder;
     this.#everyMs = everyMs;
     this.#logger = logger;
   }
 
-  async start(): Promise<void> {
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
-    this.lastSuccessMs = (await this.#backups())[0]?.timeMs;
-    this.#runAt(this.lastSuccessMs === undefined ? Date.now() : this.lastSuccessMs + this.#everyMs);
+  start(): void {
+    this.#runAt(0);
   }
 
   /** Ends a backup that is being made. */
@@ -82,6 +104,7 @@ export class PeriodicBackups {
     this.#stopping.abort();
     clearTimeout(this.#timer);
     await this.#running;
+    await this.#place.close();
   }
 
   #runAt(timeMs: number): void {
@@ -97,10 +120,16 @@ export class PeriodicBackups {
   async #run(): Promise<void> {
     const startedMs = Date.now();
     try {
+      if (this.lastSuccessMs === undefined) {
+        this.lastSuccessMs = (await this.#backups())[0]?.timeMs;
+        // A clock that was ahead when that one was made does not put off the next.
+        const nextMs = Math.min(this.lastSuccessMs ?? 0, startedMs) + this.#everyMs;
+        if (this.lastSuccessMs !== undefined && nextMs > startedMs) return this.#runAt(nextMs);
+      }
       await this.#make(startedMs);
       this.lastSuccessMs = startedMs;
-      await this.#removeOld();
       this.#runAt(startedMs + this.#everyMs);
+      await this.#removeOld(startedMs);
     } catch (error) {
       if (!this.#stopping.signal.aborted) this.#logger.error({ err: error }, "the periodic backup failed");
       this.#runAt(Date.now() + Math.min(retryMs, this.#everyMs));
@@ -109,7 +138,7 @@ export class PeriodicBackups {
 
   async #make(timeMs: number): Promise<void> {
     const name = nameOf(timeMs);
-    const args = [projectUrl("bin/selvedge.js").pathname, "backup", join(this.#folder, name)];
+    const args = [projectUrl("bin/selvedge.js").pathname, "backup", below(this.#folder, name)];
     const child = spawn(process.execPath, args, {
       env: { ...process.env, ...environmentOf(this.#config) },
       stdio: ["ignore", "ignore", "pipe"],
@@ -126,15 +155,13 @@ export class PeriodicBackups {
       this.#logger.info({ backup: name, seconds: (Date.now() - timeMs) / 1000 }, "backup made");
       return;
     }
-    for (const entry of await readdir(this.#folder))
-      if (entry.startsWith(name) && partialPattern.test(entry))
-        await rm(join(this.#folder, entry), { recursive: true, force: true });
+    await this.#place.removeAttempts(name);
     throw new Error(`selvedge backup ended with ${String(code)}: ${output.trim()}`);
   }
 
   /** Complete backups, newest first. */
   async #backups(): Promise<{ name: string; timeMs: number }[]> {
-    const names = await readdir(this.#folder);
+    const names = await this.#place.names();
     return names
       .flatMap((name) => {
         const timeMs = timeOf(name);
@@ -143,12 +170,13 @@ export class PeriodicBackups {
       .toSorted((one, other) => other.timeMs - one.timeMs);
   }
 
-  async #removeOld(): Promise<void> {
+  /** The newest stays, and so does the one that was just made, which a clock that jumped back makes look old. */
+  async #removeOld(madeMs: number): Promise<void> {
     const { backupKeep, backupKeepDays } = this.#config;
     const oldestMs = backupKeepDays === 0 ? 0 : Date.now() - backupKeepDays * dayMs;
     for (const [index, { name, timeMs }] of (await this.#backups()).entries()) {
-      if (index === 0 || (index < backupKeep && timeMs >= oldestMs)) continue;
-      await rm(join(this.#folder, name), { recursive: true });
+      if (index === 0 || timeMs === madeMs || (index < backupKeep && timeMs >= oldestMs)) continue;
+      await this.#place.remove(name);
       this.#logger.info({ backup: name }, "old backup deleted");
     }
   }
@@ -161,6 +189,14 @@ function environmentOf(config: Config): Record<string, string> {
       return value === undefined ? [] : [[settings[name].env, String(value)]];
     }),
   );
+}
+
+/** The path or URL of a backup. */
+function below(folder: string, name: string): string {
+  if (!isBucket(folder)) return join(folder, name);
+  const url = new URL(folder);
+  url.pathname = `${url.pathname.replace(/\/$/, "")}/${name}`;
+  return url.href;
 }
 
 /** A time as the name of a folder, such as 2026-11-22T17-00-00.000Z. */

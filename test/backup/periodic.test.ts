@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, it, vi } from "vitest";
+import { backupAt } from "../helpers/backup-at.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 import { temporaryFolder } from "../helpers/process.ts";
 import { verify } from "../../src/platform/storage/backup/verify.ts";
@@ -38,7 +39,7 @@ it("makes backups, keeps the newest, and says when the last one was made", async
   expect(readdirSync(backups)).toContain("notes");
   expect(readdirSync(backups).filter((name) => name.includes("partial"))).toEqual([]);
   for (const name of old) expect(readdirSync(backups)).not.toContain(name);
-  await verify(join(backups, complete().at(-1)!));
+  await verify(backupAt(join(backups, complete().at(-1)!)));
 });
 
 it("refuses settings that make no sense together", async () => {

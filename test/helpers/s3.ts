@@ -23,6 +23,8 @@ export class S3Double {
   readonly calls: string[] = [];
   /** How far its clock is ahead. */
   skewMs = 0;
+  /** The only credentials that it accepts. */
+  credentials: { accessKeyId: string; secretAccessKey: string; sessionToken?: string } = s3Credentials;
   readonly #faults: { kind: S3FaultKind; applies: (call: S3Call) => boolean }[] = [];
   #server: Server | undefined;
   #port = 0;
@@ -91,7 +93,9 @@ export class S3Double {
         headers.authorization ?? "",
       ) ?? [];
     if (signature === undefined) return errorReply(403, "AccessDenied");
-    if (accessKeyId !== s3Credentials.accessKeyId) return errorReply(403, "InvalidAccessKeyId");
+    if (accessKeyId !== this.credentials.accessKeyId) return errorReply(403, "InvalidAccessKeyId");
+    if (headers["x-amz-security-token"] !== this.credentials.sessionToken)
+      return errorReply(400, "ExpiredToken");
     const names = signedHeaders!.split(";");
     const needed = Object.keys(headers).filter((name) => name === "host" || name.startsWith("x-amz-"));
     if (needed.some((name) => !names.includes(name))) return errorReply(403, "AccessDenied");
@@ -107,7 +111,7 @@ export class S3Double {
     const text = `AWS4-HMAC-SHA256\n${time}\n${scope}\n${sha256(canonical)}`;
     const key = [day!, region!, "s3", "aws4_request"].reduce<string | Buffer>(
       (secret, part) => createHmac("sha256", secret).update(part).digest(),
-      `AWS4${s3Credentials.secretAccessKey}`,
+      `AWS4${this.credentials.secretAccessKey}`,
     );
     if (createHmac("sha256", key).update(text).digest("hex") !== signature)
       return errorReply(403, "SignatureDoesNotMatch");

@@ -20,6 +20,8 @@ const wrongTexts: Record<string, string> = {
   "acme-eab-kid": "",
   "blob-access-key-id": "",
   "blob-secret-access-key": "",
+  "backup-access-key-id": "",
+  "backup-secret-access-key": "",
   "backup-folder": "/dev/null/backups",
 };
 

@@ -15,7 +15,21 @@ export const backupSettings = {
     kind: "text",
     flag: "backup-folder",
     env: "SELVEDGE_BACKUP_FOLDER",
-    describe: "folder of the periodic backups, each in a folder with its time",
+    describe:
+      "folder of the periodic backups, or s3://BUCKET/PREFIX?endpoint=URL&region=NAME; each backup is named after its time",
+  },
+  backupAccessKeyId: {
+    kind: "text",
+    flag: "backup-access-key-id",
+    env: "SELVEDGE_BACKUP_ACCESS_KEY_ID",
+    describe: "key id for backups in a bucket (default: as for the blobs)",
+  },
+  backupSecretAccessKey: {
+    kind: "text",
+    secret: true,
+    flag: "backup-secret-access-key",
+    env: "SELVEDGE_BACKUP_SECRET_ACCESS_KEY",
+    describe: "secret key for backups in a bucket (default: as for the blobs)",
   },
   backupKeep: {
     kind: "count",

@@ -34,7 +34,7 @@ const checkedAtOnce = 100;
 const writesAtOnce = 8;
 const looksAtOnce = 16;
 /** More files are looked up in a list of all files of their scope. */
-const lookedUpMax = 200;
+const lookedUpMax = 1000;
 /** The time of last use is updated only after this, so most sessions write nothing. */
 const staleMs = 60 * 60 * 1000;
 
@@ -203,9 +203,12 @@ export class Assets {
   /** The files whose bytes are gone, for example with the disk of another node. */
   async #unreadable(scope: string, files: readonly AssetFile[]): Promise<AssetFile[]> {
     if (files.length > lookedUpMax) {
-      const keys = new Set<string>();
-      for await (const { key } of this.#blobs.list(`assets/${scope}`)) keys.add(key);
-      return files.filter(({ blobKey }) => !keys.has(blobKey));
+      const sought = new Map(files.map((file) => [file.blobKey, file]));
+      for await (const { key } of this.#blobs.list(`assets/${scope}`)) {
+        sought.delete(key);
+        if (sought.size === 0) break;
+      }
+      return [...sought.values()];
     }
     const unreadable: AssetFile[] = [];
     for (let at = 0; at < files.length; at += looksAtOnce) {

@@ -5,12 +5,14 @@ import { join } from "node:path";
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { filledBlob, fillTables } from "../../../../test/helpers/fill-tables.ts";
+import { backupAt } from "../../../../test/helpers/backup-at.ts";
 import { startPostgres, type TestPostgres } from "../../../../test/helpers/postgres.ts";
 import { FileBlobs } from "../blobs.ts";
 import { currentSchema } from "../migrations/migrate.ts";
 import { openStorage } from "../storage.ts";
 import { backUp } from "./back-up.ts";
-import { readManifest, writeManifest } from "./manifest.ts";
+import { openBackup, textOf } from "./manifest.ts";
+import { digestLine } from "../archive/manifest-files.ts";
 import { leftOutTables, tablesOf } from "./model.ts";
 import { openSource } from "./open-source.ts";
 import { restore } from "./restore.ts";
@@ -26,14 +28,14 @@ const urlOf = (dataDir: string): string => `sqlite:${join(dataDir, "selvedge.db"
 async function backUpOf(databaseUrl: string, dataDir: string, target = fresh()): Promise<string> {
   const source = await openSource(databaseUrl);
   try {
-    await backUp({ source, blobs: blobsOf(dataDir), dataDir, target });
+    await backUp({ source, blobs: blobsOf(dataDir), dataDir, target: backupAt(target) });
   } finally {
     await source.close();
   }
   return target;
 }
 const restoreTo = async (archive: string, dataDir: string, databaseUrl = urlOf(dataDir)): Promise<unknown> =>
-  restore({ archive, dataDir, databaseUrl, blobs: blobsOf(dataDir) });
+  restore({ archive: backupAt(archive), dataDir, databaseUrl, blobs: blobsOf(dataDir) });
 
 /** A data folder with rows in every table, and their blobs. */
 async function filledFolder(rowsEach = 3): Promise<string> {
@@ -81,7 +83,7 @@ describe("the archive", () => {
       expect(contentOf(join(second, folder))).toEqual(first);
       expect(contentOf(join(third, folder))).toEqual(first);
     }
-    const rows = (await readManifest(third)).tables.map((table) => table.rows);
+    const rows = (await openBackup(backupAt(third))).manifest.tables.map((table) => table.rows);
     expect(new Set(rows)).toEqual(new Set([3]));
   });
 
@@ -148,27 +150,31 @@ describe("a damaged archive", () => {
         whole.map((byte, position) => (position === at ? byte ^ 1 : byte)),
       );
       const part = file === "/manifest.sha256" ? "manifest.json" : file.slice(1);
-      await expect(verify(archive), file).rejects.toThrow(`The backup is damaged: ${part} does not match`);
+      await expect(verify(backupAt(archive)), file).rejects.toThrow(
+        `The backup is damaged: ${part} does not match`,
+      );
       writeFileSync(path, whole);
     }
     const [first] = files;
     const path = join(archive, first!);
     const whole = readFileSync(path);
     writeFileSync(path, whole.subarray(1));
-    await expect(verify(archive)).rejects.toThrow(
+    await expect(verify(backupAt(archive))).rejects.toThrow(
       `${first!.slice(1)} has ${whole.length - 1} bytes instead of`,
     );
     rmSync(path);
     await expect(restoreTo(archive, fresh())).rejects.toThrow(`${first!.slice(1)} is missing`);
     writeFileSync(path, whole);
-    await verify(archive);
+    await verify(backupAt(archive));
   });
 
   it("of a newer schema is refused with the version to install", async () => {
     const newer = await backUpOf(urlOf(dataDir), dataDir);
-    const manifest = await readManifest(newer);
-    await writeManifest(newer, { ...manifest, schema: "9999-later", written_by: "7.0.1" });
-    await expect(verify(newer)).rejects.toThrow("Install Selvedge 7.0.1 or newer.");
+    const { manifest } = await openBackup(backupAt(newer));
+    const text = textOf({ ...manifest, schema: "9999-later", written_by: "7.0.1" });
+    writeFileSync(join(newer, "manifest.json"), text);
+    writeFileSync(join(newer, "manifest.sha256"), digestLine(text));
+    await expect(verify(backupAt(newer))).rejects.toThrow("Install Selvedge 7.0.1 or newer.");
   });
 });
 
@@ -246,11 +252,11 @@ describe("blobs that change meanwhile", () => {
         return blobs.get(key);
       },
     });
-    const manifest = await backUp({ source, blobs: changing, dataDir: from, target });
+    const manifest = await backUp({ source, blobs: changing, dataDir: from, target: backupAt(target) });
     await source.close();
     await storage.close();
     expect(manifest).toMatchObject({ amended: 2, missing_blobs: [lost] });
-    await verify(target);
+    await verify(backupAt(target));
     const folder = fresh();
     await restoreTo(target, folder);
     const restored = await openStorage(urlOf(folder));

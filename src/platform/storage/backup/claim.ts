@@ -3,7 +3,7 @@ import { mkdir, readdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { UnusableDatabase } from "../faults.ts";
 import { FolderOwner } from "../folder-owner.ts";
-import { BackupError } from "./errors.ts";
+import { BackupError } from "../archive/errors.ts";
 
 const marker = ".restoring";
 /** What a restore writes into a data folder. */

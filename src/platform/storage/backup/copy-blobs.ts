@@ -1,17 +1,18 @@
 import type { Blobs } from "../blobs.ts";
-import type { Part } from "./manifest.ts";
+import type { Archive, Part } from "../archive/archive.ts";
+import { readLines, writePart } from "../archive/parts.ts";
 import type { Table } from "./model.ts";
-import { readLines, writePart } from "./parts.ts";
 import { blobOf, keyOf, lineOf, rowOf, type Row } from "./rows.ts";
 import type { Source } from "./source.ts";
 
-const atOnce = 8;
+/** In an upload to a bucket, each takes up to 16 MiB of memory. */
+const atOnce = 4;
 
 export interface CopyContext {
   source: Source;
   blobs: Blobs;
-  /** Folder of the archive. */
-  folder: string;
+  /** The archive. */
+  files: Archive;
 }
 
 /** What differs from the snapshot. */
@@ -24,16 +25,16 @@ export interface Deviations {
 
 export const blobPath = (key: string): string => `blobs/${key}`;
 
-/** Copies the blobs that a table's archived rows name. */
+/** Copies the blobs that rows of a table name. */
 export async function* copyBlobs(
   context: CopyContext,
   table: Table,
-  archived: Part,
+  lines: AsyncIterable<string>,
   deviations: Deviations,
 ): AsyncGenerator<Part> {
   let rows: Row[] = [];
   const copyRows = async (): Promise<Part[]> => {
-    // Every copy ends before an error is passed on, because the archive's folder is then removed.
+    // Every copy ends before an error is passed on, because the archive is then removed.
     const copies = await Promise.allSettled(
       rows.map(async (row) => copyBlobOf(context, table, row, deviations)),
     );
@@ -43,9 +44,8 @@ export async function* copyBlobs(
       return copy.value ?? [];
     });
   };
-  for await (const line of readLines(context.folder, archived)) {
-    const row = rowOf(table, line);
-    if (blobOf(table, row) !== null) rows.push(row);
+  for await (const line of lines) {
+    rows.push(rowOf(table, line));
     if (rows.length >= atOnce) yield* await copyRows();
   }
   yield* await copyRows();
@@ -56,7 +56,7 @@ export async function* copyBlobs(
  * replaced. Then the row is archived as it is now.
  */
 async function copyBlobOf(
-  { source, blobs, folder }: CopyContext,
+  { source, blobs, files }: CopyContext,
   table: Table,
   archived: Row,
   { amended, missing }: Deviations,
@@ -64,7 +64,7 @@ async function copyBlobOf(
   let row: Row | undefined = archived;
   let part: Part | undefined;
   for (let key = blobOf(table, archived); key !== null;) {
-    part = await copy(blobs, folder, key);
+    part = await copy(blobs, files, key);
     if (part !== undefined) break;
     row = await source.current(table, archived);
     const currentKey: string | null = row === undefined ? null : blobOf(table, row);
@@ -79,20 +79,20 @@ async function copyBlobOf(
   return part;
 }
 
-async function copy(blobs: Blobs, folder: string, key: string): Promise<Part | undefined> {
+async function copy(blobs: Blobs, files: Archive, key: string): Promise<Part | undefined> {
   const blob = await blobs.get(key);
   if (blob === undefined) return undefined;
-  return writePart(folder, blobPath(key), blob.stream as AsyncIterable<Uint8Array>);
+  return writePart(files, blobPath(key), blob.stream as AsyncIterable<Uint8Array>);
 }
 
 /** The lines of a table with its amended rows. */
 export async function* amendedLines(
-  folder: string,
+  files: Archive,
   table: Table,
   archived: Part,
   amended: Deviations["amended"],
 ): AsyncGenerator<string> {
-  for await (const line of readLines(folder, archived)) {
+  for await (const line of readLines(files, archived)) {
     const key = keyOf(table, rowOf(table, line));
     const row = amended.get(key);
     if (row !== undefined) yield lineOf(table, row);

@@ -1,15 +1,6 @@
-import { createHash } from "node:crypto";
-import { readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { schemaVersions, tooNew } from "../migrations/migrate.ts";
-import { BackupError } from "./errors.ts";
-
-/** A file of the archive, by its path there. */
-export interface Part {
-  path: string;
-  bytes: number;
-  sha256: string;
-}
+import type { Archive, ArchivePlace, Part } from "../archive/archive.ts";
+import { BackupError } from "../archive/errors.ts";
 
 /** manifest.json: what the archive holds. */
 export interface Manifest {
@@ -34,37 +25,22 @@ export interface Manifest {
   left_out: string[];
 }
 
-const manifestFile = "manifest.json";
-const digestFile = "manifest.sha256";
-const digestOf = (text: string): string => createHash("sha256").update(text).digest("hex");
+export const textOf = (manifest: Manifest): string => `${JSON.stringify(manifest, null, 2)}\n`;
 
-/** Writes the manifest and its digest, which `sha256sum -c manifest.sha256` can check too. */
-export async function writeManifest(folder: string, manifest: Manifest): Promise<void> {
-  const text = `${JSON.stringify(manifest, null, 2)}\n`;
-  const options = { mode: 0o600, flush: true };
-  await writeFile(join(folder, manifestFile), text, options);
-  await writeFile(join(folder, digestFile), `${digestOf(text)}  ${manifestFile}\n`, options);
+/** A backup by its name at a place. */
+export interface BackupAt {
+  place: ArchivePlace;
+  name: string;
 }
 
-/** Reads the manifest of an archive that this program can restore. */
-export async function readManifest(folder: string): Promise<Manifest> {
-  const [text, digest] = await Promise.all(
-    [manifestFile, digestFile].map(async (name) =>
-      readFile(join(folder, name), "utf8").catch(() => undefined),
-    ),
-  );
-  if (text === undefined || digest === undefined) {
-    const absent = text === undefined ? manifestFile : digestFile;
-    throw new BackupError(`Expected a backup at ${folder} but it has no ${absent}.`);
-  }
-  if (digest !== `${digestOf(text)}  ${manifestFile}\n`) throw damaged(manifestFile);
+/** Opens a backup that this program can restore. */
+export async function openBackup({ place, name }: BackupAt): Promise<{ files: Archive; manifest: Manifest }> {
+  const { files, manifest: text } = await place.open(name);
   const manifest = JSON.parse(text) as Manifest;
   const { schema, written_by: writtenBy } = manifest;
   if (manifest.format !== 1 || !schemaVersions.includes(schema))
-    throw new BackupError(tooNew(`The backup ${folder}`, schema, { writtenBy, oldestProgram: writtenBy }));
-  return manifest;
+    throw new BackupError(
+      tooNew(`The backup ${files.shown}`, schema, { writtenBy, oldestProgram: writtenBy }),
+    );
+  return { files, manifest };
 }
-
-/** The error about a part that is not as it was written. */
-export const damaged = (part: string, how = "does not match its digest"): BackupError =>
-  new BackupError(`The backup is damaged: ${part} ${how}. Use another backup.`);

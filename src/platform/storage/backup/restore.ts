@@ -1,18 +1,19 @@
+import type { Archive } from "../archive/archive.ts";
+import { FolderArchive } from "../archive/folder.ts";
+import { readPart } from "../archive/parts.ts";
 import type { Blobs } from "../blobs.ts";
 import type { Progress } from "./back-up.ts";
 import { inEmptyFolder } from "./claim.ts";
 import { blobPath } from "./copy-blobs.ts";
-import type { Manifest } from "./manifest.ts";
+import type { BackupAt, Manifest } from "./manifest.ts";
 import { tablesOf } from "./model.ts";
-import { readPart, writePart } from "./parts.ts";
 import { loadTables, type Target } from "./target.ts";
 import { postgresTarget } from "./target-postgres.ts";
 import { sqliteTarget } from "./target-sqlite.ts";
 import { blobParts, verifyParts } from "./verify.ts";
 
 export interface RestoreInput {
-  /** Folder of the archive. */
-  archive: string;
+  archive: BackupAt;
   /** "sqlite:PATH" or "postgres://…". */
   databaseUrl: string;
   blobs: Blobs;
@@ -26,14 +27,14 @@ export interface RestoreInput {
  */
 export async function restore(input: RestoreInput): Promise<Manifest> {
   const { archive, dataDir, databaseUrl, onProgress } = input;
-  const manifest = await verifyParts(archive, onProgress);
+  const { files, manifest } = await verifyParts(archive, onProgress);
   const target = databaseUrl.startsWith("sqlite:")
     ? sqliteTarget(databaseUrl.slice("sqlite:".length))
     : postgresTarget(databaseUrl);
   try {
     await inEmptyFolder(dataDir, async () => {
       await target.refuseUnlessEmpty(await tablesOf(manifest.schema));
-      await write(input, manifest, target);
+      await write(input, files, manifest, target);
     });
     return manifest;
   } finally {
@@ -41,20 +42,21 @@ export async function restore(input: RestoreInput): Promise<Manifest> {
   }
 }
 
-async function write(input: RestoreInput, manifest: Manifest, target: Target): Promise<void> {
-  const { archive, blobs, dataDir, onProgress } = input;
+async function write(input: RestoreInput, files: Archive, manifest: Manifest, target: Target): Promise<void> {
+  const { blobs, dataDir, onProgress } = input;
   await target.prepare(manifest.schema);
   const copied: Progress = { step: "blobs", done: 0, bytes: 0 };
-  for await (const part of blobParts(archive, manifest)) {
-    await blobs.put(part.path.slice(blobPath("").length), readPart(archive, part));
+  for await (const part of blobParts(files, manifest)) {
+    await blobs.put(part.path.slice(blobPath("").length), readPart(files, part));
     copied.done += 1;
     copied.bytes += part.bytes;
     onProgress?.(copied);
   }
+  const folder = new FolderArchive(dataDir);
   for (const part of manifest.files)
-    await writePart(dataDir, part.path.replace(/^files\//, ""), readPart(archive, part));
+    await folder.write(part.path.replace(/^files\//, ""), readPart(files, part));
   const loaded: Progress = { step: "restoring", done: 0, bytes: 0 };
-  await loadTables(archive, manifest, target, (count) => {
+  await loadTables(files, manifest, target, (count) => {
     loaded.done += count;
     onProgress?.(loaded);
   });

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
-import { BackupError } from "./errors.ts";
+import { BackupError } from "../archive/errors.ts";
 import type { Table } from "./model.ts";
 import type { Row } from "./rows.ts";
 import { batchBytes, bytesOf, columnsOf, quoted, type Snapshot, type Source } from "./source.ts";

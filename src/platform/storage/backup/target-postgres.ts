@@ -3,7 +3,7 @@ import { UnusableDatabase } from "../faults.ts";
 import { appliedMigrations, migrate } from "../migrations/migrate.ts";
 import { postgresDialect } from "../postgres.ts";
 import type { Database } from "../schema.ts";
-import { BackupError } from "./errors.ts";
+import { BackupError } from "../archive/errors.ts";
 import type { Table } from "./model.ts";
 import { columnsOf, quoted } from "./source.ts";
 import type { Loader, Target } from "./target.ts";

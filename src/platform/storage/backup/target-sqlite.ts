@@ -6,7 +6,7 @@ import { Kysely } from "kysely";
 import { migrate } from "../migrations/migrate.ts";
 import type { Database } from "../schema.ts";
 import { sqliteDialect } from "../sqlite.ts";
-import { BackupError } from "./errors.ts";
+import { BackupError } from "../archive/errors.ts";
 import type { Table } from "./model.ts";
 import type { Value } from "./rows.ts";
 import { columnsOf, quoted } from "./source.ts";

@@ -1,7 +1,8 @@
 import type { Manifest } from "./manifest.ts";
 import { parentsFirst, tablesOf, type Table } from "./model.ts";
-import { damaged } from "./manifest.ts";
-import { readLines } from "./parts.ts";
+import type { Archive } from "../archive/archive.ts";
+import { damaged } from "../archive/errors.ts";
+import { readLines } from "../archive/parts.ts";
 import { rowOf, type Row } from "./rows.ts";
 
 /** A database that an archive is restored into. */
@@ -28,7 +29,7 @@ const bytesPerInsert = 1024 * 1024;
 
 /** Loads all tables of an archive. Throws if a table is not as it was written. */
 export async function loadTables(
-  folder: string,
+  files: Archive,
   manifest: Manifest,
   target: Target,
   onRows: (count: number) => void = () => {},
@@ -39,7 +40,7 @@ export async function loadTables(
       const part = manifest.tables.find(({ name }) => name === table.name);
       if (part === undefined) throw damaged(`table ${table.name}`, "is missing");
       let count = 0;
-      for await (const rows of batches(table, readLines(folder, part))) {
+      for await (const rows of batches(table, readLines(files, part))) {
         await loader.insert(table, rows);
         count += rows.length;
         onRows(rows.length);

@@ -2,48 +2,50 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Progress } from "./back-up.ts";
-import { damaged, readManifest, type Manifest, type Part } from "./manifest.ts";
-import { readLines, readPart } from "./parts.ts";
+import type { Archive, Part } from "../archive/archive.ts";
+import { damaged } from "../archive/errors.ts";
+import { readLines, readPart } from "../archive/parts.ts";
+import { openBackup, type BackupAt, type Manifest } from "./manifest.ts";
 import { loadTables } from "./target.ts";
 import { sqliteTarget } from "./target-sqlite.ts";
 
 /** Checks every part of an archive against its digest. Throws an error that names the first damaged part. */
 export async function verifyParts(
-  folder: string,
+  backup: BackupAt,
   onProgress?: (progress: Progress) => void,
-): Promise<Manifest> {
-  const manifest = await readManifest(folder);
+): Promise<{ files: Archive; manifest: Manifest }> {
+  const { files, manifest } = await openBackup(backup);
   const progress: Progress = { step: "reading", done: 0, bytes: 0 };
   const read = async (part: Part): Promise<void> => {
-    for await (const chunk of readPart(folder, part)) progress.bytes += chunk.length;
+    for await (const chunk of readPart(files, part)) progress.bytes += chunk.length;
     progress.done += 1;
     onProgress?.(progress);
   };
   for (const part of [...manifest.tables, ...manifest.files]) await read(part);
   let count = 0;
-  for await (const part of blobParts(folder, manifest)) {
+  for await (const part of blobParts(files, manifest)) {
     await read(part);
     count += 1;
   }
   if (count !== manifest.blobs.count)
     throw damaged(manifest.blobs.path, `names ${count} blobs instead of ${manifest.blobs.count}`);
-  return manifest;
+  return { files, manifest };
 }
 
-export async function* blobParts(folder: string, { blobs }: Manifest): AsyncGenerator<Part> {
-  for await (const line of readLines(folder, blobs)) yield JSON.parse(line) as Part;
+export async function* blobParts(files: Archive, { blobs }: Manifest): AsyncGenerator<Part> {
+  for await (const line of readLines(files, blobs)) yield JSON.parse(line) as Part;
 }
 
 /** Checks an archive: its digests, and that its rows can be restored, in a temporary database. */
-export async function verify(folder: string, onProgress?: (progress: Progress) => void): Promise<Manifest> {
-  const manifest = await verifyParts(folder, onProgress);
+export async function verify(backup: BackupAt, onProgress?: (progress: Progress) => void): Promise<Manifest> {
+  const { files, manifest } = await verifyParts(backup, onProgress);
   const aside = await mkdtemp(join(tmpdir(), "selvedge-verify-"));
   try {
     const target = sqliteTarget(join(aside, "selvedge.db"));
     try {
       await target.prepare(manifest.schema);
       const progress: Progress = { step: "restoring", done: 0, bytes: 0 };
-      await loadTables(folder, manifest, target, (count) => {
+      await loadTables(files, manifest, target, (count) => {
         progress.done += count;
         onProgress?.(progress);
       });

@@ -39,5 +39,7 @@ export interface BlobStore {
   removeAbandoned(olderThanMs: number): Promise<void>;
   /** Rejects if the store refuses to be used, for example because of wrong credentials. */
   check(): Promise<void>;
+  /** Reads credentials again. */
+  renew(): Promise<void>;
   close(): Promise<void>;
 }

@@ -87,6 +87,8 @@ export class PostgresStore implements BlobStore {
 
   async check(): Promise<void> {} // the database is checked as such
 
+  async renew(): Promise<void> {} // the database has its own credentials
+
   async close(): Promise<void> {} // the storage belongs to the caller
 
   async *#chunks(key: string, { sizeBytes }: StoredFacts): AsyncGenerator<Buffer, void> {

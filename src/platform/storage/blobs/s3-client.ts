@@ -3,6 +3,7 @@ import type { Readable } from "node:stream";
 import type { Dispatcher, Pool } from "undici";
 import { readUpTo } from "../../util/read-up-to.ts";
 import { BlobsUnavailable } from "../faults.ts";
+import { fixedCredentials, type CredentialsSource } from "./credentials.ts";
 import { canonicalQuery, encodePath, sha256, Signer, type Credentials } from "./signature.ts";
 import { faultOf, S3Fault } from "./s3-xml.ts";
 
@@ -13,7 +14,7 @@ export interface S3Options {
   /** Whether the bucket is the first part of the path, instead of the host. */
   isInPath: boolean;
   region: string;
-  credentials: Credentials;
+  credentials: Credentials | CredentialsSource;
 }
 
 export interface S3Call {
@@ -44,12 +45,22 @@ const connectTimeoutMs = 5000;
 const silenceMs = 15_000;
 /** No answer that is read as text is larger: a list has at most 1000 keys of 1024 bytes. */
 const textBytesMax = 4 * 1024 * 1024;
+/** Credentials that have expired, or were replaced. */
+const renewableCodes: ReadonlySet<string> = new Set([
+  "AccessDenied",
+  "ExpiredToken",
+  "InvalidAccessKeyId",
+  "InvalidToken",
+  "SignatureDoesNotMatch",
+  "TokenRefreshRequired",
+]);
 const emptySha256 = sha256("");
 
 /** Calls of one bucket: signed, with retries. Rejects with `BlobsUnavailable` for temporary faults, or `S3Fault`. */
 export class S3Client {
   readonly #options: S3Options;
-  readonly #signer: Signer;
+  readonly #credentials: CredentialsSource;
+  #signer: { credentials: Credentials; signer: Signer } | undefined;
   readonly #host: string;
   #pool: Promise<Pool> | undefined;
   /** How far the store's clock is ahead of ours. */
@@ -57,7 +68,8 @@ export class S3Client {
 
   constructor(options: S3Options) {
     this.#options = options;
-    this.#signer = new Signer(options.credentials, options.region);
+    const { credentials } = options;
+    this.#credentials = "current" in credentials ? credentials : fixedCredentials(credentials);
     const { host } = new URL(options.endpoint);
     this.#host = options.isInPath ? host : `${options.bucket}.${host}`;
   }
@@ -92,13 +104,35 @@ export class S3Client {
     await (await this.#pool)?.destroy();
   }
 
+  /** Reads the credentials again. */
+  async renew(): Promise<void> {
+    await this.#credentials.renew();
+  }
+
+  async #signerNow(): Promise<Signer> {
+    const credentials = await this.#credentials.current();
+    if (this.#signer?.credentials !== credentials)
+      this.#signer = { credentials, signer: new Signer(credentials, this.#options.region) };
+    return this.#signer.signer;
+  }
+
+  /** Whether a call was refused because of its credentials, and there are others now. */
+  async #isRenewed(error: unknown): Promise<boolean> {
+    if (!(error instanceof S3Fault) || !renewableCodes.has(error.code)) return false;
+    return this.#credentials.renew().catch(() => false);
+  }
+
   async #repeated<T>(attempt: () => Promise<T>): Promise<T> {
     const startedAt = performance.now();
+    let hasRenewed = false;
     for (let retries = 0; ; retries++) {
       try {
         return await attempt();
       } catch (error) {
-        if (error instanceof S3Fault && !error.isTemporary) throw error;
+        if (error instanceof S3Fault && !error.isTemporary) {
+          if (hasRenewed || !(await this.#isRenewed(error))) throw error;
+          hasRenewed = true;
+        }
         if (retries === retriesMax || performance.now() - startedAt > repeatingMs)
           throw new BlobsUnavailable(error);
       }
@@ -112,7 +146,8 @@ export class S3Client {
     const { bucket, isInPath } = this.#options;
     const path = encodePath(isInPath ? `/${bucket}/${key}` : `/${key}`);
     const payloadSha256 = body?.sha256 ?? emptySha256;
-    const signed = this.#signer.sign(
+    const signer = await this.#signerNow();
+    const signed = signer.sign(
       { method, path, query, payloadSha256, headers: { ...headers, host: this.#host } },
       new Date(this.now()),
     );

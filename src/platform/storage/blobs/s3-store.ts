@@ -4,6 +4,7 @@ import { BlobsUnavailable } from "../faults.ts";
 import type { BlobStore, Listed, StoredBlob, StoredFacts } from "./blob-store.ts";
 import type { Content } from "./content.ts";
 import { S3Client, type S3Answer, type S3Body, type S3Options } from "./s3-client.ts";
+import { putStream } from "./s3-stream.ts";
 import { completion, readList, readUploadId, readUploads, S3Fault } from "./s3-xml.ts";
 import { sha256 } from "./signature.ts";
 
@@ -37,6 +38,15 @@ export class S3Store implements BlobStore {
       headers: { [digestHeader]: content.sha256 },
       body: bodyOf(content, 0, content.sizeBytes, content.sha256),
     });
+  }
+
+  /** Puts content of unknown length, without a digest. With `isNew`, an object of that name is kept: `S3Fault` 412. */
+  async putStream(
+    key: string,
+    content: AsyncIterable<Uint8Array>,
+    options?: { isNew: boolean },
+  ): Promise<void> {
+    await putStream(this.#client, this.#prefix + key, content, options);
   }
 
   async get(key: string): Promise<StoredBlob | undefined> {
@@ -80,6 +90,10 @@ export class S3Store implements BlobStore {
 
   async check(): Promise<void> {
     await this.#client.text({ method: "GET", query: { "list-type": "2", "max-keys": "1" } });
+  }
+
+  async renew(): Promise<void> {
+    await this.#client.renew();
   }
 
   async close(): Promise<void> {

@@ -1,30 +1,34 @@
 import { createHash, type Hash } from "node:crypto";
-import { createReadStream, createWriteStream } from "node:fs";
-import { mkdir, stat } from "node:fs/promises";
-import { dirname, join } from "node:path";
-import { Readable, Transform } from "node:stream";
+import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createZstdCompress, createZstdDecompress } from "node:zlib";
-import { damaged, type Part } from "./manifest.ts";
+import type { Archive, Part } from "./archive.ts";
+import { damaged } from "./errors.ts";
 
 const pieceBytes = 256 * 1024;
 
-/** Writes a file of an archive, on disk when the promise resolves. */
+/** Writes a file of an archive, durable when the promise resolves. */
 export async function writePart(
-  folder: string,
+  files: Archive,
   path: string,
   content: AsyncIterable<Uint8Array>,
 ): Promise<Part> {
-  const file = join(folder, path);
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  const counter = new Counter();
-  await pipeline(content, counter, createWriteStream(file, { flags: "wx", mode: 0o600, flush: true }));
-  return { path, ...counter.facts() };
+  const hash: Hash = createHash("sha256");
+  let bytes = 0;
+  const counted = async function* (): AsyncGenerator<Uint8Array> {
+    for await (const chunk of content) {
+      hash.update(chunk);
+      bytes += chunk.length;
+      yield chunk;
+    }
+  };
+  await files.write(path, counted());
+  return { path, bytes, sha256: hash.digest("hex") };
 }
 
 /** Writes compressed lines. The bytes depend on the lines alone, not on how they arrive. */
 export async function writeLines(
-  folder: string,
+  files: Archive,
   path: string,
   lines: AsyncIterable<string>,
 ): Promise<Part & { rows: number }> {
@@ -35,48 +39,69 @@ export async function writeLines(
       yield line;
     }
   };
-  const compressed = Readable.from(pieces(counted()), { objectMode: false }).pipe(createZstdCompress());
-  const part = await writePart(folder, path, compressed);
+  const part = await writePart(files, path, compressed(pieces(counted())));
   return { ...part, rows };
 }
 
-/** Reads the content of a part. Throws at the end, at the latest, if it is not as it was written. */
-export async function* readPart(folder: string, part: Part): AsyncGenerator<Uint8Array> {
-  const file = join(folder, part.path);
-  const found = await stat(file).catch(() => undefined);
-  if (found === undefined) throw damaged(part.path, "is missing");
-  if (found.size !== part.bytes) throw damaged(part.path, `has ${found.size} bytes instead of ${part.bytes}`);
-  const hash = createHash("sha256");
-  for await (const chunk of createReadStream(file, { highWaterMark: pieceBytes })) {
-    hash.update(chunk as Buffer);
-    yield chunk as Buffer;
+/** Content as zstd compresses it. */
+export async function* compressed(content: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+  const stream = createZstdCompress();
+  const whole = pipeline(Readable.from(content, { objectMode: false }), stream);
+  whole.catch(() => {}); // awaited below, after the bytes
+  try {
+    yield* stream as AsyncIterable<Buffer>;
+  } catch {
+    // The pipeline has the cause.
   }
+  await whole;
+}
+
+/** Reads the content of a part. Throws at the end, at the latest, if it is not as it was written. */
+export async function* readPart(files: Archive, part: Part): AsyncGenerator<Uint8Array> {
+  const found = await files.read(part.path);
+  if (found === undefined) throw damaged(part.path, "is missing");
+  const { sizeBytes, stream } = found;
+  const hash = createHash("sha256");
+  let bytes = 0;
+  for await (const chunk of stream) {
+    if (sizeBytes !== part.bytes) break; // which closes the stream
+    hash.update(chunk);
+    bytes += chunk.length;
+    yield chunk;
+  }
+  if (sizeBytes !== part.bytes || bytes !== part.bytes)
+    throw damaged(part.path, `has ${sizeBytes} bytes instead of ${part.bytes}`);
   if (hash.digest("hex") !== part.sha256) throw damaged(part.path);
 }
 
-/** Reads compressed lines. Throws at the end, at the latest, if they are not as they were written. */
-export async function* readLines(folder: string, part: Part): AsyncGenerator<string> {
-  const source = Readable.from(readPart(folder, part), { objectMode: false });
+/** Reads a part that zstd compressed. Throws at the end, at the latest, if it is not as it was written. */
+export async function* readCompressed(files: Archive, part: Part): AsyncGenerator<Buffer> {
+  const source = Readable.from(readPart(files, part), { objectMode: false });
   const decompressed = createZstdDecompress();
   const whole = pipeline(source, decompressed).catch((error: unknown) => {
     // A flipped byte may make the compression fail before the digest is known.
     throw isZstdError(error) ? damaged(part.path) : error;
   });
-  whole.catch(() => {}); // awaited below, after the lines
+  whole.catch(() => {}); // awaited below, after the bytes
   try {
-    yield* linesOf(decompressed);
+    yield* decompressed as AsyncIterable<Buffer>;
   } catch (error) {
     if (!isZstdError(error)) throw error;
   }
   await whole;
 }
 
+/** Reads compressed lines. Throws at the end, at the latest, if they are not as they were written. */
+export async function* readLines(files: Archive, part: Part): AsyncGenerator<string> {
+  yield* linesOf(readCompressed(files, part));
+}
+
 const isZstdError = (error: unknown): boolean =>
   String((error as { code?: unknown }).code).startsWith("ZSTD_error");
 
-async function* linesOf(stream: Readable): AsyncGenerator<string> {
+export async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
   const left: Buffer[] = [];
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
+  for await (const chunk of chunks) {
     let start = 0;
     for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, start)) {
       left.push(chunk.subarray(start, end));
@@ -103,20 +128,4 @@ async function* pieces(lines: AsyncIterable<string>): AsyncGenerator<Buffer> {
     bytes = joined.length - whole;
   }
   yield Buffer.concat(waiting);
-}
-
-/** Passes bytes on, and counts and hashes them. */
-class Counter extends Transform {
-  readonly #hash: Hash = createHash("sha256");
-  #bytes = 0;
-
-  override _transform(chunk: Buffer, _encoding: string, done: (error: null, chunk: Buffer) => void): void {
-    this.#hash.update(chunk);
-    this.#bytes += chunk.length;
-    done(null, chunk);
-  }
-
-  facts(): { bytes: number; sha256: string } {
-    return { bytes: this.#bytes, sha256: this.#hash.digest("hex") };
-  }
 }

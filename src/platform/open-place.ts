@@ -1,0 +1,45 @@
+import { basename, dirname, resolve } from "node:path";
+import { parseBlobUrl, type S3Url } from "./config/blob-url.ts";
+import { ConfigError } from "./config/config.ts";
+import type { Config } from "./config/settings.ts";
+import { backupCredentials, s3Address } from "./s3-settings.ts";
+import type { ArchivePlace } from "./storage/archive/archive.ts";
+import { FolderPlace } from "./storage/archive/folder.ts";
+import type { BackupAt } from "./storage/backup/manifest.ts";
+
+export const isBucket = (text: string): boolean => text.startsWith("s3:");
+
+/** The URL of a place of backups in a bucket. Throws ConfigError. */
+export function bucketUrlOf(text: string, source: string): S3Url {
+  const url = parseBlobUrl(text, source);
+  if (url.kind !== "s3") throw new ConfigError(`Expected s3://BUCKET/PREFIX for ${source}`);
+  return url;
+}
+
+/** Opens a folder of backups, or a prefix of a bucket. The caller closes it. */
+export async function openPlace(text: string, config: Config, source: string): Promise<ArchivePlace> {
+  if (!isBucket(text)) return new FolderPlace(resolve(text));
+  return openBucket(bucketUrlOf(text, source), config);
+}
+
+/** Opens the place of one backup, whose name is the last part of the path. The caller closes it. */
+export async function openBackupAt(text: string, config: Config): Promise<BackupAt> {
+  if (!isBucket(text)) {
+    const path = resolve(text);
+    return { place: new FolderPlace(dirname(path)), name: basename(path) };
+  }
+  const url = bucketUrlOf(text, "the backup");
+  const parts = url.prefix.split("/").slice(0, -1);
+  const name = parts.pop();
+  if (name === undefined) throw new ConfigError("Expected a name for the backup, as in s3://BUCKET/NAME");
+  const prefix = parts.map((part) => `${part}/`).join("");
+  return { place: await openBucket({ ...url, prefix }, config), name };
+}
+
+async function openBucket(url: S3Url, config: Config): Promise<ArchivePlace> {
+  const credentials = backupCredentials(config);
+  const { S3Store } = await import("./storage/blobs/s3-store.ts");
+  const { S3Place } = await import("./storage/archive/s3.ts");
+  const shown = `s3://${url.bucket}/${url.prefix}`.replace(/\/$/, "");
+  return new S3Place(new S3Store({ ...s3Address(url), credentials }), shown);
+}
