@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { absentProducts } from "./generate/absent-products.ts";
+import { billOfMaterials } from "./generate/bill-of-materials.ts";
 import { configurationPage } from "./generate/configuration.ts";
 import { errorsPage } from "./generate/errors.ts";
 import { openapi } from "./generate/openapi.ts";
@@ -8,6 +9,7 @@ import { workflowStatesPage } from "./generate/workflow-states.ts";
 /** Writes every file that is made from the code. With --check it only reports files that are not current. */
 const files: Record<string, () => string> = {
   "openapi.json": openapi,
+  "bom.cdx.json": billOfMaterials,
   "src/control/api/absent-products.json": absentProducts,
   "docs/reference/configuration.md": configurationPage,
   "docs/reference/errors.md": errorsPage,

@@ -23,6 +23,7 @@ async function prepare(): Promise<void> {
     "docs",
     "examples",
     "openapi.json",
+    "bom.cdx.json",
     "CHANGELOG.md",
     "SECURITY.md",
   ];

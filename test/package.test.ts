@@ -63,10 +63,19 @@ it("depends on packages with binaries only, and puts no node into the project's 
   expect(commands).not.toContain("node");
 });
 
-it("names the licences of the packages inside", () => {
-  const licences = readFileSync(join(project, "node_modules/selvedge/dist/THIRD-PARTY-LICENSES.txt"), "utf8");
+it("names the licences of the packages inside, each with a version that its bill of materials has", () => {
+  const shipped = join(project, "node_modules/selvedge");
+  const licences = readFileSync(join(shipped, "dist/THIRD-PARTY-LICENSES.txt"), "utf8");
+  const inside = [...licences.matchAll(/^(\S+) (\d\S+) \(/gm)].map(
+    ([, name, version]) => `${name}@${version}`,
+  );
   for (const name of ["hono", "undici", "kysely", "zod"])
-    expect(licences).toMatch(new RegExp(`^${name} \\d`, "m"));
+    expect(inside.some((each) => each.startsWith(`${name}@`))).toBe(true);
+  const { components } = JSON.parse(readFileSync(join(shipped, "bom.cdx.json"), "utf8")) as {
+    components: { "bom-ref": string }[];
+  };
+  const listed = components.map((each) => each["bom-ref"]);
+  expect(inside.filter((each) => !listed.includes(each))).toEqual([]);
 });
 
 it("runs scripts, a snippet and a workflow", async () => {
