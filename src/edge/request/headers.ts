@@ -54,20 +54,22 @@ export const scriptHeaders = (request: ForwardedRequest): string[] => passedOn(r
 function passedOn(request: ForwardedRequest, isHop: boolean): string[] {
   const { rawHeaders } = request;
   const headers: string[] = ["host", request.host];
-  const named = namedByConnection(rawHeaders);
+  let named: Set<string> | undefined;
   let forwardedFor = "";
   let cdnLoop = "";
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const raw = rawHeaders[i]!;
     const name = raw.toLowerCase();
     const value = rawHeaders[i + 1]!;
+    if (name === "connection") named = namedBy(value, named);
     if (name === "host" || hopByHop.has(name) || ours.has(name) || isLookAlike(name) || isInternal(name))
       continue;
     if (name === "x-forwarded-for") forwardedFor += `${value}, `;
     else if (name === "cdn-loop") cdnLoop += `${value}, `;
-    // A Connection header must not remove headers that the edge relies on, or the body's length.
-    else if (named?.has(name) !== true || name === "content-length") headers.push(raw, value);
+    else headers.push(raw, value);
   }
+  // Before the edge adds its own headers: a Connection header must not remove those.
+  if (named !== undefined) removeNamed(headers, named);
   if (cdnLoop !== "" && listOf(cdnLoop).some((token) => token.split(";")[0]!.trim() === cdnName))
     throw visitorErrors.loop();
   if (isHop) headers.push("x-forwarded-for", forwardedFor + (request.peerAddress ?? request.clientAddress));
@@ -119,15 +121,22 @@ export const outboundHeaders = (
   });
 };
 
-/** The headers that a Connection header declares hop-by-hop; usually none. */
-function namedByConnection(rawHeaders: readonly string[]): Set<string> | undefined {
-  let named: Set<string> | undefined;
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    if (rawHeaders[i]!.length !== 10 || rawHeaders[i]!.toLowerCase() !== "connection") continue;
-    const value = rawHeaders[i + 1]!;
-    if (value !== "keep-alive" && value !== "close") named = new Set([...(named ?? []), ...listOf(value)]);
+/** The headers that a Connection header declares hop-by-hop, added to those of an earlier one; usually none. */
+function namedBy(connection: string, earlier: Set<string> | undefined): Set<string> | undefined {
+  if (connection === "keep-alive" || connection === "close") return earlier;
+  return new Set([...(earlier ?? []), ...listOf(connection)]);
+}
+
+/** Removes headers from a list of names and values, but not those that say where the message goes or ends. */
+function removeNamed(headers: string[], named: ReadonlySet<string>): void {
+  let kept = 0;
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = headers[i]!.toLowerCase();
+    if (named.has(name) && name !== "content-length" && name !== "host") continue;
+    headers[kept++] = headers[i]!;
+    headers[kept++] = headers[i + 1]!;
   }
-  return named;
+  headers.length = kept;
 }
 
 /**
@@ -146,14 +155,15 @@ function isLookAlike(name: string): boolean {
  */
 export function visitorHeaders(rawHeaders: readonly string[], ray: string, status = 200): string[] {
   const headers: string[] = [];
-  const named = namedByConnection(rawHeaders);
+  let named: Set<string> | undefined;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!.toLowerCase();
+    if (name === "connection") named = namedBy(rawHeaders[i + 1]!, named);
     if (hopByHop.has(name) || (name === "cf-ray" && ray !== "") || isInternal(name)) continue;
     if ((status < 200 || status === 204) && name === "content-length") continue;
-    if (named?.has(name) === true && name !== "content-length") continue;
     headers.push(rawHeaders[i]!, rawHeaders[i + 1]!);
   }
+  if (named !== undefined) removeNamed(headers, named);
   if (ray !== "") headers.push("cf-ray", ray);
   return headers;
 }
