@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { photo, upload } from "./images-lib.ts";
 import { api, benchToken, startPeer, startSelvedge, type Started } from "./lib/child.ts";
 import { load } from "./lib/load.ts";
 import { atMost, median, printGoals, printTable, type Goal } from "./lib/measure.ts";
@@ -6,7 +7,7 @@ import { treeCpuMicroseconds } from "./lib/tree.ts";
 
 /*
  * `node bench/paired.ts CHECKOUT [LAUNCHES [ROUNDS [KIND]]]`: CPU time of this checkout's requests beside another checkout's, in
- * rounds that alternate: through the proxy, through a snippet, to a script, to a customer's script, and of workflows. CHECKOUT
+ * rounds that alternate: through the proxy, through a snippet, to a script, to a customer's script, of workflows, and of images. CHECKOUT
  * is a folder with its dependencies installed, for example a worktree of the commit before. Both sides are started anew
  * LAUNCHES times, because a process keeps what V8 and the allocator decided in it: two launches of the same checkout differ
  * by up to 10 %. The result is the median of the launches.
@@ -52,6 +53,7 @@ export default {
 };`;
 
 const origin = await startPeer("origin.ts");
+const picture = await photo(1200, 900);
 const launched = new Map<string, Measured[]>();
 for (let launch = 0; launch < launches; launch++) {
   // The side that starts first alternates too.
@@ -172,6 +174,14 @@ async function prepared(
     (host: string, path: string) =>
     (count: number): Promise<number> =>
       load(ready.edge, count, connections, () => ({ method: "GET", path, headers: { host } }));
+  const { pathname: image, origin: images } = new URL(
+    `${ready.delivery}/${ready.account_hash}/${await upload(ready, picture)}`,
+  );
+  let width = 200;
+  const imageOf =
+    (options: () => string) =>
+    (count: number): Promise<number> =>
+      load(images, count, connections, () => ({ method: "GET", path: `${image}/${options()}`, headers: {} }));
   const ofScript = (name: string): string => `${name}.${subdomain}.workers.localhost`;
   return {
     pid: selvedge.pid,
@@ -182,6 +192,8 @@ async function prepared(
       "a script": { count: 2000, run: visit(ofScript("alone"), "/") },
       "a dispatched script": { count: 2000, run: visit(ofScript("dispatcher"), "/") },
       "a workflow of five steps": { count: 400, run: visit(ofScript("flows"), "/") },
+      "an image from the cache": { count: 3000, run: imageOf(() => "w=160") },
+      "an image that is made": { count: 40, run: imageOf(() => `w=${++width}`) },
     },
   };
 }
