@@ -10,6 +10,9 @@ export interface Owner {
   may(permission: PermissionKey, accountId: string): boolean;
 }
 
+/** Which token or key a caller has, for checking later what it may do then. */
+export type CallerId = Pick<Actor, "kind" | "id">;
+
 /** The authenticated caller of a call, with its permissions. */
 export class Actor {
   readonly kind: "token" | "key";

@@ -42,13 +42,8 @@ export async function findByHash(read: Read, secretHash: string): Promise<Token 
   return row && toToken(row);
 }
 
-export async function findById(read: Read, ownerId: string, id: string): Promise<Token | undefined> {
-  const row = await read
-    .selectFrom("api_tokens")
-    .selectAll()
-    .where("id", "=", id)
-    .where("owner_id", "=", ownerId)
-    .executeTakeFirst();
+export async function findById(read: Read, id: string): Promise<Token | undefined> {
+  const row = await read.selectFrom("api_tokens").selectAll().where("id", "=", id).executeTakeFirst();
   return row && toToken(row);
 }
 

@@ -8,7 +8,7 @@ import type { Change, Storage, Write } from "../../platform/storage/storage.ts";
 import { newId } from "../../platform/util/ids.ts";
 import { LoadingCache } from "../../platform/util/loading-cache.ts";
 import type { Zones } from "../zones/zones.ts";
-import { Actor, type Owner } from "./actor.ts";
+import { Actor, type CallerId, type Owner } from "./actor.ts";
 import { addressesOf, refuseDelegation, type Delegation } from "./delegation.ts";
 import type { PermissionKey } from "./permissions.ts";
 import { PolicySet, type Policy } from "./policies.ts";
@@ -101,7 +101,16 @@ export class Tokens {
     const keyHash = this.hash(key);
     if (user === undefined || user.apiKeyHash === null || !sameHash(keyHash, user.apiKeyHash))
       return undefined;
-    return new Actor("key", user.id, user.id, undefined, this.#asOwner(user.id));
+    return this.#withKey(user.id);
+  }
+
+  /** The actor that an earlier caller is now; undefined if its token or key is no longer valid. */
+  async actorNow({ kind, id }: CallerId): Promise<Actor | undefined> {
+    if (kind === "key")
+      return this.#accounts.findUser(id)?.apiKeyHash == null ? undefined : this.#withKey(id);
+    const token = await store.findById(this.#storage.read, id);
+    if (token === undefined || token.status !== "active") return undefined;
+    return token.expiresOn !== null && token.expiresOn <= Date.now() ? undefined : this.#withToken(token);
   }
 
   async list(ownerId: string, page: { page: number; per_page: number; direction: "asc" | "desc" }) {
@@ -116,7 +125,8 @@ export class Tokens {
   }
 
   async find(ownerId: string, id: string): Promise<Token | undefined> {
-    return store.findById(this.#storage.read, ownerId, id);
+    const token = await store.findById(this.#storage.read, id);
+    return token?.ownerId === ownerId ? token : undefined;
   }
 
   /** Creates a token for the installation itself, without a caller to check. */
@@ -244,21 +254,26 @@ export class Tokens {
   async #learn(secret: string): Promise<Known | undefined> {
     const token = await store.findByHash(this.#storage.read, this.hash(secret));
     if (token === undefined) return undefined;
-    const { ownerKind, ownerId } = token;
+    const { condition } = token;
+    const addresses = addressesOf(token);
+    return {
+      token,
+      actor: this.#withToken(token),
+      allows: condition === null ? () => true : (ip: string) => addresses.has(ip),
+    };
+  }
+
+  #withKey(userId: string): Actor {
+    return new Actor("key", userId, userId, undefined, this.#asOwner(userId));
+  }
+
+  #withToken({ id, ownerKind, ownerId, policies }: Token): Actor {
     const isOwner = (accountId: string): boolean => accountId === ownerId;
     const owner: Owner =
       ownerKind === "user"
         ? this.#asOwner(ownerId)
         : { belongsTo: isOwner, may: (_permission, accountId) => isOwner(accountId) };
-    const userId = ownerKind === "user" ? ownerId : null;
-    const actor = new Actor("token", token.id, userId, new PolicySet(token.policies), owner);
-    const { condition } = token;
-    const addresses = addressesOf(token);
-    return {
-      token,
-      actor,
-      allows: condition === null ? () => true : (ip: string) => addresses.has(ip),
-    };
+    return new Actor("token", id, ownerKind === "user" ? ownerId : null, new PolicySet(policies), owner);
   }
 
   /** Looks memberships and roles up each time, because they change while tokens are cached. */

@@ -234,6 +234,8 @@ export interface TailsTable {
   script_id: Immutable<string | null>;
   filters: Immutable<string>;
   secret_hash: Immutable<string>;
+  creator_kind: Immutable<"token" | "key">;
+  creator_id: Immutable<string>;
   expires_on: Immutable<number>;
   holder: string;
   is_connected: Flag;

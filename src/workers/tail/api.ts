@@ -56,7 +56,9 @@ const places: readonly { id: string; path: string; of: string; scope: (call: Any
   },
 ];
 
-const access = { scope: "account", permission: "workers_tail:read" } as const;
+/** Required of the creator of a tail for as long as the tail is open. */
+export const tailPermission = "workers_tail:read";
+const access = { scope: "account", permission: tailPermission } as const;
 
 const shown = ({ id, expiresOn }: Tail): z.input<typeof TailSchema> => ({
   id,
@@ -76,7 +78,11 @@ export const tailOperations = places.flatMap(({ id, path, of, scope }) => [
     result: NewTailSchema,
     async handle(call) {
       const where = scope(call as AnyCall);
-      const { tail, secret } = await call.services.tails.create(where, await filtersOf(call as AnyCall));
+      const { tail, secret } = await call.services.tails.create(
+        where,
+        { kind: call.actor.kind, id: call.actor.id },
+        await filtersOf(call as AnyCall),
+      );
       return { ...shown(tail), url: `${baseUrl(call.incoming, "ws")}${tailPath(tail.id, secret)}` };
     },
   }),

@@ -1,17 +1,25 @@
 import { capability } from "../../capability.ts";
+import { tokens } from "../../control/tokens/capability.ts";
 import { storage } from "../../platform/capability.ts";
 import { scripts } from "../scripts/capability.ts";
-import { tailOperations } from "./api.ts";
+import { tailOperations, tailPermission } from "./api.ts";
 import { tailUpgrade } from "./listener.ts";
 import { TailRelay } from "./relay.ts";
 import { Tails } from "./tails.ts";
+import { unawaited } from "../../platform/util/uncaught.ts";
+
+/** A token that expires ends its tails within this time. */
+const checkIntervalMs = 60_000;
 
 /** Live logs of runs. */
 export const tails = capability({
   name: "tails",
-  needs: [storage, scripts],
+  needs: [storage, scripts, tokens],
   create(needed) {
-    const created = new Tails();
+    const created = new Tails(async ({ creator, accountId }) => {
+      const actor = await needed.tokens.actorNow(creator);
+      return actor?.can(tailPermission, { accountId }) === true;
+    });
     needed.scripts.onGone((scriptId) => created.endScope(scriptId));
     return { tails: created };
   },
@@ -21,7 +29,18 @@ export const tails = capability({
   async run({ storage: database, tails: watched, logger }) {
     const relay = database.engine === "postgres" ? new TailRelay(database, watched, logger) : undefined;
     await relay?.start();
+    const check = async (): Promise<void> => {
+      await watched.endForbidden().catch((error: unknown) => {
+        logger.warn({ err: error }, "the permissions of live logs could not be checked; trying again");
+      });
+    };
+    database.onChange(async (changes) => {
+      if (changes.some(({ kind }) => kind === "api_token" || kind === "account" || kind === "user"))
+        await check();
+    });
+    const timer = setInterval(() => unawaited(check()), checkIntervalMs).unref();
     return async () => {
+      clearInterval(timer);
       // An open live log would keep the listener from closing.
       await watched.endAll();
       relay?.stop();

@@ -1,4 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import type { CallerId } from "../../control/tokens/actor.ts";
 import { newId } from "../../platform/util/ids.ts";
 import type { TailEvent } from "./event.ts";
 import { wantsEvent, wantsRun, type Filter } from "./filter.ts";
@@ -15,6 +16,8 @@ export interface KnownTail extends TailScope {
   filters: readonly Filter[];
   expiresOn: number;
   secretHash: Buffer;
+  /** The caller that created the tail. The tail ends when this caller may no longer watch. */
+  creator: CallerId;
 }
 
 export interface Tail extends KnownTail {
@@ -57,13 +60,23 @@ export class Tails {
   /** Increases with each new tail. */
   revision = 0;
   #links: TailLinks | undefined;
+  readonly #isAllowed: (tail: KnownTail) => Promise<boolean>;
+
+  /** `isAllowed` says whether the creator of a tail may still watch its scope. */
+  constructor(isAllowed: (tail: KnownTail) => Promise<boolean>) {
+    this.#isAllowed = isAllowed;
+  }
 
   link(links: TailLinks): void {
     this.#links = links;
   }
 
   /** The secret is returned only here. */
-  async create(scope: TailScope, filters: readonly Filter[]): Promise<{ tail: Tail; secret: string }> {
+  async create(
+    scope: TailScope,
+    creator: CallerId,
+    filters: readonly Filter[],
+  ): Promise<{ tail: Tail; secret: string }> {
     if (this.list(scope).length >= tailsOfScopeMax) throw tailErrors.tooMany();
     const secret = randomBytes(24).toString("base64url");
     const tail: Tail = {
@@ -72,6 +85,7 @@ export class Tails {
       filters,
       expiresOn: Date.now() + lifetimeMs,
       secretHash: hash(secret),
+      creator,
       watcher: undefined,
       isForeign: false,
     };
@@ -115,11 +129,18 @@ export class Tails {
     await this.#links?.ended(tail, true);
   }
 
-  /** The tail for an id and its secret. */
+  /** The tail for an id and its secret, unless its creator may no longer watch. */
   async find(id: string, secret: string): Promise<Tail | undefined> {
     if (!this.#byId.has(id)) await this.#links?.seek(id);
     const tail = this.#byId.get(id);
-    return tail !== undefined && timingSafeEqual(tail.secretHash, hash(secret)) ? tail : undefined;
+    if (tail === undefined || !timingSafeEqual(tail.secretHash, hash(secret))) return undefined;
+    return (await this.#isAllowed(tail)) ? tail : undefined;
+  }
+
+  /** Ends the tails on this node whose creators may no longer watch. */
+  async endForbidden(): Promise<void> {
+    for (const tail of [...this.#byId.values()])
+      if (!tail.isForeign && !(await this.#isAllowed(tail))) await this.end(tail);
   }
 
   async connect(tail: Tail, watcher: Watcher): Promise<void> {

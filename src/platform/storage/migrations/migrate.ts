@@ -17,6 +17,7 @@ import { members } from "./0014-members.ts";
 import { schemaInfo } from "./0015-schema-info.ts";
 import { blobs } from "./0016-blobs.ts";
 import { nodes } from "./0018-nodes.ts";
+import { tailCreators } from "./0019-tail-creators.ts";
 import { UnusableDatabase } from "../faults.ts";
 import type { Storage } from "../storage.ts";
 import { isOlder, programVersion } from "./program-version.ts";
@@ -43,6 +44,7 @@ const migrationsOf = (engine: Engine): Record<string, Migration> => ({
   "0015-schema-info": schemaInfo,
   "0016-blobs": blobs(engine),
   "0018-nodes": nodes(engine),
+  "0019-tail-creators": tailCreators,
 });
 export const schemaVersions: readonly string[] = Object.keys(migrationsOf("sqlite"));
 export const currentSchema = schemaVersions.at(-1)!;
