@@ -31,7 +31,7 @@ import { schedules } from "./products/schedules/capability.ts";
 import { snippets } from "./products/snippets/capability.ts";
 import { workflows } from "./products/workflows/capability.ts";
 import { sandbox } from "./sandbox/capability.ts";
-import { assetUploads } from "./workers/assets/capability-uploads.ts";
+import { assetUploads } from "./workers/assets/uploads/capability.ts";
 import { assets } from "./workers/assets/capability.ts";
 import { dispatch } from "./workers/dispatch/capability.ts";
 import { bindings, startup } from "./workers/capability.ts";

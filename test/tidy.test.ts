@@ -80,29 +80,9 @@ const offenders = (
       .map((each) => `${file} imports ${each}`),
   );
 
-/** Files of domains that still choose the status of their errors. The list only becomes shorter. */
-const stillWithStatus = [
-  "src/control/tokens/delegation.ts",
-  "src/control/tokens/tokens.ts",
-  "src/dns/records/conflicts.ts",
-  "src/dns/records/errors.ts",
-  "src/products/images/delivery/delivery.ts",
-  "src/products/images/delivery/direct-upload.ts",
-  "src/products/images/delivery/respond.ts",
-  "src/products/images/engine/transform.ts",
-  "src/products/images/errors.ts",
-  "src/products/images/input/form.ts",
-  "src/products/images/transformations/errors.ts",
-  "src/products/images/transformations/script-fetch.ts",
-  "src/products/images/transformations/transformations.ts",
-  "src/products/images/transforms/made-results.ts",
-  "src/products/workflows/workflow.ts",
-  "src/workers/assets/asset.ts",
-  "src/workers/assets/config.ts",
-  "src/workers/scripts/routing/zone-of-host.ts",
-  "src/workers/scripts/script.ts",
-  "src/workers/scripts/versions/bindings.ts",
-  "src/workers/scripts/versions/versions.ts",
+/** Files beside the APIs that write HTTP answers with the API's errors. */
+const answering = [
+  "src/products/images/delivery/respond.ts", // of the delivery of pictures at the edge
 ];
 
 /** Functions with more than sixty lines. The second list only becomes shorter. */
@@ -170,7 +150,7 @@ describe("imports point one way: api → domain → store → storage", () => {
     const found = product.filter(
       (file) => !isApi(file) && imports(file).includes("src/control/api/errors.ts"),
     );
-    expect(found).toEqual(stillWithStatus);
+    expect(found).toEqual(answering);
   });
 
   it("the rules language stands alone", () => {

@@ -3,7 +3,7 @@ import type { DomainError } from "../../src/platform/domain-error.ts";
 import { kvErrorCodes } from "../../src/products/kv/api-errors.ts";
 import { queueErrorCodes } from "../../src/products/queues/api-errors.ts";
 import { memberErrors } from "../../src/control/accounts/errors.ts";
-import { assetErrors } from "../../src/workers/assets/asset.ts";
+import { assetErrors } from "../../src/workers/assets/errors.ts";
 import { namespaceErrors } from "../../src/workers/dispatch/errors.ts";
 import { dnsErrors } from "../../src/dns/records/errors.ts";
 import { visitorErrors, type VisitorError } from "../../src/edge/request/errors.ts";
@@ -20,12 +20,12 @@ import {
   routeErrors,
   subdomainErrors,
 } from "../../src/workers/scripts/routing/errors.ts";
-import { scriptErrors } from "../../src/workers/scripts/script.ts";
+import { scriptErrors } from "../../src/workers/scripts/errors.ts";
 import { snippetErrors } from "../../src/products/snippets/errors.ts";
 import { smartRoutingErrors } from "../../src/edge/smart-routing/errors.ts";
 import { tailErrors } from "../../src/workers/tail/errors.ts";
 import { certificateErrors, packErrors } from "../../src/edge/tls/certificates/errors.ts";
-import { workflowErrors } from "../../src/products/workflows/workflow.ts";
+import { workflowErrors } from "../../src/products/workflows/errors.ts";
 import { zoneErrors } from "../../src/control/zones/errors.ts";
 import { transferErrorCodes } from "../../src/dns/transfers/api-errors.ts";
 import { dnssecErrorCodes } from "../../src/dns/dnssec/api-errors.ts";
@@ -42,6 +42,13 @@ import {
   routeErrorCodes,
   subdomainErrorCodes,
 } from "../../src/workers/scripts/routing/api-errors.ts";
+import { dnsErrorCodes } from "../../src/dns/records/api/api-errors.ts";
+import { tokenErrors } from "../../src/control/tokens/errors.ts";
+import { tokenErrorCodes } from "../../src/control/tokens/api-errors.ts";
+import { scriptErrorCodes } from "../../src/workers/scripts/api-errors.ts";
+import { assetErrorCodes } from "../../src/workers/assets/uploads/api-errors.ts";
+import { workflowErrorCodes } from "../../src/products/workflows/api/api-errors.ts";
+import { imageErrorCodes, transformationErrorCodes } from "../../src/products/images/api-errors.ts";
 import { zoneErrorCodes } from "../../src/control/zones/api-errors.ts";
 
 type Factories = Record<string, (...details: never[]) => ApiError | DomainError | VisitorError>;
@@ -49,8 +56,9 @@ type Factories = Record<string, (...details: never[]) => ApiError | DomainError 
 export const errorTables: [title: string, errors: Factories, errorCodes?: ErrorCodes][] = [
   ["Every operation", apiErrors],
   ["Members of accounts", memberErrors, memberErrorCodes],
+  ["Tokens", tokenErrors, tokenErrorCodes],
   ["Zones", zoneErrors, zoneErrorCodes],
-  ["DNS records", dnsErrors],
+  ["DNS records", dnsErrors, dnsErrorCodes],
   ["DNSSEC", dnssecErrors, dnssecErrorCodes],
   ["Zone transfers", transferErrors, transferErrorCodes],
   ["Rulesets", rulesetErrors, rulesetErrorCodes],
@@ -58,19 +66,19 @@ export const errorTables: [title: string, errors: Factories, errorCodes?: ErrorC
   ["Certificates", certificateErrors, certificateErrorCodes],
   ["Certificate packs", packErrors, packErrorCodes],
   ["Snippets", snippetErrors, snippetErrorCodes],
-  ["Scripts", scriptErrors],
+  ["Scripts", scriptErrors, scriptErrorCodes],
   ["Routes to scripts", routeErrors, routeErrorCodes],
   ["Domains of scripts", scriptDomainErrors, scriptDomainErrorCodes],
   ["Subdomains of accounts", subdomainErrors, subdomainErrorCodes],
   ["Dispatch namespaces", namespaceErrors, namespaceErrorCodes],
-  ["Static assets", assetErrors],
+  ["Static assets", assetErrors, assetErrorCodes],
   ["Key-value namespaces", kvErrors, kvErrorCodes],
   ["Queues", queueErrors, queueErrorCodes],
   ["Schedules", scheduleErrors, scheduleErrorCodes],
   ["Live logs", tailErrors, tailErrorCodes],
-  ["Workflows", workflowErrors],
-  ["Images", imageErrors],
-  ["Transformations of zones", transformationErrors],
+  ["Workflows", workflowErrors, workflowErrorCodes],
+  ["Images", imageErrors, imageErrorCodes],
+  ["Transformations of zones", transformationErrors, transformationErrorCodes],
   ["Visitors at the edge", visitorErrors],
 ];
 // Prints as "…" in every message, also where a message joins a list.
@@ -90,7 +98,7 @@ export function errorsPage(): string {
       const [status, code] = "kind" in error ? errorCodes![error.kind]! : [error.status, error.code];
       // Outside of code, Markdown reads <name> as HTML.
       const text = message.replaceAll('["…"]', "…").replace(/[<|]/g, "\\$&");
-      return `| ${code} | ${status} | ${text} |`;
+      return `| ${code} | ${status === "origin" ? "the origin's" : status} | ${text} |`;
     });
     return `## ${title}\n\n| code | status | message |\n|---|---|---|\n${rows.join("\n")}\n`;
   });

@@ -3,6 +3,10 @@ interface Details {
   /** JSON pointer to the field of the input that the error is about. */
   pointer?: string | undefined;
   retryAfterSeconds?: number | undefined;
+  /** The HTTP status of an origin's answer that the error is about. */
+  originStatus?: number;
+  /** The errors behind this one, which callers see too. */
+  reasons?: readonly DomainError[];
 }
 
 /** An error with a public message. It knows no protocol: each protocol maps the kind to codes of its own. */
@@ -11,12 +15,16 @@ export class DomainError<Kind extends string = string> extends Error {
   readonly kind: Kind;
   readonly pointer: string | undefined;
   readonly retryAfterSeconds: number | undefined;
+  readonly originStatus: number | undefined;
+  readonly reasons: readonly DomainError[];
 
-  constructor(kind: Kind, { message, pointer, retryAfterSeconds }: Details) {
+  constructor(kind: Kind, { message, pointer, retryAfterSeconds, originStatus, reasons = [] }: Details) {
     super(message);
     this.kind = kind;
     this.pointer = pointer;
     this.retryAfterSeconds = retryAfterSeconds;
+    this.originStatus = originStatus;
+    this.reasons = reasons;
   }
 }
 
@@ -55,4 +63,8 @@ export function defineErrors<Area extends string, Table extends Record<string, D
 /** Errors of input that are not about one domain. */
 export const inputErrors = defineErrors("input", {
   invalid: (message: string, pointer?: string) => ({ message, pointer }),
+  absentProduct: (product: string) =>
+    `${product} ${isPlural(product) ? "are" : "is"} not part of this installation`,
 });
+
+const isPlural = (product: string): boolean => /[^aius]s$/.test(product) && product !== "Pages";

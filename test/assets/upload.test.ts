@@ -111,7 +111,7 @@ describe("the three steps", () => {
     await expect(
       assets.completeUpload({ accountId: account, scriptName: "site" }, jwt),
     ).rejects.toMatchObject({
-      code: 10307,
+      kind: "assets.completion",
     });
   });
 
@@ -221,7 +221,7 @@ describe("refuses", () => {
     const done = await upload(jwt, [file]);
     await expect(
       server.services.assets.completeUpload({ accountId: account, scriptName: "tokens" }, jwt),
-    ).rejects.toMatchObject({ code: 10307 });
+    ).rejects.toMatchObject({ kind: "assets.completion" });
     expect((await upload(done.body.result!.jwt!, [file])).status).toBe(401);
   });
 

@@ -4,7 +4,7 @@ import type { Operation } from "../../src/control/api/operation.ts";
 import { invitationOperations } from "../../src/control/accounts/api-invitations.ts";
 import { memberOperations } from "../../src/control/accounts/api-members.ts";
 import { membershipOperations } from "../../src/control/accounts/api-memberships.ts";
-import { assetOperations } from "../../src/workers/assets/api.ts";
+import { assetOperations } from "../../src/workers/assets/uploads/api.ts";
 import { dispatchOperations } from "../../src/workers/dispatch/api.ts";
 import { kvOperations } from "../../src/products/kv/api.ts";
 import { imageOperations } from "../../src/products/images/api.ts";

@@ -1,6 +1,6 @@
 import { NotFoundError, type Cloudflare } from "cloudflare";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { assetOperations } from "../../src/workers/assets/api.ts";
+import { assetOperations } from "../../src/workers/assets/uploads/api.ts";
 import { operations } from "../../src/capabilities.ts";
 import { scriptOperations } from "../../src/workers/scripts/api.ts";
 import { recordingClient } from "../helpers/recording-client.ts";

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import sharp from "sharp";
 import { expect, it, onTestFinished } from "vitest";
-import { readImageForm } from "../../src/products/images/input/form.ts";
+import { readImageForm } from "../../src/products/images/input/api-form.ts";
 import { canMakeDisks, fillDisk, smallDisk } from "../helpers/disk.ts";
 import { serve, temporaryFolder } from "../helpers/process.ts";
 import { ownerToken, type Answer } from "../helpers/server.ts";
@@ -55,7 +55,7 @@ it("an aborted upload fails with 5433, and nothing of it stays", async () => {
   const incoming = join(dataDir, "blobs/incoming");
   await expect.poll(() => filesIn(incoming).length).toBe(1);
   request.destroy();
-  expect(await fault).toMatchObject({ status: 400, code: 5433 });
+  expect(await fault).toMatchObject({ kind: "images.aborted" });
   expect(filesIn(join(dataDir, "blobs"))).toEqual([]);
 });
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { pino } from "pino";
-import type { ApiError } from "../../src/control/api/errors.ts";
+import type { DomainError } from "../../src/platform/domain-error.ts";
 import type { Held } from "../../src/products/images/directory.ts";
 import { Engine } from "../../src/products/images/engine/engine.ts";
 import type { Image } from "../../src/products/images/image.ts";
@@ -150,13 +150,13 @@ it("retries a picture that took too long, since the machine may have been busy",
   const outcome = async (options: string): Promise<unknown> =>
     make(options).then(
       () => "made",
-      (error: unknown) => (error as ApiError).status,
+      (error: unknown) => (error as DomainError).kind,
     );
   // A busy machine may need more than three seconds for a new process.
   const within = { timeout: 25_000, interval: 10 };
   await expect.poll(() => outcome("w=10"), within).toBe("made");
   process.kill(engine.pid!, "SIGSTOP");
-  expect(await outcome("w=20")).toBe(504);
+  expect(await outcome("w=20")).toBe("images.tooLong");
   await expect.poll(() => outcome("w=20"), within).toBe("made");
   await engine.close();
 });

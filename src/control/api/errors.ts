@@ -5,7 +5,7 @@ import {
   isDiskFull,
   isUnavailable,
 } from "../../platform/storage/faults.ts";
-import { DomainError, DomainErrors, type inputErrors } from "../../platform/domain-error.ts";
+import { DomainError, DomainErrors, inputErrors } from "../../platform/domain-error.ts";
 
 /** An error with a public message. `cause` is only logged, never sent. */
 export class ApiError extends Error {
@@ -46,12 +46,18 @@ export class ApiErrors extends Error {
 
 type DomainFactories = Record<string, (...values: never[]) => DomainError>;
 
-/** The status and the code of each error in a table of a domain. A missing or unknown kind is a type error. */
+/**
+ * The status and the code of each error in a table of a domain; the status "origin" is that of the origin's
+ * answer. A missing or unknown kind is a type error.
+ */
 export type ErrorCodes<Table extends DomainFactories = DomainFactories> = Readonly<
-  Record<ReturnType<Table[keyof Table]>["kind"], readonly [status: number, code: number]>
+  Record<ReturnType<Table[keyof Table]>["kind"], readonly [status: number | "origin", code: number]>
 >;
 
-const inputErrorCodes: ErrorCodes<typeof inputErrors> = { "input.invalid": [400, 9207] };
+const inputErrorCodes: ErrorCodes<typeof inputErrors> = {
+  "input.invalid": [400, 9207],
+  "input.absentProduct": [404, 7010],
+};
 
 /** The public form of an error of a domain; undefined for other errors, or if the table has no codes for it. */
 export function apiErrorOf(error: unknown, errorCodes: ErrorCodes): ApiError | ApiErrors | undefined {
@@ -63,10 +69,13 @@ export function apiErrorOf(error: unknown, errorCodes: ErrorCodes): ApiError | A
 }
 
 function mapped(error: DomainError, errorCodes: ErrorCodes): ApiError | undefined {
-  const codes = { ...inputErrorCodes, ...errorCodes }[error.kind];
+  const known: ErrorCodes = { ...inputErrorCodes, ...errorCodes };
+  const codes = known[error.kind];
   if (codes === undefined) return undefined;
   const { message, pointer, retryAfterSeconds } = error;
-  return new ApiError(...codes, message, { pointer, retryAfterSeconds });
+  const chain = error.reasons.map((reason) => ({ code: known[reason.kind]![1], message: reason.message }));
+  const status = codes[0] === "origin" ? error.originStatus! : codes[0];
+  return new ApiError(status, codes[1], message, { pointer, retryAfterSeconds, chain });
 }
 
 /** Errors that any operation can return. The errors of one domain are in its errors.ts and api-errors.ts. */
@@ -89,8 +98,7 @@ export const apiErrors = {
     new ApiError(404, 7003, `Could not route to ${path}, perhaps your object identifier is invalid?`, {
       chain: [{ code: 7000, message: `No route for ${method} on that URI` }],
     }),
-  absentProduct: (product: string) =>
-    new ApiError(404, 7010, `${product} ${isPlural(product) ? "are" : "is"} not part of this installation`),
+  absentProduct: (product: string) => mapped(inputErrors.absentProduct(product), {})!,
   malformedJson: (why: string) => new ApiError(400, 6007, `Malformed JSON in request body: ${why}`),
   contentType: (expected: string, received: string) =>
     new ApiError(415, 6415, `Expected a body of Content-Type ${expected} but received ${received}`),
@@ -147,5 +155,3 @@ export function callerError(error: unknown, errorCodes: ErrorCodes = {}): ApiErr
   if (error instanceof BlobTooLarge) return apiErrors.blobTooLarge(error.bytesMax);
   return isUnavailable(error) ? apiErrors.unavailable() : undefined;
 }
-
-const isPlural = (product: string): boolean => /[^aius]s$/.test(product) && product !== "Pages";

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Message } from "../api/envelope.ts";
 import { apiErrors } from "../api/errors.ts";
+import { tokenErrorCodes } from "./api-errors.ts";
 import { operationsFor, type Call, type Operation } from "../api/operation.ts";
 import { pageQuery, paginate } from "../api/pagination.ts";
 import { isoTime, newId } from "../../platform/util/ids.ts";
@@ -14,7 +15,7 @@ interface Services {
   tokens: Tokens;
 }
 
-const { listOperation, operation } = operationsFor<Services>();
+const { listOperation, operation } = operationsFor<Services>(tokenErrorCodes);
 
 const TimeSchema = z.iso.datetime({ offset: true });
 const NetworkSchema = z.string().refine(isNetwork, "an IP address or a CIDR range such as 192.0.2.0/24");

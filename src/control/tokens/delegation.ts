@@ -1,6 +1,7 @@
-import { ApiError, apiErrors } from "../api/errors.ts";
+import { inputErrors } from "../../platform/domain-error.ts";
 import type { Actor } from "./actor.ts";
 import { AddressSet } from "./address-set.ts";
+import { tokenErrors } from "./errors.ts";
 import { permissionGroups, type PermissionKey, type PermissionScope } from "./permissions.ts";
 import { PolicySet, type Resource, type Target } from "./policies.ts";
 import type { Token } from "./tokens.ts";
@@ -51,13 +52,10 @@ export function refuseDelegation(
   for (const each of [before, after]) if (each !== undefined) refuseExcess(own, each, directory);
   if (callerToken === undefined || after === undefined) return;
   if (callerToken.expiresOn !== null && (after.expiresOn === null || after.expiresOn > callerToken.expiresOn))
-    throw beyond("would be valid for longer than the calling token");
+    throw tokenErrors.beyondCaller("would be valid for longer than the calling token");
   if (!addressesOf(callerToken).includes(addressesOf(after)))
-    throw beyond("would work from addresses from which the calling token does not");
+    throw tokenErrors.beyondCaller("would work from addresses from which the calling token does not");
 }
-
-const beyond = (what: string): ApiError =>
-  new ApiError(403, 1052, `The authority that this call grants, changes or removes ${what}`);
 
 /**
  * Represents every id that neither set of policies names, including future ones: policies treat them all
@@ -96,7 +94,7 @@ function refuseExcess(own: PolicySet | undefined, given: Authority, directory: D
   for (const { key, name, scope } of permissionGroups) {
     for (const target of targets[scope]) {
       if (wanted.allows(key, target) && !isHeld(key, target))
-        throw beyond(`has "${name}" on ${describe(target)}, which the caller lacks`);
+        throw tokenErrors.beyondCaller(`has "${name}" on ${describe(target)}, which the caller lacks`);
     }
   }
 }
@@ -140,7 +138,7 @@ function refuseUnreachable(
     if (lost === undefined) continue;
     const { kind, id, accountId } = lost;
     const received = accountId === undefined ? `${kind} ${id}` : `${kind} ${id} of the account ${accountId}`;
-    throw apiErrors.invalid(
+    throw inputErrors.invalid(
       `Expected existing resources, within reach of the token and the caller, for policies.${index}.resources but received the ${received}`,
       `/body/policies/${index}/resources`,
     );

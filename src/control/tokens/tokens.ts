@@ -1,7 +1,6 @@
 import { hash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { Accounts } from "../accounts/accounts.ts";
-import { ApiError, apiErrors } from "../api/errors.ts";
 import { permissionsIn } from "../accounts/store.ts";
 import { lockAccount } from "../../platform/storage/dialects.ts";
 import type { Change, Storage, Write } from "../../platform/storage/storage.ts";
@@ -10,6 +9,7 @@ import { LoadingCache } from "../../platform/util/loading-cache.ts";
 import type { Zones } from "../zones/zones.ts";
 import { Actor, type CallerId, type Owner } from "./actor.ts";
 import { addressesOf, refuseDelegation, type Delegation } from "./delegation.ts";
+import { tokenErrors } from "./errors.ts";
 import type { PermissionKey } from "./permissions.ts";
 import { PolicySet, type Policy } from "./policies.ts";
 import { hashSecret, newSecret, sameHash } from "./secret.ts";
@@ -52,8 +52,6 @@ interface LockedAuthority {
 
 const cacheMax = 10_000;
 const lastUsedGrainMs = 60_000;
-
-const notFound = (id: string): ApiError => new ApiError(404, 1003, `No token has the id ${id}`);
 
 /** API tokens: creates and changes them, and authenticates callers with them. */
 export class Tokens {
@@ -120,7 +118,7 @@ export class Tokens {
   /** Throws if the owner has no such token. */
   async get(ownerId: string, id: string): Promise<Token> {
     const token = await this.find(ownerId, id);
-    if (token === undefined) throw notFound(id);
+    if (token === undefined) throw tokenErrors.notFound(id);
     return token;
   }
 
@@ -243,7 +241,7 @@ export class Tokens {
     const own = caller.kind === "token" ? tokens.get(caller.id) : undefined;
     // The caller's own token may have been revoked since the call was authenticated.
     const isOver = own !== undefined && own.expiresOn !== null && own.expiresOn <= Date.now();
-    if (caller.kind === "token" && (own?.status !== "active" || isOver)) throw apiErrors.invalidToken();
+    if (caller.kind === "token" && (own?.status !== "active" || isOver)) throw tokenErrors.callerRevoked();
     refuseDelegation(caller, own, change, {
       accountOfZone: (zoneId) => this.#zones.find(zoneId)?.accountId,
       isMember: (userId, accountId) => this.#accounts.isMember(userId, accountId),
@@ -296,6 +294,6 @@ export class Tokens {
 
 function owned(held: ReadonlyMap<string, Token>, ownerId: string, id: string): Token {
   const token = held.get(id);
-  if (token?.ownerId !== ownerId) throw notFound(id);
+  if (token?.ownerId !== ownerId) throw tokenErrors.notFound(id);
   return token;
 }

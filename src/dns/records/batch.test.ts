@@ -58,30 +58,30 @@ describe("a batch", () => {
   });
 
   const one = { type: "A", name: "x", content: "192.0.2.9" };
-  it.each<[string, Partial<Batch>, number, string]>([
-    ["an unknown id", { deletes: [{ id: "9" }] }, 81044, "/body/deletes/0"],
+  it.each<[string, Partial<Batch>, string, string]>([
+    ["an unknown id", { deletes: [{ id: "9" }] }, "dns.notFound", "/body/deletes/0"],
     [
       "an id that it deletes itself",
       { deletes: [{ id: "1" }], patches: [{ id: "1", ttl: 60 }] },
-      81044,
+      "dns.notFound",
       "/body/patches/0",
     ],
     [
       "a wrong third post",
       { posts: [one, { ...one, name: "y" }, { ...one, content: "none" }] },
-      9005,
+      "dns.badContent",
       "/body/posts/2/content",
     ],
-    ["a wrong name", { puts: [{ ...one, id: "1", name: "a..b" }] }, 9000, "/body/puts/0/name"],
+    ["a wrong name", { puts: [{ ...one, id: "1", name: "a..b" }] }, "dns.invalidName", "/body/puts/0/name"],
     [
       "a wrong member",
       { posts: [{ type: "CAA", name: "x", data: { flags: 0 } }] },
-      9101,
+      "dns.invalidData",
       "/body/posts/0/data/tag",
     ],
-  ])("is rejected as a whole for %s", (_, batch, code, pointer) => {
+  ])("is rejected as a whole for %s", (_, batch, kind, pointer) => {
     expect(() => apply(draftOf(a("1", "a")), batch)).toThrowError(
-      expect.objectContaining({ code, pointer }) as Error,
+      expect.objectContaining({ kind, pointer }) as Error,
     );
   });
 
@@ -89,7 +89,7 @@ describe("a batch", () => {
     const pointer = "/body/posts/1";
     expect(() => apply(draftOf(a("1", "a")), { posts: [one, one] })).toThrowError(
       expect.objectContaining({
-        errors: [81058, 81057].map((code) => expect.objectContaining({ code, pointer })),
+        errors: ["dns.identical", "dns.exists"].map((kind) => expect.objectContaining({ kind, pointer })),
       }) as Error,
     );
   });
@@ -179,7 +179,9 @@ describe("a patch", () => {
 
   it("changes the type only with a new value", () => {
     expect(parsed(mx, { type: "TXT", content: "text" })).toMatchObject({ type: "TXT", priority: null });
-    expect(() => parsed(mx, { type: "A" })).toThrowError(expect.objectContaining({ code: 9005 }) as Error);
+    expect(() => parsed(mx, { type: "A" })).toThrowError(
+      expect.objectContaining({ kind: "dns.badContent" }) as Error,
+    );
   });
 
   it("adds to the settings", () => {

@@ -1,7 +1,7 @@
 import { capability } from "../../capability.ts";
 import { zones } from "../../control/zones/capability.ts";
 import { storage } from "../../platform/capability.ts";
-import { dnsOperations } from "./api.ts";
+import { dnsOperations } from "./api/api.ts";
 import { DnsRecords } from "./records.ts";
 
 export const records = capability({

@@ -1,4 +1,4 @@
-import { ApiErrors } from "../../control/api/errors.ts";
+import { DomainErrors } from "../../platform/domain-error.ts";
 import { dnsErrors } from "./errors.ts";
 import type { RecordFields } from "./record.ts";
 import { textLength } from "./types/text.ts";
@@ -20,7 +20,7 @@ export function refuseConflicts(
   zoneName: string,
 ): void {
   if (others.some((other) => isSameRecord(record, other))) {
-    throw new ApiErrors([dnsErrors.identical(), dnsErrors.exists()]);
+    throw new DomainErrors([dnsErrors.identical(), dnsErrors.exists()]);
   }
   if (others.length >= recordsMax) throw dnsErrors.nameFull(recordsMax);
   if (record.type === "CNAME") refuseBesideCname(record, others, zoneName);

@@ -59,7 +59,9 @@ describe("a record's name", () => {
     ["org.", "but is not inside example.com"],
   ])("%j is rejected", (input, why) => {
     const parse = (): string => parseRecordName(input, zone);
-    expect(parse).toThrowError(expect.objectContaining({ code: 9000, pointer: "/body/name" }) as Error);
+    expect(parse).toThrowError(
+      expect.objectContaining({ kind: "dns.invalidName", pointer: "/body/name" }) as Error,
+    );
     expect(parse).toThrowError(why);
   });
 

@@ -8,7 +8,7 @@ const labelLengthMax = 63;
 /**
  * A record's full name in stored form: lower-case ASCII without a final dot. "@" and "" are the apex. As in
  * the public API, a name that does not end in the zone's name is relative to it, unless it has a final dot.
- * Throws ApiError.
+ * Throws DomainError.
  */
 export function parseRecordName(input: string, zoneName: string): string {
   const given = input.trim();

@@ -1,6 +1,6 @@
 import type { Plan } from "../../control/zones/plans.ts";
 import { parseComment, parseTags } from "./annotations.ts";
-import { article, dnsErrors } from "./errors.ts";
+import { article, dnsErrors, invalidContent } from "./errors.ts";
 import { parseRecordName } from "./name.ts";
 import { recordTypeNames, recordTypes, type RecordTypeName } from "./types/index.ts";
 import { nameInData } from "./types/services.ts";
@@ -61,7 +61,7 @@ export const isProxiable = ({ type, content }: Pick<RecordFields, "type" | "cont
 
 /**
  * Validates a single record for a zone with this name and plan. conflicts.ts checks it against others. Throws
- * ApiError.
+ * DomainError.
  */
 export function parseRecord(input: RecordInput, zoneName: string, plan: Plan): RecordFields {
   const type = recordTypeNames.find((known) => known === input.type.toUpperCase());
@@ -71,7 +71,7 @@ export function parseRecord(input: RecordInput, zoneName: string, plan: Plan): R
   const { content, priority = null, ...value } = recordTypes[type].parse(input);
   const data = ownData(value.data, name, zoneName);
   if (type === "CNAME" && content === name) {
-    throw dnsErrors.invalidContent("CNAME", "another name than the record's own", input.content);
+    throw invalidContent("CNAME", "another name than the record's own", input.content);
   }
   const proxied = input.proxied ?? false;
   if (proxied && !isProxiable({ type, content })) {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { operationsFor } from "../../control/api/operation.ts";
+import { pictureErrorCodes } from "./api-errors.ts";
 import { sidePixelsMax } from "./transforms/options.ts";
 import type { ImageConfig, SigningKey, Variant, VariantOptions } from "./settings.ts";
 import type { ImagesService } from "./index.ts";
@@ -9,7 +10,7 @@ interface Services {
   images: ImagesService;
 }
 
-const { operation } = operationsFor<Services>();
+const { operation } = operationsFor<Services>(pictureErrorCodes);
 
 const base = "/accounts/{account_id}/images/v1";
 const read = { scope: "account", permission: "images:read" } as const;

@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { operationsFor, type Operation } from "../../control/api/operation.ts";
+import { pictureErrorCodes } from "./api-errors.ts";
 import { expiryOf } from "./delivery/direct-upload.ts";
 import { imageErrors } from "./errors.ts";
-import { readImageFields, readImageForm, type ImageForm } from "./input/form.ts";
+import { readImageFields, readImageForm, type ImageForm } from "./input/api-form.ts";
 import { cleanFilename, type Content } from "./image.ts";
 import { fetchRemote } from "./input/remote.ts";
 import { ImageSchema } from "./resource.ts";
@@ -15,7 +16,7 @@ interface Services {
   images: ImagesService;
 }
 
-const { operation } = operationsFor<Services>();
+const { operation } = operationsFor<Services>(pictureErrorCodes);
 
 const base = "/accounts/{account_id}/images";
 const edit = { scope: "account", permission: "images:edit" } as const;

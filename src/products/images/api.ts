@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
 import { z } from "zod";
 import { operationsFor, type Call } from "../../control/api/operation.ts";
+import { pictureErrorCodes } from "./api-errors.ts";
 import { settingsOperations } from "./api-settings.ts";
 import { uploadOperations } from "./api-uploads.ts";
 import { blobHeaders } from "./delivery/delivery.ts";
@@ -19,7 +20,7 @@ interface Services {
   images: ImagesService;
 }
 
-const { operation, rawOperation } = operationsFor<Services>();
+const { operation, rawOperation } = operationsFor<Services>(pictureErrorCodes);
 
 const base = "/accounts/{account_id}/images";
 const read = { scope: "account", permission: "images:read" } as const;

@@ -7,6 +7,7 @@ import { throwInScript, type BindingCall, type BindingHandler } from "../../work
 import { compose, compositionLimits, parseOrder, type Order } from "./transforms/compose.ts";
 import type { Engine } from "./engine/engine.ts";
 import { imageErrors } from "./errors.ts";
+import { pictureErrorCodes } from "./api-errors.ts";
 import { contentTypes, imageLimits } from "./image.ts";
 import { uprightSize } from "./transforms/recipe.ts";
 import type { Spool, Spooled } from "./input/spool.ts";
@@ -22,7 +23,7 @@ export const imagesBinding =
       if (isInfo) await answerInfo(spool, call);
       else await answerTransform(engine, spool, call);
     } catch (error) {
-      const shown = callerError(error);
+      const shown = callerError(error, pictureErrorCodes);
       if (!(shown instanceof ApiError)) throw error;
       call.request.resume();
       const kind = isInfo ? "IMAGES_INFO_ERROR" : "IMAGES_TRANSFORM_ERROR";

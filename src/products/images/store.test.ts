@@ -6,7 +6,7 @@ import sharp from "sharp";
 import { afterAll, afterEach, beforeEach, expect, it } from "vitest";
 import { describeStorage } from "../../../test/helpers/storage-matrix.ts";
 import { Accounts } from "../../control/accounts/accounts.ts";
-import type { ApiError } from "../../control/api/errors.ts";
+import type { DomainError } from "../../platform/domain-error.ts";
 import { FileBlobs } from "../../platform/storage/blobs.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import { Directory } from "./directory.ts";
@@ -16,9 +16,9 @@ import { parseMetadataFilters } from "./metadata-filter.ts";
 import { ImageSettingsService } from "./settings.ts";
 import { Uploads } from "./uploads.ts";
 
-/** The error codes of the rejected results. */
+/** The kinds of the errors of the rejected results. */
 const faults = (settled: readonly PromiseSettledResult<unknown>[]): unknown[] =>
-  settled.flatMap((each) => (each.status === "rejected" ? [(each.reason as ApiError).code] : []));
+  settled.flatMap((each) => (each.status === "rejected" ? [(each.reason as DomainError).kind] : []));
 
 /** Records, drafts, lists and settings, on both database engines. */
 const folder = mkdtempSync(join(tmpdir(), "selvedge-image-store-"));
@@ -76,7 +76,7 @@ describeStorage("images", (open) => {
       frames: 1,
       sizeBytes: jpeg.length,
     });
-    await expect(add({ id: "own/id" })).rejects.toMatchObject({ code: 5409 });
+    await expect(add({ id: "own/id" })).rejects.toMatchObject({ kind: "images.exists" });
     await images.edit(accountId, "own/id", { meta: { z: 1 }, creator: null });
     expect(await images.find(accountId, "own/id")).toMatchObject({
       meta: { z: 1 },
@@ -85,7 +85,7 @@ describeStorage("images", (open) => {
     });
     await images.delete(accountId, "own/id");
     expect(await blobs.head(made.content!.blobKey)).toBeUndefined();
-    await expect(images.delete(accountId, "own/id")).rejects.toMatchObject({ code: 5404 });
+    await expect(images.delete(accountId, "own/id")).rejects.toMatchObject({ kind: "images.notFound" });
     expect(deleted.at(-1)?.id).toBe("own/id");
   });
 
@@ -138,12 +138,12 @@ describeStorage("images", (open) => {
     const kept = (await images.find(accountId, image.id)).content!.blobKey;
     for (const { blobKey } of contents)
       expect((await blobs.head(blobKey)) !== undefined).toBe(blobKey === kept);
-    await expect(uploads.draft(token)).rejects.toMatchObject({ code: 5409 });
+    await expect(uploads.draft(token)).rejects.toMatchObject({ kind: "images.exists" });
 
     const other = await uploads.createDraft(input(), Date.now() + 60_000);
     await uploads.sweep(Date.now() + 61_000);
-    await expect(images.find(accountId, other.image.id)).rejects.toMatchObject({ code: 5404 });
-    await expect(uploads.draft("nothing")).rejects.toMatchObject({ code: 5404 });
+    await expect(images.find(accountId, other.image.id)).rejects.toMatchObject({ kind: "images.notFound" });
+    await expect(uploads.draft("nothing")).rejects.toMatchObject({ kind: "images.notFound" });
     expect((await images.find(accountId, image.id)).filename).toBe("b.jpg");
   });
 
@@ -164,7 +164,9 @@ describeStorage("images", (open) => {
       creator: "me",
     });
     expect(await blobs.head(content.blobKey)).toBeDefined();
-    await expect(images.edit(accountId, "gone", { creator: "me" })).rejects.toMatchObject({ code: 5404 });
+    await expect(images.edit(accountId, "gone", { creator: "me" })).rejects.toMatchObject({
+      kind: "images.notFound",
+    });
   });
 
   it("accepts one of several concurrent creations of an id, and enforces the limits", async () => {
@@ -176,18 +178,23 @@ describeStorage("images", (open) => {
         neverRequireSignedUrls: false,
       });
     const made = await Promise.allSettled([1, 2, 3, 4].map((width) => variant("v", width)));
-    expect(faults(made)).toEqual([5409, 5409, 5409]);
+    expect(faults(made)).toEqual(["images.exists", "images.exists", "images.exists"]);
     const won = made.find((each) => each.status === "fulfilled")!.value;
     expect(await settings.variant(accountId, "v")).toEqual(won);
 
     // `public` and `v` are two of the hundred.
     const many = Array.from({ length: imageLimits.variantsMax + 1 }, (_, i) => variant(`v${i}`, 1));
-    expect(faults(await Promise.allSettled(many))).toEqual([5400, 5400, 5400]);
+    expect(faults(await Promise.allSettled(many))).toEqual([
+      "images.invalidUpload",
+      "images.invalidUpload",
+      "images.invalidUpload",
+    ]);
     expect(await settings.variants(accountId)).toHaveLength(imageLimits.variantsMax);
 
     const names = Array.from({ length: imageLimits.keysMax + 2 }, (_, i) => `k${i}`);
     expect(faults(await Promise.allSettled(names.map((name) => settings.putKey(accountId, name))))).toEqual([
-      5400, 5400,
+      "images.invalidUpload",
+      "images.invalidUpload",
     ]);
     const same = await Promise.all([1, 2, 3].map(() => settings.putKey(accountId, "k0")));
     expect(new Set(same.map((keys) => keys.find(({ name }) => name === "k0")?.value)).size).toBe(1);
@@ -197,13 +204,13 @@ describeStorage("images", (open) => {
       add({ id: "own" }),
       uploads.createDraft(input({ id: "own" }), Date.now() + 60_000),
     ]);
-    expect(faults(ids)).toEqual([5409, 5409]);
+    expect(faults(ids)).toEqual(["images.exists", "images.exists"]);
   });
 
   it("counts images that are created concurrently", async () => {
     const few = new Uploads(storage, blobs, pino({ level: "silent" }), { avif: false, svg: false }, 2);
     const made = await Promise.allSettled([1, 2, 3].map(() => few.createDraft(input(), Date.now() + 60_000)));
-    expect(faults(made)).toEqual([5400]);
+    expect(faults(made)).toEqual(["images.invalidUpload"]);
   });
 
   it("deletes once, refuses edits of deleted images, and leaves no account without a key", async () => {
@@ -220,7 +227,7 @@ describeStorage("images", (open) => {
       settings.deleteVariant(accountId, "v"),
       settings.editVariant(accountId, "v", { options }),
     ]);
-    expect(faults(gone)).toContain(5404);
+    expect(faults(gone)).toContain("images.notFound");
     expect((await settings.variants(accountId)).map(({ id }) => id)).toEqual(["public"]);
 
     await Promise.all([settings.putKey(accountId, "a"), settings.putKey(accountId, "b")]);
@@ -232,13 +239,13 @@ describeStorage("images", (open) => {
     expect((await settings.keys(accountId)).map(({ name }) => name)).toEqual(["default"]);
     await settings.putKey(accountId, "c");
     const twice = await Promise.allSettled([1, 2].map(() => settings.deleteKey(accountId, "c")));
-    expect(faults(twice)).toEqual([5404]);
+    expect(faults(twice)).toEqual(["images.notFound"]);
   });
 
   it("frees the id of an expired draft, and stores a focus only for the bytes that it belongs to", async () => {
     const { token } = await uploads.createDraft(input({ id: "own" }), Date.now() - 1);
     const before = await add({ id: "own" });
-    await expect(uploads.draft(token)).rejects.toMatchObject({ code: 5404 });
+    await expect(uploads.draft(token)).rejects.toMatchObject({ kind: "images.notFound" });
     await images.delete(accountId, "own");
     await add({ id: "own" });
     await images.setFocus(before, { x: 0, y: 1 });
@@ -250,7 +257,7 @@ describeStorage("images", (open) => {
 
   it("finds no image for an id that a database cannot store", async () => {
     for (const id of ["a\0b", "\ud800"]) {
-      await expect(images.find(accountId, id)).rejects.toMatchObject({ code: 5404 });
+      await expect(images.find(accountId, id)).rejects.toMatchObject({ kind: "images.notFound" });
       expect((await directory.image(accountId, id)).image).toBeUndefined();
     }
     expect((await add({ filename: cleanFilename("x/a\0\n.jpg"), creator: "é" })).filename).toBe("a.jpg");
@@ -285,7 +292,7 @@ describeStorage("images", (open) => {
     await settings.createVariant(accountId, { id: "v", options, neverRequireSignedUrls: false });
     await expect(
       settings.createVariant(accountId, { id: "v", options, neverRequireSignedUrls: false }),
-    ).rejects.toMatchObject({ code: 5409 });
+    ).rejects.toMatchObject({ kind: "images.exists" });
     const before = await directory.settings(accountId);
     await settings.editVariant(accountId, "v", { options: { ...options, width: 5 } });
     expect(before.isCurrent).toBe(false);

@@ -7,7 +7,9 @@ import type { Instances } from "./instances.ts";
 import { readRetention, RetentionSchema } from "./api/resource.ts";
 import { shownError, shownRollback } from "./api/timeline.ts";
 import { decode } from "./worker/codec.ts";
-import { WorkflowError, workflowErrors, workflowLimits } from "./workflow.ts";
+import { codeOf, workflowErrorCodes } from "./api/api-errors.ts";
+import { WorkflowError, workflowErrors } from "./errors.ts";
+import { workflowLimits } from "./workflow.ts";
 import type { Workflows } from "./workflows.ts";
 
 /**
@@ -45,10 +47,10 @@ export const workflowBinding =
     try {
       await answer(workflows, instances, call);
     } catch (error) {
-      const shown = callerError(error);
+      const shown = callerError(error, workflowErrorCodes);
       if (shown === undefined) throw error;
       const first = shown instanceof ApiErrors ? shown.errors[0]! : shown;
-      const message = first instanceof WorkflowError ? first.scriptMessage : first.message;
+      const message = error instanceof WorkflowError ? error.scriptMessage : first.message;
       call.request.resume();
       throwInScript(call.response, { message, name: "WorkflowError", code: first.code });
     }
@@ -83,12 +85,12 @@ async function answer(
         response,
         made.map((each) => {
           if ("row" in each) return { id: each.row.id };
-          const { code, message, scriptMessage } = each.skipped === "exists" ? exists : duplicate;
+          const error = each.skipped === "exists" ? exists : duplicate;
           return {
             index: each.index,
             id: each.id,
-            code,
-            message: inputs.length === 1 ? scriptMessage : message,
+            code: codeOf(error),
+            message: inputs.length === 1 ? error.scriptMessage : error.message,
           };
         }),
       );

@@ -17,7 +17,8 @@ import { SharedNodes, singleNode } from "./cluster/nodes.ts";
 import { WorkflowSchedules } from "./schedules.ts";
 import { scriptVersionsInUse } from "./store/store-workflows.ts";
 import { instanceStore } from "./store/store.ts";
-import { workflowErrors, workflowLimits } from "./workflow.ts";
+import { workflowErrors } from "./errors.ts";
+import { workflowLimits } from "./workflow.ts";
 import { Workflows } from "./workflows.ts";
 
 /** Services of workflows that other parts of the platform use. */

@@ -1,7 +1,7 @@
 import type { Read } from "../../platform/storage/storage.ts";
 import { newOrderedUuid } from "../../platform/util/ids.ts";
 import { CreationBudget } from "./engine/creation-budget.ts";
-import { toApiError, type Command } from "./engine/commands.ts";
+import { asWorkflowError, type Command } from "./engine/commands.ts";
 import type { EngineState } from "./engine/engine-state.ts";
 import type { Engine } from "./engine/engine.ts";
 import { scheduledId, type CronSchedule, type InstanceRow, type TriggerSource } from "./instance.ts";
@@ -15,11 +15,11 @@ import {
   eventTypePattern,
   instanceIdPattern,
   reservedIdPattern,
-  workflowErrors,
   workflowLimits,
   type Retention,
   type Workflow,
 } from "./workflow.ts";
+import { workflowErrors } from "./errors.ts";
 import type { Workflows } from "./workflows.ts";
 
 export interface NewInstanceInput {
@@ -146,7 +146,7 @@ export class Instances {
         })),
       )
       .catch((error: unknown) => {
-        throw toApiError(error);
+        throw asWorkflowError(error);
       });
     if (rows.includes(null) && !(await workflows.exists(workflow)))
       throw workflowErrors.workflowNotFound(workflow.name);

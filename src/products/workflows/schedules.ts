@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import { repeat } from "../../platform/util/repeat.ts";
 import type { Instances } from "./instances.ts";
-import { WorkflowError } from "./workflow.ts";
+import { isTemporary, WorkflowError } from "./errors.ts";
 import type { Workflows } from "./workflows.ts";
 
 const minuteMs = 60_000;
@@ -46,7 +46,7 @@ export class WorkflowSchedules {
       try {
         await this.#instances.createScheduled(workflow, { cron, scheduledTime: minute });
       } catch (error) {
-        if (!(error instanceof WorkflowError) || error.status >= 500) throw error;
+        if (!(error instanceof WorkflowError) || isTemporary(error)) throw error;
         const { accountId, name } = workflow;
         this.#logger.warn({ err: error, account_id: accountId, workflow: name, cron }, failedToCreate);
       }

@@ -7,13 +7,8 @@ import { newUuid } from "../../platform/util/ids.ts";
 import { LoadingCache } from "../../platform/util/loading-cache.ts";
 import { Turns } from "../../platform/util/turns.ts";
 import * as store from "./store/store-workflows.ts";
-import {
-  workflowErrors,
-  workflowLimits,
-  type Retention,
-  type Workflow,
-  type WorkflowVersion,
-} from "./workflow.ts";
+import { workflowLimits, type Retention, type Workflow, type WorkflowVersion } from "./workflow.ts";
+import { workflowErrors } from "./errors.ts";
 
 export interface WorkflowInput {
   scriptName: string;

@@ -1,4 +1,5 @@
-import { ApiError, apiErrors } from "../../control/api/errors.ts";
+import { assetErrors } from "./errors.ts";
+import { assetLimits } from "./limits.ts";
 
 /** The owner of assets: a script of an account, or a customer's script in a dispatch namespace. */
 export interface AssetOwner {
@@ -31,45 +32,6 @@ export interface AssetFile {
   contentType: string | null;
   blobKey: string;
 }
-
-export const assetLimits = {
-  files: 100_000,
-  fileBytes: 25 * 1024 * 1024,
-  pathLength: 1024,
-  /** Limits of one bucket, the files of one request. */
-  bucketFiles: 500,
-  bucketBytes: 32 * 1024 * 1024,
-  sessionSeconds: 60 * 60,
-  /** Maximum time between a completed upload and the upload of its script. */
-  completionSeconds: 60 * 60,
-};
-
-export const assetErrors = {
-  badToken: (why: string) => new ApiError(401, 1000, `Invalid upload token: ${why}`),
-  manifest: (message: string, pointer: string) => apiErrors.invalid(message, `/body/manifest${pointer}`),
-  notRequested: (hash: string) =>
-    new ApiError(400, 10303, `No file of this upload session has the hash ${JSON.stringify(hash)}`),
-  size: (hash: string, expected: number, received: number) =>
-    new ApiError(
-      400,
-      10304,
-      `Expected ${expected} bytes for the asset ${hash}, as in the manifest, but received ${received}`,
-    ),
-  encoding: (base64: string | undefined) =>
-    apiErrors.invalid(
-      `Expected base64=true in the query, as contents are sent in base64, but received ${JSON.stringify(base64 ?? null)}`,
-      "/query/base64",
-    ),
-  base64: (hash: string) =>
-    new ApiError(400, 10305, `Expected base64 for the asset ${hash} but received something else`),
-  tooLarge: (hash: string) =>
-    new ApiError(
-      413,
-      10306,
-      `The asset ${hash} is too large. Expected at most ${assetLimits.fileBytes} bytes`,
-    ),
-  completion: (why: string) => new ApiError(400, 10307, `Invalid assets.jwt: ${why}`),
-};
 
 const hashPattern = /^[0-9a-f]{32}$/;
 

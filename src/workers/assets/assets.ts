@@ -1,14 +1,8 @@
 import { createHash, randomUUID } from "node:crypto";
 import type { Blobs } from "../../platform/storage/blobs.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
-import {
-  assetErrors,
-  buckets,
-  scopeOf,
-  type AssetFile,
-  type AssetOwner,
-  type ManifestEntry,
-} from "./asset.ts";
+import { buckets, scopeOf, type AssetFile, type AssetOwner, type ManifestEntry } from "./asset.ts";
+import { assetErrors } from "./errors.ts";
 import * as store from "./store.ts";
 import { UploadTokens, type UploadClaims } from "./upload-tokens.ts";
 

@@ -142,7 +142,7 @@ describeStorage("unused assets", (open) => {
     const late = assets.upload(claims, async (keep) =>
       keep({ hash: hashOf("b"), contentType: null, bytes: Buffer.from("b") }),
     );
-    await expect(late).rejects.toMatchObject({ status: 401 });
+    await expect(late).rejects.toMatchObject({ kind: "assets.badToken" });
     expect(held()).toBe("");
     // The cached state of the first session is not mistaken for stored files.
     await assets.createSession(owner, manifestOf("ab"));

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { apiErrors } from "../../control/api/errors.ts";
+import { inputErrors } from "../../platform/domain-error.ts";
 import { validate } from "../../control/api/validation.ts";
 import { parseHeaders, type HeaderRule } from "./rule-files/headers-file.ts";
 import { htmlHandlings, type HtmlHandling } from "./html-handling.ts";
@@ -75,7 +75,7 @@ const pointer = (field: string): string => `/metadata/assets/config/${field}`;
 function basePath(text: string): string {
   const path = `/${text}/`.replace(/\/+/g, "/");
   if (/[?#\\\s]|\/\.{1,2}\//.test(path))
-    throw apiErrors.invalid(
+    throw inputErrors.invalid(
       `Expected a plain path for base_path but received ${JSON.stringify(text)}`,
       pointer("base_path"),
     );
@@ -84,7 +84,7 @@ function basePath(text: string): string {
 
 function routes(rules: readonly string[]): { worker: string[]; assets: string[] } {
   const fail = (message: string): never => {
-    throw apiErrors.invalid(message, pointer("run_worker_first"));
+    throw inputErrors.invalid(message, pointer("run_worker_first"));
   };
   if (rules.length > routesMax) fail(`Expected at most ${routesMax} rules in run_worker_first`);
   if (new Set(rules).size < rules.length) fail("Expected each rule of run_worker_first once");

@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from "vitest";
-import { assetLimits } from "./asset.ts";
+import { assetLimits } from "./limits.ts";
 import { UploadTokens } from "./upload-tokens.ts";
 
 const tokens = new UploadTokens("secret of the installation");
@@ -24,10 +24,10 @@ it("a token says for which manifest, script and account it is", async () => {
 it("serves its own step only", async () => {
   await expect(
     tokens.verify("asset-completion", await tokens.sign("asset-upload", claims)),
-  ).rejects.toMatchObject({ status: 400 });
+  ).rejects.toMatchObject({ kind: "assets.completion" });
   await expect(
     tokens.verify("asset-upload", await tokens.sign("asset-completion", claims)),
-  ).rejects.toMatchObject({ status: 401 });
+  ).rejects.toMatchObject({ kind: "assets.badToken" });
 });
 
 it.each([

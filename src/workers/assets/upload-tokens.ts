@@ -1,5 +1,7 @@
 import { createHmac } from "node:crypto";
-import { assetErrors, assetLimits, type AssetOwner } from "./asset.ts";
+import type { AssetOwner } from "./asset.ts";
+import { assetErrors } from "./errors.ts";
+import { assetLimits } from "./limits.ts";
 
 /** The scope of a token: uploading the files of one manifest, for one script of one account. */
 export interface UploadClaims extends AssetOwner {

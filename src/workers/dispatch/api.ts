@@ -3,7 +3,7 @@ import { operationsFor, type Call } from "../../control/api/operation.ts";
 import { success } from "../../control/api/envelope.ts";
 import { pageQuery, paginate } from "../../control/api/pagination.ts";
 import { readManifest } from "../assets/asset.ts";
-import { SessionInputSchema, SessionSchema, sessionBodyBytesMax } from "../assets/api.ts";
+import { SessionInputSchema, SessionSchema, sessionBodyBytesMax } from "../assets/uploads/api.ts";
 import { codeOperations } from "../scripts/versions/api-code.ts";
 import { secretOperations } from "../scripts/api-secrets.ts";
 import { settingsOperations } from "../scripts/api-settings.ts";

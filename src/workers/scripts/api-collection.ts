@@ -12,7 +12,8 @@ import type { Subdomains } from "./routing/subdomains.ts";
 import type { Scripts } from "./scripts.ts";
 import type { Deployments } from "./versions/deployments.ts";
 import type { Versions } from "./versions/versions.ts";
-import { scriptErrors, type Author, type Owner, type Script } from "./script.ts";
+import type { Author, Owner, Script } from "./script.ts";
+import { scriptErrors, scriptNotFound } from "./errors.ts";
 
 /** The services that the operations of scripts use. */
 export interface ScriptServices {
@@ -82,7 +83,7 @@ export function byNameOrId(call: AnyCall, text: string): Script {
   const owner = accountScripts.owner(call);
   const { scripts } = call.services;
   const found = scripts.find(owner, text) ?? scripts.list(owner).find(({ id }) => id === text);
-  if (found === undefined) throw scriptErrors.notFound(owner, text);
+  if (found === undefined) throw scriptNotFound(owner, text);
   return found;
 }
 

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { readJson } from "../../control/api/body.ts";
 import { operationsFor, type Operation } from "../../control/api/operation.ts";
+import { scriptErrorCodes } from "./api-errors.ts";
 import { bindingName, secretText, type Binding, type InheritBinding } from "./versions/bindings.ts";
 import {
   authorOf,
@@ -13,9 +14,10 @@ import {
   type ScriptServices,
 } from "./api-collection.ts";
 import { BindingSchema, bindingResource } from "./resources.ts";
-import { scriptErrors, type StoredBinding, type Version } from "./script.ts";
+import type { StoredBinding, Version } from "./script.ts";
+import { scriptErrors } from "./errors.ts";
 
-const { operation } = operationsFor<ScriptServices>();
+const { operation } = operationsFor<ScriptServices>(scriptErrorCodes);
 
 const SecretSchema = z.object({ name: z.string(), type: z.literal("secret_text") });
 const SecretInputSchema = z.strictObject({

@@ -1,13 +1,14 @@
 import { z } from "zod";
 import { operationsFor } from "../../control/api/operation.ts";
+import { scriptErrorCodes } from "./api-errors.ts";
 import { pageQuery, paginate } from "../../control/api/pagination.ts";
 import { isoTime } from "../../platform/util/ids.ts";
 import { deleteScript } from "./versions/api-code.ts";
 import { accountScripts, editAccess, readAccess, scriptOf, type ScriptServices } from "./api-collection.ts";
 import { ScriptSchema, scriptResource, TimeSchema } from "./resources.ts";
-import { scriptErrors } from "./script.ts";
+import { scriptNotFound } from "./errors.ts";
 
-const { listOperation, operation } = operationsFor<ScriptServices>();
+const { listOperation, operation } = operationsFor<ScriptServices>(scriptErrorCodes);
 
 const base = "/accounts/{account_id}/workers";
 
@@ -43,7 +44,7 @@ const scriptOperations = [
     result: ServiceSchema,
     async handle(call) {
       const script = scriptOf(accountScripts, call);
-      if (script.live.length === 0) throw scriptErrors.notFound(accountScripts.owner(call), script.name);
+      if (script.live.length === 0) throw scriptNotFound(accountScripts.owner(call), script.name);
       const environment: z.input<typeof EnvironmentSchema> = {
         environment: "production",
         created_on: isoTime(script.createdOn),

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { readJson } from "../../control/api/body.ts";
 import type { MultipartLimits } from "../../control/api/multipart.ts";
 import { operationsFor, type Operation } from "../../control/api/operation.ts";
+import { scriptErrorCodes } from "./api-errors.ts";
 import { readUploadForm } from "../../control/api/upload-form.ts";
 import { validate } from "../../control/api/validation.ts";
 import {
@@ -25,9 +26,10 @@ import {
   type ScriptServices,
 } from "./api-collection.ts";
 import { BindingSchema, bindingResource, SettingsSchema, settingsResource } from "./resources.ts";
-import { scriptErrors, type Script, type VersionContent } from "./script.ts";
+import type { Script, VersionContent } from "./script.ts";
+import { scriptErrors } from "./errors.ts";
 
-const { operation } = operationsFor<ScriptServices>();
+const { operation } = operationsFor<ScriptServices>(scriptErrorCodes);
 
 const settingsLimits: MultipartLimits = {
   bodyBytesMax: 4 * 1024 * 1024,

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { operationsFor } from "../../control/api/operation.ts";
+import { scriptErrorCodes } from "./api-errors.ts";
 import { pageQuery, paginate } from "../../control/api/pagination.ts";
 import { isoTime } from "../../platform/util/ids.ts";
 import { deleteScript } from "./versions/api-code.ts";
@@ -14,10 +15,11 @@ import {
   type ScriptServices,
 } from "./api-collection.ts";
 import { TimeSchema } from "./resources.ts";
-import { scriptErrors, type Script } from "./script.ts";
+import type { Script } from "./script.ts";
 import type { ScriptEdit } from "./scripts.ts";
+import { scriptErrors } from "./errors.ts";
 
-const { listOperation, operation } = operationsFor<ScriptServices>();
+const { listOperation, operation } = operationsFor<ScriptServices>(scriptErrorCodes);
 
 const base = "/accounts/{account_id}/workers";
 const LooseObject = z.record(z.string(), z.unknown());

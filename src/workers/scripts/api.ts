@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { operationsFor } from "../../control/api/operation.ts";
+import { scriptErrorCodes } from "./api-errors.ts";
 import { pageQuery, paginate } from "../../control/api/pagination.ts";
 import { isoTime } from "../../platform/util/ids.ts";
 import { codeOperations, contentResponse } from "./versions/api-code.ts";
@@ -16,7 +17,7 @@ import { accountScripts, readAccess, scriptOf, tagFilter, type ScriptServices } 
 import { ScriptSchema, scriptResource, TimeSchema } from "./resources.ts";
 import type { Script } from "./script.ts";
 
-const { listOperation, operation, rawOperation } = operationsFor<ScriptServices>();
+const { listOperation, operation, rawOperation } = operationsFor<ScriptServices>(scriptErrorCodes);
 
 const FoundSchema = z
   .object({

@@ -3,11 +3,12 @@ import { isUniqueViolation } from "../../platform/storage/dialects.ts";
 import type { ModuleMap } from "../stack-traces/messages.ts";
 import { newId } from "../../platform/util/ids.ts";
 import type { LiveScript, RuntimeScript } from "./runtime-script.ts";
-import { ownerId, scriptErrors, type Owner, type Script, type ScriptSettings, type Share } from "./script.ts";
+import { ownerId, type Owner, type Script, type ScriptSettings, type Share } from "./script.ts";
 import type { Sealer } from "./versions/sealing.ts";
 import * as store from "./store.ts";
 import { openBinding } from "./versions/stored-bindings.ts";
 import * as versionStore from "./versions/store-versions.ts";
+import { scriptErrors, scriptNotFound } from "./errors.ts";
 
 export type ScriptEdit = Partial<Pick<Script, "tags" | "subdomainEnabled" | "previewsEnabled">> & {
   settings?: Partial<ScriptSettings>;
@@ -75,7 +76,7 @@ export class Scripts {
 
   get(owner: Owner, name: string): Script {
     const script = this.find(owner, name);
-    if (script === undefined) throw scriptErrors.notFound(owner, name);
+    if (script === undefined) throw scriptNotFound(owner, name);
     return script;
   }
 
@@ -177,7 +178,7 @@ export class Scripts {
   /** Changes the parts that belong to no version. */
   async edit(owner: Owner, name: string, change: (script: Script) => ScriptEdit): Promise<Script> {
     return this.change(owner, name, async (_trx, current, save) => {
-      if (current === undefined) throw scriptErrors.notFound(owner, name);
+      if (current === undefined) throw scriptNotFound(owner, name);
       const script = edited({ ...current, modifiedOn: Date.now() }, change(current));
       await save(script);
       return script;
@@ -187,7 +188,7 @@ export class Scripts {
   /** Locks a script that is about to be referenced by name until the transaction ends. Throws if there is none. */
   async lock(trx: Write, owner: Owner, name: string): Promise<void> {
     const script = await store.lock(trx, this.#storage.engine, ownerId(owner), name);
-    if (script === undefined) throw scriptErrors.notFound(owner, name);
+    if (script === undefined) throw scriptNotFound(owner, name);
   }
 
   /** Deletes scripts with all their versions, and ignores names without a script. Returns the deleted names. */

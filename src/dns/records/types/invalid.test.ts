@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ApiError } from "../../../control/api/errors.ts";
+import { DomainError } from "../../../platform/domain-error.ts";
 import { recordTypeNames, recordTypes, type RecordTypeName } from "./index.ts";
 
 const sha1 = "2bb183af".repeat(5);
@@ -237,11 +237,11 @@ const invalid: Record<RecordTypeName, (string | undefined)[]> = {
 const faultOf = (
   type: RecordTypeName,
   input: Parameters<(typeof recordTypes)[RecordTypeName]["parse"]>[0],
-): ApiError => {
+): DomainError => {
   try {
     recordTypes[type].parse(input);
   } catch (error) {
-    if (error instanceof ApiError) return error;
+    if (error instanceof DomainError) return error;
     throw error;
   }
   throw new Error(`${type} took ${JSON.stringify(input)}`);
@@ -251,7 +251,6 @@ describe.each(recordTypeNames)("%s", (type) => {
   it.each(invalid[type])("rejects %j", (content) => {
     const fault = faultOf(type, { content });
     expect(fault).toMatchObject({
-      status: 400,
       pointer: expect.stringMatching(/^\/body\/(content|priority)$/) as string,
     });
     expect(fault.message).toMatch(/ but received /);
@@ -260,7 +259,7 @@ describe.each(recordTypeNames)("%s", (type) => {
   it("rejects unknown fields of data by name", () => {
     const content = "0 0 0 0";
     const fault = faultOf(type, { content, data: { colour: "red" } });
-    expect(fault).toMatchObject({ code: 9101, pointer: "/body/data/colour" });
+    expect(fault).toMatchObject({ kind: "dns.unknownData", pointer: "/body/data/colour" });
     expect(fault.message).toContain('"colour"');
   });
 });
@@ -329,29 +328,33 @@ describe("fields of data", () => {
   ];
   it.each(cases)("%s %j: %s", (type, data, field, expected) => {
     const fault = faultOf(type, { data, ...(type === "URI" ? { priority: 1 } : {}) });
-    expect(fault).toMatchObject({ status: 400, code: 9101, pointer: `/body/data/${field}` });
+    expect(fault).toMatchObject({ kind: "dns.invalidData", pointer: `/body/data/${field}` });
     expect(fault.message).toContain(expected);
   });
 
   it("report a missing priority at its own field", () => {
     expect(faultOf("MX", { content: "mail.example" })).toMatchObject({
-      code: 9100,
+      kind: "dns.noPriority",
       pointer: "/body/priority",
     });
-    expect(faultOf("MX", { content: "mail.example", priority: 65_536 })).toMatchObject({ code: 9009 });
-    expect(faultOf("MX", { content: "mail.example", priority: 1.5 })).toMatchObject({ code: 9009 });
+    expect(faultOf("MX", { content: "mail.example", priority: 65_536 })).toMatchObject({
+      kind: "dns.badPriority",
+    });
+    expect(faultOf("MX", { content: "mail.example", priority: 1.5 })).toMatchObject({
+      kind: "dns.badPriority",
+    });
     const data = { weight: 1, target: "https://a.example/" };
-    expect(faultOf("URI", { data })).toMatchObject({ code: 9100, pointer: "/body/priority" });
-    expect(faultOf("URI", { data, priority: -1 })).toMatchObject({ code: 9009 });
+    expect(faultOf("URI", { data })).toMatchObject({ kind: "dns.noPriority", pointer: "/body/priority" });
+    expect(faultOf("URI", { data, priority: -1 })).toMatchObject({ kind: "dns.badPriority" });
   });
 });
 
-it("uses the public codes", () => {
+it("has kinds of its own for the types whose content has codes of its own", () => {
   expect(faultOf("A", { content: "10.0.1" })).toMatchObject({
-    code: 9005,
+    kind: "dns.badContent",
     message: 'Content for A record must be a valid IPv4 address but received "10.0.1"',
   });
-  expect(faultOf("AAAA", { content: "10.0.1" })).toMatchObject({ code: 9006 });
-  expect(faultOf("CNAME", { content: "a b" })).toMatchObject({ code: 9007 });
-  expect(faultOf("MX", { content: "192.0.2.1", priority: 1 })).toMatchObject({ code: 9009 });
+  expect(faultOf("AAAA", { content: "10.0.1" })).toMatchObject({ kind: "dns.badAaaa" });
+  expect(faultOf("CNAME", { content: "a b" })).toMatchObject({ kind: "dns.badCname" });
+  expect(faultOf("MX", { content: "192.0.2.1", priority: 1 })).toMatchObject({ kind: "dns.badMx" });
 });

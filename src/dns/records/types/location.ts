@@ -1,4 +1,4 @@
-import { dnsErrors } from "../errors.ts";
+import { dnsErrors, invalidContent } from "../errors.ts";
 import { textOf, type RecordType, type ValueInput } from "./type.ts";
 
 interface Member {
@@ -105,14 +105,14 @@ function print(name: string, value: string | number): string {
 
 const fault = (input: ValueInput, field: string, expected: string, received: unknown): Error =>
   input.data === undefined
-    ? dnsErrors.invalidContent("LOC", `a location with ${expected} for ${field}`, input.content)
+    ? invalidContent("LOC", `a location with ${expected} for ${field}`, input.content)
     : dnsErrors.invalidData("LOC", field, expected, received);
 
 function fromContent(content: string | undefined): Record<string, unknown> {
   const match = pattern.exec(content?.trim() ?? "");
   if (match === null) {
     const form = 'of the form "51 30 12.748 N 0 7 39.612 W 0.00m 1m 10000m 10m"';
-    throw dnsErrors.invalidContent("LOC", form, content);
+    throw invalidContent("LOC", form, content);
   }
   const given = order.map((name, index) => [name, match[index + 1]] as const);
   return Object.fromEntries(given.filter(([, value]) => value !== undefined));

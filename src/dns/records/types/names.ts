@@ -1,4 +1,4 @@
-import { dnsErrors } from "../errors.ts";
+import { invalidContent, invalidPriority } from "../errors.ts";
 import { parseHost } from "./host.ts";
 import { plain, refuseMembers, type RecordType } from "./type.ts";
 
@@ -19,9 +19,9 @@ export const MX: RecordType = {
     const match = priority === undefined ? prioritised.exec(content ?? "") : null;
     const number = priority ?? (match === null ? undefined : Number(match[1]));
     const host = parseHost(match?.[2] ?? content?.trim() ?? "", { root: true });
-    if (host === undefined) throw dnsErrors.invalidContent("MX", "a valid host name", content);
+    if (host === undefined) throw invalidContent("MX", "a valid host name", content);
     if (number === undefined || !Number.isInteger(number) || number < 0 || number > 65_535) {
-      throw dnsErrors.invalidPriority(number);
+      throw invalidPriority(number);
     }
     return { content: host, priority: number };
   },

@@ -1,4 +1,4 @@
-import { dnsErrors } from "../errors.ts";
+import { dnsErrors, invalidContent, invalidPriority } from "../errors.ts";
 import { uint16, type Field } from "./fields.ts";
 import type { RecordType, Value, ValueInput } from "./type.ts";
 import { splitWords } from "./words.ts";
@@ -67,7 +67,7 @@ function fromData(
 function fromContent(type: string, input: ValueInput, fields: readonly Field[], options: Options): Data {
   const words = splitWords(input.content ?? "");
   if (words === undefined) {
-    throw dnsErrors.invalidContent(type, "text whose quotes and escapes are complete", input.content);
+    throw invalidContent(type, "text whose quotes and escapes are complete", input.content);
   }
   const raw: Data = {};
   if (options.priority !== undefined) {
@@ -77,7 +77,7 @@ function fromContent(type: string, input: ValueInput, fields: readonly Field[], 
     raw[field.name] = field.isRest === true ? words.splice(0).join("") : words.shift();
   }
   if (words.length === 0) return raw;
-  throw dnsErrors.invalidContent(type, `of the form ${formOf(fields)}`, input.content);
+  throw invalidContent(type, `of the form ${formOf(fields)}`, input.content);
 }
 
 const formOf = (fields: readonly Field[]): string => `"${fields.map(({ name }) => name).join(" ")}"`;
@@ -93,9 +93,9 @@ function fault(
 ): Error {
   const isBeside = name === "priority" && options.priority === "beside-data";
   if (isBeside && (input.data !== undefined || input.priority === undefined)) {
-    return dnsErrors.invalidPriority(raw[name]);
+    return invalidPriority(raw[name]);
   }
   if (input.data !== undefined) return dnsErrors.invalidData(type, name, expected, raw[name]);
   const what = `of the form ${formOf(fields)}, with ${expected} for ${name},`;
-  return dnsErrors.invalidContent(type, what, input.content);
+  return invalidContent(type, what, input.content);
 }

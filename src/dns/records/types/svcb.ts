@@ -1,4 +1,4 @@
-import { dnsErrors } from "../errors.ts";
+import { dnsErrors, invalidContent } from "../errors.ts";
 import { host, uint16 } from "./fields.ts";
 import { parseParameters, printParameter } from "./svcb-parameters.ts";
 import { textOf, type RecordType } from "./type.ts";
@@ -13,7 +13,7 @@ const serviceBinding = (type: string): RecordType => ({
     const raw: Readonly<Record<string, unknown>> = input.data ?? fromContent(input.content ?? "");
     const fault = (field: string, expected: string): Error =>
       input.data === undefined
-        ? dnsErrors.invalidContent(
+        ? invalidContent(
             type,
             `of the form "priority target parameters", with ${expected} for ${field},`,
             input.content,

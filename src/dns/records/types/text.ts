@@ -1,4 +1,4 @@
-import { dnsErrors } from "../errors.ts";
+import { invalidContent } from "../errors.ts";
 import { refuseMembers, type RecordType } from "./type.ts";
 
 const lengthMax = 2048;
@@ -12,7 +12,7 @@ const chunkBytesMax = 255;
 export const TXT: RecordType = {
   parse(input) {
     refuseMembers("TXT", input);
-    const fault = (what: string): Error => dnsErrors.invalidContent("TXT", what, input.content);
+    const fault = (what: string): Error => invalidContent("TXT", what, input.content);
     const text = input.content?.trim() ?? "";
     if (text === "") throw fault("text, or quoted text,");
     // oxlint-disable-next-line no-control-regex

@@ -1,4 +1,4 @@
-import { dnsErrors } from "../errors.ts";
+import { dnsErrors, invalidContent } from "../errors.ts";
 
 /** A record's value as a client sends it: content, data, or parts of both. */
 export interface ValueInput {
@@ -15,7 +15,7 @@ export interface Value {
   priority?: number;
 }
 
-/** The rules of one record type. `parse` throws ApiError if the value is invalid. */
+/** The rules of one record type. `parse` throws DomainError if the value is invalid. */
 export interface RecordType {
   parse(input: ValueInput): Value;
 }
@@ -29,7 +29,7 @@ export const plain = (
   parse(input) {
     refuseMembers(type, input);
     const content = canonical(input.content?.trim() ?? "");
-    if (content === undefined) throw dnsErrors.invalidContent(type, expected, input.content);
+    if (content === undefined) throw invalidContent(type, expected, input.content);
     return { content };
   },
 });

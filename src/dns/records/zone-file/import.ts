@@ -12,7 +12,7 @@ export interface Import {
 }
 
 /**
- * The records of a BIND file, validated for a zone with this name and plan. Throws an ApiError with the line
+ * The records of a BIND file, validated for a zone with this name and plan. Throws a DomainError with the line
  * if one is invalid.
  */
 export function readImport(text: string, zoneName: string, plan: Plan, proxiedByDefault: boolean): Import {

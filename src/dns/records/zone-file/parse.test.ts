@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ApiError } from "../../../control/api/errors.ts";
+import { DomainError } from "../../../platform/domain-error.ts";
 import { plans } from "../../../control/zones/plans.ts";
 import { readImport } from "./import.ts";
 
@@ -14,7 +14,7 @@ const faultOf = (file: string): string => {
   try {
     read(file);
   } catch (error) {
-    if (error instanceof ApiError && error.code === 81059) return error.message;
+    if (error instanceof DomainError && error.kind === "dns.importFault") return error.message;
     throw error;
   }
   throw new Error("the file was taken");

@@ -16,7 +16,7 @@ export interface FileRecord {
 
 /**
  * Parses a BIND file (RFC 1035 §5) into records without validating them. Omits the SOA, and name servers at
- * the apex that have no notes of an export. Throws an ApiError with the line if the file is malformed.
+ * the apex that have no notes of an export. Throws a DomainError with the line if the file is malformed.
  */
 export function parseZoneFile(text: string, zoneName: string, proxiedByDefault: boolean): FileRecord[] {
   const reader = new Reader(zoneName, proxiedByDefault);

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { LRUCache } from "lru-cache";
 import type { Logger } from "pino";
-import { ApiError, apiErrors, callerError } from "../../../control/api/errors.ts";
 import type { EdgeHandler, EdgeHttpRequest } from "../../../edge/request/handlers.ts";
 import type { Blobs } from "../../../platform/storage/blobs.ts";
 import type { Directory, Held } from "../directory.ts";
@@ -12,7 +11,7 @@ import { accepted, applyHints } from "./negotiate.ts";
 import { parseOptions, type Transform } from "../transforms/options.ts";
 import { answerPreflight, hitHeaders, missHeaders, pictureHeaders } from "./picture-headers.ts";
 import { plan, resultFolder, resultKey } from "../transforms/recipe.ts";
-import { isNotModified, safeHeaders, sendError, sendStored } from "./respond.ts";
+import { isNotModified, noRoute, safeHeaders, sendError, sendStored, visibleError } from "./respond.ts";
 import type { Stored } from "../transforms/results.ts";
 import { transformOf, variantsOf, type ImageSettings } from "../settings.ts";
 import { verify } from "./signature.ts";
@@ -95,26 +94,19 @@ export class Delivery {
       else if (request.method === "GET" || request.method === "HEAD")
         await this.#deliver(edgeRequest, prefix);
       else if (request.method === "OPTIONS") answerPreflight(response);
-      else throw apiErrors.noRoute(request.method ?? "", edgeRequest.path);
+      else throw noRoute(request, edgeRequest.path);
     } catch (error) {
       if (response.destroyed) return true;
       if (response.headersSent) throw error;
       await sendError(
         request,
         response,
-        this.#visible(error, ray),
+        visibleError(error, ray, this.#options.logger, "an image could not be delivered"),
         ray,
         token === undefined ? undefined : true,
       );
     }
     return true;
-  }
-
-  #visible(error: unknown, ray: string): ApiError {
-    if (error instanceof ApiError) return error;
-    this.#options.logger.error({ err: error, ray }, "an image could not be delivered");
-    const shown = callerError(error);
-    return shown instanceof ApiError ? shown : apiErrors.internal(ray);
   }
 
   async #deliver(edgeRequest: EdgeHttpRequest, prefix: string, isRepeated = false): Promise<void> {

@@ -1,9 +1,9 @@
 import type { EdgeHttpRequest } from "../../../edge/request/handlers.ts";
 import { success } from "../../../control/api/envelope.ts";
-import { apiErrors } from "../../../control/api/errors.ts";
 import { imageErrors } from "../errors.ts";
-import { readImageForm } from "../input/form.ts";
+import { readImageForm } from "../input/api-form.ts";
 import type { Image } from "../image.ts";
+import { noRoute } from "./respond.ts";
 import { draftDefaults, type Uploads } from "../uploads.ts";
 
 /** The expiry of a draft, in epoch milliseconds. */
@@ -37,7 +37,7 @@ export async function takeDirectUpload(
       .end();
     return;
   }
-  if (request.method !== "POST") throw apiErrors.noRoute(request.method ?? "", "the upload URL");
+  if (request.method !== "POST") throw noRoute(request, "the upload URL");
   const draft = await uploads.draft(token);
   const { file } = await readImageForm(request, "ignored", uploads.intake(draft.accountId));
   if (file === undefined) throw imageErrors.invalidUpload("Expected a part named file", "/body/file");

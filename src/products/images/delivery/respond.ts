@@ -1,10 +1,11 @@
 import { open } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Logger } from "pino";
 import { pipeline } from "node:stream/promises";
 import { failure } from "../../../control/api/envelope.ts";
 import { afterBody } from "../../../platform/util/after-body.ts";
-import type { ApiError } from "../../../control/api/errors.ts";
-import { resizedCode } from "../errors.ts";
+import { ApiError, apiErrorOf, apiErrors, callerError } from "../../../control/api/errors.ts";
+import { pictureErrorCodes } from "../api-errors.ts";
 import type { Stored } from "../transforms/results.ts";
 
 /** Headers of every image: any site may show it, and no script in it may run. */
@@ -75,6 +76,32 @@ function rangeOf(
   const end = first === "" || last === "" ? sizeBytes - 1 : Math.min(Number(last), sizeBytes - 1);
   if (first !== "" && last !== "" && Number(last) < start) return undefined;
   return start >= sizeBytes || (first === "" && Number(last) === 0) ? "unsatisfiable" : { start, end };
+}
+
+/** The error for a method that a path does not have. */
+export const noRoute = ({ method = "" }: IncomingMessage, path: string): Error =>
+  apiErrors.noRoute(method, path);
+
+/** The form of an error that visitors see; undefined for an internal error. */
+export function publicError(error: unknown): ApiError | undefined {
+  const shown = error instanceof ApiError ? error : apiErrorOf(error, pictureErrorCodes);
+  return shown instanceof ApiError ? shown : undefined;
+}
+
+/** As `publicError`, for every error. Internal errors are logged with this message. */
+export function visibleError(error: unknown, ray: string, logger: Logger, message: string): ApiError {
+  const known = publicError(error);
+  if (known !== undefined) return known;
+  logger.error({ err: error, ray }, message);
+  const shown = callerError(error);
+  return shown instanceof ApiError ? shown : apiErrors.internal(ray);
+}
+
+/** The public code of a failed transform, for the `cf-resized` header. */
+function resizedCode({ status, code }: ApiError): number {
+  if (code === 5403) return status === 422 ? 9516 : 9401;
+  if (code === 5404) return 9404;
+  return code >= 9000 ? code : 9523;
 }
 
 /** Sends an error: in the API envelope for clients that accept JSON, otherwise as a line of text. */

@@ -70,7 +70,7 @@ export class Engine {
   }
 
   /**
-   * Runs a job. Throws an `ApiError` for callers, `SourceGone`, the signal's reason, or an internal error for
+   * Runs a job. Throws a `DomainError` for callers, `SourceGone`, the signal's reason, or an internal error for
    * the log. A job whose process ended is retried alone: only a picture that crashes a process by itself is
    * at fault.
    */

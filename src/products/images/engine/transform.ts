@@ -1,4 +1,4 @@
-import { ApiError } from "../../../control/api/errors.ts";
+import { DomainError } from "../../../platform/domain-error.ts";
 import type { Focus } from "../image.ts";
 import {
   beforeTurn,
@@ -108,7 +108,7 @@ async function extend(canvas: Canvas, { options, layout: found }: Plan): Promise
 }
 
 function invalidForImage(error: unknown): unknown {
-  return error instanceof ApiError
+  return error instanceof DomainError
     ? new InvalidForImage(error.message.replace(/^Invalid transform: /, ""))
     : error;
 }

@@ -2,7 +2,7 @@ import { fc } from "../../../../test/helpers/properties.ts";
 import sharp from "sharp";
 import { expect, it } from "vitest";
 import { seeds } from "../../../../test/images/damage.ts";
-import { ApiError } from "../../../control/api/errors.ts";
+import { DomainError } from "../../../platform/domain-error.ts";
 import { parseColor } from "../transforms/color.ts";
 import { cropBox, layout } from "../transforms/geometry.ts";
 import { fits, parseOptions, parseTransform } from "../transforms/options.ts";
@@ -36,7 +36,7 @@ it("fails on arbitrary bytes only with a message about them", async () => {
         const bytes = Buffer.from(whole[index]!);
         bytes.set(put.subarray(0, Math.max(0, bytes.length - (at % bytes.length))), at % bytes.length);
         await probeBytes(bytes).catch((error: unknown) => {
-          if (!(error instanceof ApiError && error.code === 5400)) throw error;
+          if (!(error instanceof DomainError && error.kind === "images.invalidFormat")) throw error;
         });
       },
     ),
@@ -70,7 +70,7 @@ it("parses or refuses any text as options", () => {
       try {
         parseOptions(pieces.join(""));
       } catch (error) {
-        if (!(error instanceof ApiError && error.code === 5403)) throw error;
+        if (!(error instanceof DomainError && error.kind === "images.invalidTransform")) throw error;
       }
     }),
     { numRuns: 2000 },
@@ -80,7 +80,7 @@ it("parses or refuses any text as options", () => {
       try {
         parseTransform(value);
       } catch (error) {
-        if (!(error instanceof ApiError && error.code === 5403)) throw error;
+        if (!(error instanceof DomainError && error.kind === "images.invalidTransform")) throw error;
       }
     }),
   );

@@ -71,8 +71,7 @@ it.each([
   connections = 0;
   for (const policy of [new AddressPolicy("deny"), new AddressPolicy("origins")])
     await expect(fetched(address.replace("PORT", String(port)), policy)).rejects.toMatchObject({
-      status: 400,
-      code: 5400,
+      kind: "images.invalidUpload",
     });
   expect(connections).toBe(0);
 });
@@ -86,7 +85,9 @@ it("checks every redirect again, also when private addresses are allowed but own
   const ownPort = (own.address() as AddressInfo).port;
   policy.forbidListener(ownPort);
   const to = encodeURIComponent(`http://127.0.0.1:${ownPort}/`);
-  await expect(fetched(`http://127.0.0.1:${port}/to?${to}`, policy)).rejects.toMatchObject({ code: 5400 });
+  await expect(fetched(`http://127.0.0.1:${port}/to?${to}`, policy)).rejects.toMatchObject({
+    kind: "images.invalidUpload",
+  });
   expect(ownConnections).toBe(0);
   own.close();
 });
@@ -102,8 +103,7 @@ it.each([
   ["http://nothing.invalid/", /has no address/],
 ])("reports why %s was not fetched", async (address, words) => {
   await expect(fetched(address.replace("PORT", String(port)), open())).rejects.toMatchObject({
-    status: 400,
-    code: 5400,
+    kind: "images.invalidUpload",
     message: expect.stringMatching(words) as string,
   });
 });

@@ -3,6 +3,7 @@ import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { callbackify } from "node:util";
 import type { AddressPolicy } from "../../../edge/origin/address-policy.ts";
+import { DomainError } from "../../../platform/domain-error.ts";
 import { imageErrors } from "../errors.ts";
 
 const redirectsMax = 5;
@@ -116,8 +117,8 @@ const connectionFaults: Record<string, string> = {
 
 function asFault(error: unknown): unknown {
   const { name, code, cause } = error as { name?: string; code?: string; cause?: unknown };
-  if (name === "ApiError" || (error as { status?: number }).status !== undefined) return error;
-  if ((cause as { status?: number } | undefined)?.status !== undefined) return cause;
+  if (error instanceof DomainError) return error;
+  if (cause instanceof DomainError) return cause;
   if (name === "TimeoutError") return failed(`it took longer than ${totalTimeoutMs / 1000} seconds`);
   return typeof code === "string"
     ? failed(connectionFaults[code] ?? "the connection to its server failed")

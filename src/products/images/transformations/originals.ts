@@ -76,7 +76,7 @@ export class Originals {
 
   /**
    * Gives `use` the picture at a URL. `owner` separates the cached pictures and limits the fetches of a zone;
-   * `headers` are sent to the origin. Rejects with an ApiError with the public code.
+   * `headers` are sent to the origin. Rejects with a DomainError.
    */
   async use<T>(
     owner: string,

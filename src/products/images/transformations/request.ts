@@ -17,7 +17,7 @@ const sourceCharactersMax = 4096;
 
 /**
  * Parses `/cdn-cgi/image/<options>/<source>`; the query belongs to the source. `base` is the visitor's scheme
- * and host. Throws an ApiError with the public code for any other form.
+ * and host. Throws a DomainError for any other form.
  */
 export function parseTransformation(path: string, base: string): TransformationRequest {
   const slash = path.indexOf("/", transformationPrefix.length);

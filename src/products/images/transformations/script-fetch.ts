@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { ApiError, apiErrors } from "../../../control/api/errors.ts";
+import { inputErrors } from "../../../platform/domain-error.ts";
 import { parseBounded } from "../../../platform/util/bounded-json.ts";
 import { parseTransform } from "../transforms/options.ts";
-import { sendError } from "../delivery/respond.ts";
+import { publicError, sendError } from "../delivery/respond.ts";
 import { transformationErrors } from "./errors.ts";
 import type { Send } from "../../../edge/origin/outbound.ts";
 import { isOfTransformation } from "./fetch-original.ts";
@@ -28,8 +28,9 @@ export async function answerScriptFetch(
     const asked = readRequest(image, url, request);
     await transformations.answer(owner, asked, headers, send, request, response);
   } catch (error) {
-    if (!(error instanceof ApiError) || response.headersSent || response.destroyed) throw error;
-    await sendError(request, response, error, "");
+    const shown = publicError(error);
+    if (shown === undefined || response.headersSent || response.destroyed) throw error;
+    await sendError(request, response, shown, "");
   }
 }
 
@@ -40,6 +41,6 @@ function readRequest(
 ): Pick<TransformationRequest, "transform" | "source"> {
   if (isOfTransformation(given)) throw transformationErrors.loop();
   if (method !== "GET" && method !== "HEAD")
-    throw apiErrors.invalid(`Expected GET or HEAD for a fetch with cf.image but received ${method}`);
+    throw inputErrors.invalid(`Expected GET or HEAD for a fetch with cf.image but received ${method}`);
   return { transform: parseTransform(parseBounded(image)), source: sourceUrl(url.href, url.origin) };
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Logger } from "pino";
-import { ApiError, apiErrors, callerError } from "../../../control/api/errors.ts";
+import { DomainError } from "../../../platform/domain-error.ts";
 import type { EdgeHandler, EdgeHttpRequest } from "../../../edge/request/handlers.ts";
 import type { Sender } from "../../../edge/origin/outbound.ts";
 import { nextVia } from "../../../edge/request/via.ts";
@@ -12,7 +12,7 @@ import { accepted, applyHints } from "../delivery/negotiate.ts";
 import type { Transform } from "../transforms/options.ts";
 import { plan, resultKey, type Accepted, type Planned } from "../transforms/recipe.ts";
 import { answerPreflight, hitHeaders, missHeaders, pictureHeaders } from "../delivery/picture-headers.ts";
-import { isNotModified, sendError, sendStored } from "../delivery/respond.ts";
+import { isNotModified, noRoute, sendError, sendStored, visibleError } from "../delivery/respond.ts";
 import type { Results, Stored } from "../transforms/results.ts";
 import { isAllowedOrigin } from "./allowed-origins.ts";
 import { transformationErrors } from "./errors.ts";
@@ -69,27 +69,21 @@ export class Transformations {
     try {
       if (request.method === "OPTIONS") answerPreflight(response);
       else if (request.method !== "GET" && request.method !== "HEAD")
-        throw apiErrors.noRoute(request.method ?? "", edgeRequest.path);
+        throw noRoute(request, edgeRequest.path);
       else await this.#deliver(edgeRequest, zone, settings);
     } catch (error) {
       if (response.destroyed) return true;
       if (response.headersSent) throw error;
-      const fault = this.#visible(error, ray);
-      const source = fallbackOf(edgeRequest, zone.name, fault);
-      if (source === undefined) await sendError(request, response, fault, ray);
+      const message = "a picture of an origin could not be transformed";
+      const shown = visibleError(error, ray, this.#options.logger, message);
+      const source = fallbackOf(edgeRequest, zone.name, error);
+      if (source === undefined) await sendError(request, response, shown, ray);
       else
         response
           .writeHead(307, { location: source.href, "content-length": 0, "cf-resized": "err=redirect" })
           .end();
     }
     return true;
-  }
-
-  #visible(error: unknown, ray: string): ApiError {
-    if (error instanceof ApiError) return error;
-    this.#options.logger.error({ err: error, ray }, "a picture of an origin could not be transformed");
-    const shown = callerError(error);
-    return shown instanceof ApiError ? shown : apiErrors.internal(ray);
   }
 
   async #deliver(
@@ -118,7 +112,7 @@ export class Transformations {
     await this.answer(zone.id, asked, originHeaders, send, request, edgeRequest.response);
   }
 
-  /** Sends a transformed picture. Rejects with an ApiError while nothing has been sent. */
+  /** Sends a transformed picture. Rejects with a DomainError while nothing has been sent. */
   async answer(
     owner: string,
     { transform, source }: Pick<TransformationRequest, "transform" | "source">,
@@ -233,11 +227,14 @@ const baseOf = ({ isTls, authority }: EdgeHttpRequest): string =>
 const isOfZone = ({ hostname }: URL, zoneName: string): boolean =>
   hostname === zoneName || hostname.endsWith(`.${zoneName}`);
 
+const isLoop = (error: unknown): boolean =>
+  error instanceof DomainError && error.kind === "transformations.loop";
+
 /** The redirect for a failed transform: a source of the zone itself, when the path asks for it. */
-function fallbackOf(edgeRequest: EdgeHttpRequest, zoneName: string, fault: ApiError): URL | undefined {
+function fallbackOf(edgeRequest: EdgeHttpRequest, zoneName: string, error: unknown): URL | undefined {
   const rest = edgeRequest.path.slice(transformationPrefix.length);
   const slash = rest.indexOf("/");
-  if (slash < 0 || !asksForRedirect(rest.slice(0, slash)) || fault.code === 9403) return undefined;
+  if (slash < 0 || !asksForRedirect(rest.slice(0, slash)) || isLoop(error)) return undefined;
   try {
     const source = sourceUrl(rest.slice(slash + 1), baseOf(edgeRequest));
     return isOfZone(source, zoneName) ? source : undefined;

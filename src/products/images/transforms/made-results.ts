@@ -1,6 +1,6 @@
 import { LRUCache } from "lru-cache";
 import type { Logger } from "pino";
-import { ApiError } from "../../../control/api/errors.ts";
+import { DomainError } from "../../../platform/domain-error.ts";
 import type { Result } from "../engine/job.ts";
 import { SourceGone } from "../engine/engine.ts";
 import { imageErrors } from "../errors.ts";
@@ -16,7 +16,7 @@ export class MadeResults {
   readonly #logger: Logger;
   /** Resolves with undefined when the result is in the store. */
   readonly #flights = new SingleFlight<Stored | undefined>();
-  readonly #failures = new LRUCache<string, ApiError>({ max: 10_000, ttl: failureMs });
+  readonly #failures = new LRUCache<string, DomainError>({ max: 10_000, ttl: failureMs });
 
   constructor(results: Results, logger: Logger) {
     this.#results = results;
@@ -24,7 +24,7 @@ export class MadeResults {
   }
 
   /**
-   * `run` writes the result to the file `target`, or returns its bytes when the write fails. The result is stored while `isWanted` holds. Rejects with an ApiError; 404 when the source was deleted in the meantime.
+   * `run` writes the result to the file `target`, or returns its bytes when the write fails. The result is stored while `isWanted` holds. Rejects with a DomainError, `notFound` if the source was deleted in the meantime.
    */
   async make(
     name: string,
@@ -41,7 +41,8 @@ export class MadeResults {
       const stored = unkept ?? (await this.#results.get(name));
       if (stored !== undefined) return stored;
     } catch (error) {
-      if (error instanceof ApiError && error.status === 422) this.#failures.set(name, error);
+      if (error instanceof DomainError && error.kind === "images.undecodable")
+        this.#failures.set(name, error);
       throw error instanceof SourceGone && !isWanted() ? imageErrors.notFound() : error;
     }
     throw imageErrors.notFound(); // the image was deleted in the meantime

@@ -19,7 +19,9 @@ import {
 } from "./resource.ts";
 import { outputOf, shownError } from "./timeline.ts";
 import { encode } from "../worker/codec.ts";
-import { workflowErrors, type Workflow } from "../workflow.ts";
+import { workflowErrorCodes } from "./api-errors.ts";
+import { workflowErrors } from "../errors.ts";
+import type { Workflow } from "../workflow.ts";
 import type { Instances } from "../instances.ts";
 import type { Workflows } from "../workflows.ts";
 
@@ -29,7 +31,7 @@ interface Services {
   workflows: Workflows;
 }
 
-const { operation, rawOperation } = operationsFor<Services>();
+const { operation, rawOperation } = operationsFor<Services>(workflowErrorCodes);
 
 /** Operations on one instance: read it, change its status, send it events, follow it. */
 const base = "/accounts/{account_id}/workflows/{workflow_name}/instances/{instance_id}";

@@ -18,7 +18,9 @@ import {
 } from "./resource.ts";
 import { finalStatuses, statuses } from "../transitions.ts";
 import { encode } from "../worker/codec.ts";
-import { WorkflowError, workflowErrors, workflowLimits, type Workflow } from "../workflow.ts";
+import { codeOf, workflowErrorCodes } from "./api-errors.ts";
+import { isTemporary, WorkflowError, workflowErrors } from "../errors.ts";
+import { workflowLimits, type Workflow } from "../workflow.ts";
 import type { Workflows } from "../workflows.ts";
 
 /** The services that these operations use. */
@@ -27,7 +29,7 @@ interface Services {
   workflows: Workflows;
 }
 
-const { operation } = operationsFor<Services>();
+const { operation } = operationsFor<Services>(workflowErrorCodes);
 
 /** Operations on the instances of a workflow: create, list, and bulk changes. */
 const base = "/accounts/{account_id}/workflows/{workflow_name}/instances";
@@ -213,7 +215,7 @@ export const instanceOperations = [
             deleted.push({ id });
           } catch (error) {
             if (!(error instanceof WorkflowError)) throw error;
-            errors.push({ id, code: error.code, message: error.message });
+            errors.push({ id, code: codeOf(error), message: error.message });
           }
         }),
       );
@@ -238,7 +240,7 @@ export const instanceOperations = [
           services.workflowInstances.control(workflow, id, "terminate").then(
             () => 1,
             (error: unknown) => {
-              if (error instanceof WorkflowError && error.status < 500) return 0;
+              if (error instanceof WorkflowError && !isTemporary(error)) return 0;
               throw error;
             },
           ),

@@ -13,7 +13,9 @@ import {
   workflowResource,
   WorkflowSchema,
 } from "./resource.ts";
-import { namePattern, workflowErrors, workflowLimits, type Retention, type Workflow } from "../workflow.ts";
+import { workflowErrorCodes } from "./api-errors.ts";
+import { workflowErrors } from "../errors.ts";
+import { namePattern, workflowLimits, type Retention, type Workflow } from "../workflow.ts";
 import type { Instances } from "../instances.ts";
 import type { Workflows } from "../workflows.ts";
 
@@ -24,7 +26,7 @@ interface Services {
   workflows: Workflows;
 }
 
-const { listOperation, operation } = operationsFor<Services>();
+const { listOperation, operation } = operationsFor<Services>(workflowErrorCodes);
 
 const base = "/accounts/{account_id}/workflows";
 const one = `${base}/{workflow_name}`;

@@ -5,13 +5,8 @@ import type { History } from "../store/journal.ts";
 import { shown, shownError, shownRollback, timeline } from "./timeline.ts";
 import { statuses, type Status } from "../transitions.ts";
 import { durationMs } from "../worker/duration.ts";
-import {
-  workflowErrors,
-  workflowLimits,
-  type Retention,
-  type Workflow,
-  type WorkflowVersion,
-} from "../workflow.ts";
+import { workflowLimits, type Retention, type Workflow, type WorkflowVersion } from "../workflow.ts";
+import { workflowErrors } from "../errors.ts";
 
 /** Wire shapes of workflows and their instances. */
 const TimeSchema = z.string().meta({ format: "date-time" });

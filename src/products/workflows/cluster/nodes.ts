@@ -5,7 +5,7 @@ import type { Engine } from "../engine/engine.ts";
 import type { Nodes } from "../instances.ts";
 import { Leases } from "./leases.ts";
 import * as store from "../store/store-leases.ts";
-import { WorkflowError, workflowErrors } from "../workflow.ts";
+import { WorkflowError, workflowErrors } from "../errors.ts";
 import { unawaited } from "../../../platform/util/uncaught.ts";
 
 /** For an installation with a single node. */
@@ -17,9 +17,7 @@ const pollMs = 100;
 const answerPollMs = 20;
 const answerTimeoutMs = 20_000;
 
-type Answer =
-  | { ok: true }
-  | { ok: false; status: number; code: number; message: string; scriptMessage: string };
+type Answer = { ok: true } | { ok: false; kind: string; message: string; scriptMessage: string };
 
 /** Nodes that share a PostgreSQL database. Commands for instances of other nodes go through the database. */
 export class SharedNodes implements Nodes {
@@ -67,7 +65,7 @@ export class SharedNodes implements Nodes {
       if (text !== undefined) {
         const answer = JSON.parse(text) as Answer;
         if (answer.ok) return undefined;
-        throw new WorkflowError(answer.status, answer.code, answer.message, answer.scriptMessage);
+        throw new WorkflowError(answer.kind, answer.message, answer.scriptMessage);
       }
       if (performance.now() > end && (await store.withdraw(this.#read, id))) throw workflowErrors.moved();
       await new Promise((resolve) => setTimeout(resolve, answerPollMs));
@@ -106,8 +104,8 @@ export class SharedNodes implements Nodes {
       return { ok: true };
     } catch (error) {
       if (!(error instanceof WorkflowError)) throw error;
-      const { status, code, message, scriptMessage } = error;
-      return { ok: false, status, code, message, scriptMessage };
+      const { kind, message, scriptMessage } = error;
+      return { ok: false, kind, message, scriptMessage };
     }
   }
 }

@@ -1,7 +1,7 @@
 import { isDiskFull } from "../../../platform/storage/faults.ts";
 import { RefusedError } from "./engine-state.ts";
 import type { Control, Operations, RestartFrom } from "./operations.ts";
-import { workflowErrors } from "../workflow.ts";
+import { workflowErrors } from "../errors.ts";
 import { FencedError, StorageFaultError } from "../store/writer.ts";
 
 /**
@@ -31,11 +31,11 @@ export async function perform(operations: Operations, command: Command): Promise
         await operations.control(command.rid, command.do);
     }
   } catch (error) {
-    throw toApiError(error);
+    throw asWorkflowError(error);
   }
 }
 
-export function toApiError(error: unknown): unknown {
+export function asWorkflowError(error: unknown): unknown {
   if (error instanceof StorageFaultError)
     return isDiskFull(error) ? workflowErrors.diskFull() : workflowErrors.storageFault();
   if (error instanceof FencedError) return workflowErrors.moved();

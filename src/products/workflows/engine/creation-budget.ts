@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { TokenBuckets } from "../../../platform/util/token-buckets.ts";
-import { workflowErrors, type Workflow } from "../workflow.ts";
+import { workflowErrors } from "../errors.ts";
+import type { Workflow } from "../workflow.ts";
 
 /**
  * Limits how many instances of a workflow and of an account this node creates or restarts per second; bursts

@@ -11,6 +11,7 @@ export const scriptDomainErrorCodes: ErrorCodes<typeof scriptDomainErrors> = {
 
 export const routeErrorCodes: ErrorCodes<typeof routeErrors> = {
   "scriptRoutes.notFound": [404, 10040],
+  "scriptRoutes.forbidden": [403, 10000],
   "scriptRoutes.exists": [409, 10020],
   "scriptRoutes.invalid": [400, 10022],
 };

@@ -18,6 +18,8 @@ export const scriptDomainErrors = defineErrors("scriptDomains", {
 
 export const routeErrors = defineErrors("scriptRoutes", {
   notFound: (id: string) => `The zone has no route with the id "${id}"`,
+  forbidden: (zoneName: string) =>
+    `Authentication error: the credentials lack "Workers Routes Write" on the zone ${zoneName}`,
   exists: (pattern: string) => `A route with the same pattern already exists: "${pattern}"`,
   invalid: (pattern: string, expected: string) => ({
     message: `Invalid route pattern ${JSON.stringify(pattern)}: expected ${expected}`,

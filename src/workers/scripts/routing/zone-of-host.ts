@@ -1,4 +1,3 @@
-import { ApiError } from "../../../control/api/errors.ts";
 import { zoneErrors } from "../../../control/zones/errors.ts";
 import type { Zone } from "../../../control/zones/zone.ts";
 import { scriptDomainErrors, routeErrors } from "./errors.ts";
@@ -27,11 +26,7 @@ export function zoneOfHost(call: AnyCall, { zone_id, zone_name }: NamedZone, hos
  */
 export function requireRoutesEdit({ actor }: AnyCall, { id, accountId, name }: Zone): void {
   if (actor.can("workers_routes:edit", { zoneId: id, accountId })) return;
-  throw new ApiError(
-    403,
-    10000,
-    `Authentication error: the credentials lack "Workers Routes Write" on the zone ${name}`,
-  );
+  throw routeErrors.forbidden(name);
 }
 
 /** The zone of a route for which only the pattern is given. */

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { ApiError } from "../../../control/api/errors.ts";
 import type { MultipartLimits } from "../../../control/api/multipart.ts";
 import { operationsFor, type Operation } from "../../../control/api/operation.ts";
+import { scriptErrorCodes } from "../api-errors.ts";
 import { readSniffedUploadForm, readUploadForm, type UploadForm } from "../../../control/api/upload-form.ts";
 import { idText } from "./bindings.ts";
 import { MetadataSchema, readContent, readUpload } from "./metadata.ts";
@@ -18,9 +19,10 @@ import {
   type ScriptServices,
 } from "../api-collection.ts";
 import { ScriptSchema, scriptResource, UploadedSchema } from "../resources.ts";
-import { scriptErrors, type Script, type Version } from "../script.ts";
+import type { Script, Version } from "../script.ts";
+import { scriptErrors } from "../errors.ts";
 
-const { operation, rawOperation } = operationsFor<ScriptServices>();
+const { operation, rawOperation } = operationsFor<ScriptServices>(scriptErrorCodes);
 
 /** Reads the form of an upload. Throws the error for scripts if it is too large. */
 export async function readForm(

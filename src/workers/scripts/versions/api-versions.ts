@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { operationsFor } from "../../../control/api/operation.ts";
+import { scriptErrorCodes } from "../api-errors.ts";
 import { pageQuery, paginate } from "../../../control/api/pagination.ts";
 import { readUploadForm } from "../../../control/api/upload-form.ts";
 import { UploadBody, UploadQuery, readForm } from "./api-code.ts";
@@ -16,9 +17,9 @@ import {
   type ScriptServices,
 } from "../api-collection.ts";
 import { DeploymentSchema, deploymentResource, VersionSchema, versionResource } from "../resources.ts";
-import { scriptErrors } from "../script.ts";
+import { scriptErrors } from "../errors.ts";
 
-const { operation } = operationsFor<ScriptServices>();
+const { operation } = operationsFor<ScriptServices>(scriptErrorCodes);
 
 const path = `${accountScripts.path}/{script_name}`;
 const read = { access: readAccess } as const;

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { readJson } from "../../../control/api/body.ts";
 import { operationsFor } from "../../../control/api/operation.ts";
+import { scriptErrorCodes } from "../api-errors.ts";
 import { pageQuery } from "../../../control/api/pagination.ts";
 import { isoTime } from "../../../platform/util/ids.ts";
 import { bindingName, readBindings, type Binding, type InheritBinding } from "./bindings.ts";
@@ -24,7 +25,7 @@ import {
 import { BindingSchema, bindingResource, limitsResource, TimeSchema } from "../resources.ts";
 import type { Script, StoredBinding, Version } from "../script.ts";
 
-const { listOperation, operation } = operationsFor<ScriptServices>();
+const { listOperation, operation } = operationsFor<ScriptServices>(scriptErrorCodes);
 
 const path = "/accounts/{account_id}/workers/workers/{worker_name}/versions";
 const workerOf = (call: AnyCall): Script => byNameOrId(call, call.params["worker_name"]!);

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { ApiError, apiErrors } from "../../../control/api/errors.ts";
 import { validate } from "../../../control/api/validation.ts";
+import { inputErrors, type DomainError } from "../../../platform/domain-error.ts";
 import { suggest } from "../../../platform/util/suggest.ts";
-import { scriptErrors } from "../script.ts";
+import { scriptErrors } from "../errors.ts";
 
 /** Resources that a binding may refer to. */
 export interface BindingResources {
@@ -153,7 +153,7 @@ const bindingsMax = 512;
 /** Parses the bindings of an upload. Unsupported types are refused by name. */
 export function readBindings(values: readonly unknown[], where: string): (Binding | InheritBinding)[] {
   if (values.length > bindingsMax)
-    throw apiErrors.invalid(
+    throw inputErrors.invalid(
       `Expected at most ${bindingsMax} bindings but received ${values.length}`,
       `/${where}`,
     );
@@ -163,10 +163,7 @@ export function readBindings(values: readonly unknown[], where: string): (Bindin
     const schema = typeof typeName === "string" ? schemas.get(typeName) : undefined;
     if (schema === undefined) throw unsupportedType(typeName, name, `/${where}/${i}/type`);
     const binding = validate(schema, value, `${where}/${i}`) as Binding | InheritBinding;
-    if (names.has(binding.name))
-      throw new ApiError(400, 10021, `Two bindings have the name "${binding.name}"`, {
-        pointer: `/${where}/${i}/name`,
-      });
+    if (names.has(binding.name)) throw scriptErrors.twoBindings(binding.name, `/${where}/${i}/name`);
     names.add(binding.name);
     return binding;
   });
@@ -198,9 +195,9 @@ const absentProducts: Readonly<Record<string, string>> = {
   worker_loader: "Dynamic Workers",
 };
 
-function unsupportedType(typeName: unknown, name: unknown, pointer: string): ApiError {
+function unsupportedType(typeName: unknown, name: unknown, pointer: string): DomainError {
   if (typeof typeName !== "string")
-    return apiErrors.invalid(`Expected a type for the binding ${JSON.stringify(name ?? null)}`, pointer);
+    return inputErrors.invalid(`Expected a type for the binding ${JSON.stringify(name ?? null)}`, pointer);
   const product = Object.hasOwn(absentProducts, typeName) ? absentProducts[typeName] : undefined;
   if (product !== undefined) {
     const what = `the binding ${JSON.stringify(name ?? null)} has the type "${typeName}"`;
@@ -208,27 +205,19 @@ function unsupportedType(typeName: unknown, name: unknown, pointer: string): Api
   }
   const meant = suggest(typeName, schemas.keys());
   const hint = meant === undefined ? `one of ${[...schemas.keys()].join(", ")}` : `"${meant}"`;
-  return new ApiError(
-    400,
-    10021,
-    `The binding ${JSON.stringify(name ?? null)} has the type "${typeName}", which is not supported here. Expected ${hint}`,
-    { pointer },
-  );
+  return scriptErrors.unsupportedBinding(JSON.stringify(name ?? null), typeName, hint, pointer);
 }
 
 /** Collects the errors of all bindings to missing resources. */
 export async function missingResources(
   bindings: readonly Binding[],
   context: BindingContext,
-): Promise<ApiError[]> {
+): Promise<DomainError[]> {
   const faults = await Promise.all(
     bindings.map(async (binding) => {
       const definition: BindingType = bindingTypes[binding.type];
       const fault = await definition.check?.(binding, context);
-      if (fault === undefined) return [];
-      return [
-        new ApiError(400, 10041, `The binding "${binding.name}" of type ${binding.type} needs ${fault}`),
-      ];
+      return fault === undefined ? [] : [scriptErrors.missingResource(binding.name, binding.type, fault)];
     }),
   );
   return faults.flat();

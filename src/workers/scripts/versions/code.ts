@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 import { inspectCode } from "./inspection.ts";
-import { scriptErrors, type VersionContent } from "../script.ts";
+import type { VersionContent } from "../script.ts";
 import type { ModuleMap } from "../../stack-traces/messages.ts";
 import type { StoredModule } from "./store-versions.ts";
+import { scriptErrors } from "../errors.ts";
 
 /** The modules of a script; empty for static assets only. */
 export interface Code {

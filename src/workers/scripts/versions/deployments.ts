@@ -1,15 +1,9 @@
 import type { Storage, Write } from "../../../platform/storage/storage.ts";
 import { newUuid } from "../../../platform/util/ids.ts";
-import {
-  scriptErrors,
-  type Author,
-  type Deployment,
-  type Owner,
-  type Script,
-  type Share,
-} from "../script.ts";
+import type { Author, Deployment, Owner, Script, Share } from "../script.ts";
 import type { Scripts } from "../scripts.ts";
 import * as store from "./store-versions.ts";
+import { scriptErrors, scriptNotFound } from "../errors.ts";
 
 const deploymentsKept = 100;
 
@@ -69,7 +63,7 @@ export class Deployments {
     annotations: Readonly<Record<string, string>>,
   ): Promise<Deployment> {
     return this.#scripts.change(owner, name, async (trx, current, save) => {
-      if (current === undefined) throw scriptErrors.notFound(owner, name);
+      if (current === undefined) throw scriptNotFound(owner, name);
       for (const { versionId } of shares) {
         const version = await store.find(trx, versionId);
         if (version?.scriptId !== current.id) throw scriptErrors.versionNotFound(versionId);

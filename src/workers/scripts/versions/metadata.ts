@@ -8,7 +8,7 @@ import { readAssetConfig } from "../../assets/config.ts";
 import { readBindings } from "./bindings.ts";
 import type { Code } from "./code.ts";
 import { readModuleCode, readServiceWorkerCode } from "./modules.ts";
-import { scriptErrors, type ScriptSettings } from "../script.ts";
+import type { ScriptSettings } from "../script.ts";
 import {
   defaultCompatibilityDate,
   type AssetsInput,
@@ -16,6 +16,7 @@ import {
   type Upload,
   type VersionInput,
 } from "./versions.ts";
+import { scriptErrors } from "../errors.ts";
 
 const today = (): string => new Date().toISOString().slice(0, 10);
 export const CompatibilityDate = z

@@ -4,9 +4,9 @@ import type { Message } from "../../../control/api/envelope.ts";
 import type { Code } from "./code.ts";
 import type { ModuleKind } from "../runtime-script.ts";
 import { parseJson } from "../../../platform/util/json.ts";
-import { scriptErrors } from "../script.ts";
 import { readSourceMaps, sourceMapType } from "./source-maps.ts";
 import type { StoredModule } from "./store-versions.ts";
+import { scriptErrors } from "../errors.ts";
 
 export interface UploadedFile {
   name: string;

@@ -1,8 +1,9 @@
 import type { Read } from "../../../platform/storage/storage.ts";
 import type { Binding, InheritBinding } from "./bindings.ts";
-import { scriptErrors, type StoredBinding, type Version } from "../script.ts";
+import type { StoredBinding, Version } from "../script.ts";
 import type { Sealer } from "./sealing.ts";
 import * as store from "./store-versions.ts";
+import { scriptErrors } from "../errors.ts";
 
 /** Bindings for storage: inherited ones resolved, secrets encrypted for their script. */
 export async function storedBindings(

@@ -1,4 +1,4 @@
-import { ApiErrors } from "../../../control/api/errors.ts";
+import { DomainErrors } from "../../../platform/domain-error.ts";
 import type { AssetConfig } from "../../assets/config.ts";
 import type { Read, Storage, Write } from "../../../platform/storage/storage.ts";
 import { newUuid } from "../../../platform/util/ids.ts";
@@ -6,20 +6,20 @@ import { missingResources, type Binding, type BindingResources, type InheritBind
 import { deploy } from "./deployments.ts";
 import { inspected, type Code, type InspectedCode } from "./code.ts";
 import type { RuntimeScript, ScriptAssets } from "../runtime-script.ts";
-import {
-  scriptErrors,
-  type Author,
-  type Owner,
-  type Script,
-  type ScriptSettings,
-  type StoredBinding,
-  type Version,
-  type VersionContent,
+import type {
+  Author,
+  Owner,
+  Script,
+  ScriptSettings,
+  StoredBinding,
+  Version,
+  VersionContent,
 } from "../script.ts";
 import { newScript, type SaveScript, type Scripts } from "../scripts.ts";
 import type { Sealer } from "./sealing.ts";
 import * as store from "./store-versions.ts";
 import { openBinding, storedBindings } from "./stored-bindings.ts";
+import { scriptErrors, scriptNotFound } from "../errors.ts";
 
 /** Storage of static assets. A version refers to a manifest that never changes. */
 export interface AssetManifests {
@@ -183,7 +183,7 @@ export class Versions {
     };
     const startupTimeMs = await this.#start(owner, name, code, compatibility, upload);
     return this.#scripts.change(owner, name, async (trx, current, save) => {
-      if (current === undefined && !options.deploy) throw scriptErrors.notFound(owner, name);
+      if (current === undefined && !options.deploy) throw scriptNotFound(owner, name);
       const now = Date.now();
       const script = current ?? newScript(owner, name, now);
       const base = current && (await store.latest(trx, script.id));
@@ -307,7 +307,7 @@ export class Versions {
       hasAssets: assets !== undefined || keptAssets !== null,
       classNames,
     });
-    if (errors.length > 0) throw new ApiErrors(errors);
+    if (errors.length > 0) throw new DomainErrors(errors);
   }
 
   /** The static assets of a new version. */

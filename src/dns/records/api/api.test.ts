@@ -1,6 +1,6 @@
 import type Cloudflare from "cloudflare";
 import { describe, expect, it } from "vitest";
-import type { Answer } from "../../../test/helpers/server.ts";
+import type { Answer } from "../../../../test/helpers/server.ts";
 import {
   client,
   createZone,
@@ -8,7 +8,7 @@ import {
   nameOf,
   server,
   useServer,
-} from "../../../test/helpers/dns-records.ts";
+} from "../../../../test/helpers/dns-records.ts";
 
 useServer();
 

@@ -1,6 +1,6 @@
-import type { BindingHandler } from "../runtime/binding.ts";
-import type { ScriptAssets } from "../scripts/runtime-script.ts";
-import { sendAnswer, type AssetServer } from "./asset-server.ts";
+import type { BindingHandler } from "../../runtime/binding.ts";
+import type { ScriptAssets } from "../../scripts/runtime-script.ts";
+import { sendAnswer, type AssetServer } from "../asset-server.ts";
 
 /** Handles the `assets` binding: a script fetches its static assets as a visitor would. */
 export const assetsBinding =

@@ -1,11 +1,12 @@
 import { z } from "zod";
-import { operationsFor } from "../../control/api/operation.ts";
-import { dnsEdit, dnsRead } from "./access.ts";
+import { operationsFor } from "../../../control/api/operation.ts";
+import { dnsErrorCodes } from "./api-errors.ts";
+import { dnsEdit, dnsRead } from "../access.ts";
 import { fileOperations } from "./api-file.ts";
 import { scanOperations } from "./api-scan.ts";
 import { usageOperations } from "./api-usage.ts";
 import { batchRecords } from "./api-batch.ts";
-import { recordFilter, RecordListQuery } from "./filter.ts";
+import { recordFilter, RecordListQuery } from "../filter.ts";
 import {
   advice,
   inputOf,
@@ -17,16 +18,16 @@ import {
   RecordSchema,
   shadowAdvice,
   ShadowQuery,
-} from "./resource.ts";
-import { dnsErrors } from "./errors.ts";
-import type { DnsRecords } from "./records.ts";
+} from "../resource.ts";
+import { dnsErrors } from "../errors.ts";
+import type { DnsRecords } from "../records.ts";
 
 /** The services that these operations use. */
 interface Services {
   records: DnsRecords;
 }
 
-const { listOperation, operation } = operationsFor<Services>();
+const { listOperation, operation } = operationsFor<Services>(dnsErrorCodes);
 
 const records = "/zones/{zone_id}/dns_records";
 const record = `${records}/{dns_record_id}`;

@@ -1,10 +1,11 @@
 import { z } from "zod";
-import { operationsFor } from "../../control/api/operation.ts";
-import { dnsEdit } from "./access.ts";
-import { plans } from "../../control/zones/plans.ts";
-import type { Zone } from "../../control/zones/zone.ts";
-import { dnsErrors } from "./errors.ts";
-import type { DnsRecord } from "./record.ts";
+import { operationsFor } from "../../../control/api/operation.ts";
+import { dnsErrorCodes } from "./api-errors.ts";
+import { dnsEdit } from "../access.ts";
+import { plans } from "../../../control/zones/plans.ts";
+import type { Zone } from "../../../control/zones/zone.ts";
+import { dnsErrors } from "../errors.ts";
+import type { DnsRecord } from "../record.ts";
 import {
   advice,
   inputOf,
@@ -15,15 +16,15 @@ import {
   RecordSchema,
   shadowAdvice,
   ShadowQuery,
-} from "./resource.ts";
-import type { DnsRecords } from "./records.ts";
+} from "../resource.ts";
+import type { DnsRecords } from "../records.ts";
 
 /** The services that these operations use. */
 interface Services {
   records: DnsRecords;
 }
 
-const { operation } = operationsFor<Services>();
+const { operation } = operationsFor<Services>(dnsErrorCodes);
 
 const bodyBytesMax = 8 * 1024 * 1024;
 const id = { id: z.string().length(32) };

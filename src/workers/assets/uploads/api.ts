@@ -1,14 +1,17 @@
 import type { Readable } from "node:stream";
 import { z } from "zod";
-import { readBytes } from "../../control/api/body.ts";
-import { success } from "../../control/api/envelope.ts";
-import { apiErrors } from "../../control/api/errors.ts";
-import { streamParts, type PartHead } from "../../control/api/multipart.ts";
-import { operationsFor, type Call } from "../../control/api/operation.ts";
-import { assetErrors, assetLimits, readManifest } from "./asset.ts";
-import type { UploadClaims } from "./upload-tokens.ts";
-import type { Assets } from "./assets.ts";
-import type { Scripts } from "../scripts/scripts.ts";
+import { readBytes } from "../../../control/api/body.ts";
+import { success } from "../../../control/api/envelope.ts";
+import { apiErrors } from "../../../control/api/errors.ts";
+import { streamParts, type PartHead } from "../../../control/api/multipart.ts";
+import { assetErrorCodes } from "./api-errors.ts";
+import { operationsFor, type Call } from "../../../control/api/operation.ts";
+import { readManifest } from "../asset.ts";
+import { assetErrors } from "../errors.ts";
+import { assetLimits } from "../limits.ts";
+import type { UploadClaims } from "../upload-tokens.ts";
+import type { Assets } from "../assets.ts";
+import type { Scripts } from "../../scripts/scripts.ts";
 
 /** The services that these operations use. */
 interface Services {
@@ -16,7 +19,7 @@ interface Services {
   scripts: Scripts;
 }
 
-const { operation, rawOperation } = operationsFor<Services>();
+const { operation, rawOperation } = operationsFor<Services>(assetErrorCodes);
 
 export const SessionInputSchema = z.strictObject({
   manifest: z.record(z.string(), z.strictObject({ hash: z.string(), size: z.int().min(0) })),

@@ -1,18 +1,19 @@
 import { z } from "zod";
-import { apiErrors } from "../../control/api/errors.ts";
-import { operationsFor } from "../../control/api/operation.ts";
-import { dnsEdit, dnsRead } from "./access.ts";
-import { plans } from "../../control/zones/plans.ts";
-import { readImport } from "./zone-file/import.ts";
-import { printZoneFile } from "./zone-file/print.ts";
-import type { DnsRecords } from "./records.ts";
+import { apiErrors } from "../../../control/api/errors.ts";
+import { operationsFor } from "../../../control/api/operation.ts";
+import { dnsErrorCodes } from "./api-errors.ts";
+import { dnsEdit, dnsRead } from "../access.ts";
+import { plans } from "../../../control/zones/plans.ts";
+import { readImport } from "../zone-file/import.ts";
+import { printZoneFile } from "../zone-file/print.ts";
+import type { DnsRecords } from "../records.ts";
 
 /** The services that these operations use. */
 interface Services {
   records: DnsRecords;
 }
 
-const { operation, rawOperation } = operationsFor<Services>();
+const { operation, rawOperation } = operationsFor<Services>(dnsErrorCodes);
 
 const fileBytesMax = 32 * 1024 * 1024;
 

@@ -1,15 +1,16 @@
 import { z } from "zod";
-import { operationsFor } from "../../control/api/operation.ts";
-import { dnsRead } from "./access.ts";
-import { plans } from "../../control/zones/plans.ts";
-import type { DnsRecords } from "./records.ts";
+import { operationsFor } from "../../../control/api/operation.ts";
+import { dnsErrorCodes } from "./api-errors.ts";
+import { dnsRead } from "../access.ts";
+import { plans } from "../../../control/zones/plans.ts";
+import type { DnsRecords } from "../records.ts";
 
 /** The services that these operations use. */
 interface Services {
   records: DnsRecords;
 }
 
-const { operation } = operationsFor<Services>();
+const { operation } = operationsFor<Services>(dnsErrorCodes);
 
 const UsageSchema = z.object({ record_quota: z.int().nullable(), record_usage: z.int() });
 

@@ -1,8 +1,8 @@
-import { capability } from "../../capability.ts";
-import { scripts } from "../scripts/capability.ts";
+import { capability } from "../../../capability.ts";
+import { scripts } from "../../scripts/capability.ts";
 import { assetOperations } from "./api.ts";
 import { assetsBinding } from "./binding.ts";
-import { assets } from "./capability.ts";
+import { assets } from "../capability.ts";
 
 /** Uploads of assets for a script, and the script's access to them. */
 export const assetUploads = capability({

@@ -1,10 +1,10 @@
 import { z } from "zod";
-import type { Message } from "../../control/api/envelope.ts";
-import { apiErrors } from "../../control/api/errors.ts";
-import { operationsFor } from "../../control/api/operation.ts";
-import { pageQuery, paginate } from "../../control/api/pagination.ts";
-import { dnsEdit, dnsRead } from "./access.ts";
-import { RecordSchema } from "./resource.ts";
+import type { Message } from "../../../control/api/envelope.ts";
+import { apiErrors } from "../../../control/api/errors.ts";
+import { operationsFor } from "../../../control/api/operation.ts";
+import { pageQuery, paginate } from "../../../control/api/pagination.ts";
+import { dnsEdit, dnsRead } from "../access.ts";
+import { RecordSchema } from "../resource.ts";
 
 const { listOperation, operation } = operationsFor<object>();
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ownerToken, type Answer } from "../../../test/helpers/server.ts";
+import { ownerToken, type Answer } from "../../../../test/helpers/server.ts";
 import {
   client,
   createZone,
@@ -7,7 +7,7 @@ import {
   nameOf,
   server,
   useServer,
-} from "../../../test/helpers/dns-records.ts";
+} from "../../../../test/helpers/dns-records.ts";
 
 useServer();
 

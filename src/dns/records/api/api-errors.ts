@@ -1,0 +1,36 @@
+import type { ErrorCodes } from "../../../control/api/errors.ts";
+import type { dnsErrors } from "../errors.ts";
+
+export const dnsErrorCodes: ErrorCodes<typeof dnsErrors> = {
+  "dns.invalidName": [400, 9000],
+  "dns.invalidType": [400, 9004],
+  "dns.badContent": [400, 9005],
+  "dns.badAaaa": [400, 9006],
+  "dns.badCname": [400, 9007],
+  "dns.badMx": [400, 9009],
+  "dns.invalidData": [400, 9101],
+  "dns.unknownData": [400, 9101],
+  "dns.noPriority": [400, 9100],
+  "dns.badPriority": [400, 9009],
+  "dns.invalidTtl": [400, 9021],
+  "dns.notProxiable": [400, 9041],
+  "dns.invalidSetting": [400, 9207],
+  "dns.invalidTag": [400, 9301],
+  "dns.invalidComment": [400, 9300],
+  "dns.addressConflict": [400, 81053],
+  "dns.cnameConflict": [400, 81054],
+  "dns.otherConflict": [400, 81055],
+  "dns.delegationConflict": [400, 81056],
+  "dns.identical": [400, 81058],
+  // The public API used this code until 2025, and older clients recognize an existing record by it.
+  "dns.exists": [400, 81057],
+  "dns.textTooLong": [400, 9212],
+  "dns.nameFull": [400, 81046],
+  "dns.nullMx": [400, 9210],
+  "dns.notFound": [404, 81044],
+  "dns.otherId": [400, 9207],
+  "dns.quota": [400, 81045],
+  "dns.batchTooLarge": [400, 9208],
+  "dns.shadowOfApex": [400, 9207],
+  "dns.importFault": [400, 81059],
+};

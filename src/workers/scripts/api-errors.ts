@@ -1,0 +1,30 @@
+import type { ErrorCodes } from "../../control/api/errors.ts";
+import type { scriptErrors } from "./errors.ts";
+
+export const scriptErrorCodes: ErrorCodes<typeof scriptErrors> = {
+  "scripts.notFound": [404, 10007],
+  "scripts.notInNamespace": [404, 10092],
+  "scripts.invalid": [400, 10021],
+  "scripts.unsupportedBinding": [400, 10021],
+  "scripts.twoBindings": [400, 10021],
+  "scripts.missingResource": [400, 10041],
+  "scripts.absentProduct": [400, 10021],
+  "scripts.rename": [400, 10017],
+  "scripts.exists": [409, 10018],
+  "scripts.versionIsLive": [400, 10217],
+  "scripts.tooLarge": [413, 10027],
+  "scripts.name": [400, 10016],
+  "scripts.inherit": [400, 10057],
+  "scripts.versionNotFound": [404, 10222],
+  "scripts.noVersions": [404, 10222],
+  "scripts.deploymentNotFound": [404, 10213],
+  "scripts.percentages": [400, 10216],
+  "scripts.deploymentIsLive": [400, 10214],
+  "scripts.latestNotDeployed": [400, 10215],
+  "scripts.bindingNotFound": [404, 10056],
+  "scripts.bindingIsTaken": [400, 10053],
+  "scripts.tagNotFound": [404, 10096],
+  "scripts.tooManyTags": [400, 10097],
+  "scripts.tagFilter": [400, 10098],
+  "scripts.referenced": [400, 10064],
+};
