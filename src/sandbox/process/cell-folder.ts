@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { rootCertificates } from "node:tls";
-import { cellUser, certificateFile } from "./launch.ts";
+import { cellUser, certificateFile, configFile } from "./launch.ts";
 import { cellHeaders } from "../protocol.ts";
 import type { CellSettings } from "../settings.ts";
 import { encodeConfig, enumerant, type WorkerdConfig } from "./workerd-config.ts";
@@ -44,12 +44,13 @@ export class CellFolder {
   /** `secret` marks messages of the system worker itself. */
   write(secret: string, v8Flags: readonly string[], settings: CellSettings): void {
     mkdirSync(this.path, { recursive: true });
-    writeFileSync(join(this.path, "config.capnp"), encodeConfig(configOf(secret, v8Flags, settings)));
+    const config = configFile();
+    writeFileSync(join(this.path, config), encodeConfig(configOf(secret, v8Flags, settings)));
     // workerd needs a certificate to start. A cell makes no TLS connection, so any certificate will do.
     writeFileSync(join(this.path, certificateFile), rootCertificates[0]!);
     const user = cellUser();
     if (user !== undefined)
-      for (const name of ["", "config.capnp", certificateFile]) chownSync(join(this.path, name), user, user);
+      for (const name of ["", config, certificateFile]) chownSync(join(this.path, name), user, user);
     chmodSync(this.path, 0o700);
   }
 

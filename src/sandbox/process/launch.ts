@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { guardToken } from "./guard.ts";
 
 /** The command that starts a cell's process. */
 export interface Launch {
@@ -23,6 +24,8 @@ export interface Protection {
 const nobody = 65_534;
 /** In the cell's folder, which is the working directory of the process. */
 export const certificateFile = "ca.pem";
+/** In the same folder. Its name has the token by which the guard finds the processes of cells. */
+export const configFile = (): string => `config-${guardToken()}.capnp`;
 
 /** Path of the workerd binary of the installed package. */
 export function workerdPath(): string {
@@ -59,7 +62,7 @@ function tools(): Tools {
 /** The command that starts workerd in a cell's folder, with as few rights as this machine allows. */
 export function launch(folder: string): Launch {
   const { workerd, bubblewrap, setpriv } = tools();
-  const serve = ["serve", "--experimental", "--control-fd=3", "config.capnp"];
+  const serve = ["serve", "--experimental", "--control-fd=3", configFile()];
   const user = cellUser();
   const options = { cwd: folder, env: { SSL_CERT_FILE: certificateFile } };
   const inside =
@@ -122,7 +125,8 @@ export function protections(): Protection[] {
     {
       name: "tied to their parent",
       isActive: bubblewrap !== undefined || setpriv !== undefined,
-      detail: "cells end when this process ends, however it ends (bubblewrap, or setpriv of util-linux)",
+      detail:
+        "the kernel ends cells with this process, however it ends (bubblewrap, or setpriv of util-linux); otherwise a shell does a moment later",
     },
     { name: "empty environment", isActive: true, detail: "cells inherit no variables and no open files" },
     {
