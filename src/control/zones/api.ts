@@ -124,7 +124,7 @@ function zoneResource(
 const ZoneListQuery = pageQuery({ default: 20, min: 1, max: 1000 }).extend({
   name: z.string().max(300).optional(),
   status: z.enum(zoneStatuses).optional(),
-  type: z.union([z.enum(zoneTypes), z.array(z.enum(zoneTypes))]).optional(),
+  type: z.union([z.enum(zoneTypes), z.array(z.enum(zoneTypes)).max(zoneTypes.length)]).optional(),
   "account.id": z.string().max(32).optional(),
   "account.name": z.string().max(300).optional(),
   order: z.enum(["name", "status", "account.id", "account.name", "plan.id"]).default("name"),

@@ -15,6 +15,8 @@ interface Services {
 const { operation } = operationsFor<Services>();
 
 const delay = z.int().min(0).max(queueLimits.delaySeconds);
+/** Leases that one call may name. */
+const leasesMax = 10_000;
 const MessageInputSchema = z.strictObject({
   body: z.json(),
   content_type: z.enum(["json", "text"]).default("json"),
@@ -217,8 +219,14 @@ export const messageOperations = [
     summary: "Acknowledge leased messages, or return them for a retry",
     access: edit,
     body: z.strictObject({
-      acks: z.array(z.strictObject({ lease_id: z.string() })).default([]),
-      retries: z.array(z.strictObject({ lease_id: z.string(), delay_seconds: delay.optional() })).default([]),
+      acks: z
+        .array(z.strictObject({ lease_id: z.string() }))
+        .max(leasesMax)
+        .default([]),
+      retries: z
+        .array(z.strictObject({ lease_id: z.string(), delay_seconds: delay.optional() }))
+        .max(leasesMax)
+        .default([]),
     }),
     result: z.object({ ackCount: z.int(), retryCount: z.int(), warnings }),
     async handle(call) {
@@ -239,7 +247,10 @@ export const messageOperations = [
     summary: "Extend the leases of messages",
     access: edit,
     body: z.strictObject({
-      extend: z.array(z.strictObject({ lease_id: z.string() })).min(1),
+      extend: z
+        .array(z.strictObject({ lease_id: z.string() }))
+        .min(1)
+        .max(leasesMax),
       visibility_timeout_ms: z.int().min(1000).max(queueLimits.visibilityTimeoutMs).optional(),
     }),
     result: z.object({ extendCount: z.int(), warnings }),

@@ -31,6 +31,10 @@ const SettingsSchema = z.strictObject({
     .max(queueLimits.retentionSecondsMax)
     .optional(),
 });
+/** Queues that a list may name. */
+const namesMax = 100;
+/** Entries of the computed lists that clients send back. */
+const computedMax = 10_000;
 const QueueChangeSchema = z.strictObject({
   queue_name: NameSchema.optional(),
   settings: SettingsSchema.optional(),
@@ -38,9 +42,9 @@ const QueueChangeSchema = z.strictObject({
   queue_id: z.string().optional(),
   created_on: z.string().optional(),
   modified_on: z.string().optional(),
-  producers: z.array(z.unknown()).optional(),
+  producers: z.array(z.unknown()).max(computedMax).optional(),
   producers_total_count: z.int().optional(),
-  consumers: z.array(z.unknown()).optional(),
+  consumers: z.array(z.unknown()).max(computedMax).optional(),
   consumers_total_count: z.int().optional(),
 });
 
@@ -69,7 +73,7 @@ export const queueOperations = [
     summary: "List queues",
     access: read,
     query: pageQuery({ default: 1000, max: 10_000 }).extend({
-      name: z.union([z.string().transform((name) => [name]), z.array(z.string())]).optional(),
+      name: z.union([z.string().transform((name) => [name]), z.array(z.string()).max(namesMax)]).optional(),
     }),
     result: QueueSchema,
     async handle({ account, query, services }) {

@@ -107,7 +107,7 @@ const snippetOperationsOf = [
     bodyKind: "own",
     body: z.object({
       metadata: SnippetMetadataSchema,
-      files: z.array(z.string().meta({ format: "binary" })),
+      files: z.array(z.string().meta({ format: "binary" })).max(1000),
     }),
     result: SnippetSchema,
     async handle({ zone, params, incoming, services }) {

@@ -202,7 +202,7 @@ export function accountSettingsOperations(collection: ScriptCollection): Operati
         logpush: z.boolean().optional(),
         observability: ObservabilitySchema.nullish(),
         tags: TagsSchema.nullish(),
-        tail_consumers: z.array(z.unknown()).nullish(),
+        tail_consumers: z.array(z.unknown()).max(1000).nullish(),
       }),
       result: ScriptSettingsSchema,
       async handle(call) {

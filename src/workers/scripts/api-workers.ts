@@ -134,7 +134,7 @@ const EditSchema = z.strictObject({
     .strictObject({ enabled: z.boolean().optional(), previews_enabled: z.boolean().optional() })
     .optional(),
   tags: TagsSchema.nullish(),
-  tail_consumers: z.array(z.unknown()).nullish(),
+  tail_consumers: z.array(z.unknown()).max(1000).nullish(),
 });
 
 function editOf(given: z.output<typeof EditSchema>): ScriptEdit {

@@ -12,13 +12,16 @@ const outcomes = z.enum([
   "unknown",
 ]);
 
+/** Values of one filter; each run is compared with them. */
+const valuesMax = 100;
+
 /** One criterion in each object, as in the public API. */
 const FilterSchema = z.strictObject({
   sampling_rate: z.number().gt(0).max(1).optional(),
-  outcome: z.array(outcomes).optional(),
-  method: z.array(z.string()).optional(),
+  outcome: z.array(outcomes).max(outcomes.options.length).optional(),
+  method: z.array(z.string()).max(valuesMax).optional(),
   header: z.strictObject({ key: z.string().min(1), query: z.string().optional() }).optional(),
-  client_ip: z.array(z.string()).optional(),
+  client_ip: z.array(z.string()).max(valuesMax).optional(),
   query: z.string().optional(),
   scriptVersion: z.string().optional(),
 });

@@ -27,6 +27,8 @@ interface Services {
 const { operation } = operationsFor<Services>(dnsErrorCodes);
 
 const bodyBytesMax = 8 * 1024 * 1024;
+/** Above the limit of every plan, whose error says what the plan allows. */
+const listedMax = 10_000;
 const id = { id: z.string().length(32) };
 const ShownSchema = z.array(RecordSchema).nullable();
 
@@ -39,10 +41,10 @@ export const batchRecords = operation({
   bodyBytesMax,
   query: ShadowQuery,
   body: z.strictObject({
-    deletes: z.array(z.object(id)).nullish(),
-    patches: z.array(RecordPatchSchema.extend(id)).nullish(),
-    puts: z.array(RecordInputSchema.safeExtend(id)).nullish(),
-    posts: z.array(RecordInputSchema).nullish(),
+    deletes: z.array(z.object(id)).max(listedMax).nullish(),
+    patches: z.array(RecordPatchSchema.extend(id)).max(listedMax).nullish(),
+    puts: z.array(RecordInputSchema.safeExtend(id)).max(listedMax).nullish(),
+    posts: z.array(RecordInputSchema).max(listedMax).nullish(),
   }),
   result: z.object({ deletes: ShownSchema, patches: ShownSchema, puts: ShownSchema, posts: ShownSchema }),
   async handle({ zone, query, body, services, messages }) {

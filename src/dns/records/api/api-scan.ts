@@ -14,6 +14,8 @@ const nothingFound: Message = {
   message:
     "This platform does not scan other name servers, so no records were found. Import a zone file instead",
 };
+/** Records that one review may name. */
+const reviewedMax = 10_000;
 const scan = "/zones/{zone_id}/dns_records/scan";
 
 const scanRecords = operation({
@@ -62,8 +64,11 @@ const reviewScanned = operation({
   summary: "Accept or reject records that a scan found, of which there are none",
   access: dnsEdit,
   body: z.strictObject({
-    accepts: z.array(z.unknown()).nullish(),
-    rejects: z.array(z.object({ id: z.string() })).nullish(),
+    accepts: z.array(z.unknown()).max(reviewedMax).nullish(),
+    rejects: z
+      .array(z.object({ id: z.string() }))
+      .max(reviewedMax)
+      .nullish(),
   }),
   bodyOptional: true,
   result: z.object({ accepts: z.array(RecordSchema), rejects: z.array(z.string()) }),

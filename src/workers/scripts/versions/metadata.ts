@@ -45,9 +45,12 @@ export const LimitsSchema = z.strictObject({
 export const ObservabilitySchema = z.looseObject({ enabled: flag.default(false) });
 export const AnnotationsSchema = z.record(z.string().max(100), z.string().max(1000));
 
+/** Entries of each list. The check of bindings has a lower limit of its own. */
+const listedMax = 1000;
+
 /** Fields of both uploads and settings. */
 const common = {
-  bindings: z.array(z.unknown()).optional(),
+  bindings: z.array(z.unknown()).max(listedMax).optional(),
   compatibility_date: CompatibilityDate.optional(),
   compatibility_flags: CompatibilityFlags.optional(),
   limits: LimitsSchema.nullish(),
@@ -55,7 +58,7 @@ const common = {
   observability: ObservabilitySchema.nullish(),
   placement: z.looseObject({}).nullish(),
   tags: TagsSchema.nullish(),
-  tail_consumers: z.array(z.unknown()).nullish(),
+  tail_consumers: z.array(z.unknown()).max(listedMax).nullish(),
   usage_model: z.enum(["standard", "bundled", "unbound"]).optional(),
   annotations: AnnotationsSchema.optional(),
 };
@@ -65,7 +68,7 @@ export const MetadataSchema = z
     ...common,
     main_module: z.string().min(1).max(1024).optional(),
     body_part: z.string().optional(),
-    keep_bindings: z.array(z.string()).optional(),
+    keep_bindings: z.array(z.string()).max(listedMax).optional(),
     keep_assets: flag.optional(),
     assets: z
       .strictObject({ jwt: z.string().optional(), config: z.record(z.string(), z.unknown()).optional() })
