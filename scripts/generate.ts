@@ -10,7 +10,7 @@ import { workflowStatesPage } from "./generate/workflow-states.ts";
 const files: Record<string, () => string> = {
   "openapi.json": openapi,
   "bom.cdx.json": billOfMaterials,
-  "src/control/api/absent-products.json": absentProducts,
+  "src/control/api/server/absent-products.json": absentProducts,
   "docs/reference/configuration.md": configurationPage,
   "docs/reference/errors.md": errorsPage,
   "docs/reference/workflow-states.md": workflowStatesPage,

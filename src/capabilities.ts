@@ -1,7 +1,7 @@
 import type { Capability, ServicesOf } from "./capability.ts";
-import { members, owner } from "./control/accounts/capability-members.ts";
+import { members, owner } from "./control/members/capability.ts";
 import { accounts, installation } from "./control/accounts/capability.ts";
-import { api, health, metricsApi } from "./control/api/capability.ts";
+import { api, health, metricsApi } from "./control/api/server/capability.ts";
 import { nodesApi } from "./control/nodes/capability.ts";
 import { rulesets } from "./control/rulesets/capability.ts";
 import { tokens } from "./control/tokens/capability.ts";

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Logger } from "pino";
 import type { Metric } from "prom-client";
-import type { ApiChecks, BoundOperation } from "./control/api/app.ts";
+import type { ApiChecks, BoundOperation } from "./control/api/server/app.ts";
 import type { Operation } from "./control/api/operation.ts";
 import type { EdgeHandler, HandlerPlace, UpgradeHandler } from "./edge/request/handlers.ts";
 import type { Reserved } from "./platform/listen/reserve.ts";

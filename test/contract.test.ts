@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { pino } from "pino";
 import { z } from "zod";
-import { absentProduct } from "../src/control/api/absent-products.ts";
-import { createApi, type ApiOptions } from "../src/control/api/app.ts";
+import { absentProduct } from "../src/control/api/server/absent-products.ts";
+import { createApi, type ApiOptions } from "../src/control/api/server/app.ts";
 import { operationsFor, type Operation } from "../src/control/api/operation.ts";
-import { isParameter } from "../src/control/api/paths.ts";
+import { isParameter } from "../src/control/api/server/paths.ts";
 import { operations } from "../src/capabilities.ts";
-import { permissionGroups } from "../src/control/tokens/permissions.ts";
+import { permissionGroups } from "../src/control/access/permissions.ts";
 import { startTestServer, type Answer, type TestServer } from "./helpers/server.ts";
 
 const { operation: declare } = operationsFor<object>();

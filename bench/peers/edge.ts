@@ -14,7 +14,7 @@ import { Origins } from "../../src/edge/origin/origins.ts";
 import { Outbound } from "../../src/edge/origin/outbound.ts";
 import { OutboundSockets } from "../../src/edge/origin/outbound-sockets.ts";
 import { systemLookUp } from "../../src/edge/origin/resolve.ts";
-import { ViaHeader } from "../../src/edge/request/via.ts";
+import { ViaHeader } from "../../src/edge/http/via.ts";
 import { Rulesets } from "../../src/control/rulesets/rulesets.ts";
 import { snippetHandler } from "../../src/products/snippets/chain.ts";
 import { Snippets } from "../../src/products/snippets/snippets.ts";

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
-import { edgeDefaults } from "../../src/edge/request/settings.ts";
+import { edgeDefaults } from "../../src/edge/http/settings.ts";
 import { TlsListener } from "../../src/edge/tls/listener.ts";
 import { openLocalAuthority } from "../../src/edge/tls/certificates/local-authority.ts";
 import { SecureContexts } from "../../src/edge/tls/secure-contexts.ts";

@@ -1,6 +1,6 @@
-import { absentProduct } from "../../src/control/api/absent-products.ts";
+import { absentProduct } from "../../src/control/api/server/absent-products.ts";
 import type { Operation } from "../../src/control/api/operation.ts";
-import { canonicalPath } from "../../src/control/api/paths.ts";
+import { canonicalPath } from "../../src/control/api/server/paths.ts";
 import type { RecordedAnswer } from "../../test/helpers/record-answers.ts";
 import { exceptions } from "./exceptions.ts";
 import { pathsOf, type SdkCall } from "./sdk-calls.ts";

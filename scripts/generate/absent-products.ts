@@ -1,10 +1,10 @@
 import { globSync, readFileSync } from "node:fs";
 import { dirname, relative } from "node:path";
-import { canonicalPath } from "../../src/control/api/paths.ts";
+import { canonicalPath } from "../../src/control/api/server/paths.ts";
 import { operations } from "../../src/capabilities.ts";
 
 /**
- * src/control/api/absent-products.json maps paths of the public API that Selvedge does not serve to their products. It is
+ * src/control/api/server/absent-products.json maps paths of the public API that Selvedge does not serve to their products. It is
  * made from the paths that the official client calls. A path covers all paths below it; "*" is any one segment.
  */
 const resources = "node_modules/cloudflare/resources";

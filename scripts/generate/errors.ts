@@ -2,11 +2,11 @@ import { apiErrors, type ApiError, type ErrorCodes } from "../../src/control/api
 import type { DomainError } from "../../src/platform/domain-error.ts";
 import { kvErrorCodes } from "../../src/products/kv/api-errors.ts";
 import { queueErrorCodes } from "../../src/products/queues/api-errors.ts";
-import { memberErrors } from "../../src/control/accounts/errors.ts";
+import { memberErrors } from "../../src/control/members/errors.ts";
 import { assetErrors } from "../../src/workers/assets/errors.ts";
-import { namespaceErrors } from "../../src/workers/dispatch/errors.ts";
+import { namespaceErrors } from "../../src/workers/scripts/namespaces/errors.ts";
 import { dnsErrors } from "../../src/dns/records/errors.ts";
-import { visitorErrors, type VisitorError } from "../../src/edge/request/errors.ts";
+import { visitorErrors, type VisitorError } from "../../src/edge/http/errors.ts";
 import { imageErrors } from "../../src/products/images/errors.ts";
 import { transformationErrors } from "../../src/products/images/transformations/errors.ts";
 import { kvErrors } from "../../src/products/kv/errors.ts";
@@ -33,7 +33,7 @@ import { scheduleErrorCodes } from "../../src/products/schedules/api-errors.ts";
 import { snippetErrorCodes } from "../../src/products/snippets/api-errors.ts";
 import { tailErrorCodes } from "../../src/workers/tail/api-errors.ts";
 import { namespaceErrorCodes } from "../../src/workers/dispatch/api-errors.ts";
-import { memberErrorCodes } from "../../src/control/accounts/api-errors.ts";
+import { memberErrorCodes } from "../../src/control/members/api-errors.ts";
 import { smartRoutingErrorCodes } from "../../src/edge/smart-routing/api-errors.ts";
 import { certificateErrorCodes, packErrorCodes } from "../../src/edge/tls/certificates/api-errors.ts";
 import { rulesetErrorCodes } from "../../src/control/rulesets/api-errors.ts";
@@ -49,7 +49,7 @@ import { scriptErrorCodes } from "../../src/workers/scripts/api-errors.ts";
 import { assetErrorCodes } from "../../src/workers/assets/uploads/api-errors.ts";
 import { workflowErrorCodes } from "../../src/products/workflows/api/api-errors.ts";
 import { imageErrorCodes, transformationErrorCodes } from "../../src/products/images/api-errors.ts";
-import { zoneErrorCodes } from "../../src/control/zones/api-errors.ts";
+import { zoneErrorCodes } from "../../src/control/zones/api/api-errors.ts";
 
 type Factories = Record<string, (...details: never[]) => ApiError | DomainError | VisitorError>;
 /** The codes of errors of a domain are in a table of the API. */

@@ -5,13 +5,13 @@ export { invalidExpressionMessage, type ExpressionError } from "./syntax/error-t
 export { evaluate } from "./evaluation/evaluate.ts";
 export type { FieldDefinition } from "./fields/field-definition.ts";
 export { noLists, type FieldSource, type ListSource } from "./fields/field-source.ts";
-export { fieldsOf } from "./fields/fields-of.ts";
+export { fieldsOf } from "./syntax/fields-of.ts";
 export { fields } from "./fields/fields.ts";
 export { functions } from "./functions/functions.ts";
-export { formatIp, parseIp } from "./evaluation/ip.ts";
+export { formatIp, parseIp } from "./values/ip.ts";
 export { createLists, type ListContents } from "./evaluation/lists.ts";
 export { expressionBytesMax, parseExpression, type ParseOptions, type ParseResult } from "./syntax/parse.ts";
 export type { Phase } from "./syntax/parser.ts";
 export { requestFields, type RequestDescription } from "./request/request-fields.ts";
 export { formatValue, trace, type Trace, type TraceNode } from "./evaluation/trace.ts";
-export { bytesOf, textOf, type Type, type Value } from "./syntax/types.ts";
+export { bytesOf, textOf, type Type, type Value } from "./values/types.ts";

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import pino from "pino";
-import { CountedBody } from "../edge/request/body.ts";
+import { CountedBody } from "../edge/http/body.ts";
 import { Cells } from "./cells.ts";
 import { CellError } from "./errors.ts";
 import type { RunHooks } from "./gateway/gateway-server.ts";

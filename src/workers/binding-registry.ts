@@ -1,6 +1,6 @@
 import type { CellBinding } from "../sandbox/process/script.ts";
 import type { BindingResources, BindingTypeName } from "./scripts/versions/bindings.ts";
-import type { BindingHandler } from "./runtime/binding.ts";
+import type { BindingHandler } from "./binding.ts";
 
 /** A type of bindings, as the capability of the bound resource declares it. */
 export interface BindingDeclaration<Type extends BindingTypeName> {

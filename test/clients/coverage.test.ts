@@ -1,9 +1,9 @@
 import Cloudflare from "cloudflare";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Operation } from "../../src/control/api/operation.ts";
-import { invitationOperations } from "../../src/control/accounts/api-invitations.ts";
-import { memberOperations } from "../../src/control/accounts/api-members.ts";
-import { membershipOperations } from "../../src/control/accounts/api-memberships.ts";
+import { invitationOperations } from "../../src/control/members/api-invitations.ts";
+import { memberOperations } from "../../src/control/members/api-members.ts";
+import { membershipOperations } from "../../src/control/members/api-memberships.ts";
 import { assetOperations } from "../../src/workers/assets/uploads/api.ts";
 import { dispatchOperations } from "../../src/workers/dispatch/api.ts";
 import { kvOperations } from "../../src/products/kv/api.ts";

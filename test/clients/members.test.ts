@@ -1,11 +1,11 @@
 import type Cloudflare from "cloudflare";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { invitationOperations } from "../../src/control/accounts/api-invitations.ts";
-import { memberOperations } from "../../src/control/accounts/api-members.ts";
-import { membershipOperations } from "../../src/control/accounts/api-memberships.ts";
+import { invitationOperations } from "../../src/control/members/api-invitations.ts";
+import { memberOperations } from "../../src/control/members/api-members.ts";
+import { membershipOperations } from "../../src/control/members/api-memberships.ts";
 import { roles, type Role } from "../../src/control/accounts/roles.ts";
 import { operations } from "../../src/capabilities.ts";
-import { permissionGroups } from "../../src/control/tokens/permissions.ts";
+import { permissionGroups } from "../../src/control/access/permissions.ts";
 import { recordingClient } from "../helpers/recording-client.ts";
 import { ownerToken, startTestServer, type Answer, type TestServer } from "../helpers/server.ts";
 

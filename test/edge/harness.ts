@@ -3,7 +3,7 @@ import { connect, type AddressInfo } from "node:net";
 import { AddressPolicy, type PrivateNetworks } from "../../src/edge/origin/address-policy.ts";
 import { Edge } from "../../src/edge/request/listener.ts";
 import type { LookUp } from "../../src/edge/origin/resolve.ts";
-import { edgeDefaults, type EdgeSettings } from "../../src/edge/request/settings.ts";
+import { edgeDefaults, type EdgeSettings } from "../../src/edge/http/settings.ts";
 import { EdgeSnapshot, EdgeZone, type OriginTarget } from "../../src/edge/configuration/snapshot.ts";
 import { createLogger } from "../../src/platform/observability/logger.ts";
 

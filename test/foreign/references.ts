@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { findPermissionGroup } from "../../src/control/tokens/permissions.ts";
+import { findPermissionGroup } from "../../src/control/access/permissions.ts";
 import type { Operation } from "../../src/control/api/operation.ts";
 import { uploadForm } from "../runtime/platform.ts";
 import type { World } from "./world.ts";

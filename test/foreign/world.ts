@@ -1,6 +1,6 @@
 import { roles } from "../../src/control/accounts/roles.ts";
 import { openLocalAuthority } from "../../src/edge/tls/certificates/local-authority.ts";
-import { permissionGroups } from "../../src/control/tokens/permissions.ts";
+import { permissionGroups } from "../../src/control/access/permissions.ts";
 import type { TestServer } from "../helpers/server.ts";
 import { fourColors, jpegOf } from "../images/fixtures.ts";
 import { uploadForm, type ScriptUpload } from "../runtime/platform.ts";

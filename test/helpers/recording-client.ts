@@ -1,6 +1,6 @@
 import Cloudflare from "cloudflare";
 import type { Operation } from "../../src/control/api/operation.ts";
-import { canonicalPath } from "../../src/control/api/paths.ts";
+import { canonicalPath } from "../../src/control/api/server/paths.ts";
 import { ownerToken, type TestServer } from "./server.ts";
 
 /** The official client, and the ids of the operations that it has called. */

@@ -28,6 +28,6 @@ it("offers only valid options", async () => {
   const code = readFileSync(new URL("../../dashboard/images.js", import.meta.url), "utf8");
   const names = [...code.matchAll(/^ {2}(\w+): [[{]/gm)].map((match) => match[1]!);
   expect(names.length).toBeGreaterThan(15);
-  const { parseOptions } = await import("../../src/products/images/transforms/options.ts");
+  const { parseOptions } = await import("../../src/products/images/recipe/options.ts");
   for (const name of names) expect(() => parseOptions(`${name}=\u0000`)).toThrow(`for ${name}`);
 });

@@ -3,7 +3,7 @@ import { Authority } from "../../src/dns/name-server/authority.ts";
 import { dnsSettingsDefaults } from "../../src/dns/settings/dns-settings.ts";
 import { keyTagOf, newKey } from "../../src/dns/dnssec/key.ts";
 import { ZoneSigner } from "../../src/dns/dnssec/zone-signer.ts";
-import type { Connection } from "../../src/dns/name-server/tcp.ts";
+import type { Connection } from "../../src/dns/name-server/transport/tcp.ts";
 import { signRequest, type TransferKey } from "../../src/dns/transfers/tsig.ts";
 import { nameKey } from "../../src/dns/name-server/wire/name.ts";
 import type { ServedRecord } from "../../src/dns/name-server/zone/configuration.ts";

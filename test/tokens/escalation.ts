@@ -1,8 +1,8 @@
 import { fc } from "../helpers/properties.ts";
 import type { Account } from "../../src/control/accounts/accounts.ts";
 import { permissionsOf, roles } from "../../src/control/accounts/roles.ts";
-import { permissionGroups, type PermissionKey } from "../../src/control/tokens/permissions.ts";
-import { PolicySet, type Target } from "../../src/control/tokens/policies.ts";
+import { permissionGroups, type PermissionKey } from "../../src/control/access/permissions.ts";
+import { PolicySet, type Target } from "../../src/control/access/policies.ts";
 import type { Token } from "../../src/control/tokens/tokens.ts";
 import { scenario, type Command, type Scenario, type TokenPlan } from "./escalation-plans.ts";
 import { pick, TokenBodies, type Body } from "./token-bodies.ts";

@@ -1,4 +1,4 @@
-import type { Policy } from "../../src/control/tokens/policies.ts";
+import type { Policy } from "../../src/control/access/policies.ts";
 import type { Token } from "../../src/control/tokens/tokens.ts";
 import type { PolicyPlan, TokenPlan } from "./escalation-plans.ts";
 

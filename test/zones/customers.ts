@@ -3,7 +3,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { connect } from "node:tls";
 import { openLocalAuthority, type LocalAuthority } from "../../src/edge/tls/certificates/local-authority.ts";
-import { permissionGroups } from "../../src/control/tokens/permissions.ts";
+import { permissionGroups } from "../../src/control/access/permissions.ts";
 import type { Answer, TestServer } from "../helpers/server.ts";
 import { visit } from "../helpers/visit.ts";
 import { ask } from "../name-server/ask.ts";

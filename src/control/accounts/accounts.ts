@@ -1,6 +1,6 @@
 import { lockAccount } from "../../platform/storage/dialects.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
-import type { PermissionKey } from "../tokens/permissions.ts";
+import type { PermissionKey } from "../access/permissions.ts";
 import { newId } from "../../platform/util/ids.ts";
 import { ownerRole, permissionsOf } from "./roles.ts";
 import * as store from "./store.ts";

@@ -1,7 +1,7 @@
 import { capability } from "../../capability.ts";
 import { storage } from "../../platform/capability.ts";
 import { Accounts } from "./accounts.ts";
-import { ensurePepper } from "./owner.ts";
+import { ensurePepper } from "./pepper.ts";
 
 /** The secret of the installation, the key of everything that it hashes. */
 export const installation = capability({

@@ -3,8 +3,8 @@ import {
   permissionScopes,
   type PermissionKey,
   type PermissionScope,
-} from "../tokens/permissions.ts";
-import type { Policy } from "../tokens/policies.ts";
+} from "../access/permissions.ts";
+import type { Policy } from "../access/policies.ts";
 
 /** A named set of permissions in an account and on all of its zones. */
 export interface Role {

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import type { z } from "zod";
 import type { Account } from "../accounts/accounts.ts";
-import type { Actor } from "../tokens/actor.ts";
-import type { PermissionKey } from "../tokens/permissions.ts";
+import type { Actor } from "../access/actor.ts";
+import type { PermissionKey } from "../access/permissions.ts";
 import type { Zone } from "../zones/zone.ts";
 import type { Message, Page } from "./envelope.ts";
 import type { ErrorCodes } from "./errors.ts";

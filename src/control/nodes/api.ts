@@ -2,7 +2,7 @@ import { ApiError } from "../api/errors.ts";
 import { operationsFor } from "../api/operation.ts";
 import { pageQuery, paginate } from "../api/pagination.ts";
 import type { NodeRegistry } from "../../platform/storage/nodes/node-registry.ts";
-import type { Owner } from "../accounts/owner.ts";
+import type { Owner } from "../members/owner.ts";
 import { nodeResource, NodeSchema } from "./resource.ts";
 
 /** The services that these operations use. */

@@ -1,6 +1,6 @@
 import { capability } from "../../capability.ts";
 import { nodes } from "../../platform/capability-nodes.ts";
-import { owner } from "../accounts/capability-members.ts";
+import { owner } from "../members/capability.ts";
 import { nodeOperations } from "./api.ts";
 
 /** Shows the nodes of the installation. */

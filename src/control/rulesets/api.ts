@@ -3,7 +3,7 @@ import { ApiError, apiErrors } from "../api/errors.ts";
 import { operationsFor, type Call } from "../api/operation.ts";
 import { pageQuery, paginate } from "../api/pagination.ts";
 import { isoTime } from "../../platform/util/ids.ts";
-import type { PermissionKey } from "../tokens/permissions.ts";
+import type { PermissionKey } from "../access/permissions.ts";
 import { actionNames, actionParameters } from "./actions.ts";
 import { checkExpression } from "./expression.ts";
 import { rulesetErrors } from "./errors.ts";

@@ -5,9 +5,9 @@ import { tokenErrorCodes } from "./api-errors.ts";
 import { operationsFor, type Call, type Operation } from "../api/operation.ts";
 import { pageQuery, paginate } from "../api/pagination.ts";
 import { isoTime, newId } from "../../platform/util/ids.ts";
-import { isNetwork } from "./address-set.ts";
-import { findPermissionGroup, permissionGroups, type PermissionGroup } from "./permissions.ts";
-import { parseResource, type Policy, resourcesOf } from "./policies.ts";
+import { isNetwork } from "../access/address-set.ts";
+import { findPermissionGroup, permissionGroups, type PermissionGroup } from "../access/permissions.ts";
+import { parseResource, type Policy, resourcesOf } from "../access/policies.ts";
 import type { Token, TokenInput, TokenOwner, Tokens } from "./tokens.ts";
 
 /** The services that these operations use. */

@@ -1,9 +1,9 @@
 import { fc } from "../../../test/helpers/properties.ts";
 import { expect, it } from "vitest";
-import { Actor } from "./actor.ts";
+import { Actor } from "../access/actor.ts";
 import { refuseDelegation } from "./delegation.ts";
-import { findPermissionGroup, permissionGroups, type PermissionKey } from "./permissions.ts";
-import type { Policy, Target } from "./policies.ts";
+import { findPermissionGroup, permissionGroups, type PermissionKey } from "../access/permissions.ts";
+import type { Policy, Target } from "../access/policies.ts";
 import type { Token } from "./tokens.ts";
 
 const id = (digit: string): string => digit.repeat(32);

@@ -1,9 +1,9 @@
 import { inputErrors } from "../../platform/domain-error.ts";
-import type { Actor } from "./actor.ts";
-import { AddressSet } from "./address-set.ts";
+import type { Actor } from "../access/actor.ts";
+import { AddressSet } from "../access/address-set.ts";
 import { tokenErrors } from "./errors.ts";
-import { permissionGroups, type PermissionKey, type PermissionScope } from "./permissions.ts";
-import { PolicySet, type Resource, type Target } from "./policies.ts";
+import { permissionGroups, type PermissionKey, type PermissionScope } from "../access/permissions.ts";
+import { PolicySet, type Resource, type Target } from "../access/policies.ts";
 import type { Token } from "./tokens.ts";
 
 /** Looks up the resources that policies name. */

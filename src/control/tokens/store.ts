@@ -1,6 +1,6 @@
 import type { Read, Write } from "../../platform/storage/storage.ts";
 import type { Token } from "./tokens.ts";
-import type { Policy } from "./policies.ts";
+import type { Policy } from "../access/policies.ts";
 
 type Row = Awaited<ReturnType<typeof selectRow>>;
 const selectRow = (read: Read) => read.selectFrom("api_tokens").selectAll().executeTakeFirstOrThrow();

@@ -7,12 +7,12 @@ import type { Change, Storage, Write } from "../../platform/storage/storage.ts";
 import { newId } from "../../platform/util/ids.ts";
 import { LoadingCache } from "../../platform/util/loading-cache.ts";
 import type { Zones } from "../zones/zones.ts";
-import { Actor, type CallerId, type Owner } from "./actor.ts";
+import { Actor, type CallerId, type Owner } from "../access/actor.ts";
 import { addressesOf, refuseDelegation, type Delegation } from "./delegation.ts";
 import { tokenErrors } from "./errors.ts";
-import type { PermissionKey } from "./permissions.ts";
-import { PolicySet, type Policy } from "./policies.ts";
-import { hashSecret, newSecret, sameHash } from "./secret.ts";
+import type { PermissionKey } from "../access/permissions.ts";
+import { PolicySet, type Policy } from "../access/policies.ts";
+import { hashSecret, newSecret, sameHash } from "../access/secret.ts";
 import * as store from "./store.ts";
 
 export interface Token {

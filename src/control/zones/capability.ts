@@ -3,10 +3,10 @@ import { activationOf, platformNames } from "../../platform/config/derived.ts";
 import { storage } from "../../platform/capability.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 import { accounts, installation } from "../accounts/capability.ts";
-import { hashSecret } from "../tokens/secret.ts";
+import { hashSecret } from "../access/secret.ts";
 import { dnsActivation, dnsProof, staticActivation } from "./activation.ts";
-import { planOperations } from "./api-plans.ts";
-import { zoneOperations } from "./api.ts";
+import { planOperations } from "./api/api-plans.ts";
+import { zoneOperations } from "./api/api.ts";
 import { verificationKeyOf, Zones } from "./zones.ts";
 
 const activationTickMs = 1000;

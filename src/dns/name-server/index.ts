@@ -6,7 +6,7 @@ import type { Storage } from "../../platform/storage/storage.ts";
 import { releaseDns, type DnsSockets } from "../../platform/listen/sockets.ts";
 import { sumOf, type AnswerCounts } from "./answer-counts.ts";
 import { Authority, type AuthorityOptions, type OutwardCalls } from "./authority.ts";
-import { resolversOf, type Server } from "./client.ts";
+import { resolversOf, type Server } from "./transport/client.ts";
 import type { AskParent, Dnssec } from "../dnssec/dnssec.ts";
 import { ZoneSigner } from "../dnssec/zone-signer.ts";
 import { ZoneUpdater, type ZoneSources } from "./zone-updater.ts";

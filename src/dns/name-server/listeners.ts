@@ -2,7 +2,7 @@ import type { AddressInfo } from "node:net";
 import { bindUdp, type DnsSockets } from "../../platform/listen/sockets.ts";
 import type { Authority } from "./authority.ts";
 import type { SystemCalls } from "./udp/system-calls.ts";
-import { TcpListener } from "./tcp.ts";
+import { TcpListener } from "./transport/tcp.ts";
 import { BatchedUdpListener } from "./udp/udp-batches.ts";
 import { UdpListener } from "./udp/udp.ts";
 

@@ -1,4 +1,4 @@
-import { resolve, type Server } from "./client.ts";
+import { resolve, type Server } from "./transport/client.ts";
 import type { ParentDs } from "../dnssec/dnssec.ts";
 import { types } from "./wire/constants.ts";
 import type { Resolved, Wanted } from "./zone/flattening.ts";

@@ -1,6 +1,6 @@
 import { randomInt } from "node:crypto";
 import type { Logger } from "pino";
-import { exchange } from "../name-server/client.ts";
+import { exchange } from "../name-server/transport/client.ts";
 import { ByteWriter } from "../name-server/wire/byte-writer.ts";
 import { classes, flags, opcodes, types } from "../name-server/wire/constants.ts";
 import { noSections } from "../name-server/zone/answer.ts";

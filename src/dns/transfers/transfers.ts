@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Connection } from "../name-server/tcp.ts";
+import type { Connection } from "../name-server/transport/tcp.ts";
 import { classes, flags, headerBytes, opcodes, rcodes, types } from "../name-server/wire/constants.ts";
 import { endOfOwner, readQuery, type Query } from "../name-server/wire/query.ts";
 import { noSections, type Entry } from "../name-server/zone/answer.ts";

@@ -1,7 +1,7 @@
 import { capability } from "../../capability.ts";
 import { together } from "../../control/api/operation.ts";
 import { zoneSettings } from "../../control/zone-settings/capability.ts";
-import { zoneSettingsOperations } from "../../control/zones/api-settings.ts";
+import { zoneSettingsOperations } from "../../control/zone-settings/api-all-settings.ts";
 import { zones } from "../../control/zones/capability.ts";
 import { storage } from "../../platform/capability.ts";
 import { botManagementOperations } from "./api.ts";

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
-import { visitorErrors } from "../request/errors.ts";
+import { visitorErrors } from "../http/errors.ts";
 import { asciiJson } from "../../platform/util/ascii-json.ts";
 import type { BotManagement } from "./bot-score.ts";
 import { connectionFacts } from "./connection.ts";

@@ -1,11 +1,11 @@
 import { capability } from "../../capability.ts";
-import { api } from "../../control/api/capability.ts";
+import { api } from "../../control/api/server/capability.ts";
 import { tokens } from "../../control/tokens/capability.ts";
 import { nameServer } from "../../dns/name-server/capability.ts";
 import { isOnLoopback } from "../../platform/config/derived.ts";
 import { metrics } from "../../platform/observability/capability.ts";
-import { edgeSettingsOf } from "../request/settings.ts";
-import { ViaHeader } from "../request/via.ts";
+import { edgeSettingsOf } from "../http/settings.ts";
+import { ViaHeader } from "../http/via.ts";
 import { AddressPolicy } from "./address-policy.ts";
 import { Origins } from "./origins.ts";
 import { OutboundSockets } from "./outbound-sockets.ts";

@@ -2,9 +2,9 @@ import { isIPv6 } from "node:net";
 import { LRUCache } from "lru-cache";
 import type { buildConnector, Pool } from "undici";
 import type { AddressPolicy, Verdict, Who } from "./address-policy.ts";
-import { originError, tlsError, visitorErrors, VisitorError } from "../request/errors.ts";
+import { originError, tlsError, visitorErrors, VisitorError } from "../http/errors.ts";
 import type { OriginTls } from "../configuration/route.ts";
-import type { EdgeSettings } from "../request/settings.ts";
+import type { EdgeSettings } from "../http/settings.ts";
 
 const downMs = 10_000;
 

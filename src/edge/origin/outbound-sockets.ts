@@ -1,10 +1,10 @@
 import { connect, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import { tlsError, visitorErrors } from "../request/errors.ts";
+import { tlsError, visitorErrors } from "../http/errors.ts";
 import type { Origins } from "./origins.ts";
 import type { OwnHosts } from "../configuration/own-hosts.ts";
 import { addressesOf, type LookUp } from "./resolve.ts";
-import type { EdgeSettings } from "../request/settings.ts";
+import type { EdgeSettings } from "../http/settings.ts";
 
 /** The destination of a script's socket. */
 export interface SocketAddress {

@@ -1,16 +1,16 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isIP, type Socket } from "node:net";
 import { AddressPolicy } from "./address-policy.ts";
-import { visitorErrors } from "../request/errors.ts";
-import { outboundHeaders } from "../request/headers.ts";
+import { visitorErrors } from "../http/errors.ts";
+import { outboundHeaders } from "../http/headers.ts";
 import { Origins } from "./origins.ts";
 import type { OwnHosts } from "../configuration/own-hosts.ts";
 import { forward, type OriginRequest } from "./proxy.ts";
 import type { OutboundSockets } from "./outbound-sockets.ts";
 import { addressesOf, type LookUp } from "./resolve.ts";
-import type { EdgeSettings } from "../request/settings.ts";
-import { tunnel } from "../request/upgrade.ts";
-import { viaName, type Via, type ViaHeader } from "../request/via.ts";
+import type { EdgeSettings } from "../http/settings.ts";
+import { tunnel } from "./upgrade.ts";
+import { viaName, type Via, type ViaHeader } from "../http/via.ts";
 
 /**
  * Sends `request` to `url` and pipes the result to `response`. Rejects only while nothing has been sent to

@@ -1,7 +1,7 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { LRUCache } from "lru-cache";
-import { VisitorError, visitorErrors } from "../request/errors.ts";
+import { VisitorError, visitorErrors } from "../http/errors.ts";
 import type { EdgeSnapshot, OriginTarget } from "../configuration/snapshot.ts";
 
 export type LookUp = (name: string) => Promise<string[]>;

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
-import { visitorErrors } from "../request/errors.ts";
-import type { EdgeSettings } from "../request/settings.ts";
+import { visitorErrors } from "../http/errors.ts";
+import type { EdgeSettings } from "../http/settings.ts";
 
 export interface Target {
   host: string;

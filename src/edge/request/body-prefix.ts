@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Http2ServerRequest } from "node:http2";
 import type { RequestDescription } from "../../rules/index.ts";
 import { plans } from "../../control/zones/plans.ts";
-import type { EdgeSettings } from "./settings.ts";
+import type { EdgeSettings } from "../http/settings.ts";
 import type { EdgeZone } from "../configuration/snapshot.ts";
 
 /** Bytes of bodies that a zone's rules see: by its plan, up to the installation's limit. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { AddressPolicy } from "../origin/address-policy.ts";
 import { renderError } from "./error-page.ts";
-import { originError, type VisitorError, visitorErrors } from "./errors.ts";
+import { originError, type VisitorError, visitorErrors } from "../http/errors.ts";
 import { host, startEdge, startRawOrigin, visit, type TestEdge } from "./test-edge.ts";
 import { freePort } from "../../../test/helpers/free-port.ts";
 

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { afterBody } from "../../platform/util/after-body.ts";
 import { breakOff, endWith } from "../../platform/util/raw-http.ts";
-import type { ShownException, VisitorError } from "./errors.ts";
+import type { ShownException, VisitorError } from "../http/errors.ts";
 
 const escapes: Record<string, string> = {
   "&": "&amp;",

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
 import { once } from "node:events";
-import { VisitorError } from "./errors.ts";
+import { VisitorError } from "../http/errors.ts";
 import type { EdgeHandler, EdgeHttpRequest } from "./handlers.ts";
 import { exchange, host, startEdge, startOrigin, visit } from "./test-edge.ts";
 

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { RequestDescription } from "../../rules/index.ts";
 import type { EdgeZone } from "../configuration/snapshot.ts";
-import type { Via } from "./via.ts";
+import type { Via } from "../http/via.ts";
 
 /**
  * The places of handlers, in the order in which they are asked. An earlier handler can hide a request from

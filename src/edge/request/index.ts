@@ -3,11 +3,11 @@ import type { EdgeOptions } from "./options.ts";
 import { systemLookUp, type LookUp } from "../origin/resolve.ts";
 
 export { AddressPolicy, type PrivateNetworks, type Verdict } from "../origin/address-policy.ts";
-export { VisitorError, visitorErrors } from "./errors.ts";
+export { VisitorError, visitorErrors } from "../http/errors.ts";
 export type { EdgeHandler, EdgeHttpRequest } from "./handlers.ts";
 export type { Edge } from "./listener.ts";
 export type { EdgeOptions } from "./options.ts";
-export { edgeDefaults, type EdgeSettings } from "./settings.ts";
+export { edgeDefaults, type EdgeSettings } from "../http/settings.ts";
 export {
   EdgeSnapshot,
   EdgeZone,

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { isIP, type AddressInfo, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { announceEnd, drain, listen } from "../../control/api/listener.ts";
+import { announceEnd, drain, listen } from "../../control/api/server/listener.ts";
 import type { ListenAt } from "../../platform/listen/listen.ts";
 import { whileAnswering } from "../../platform/observability/last-net.ts";
 import { observeAnswer } from "../../platform/observability/observation.ts";
@@ -9,7 +9,7 @@ import type { CfObject } from "../client-info/request-cf.ts";
 import type { RequestDescription } from "../../rules/index.ts";
 import { plainAddress, scriptAddress } from "../origin/addresses.ts";
 import { answerError, endWithErrorPage } from "./error-page.ts";
-import { loopLimit, visitorError, visitorErrors, type VisitorError } from "./errors.ts";
+import { loopLimit, visitorError, visitorErrors, type VisitorError } from "../http/errors.ts";
 import type {
   EdgeHandler,
   EdgeHttpRequest,
@@ -17,8 +17,8 @@ import type {
   EdgeUpgradeRequest,
   EdgeRequest,
 } from "./handlers.ts";
-import { sayGoingAway } from "./going-away.ts";
-import { originHeaders, scriptHeaders, type ForwardedRequest } from "./headers.ts";
+import { sayGoingAway } from "../http/going-away.ts";
+import { originHeaders, scriptHeaders, type ForwardedRequest } from "../http/headers.ts";
 import { bodyPrefixBytesMax, readPrefix, type BodyPrefix } from "./body-prefix.ts";
 import { refuseMalformed } from "./malformed.ts";
 import { Origins } from "../origin/origins.ts";
@@ -28,10 +28,10 @@ import { newRay } from "./ray.ts";
 import { resolveName, resolveTargets } from "../origin/resolve.ts";
 import { originTls, type OriginTls } from "../configuration/route.ts";
 import type { EdgeZone, HostEntry } from "../configuration/snapshot.ts";
-import type { EdgeSettings } from "./settings.ts";
+import type { EdgeSettings } from "../http/settings.ts";
 import { target, type Target } from "../origin/target.ts";
-import { hopsMax, viaName, type Via } from "./via.ts";
-import { isWebSocket, tunnel } from "./upgrade.ts";
+import { hopsMax, viaName, type Via } from "../http/via.ts";
+import { isWebSocket, tunnel } from "../origin/upgrade.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 
 /** A request's target and its entry in the snapshot. */

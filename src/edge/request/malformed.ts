@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { renderError } from "./error-page.ts";
-import { visitorErrors, type VisitorError } from "./errors.ts";
+import { visitorErrors, type VisitorError } from "../http/errors.ts";
 
 export interface ParseError extends Error {
   code?: string;

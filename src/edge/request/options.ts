@@ -8,8 +8,8 @@ import type { AddressPolicy } from "../origin/address-policy.ts";
 import type { Origins } from "../origin/origins.ts";
 import type { LookUp } from "../origin/resolve.ts";
 import type { EdgeHandler, UpgradeHandler } from "./handlers.ts";
-import type { EdgeSettings } from "./settings.ts";
-import type { ViaHeader } from "./via.ts";
+import type { EdgeSettings } from "../http/settings.ts";
+import type { ViaHeader } from "../http/via.ts";
 
 export interface EdgeOptions {
   settings: EdgeSettings;

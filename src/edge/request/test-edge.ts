@@ -19,7 +19,7 @@ import { AddressPolicy } from "../origin/address-policy.ts";
 import type { EdgeHandler } from "./handlers.ts";
 import { Edge } from "./listener.ts";
 import type { LookUp } from "../origin/resolve.ts";
-import { edgeDefaults, type EdgeSettings } from "./settings.ts";
+import { edgeDefaults, type EdgeSettings } from "../http/settings.ts";
 import { EdgeSnapshot, EdgeZone, type OriginRule, type OriginTarget } from "../configuration/snapshot.ts";
 
 export const host = "www.example.com";

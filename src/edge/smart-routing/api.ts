@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Account } from "../../control/accounts/accounts.ts";
 import { operationsFor } from "../../control/api/operation.ts";
-import type { Actor } from "../../control/tokens/actor.ts";
+import type { Actor } from "../../control/access/actor.ts";
 import { isoTime } from "../../platform/util/ids.ts";
 import { plans } from "../../control/zones/plans.ts";
 import type { Zone } from "../../control/zones/zone.ts";

@@ -1,6 +1,6 @@
 import { createServer, type AddressInfo } from "node:net";
 import { expect, it, vi } from "vitest";
-import { edgeDefaults } from "../request/settings.ts";
+import { edgeDefaults } from "../http/settings.ts";
 import { OriginPath } from "./origin-path.ts";
 import { Probes } from "./probes.ts";
 import { Relays } from "./relays.ts";

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { originError } from "../request/errors.ts";
+import { originError } from "../http/errors.ts";
 import type { EdgeHandler } from "../request/handlers.ts";
 import { neverConnected, type Origins } from "../origin/origins.ts";
 import { forward } from "../origin/proxy.ts";

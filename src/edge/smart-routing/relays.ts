@@ -1,5 +1,5 @@
 import type { Pool } from "undici";
-import type { EdgeSettings } from "../request/settings.ts";
+import type { EdgeSettings } from "../http/settings.ts";
 import type { OriginTls, Path } from "../configuration/route.ts";
 import { signTarget } from "./relay-token.ts";
 

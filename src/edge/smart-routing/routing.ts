@@ -1,6 +1,6 @@
 import { LRUCache } from "lru-cache";
 import type { Logger } from "pino";
-import { originError } from "../request/errors.ts";
+import { originError } from "../http/errors.ts";
 import { neverConnected, type Origins } from "../origin/origins.ts";
 import type { OriginTls, Path, Route, Routing } from "../configuration/route.ts";
 import type { Analytics, PathReport } from "./analytics.ts";

@@ -12,11 +12,11 @@ import {
   type Socket,
 } from "node:net";
 import { createServer, type SecureContext, type Server } from "node:tls";
-import { gentleMs } from "../../control/api/listener.ts";
+import { gentleMs } from "../../control/api/server/listener.ts";
 import { closeListener, listenAt, type ListenAt } from "../../platform/listen/listen.ts";
 import type { Logger } from "pino";
 import type { Edge } from "../request/listener.ts";
-import type { EdgeSettings } from "../request/settings.ts";
+import type { EdgeSettings } from "../http/settings.ts";
 import { helloRecordBytes, rememberHello } from "./client-hello.ts";
 import { VisitorRequest, VisitorResponse } from "./http2.ts";
 import type { KeyPair } from "./certificates/x509.ts";

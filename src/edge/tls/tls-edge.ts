@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { Edge } from "../request/listener.ts";
-import type { EdgeSettings } from "../request/settings.ts";
+import type { EdgeSettings } from "../http/settings.ts";
 import type { EdgeSnapshot } from "../configuration/snapshot.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import type { Certificate, Certificates } from "./certificates/certificates.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { operationsFor } from "../../control/api/operation.ts";
 import { pictureErrorCodes } from "./api-errors.ts";
-import { sidePixelsMax } from "./transforms/options.ts";
+import { sidePixelsMax } from "./recipe/options.ts";
 import type { ImageConfig, SigningKey, Variant, VariantOptions } from "./settings.ts";
 import type { ImagesService } from "./index.ts";
 

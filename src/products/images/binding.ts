@@ -3,13 +3,13 @@ import type { Readable } from "node:stream";
 import { streamParts } from "../../control/api/multipart.ts";
 import { ApiError, callerError } from "../../control/api/errors.ts";
 import { parseBounded } from "../../platform/util/bounded-json.ts";
-import { throwInScript, type BindingCall, type BindingHandler } from "../../workers/runtime/binding.ts";
+import { throwInScript, type BindingCall, type BindingHandler } from "../../workers/binding.ts";
 import { compose, compositionLimits, parseOrder, type Order } from "./transforms/compose.ts";
 import type { Engine } from "./engine/engine.ts";
 import { imageErrors } from "./errors.ts";
 import { pictureErrorCodes } from "./api-errors.ts";
 import { contentTypes, imageLimits } from "./image.ts";
-import { uprightSize } from "./transforms/recipe.ts";
+import { uprightSize } from "./recipe/recipe.ts";
 import type { Spool, Spooled } from "./input/spool.ts";
 
 const orderBytesMax = 256 * 1024;

@@ -13,7 +13,7 @@ import type { Image, MoreFormats } from "./image.ts";
 import { Images } from "./images.ts";
 import { MadeResults } from "./transforms/made-results.ts";
 import { IntermediateCopies } from "./transforms/intermediate-copies.ts";
-import { resultFolder } from "./transforms/recipe.ts";
+import { resultFolder } from "./recipe/recipe.ts";
 import { imageResource } from "./resource.ts";
 import { Results } from "./transforms/results.ts";
 import { ImageSettingsService, variantsOf } from "./settings.ts";

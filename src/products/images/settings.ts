@@ -5,7 +5,7 @@ import type { Directory } from "./directory.ts";
 import { imageErrors } from "./errors.ts";
 import { imageLimits } from "./image.ts";
 import { show } from "../../platform/util/json.ts";
-import type { Transform } from "./transforms/options.ts";
+import type { Transform } from "./recipe/options.ts";
 import * as store from "./store-settings.ts";
 
 export interface VariantOptions {

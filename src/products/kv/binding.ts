@@ -3,7 +3,7 @@ import { pipeline } from "node:stream/promises";
 import { z } from "zod";
 import { readJson } from "../../control/api/body.ts";
 import { apiErrors, ApiErrors, callerError } from "../../control/api/errors.ts";
-import { throwInScript, type BindingCall, type BindingHandler } from "../../workers/runtime/binding.ts";
+import { throwInScript, type BindingCall, type BindingHandler } from "../../workers/binding.ts";
 import { parseBounded } from "../../platform/util/bounded-json.ts";
 import { kvErrorCodes } from "./api-errors.ts";
 import { kvErrors } from "./errors.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { readJson } from "../../control/api/body.ts";
 import { callerError } from "../../control/api/errors.ts";
-import { throwInScript, type BindingHandler } from "../../workers/runtime/binding.ts";
+import { throwInScript, type BindingHandler } from "../../workers/binding.ts";
 import { queueErrorCodes } from "./api-errors.ts";
 import type { QueueMessages } from "./messages.ts";
 import { queueErrors } from "./errors.ts";

@@ -1,6 +1,6 @@
 import type { CellError, CellErrorKind } from "../../sandbox/errors.ts";
 import type { Thrown } from "../../sandbox/gateway/exchange.ts";
-import { VisitorError } from "../../edge/request/errors.ts";
+import { VisitorError } from "../../edge/http/errors.ts";
 import { retryAfterSeconds } from "../../workers/runtime/errors.ts";
 
 /**

@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import { z } from "zod";
 import { readJson } from "../../control/api/body.ts";
 import { ApiErrors, callerError } from "../../control/api/errors.ts";
-import { throwInScript, type BindingCall, type BindingHandler } from "../../workers/runtime/binding.ts";
+import { throwInScript, type BindingCall, type BindingHandler } from "../../workers/binding.ts";
 import type { Instances } from "./instances.ts";
 import { readRetention, RetentionSchema } from "./api/resource.ts";
 import { shownError, shownRollback } from "./api/timeline.ts";

@@ -2,9 +2,9 @@ import type { ListLookup, ListType } from "../syntax/comparison.ts";
 import { Cursor } from "../syntax/cursor.ts";
 import type { ListSource } from "../fields/field-source.ts";
 import { readIpRange } from "../syntax/ip-literal.ts";
-import { IpSet } from "./ip-set.ts";
-import { bytesOf, type IntValue } from "../syntax/types.ts";
-import { BytesSet, IntSet } from "./value-sets.ts";
+import { IpSet } from "../values/ip-set.ts";
+import { bytesOf, type IntValue } from "../values/types.ts";
+import { BytesSet, IntSet } from "../values/value-sets.ts";
 
 export type ListContents =
   | { type: "Ip"; items: readonly string[] }

@@ -1,5 +1,5 @@
 import type { Access } from "../syntax/ast.ts";
-import type { Value } from "../syntax/types.ts";
+import type { Value } from "../values/types.ts";
 
 /**
  * Gets a value from nested arrays and maps. With `[*]`, the result is the array of all values found. A

@@ -1,8 +1,8 @@
 import type { Expression, Node } from "../syntax/ast.ts";
 import { noLists, type FieldSource, type ListSource } from "../fields/field-source.ts";
-import { formatIp } from "./ip.ts";
-import { textOf, type IpValue, type Type, type Value } from "../syntax/types.ts";
-import { Walker } from "../syntax/walk.ts";
+import { formatIp } from "../values/ip.ts";
+import { textOf, type IpValue, type Type, type Value } from "../values/types.ts";
+import { Walker } from "./walk.ts";
 
 /**
  * A part of an expression with its value. Every part is evaluated, even if the result does not depend on it.

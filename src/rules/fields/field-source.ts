@@ -1,4 +1,4 @@
-import type { IpValue, Value } from "../syntax/types.ts";
+import type { IpValue, Value } from "../values/types.ts";
 
 /**
  * The fields of a request, with a property for each field name, usually a lazy getter. An undefined or absent

@@ -1,5 +1,5 @@
 import type { FieldDefinition, FieldGroup } from "./field-definition.ts";
-import type { Type, Value } from "../syntax/types.ts";
+import type { Type, Value } from "../values/types.ts";
 import { bodyFields, httpFields, jwtFields, rawFields } from "./fields-http.ts";
 import { connectionFields, securityFields } from "./fields-cf.ts";
 import { ipFields } from "./fields-ip.ts";

@@ -1,5 +1,5 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
-import type { Value } from "../syntax/types.ts";
+import type { Value } from "../values/types.ts";
 import type { FunctionDefinition, Parameter } from "./definition.ts";
 import { urlDecode } from "./url.ts";
 

@@ -1,4 +1,4 @@
-import type { Type, Value } from "../syntax/types.ts";
+import type { Type, Value } from "../values/types.ts";
 
 export type ArgumentKind = "Literal" | "Field";
 

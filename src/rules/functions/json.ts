@@ -1,4 +1,4 @@
-import { bytesOf, intOf, type Value } from "../syntax/types.ts";
+import { bytesOf, intOf, type Value } from "../values/types.ts";
 import type { FunctionDefinition, Parameter } from "./definition.ts";
 
 const key: Parameter = { types: ["Bytes", "Int"] };

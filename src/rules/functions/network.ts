@@ -1,5 +1,5 @@
-import { networkOf } from "../evaluation/ip.ts";
-import type { IpValue, Value } from "../syntax/types.ts";
+import { networkOf } from "../values/ip.ts";
+import type { IpValue, Value } from "../values/types.ts";
 import type { FunctionDefinition, Parameter } from "./definition.ts";
 
 const address: Parameter = { types: ["Ip"], kind: "Field" };

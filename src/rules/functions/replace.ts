@@ -1,7 +1,7 @@
-import { Fault } from "../syntax/cursor.ts";
+import { Fault } from "../values/fault.ts";
 import { compileCapturingRegex, type CapturingRegex } from "../regex/regex.ts";
 import { PatternError } from "../regex/syntax.ts";
-import { captureWildcard, compileWildcard, type WildcardPattern } from "../evaluation/wildcard.ts";
+import { captureWildcard, compileWildcard, type WildcardPattern } from "../values/wildcard.ts";
 import { ArgumentFault, type FunctionDefinition, type Parameter } from "./definition.ts";
 
 const referencesMax = 8;

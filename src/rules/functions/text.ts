@@ -1,6 +1,6 @@
-import { formatIp } from "../evaluation/ip.ts";
-import type { Type, Value } from "../syntax/types.ts";
-import { lowerAscii, upperAscii } from "../evaluation/wildcard.ts";
+import { formatIp } from "../values/ip.ts";
+import type { Type, Value } from "../values/types.ts";
+import { lowerAscii, upperAscii } from "../values/wildcard.ts";
 import type { FunctionDefinition, Parameter } from "./definition.ts";
 
 const bytes: Parameter = { types: ["Bytes"] };

@@ -1,6 +1,6 @@
 import type { Operation } from "../syntax/ast.ts";
 import { bitwiseAnd } from "../evaluation/compare.ts";
-import type { IntSet } from "../evaluation/value-sets.ts";
+import type { IntSet } from "../values/value-sets.ts";
 import type { Writer } from "./writer.ts";
 
 const symbols = { eq: "===", ne: "!==", lt: "<", le: "<=", gt: ">", ge: ">=" } as const;

@@ -10,8 +10,8 @@ import type {
 } from "../syntax/ast.ts";
 import { callOnce, combineArrays, mapCall } from "../syntax/calls.ts";
 import { navigate } from "../evaluation/navigate.ts";
-import { elementOf, isMap, type Type } from "../syntax/types.ts";
-import { lowerAscii, upperAscii } from "../evaluation/wildcard.ts";
+import { elementOf, isMap, type Type } from "../values/types.ts";
+import { lowerAscii, upperAscii } from "../values/wildcard.ts";
 import { condition } from "./conditions.ts";
 import type { Writer } from "./writer.ts";
 

@@ -1,5 +1,5 @@
-import { bytesOf, type Value } from "../syntax/types.ts";
-import { parseIp } from "../evaluation/ip.ts";
+import { bytesOf, type Value } from "../values/types.ts";
+import { parseIp } from "../values/ip.ts";
 
 /** The request's `cf` object, as scripts see it. Every property may be missing. */
 export type CfObject = Readonly<Record<string, unknown>>;

@@ -1,4 +1,4 @@
-import { bytesOf } from "../syntax/types.ts";
+import { bytesOf } from "../values/types.ts";
 import type { RequestDescription } from "./request-fields.ts";
 
 /**

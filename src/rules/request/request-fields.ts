@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type { FieldSource } from "../fields/field-source.ts";
 import { fields } from "../fields/fields.ts";
-import { parseIp } from "../evaluation/ip.ts";
-import type { IpValue, Value } from "../syntax/types.ts";
+import { parseIp } from "../values/ip.ts";
+import type { IpValue, Value } from "../values/types.ts";
 import { cfSources, readPath, type CfObject } from "./cf-values.ts";
 import { multipartParts, type BodyPart } from "./multipart.ts";
 import {

@@ -1,12 +1,12 @@
 import type { Argument, CallNode } from "./ast.ts";
-import { Fault } from "./cursor.ts";
+import { Fault } from "../values/fault.ts";
 import {
   ArgumentFault,
   type ArgumentShape,
   type FunctionDefinition,
   type Parameter,
 } from "../functions/definition.ts";
-import { displayType, isArray, type Type } from "./types.ts";
+import { displayType, isArray, type Type } from "../values/types.ts";
 
 /** Checks the arguments of one call, in their order. */
 export class ArgumentChecker {

@@ -1,10 +1,10 @@
 import type { FieldDefinition } from "../fields/field-definition.ts";
 import type { FunctionDefinition } from "../functions/definition.ts";
-import type { IpSet } from "../evaluation/ip-set.ts";
-import type { BytesSet, IntSet } from "../evaluation/value-sets.ts";
+import type { IpSet } from "../values/ip-set.ts";
+import type { BytesSet, IntSet } from "../values/value-sets.ts";
 import type { LinearRegex } from "../regex/regex.ts";
-import type { IntValue, IpValue, Type, Value } from "./types.ts";
-import type { WildcardPattern } from "../evaluation/wildcard.ts";
+import type { IntValue, IpValue, Type, Value } from "../values/types.ts";
+import type { WildcardPattern } from "../values/wildcard.ts";
 
 /** The position of a node in the expression's text, in UTF-16 units. */
 export interface Span {

@@ -1,5 +1,5 @@
 import type { CallNode, CombiningNode } from "./ast.ts";
-import type { Value } from "./types.ts";
+import type { Value } from "../values/types.ts";
 
 /**
  * Calls a function once. A missing argument makes the result missing, unless the function accepts missing

@@ -1,14 +1,15 @@
 import type { Operation, OrderingName } from "./ast.ts";
-import { Fault, type Cursor } from "./cursor.ts";
+import { type Cursor } from "./cursor.ts";
+import { Fault } from "../values/fault.ts";
 import { readIp, readIpRange } from "./ip-literal.ts";
-import { IpSet } from "../evaluation/ip-set.ts";
+import { IpSet } from "../values/ip-set.ts";
 import { readBytes, readInt, readText } from "./literals.ts";
 import { readPatternText } from "./regex-literal.ts";
 import { compileRegex } from "../regex/regex.ts";
 import { PatternError } from "../regex/syntax.ts";
-import type { Type } from "./types.ts";
-import { BytesSet, IntSet } from "../evaluation/value-sets.ts";
-import { compileWildcard } from "../evaluation/wildcard.ts";
+import type { Type } from "../values/types.ts";
+import { BytesSet, IntSet } from "../values/value-sets.ts";
+import { compileWildcard } from "../values/wildcard.ts";
 
 type OperatorName =
   | OrderingName

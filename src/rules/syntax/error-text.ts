@@ -1,4 +1,4 @@
-import type { Fault } from "./cursor.ts";
+import type { Fault } from "../values/fault.ts";
 
 export interface ExpressionError {
   /** The public text: `Filter parsing error (1:1):`, the line, and the carets with the reason. */

@@ -1,7 +1,8 @@
-import { type Cursor, Fault } from "./cursor.ts";
-import type { IpRange } from "../evaluation/ip-set.ts";
-import { lastOf, networkOf, parseIp } from "../evaluation/ip.ts";
-import type { IpValue } from "./types.ts";
+import { type Cursor } from "./cursor.ts";
+import { Fault } from "../values/fault.ts";
+import type { IpRange } from "../values/ip-set.ts";
+import { lastOf, networkOf, parseIp } from "../values/ip.ts";
+import type { IpValue } from "../values/types.ts";
 
 const isIpCharacter = (code: number): boolean => /[0-9a-fA-F:./]/.test(String.fromCharCode(code));
 const noAddress = "couldn't parse address in network: invalid IP address syntax";

@@ -1,5 +1,6 @@
-import { type Cursor, Fault } from "./cursor.ts";
-import { bytesOf, intOf, type IntValue } from "./types.ts";
+import { type Cursor } from "./cursor.ts";
+import { Fault } from "../values/fault.ts";
+import { bytesOf, intOf, type IntValue } from "../values/types.ts";
 
 const isHexDigit = (code: number): boolean =>
   (code >= 0x30 && code <= 0x39) || (code >= 0x41 && code <= 0x46) || (code >= 0x61 && code <= 0x66);

@@ -1,6 +1,7 @@
 import type { Expression } from "./ast.ts";
 import type { ListLookup } from "./comparison.ts";
-import { Cursor, Fault } from "./cursor.ts";
+import { Cursor } from "./cursor.ts";
+import { Fault } from "../values/fault.ts";
 import { describeFault, type ExpressionError } from "./error-text.ts";
 import { Parser, type Phase } from "./parser.ts";
 

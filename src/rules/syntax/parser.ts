@@ -10,14 +10,15 @@ import type {
   LogicalNode,
 } from "./ast.ts";
 import { atOperator, readOperation, type ListLookup } from "./comparison.ts";
-import { Fault, type Cursor } from "./cursor.ts";
+import { type Cursor } from "./cursor.ts";
+import { Fault } from "../values/fault.ts";
 import { fields } from "../fields/fields.ts";
 import type { FunctionDefinition } from "../functions/definition.ts";
 import { functions } from "../functions/functions.ts";
 import { readIp } from "./ip-literal.ts";
 import { readBytes, readInt } from "./literals.ts";
 import { nearestName } from "./suggest.ts";
-import { displayType, elementOf, isArray, isMap, type Type } from "./types.ts";
+import { displayType, elementOf, isArray, isMap, type Type } from "../values/types.ts";
 
 export type Phase = "request" | "response";
 

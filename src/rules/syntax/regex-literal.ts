@@ -1,4 +1,5 @@
-import { type Cursor, Fault } from "./cursor.ts";
+import { type Cursor } from "./cursor.ts";
+import { Fault } from "../values/fault.ts";
 import { readRaw } from "./literals.ts";
 
 /** The source text and position of a pattern. Quoted patterns have special escapes, raw ones have none. */

@@ -1,6 +1,6 @@
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
-import { followFrames } from "../../edge/request/going-away.ts";
+import { followFrames } from "../../edge/http/going-away.ts";
 import { answerHead, endWith, join } from "../../platform/util/raw-http.ts";
 import { readUpTo } from "../../platform/util/read-up-to.ts";
 import { cellHeaders } from "../protocol.ts";

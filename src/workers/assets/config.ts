@@ -18,6 +18,12 @@ export interface AssetConfig {
   redirects: { fixed: RedirectRule[]; patterns: RedirectRule[] };
 }
 
+/** Static assets of a version: the manifest, and how they are served. */
+export interface ScriptAssets {
+  manifest: string;
+  config: AssetConfig;
+}
+
 /** The `assets.config` of an upload's metadata. */
 export const AssetConfigSchema = z.strictObject({
   html_handling: z.enum(htmlHandlings).default("auto-trailing-slash"),

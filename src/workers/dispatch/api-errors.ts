@@ -1,5 +1,5 @@
 import type { ErrorCodes } from "../../control/api/errors.ts";
-import type { namespaceErrors } from "./errors.ts";
+import type { namespaceErrors } from "../scripts/namespaces/errors.ts";
 
 export const namespaceErrorCodes: ErrorCodes<typeof namespaceErrors> = {
   "dispatch.notFound": [404, 100119],

@@ -20,7 +20,7 @@ import {
 import { ScriptSchema, scriptResource, TimeSchema } from "../scripts/resources.ts";
 import type { Script, Version } from "../scripts/script.ts";
 import { isoTime } from "../../platform/util/ids.ts";
-import { ownerOf, type DispatchNamespace } from "./namespaces.ts";
+import { ownerOf, type DispatchNamespace } from "../scripts/namespaces/namespaces.ts";
 import type { Assets } from "../assets/assets.ts";
 import { namespaceErrorCodes } from "./api-errors.ts";
 

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from "node:http";
 import { cellHeaders } from "../../sandbox/protocol.ts";
 import type { CellRequest } from "../../sandbox/gateway/exchange.ts";
-import { CountedBody } from "../../edge/request/body.ts";
-import { visitorErrors } from "../../edge/request/errors.ts";
+import { CountedBody } from "../../edge/http/body.ts";
+import { visitorErrors } from "../../edge/http/errors.ts";
 import type { EdgeRequest } from "../../edge/request/handlers.ts";
-import { externalHeaders } from "../../edge/request/headers.ts";
+import { externalHeaders } from "../../edge/http/headers.ts";
 import { entrypointName, type Target } from "./run.ts";
 
 /** Converts a visitor's request for a script. */

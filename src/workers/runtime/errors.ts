@@ -1,21 +1,12 @@
-import { Refusal, type CellError, type CellErrorKind } from "../../sandbox/errors.ts";
+import { Refusal, type CellError } from "../../sandbox/errors.ts";
 import type { Thrown } from "../../sandbox/gateway/exchange.ts";
-import { VisitorError } from "../../edge/request/errors.ts";
+import { VisitorError } from "../../edge/http/errors.ts";
 
 export class ScriptNotFound extends Refusal {
   constructor() {
     super("Worker not found.");
   }
 }
-
-/** Errors in a script for a call of another script that ended without an answer. */
-export const messages: Record<Exclude<CellErrorKind, "exception">, string> = {
-  cpu: "Worker exceeded CPU time limit.",
-  memory: "Worker exceeded memory limit.",
-  crashed: "Worker ended unexpectedly.",
-  overloaded: "Worker has too many requests to handle.",
-  unavailable: "Workers cannot be run at the moment.",
-};
 
 export const refusals = {
   notFound: () => new ScriptNotFound(),

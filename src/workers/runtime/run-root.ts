@@ -1,5 +1,5 @@
 import type { EdgeHttpRequest, EdgeUpgradeRequest, EdgeRequest } from "../../edge/request/handlers.ts";
-import { newCallTree, type CallTree } from "../../edge/request/via.ts";
+import { newCallTree, type CallTree } from "../../edge/http/via.ts";
 
 /** State shared by all runs that one request causes. */
 export interface RunRoot {

@@ -9,14 +9,15 @@ import { CellError, Refusal } from "../../sandbox/errors.ts";
 import type { Thrown } from "../../sandbox/gateway/exchange.ts";
 import { errorLengths } from "../../sandbox/worker/thrown.ts";
 import type { Dispatched, LateRun, NestedRun, RunHooks } from "../../sandbox/gateway/gateway-server.ts";
-import { VisitorError } from "../../edge/request/errors.ts";
+import { VisitorError } from "../../edge/http/errors.ts";
 import type { Send, Sender } from "../../edge/origin/outbound.ts";
-import { hopsMax, type Via } from "../../edge/request/via.ts";
+import { hopsMax, type Via } from "../../edge/http/via.ts";
 import type { Binding, BindingOf } from "../scripts/versions/bindings.ts";
 import type { RunTrace } from "../tail/run-trace.ts";
 import { answerHead, endWith } from "../../platform/util/raw-http.ts";
-import { throwInScript, type Caller } from "./binding.ts";
-import { messages, refusals } from "./errors.ts";
+import { throwInScript, type Caller } from "../binding.ts";
+import { cellErrorMessages } from "../cell-error-messages.ts";
+import { refusals } from "./errors.ts";
 import { readDispatch, readOutbound } from "./read-dispatch.ts";
 import { withoutVisitor, treeOf, type RunRoot } from "./run-root.ts";
 import type { Runtime } from "./runtime.ts";
@@ -393,8 +394,8 @@ export class Run implements RunHooks {
       const { name } = error.cause as Thrown;
       return { message: error.message, name };
     }
-    this.#context.root.limitFault = messages[error.kind];
-    return { message: messages[error.kind] };
+    this.#context.root.limitFault = cellErrorMessages[error.kind];
+    return { message: cellErrorMessages[error.kind] };
   }
 }
 

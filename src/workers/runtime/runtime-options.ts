@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import type { AssetServer } from "../assets/asset-server.ts";
 import type { Admission } from "../../sandbox/limits/admission.ts";
 import type { Cells } from "../../sandbox/cells.ts";
-import type { DispatchNamespaces } from "../dispatch/namespaces.ts";
+import type { DispatchNamespaces } from "../scripts/namespaces/namespaces.ts";
 import type { Outbound, Send } from "../../edge/origin/outbound.ts";
 import type { Scripts } from "../scripts/scripts.ts";
 import type { SourceMaps } from "../stack-traces/source-maps.ts";

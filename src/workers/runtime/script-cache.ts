@@ -3,7 +3,7 @@ import type { RunHooks } from "../../sandbox/gateway/gateway-server.ts";
 import type { CellScript } from "../../sandbox/process/script.ts";
 import type { RuntimeScript } from "../scripts/runtime-script.ts";
 import { LoadingCache } from "../../platform/util/loading-cache.ts";
-import type { Caller } from "./binding.ts";
+import type { Caller } from "../binding.ts";
 import type { BindingRegistry } from "../binding-registry.ts";
 import { madeBindings, plainEnv } from "../binding-environment.ts";
 import type { RunLimits } from "./run.ts";

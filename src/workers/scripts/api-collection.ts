@@ -2,7 +2,7 @@ import { apiErrors } from "../../control/api/errors.ts";
 import type { Accounts } from "../../control/accounts/accounts.ts";
 import type { Call } from "../../control/api/operation.ts";
 import type { Zones } from "../../control/zones/zones.ts";
-import type { DispatchNamespaces } from "../dispatch/namespaces.ts";
+import type { DispatchNamespaces } from "./namespaces/namespaces.ts";
 import type { References } from "./references.ts";
 import type { DomainRecords } from "./routing/domain-records.ts";
 import type { Domains } from "./routing/domains.ts";

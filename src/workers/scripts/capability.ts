@@ -6,7 +6,7 @@ import { records } from "../../dns/records/capability.ts";
 import { edgeServer } from "../../edge/capability.ts";
 import { storage } from "../../platform/capability.ts";
 import { assets } from "../assets/capability.ts";
-import { DispatchNamespaces } from "../dispatch/namespaces.ts";
+import { DispatchNamespaces } from "./namespaces/namespaces.ts";
 import { bindings, startup } from "../capability.ts";
 import { scriptOperations } from "./api.ts";
 import { References } from "./references.ts";

@@ -1,4 +1,4 @@
-import type { AssetConfig } from "../assets/config.ts";
+import type { ScriptAssets } from "../assets/config.ts";
 import type { Binding } from "./versions/bindings.ts";
 
 export const moduleKinds = ["js", "cjs", "text", "data", "json", "wasm"] as const;
@@ -9,12 +9,6 @@ export interface Module {
   kind: ModuleKind;
   /** Bytes for `data` and `wasm`, text otherwise. */
   content: string | Uint8Array;
-}
-
-/** Static assets of a version: the manifest, and how they are served. */
-export interface ScriptAssets {
-  manifest: string;
-  config: AssetConfig;
 }
 
 /** Everything needed to run one version of a script. Never changes: another upload or setting has another id. */

@@ -1,5 +1,6 @@
 import type { Binding, BindingOf } from "./versions/bindings.ts";
-import type { NamedHandler, ScriptAssets } from "./runtime-script.ts";
+import type { ScriptAssets } from "../assets/config.ts";
+import type { NamedHandler } from "./runtime-script.ts";
 
 /** The owner of a script: an account, or a dispatch namespace of it. */
 export interface Owner {

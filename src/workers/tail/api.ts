@@ -4,7 +4,7 @@ import { baseUrl } from "../../control/api/base-url.ts";
 import { apiErrors } from "../../control/api/errors.ts";
 import { operationsFor, type Call } from "../../control/api/operation.ts";
 import { validate } from "../../control/api/validation.ts";
-import { ownerOf, type DispatchNamespaces } from "../dispatch/namespaces.ts";
+import { ownerOf, type DispatchNamespaces } from "../scripts/namespaces/namespaces.ts";
 import { isoTime } from "../../platform/util/ids.ts";
 import { parseJson } from "../../platform/util/json.ts";
 import { FiltersSchema, type Filter } from "./filter.ts";

@@ -3,8 +3,8 @@ import { readBytes } from "../../control/api/body.ts";
 import type { RunOptions } from "../../sandbox/cell.ts";
 import { CellError, type CellErrorKind } from "../../sandbox/errors.ts";
 import type { Thrown } from "../../sandbox/gateway/exchange.ts";
-import type { Caller } from "../runtime/binding.ts";
-import { messages } from "../runtime/errors.ts";
+import type { Caller } from "../binding.ts";
+import { cellErrorMessages } from "../cell-error-messages.ts";
 import { nothing, readCollected, type Collected } from "./collected.ts";
 import type { Outcome, TailEvent, TailException } from "./event.ts";
 import type { Tails, Watched } from "./tails.ts";
@@ -52,7 +52,7 @@ export class RunTrace {
     } catch (error) {
       const kind = error instanceof CellError ? error.kind : undefined;
       const thrown = kind === "exception" ? ((error as Error).cause as Thrown) : undefined;
-      const message = kind === undefined || kind === "exception" ? undefined : messages[kind];
+      const message = kind === undefined || kind === "exception" ? undefined : cellErrorMessages[kind];
       this.end(
         kind === undefined ? "unknown" : outcomes[kind],
         thrown ?? (message === undefined ? undefined : { name: "Error", message }),

@@ -1,5 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import type { CallerId } from "../../control/tokens/actor.ts";
+import type { CallerId } from "../../control/access/actor.ts";
 import { newId } from "../../platform/util/ids.ts";
 import type { TailEvent } from "./event.ts";
 import { wantsEvent, wantsRun, type Filter } from "./filter.ts";

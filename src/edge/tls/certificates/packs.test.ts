@@ -1,7 +1,8 @@
 import { expect, it, onTestFinished, vi } from "vitest";
 import { describeStorage } from "../../../../test/helpers/storage-matrix.ts";
 import { Accounts } from "../../../control/accounts/accounts.ts";
-import { ensureOwner, ensurePepper } from "../../../control/accounts/owner.ts";
+import { ensurePepper } from "../../../control/accounts/pepper.ts";
+import { ensureOwner } from "../../../control/members/owner.ts";
 import { loadConfig } from "../../../platform/config/config.ts";
 import type { Storage } from "../../../platform/storage/storage.ts";
 import { Tokens } from "../../../control/tokens/tokens.ts";

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { LRUCache } from "lru-cache";
-import type { Transform } from "../transforms/options.ts";
-import type { Accepted } from "../transforms/recipe.ts";
+import type { Transform } from "../recipe/options.ts";
+import type { Accepted } from "../recipe/recipe.ts";
 
 const known = new LRUCache<string, Accepted>({ max: 500 });
 const nothing: Accepted = { avif: false, webp: false };

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { contentTypes } from "../image.ts";
-import { engineVersion, type Output } from "../transforms/recipe.ts";
+import { engineVersion, type Output } from "../recipe/recipe.ts";
 import { safeHeaders } from "./respond.ts";
 
 const version = engineVersion.replaceAll(/[^\d.]+/g, "-").replace(/^-|-$/g, "");

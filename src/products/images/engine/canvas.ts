@@ -1,8 +1,8 @@
 import sharp, { type Sharp, type SharpOptions } from "sharp";
-import { parseColor } from "../transforms/color.ts";
-import { turned, type Box, type Size } from "../transforms/geometry.ts";
+import { parseColor } from "../recipe/color.ts";
+import { turned, type Box, type Size } from "../recipe/geometry.ts";
 import type { Rights, SourceFormat } from "../image.ts";
-import type { Sides, Transform } from "../transforms/options.ts";
+import type { Sides, Transform } from "../recipe/options.ts";
 
 /** An image file and its header. */
 export interface Source {

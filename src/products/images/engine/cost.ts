@@ -1,6 +1,6 @@
 import type { Probe, SourceFormat } from "../image.ts";
-import type { Size } from "../transforms/geometry.ts";
-import type { Recipe } from "../transforms/recipe.ts";
+import type { Size } from "../recipe/geometry.ts";
+import type { Recipe } from "../recipe/recipe.ts";
 
 export interface Cost {
   /** CPU time on one core: an estimate from measurements, for the queue order and Retry-After. */

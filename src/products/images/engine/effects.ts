@@ -1,4 +1,4 @@
-import type { Transform } from "../transforms/options.ts";
+import type { Transform } from "../recipe/options.ts";
 import { fillOf, fromPixels, toPixels, type Canvas, type Pixels } from "./canvas.ts";
 
 /** Applies colour changes and the border to an image of its final size. */

@@ -1,6 +1,6 @@
 import type { Focus, Probe } from "../image.ts";
-import type { Transform } from "../transforms/options.ts";
-import type { Output } from "../transforms/recipe.ts";
+import type { Transform } from "../recipe/options.ts";
+import type { Output } from "../recipe/recipe.ts";
 
 /** Draws one picture onto another. */
 export interface DrawOptions {

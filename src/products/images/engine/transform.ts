@@ -9,9 +9,9 @@ import {
   type Box,
   type Layout,
   type Size,
-} from "../transforms/geometry.ts";
-import type { Transform } from "../transforms/options.ts";
-import { checkResult, trimmedSize } from "../transforms/recipe.ts";
+} from "../recipe/geometry.ts";
+import type { Transform } from "../recipe/options.ts";
+import { checkResult, trimmedSize } from "../recipe/recipe.ts";
 import { fillOf, type Canvas } from "./canvas.ts";
 import { applyEffects } from "./effects.ts";
 import { findFocus } from "./focus.ts";

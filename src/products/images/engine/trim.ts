@@ -1,5 +1,5 @@
-import type { Box } from "../transforms/geometry.ts";
-import type { TrimBorder } from "../transforms/options.ts";
+import type { Box } from "../recipe/geometry.ts";
+import type { TrimBorder } from "../recipe/options.ts";
 import type { Canvas } from "./canvas.ts";
 import { InvalidForImage } from "./invalid.ts";
 

@@ -3,9 +3,9 @@ import sharp from "sharp";
 import { expect, it } from "vitest";
 import { seeds } from "../../../../test/images/damage.ts";
 import { DomainError } from "../../../platform/domain-error.ts";
-import { parseColor } from "../transforms/color.ts";
-import { cropBox, layout } from "../transforms/geometry.ts";
-import { fits, parseOptions, parseTransform } from "../transforms/options.ts";
+import { parseColor } from "../recipe/color.ts";
+import { cropBox, layout } from "../recipe/geometry.ts";
+import { fits, parseOptions, parseTransform } from "../recipe/options.ts";
 import { probeBytes } from "./probe.ts";
 
 it("reads the same properties from headers as libvips finds by decoding", async () => {

@@ -1,6 +1,6 @@
 import type { Send } from "../../../edge/origin/outbound.ts";
 import type { IncomingMessage } from "node:http";
-import { VisitorError } from "../../../edge/request/errors.ts";
+import { VisitorError } from "../../../edge/http/errors.ts";
 import { transformationErrors } from "./errors.ts";
 import { getRequest, ReceivedAnswer } from "./exchange.ts";
 import { transformationPrefix } from "./request.ts";

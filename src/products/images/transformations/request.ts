@@ -1,4 +1,4 @@
-import { parseOptions, type Transform } from "../transforms/options.ts";
+import { parseOptions, type Transform } from "../recipe/options.ts";
 import { transformationErrors } from "./errors.ts";
 
 export const transformationPrefix = "/cdn-cgi/image/";

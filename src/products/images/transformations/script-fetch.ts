@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { inputErrors } from "../../../platform/domain-error.ts";
 import { parseBounded } from "../../../platform/util/bounded-json.ts";
-import { parseTransform } from "../transforms/options.ts";
+import { parseTransform } from "../recipe/options.ts";
 import { publicError, sendError } from "../delivery/respond.ts";
 import { transformationErrors } from "./errors.ts";
 import type { Send } from "../../../edge/origin/outbound.ts";

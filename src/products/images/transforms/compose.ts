@@ -2,8 +2,8 @@ import { z } from "zod";
 import { estimate, type Cost } from "../engine/cost.ts";
 import type { DrawOptions, Picture, Step } from "../engine/job.ts";
 import { imageErrors } from "../errors.ts";
-import { parseTransform, type Transform } from "./options.ts";
-import { planOutput, resolve, uprightSize, type Output } from "./recipe.ts";
+import { parseTransform, type Transform } from "../recipe/options.ts";
+import { planOutput, resolve, uprightSize, type Output } from "../recipe/recipe.ts";
 import type { Spooled } from "../input/spool.ts";
 
 /** The order of a script: an image by number, its steps, and the output. */

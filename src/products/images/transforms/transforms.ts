@@ -7,7 +7,7 @@ import type { Result } from "../engine/job.ts";
 import type { Content, Focus, Image } from "../image.ts";
 import type { MadeResults } from "./made-results.ts";
 import type { IntermediateCopies } from "./intermediate-copies.ts";
-import type { Planned } from "./recipe.ts";
+import type { Planned } from "../recipe/recipe.ts";
 import type { Results, Stored } from "./results.ts";
 import { sourceFile } from "./source-file.ts";
 import { unawaited } from "../../../platform/util/uncaught.ts";

@@ -1,5 +1,5 @@
-import type { BindingHandler } from "../../runtime/binding.ts";
-import type { ScriptAssets } from "../../scripts/runtime-script.ts";
+import type { BindingHandler } from "../../binding.ts";
+import type { ScriptAssets } from "../config.ts";
 import { sendAnswer, type AssetServer } from "../asset-server.ts";
 
 /** Handles the `assets` binding: a script fetches its static assets as a visitor would. */

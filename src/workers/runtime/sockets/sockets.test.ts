@@ -7,7 +7,7 @@ import { AddressPolicy } from "../../../edge/origin/address-policy.ts";
 import { Origins } from "../../../edge/origin/origins.ts";
 import { OutboundSockets } from "../../../edge/origin/outbound-sockets.ts";
 import { systemLookUp } from "../../../edge/origin/resolve.ts";
-import { edgeDefaults } from "../../../edge/request/settings.ts";
+import { edgeDefaults } from "../../../edge/http/settings.ts";
 import { readOrder } from "./socket-orders.ts";
 import { RunSockets } from "./sockets.ts";
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { MalformedError } from "../../../sandbox/gateway/cell-messages.ts";
 import { Refusal } from "../../../sandbox/errors.ts";
-import { VisitorError } from "../../../edge/request/errors.ts";
+import { VisitorError } from "../../../edge/http/errors.ts";
 import type { OutboundSockets } from "../../../edge/origin/outbound-sockets.ts";
 import { refusals, socketsMax } from "../errors.ts";
 import { RunSocket } from "./socket.ts";

@@ -1,11 +1,11 @@
 import { DomainErrors } from "../../../platform/domain-error.ts";
-import type { AssetConfig } from "../../assets/config.ts";
+import type { AssetConfig, ScriptAssets } from "../../assets/config.ts";
 import type { Read, Storage, Write } from "../../../platform/storage/storage.ts";
 import { newUuid } from "../../../platform/util/ids.ts";
 import { missingResources, type Binding, type BindingResources, type InheritBinding } from "./bindings.ts";
 import { deploy } from "./deployments.ts";
 import { inspected, type Code, type InspectedCode } from "./code.ts";
-import type { RuntimeScript, ScriptAssets } from "../runtime-script.ts";
+import type { RuntimeScript } from "../runtime-script.ts";
 import type {
   Author,
   Owner,

@@ -1,0 +1,71 @@
+import { capability } from "../../../capability.ts";
+import { serveDashboard } from "../../../platform/dashboard/pages.ts";
+import { reservation } from "../../../platform/capability.ts";
+import { listenAt } from "../../../platform/listen/listen.ts";
+import { metrics } from "../../../platform/observability/capability.ts";
+import { createHealthServer } from "../../../platform/observability/health-listener.ts";
+import { NodeHealth } from "../../../platform/observability/health.ts";
+import { OwnListener } from "../../../platform/own-listener.ts";
+import { accounts } from "../../accounts/capability.ts";
+import { tokens } from "../../tokens/capability.ts";
+import { zones } from "../../zones/capability.ts";
+import { createApi } from "./app.ts";
+import { announceEnd, createApiServer, drain, listen } from "./listener.ts";
+
+/** The health of the node. Its own listener answers before the database is open. */
+export const health = capability({
+  name: "health",
+  needs: [reservation],
+  async create({ config, logger, sockets }) {
+    const node = new NodeHealth(logger);
+    if (config.healthListen === undefined) return { health: node, healthServer: undefined };
+    const server = createHealthServer(node);
+    await listenAt(server, sockets.take("healthListen"));
+    return { health: node, healthServer: server };
+  },
+  load(services, contributions) {
+    for (const [part, check] of Object.entries(contributions.health)) services.health.add(part, check);
+  },
+  async close({ healthServer }) {
+    if (healthServer !== undefined) await drain(healthServer, 0);
+  },
+});
+
+/** The management API: serves the operations of all capabilities. */
+export const api = capability({
+  name: "API",
+  needs: [reservation, health, accounts, tokens, zones, metrics],
+  create: () => ({ apiListener: new OwnListener() }),
+  async listen({ config, logger, apiChecks, apiListener, sockets, ...services }, contributions) {
+    const app = createApi({
+      services,
+      operations: contributions.operations,
+      idParameters: contributions.idParameters,
+      logger,
+      rateLimit: config.apiRateLimit,
+      rateWindowSeconds: config.apiRateWindowSeconds,
+      bodyBytesMax: config.apiBodyBytesMax,
+      ...apiChecks,
+    });
+    const server = createApiServer(app, services.health, services.metrics?.api, serveDashboard);
+    if (contributions.apiUpgrade !== undefined) server.on("upgrade", contributions.apiUpgrade);
+    apiListener.listensAt(await listen(server, sockets.take("apiListen")));
+    return {
+      announceEnd: () => announceEnd(server),
+      close: (deadlineMs) => drain(server, deadlineMs),
+    };
+  },
+});
+
+/** The listener of the metrics. It is here because the platform room knows no HTTP listeners. */
+export const metricsApi = capability({
+  name: "metrics listener",
+  needs: [reservation, metrics],
+  create: () => ({}),
+  async listen({ metrics: registry, metricsListener, sockets }) {
+    if (registry === undefined) return;
+    const server = registry.createServer();
+    metricsListener.listensAt(await listen(server, sockets.take("metricsListen")));
+    return { close: () => drain(server, 0) };
+  },
+});

@@ -1,0 +1,105 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+import { getRequestListener } from "@hono/node-server";
+import type { Env, Hono } from "hono";
+import type { Health } from "../../../platform/observability/health.ts";
+import { answerHealth } from "../../../platform/observability/health-listener.ts";
+import { whileAnswering } from "../../../platform/observability/last-net.ts";
+import { observeAnswer, type Observe } from "../../../platform/observability/observation.ts";
+import { closeListener, listenAt, type ListenAt } from "../../../platform/listen/listen.ts";
+import { answerClientErrors } from "./client-error.ts";
+import { unawaited } from "../../../platform/util/uncaught.ts";
+
+/** Answers a request and returns true, or returns false and leaves it to the next handler. */
+export type Pages = (request: IncomingMessage, response: ServerResponse) => boolean;
+
+/** The HTTP server of the management API, with `/healthz` and `/readyz` for monitoring. */
+export function createApiServer<E extends Env>(
+  app: Hono<E>,
+  health: Health,
+  observe?: Observe,
+  pages?: Pages,
+): Server {
+  const listener = getRequestListener(app.fetch);
+  const server = createServer(
+    {
+      requestTimeout: 30 * 60_000, // for an upload of 100 MB over a slow connection
+      headersTimeout: 30_000,
+      keepAliveTimeout: 65_000,
+      maxHeaderSize: 32 * 1024,
+    },
+    (request, response) =>
+      whileAnswering(
+        response,
+        () => failCall(response),
+        () => {
+          if (!answerHealth(request, response, health) && pages?.(request, response) !== true) {
+            if (observe !== undefined) observeAnswer(response, request, observe);
+            unawaited(listener(request, response));
+          }
+        },
+      ),
+  );
+  answerClientErrors(server);
+  return server;
+}
+
+function failCall(response: ServerResponse): void {
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
+  const errors = [{ code: 1000, message: "An internal error occurred. See the server's log for details" }];
+  response.writeHead(500, { "content-type": "application/json", connection: "close" });
+  response.end(JSON.stringify({ success: false, errors, messages: [], result: null }));
+}
+
+/** Open connections by server. Node's own list omits connections that were upgraded to WebSockets. */
+const connections = new WeakMap<Server, Set<Duplex>>();
+
+/** Listens, and keeps a list of the open connections for `drain`. Returns the bound address. */
+export async function listen(server: Server, at: ListenAt): Promise<AddressInfo> {
+  const address = await listenAt(server, at);
+  const open = new Set<Duplex>();
+  connections.set(server, open);
+  server.on("connection", (socket: Duplex) => {
+    open.add(socket);
+    socket.once("close", () => open.delete(socket));
+  });
+  return address;
+}
+
+/** Longest time for which a stopping server waits for the requests of open connections. */
+const gentleMsMax = 300;
+export const gentleMs = (deadlineMs: number): number => Math.min(gentleMsMax, deadlineMs / 20);
+
+const ending = new WeakSet<Server>();
+
+/** From now on, each answer ends its connection, so that its client opens the next one elsewhere. */
+export function announceEnd(server: Server): void {
+  if (ending.has(server)) return;
+  ending.add(server);
+  server.prependListener("request", (_request, response: ServerResponse) => {
+    response.shouldKeepAlive = false;
+  });
+}
+
+/**
+ * Stops accepting connections, waits for calls in progress, and destroys the remaining connections after
+ * `deadlineMs`. Connections without a request have a part of that time to send one: a client may have just
+ * connected, and closing at once would reset it.
+ */
+export async function drain(server: Server, deadlineMs: number): Promise<void> {
+  announceEnd(server);
+  const closed = closeListener(server);
+  // Again and again, because an answer that had begun before did not announce the end of its connection.
+  const idle = setInterval(() => server.closeIdleConnections(), gentleMs(deadlineMs));
+  const timer = setTimeout(() => {
+    for (const socket of connections.get(server) ?? []) socket.destroy();
+  }, deadlineMs);
+  await closed;
+  clearInterval(idle);
+  clearTimeout(timer);
+  server.close(); // ends node:http's timer for slow requests
+}

@@ -1,0 +1,39 @@
+import { capability } from "../../capability.ts";
+import { storage } from "../../platform/capability.ts";
+import { together } from "../api/operation.ts";
+import { tokens } from "../tokens/capability.ts";
+import { zones } from "../zones/capability.ts";
+import { invitationOperations } from "./api-invitations.ts";
+import { memberOperations } from "./api-members.ts";
+import { membershipOperations } from "./api-memberships.ts";
+import { accountOperations } from "./api-accounts.ts";
+import { accounts } from "../accounts/capability.ts";
+import { Members } from "./members.ts";
+import { ensureOwner, type Owner } from "./owner.ts";
+import { userOperations } from "./api-user.ts";
+
+/** Users, their accounts, and the members of accounts. */
+export const members = capability({
+  name: "members",
+  needs: [storage, accounts, tokens, zones],
+  create: (needed) => ({ members: new Members(needed.storage, needed.accounts, needed.tokens) }),
+  operations: together([
+    ...userOperations,
+    ...accountOperations,
+    ...memberOperations,
+    ...membershipOperations,
+    ...invitationOperations,
+  ]),
+  idParameters: ["account_id", "membership_id", "member_id", "role_id", "invite_id", "organization_id"],
+});
+
+/** The first user and account, which the first start creates. */
+export const owner = capability({
+  name: "owner",
+  needs: [storage, accounts, tokens],
+  create: () => ({ owner: { current: undefined as Owner | undefined } }),
+  async load(services) {
+    const { config, storage: database } = services;
+    services.owner.current = await ensureOwner(config, database, services.accounts, services.tokens);
+  },
+});

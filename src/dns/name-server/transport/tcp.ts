@@ -1,0 +1,152 @@
+import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
+import { listenAt, type ListenAt } from "../../../platform/listen/listen.ts";
+import type { Answering } from "../answering.ts";
+import { plainAddress } from "../wire/address.ts";
+
+export interface TcpLimits {
+  connectionsMax: number;
+  connectionsPerAddressMax: number;
+  /** Time without a complete message after which a connection is closed (RFC 7766 §6.2.3). */
+  idleTimeoutMs: number;
+  /** Queries of one connection that are processed concurrently. */
+  pipelinedMax: number;
+}
+export const tcpDefaults: TcpLimits = {
+  connectionsMax: 1000,
+  connectionsPerAddressMax: 100,
+  idleTimeoutMs: 10_000,
+  pipelinedMax: 100,
+};
+
+/** Handles queries whose response has several messages. Returns whether it took the query. */
+export type StreamHandler = (message: Buffer, connection: Connection) => boolean;
+
+/** A TCP connection, as its handlers see it. */
+export interface Connection {
+  readonly address: string;
+  /** Sends one message. Resolves when more can be sent, with false if the connection is closed. */
+  send(message: Buffer): Promise<boolean>;
+  end(): void;
+}
+
+/** Answers messages on TCP connections, which clients may pipeline (RFC 7766). */
+export class TcpListener {
+  readonly #answering: Answering;
+  readonly #streams: StreamHandler;
+  readonly #limits: TcpLimits;
+  readonly #sockets = new Set<Socket>();
+  readonly #perAddress = new Map<string, number>();
+  #server: Server | undefined;
+
+  constructor(answering: Answering, streams: StreamHandler, limits: TcpLimits = tcpDefaults) {
+    this.#answering = answering;
+    this.#streams = streams;
+    this.#limits = limits;
+  }
+
+  async listen(at: ListenAt): Promise<AddressInfo> {
+    const server = createServer({ noDelay: true }, (socket) => this.#accept(socket));
+    server.maxConnections = this.#limits.connectionsMax;
+    const address = await listenAt(server, at);
+    this.#server = server;
+    return address;
+  }
+
+  async close(): Promise<void> {
+    const server = this.#server;
+    if (server === undefined) return;
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
+  }
+
+  #accept(socket: Socket): void {
+    const address = plainAddress(socket.remoteAddress ?? "");
+    const count = (this.#perAddress.get(address) ?? 0) + 1;
+    if (address === "" || count > this.#limits.connectionsPerAddressMax) {
+      socket.destroy();
+      return;
+    }
+    this.#perAddress.set(address, count);
+    this.#sockets.add(socket);
+    socket.on("error", () => socket.destroy());
+    socket.on("close", () => {
+      this.#sockets.delete(socket);
+      const left = this.#perAddress.get(address)! - 1;
+      if (left === 0) this.#perAddress.delete(address);
+      else this.#perAddress.set(address, left);
+    });
+    this.#converse(socket, address);
+  }
+
+  #converse(socket: Socket, address: string): void {
+    let pending: Buffer = Buffer.alloc(0);
+    let underWay = 0;
+    let isReading = false;
+    // Only complete messages reset the timer. Otherwise a client could hold a connection by sending single
+    // bytes.
+    const idle = setTimeout(() => socket.destroy(), this.#limits.idleTimeoutMs);
+    socket.on("close", () => clearTimeout(idle));
+    const connection: Connection = {
+      address,
+      send(message) {
+        idle.refresh();
+        return sendMessage(socket, message);
+      },
+      end: () => socket.destroy(),
+    };
+
+    const read = (): void => {
+      if (isReading) return;
+      isReading = true;
+      while (underWay < this.#limits.pipelinedMax && !socket.writableNeedDrain && pending.length >= 2) {
+        const end = 2 + pending.readUInt16BE(0);
+        if (pending.length < end) break;
+        const message = pending.subarray(2, end);
+        pending = pending.subarray(end);
+        idle.refresh();
+        if (this.#streams(message, connection)) continue;
+        underWay++;
+        this.#answering.take(message, message.length, { address, isTcp: true }, (answer) => {
+          underWay--;
+          if (answer !== undefined) socket.write(framed(answer));
+          if (!isReading) resume();
+        });
+      }
+      isReading = false;
+    };
+    const resume = (): void => {
+      read();
+      const isFull = underWay >= this.#limits.pipelinedMax || socket.writableNeedDrain;
+      if (isFull) socket.pause();
+      else socket.resume();
+    };
+    socket.on("data", (chunk: Buffer) => {
+      pending = pending.length === 0 ? chunk : Buffer.concat([pending, chunk]);
+      resume();
+    });
+    socket.on("drain", resume);
+  }
+}
+
+function framed(message: Buffer): Buffer {
+  const frame = Buffer.allocUnsafe(2 + message.length);
+  frame.writeUInt16BE(message.length, 0);
+  message.copy(frame, 2);
+  return frame;
+}
+
+async function sendMessage(socket: Socket, message: Buffer): Promise<boolean> {
+  if (socket.destroyed) return false;
+  if (socket.write(framed(message))) return true;
+  await new Promise<void>((resolve) => {
+    const done = (): void => {
+      socket.off("drain", done);
+      socket.off("close", done);
+      resolve();
+    };
+    socket.on("drain", done);
+    socket.on("close", done);
+  });
+  return !socket.destroyed;
+}

@@ -1,0 +1,137 @@
+import { request as httpRequest, type IncomingMessage } from "node:http";
+import { request as httpsRequest } from "node:https";
+import type { Socket } from "node:net";
+import { pipeline } from "node:stream";
+import { answerHead, join } from "../../platform/util/raw-http.ts";
+import { tlsError, VisitorError, visitorErrors } from "../http/errors.ts";
+import { followFrames } from "../http/going-away.ts";
+import { visitorHeaders } from "../http/headers.ts";
+import type { Origins } from "./origins.ts";
+import type { OriginRequest } from "./proxy.ts";
+import type { EdgeSettings } from "../http/settings.ts";
+
+/** Only WebSockets are upgraded. Other protocols, such as h2c, would bypass the edge's parsing. */
+export function isWebSocket(request: IncomingMessage): boolean {
+  const { upgrade, "content-length": length, "transfer-encoding": coding } = request.headers;
+  const hasBody = length !== undefined || coding !== undefined;
+  return upgrade?.toLowerCase() === "websocket" && request.method === "GET" && !hasBody;
+}
+
+/**
+ * Requests an upgrade from the origin. On 101 the two connections are joined. Any other response is passed on
+ * and ends the visitor's connection, so that no later bytes reach the origin unparsed.
+ */
+export async function tunnel(
+  socket: Socket,
+  head: Buffer,
+  origin: OriginRequest,
+  origins: Origins,
+  settings: EdgeSettings,
+): Promise<void> {
+  await origins.connect(origin.addresses, origin.port, (address) =>
+    attempt(socket, head, origin, address, settings),
+  );
+}
+
+function attempt(
+  socket: Socket,
+  head: Buffer,
+  origin: OriginRequest,
+  address: string,
+  settings: EdgeSettings,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let isConnected = false;
+    const { tls } = origin;
+    const secure =
+      tls === undefined
+        ? {}
+        : {
+            servername: tls.servername,
+            rejectUnauthorized: tls.isVerified,
+            ...(settings.originCa === undefined ? {} : { ca: [...settings.originCa] }),
+          };
+    const upstream = (tls === undefined ? httpRequest : httpsRequest)({
+      ...secure,
+      host: address,
+      port: origin.port,
+      method: origin.method,
+      path: origin.path,
+      headers: [...origin.headers, "connection", "upgrade", "upgrade", "websocket"],
+      agent: false,
+      timeout: settings.originConnectTimeoutMs,
+      maxHeaderSize: settings.headerBytesMax * 2,
+    });
+    upstream.once("socket", (originSocket) =>
+      originSocket.once(tls === undefined ? "connect" : "secureConnect", () => {
+        isConnected = true;
+        originSocket.setTimeout(settings.originFirstByteTimeoutMs);
+      }),
+    );
+    const leave = (): void => {
+      upstream.destroy();
+    };
+    socket.on("close", leave);
+    upstream.on("timeout", () => {
+      upstream.destroy(isConnected ? visitorErrors.originFirstByteTimeout() : connectTimeout());
+    });
+    upstream.on("error", (error) => {
+      socket.off("close", leave);
+      if (socket.destroyed) resolve();
+      else
+        reject(tls === undefined || isConnected || error instanceof VisitorError ? error : tlsError(error));
+    });
+    /** The origin switched to an unrequested protocol, so no bytes of the visitor may reach it. */
+    const refuse = (why = "the origin switched to an unrequested protocol"): void => {
+      socket.off("close", leave);
+      reject(visitorErrors.originFailed(new Error(why)));
+    };
+    upstream.on("response", (answer) => {
+      const { statusCode = 0, statusMessage = "" } = answer;
+      if (statusCode < 200) {
+        refuse(statusCode === 101 ? undefined : `the origin responded with status ${statusCode}`);
+        upstream.destroy();
+        return;
+      }
+      // The visitor has just disconnected, and the event is still to come.
+      if (socket.destroyed) {
+        upstream.destroy();
+        resolve();
+        return;
+      }
+      const headers = visitorHeaders(answer.rawHeaders, origin.ray, statusCode);
+      socket.write(answerHead(statusCode, statusMessage, [...headers, "connection", "close"]), "latin1");
+      socket.off("close", leave); // from here on the pipeline ends the origin's answer with the visitor
+      pipeline(answer, socket, () => {
+        socket.destroySoon();
+        resolve();
+      });
+    });
+    upstream.on("upgrade", (answer: IncomingMessage, originSocket: Socket, originHead: Buffer) => {
+      if (answer.headers.upgrade?.toLowerCase() !== "websocket") {
+        refuse();
+        originSocket.on("error", () => {}).destroy();
+        return;
+      }
+      socket.off("close", leave);
+      const headers = [
+        ...visitorHeaders(answer.rawHeaders, origin.ray, 101),
+        "connection",
+        "upgrade",
+        "upgrade",
+        "websocket",
+      ];
+      socket.write(answerHead(101, answer.statusMessage ?? "", headers), "latin1");
+      if (originHead.length > 0) socket.write(originHead);
+      if (head.length > 0) originSocket.write(head);
+      join(socket, originSocket, settings.idleTimeoutMs);
+      join(originSocket, socket, settings.idleTimeoutMs);
+      followFrames(socket, originSocket, originHead);
+      socket.on("close", () => resolve());
+    });
+    upstream.end();
+  });
+}
+
+const connectTimeout = (): Error =>
+  Object.assign(new Error("connect timed out"), { code: "ETIMEDOUT", syscall: "connect" });

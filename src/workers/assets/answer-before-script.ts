@@ -1,0 +1,41 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ScriptAssets } from "./config.ts";
+import { sendAnswer, type AssetServer } from "./asset-server.ts";
+
+/** The part of a version that decides whether an asset comes first. */
+interface AnsweringVersion {
+  id: string;
+  /** Empty for a script of static assets only. */
+  modules: readonly unknown[];
+  assets?: ScriptAssets;
+}
+
+export interface AssetRequest {
+  request: IncomingMessage;
+  response: ServerResponse;
+  /** Without a port. */
+  host: string;
+  /** Path and query. */
+  path: string;
+  /** Added to the answer: names and values in turn. */
+  headers: readonly string[];
+}
+
+/** Answers with a static asset if one comes before the script; the script then does not run. */
+export async function answerWithAsset(
+  server: AssetServer,
+  { id, assets, modules }: AnsweringVersion,
+  { request, response, host, path, headers: more }: AssetRequest,
+): Promise<boolean> {
+  if (assets === undefined) return false;
+  const site = await server.site(id, assets.manifest, assets.config);
+  const queryAt = path.indexOf("?");
+  const pathname = queryAt < 0 ? path : path.slice(0, queryAt);
+  const { method = "GET", headers } = request;
+  const isNavigation = headers["sec-fetch-mode"] === "navigate";
+  if (modules.length > 0 && site.isForScript(host, pathname, isNavigation)) return false;
+  const answer = await server.answer(site, { method, host, path, headers });
+  request.resume();
+  await sendAnswer(response, answer, more);
+  return true;
+}
