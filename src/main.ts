@@ -2,7 +2,7 @@ import { Command, CommanderError } from "commander";
 import { registerConfigCommand } from "./cli/config.ts";
 import { registerServeCommand } from "./cli/serve.ts";
 import { explain } from "./cli/failure.ts";
-import { programVersion } from "./platform/storage/migrations/program-version.ts";
+import { programVersion } from "./platform/storage/program-version.ts";
 
 /** Runs the command line. Exit codes: 0 done, 1 failed (also for a wrong setting), 2 called wrongly. */
 export async function main(argv: readonly string[]): Promise<void> {

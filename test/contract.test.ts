@@ -289,6 +289,7 @@ describe("two operations that match the same path", () => {
       services: {
         zones: { find: () => ({}) },
         accounts: { find: () => ({}) },
+        storage: { following: undefined },
       } as unknown as ApiOptions["services"],
       operations: declared.map(({ id, method, path }) => ({
         operation: declare({

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { openStorage, type Change, type Storage } from "../src/platform/storage/storage.ts";
+import { nothingToReload } from "../src/platform/storage/changes/listeners.ts";
 import { startPostgres, type TestPostgres } from "./helpers/postgres.ts";
 import { ownerToken, startTestServer } from "./helpers/server.ts";
 import { visit } from "./helpers/visit.ts";
@@ -17,8 +18,9 @@ it("nodes that share PostgreSQL start together and see each other's changes exac
   const [first, second] = nodes as [Storage, Storage];
   const seen: Change[][] = [[], []];
   for (const [index, node] of nodes.entries()) {
-    node.onChange(async (changes) => void seen[index]!.push(...changes));
-    await node.watch(50);
+    node.onChange(async (changes) => void seen[index]!.push(...changes), nothingToReload);
+    await node.watch();
+    node.follow({ everyMs: 50, whileNotifiedMs: 50 });
   }
   await Promise.all(
     Array.from({ length: 40 }, (_, i) =>
@@ -128,8 +130,12 @@ it("a change in a long transaction is not missed if later ones commit before it"
   const url = await postgres.createDatabase();
   const [writer, follower] = [await openStorage(url), await openStorage(url)];
   const seen: string[] = [];
-  follower.onChange(async (changes) => void seen.push(...changes.map((change) => change.id)));
-  await follower.watch(20);
+  follower.onChange(
+    async (changes) => void seen.push(...changes.map((change) => change.id)),
+    nothingToReload,
+  );
+  await follower.watch();
+  follower.follow({ everyMs: 20, whileNotifiedMs: 20 });
   const begun = Promise.withResolvers<void>();
   const finish = Promise.withResolvers<void>();
   const long = writer.write(async (trx, changed) => {

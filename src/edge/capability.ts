@@ -1,7 +1,7 @@
 import type { AddressInfo } from "node:net";
 import { capability } from "../capability.ts";
 import { zoneSettings } from "../control/zone-settings/capability.ts";
-import { reservation } from "../platform/capability.ts";
+import { reservation, storage } from "../platform/capability.ts";
 import { metrics } from "../platform/observability/capability.ts";
 import { OwnListener } from "../platform/own-listener.ts";
 import { clientInfo } from "./client-info/capability.ts";
@@ -17,8 +17,8 @@ import type { EdgeRequest } from "./request/handlers.ts";
 /** The listener of visitors' requests. */
 export const edgeServer = capability({
   name: "edge",
-  needs: [reservation, clientInfo, edgeConfiguration, metrics, outbound, smartRouting, zoneSettings],
-  create({ config, logger, ...needed }) {
+  needs: [reservation, storage, clientInfo, edgeConfiguration, metrics, outbound, smartRouting, zoneSettings],
+  create({ config, logger, storage: database, ...needed }) {
     const edgeListener = new OwnListener();
     const edgeTlsListener = new OwnListener();
     const ownHosts = new OwnHosts(needed.snapshot, config.workersDomain);
@@ -40,6 +40,8 @@ export const edgeServer = capability({
       snapshot: needed.snapshot,
       policy: needed.policy,
       lookUp: systemLookUp(),
+      isStale:
+        config.staleEdge === "refuse" ? () => database.lagSeconds > config.staleAfterSeconds : undefined,
       logger,
     });
     // With trusted proxies, the address of a connection does not identify the visitor.

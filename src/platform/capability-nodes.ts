@@ -12,6 +12,7 @@ export const nodes = capability({
     const identity = config.ephemeral ? temporaryIdentity() : identityIn(folder);
     const { shown } = await placeOf(blobUrlOf(config), database, folder);
     const nodeRegistry = new NodeRegistry(database, identity, shown, logger);
+    nodeRegistry.seq = () => database.following?.takenOver;
     await nodeRegistry.start();
     return { nodeRegistry };
   },

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Logger } from "pino";
 import { capability } from "../capability.ts";
 import { databaseUrl } from "./config/derived.ts";
 import { during } from "./listen/during.ts";
@@ -8,9 +9,12 @@ import { reserve } from "./listen/reserve.ts";
 import { createBlobs } from "./open-blobs.ts";
 import { unawaited } from "./util/uncaught.ts";
 import { closeDataFolder } from "./storage/private-files.ts";
+import { waitForDatabase } from "./storage/wait-for-database.ts";
 import { openStorage } from "./storage/storage.ts";
 
+/** How often a node reads the changes of others: alone, and while PostgreSQL notifies it of them. */
 const watchIntervalMs = 500;
+const notifiedIntervalMs = 5000;
 
 /** The sockets of all listeners and the data folder, which nobody else may have. */
 export const reservation = capability({
@@ -48,17 +52,45 @@ export const dataFolder = capability({
   },
 });
 
+/** Logs the first of several failures to follow other nodes, and their end. */
+function reportTo(logger: Logger): (failure: unknown) => void {
+  let isFailing = false;
+  return (failure) => {
+    if (failure === undefined) logger.info("the changes of other nodes are followed again");
+    else if (!isFailing) logger.error({ err: failure }, "the changes of other nodes cannot be followed");
+    isFailing = failure !== undefined;
+  };
+}
+
 export const storage = capability({
   name: "storage",
   needs: [dataFolder],
-  create: async ({ config }) => ({
+  create: async ({ config, logger }) => ({
     storage: await during(
       "open the database",
-      openStorage(databaseUrl(config), config.databaseTimeoutSeconds * 1000),
+      waitForDatabase(
+        () => openStorage(databaseUrl(config), config.databaseTimeoutSeconds * 1000),
+        config.databaseWaitSeconds,
+        logger,
+      ),
     ),
   }),
-  health: (services) => ({ database: () => services.storage.check() }),
-  load: (services) => services.storage.watch(watchIntervalMs),
+  metrics: async (services) =>
+    (await import("./observability/change-metrics.ts")).changeMetrics(services.storage),
+  health: ({ config, ...services }) => ({
+    database: () => services.storage.check(),
+    async changes_stale() {
+      const { lagSeconds } = services.storage;
+      if (lagSeconds > config.staleAfterSeconds)
+        throw new Error(`the changes of the last ${Math.floor(lagSeconds)} seconds may be missing`);
+    },
+  }),
+  load: ({ logger, ...services }) => services.storage.watch(reportTo(logger)),
+  run: ({ config, ...services }) =>
+    services.storage.follow({
+      everyMs: watchIntervalMs,
+      whileNotifiedMs: Math.min(notifiedIntervalMs, (config.staleAfterSeconds * 1000) / 2),
+    }),
   close: (services) => services.storage.close(),
 });
 

@@ -70,7 +70,7 @@ it("a taken UDP port is named too", async () => {
 it("a database that is away is named, and the folder is free again", async () => {
   const dataDir = temporaryFolder();
   const database = ["--database-url", "postgres://user:hidden@127.0.0.1:1/none"];
-  const { code, stderr } = await failing("--data-dir", dataDir, ...database);
+  const { code, stderr } = await failing("--data-dir", dataDir, ...database, "--database-wait-seconds", "0");
   expect(code).toBe(1);
   expect(stderr).toMatch(
     /^could not open the database: .*: connect ECONNREFUSED 127\.0\.0\.1:1\nNothing accepts/,

@@ -1,4 +1,5 @@
 import { lockAccount } from "../../platform/storage/dialects.ts";
+import { FreshReads } from "../../platform/storage/changes/fresh-reads.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import type { PermissionKey } from "../access/permissions.ts";
 import { newId } from "../../platform/util/ids.ts";
@@ -63,6 +64,7 @@ export type AccountSettings = Partial<Pick<Account, "name" | "enforceTwofactor" 
  */
 export class Accounts {
   readonly #storage: Storage;
+  readonly #everything: FreshReads<store.Everything>;
   #accounts = new Map<string, Account>();
   #users = new Map<string, User>();
   #memberships = new Map<string, Membership>();
@@ -72,13 +74,20 @@ export class Accounts {
 
   constructor(storage: Storage) {
     this.#storage = storage;
+    this.#everything = new FreshReads(
+      () => store.loadAll(storage.read),
+      (everything) => this.#place(everything),
+    );
     storage.onChange(async (changes) => {
       if (changes.some((change) => change.kind === "account" || change.kind === "user")) await this.load();
-    });
+    }, this.#everything.reload);
   }
 
   async load(): Promise<void> {
-    const everything = await store.loadAll(this.#storage.read);
+    await this.#everything.load();
+  }
+
+  #place(everything: store.Everything): void {
     this.#accounts = new Map(everything.accounts.map((account) => [account.id, account]));
     this.#users = new Map(everything.users.map((user) => [user.id, user]));
     this.#memberships = new Map(everything.memberships.map((membership) => [membership.id, membership]));

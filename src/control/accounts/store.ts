@@ -29,9 +29,14 @@ const toInvitation = (row: InvitationRow): Invitation => ({
   expiresOn: row.expires_on,
 });
 
-export async function loadAll(
-  read: Read,
-): Promise<{ accounts: Account[]; users: User[]; memberships: Membership[]; invitations: Invitation[] }> {
+export interface Everything {
+  accounts: Account[];
+  users: User[];
+  memberships: Membership[];
+  invitations: Invitation[];
+}
+
+export async function loadAll(read: Read): Promise<Everything> {
   const accounts = await read
     .selectFrom("accounts")
     .selectAll()

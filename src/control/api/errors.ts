@@ -123,6 +123,13 @@ export const apiErrors = {
     new ApiError(503, 10503, "The database of this installation does not answer. Try again in 5 seconds", {
       retryAfterSeconds: 5,
     }),
+  behind: (wanted: number, takenOver: number) =>
+    new ApiError(
+      503,
+      10511,
+      `This node has not received the change ${wanted} yet, only those up to ${takenOver}. Try again in 1 second`,
+      { retryAfterSeconds: 1 },
+    ),
   blobsUnavailable: () =>
     new ApiError(503, 10509, "The file store of this installation does not answer. Try again in 5 seconds", {
       retryAfterSeconds: 5,

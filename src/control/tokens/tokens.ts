@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { Accounts } from "../accounts/accounts.ts";
 import { permissionsIn } from "../accounts/store.ts";
+import { reloadByForgetting } from "../../platform/storage/changes/listeners.ts";
 import { lockAccount } from "../../platform/storage/dialects.ts";
 import type { Change, Storage, Write } from "../../platform/storage/storage.ts";
 import { newId } from "../../platform/util/ids.ts";
@@ -68,10 +69,10 @@ export class Tokens {
     this.#accounts = accounts;
     this.#zones = zones;
     this.#pepper = pepper;
+    const forget = (): void => this.#known.forget();
     storage.onChange(async (changes) => {
-      if (changes.some((change) => change.kind === "api_token" || change.kind === "account"))
-        this.#known.forget();
-    });
+      if (changes.some((change) => change.kind === "api_token" || change.kind === "account")) forget();
+    }, reloadByForgetting(forget));
   }
 
   hash(secret: string): string {

@@ -28,7 +28,7 @@ type Values = { [S in SettingId]: z.output<(typeof settingSchemas)[S]> };
 export class ZoneSettings {
   readonly #storage: Storage;
   readonly #defaults: Values;
-  readonly #zones = new Map<string, Map<string, store.ZoneSettingRow>>();
+  #zones = new Map<string, ReadonlyMap<string, store.ZoneSettingRow>>();
 
   constructor(storage: Storage, defaultSsl: SslMode) {
     this.#storage = storage;
@@ -39,16 +39,25 @@ export class ZoneSettings {
       transformations: "off",
       transformations_allowed_origins: "",
     };
-    storage.onChange(async (changes) => {
-      for (const { kind, id } of changes) {
-        if (kind === "zone_setting") this.#set(id, await store.listOfZone(storage.read, id));
-      }
-    });
+    storage.onChange(
+      async (changes) => {
+        for (const { kind, id } of changes) {
+          if (kind === "zone_setting")
+            this.#zones.set(id, bySetting(await store.listOfZone(storage.read, id)));
+        }
+      },
+      async () => this.#read(),
+    );
   }
 
   async load(): Promise<void> {
+    (await this.#read())();
+  }
+
+  async #read(): Promise<() => void> {
     const rows = Map.groupBy(await store.loadAll(this.#storage.read), (row) => row.zoneId);
-    for (const [zoneId, list] of rows) this.#set(zoneId, list);
+    const zones = new Map([...rows].map(([zoneId, list]) => [zoneId, bySetting(list)]));
+    return () => (this.#zones = zones);
   }
 
   value<S extends SettingId>(zoneId: string, setting: S): Values[S] {
@@ -86,8 +95,7 @@ export class ZoneSettings {
   forget(zoneId: string): void {
     this.#zones.delete(zoneId);
   }
-
-  #set(zoneId: string, rows: readonly store.ZoneSettingRow[]): void {
-    this.#zones.set(zoneId, new Map(rows.map((row) => [row.setting, row])));
-  }
 }
+
+const bySetting = (rows: readonly store.ZoneSettingRow[]): ReadonlyMap<string, store.ZoneSettingRow> =>
+  new Map(rows.map((row) => [row.setting, row]));

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { FreshReads } from "../../platform/storage/changes/fresh-reads.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import { isUniqueViolation, lockZone, lockZoneNames } from "../../platform/storage/dialects.ts";
 import { newId } from "../../platform/util/ids.ts";
@@ -49,6 +50,7 @@ export class Zones {
   readonly #storage: Storage;
   readonly #options: ZonesOptions;
   readonly #ownership: Ownership;
+  readonly #all: FreshReads<Zone[]>;
   readonly #zones = new Map<string, Zone>();
   readonly #precedence = new Precedence();
   /** Ids of zones by the name of the zone whose records authorize them. */
@@ -60,15 +62,22 @@ export class Zones {
     this.#storage = storage;
     this.#options = options;
     this.#ownership = options.ownership ?? localOwnership;
+    this.#all = new FreshReads(
+      () => store.loadAll(storage.read),
+      (zones) => this.#place(zones),
+    );
     storage.onChange(async (changes) => {
       const ids = new Set(changes.flatMap((change) => (change.kind === "zone" ? [change.id] : [])));
       for (const id of ids) this.#set(id, await store.find(storage.read, id));
       if (changes.some((change) => change.kind === "account")) await this.load();
-    });
+    }, this.#all.reload);
   }
 
   async load(): Promise<void> {
-    const zones = await store.loadAll(this.#storage.read);
+    await this.#all.load();
+  }
+
+  #place(zones: readonly Zone[]): void {
     const ids = new Set(zones.map((zone) => zone.id));
     for (const id of this.#zones.keys()) if (!ids.has(id)) this.#set(id, undefined);
     for (const zone of zones) this.#set(zone.id, zone);

@@ -44,28 +44,41 @@ const dsTtlDefault = 86_400;
 export class Dnssec {
   readonly #storage: Storage;
   readonly #intervalMs: number;
-  readonly #states = new Map<string, SigningState>();
+  #states = new Map<string, SigningState>();
   readonly #checkedMs = new Map<string, number>();
 
   constructor(storage: Storage, intervalSeconds: number) {
     this.#storage = storage;
     this.#intervalMs = intervalSeconds * 1000;
-    storage.onChange(async (changes) => {
-      for (const { kind, id } of changes) {
-        if (kind !== "dnssec" && kind !== "zone") continue;
-        if (kind === "zone" && !this.#states.has(id)) continue;
-        const state = await store.find(storage.read, id);
-        if (state !== undefined) this.#states.set(id, state);
-        else {
-          this.#states.delete(id);
-          this.#checkedMs.delete(id);
+    storage.onChange(
+      async (changes) => {
+        for (const { kind, id } of changes) {
+          if (kind !== "dnssec" && kind !== "zone") continue;
+          if (kind === "zone" && !this.#states.has(id)) continue;
+          const state = await store.find(storage.read, id);
+          if (state !== undefined) this.#states.set(id, state);
+          else {
+            this.#states.delete(id);
+            this.#checkedMs.delete(id);
+          }
         }
-      }
-    });
+      },
+      async () => this.#read(),
+    );
   }
 
   async load(): Promise<void> {
-    for (const state of await store.loadAll(this.#storage.read)) this.#states.set(state.zoneId, state);
+    (await this.#read())();
+  }
+
+  async #read(): Promise<() => void> {
+    const rows = await store.loadAll(this.#storage.read);
+    const states = new Map(rows.map((state) => [state.zoneId, state]));
+    return () => {
+      this.#states = states;
+      for (const zoneId of [...this.#checkedMs.keys()])
+        if (!states.has(zoneId)) this.#checkedMs.delete(zoneId);
+    };
   }
 
   find(zoneId: string): SigningState | undefined {

@@ -36,7 +36,7 @@ export class ZoneUpdater {
   readonly #send: Send;
   readonly #served = new Map<string, ZoneConfiguration>();
   /** ACME challenges by zone id, for zones that have some. */
-  readonly #challenges = new Map<string, readonly DnsChallenge[]>();
+  #challenges = new Map<string, readonly DnsChallenge[]>();
   readonly #readingChallenges = new Turns();
 
   constructor(sources: ZoneSources, send: Send) {
@@ -44,36 +44,50 @@ export class ZoneUpdater {
     this.#send = send;
     const { storage, records } = sources;
     records.changes.onChange((change) => this.#setNames(change));
-    storage.onChange(async (changes) => {
-      const challenges = changes.filter(({ kind }) => kind === "acme_challenge");
-      for (const [zoneId, list] of Map.groupBy(challenges, ({ parentId }) => parentId!)) {
-        await this.#readChallenges(zoneId);
-        await records.changes.notifyAgain(
-          zoneId,
-          list.map(({ id }) => id),
-        );
-      }
-      for (const { kind, id } of changes) {
-        if (kind !== "dnssec" && kind !== "dns_settings") continue;
-        const zone = await zoneStore.find(storage.read, id);
-        if (zone !== undefined) this.setZone(id, zone);
-      }
-    });
+    storage.onChange(
+      async (changes) => {
+        const challenges = changes.filter(({ kind }) => kind === "acme_challenge");
+        for (const [zoneId, list] of Map.groupBy(challenges, ({ parentId }) => parentId!)) {
+          await this.#readChallenges(zoneId);
+          await records.changes.notifyAgain(
+            zoneId,
+            list.map(({ id }) => id),
+          );
+        }
+        for (const { kind, id } of changes) {
+          if (kind !== "dnssec" && kind !== "dns_settings") continue;
+          const zone = await zoneStore.find(storage.read, id);
+          if (zone !== undefined) this.setZone(id, zone);
+        }
+      },
+      () => this.#read("all"),
+    );
   }
 
   /** Loads the records of every served zone and sends them. */
   async load(): Promise<void> {
+    await (
+      await this.#read("with names")
+    )();
+  }
+
+  async #read(sent: "all" | "with names"): Promise<() => Promise<void>> {
     const { read } = this.#sources.storage;
+    const zones = await zoneStore.loadAll(read);
     const challenges = Map.groupBy(await this.#sources.listChallenges(), ({ zoneId }) => zoneId);
-    for (const [zoneId, list] of challenges) this.#challenges.set(zoneId, list);
     const records = Map.groupBy(await listAll(read), ({ zoneId }) => zoneId);
-    for (const zoneId of new Set([...records.keys(), ...challenges.keys()])) {
-      const configuration = this.#served.get(zoneId);
-      if (configuration === undefined) continue;
-      const names = Map.groupBy(records.get(zoneId) ?? [], ({ name }) => name);
-      for (const { name } of challenges.get(zoneId) ?? []) if (!names.has(name)) names.set(name, []);
-      await this.#send({ kind: "zone", configuration, names: this.#named(zoneId, names) });
-    }
+    return async () => {
+      this.#challenges = new Map(challenges);
+      // Their settings and keys may have changed.
+      for (const zone of zones) this.setZone(zone.id, zone);
+      const updates = [...this.#served].map(async ([zoneId, configuration]) => {
+        const names = Map.groupBy(records.get(zoneId) ?? [], ({ name }) => name);
+        for (const { name } of challenges.get(zoneId) ?? []) if (!names.has(name)) names.set(name, []);
+        if (names.size === 0 && sent === "with names") return;
+        await this.#send({ kind: "zone", configuration, names: this.#named(zoneId, names) });
+      });
+      await Promise.all(updates);
+    };
   }
 
   /**

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { nothingToReload } from "../../platform/storage/changes/listeners.ts";
 import { describeStorage } from "../../../test/helpers/storage-matrix.ts";
 import { Accounts } from "../../control/accounts/accounts.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
@@ -29,7 +30,7 @@ describeStorage("changes of records", (open) => {
       activation: staticActivation,
     });
     delay = async () => {};
-    storage.onChange(() => delay());
+    storage.onChange(() => delay(), nothingToReload);
     records = new DnsRecords(storage);
     zone = await zones.create({ accountId: account.id, name: "example.com", type: "full" });
     seen = [];

@@ -1,3 +1,4 @@
+import { nothingToReload } from "../../platform/storage/changes/listeners.ts";
 import type { Change, Storage } from "../../platform/storage/storage.ts";
 import { Turns } from "../../platform/util/turns.ts";
 import type { DnsRecord } from "./record.ts";
@@ -35,9 +36,10 @@ export class RecordChanges {
       const relevant = changes.filter(({ kind }) => kind === "dns_record" || kind === "dns_serial");
       for (const [zoneId, ofZone] of Map.groupBy(relevant, ({ parentId }) => parentId!))
         await this.#notify(zoneId, ofZone);
-    });
+    }, nothingToReload);
   }
 
+  /** What listeners keep of records they must also reload, through `Storage.onChange`. */
   onChange(listener: RecordListener): void {
     this.#listeners.push(listener);
   }

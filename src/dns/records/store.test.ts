@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { nothingToReload } from "../../platform/storage/changes/listeners.ts";
 import { describeStorage } from "../../../test/helpers/storage-matrix.ts";
 import { Accounts } from "../../control/accounts/accounts.ts";
 import type { Change, Storage } from "../../platform/storage/storage.ts";
@@ -127,7 +128,7 @@ describeStorage("records", (open) => {
 
   it("changes and deletes records, and notifies listeners of every affected name", async () => {
     const changes: Change[] = [];
-    storage.onChange(async (each) => void changes.push(...each));
+    storage.onChange(async (each) => void changes.push(...each), nothingToReload);
     const { id } = await records.create(zone, a("one"));
     await records.edit(zone, id, { name: "two" });
     await records.replace(zone, id, a("two", "192.0.2.2"));

@@ -32,23 +32,31 @@ export const dnsSettingsDefaults: DnsSettings = {
 /** The settings of zones that differ from the defaults, in memory. */
 export class DnsSettingsOfZones {
   readonly #storage: Storage;
-  readonly #settings = new Map<string, DnsSettings>();
+  #settings = new Map<string, DnsSettings>();
 
   constructor(storage: Storage) {
     this.#storage = storage;
-    storage.onChange(async (changes) => {
-      for (const { kind, id } of changes) {
-        if (kind !== "dns_settings" && !(kind === "zone" && this.#settings.has(id))) continue;
-        const settings = await store.find(storage.read, id);
-        if (settings === undefined) this.#settings.delete(id);
-        else this.#settings.set(id, settings);
-      }
-    });
+    storage.onChange(
+      async (changes) => {
+        for (const { kind, id } of changes) {
+          if (kind !== "dns_settings" && !(kind === "zone" && this.#settings.has(id))) continue;
+          const settings = await store.find(storage.read, id);
+          if (settings === undefined) this.#settings.delete(id);
+          else this.#settings.set(id, settings);
+        }
+      },
+      async () => this.#read(),
+    );
   }
 
   async load(): Promise<void> {
-    for (const { zoneId, settings } of await store.loadAll(this.#storage.read))
-      this.#settings.set(zoneId, settings);
+    (await this.#read())();
+  }
+
+  async #read(): Promise<() => void> {
+    const rows = await store.loadAll(this.#storage.read);
+    const all = new Map(rows.map(({ zoneId, settings }) => [zoneId, settings]));
+    return () => (this.#settings = all);
   }
 
   find(zoneId: string): DnsSettings {

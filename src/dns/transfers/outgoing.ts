@@ -1,3 +1,4 @@
+import { FreshReads } from "../../platform/storage/changes/fresh-reads.ts";
 import type { Storage, Write } from "../../platform/storage/storage.ts";
 import * as store from "./store-transfers.ts";
 import { nameKey, type NameKey } from "../name-server/wire/name.ts";
@@ -41,6 +42,7 @@ export interface OutgoingTransfer {
  */
 export class OutgoingTransfers {
   readonly #storage: Storage;
+  readonly #reads: FreshReads<store.AllTransfers>;
   readonly #listeners: (() => void)[] = [];
   readonly #notifiers: ((zoneId: string) => void)[] = [];
   readonly #transferredMs = new Map<string, number>();
@@ -49,17 +51,25 @@ export class OutgoingTransfers {
 
   constructor(storage: Storage) {
     this.#storage = storage;
+    this.#reads = new FreshReads(
+      () => store.loadAll(storage.read),
+      (all) => this.#place(all),
+    );
     storage.onChange(async (changes) => {
       const isOurs = changes.some(
         ({ kind, id }) =>
           kind === "zone_transfers" || kind === "account" || (kind === "zone" && this.find(id)),
       );
       if (isOurs) await this.load();
-    });
+    }, this.#reads.reload);
   }
 
   async load(): Promise<void> {
-    this.#all = await store.loadAll(this.#storage.read);
+    await this.#reads.load();
+  }
+
+  #place(all: store.AllTransfers): void {
+    this.#all = all;
     for (const times of [this.#transferredMs, this.#notifiedMs])
       for (const zoneId of [...times.keys()]) if (this.find(zoneId) === undefined) times.delete(zoneId);
     for (const listener of this.#listeners) listener();

@@ -8,20 +8,30 @@ import type { BotManagementRow } from "./store.ts";
 /** The zones with bot management; in memory, because every request checks it. */
 export class BotManagementSetting {
   readonly #storage: Storage;
-  readonly #enabled = new Set<string>();
+  #enabled = new Set<string>();
   #isKnownBot: ((userAgent: string) => boolean) | undefined;
 
   constructor(storage: Storage) {
     this.#storage = storage;
-    storage.onChange(async (changes) => {
-      for (const { kind, id } of changes) {
-        if (kind === "bot_management") await this.#set(id, await store.find(storage.read, id));
-      }
-    });
+    storage.onChange(
+      async (changes) => {
+        for (const { kind, id } of changes) {
+          if (kind === "bot_management") await this.#set(id, await store.find(storage.read, id));
+        }
+      },
+      async () => this.#read(),
+    );
   }
 
   async load(): Promise<void> {
-    for (const row of await store.loadAll(this.#storage.read)) await this.#set(row.zoneId, row);
+    (await this.#read())();
+  }
+
+  async #read(): Promise<() => void> {
+    const rows = await store.loadAll(this.#storage.read);
+    const enabled = new Set(rows.flatMap(({ zoneId, isEnabled }) => (isEnabled ? [zoneId] : [])));
+    if (enabled.size > 0) await this.#learnBots();
+    return () => (this.#enabled = enabled);
   }
 
   async find(zoneId: string): Promise<BotManagementRow | undefined> {
@@ -64,8 +74,12 @@ export class BotManagementSetting {
       this.#enabled.delete(zoneId);
       return;
     }
-    // The list of user agents is loaded for the first zone that needs it.
-    this.#isKnownBot ??= (await import("isbot")).isbot;
+    await this.#learnBots();
     this.#enabled.add(zoneId);
+  }
+
+  /** The list of user agents is loaded for the first zone that needs it. */
+  async #learnBots(): Promise<void> {
+    this.#isKnownBot ??= (await import("isbot")).isbot;
   }
 }

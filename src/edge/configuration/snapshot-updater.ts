@@ -29,27 +29,40 @@ export class EdgeSnapshotUpdater {
       const zone = this.snapshot.get(zoneId);
       for (const [name, hosts] of names) zone?.setHost(name, hosts.length === 0 ? undefined : entryOf(hosts));
     });
-    storage.onChange(async (changes) => {
-      for (const { kind, parentId } of changes)
-        if (kind === "ruleset" && parentId !== undefined) await this.#reloadRules(parentId);
-    });
+    storage.onChange(
+      async (changes) => {
+        for (const { kind, parentId } of changes)
+          if (kind === "ruleset" && parentId !== undefined) await this.#reloadRules(parentId);
+      },
+      async () => this.#read(),
+    );
   }
 
   /** Loads the records and rules of all zones. */
   async load(): Promise<void> {
-    const byName = new Map<string, Host[]>();
+    (await this.#read())();
+  }
+
+  async #read(): Promise<() => void> {
+    const byZone = new Map<string, Map<string, Host[]>>();
     for (const host of await listHosts(this.#storage.read)) {
-      const key = `${host.zoneId} ${host.name}`;
-      const list = byName.get(key);
-      if (list === undefined) byName.set(key, [host]);
+      let byName = byZone.get(host.zoneId);
+      if (byName === undefined) byZone.set(host.zoneId, (byName = new Map()));
+      const list = byName.get(host.name);
+      if (list === undefined) byName.set(host.name, [host]);
       else list.push(host);
     }
-    for (const hosts of byName.values()) {
-      this.snapshot.get(hosts[0]!.zoneId)?.setHost(hosts[0]!.name, entryOf(hosts));
-    }
+    const rules = new Map<string, readonly OriginRule[]>();
     for (const ruleset of await this.#rulesets.loadAll()) {
-      if (ruleset.phase === "http_request_origin") await this.#setRules(ruleset.zoneId, ruleset);
+      if (ruleset.phase === "http_request_origin") rules.set(ruleset.zoneId, await rulesOf(ruleset));
     }
+    return () => {
+      for (const zone of this.snapshot.zones()) {
+        const names = byZone.get(zone.id) ?? new Map<string, Host[]>();
+        zone.setHosts(new Map([...names].map(([name, hosts]) => [name, entryOf(hosts)])));
+        zone.originRules = rules.get(zone.id) ?? [];
+      }
+    };
   }
 
   /** Adds or updates a zone; undefined removes it. */
@@ -67,23 +80,20 @@ export class EdgeSnapshotUpdater {
 
   async #reloadRules(zoneId: string): Promise<void> {
     const rulesets = await this.#rulesets.list(zoneId);
-    await this.#setRules(
-      zoneId,
-      rulesets.find((ruleset) => ruleset.phase === "http_request_origin"),
-    );
-  }
-
-  async #setRules(zoneId: string, ruleset: Ruleset | undefined): Promise<void> {
-    const enabled = (ruleset?.rules ?? []).filter((rule) => rule.enabled);
-    const rules = await Promise.all(
-      enabled.map(async (rule): Promise<OriginRule> => ({
-        matches: await compileExpression(rule.expression),
-        ...originOverride(rule),
-      })),
-    );
+    const rules = await rulesOf(rulesets.find((ruleset) => ruleset.phase === "http_request_origin"));
     const zone = this.snapshot.get(zoneId);
     if (zone !== undefined) zone.originRules = rules;
   }
+}
+
+async function rulesOf(ruleset: Ruleset | undefined): Promise<OriginRule[]> {
+  const enabled = (ruleset?.rules ?? []).filter((rule) => rule.enabled);
+  return Promise.all(
+    enabled.map(async (rule): Promise<OriginRule> => ({
+      matches: await compileExpression(rule.expression),
+      ...originOverride(rule),
+    })),
+  );
 }
 
 /** A name counts as proxied when any of its records is. */

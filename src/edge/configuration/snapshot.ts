@@ -36,9 +36,9 @@ export class EdgeZone {
   #originRules: readonly OriginRule[] = [];
   /** Whether any rule reads bodies. Set with the rules, so that requests need not check each rule. */
   readsBody = false;
-  readonly #hosts = new Map<string, HostEntry>();
+  #hosts = new Map<string, HostEntry>();
   /** Names that exist only because a name below them does (RFC 4592: they end a wildcard too). */
-  readonly #ancestors = new Map<string, number>();
+  #ancestors = new Map<string, number>();
 
   constructor(id: string, name: string, isPaused: boolean) {
     this.id = id;
@@ -53,6 +53,13 @@ export class EdgeZone {
   set originRules(rules: readonly OriginRule[]) {
     this.#originRules = rules;
     this.readsBody = rules.some(({ matches }) => matches.readsBody === true);
+  }
+
+  /** Replaces all names. */
+  setHosts(hosts: ReadonlyMap<string, HostEntry>): void {
+    this.#hosts = new Map();
+    this.#ancestors = new Map();
+    for (const [name, entry] of hosts) this.setHost(name, entry);
   }
 
   setHost(name: string, entry: HostEntry | undefined): void {
@@ -101,6 +108,10 @@ export class EdgeSnapshot {
 
   get(zoneId: string): EdgeZone | undefined {
     return this.#byId.get(zoneId);
+  }
+
+  zones(): Iterable<EdgeZone> {
+    return this.#byId.values();
   }
 
   add(zone: EdgeZone): void {

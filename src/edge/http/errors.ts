@@ -131,6 +131,14 @@ export const visitorErrors = {
       "A part of this installation does not respond at the moment. Try again in a moment.",
       { cause, retryAfterSeconds: 5 },
     ),
+  stale: () =>
+    new VisitorError(
+      503,
+      1109,
+      "Temporarily unavailable",
+      "This node has not received the latest configuration of its installation. Try again in a moment.",
+      { retryAfterSeconds: 5 },
+    ),
   internal: make(
     500,
     500,

@@ -182,6 +182,7 @@ export class Edge {
     const { snapshot, settings } = this.#options;
     const asked = this.#target(request, settings);
     const { host, path } = asked;
+    if (this.#options.isStale?.() === true) throw visitorErrors.stale();
     const zone = snapshot.findZone(host);
     const entry = zone?.resolve(host);
     if (zone !== undefined && entry !== undefined) {

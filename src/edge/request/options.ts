@@ -30,6 +30,8 @@ export interface EdgeOptions {
   observe?: Observe | undefined;
   /** Builds the `cf` object; without it the object is empty. */
   requestCf?: RequestCf;
+  /** Whether requests are refused because the configuration is too old; without it they never are. */
+  isStale?: (() => boolean) | undefined;
   /** Recognizes requests of scripts; without it there are none. */
   viaHeader?: ViaHeader;
 }

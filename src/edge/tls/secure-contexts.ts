@@ -41,6 +41,11 @@ export class SecureContexts {
     this.#mayServe = mayServe;
   }
 
+  /** All that have certificates. */
+  owners(): string[] {
+    return [...this.#owned.keys()];
+  }
+
   /** Replaces the certificates of one owner. */
   set(owner: string, certificates: readonly ServedCertificate[]): void {
     for (const old of this.#owned.get(owner) ?? []) {

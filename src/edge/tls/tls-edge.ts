@@ -46,14 +46,21 @@ export async function createTlsEdge(options: TlsEdgeOptions): Promise<TlsListene
   const { configured } = options;
   contexts.set(configuration, configured.current);
   configured.watch((list) => contexts.set(configuration, list));
+  const read = async (): Promise<() => void> => {
+    const byZone = Map.groupBy(await certificates.loadAll(), (each) => each.zoneId);
+    return () => {
+      const gone = contexts.owners().filter((owner) => owner !== configuration && !byZone.has(owner));
+      for (const zoneId of gone) contexts.set(zoneId, []);
+      for (const [zoneId, list] of byZone) contexts.set(zoneId, list.map(served));
+    };
+  };
   storage.onChange(async (changes) => {
     for (const { kind, id } of changes) {
       if (kind === "certificate") contexts.set(id, (await certificates.list(id)).map(served));
       if (kind === "zone" && snapshot.get(id) === undefined) contexts.set(id, []);
     }
-  });
-  const byZone = Map.groupBy(await certificates.loadAll(), (each) => each.zoneId);
-  for (const [zoneId, list] of byZone) contexts.set(zoneId, list.map(served));
+  }, read);
+  (await read())();
   return new TlsListener({
     edge,
     settings,

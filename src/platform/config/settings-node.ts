@@ -135,6 +135,32 @@ export const nodeSettings = {
     default: 30,
     describe: "timeout of a PostgreSQL query, and of the wait for a connection",
   },
+  databaseWaitSeconds: {
+    kind: "count",
+    min: 0,
+    max: 3600,
+    flag: "database-wait-seconds",
+    env: "SELVEDGE_DATABASE_WAIT_SECONDS",
+    default: 5,
+    describe: "how long a start waits for a PostgreSQL server that does not accept connections yet",
+  },
+  staleAfterSeconds: {
+    kind: "count",
+    min: 1,
+    max: 3600,
+    flag: "stale-after-seconds",
+    env: "SELVEDGE_STALE_AFTER_SECONDS",
+    default: 10,
+    describe: "how far a node may be behind the changes of other nodes before /readyz is 503",
+  },
+  staleEdge: {
+    ...choice(["serve", "refuse"]),
+    flag: "stale-edge",
+    env: "SELVEDGE_STALE_EDGE",
+    default: "serve",
+    describe:
+      "what visitors get from a node that is further behind: the configuration it has, or 503 until it has caught up",
+  },
   blobUrl: {
     kind: "text",
     flag: "blob-url",

@@ -14,31 +14,38 @@ import { DatabaseUnavailable } from "./faults.ts";
 
 /** Types that `pg` returns as text by default (int8, numeric). All our values are safe integers. */
 const numberTypeIds: ReadonlySet<number> = new Set([20, 1700]);
+/** The longest wait for a connection whose queries may take any time. */
+const connectMsMax = 10_000;
 /** Maximum number of connections. */
 const poolMax = 10;
 /**
- * Codes of lost connections, a server that is stopping, starting or read-only, too many connections, and
- * cancelled queries.
+ * Codes of lost connections, a server that is stopping, starting or read-only, too many connections, cancelled
+ * queries, and transactions that waited too long for their client.
  */
-const unavailablePattern = /^(08|57P|58)|^(25006|53300|57014)$/;
+const unavailablePattern = /^(08|57P|58)|^(25006|25P03|53300|57014)$/;
+
+const getTypeParser = (id: number, format?: "text" | "binary") =>
+  // oxlint-disable-next-line typescript/no-unsafe-enum-assignment -- the server may send any type's id
+  numberTypeIds.has(id) ? Number : parsers.getTypeParser(id, format);
+
+/** The configuration of a connection that returns 64-bit integers as numbers. */
+export const connectionOf = (connectionString: string): ClientConfig => ({
+  connectionString,
+  types: { getTypeParser },
+});
 
 /**
  * PostgreSQL through `pg`. Returns 64-bit integers as numbers, as with SQLite. `timeoutMs` limits a query and
- * the wait for a connection; undefined means no limit. Throws `DatabaseUnavailable` if the server is
+ * the wait for a connection; undefined means no limit for queries. Throws `DatabaseUnavailable` if the server is
  * unreachable or does not respond.
  */
 export function postgresDialect(connectionString: string, timeoutMs: number | undefined): PostgresDialect {
-  const getTypeParser = (id: number, format?: "text" | "binary") =>
-    // oxlint-disable-next-line typescript/no-unsafe-enum-assignment -- the server may send any type's id
-    numberTypeIds.has(id) ? Number : parsers.getTypeParser(id, format);
   const pool = new Pool({
-    connectionString,
-    types: { getTypeParser },
+    ...connectionOf(connectionString),
     max: poolMax,
     keepAlive: true,
-    ...(timeoutMs === undefined
-      ? {}
-      : { connectionTimeoutMillis: timeoutMs, Client: clientClass(timeoutMs) }),
+    connectionTimeoutMillis: timeoutMs ?? connectMsMax,
+    ...(timeoutMs === undefined ? {} : { Client: clientClass(timeoutMs) }),
   });
   // The pool replaces a connection that the server closed, and the query's caller gets the error. Without
   // listeners, the event would end the process.

@@ -1,4 +1,3 @@
-import type { Generated } from "kysely";
 import type { Flag, Immutable } from "./columns.ts";
 import type {
   BlobChunksTable,
@@ -179,9 +178,17 @@ export interface BotManagementTable {
   modified_on: number;
 }
 
-/** On PostgreSQL, every committed configuration change; see change-log.ts. */
+/** On PostgreSQL, the number of the last committed transaction with changes; see changes/change-log.ts. One row. */
+export interface ChangeHeadTable {
+  one: Immutable<1>;
+  seq: number;
+}
+
+/** On PostgreSQL, every committed configuration change; see changes/change-log.ts. */
 export interface ChangesTable {
-  seq: Generated<number>;
+  seq: Immutable<number>;
+  n: Immutable<number>;
+  total: Immutable<number>;
   kind: Immutable<string>;
   id: Immutable<string>;
   parent_id: Immutable<string | null>;
@@ -262,6 +269,7 @@ export interface Database {
   workflow_instances: WorkflowInstancesTable;
   workflow_journal: WorkflowJournalTable;
   workflow_events: WorkflowEventsTable;
+  change_head: ChangeHeadTable;
   changes: ChangesTable;
   images: ImagesTable;
   image_variants: ImageVariantsTable;

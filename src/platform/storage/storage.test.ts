@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import { afterEach, expect, it } from "vitest";
 import { describeStorage } from "../../../test/helpers/storage-matrix.ts";
+import { nothingToReload } from "./changes/listeners.ts";
 import type { Change, Storage } from "./storage.ts";
 import { isUniqueViolation } from "./dialects.ts";
 import { DatabaseUnavailable } from "./faults.ts";
@@ -23,7 +24,7 @@ describeStorage("storage", (open) => {
   it("rolls back a transaction that throws, and does not notify listeners", async () => {
     const storage = await fresh();
     const seen: Change[] = [];
-    storage.onChange(async (changes) => void seen.push(...changes));
+    storage.onChange(async (changes) => void seen.push(...changes), nothingToReload);
     const failing = storage.write(async (trx, changed) => {
       await trx.insertInto("meta").values({ key: "a", value: "v" }).execute();
       changed({ kind: "zone", id: "a" });
@@ -37,7 +38,7 @@ describeStorage("storage", (open) => {
   it("has notified every listener when a write resolves", async () => {
     const storage = await fresh();
     const seen: Change[] = [];
-    storage.onChange(async (changes) => void seen.push(...changes));
+    storage.onChange(async (changes) => void seen.push(...changes), nothingToReload);
     await storage.write(async (_trx, changed) =>
       changed({ kind: "dns_record", id: "www.example.com", parentId: "z" }),
     );
@@ -51,8 +52,8 @@ describeStorage("storage", (open) => {
     storage.onChange(async () => {
       if (faults-- > 0) throw new Error("the listener could not read");
       seen.push("first");
-    });
-    storage.onChange(async () => void seen.push("second"));
+    }, nothingToReload);
+    storage.onChange(async () => void seen.push("second"), nothingToReload);
     const writing = storage.write(async (trx, changed) => {
       await trx.insertInto("meta").values({ key: "a", value: "v" }).execute();
       changed({ kind: "zone", id: "a" });
@@ -92,7 +93,7 @@ describeStorage("storage", (open) => {
       }
       known.clear();
       for (const { key, value } of rows) known.set(key, value);
-    });
+    }, nothingToReload);
     const add = async (key: string): Promise<unknown> =>
       storage.write(async (trx, changed) => {
         await trx.insertInto("meta").values({ key, value: "v" }).execute();
@@ -124,7 +125,7 @@ describeStorage("storage", (open) => {
           await storage.write(async (_trx, changed) => changed({ kind: "zone", id: "inner" }));
       }
       seen.push("done");
-    });
+    }, nothingToReload);
     await storage.write(async (_trx, changed) => changed({ kind: "zone", id: "outer" }));
     expect(seen).toEqual(["outer", "inner", "done", "done"]);
   });

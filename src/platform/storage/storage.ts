@@ -1,13 +1,15 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
-import { Kysely, type Transaction } from "kysely";
-import { ChangeLog } from "./change-log.ts";
+import { Kysely, sql, type Transaction } from "kysely";
+import { ChangeLog, changesChannel, type LogPlace } from "./changes/change-log.ts";
+import type { Follower, FollowIntervals } from "./changes/follower.ts";
 import { noDurability, walDurability, type Durability } from "./durability.ts";
 import { isDiskFull, isUnavailable } from "./faults.ts";
 import { refuseUnfinished } from "./backup/claim.ts";
 import { checkTables, explainingDamage, refuseEmptyFile } from "./damage.ts";
-import { Listeners, type ChangeListener } from "./listeners.ts";
+import { lastStatement } from "./changes/last-statement.ts";
+import { Listeners, type ChangeListener, type Reload } from "./changes/listeners.ts";
 import { migrate } from "./migrations/migrate.ts";
 import type { Database } from "./schema.ts";
 import { closeDatabase } from "./private-files.ts";
@@ -66,6 +68,8 @@ export class Storage {
   readonly #database: DatabaseSync | undefined;
   readonly #listeners = new Listeners();
   readonly #log: ChangeLog | undefined;
+  readonly #url: string | undefined;
+  #follower: Follower | undefined;
   /** Number of open and waiting transactions. */
   #writes = 0;
   /** Whether the last write failed because the database was unavailable or its disk full. */
@@ -75,16 +79,24 @@ export class Storage {
    * database.
    */
   #unnotified: Change[] = [];
+  /** When the first of them was committed, in the time of `performance.now()`. */
+  #unnotifiedSinceMs: number | undefined;
   #notifying: NodeJS.Timeout | undefined;
-  #stopWatching: (() => Promise<void>) | undefined;
 
-  constructor(read: Read, engine: "sqlite" | "postgres", durability: Durability, database?: DatabaseSync) {
+  /** `database` is the connection to SQLite, `url` that of PostgreSQL. */
+  constructor(
+    read: Read,
+    engine: "sqlite" | "postgres",
+    durability: Durability,
+    { database, url }: { database?: DatabaseSync; url?: string },
+  ) {
     this.read = read;
     this.engine = engine;
     this.#durability = durability;
     this.#database = database;
+    this.#url = url;
     // A SQLite file has one owner, which notifies its own listeners directly.
-    this.#log = engine === "postgres" ? new ChangeLog(read) : undefined;
+    this.#log = engine === "postgres" ? new ChangeLog() : undefined;
   }
 
   /**
@@ -94,22 +106,48 @@ export class Storage {
   async write<T>(work: (trx: Write, changed: (change: Change) => void) => Promise<T>): Promise<T> {
     const changes: Change[] = [];
     this.#writes++;
-    const result = await this.#noting(
-      this.read
-        .transaction()
-        .execute(async (trx) => {
-          const value = await work(trx, (change) => changes.push(change));
-          if (changes.length > 0) await this.#log?.append(trx, changes);
-          return value;
-        })
-        .finally(() => this.#writes--),
+    const { result, place } = await this.#noting(
+      (this.#log === undefined
+        ? this.read.transaction().execute(async (trx) => ({
+            result: await work(trx, (change) => changes.push(change)),
+            place: undefined,
+          }))
+        : this.#writeLogged(this.#log, work, changes)
+      ).finally(() => this.#writes--),
     );
     // Listeners are notified of every commit, even if it may not be on disk.
     const flushed = this.#noting(this.#durability.flush());
     await flushed.catch(() => {});
-    await this.#notify(changes);
+    await this.#notify(changes, place);
     await flushed;
     return result;
+  }
+
+  /** Runs `work` in a transaction whose last statement logs the changes for other nodes. */
+  async #writeLogged<T>(
+    log: ChangeLog,
+    work: (trx: Write, changed: (change: Change) => void) => Promise<T>,
+    changes: Change[],
+  ): Promise<{ result: T; place: LogPlace | undefined }> {
+    let place: LogPlace | undefined;
+    try {
+      return await this.read.transaction().execute(async (trx) => {
+        const { guarded, end } = lastStatement(trx);
+        const result = await work(guarded, (change) => {
+          end.refuseAfter("a change");
+          changes.push(change);
+        });
+        end.isReached = true;
+        if (changes.length === 0) return { result, place };
+        place = await log.append(trx, changes);
+        this.#follower?.expect(place);
+        return { result, place };
+      });
+    } catch (error) {
+      // The commit may have succeeded. Then this node reads the change as if it came from another one.
+      if (place !== undefined) this.#follower?.settle(place, false);
+      throw error;
+    }
   }
 
   /**
@@ -149,32 +187,52 @@ export class Storage {
     );
   }
 
-  onChange(listener: ChangeListener): void {
-    this.#listeners.add(listener);
+  /**
+   * Calls `listener` with committed changes of rows, of all nodes. `reload` is called when changes may have been
+   * missed: it reads everything that the listener keeps in memory.
+   */
+  onChange(listener: ChangeListener, reload: Reload): void {
+    this.#listeners.add(listener, reload);
   }
 
-  /** On PostgreSQL, starts to follow the changes that other nodes commit. Call it before loading any data. */
-  async watch(intervalMs: number): Promise<void> {
-    const log = this.#log;
-    if (log === undefined) return;
-    await log.start();
-    let polling: Promise<void> | undefined;
-    const timer = setInterval(() => {
-      polling ??= log
-        .next((changes) => this.#listeners.notify(changes))
-        .catch(() => {}) // the database is unavailable: the next poll continues from the same position
-        .finally(() => (polling = undefined));
-    }, intervalMs);
-    timer.unref();
-    this.#stopWatching = async () => {
-      clearInterval(timer);
-      await polling;
-    };
+  /**
+   * On PostgreSQL, notes from where to follow the changes that other nodes commit. Call it before loading any
+   * data, and `follow` after all of it is loaded. `onState` is called with each failure to follow, and with
+   * undefined when following works again.
+   */
+  async watch(onState?: (failure: unknown) => void): Promise<void> {
+    if (this.#log === undefined) return;
+    const { startFollower } = await import("./changes/start-follower.ts");
+    this.#follower = await startFollower({
+      url: this.#url!,
+      token: this.#log.token,
+      notify: (payload) => sql`select pg_notify(${changesChannel}, ${payload})`.execute(this.read),
+      listeners: this.#listeners,
+      read: this.read,
+      ...(onState === undefined ? {} : { onState }),
+    });
+  }
+
+  /** Follows the changes of other nodes. */
+  follow(intervals: FollowIntervals): void {
+    this.#follower?.run(intervals);
+  }
+
+  /** How this node follows the changes of others; undefined on SQLite, which has one node. */
+  get following(): Following | undefined {
+    return this.#follower;
+  }
+
+  /** The age of the oldest change that is not in effect at this node, or the time since it last looked for one. */
+  get lagSeconds(): number {
+    const sinceMs = this.#unnotifiedSinceMs;
+    const ownSeconds = sinceMs === undefined ? 0 : (performance.now() - sinceMs) / 1000;
+    return Math.max(ownSeconds, this.#follower?.lagSeconds ?? 0);
   }
 
   async close(): Promise<void> {
     clearTimeout(this.#notifying);
-    await this.#stopWatching?.();
+    await this.#follower?.stop();
     await this.#durability.close();
     await this.read.destroy();
   }
@@ -191,28 +249,56 @@ export class Storage {
   }
 
   /** Notifies listeners of a commit, and repeats it until every listener has succeeded. */
-  async #notify(changes: readonly Change[]): Promise<void> {
+  async #notify(changes: readonly Change[], place: LogPlace | undefined): Promise<void> {
+    const follower = place === undefined ? undefined : this.#follower;
     try {
       await this.#listeners.notify(changes);
     } catch (error) {
-      this.#unnotified.push(...changes);
-      this.#tellLater();
+      // The follower repeats the changes in the order of the log.
+      if (follower !== undefined) follower.settle(place!, false);
+      else {
+        this.#unnotified.push(...changes);
+        this.#unnotifiedSinceMs ??= performance.now();
+        this.#tellLater();
+      }
       throw error;
     }
+    follower?.settle(place!, true);
   }
 
   #tellLater(): void {
     this.#notifying ??= setTimeout(() => {
       this.#notifying = undefined;
       const changes = this.#unnotified.splice(0);
-      unawaited(
-        this.#listeners.notify(changes).catch(() => {
-          this.#unnotified.unshift(...changes);
-          this.#tellLater();
-        }),
-      );
+      unawaited(this.#tellAgain(changes));
     }, notifyAgainMs).unref();
   }
+
+  async #tellAgain(changes: readonly Change[]): Promise<void> {
+    try {
+      await this.#listeners.notify(changes);
+      if (this.#unnotified.length === 0) this.#unnotifiedSinceMs = undefined;
+    } catch {
+      this.#unnotified.unshift(...changes);
+      this.#tellLater();
+    }
+  }
+}
+
+/** What a node knows of its place in the log of changes. */
+export interface Following {
+  /** The highest number of a change that is in effect at this node. */
+  readonly seq: number;
+  /** All changes up to this number are in effect at this node. */
+  readonly takenOver: number;
+  /** The highest number that this node knows of, on any node. */
+  readonly headSeq: number;
+  /** Whether notifications of other nodes arrive, so that the node does not have to read the log often. */
+  readonly isNotified: boolean;
+  /** Reloads of everything since the start: rows of the log were missing, or not those that had been read. */
+  readonly reloads: Readonly<Record<"missing" | "rewritten", number>>;
+  /** Resolves with true once all changes up to this number are in effect, or with false after `timeoutMs`. */
+  reaches(seq: number, timeoutMs: number): Promise<boolean>;
 }
 
 /**
@@ -239,12 +325,9 @@ export async function openStorage(url: string, timeoutMs = queryTimeoutMs): Prom
 async function openSqliteStorage(path: string): Promise<Storage> {
   const database = path === ":memory:" ? openSqlite(path) : openSqliteFile(path);
   const durability = path === ":memory:" ? noDurability : await walDurability(path);
-  return new Storage(
-    new Kysely<Database>({ dialect: sqliteDialect(database) }),
-    "sqlite",
-    durability,
+  return new Storage(new Kysely<Database>({ dialect: sqliteDialect(database) }), "sqlite", durability, {
     database,
-  );
+  });
 }
 
 function openSqliteFile(path: string): DatabaseSync {
@@ -269,5 +352,5 @@ function openSqliteFile(path: string): DatabaseSync {
 async function openPostgresStorage(url: string, timeoutMs: number | undefined): Promise<Storage> {
   const { postgresDialect } = await import("./postgres.ts");
   const dialect = postgresDialect(url, timeoutMs);
-  return new Storage(new Kysely<Database>({ dialect }), "postgres", noDurability);
+  return new Storage(new Kysely<Database>({ dialect }), "postgres", noDurability, { url });
 }

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { Accounts } from "../../control/accounts/accounts.ts";
+import { reloadByForgetting } from "../../platform/storage/changes/listeners.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import { isStorable, type Image } from "./image.ts";
 import type { ImageSettings } from "./settings.ts";
@@ -38,13 +39,16 @@ export class Directory {
   constructor(storage: Storage, accounts: Accounts) {
     this.#storage = storage;
     this.#accounts = accounts;
-    storage.onChange(async (changes) => {
-      for (const { kind, id, parentId } of changes) {
-        if (kind === "image") this.#forgetImage(key(parentId!, id));
-        else if (kind === "image_settings") this.#forgetSettings(id);
-        else if (kind === "account") this.#forgetEverything();
-      }
-    });
+    storage.onChange(
+      async (changes) => {
+        for (const { kind, id, parentId } of changes) {
+          if (kind === "image") this.#forgetImage(key(parentId!, id));
+          else if (kind === "image_settings") this.#forgetSettings(id);
+          else if (kind === "account") this.#forgetEverything();
+        }
+      },
+      reloadByForgetting(() => this.#forgetEverything()),
+    );
   }
 
   /** The account of a hash; undefined when unknown. */

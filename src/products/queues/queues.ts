@@ -1,6 +1,7 @@
 import type { DomainError } from "../../platform/domain-error.ts";
 import type { Scripts } from "../../workers/scripts/scripts.ts";
 import { isUniqueViolation } from "../../platform/storage/dialects.ts";
+import { FreshReads } from "../../platform/storage/changes/fresh-reads.ts";
 import type { Storage, Write } from "../../platform/storage/storage.ts";
 import { newId } from "../../platform/util/ids.ts";
 import { queueErrors } from "./errors.ts";
@@ -26,6 +27,7 @@ export interface ConsumerInput {
 export class Queues {
   readonly #storage: Storage;
   readonly #scripts: Pick<Scripts, "find" | "lock" | "onDelete">;
+  readonly #reads: FreshReads<Queue[]>;
   readonly #listeners: (() => void)[] = [];
   #byId = new Map<string, Queue>();
   #byName = new Map<string, Queue>();
@@ -39,13 +41,20 @@ export class Queues {
       for (const id of await store.removeConsumersOf(trx, accountId, name))
         changed({ kind: "queue", id, parentId: accountId });
     });
+    this.#reads = new FreshReads(
+      () => store.loadAll(storage.read),
+      (all) => this.#place(all),
+    );
     storage.onChange(async (changes) => {
       if (changes.some(({ kind }) => kind === "queue" || kind === "account")) await this.load();
-    });
+    }, this.#reads.reload);
   }
 
   async load(): Promise<void> {
-    const all = await store.loadAll(this.#storage.read);
+    await this.#reads.load();
+  }
+
+  #place(all: readonly Queue[]): void {
     this.#byId = new Map(all.map((queue) => [queue.id, queue]));
     this.#byName = new Map(all.map((queue) => [nameKey(queue.accountId, queue.name), queue]));
     for (const listener of this.#listeners) listener();

@@ -1,7 +1,7 @@
 import { DomainErrors } from "../../platform/domain-error.ts";
 import type { Scripts } from "../../workers/scripts/scripts.ts";
+import { FreshReads } from "../../platform/storage/changes/fresh-reads.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
-import { Turns } from "../../platform/util/turns.ts";
 import { readCron, type Timetable } from "./cron.ts";
 import { scheduleErrors } from "./errors.ts";
 import type { Schedule } from "./schedule.ts";
@@ -31,8 +31,10 @@ export class Schedules {
   readonly #storage: Storage;
   readonly #scripts: Pick<Scripts, "get" | "lock">;
   #all = new Map<string, Planned>();
-  /** Keeps reads in order, so that an older read never overwrites a newer one. */
-  readonly #reading = new Turns();
+  readonly #reads = new FreshReads(
+    () => this.#read(),
+    (all) => (this.#all = all),
+  );
 
   constructor(storage: Storage, scripts: Pick<Scripts, "get" | "lock" | "onDelete">) {
     this.#storage = storage;
@@ -44,14 +46,14 @@ export class Schedules {
     });
     storage.onChange(async (changes) => {
       if (changes.some(({ kind }) => kind === "schedule" || kind === "account")) await this.load();
-    });
+    }, this.#reads.reload);
   }
 
   async load(): Promise<void> {
-    await this.#reading.take(async () => this.#load());
+    await this.#reads.load();
   }
 
-  async #load(): Promise<void> {
+  async #read(): Promise<Map<string, Planned>> {
     const all = new Map<string, Planned>();
     for (const schedule of await store.loadAll(this.#storage.read)) {
       const known = this.#all.get(keyOf(schedule));
@@ -63,7 +65,7 @@ export class Schedules {
       const nextOn = isSame ? known.nextOn : timetable.next(schedule.lastRunOn);
       all.set(keyOf(schedule), { ...schedule, timetable, nextOn });
     }
-    this.#all = all;
+    return all;
   }
 
   list(accountId: string, scriptName: string): Planned[] {

@@ -39,7 +39,7 @@ const noRules: readonly ActiveSnippetRule[] = [];
 export class Snippets {
   readonly #storage: Storage;
   readonly #rulesets: Rulesets;
-  readonly #active = new Map<string, ActiveZone>();
+  #active = new Map<string, ActiveZone>();
   /** Changes are applied in order, so that an older read never overwrites a newer one. */
   #following: Promise<void> = Promise.resolve();
 
@@ -47,18 +47,29 @@ export class Snippets {
     this.#storage = storage;
     this.#rulesets = rulesets;
     rulesets.checkWith(snippetPhase, async (trx, ruleset) => this.#checkRules(trx, ruleset));
-    storage.onChange(async (changes) => {
-      const followed = this.#following.then(async () => this.#follow(changes));
-      this.#following = followed.catch(() => {});
-      await followed;
-    });
+    storage.onChange(
+      async (changes) => {
+        const followed = this.#following.then(async () => this.#follow(changes));
+        this.#following = followed.catch(() => {});
+        await followed;
+      },
+      async () => this.#read(),
+    );
   }
 
   /** Loads the snippets of all zones' rules. */
   async load(): Promise<void> {
-    for (const ruleset of await this.#rulesets.loadAll()) {
-      if (ruleset.phase === snippetPhase) await this.#activate(ruleset.zoneId, ruleset.rules);
+    (await this.#read())();
+  }
+
+  async #read(): Promise<() => void> {
+    const active = new Map<string, ActiveZone>();
+    for (const { phase, zoneId, rules } of await this.#rulesets.loadAll()) {
+      if (phase !== snippetPhase) continue;
+      const zone = await this.#prepare(zoneId, rules, undefined);
+      if (zone !== undefined) active.set(zoneId, zone);
     }
+    return () => (this.#active = active);
   }
 
   /** The enabled rules of a zone, in order. */
@@ -164,13 +175,23 @@ export class Snippets {
       // Snippets without an enabled rule are not in memory.
       const isOfInterest =
         uploaded.length < own.length || uploaded.some((name) => this.snippet(zoneId, name) !== undefined);
-      if (isOfInterest) await this.#activate(zoneId, await this.rules(zoneId), uploaded);
+      if (!isOfInterest) continue;
+      // Compiled expressions and unchanged code are reused.
+      const before = this.#active.get(zoneId);
+      const zone = await this.#prepare(zoneId, await this.rules(zoneId), before, uploaded);
+      // Replaced at once, so that no request sees old rules with new snippets.
+      if (zone === undefined) this.#active.delete(zoneId);
+      else this.#active.set(zoneId, zone);
     }
   }
 
-  /** Prepares a zone's rules. Compiled expressions and unchanged code are reused. */
-  async #activate(zoneId: string, all: readonly Rule[], uploaded: readonly string[] = []): Promise<void> {
-    const before = this.#active.get(zoneId);
+  /** A zone's enabled rules with their snippets; undefined without such rules. */
+  async #prepare(
+    zoneId: string,
+    all: readonly Rule[],
+    before: ActiveZone | undefined,
+    uploaded: readonly string[] = [],
+  ): Promise<ActiveZone | undefined> {
     const enabled = all.filter((rule) => rule.enabled);
     const predicates = new Map(before?.rules.map((rule) => [rule.expression, rule.matches]));
     const rules: ActiveSnippetRule[] = [];
@@ -192,12 +213,8 @@ export class Snippets {
     )) {
       snippets.set(name, { id: version, mainModule, modules });
     }
-    // Replaced at once, so that no request sees old rules with new snippets.
-    if (rules.length === 0) this.#active.delete(zoneId);
-    else {
-      const readsBody = rules.some(({ matches }) => matches.readsBody === true);
-      this.#active.set(zoneId, { rules, snippets, readsBody });
-    }
+    if (rules.length === 0) return undefined;
+    return { rules, snippets, readsBody: rules.some(({ matches }) => matches.readsBody === true) };
   }
 }
 

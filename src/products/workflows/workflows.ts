@@ -2,10 +2,10 @@ import { LRUCache } from "lru-cache";
 import { readCron, type Timetable } from "../schedules/cron.ts";
 import type { Scripts } from "../../workers/scripts/scripts.ts";
 import { isForeignKeyViolation } from "../../platform/storage/dialects.ts";
+import { FreshReads } from "../../platform/storage/changes/fresh-reads.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import { newUuid } from "../../platform/util/ids.ts";
 import { LoadingCache } from "../../platform/util/loading-cache.ts";
-import { Turns } from "../../platform/util/turns.ts";
 import * as store from "./store/store-workflows.ts";
 import { workflowLimits, type Retention, type Workflow, type WorkflowVersion } from "./workflow.ts";
 import { workflowErrors } from "./errors.ts";
@@ -20,6 +20,12 @@ export interface WorkflowInput {
 
 const versionsMax = 10_000;
 
+interface Everything {
+  workflows: readonly Workflow[];
+  settings: Map<string, Retention>;
+  timetables: Map<string, Timetable>;
+}
+
 /** The workflows of all accounts, kept in memory, and their versions. */
 export class Workflows {
   readonly #storage: Storage;
@@ -28,8 +34,10 @@ export class Workflows {
   /** The newest version of each workflow, keyed by workflow and deployed code. */
   readonly #current = new LoadingCache<string, WorkflowVersion>(new LRUCache({ max: versionsMax }));
   readonly #goneListeners: (() => void)[] = [];
-  /** Keeps reads in order, so that an older read never overwrites a newer one. */
-  readonly #reading = new Turns();
+  readonly #reads = new FreshReads(
+    () => this.#read(),
+    (everything) => this.#place(everything),
+  );
   #byRid = new Map<number, Workflow>();
   #byName = new Map<string, Workflow>();
   #settings = new Map<string, Retention>();
@@ -39,16 +47,25 @@ export class Workflows {
   constructor(storage: Storage, scripts: Pick<Scripts, "live">) {
     this.#storage = storage;
     this.#scripts = scripts;
-    storage.onChange(async (changes) => {
-      if (changes.some(({ kind }) => kind === "workflow" || kind === "account")) await this.load();
-    });
+    storage.onChange(
+      async (changes) => {
+        if (changes.some(({ kind }) => kind === "workflow" || kind === "account")) await this.load();
+      },
+      async () => {
+        const place = await this.#reads.reload();
+        return () => {
+          place();
+          this.#current.forget();
+        };
+      },
+    );
   }
 
   async load(): Promise<void> {
-    await this.#reading.take(async () => this.#load());
+    await this.#reads.load();
   }
 
-  async #load(): Promise<void> {
+  async #read(): Promise<Everything> {
     const { workflows, settings } = await store.loadAll(this.#storage.read);
     const timetables = new Map<string, Timetable>();
     for (const cron of workflows.flatMap(({ crons }) => crons)) {
@@ -57,6 +74,10 @@ export class Workflows {
       if (typeof timetable === "string") throw new Error(`${cron}: ${timetable}`);
       timetables.set(cron, timetable);
     }
+    return { workflows, settings, timetables };
+  }
+
+  #place({ workflows, settings, timetables }: Everything): void {
     this.#timetables = timetables;
     const before = this.#byRid;
     this.#byRid = new Map(workflows.map((workflow) => [workflow.rid, workflow]));

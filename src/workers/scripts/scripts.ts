@@ -1,3 +1,4 @@
+import { FreshReads } from "../../platform/storage/changes/fresh-reads.ts";
 import type { Change, Storage, Write } from "../../platform/storage/storage.ts";
 import { isUniqueViolation } from "../../platform/storage/dialects.ts";
 import type { ModuleMap } from "../stack-traces/messages.ts";
@@ -29,6 +30,7 @@ const attemptsMax = 3;
 export class Scripts {
   readonly #storage: Storage;
   readonly #sealer: Sealer;
+  readonly #reads: FreshReads<Script[]>;
   readonly #byId = new Map<string, Script>();
   readonly #byOwner = new Map<string, Map<string, Script>>();
   readonly #deleteListeners: DeleteListener[] = [];
@@ -39,16 +41,23 @@ export class Scripts {
   constructor(storage: Storage, sealer: Sealer) {
     this.#storage = storage;
     this.#sealer = sealer;
+    this.#reads = new FreshReads(
+      () => store.loadAll(storage.read),
+      (scripts) => this.#place(scripts),
+    );
     storage.onChange(async (changes) => {
       const ids = new Set(changes.flatMap(({ kind, id }) => (kind === "script" ? [id] : [])));
       for (const id of ids) this.#set(id, await store.findById(storage.read, id));
       if (changes.some(({ kind }) => kind === "account")) await this.start();
-    });
+    }, this.#reads.reload);
   }
 
   /** Reads all scripts; also called after a change that may have deleted many. */
   async start(): Promise<void> {
-    const scripts = await store.loadAll(this.#storage.read);
+    await this.#reads.load();
+  }
+
+  #place(scripts: readonly Script[]): void {
     const ids = new Set(scripts.map(({ id }) => id));
     for (const id of this.#byId.keys()) if (!ids.has(id)) this.#set(id, undefined);
     for (const script of scripts) this.#set(script.id, script);

@@ -1,4 +1,5 @@
 import { capability } from "../../capability.ts";
+import { reloadByForgetting } from "../../platform/storage/changes/listeners.ts";
 import { tokens } from "../../control/tokens/capability.ts";
 import { storage } from "../../platform/capability.ts";
 import { scripts } from "../scripts/capability.ts";
@@ -37,7 +38,7 @@ export const tails = capability({
     database.onChange(async (changes) => {
       if (changes.some(({ kind }) => kind === "api_token" || kind === "account" || kind === "user"))
         await check();
-    });
+    }, reloadByForgetting(check));
     const timer = setInterval(() => unawaited(check()), checkIntervalMs).unref();
     return async () => {
       clearInterval(timer);

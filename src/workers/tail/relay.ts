@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import { reloadByForgetting } from "../../platform/storage/changes/listeners.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import { newId } from "../../platform/util/ids.ts";
 import { Turns } from "../../platform/util/turns.ts";
@@ -37,9 +38,12 @@ export class TailRelay {
     this.#storage = storage;
     this.#tails = tails;
     this.#logger = logger;
-    storage.onChange(async (changes) => {
-      if (changes.some(({ kind }) => kind === "tail")) await this.#load();
-    });
+    storage.onChange(
+      async (changes) => {
+        if (changes.some(({ kind }) => kind === "tail")) await this.#load();
+      },
+      reloadByForgetting(() => this.#load()),
+    );
     tails.link({
       made: async (tail) => this.#write(tail, async (trx) => store.insert(trx, tail, this.#node, Date.now())),
       connected: async (tail) =>

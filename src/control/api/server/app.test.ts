@@ -22,7 +22,10 @@ const actor = new Actor("token", "t", null, undefined, {
   may: () => true,
 });
 const app = createApi({
-  services: { tokens: { authenticate: async () => ({ actor }) } } as unknown as ApiOptions["services"],
+  services: {
+    storage: { following: undefined },
+    tokens: { authenticate: async () => ({ actor }) },
+  } as unknown as ApiOptions["services"],
   operations: [
     operation({
       id: "fails",

@@ -16,6 +16,8 @@ import { apiErrorOf, apiErrors, ApiError, ApiErrors, callerError, type ErrorCode
 import type { Call, Operation } from "../operation.ts";
 import { canonicalPath, comparePaths, routePattern } from "./paths.ts";
 import { RateLimiter } from "./rate-limit.ts";
+import type { Storage } from "../../../platform/storage/storage.ts";
+import { minSeqName, seqHeader, waitForChange, withSeq } from "./read-your-writes.ts";
 import { validate } from "../validation.ts";
 import { zoneErrorCodes } from "../../zones/api/api-errors.ts";
 
@@ -35,6 +37,7 @@ export interface ApiChecks {
 
 /** The services that find out who calls, and what the path names. */
 interface ApiServices {
+  storage: Pick<Storage, "following">;
   accounts: Pick<Accounts, "find">;
   tokens: Tokens;
   zones: Pick<Zones, "find">;
@@ -82,6 +85,7 @@ export function createApi(options: ApiOptions): Hono<Environment> {
       } catch (error) {
         const known = apiErrorOf(error, errorCodes) ?? error;
         const answer = answerFailure(known, operation, call, options.logger);
+        withSeq(answer, options.services.storage);
         // A client that is still sending would miss the response if the connection closed right after it.
         await new Promise<void>((resolve) => afterBody(incoming, resolve));
         if (!incoming.complete) answer.headers.set("connection", "close");
@@ -115,6 +119,9 @@ async function perform(
   limiter: RateLimiter,
 ): Promise<Response> {
   const { incoming: request } = incoming;
+  const { storage } = options.services;
+  // Before the caller is known, because its rights may be among the changes.
+  if (request.headers[minSeqName] !== undefined) await waitForChange(request.headers, storage);
   const isOwn = operation.access.scope === "own";
   const actor = isOwn
     ? undefined
@@ -137,7 +144,7 @@ async function perform(
 
   const result = await operation.handle(call as Call<never, never, never>);
   options.onAnswer?.(operation, result, request);
-  if (operation.answer === "raw") return result as Response;
+  if (operation.answer === "raw") return withSeq(result as Response, storage);
   if (options.validateResults === true) checkResult(operation, result);
   const body =
     operation.answer === "page"
@@ -145,7 +152,7 @@ async function perform(
       : success(result, call.messages, call.resultInfo);
   return new Response(JSON.stringify(body), {
     status: operation.status ?? 200,
-    headers: { "content-type": "application/json", "x-request-id": call.requestId },
+    headers: { "content-type": "application/json", "x-request-id": call.requestId, ...seqHeader(storage) },
   });
 }
 

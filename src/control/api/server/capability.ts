@@ -1,6 +1,6 @@
 import { capability } from "../../../capability.ts";
 import { serveDashboard } from "../../../platform/dashboard/pages.ts";
-import { reservation } from "../../../platform/capability.ts";
+import { reservation, storage } from "../../../platform/capability.ts";
 import { listenAt } from "../../../platform/listen/listen.ts";
 import { metrics } from "../../../platform/observability/capability.ts";
 import { createHealthServer } from "../../../platform/observability/health-listener.ts";
@@ -34,7 +34,7 @@ export const health = capability({
 /** The management API: serves the operations of all capabilities. */
 export const api = capability({
   name: "API",
-  needs: [reservation, health, accounts, tokens, zones, metrics],
+  needs: [reservation, storage, health, accounts, tokens, zones, metrics],
   create: () => ({ apiListener: new OwnListener() }),
   async listen({ config, logger, apiChecks, apiListener, sockets, ...services }, contributions) {
     const app = createApi({

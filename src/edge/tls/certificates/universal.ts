@@ -1,3 +1,4 @@
+import { reloadByForgetting } from "../../../platform/storage/changes/listeners.ts";
 import type { Storage } from "../../../platform/storage/storage.ts";
 import type { Zone } from "../../../control/zones/zone.ts";
 import type { Zones } from "../../../control/zones/zones.ts";
@@ -25,13 +26,14 @@ export class UniversalPacks {
     this.#packs = packs;
     this.#settings = settings;
     this.#method = method;
+    const changeAll = (): void => zones.list().forEach(({ id }) => this.#changed.add(id));
     storage.onChange(async (changes) => {
       for (const { kind, id, parentId } of changes) {
         if (kind === "dns_record" && parentId !== undefined) this.#changed.add(parentId);
         else if (kind === "zone" || kind === "zone_setting") this.#changed.add(id);
       }
-    });
-    for (const zone of zones.list()) this.#changed.add(zone.id);
+    }, reloadByForgetting(changeAll));
+    changeAll();
   }
 
   get hasChanges(): boolean {

@@ -6,7 +6,7 @@ import type { Archive, Part } from "../archive/archive.ts";
 import { BackupError } from "../archive/errors.ts";
 import { writeLines, writePart } from "../archive/parts.ts";
 import type { Blobs } from "../blobs.ts";
-import { programVersion } from "../migrations/program-version.ts";
+import { programVersion } from "../program-version.ts";
 import { amendedLines, copyBlobs, type Deviations } from "./copy-blobs.ts";
 import { textOf, type BackupAt, type Manifest } from "./manifest.ts";
 import { leftOutTables, tablesOf, type Table } from "./model.ts";

@@ -100,6 +100,7 @@ describe("the archive", () => {
     const shared = [
       "blobs",
       "blob_chunks",
+      "change_head",
       "changes",
       "node_rates",
       "workflow_commands",

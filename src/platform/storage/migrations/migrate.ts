@@ -16,11 +16,12 @@ import { queueLeases } from "./0013-queue-leases.ts";
 import { members } from "./0014-members.ts";
 import { schemaInfo } from "./0015-schema-info.ts";
 import { blobs } from "./0016-blobs.ts";
+import { changeHead } from "./0017-change-head.ts";
 import { nodes } from "./0018-nodes.ts";
 import { tailCreators } from "./0019-tail-creators.ts";
 import { UnusableDatabase } from "../faults.ts";
 import type { Storage } from "../storage.ts";
-import { isOlder, programVersion } from "./program-version.ts";
+import { isOlder, programVersion } from "../program-version.ts";
 
 type Engine = Storage["engine"];
 type Connected = Pick<Storage, "read" | "engine">;
@@ -43,6 +44,7 @@ const migrationsOf = (engine: Engine): Record<string, Migration> => ({
   "0014-members": members,
   "0015-schema-info": schemaInfo,
   "0016-blobs": blobs(engine),
+  "0017-change-head": changeHead(engine),
   "0018-nodes": nodes(engine),
   "0019-tail-creators": tailCreators,
 });

@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Logger } from "pino";
 import { repeat } from "../../util/repeat.ts";
-import { programVersion } from "../migrations/program-version.ts";
+import { programVersion } from "../program-version.ts";
 import type { Storage } from "../storage.ts";
 import type { NodeIdentity } from "./node-identity.ts";
 import * as store from "./node-store.ts";

@@ -2,6 +2,7 @@ import type { LiveScript, RuntimeScript } from "../runtime-script.ts";
 import type { Owner } from "../script.ts";
 import type { Scripts } from "../scripts.ts";
 import { isUniqueViolation } from "../../../platform/storage/dialects.ts";
+import { FreshReads } from "../../../platform/storage/changes/fresh-reads.ts";
 import type { Storage } from "../../../platform/storage/storage.ts";
 import { newUuid } from "../../../platform/util/ids.ts";
 import * as store from "./store.ts";
@@ -27,6 +28,7 @@ const namePattern = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}$/;
 export class DispatchNamespaces {
   readonly #storage: Storage;
   readonly #scripts: Scripts;
+  readonly #reads: FreshReads<DispatchNamespace[]>;
   #byAccount = new Map<string, Map<string, DispatchNamespace>>();
   /** Increases with each change. */
   revision = 0;
@@ -34,17 +36,25 @@ export class DispatchNamespaces {
   constructor(storage: Storage, scripts: Scripts) {
     this.#storage = storage;
     this.#scripts = scripts;
+    this.#reads = new FreshReads(
+      () => store.loadAll(storage.read),
+      (all) => this.#place(all),
+    );
     storage.onChange(async (changes) => {
       if (changes.some(({ kind }) => kind === "dispatch_namespace" || kind === "account")) await this.start();
-    });
+    }, this.#reads.reload);
   }
 
   async start(): Promise<void> {
+    await this.#reads.load();
+  }
+
+  #place(all: readonly DispatchNamespace[]): void {
     const byAccount = new Map<string, Map<string, DispatchNamespace>>();
     const gone = new Set(
       [...this.#byAccount.values()].flatMap((each) => [...each.values()].map(({ id }) => id)),
     );
-    for (const namespace of await store.loadAll(this.#storage.read)) {
+    for (const namespace of all) {
       const { id, accountId, name } = namespace;
       gone.delete(id);
       const siblings = byAccount.get(accountId);

@@ -1,3 +1,4 @@
+import { FreshReads } from "../../../platform/storage/changes/fresh-reads.ts";
 import type { Storage } from "../../../platform/storage/storage.ts";
 import { newId, newUuid } from "../../../platform/util/ids.ts";
 import type { Zone } from "../../../control/zones/zone.ts";
@@ -25,6 +26,7 @@ export class Domains {
   readonly #scripts: Scripts;
   readonly #zones: Zones;
   readonly #records: DomainRecords;
+  readonly #reads: FreshReads<Domain[]>;
   #byHost = new Map<string, Domain>();
 
   constructor(storage: Storage, scripts: Scripts, zones: Zones, records: DomainRecords) {
@@ -32,10 +34,14 @@ export class Domains {
     this.#scripts = scripts;
     this.#zones = zones;
     this.#records = records;
+    this.#reads = new FreshReads(
+      () => store.listDomains(storage.read),
+      (domains) => (this.#byHost = new Map(domains.map((domain) => [domain.hostname, domain]))),
+    );
     storage.onChange(async (changes) => {
       if (changes.some(({ kind, id }) => kind === "worker_domain" || (kind === "zone" && this.#hasZone(id))))
         await this.start();
-    });
+    }, this.#reads.reload);
     // A script's domains are deleted with it.
     scripts.onDelete(async (trx, { accountId, namespaceId, name }, changed) => {
       if (namespaceId !== null) return;
@@ -49,8 +55,7 @@ export class Domains {
   }
 
   async start(): Promise<void> {
-    const domains = await store.listDomains(this.#storage.read);
-    this.#byHost = new Map(domains.map((domain) => [domain.hostname, domain]));
+    await this.#reads.load();
   }
 
   ofHost(host: string): Domain | undefined {

@@ -21,20 +21,27 @@ export class Routes {
   readonly #storage: Storage;
   readonly #scripts: Scripts;
   readonly #zones: Zones;
-  readonly #tables = new Map<string, RouteTable<Route>>();
+  #tables = new Map<string, RouteTable<Route>>();
 
   constructor(storage: Storage, scripts: Scripts, zones: Zones) {
     this.#storage = storage;
     this.#scripts = scripts;
     this.#zones = zones;
-    storage.onChange(async (changes) => {
-      const zoneIds = new Set(
-        changes.flatMap(({ kind, id }) =>
-          kind === "worker_route" || (kind === "zone" && this.#tables.has(id)) ? [id] : [],
-        ),
-      );
-      for (const zoneId of zoneIds) this.#compile(zoneId, await store.listRoutes(storage.read, zoneId));
-    });
+    storage.onChange(
+      async (changes) => {
+        const zoneIds = new Set(
+          changes.flatMap(({ kind, id }) =>
+            kind === "worker_route" || (kind === "zone" && this.#tables.has(id)) ? [id] : [],
+          ),
+        );
+        for (const zoneId of zoneIds) {
+          const routes = await store.listRoutes(storage.read, zoneId);
+          if (routes.length === 0) this.#tables.delete(zoneId);
+          else this.#tables.set(zoneId, tableOf(routes));
+        }
+      },
+      async () => this.#read(),
+    );
     // A script's routes are deleted with it.
     scripts.onDelete(async (trx, { accountId, namespaceId, name }, changed) => {
       if (namespaceId !== null) return;
@@ -48,8 +55,13 @@ export class Routes {
   }
 
   async start(): Promise<void> {
+    (await this.#read())();
+  }
+
+  async #read(): Promise<() => void> {
     const byZone = Map.groupBy(await store.listRoutes(this.#storage.read), ({ zoneId }) => zoneId);
-    for (const [zoneId, routes] of byZone) this.#compile(zoneId, routes);
+    const tables = new Map([...byZone].map(([zoneId, routes]) => [zoneId, tableOf(routes)]));
+    return () => (this.#tables = tables);
   }
 
   /** The most specific route of a zone that matches a URL. `path` includes the query. */
@@ -144,15 +156,7 @@ export class Routes {
   #leadsTo({ script, zoneId }: Route, accountId: string, name: string): boolean {
     return script === name && this.#zones.find(zoneId)?.accountId === accountId;
   }
-
-  #compile(zoneId: string, routes: readonly Route[]): void {
-    if (routes.length === 0) this.#tables.delete(zoneId);
-    else {
-      const compiled = routes.map((route) => ({
-        pattern: parsePattern(route.pattern) as RoutePattern,
-        route,
-      }));
-      this.#tables.set(zoneId, new RouteTable(compiled));
-    }
-  }
 }
+
+const tableOf = (routes: readonly Route[]): RouteTable<Route> =>
+  new RouteTable(routes.map((route) => ({ pattern: parsePattern(route.pattern) as RoutePattern, route })));

@@ -1,5 +1,6 @@
 import type { Account, Accounts } from "../../../control/accounts/accounts.ts";
 import { isUniqueViolation } from "../../../platform/storage/dialects.ts";
+import { FreshReads } from "../../../platform/storage/changes/fresh-reads.ts";
 import type { Storage } from "../../../platform/storage/storage.ts";
 import * as store from "./store-routes.ts";
 import { subdomainErrors } from "./errors.ts";
@@ -13,21 +14,31 @@ const pattern = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 export class Subdomains {
   readonly #storage: Storage;
   readonly #accounts: Accounts;
+  readonly #reads: FreshReads<Awaited<ReturnType<typeof store.listSubdomains>>>;
   #byAccount = new Map<string, string | null>();
   #byName = new Map<string, string>();
 
   constructor(storage: Storage, accounts: Accounts) {
     this.#storage = storage;
     this.#accounts = accounts;
+    this.#reads = new FreshReads(
+      () => store.listSubdomains(storage.read),
+      (all) => {
+        this.#byAccount = new Map(all.map(({ accountId, subdomain }) => [accountId, subdomain]));
+        this.#byName = new Map(
+          all.flatMap(({ accountId, subdomain }) => (subdomain === null ? [] : [[subdomain, accountId]])),
+        );
+      },
+    );
     storage.onChange(async (changes) => {
       if (changes.some(({ kind }) => kind === "account")) await this.start();
-      else if (changes.some(({ kind }) => kind === "account_subdomain")) await this.#read();
-    });
+      else if (changes.some(({ kind }) => kind === "account_subdomain")) await this.#reads.load();
+    }, this.#reads.reload);
   }
 
   /** Reads the subdomains, and gives one to every account without. Call it after the accounts have been read. */
   async start(): Promise<void> {
-    await this.#read();
+    await this.#reads.load();
     for (const account of this.#accounts.list()) await this.of(account);
   }
 
@@ -68,14 +79,6 @@ export class Subdomains {
       await store.putSubdomain(trx, accountId, name);
       changed({ kind: "account_subdomain", id: accountId });
     });
-  }
-
-  async #read(): Promise<void> {
-    const all = await store.listSubdomains(this.#storage.read);
-    this.#byAccount = new Map(all.map(({ accountId, subdomain }) => [accountId, subdomain]));
-    this.#byName = new Map(
-      all.flatMap(({ accountId, subdomain }) => (subdomain === null ? [] : [[subdomain, accountId]])),
-    );
   }
 }
 

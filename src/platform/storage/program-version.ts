@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { projectUrl } from "../../util/module-url.ts";
+import { projectUrl } from "../util/module-url.ts";
 
 /** The version of this program, as in package.json. */
 export const programVersion: string = (

@@ -1,0 +1,261 @@
+import type { Read } from "../storage.ts";
+import { unawaited } from "../../util/uncaught.ts";
+import { isUnavailable } from "../faults.ts";
+import { pruneChanges, type LogPlace } from "./change-log.ts";
+import { examine, type GapReason, type LoggedTransaction, type Position } from "./examine.ts";
+import type { Feed } from "./feed.ts";
+import type { Listeners } from "./listeners.ts";
+import { OwnChanges } from "./own-changes.ts";
+
+const rowsAtOnce = 5000;
+const retryMsMax = 5000;
+/** The longest time between two attempts to reach the database. */
+const reconnectMsMax = 500;
+const pruneIntervalMs = 5 * 60 * 1000;
+/** Notifications arrive within this time. */
+const noticeMsMax = 1000;
+
+/** How often a node reads the log. */
+export interface FollowIntervals {
+  everyMs: number;
+  /** While notifications arrive. */
+  whileNotifiedMs: number;
+}
+
+export interface FollowerParts {
+  feed: Feed;
+  listeners: Listeners;
+  read: Read;
+  /** Called with each failure to follow, and with undefined once following works again. */
+  onState?: (failure: unknown) => void;
+}
+
+/**
+ * Follows the log of changes: passes the changes of other nodes to the listeners, in their order. If changes
+ * are missing, all listeners read everything again. A change counts as taken over only when every listener has
+ * handled it; until then it is repeated, and `lagSeconds` grows.
+ */
+export class Follower {
+  readonly #parts: FollowerParts;
+  readonly #own = new OwnChanges();
+  readonly #waiting = new Set<{ seq: number; resolve: () => void }>();
+  #position: Position | undefined;
+  #headSeq = 0;
+  #reading: Promise<void> | undefined;
+  #isReadingAgain = false;
+  #isRunning = false;
+  #timer: NodeJS.Timeout | undefined;
+  #intervals: FollowIntervals = { everyMs: 500, whileNotifiedMs: 5000 };
+  #failures = 0;
+  #lastReadMs = 0;
+  /** When the oldest change that is not taken over was logged, in the time of `performance.now()`. */
+  #behindSinceMs: number | undefined;
+  #isWoken = false;
+  #prunedMs = performance.now();
+  /** Reloads since the start, by their reason. */
+  readonly reloads: Record<GapReason, number> = { missing: 0, rewritten: 0 };
+
+  constructor(parts: FollowerParts) {
+    this.#parts = parts;
+  }
+
+  /** Takes the current head as position. What is loaded after this call is at least as new. */
+  async start(): Promise<void> {
+    const { head } = await this.#parts.feed.read(0, 0);
+    this.#position = head;
+    this.#headSeq = head.seq;
+    this.#lastReadMs = performance.now();
+  }
+
+  /** Follows from now on. */
+  run(intervals: FollowIntervals): void {
+    this.#intervals = intervals;
+    this.#isRunning = true;
+    this.wake();
+  }
+
+  async stop(): Promise<void> {
+    this.#isRunning = false;
+    clearTimeout(this.#timer);
+    this.#parts.feed.close();
+    await this.#reading;
+  }
+
+  /**
+   * The highest number that is in effect at this node: that of an own change, or the one up to which it has taken
+   * over all changes.
+   */
+  get seq(): number {
+    return Math.max(this.takenOver, this.#own.seq);
+  }
+
+  /** All changes up to this number are in effect at this node. */
+  get takenOver(): number {
+    return this.#position?.seq ?? 0;
+  }
+
+  /** The number of the last change that this node knows of, on any node. */
+  get headSeq(): number {
+    return Math.max(this.#headSeq, this.seq);
+  }
+
+  get isNotified(): boolean {
+    return this.#parts.feed.isNotified;
+  }
+
+  /** The age of the oldest change that is not in effect here, or the time since the log was last read. */
+  get lagSeconds(): number {
+    if (this.#position === undefined) return 0;
+    const sinceMs = Math.min(this.#lastReadMs, this.#behindSinceMs ?? Infinity);
+    return (performance.now() - sinceMs) / 1000;
+  }
+
+  /** Resolves with true once the change with this number is in effect, or with false after `timeoutMs`. */
+  async reaches(seq: number, timeoutMs: number): Promise<boolean> {
+    if (this.takenOver >= seq) return true;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const waiting = { seq, resolve };
+    this.#waiting.add(waiting);
+    const timer = setTimeout(resolve, timeoutMs);
+    this.wake();
+    await promise;
+    clearTimeout(timer);
+    this.#waiting.delete(waiting);
+    return this.takenOver >= seq;
+  }
+
+  /** A transaction of this node will be at this place in the log if it commits. */
+  expect(place: LogPlace): void {
+    if (this.#position !== undefined) this.#own.expect(place);
+  }
+
+  /** Whether that transaction has committed and all listeners have handled its changes. */
+  settle(place: LogPlace, isHandled: boolean): void {
+    if (this.#position === undefined) return;
+    this.#own.settle(place, isHandled);
+    // The reader passes what was not handled to the listeners again, if it was committed.
+    if (!isHandled) this.wake();
+    else if (this.#reading === undefined) this.#passOwn();
+  }
+
+  /** Reads the log now, or once more if it is being read. */
+  wake(): void {
+    if (!this.#isRunning) return;
+    if (this.#reading !== undefined) {
+      this.#isReadingAgain = true;
+      return;
+    }
+    clearTimeout(this.#timer);
+    this.#reading = this.#readAll().finally(() => (this.#reading = undefined));
+    unawaited(this.#reading);
+  }
+
+  /** Another node says that it has committed a change. */
+  notice(): void {
+    this.#isWoken = true;
+    this.wake();
+  }
+
+  async #readAll(): Promise<void> {
+    const { feed, onState } = this.#parts;
+    let failure: unknown;
+    try {
+      do {
+        this.#isReadingAgain = false;
+        this.#isReadingAgain = (await this.#readOnce(rowsAtOnce)) || this.#isReadingAgain;
+      } while (this.#isReadingAgain && this.#isRunning);
+      if (this.#failures > 0) onState?.(undefined);
+      this.#failures = 0;
+      feed.check();
+      await this.#prune();
+    } catch (error) {
+      failure = error;
+      this.#failures++;
+      if (this.#isRunning) onState?.(error);
+    }
+    this.#passOwn();
+    if (this.#isRunning) this.#timer = setTimeout(() => this.wake(), this.#pauseMs(failure)).unref();
+  }
+
+  #pauseMs(failure: unknown): number {
+    const { everyMs, whileNotifiedMs } = this.#intervals;
+    if (failure === undefined) return this.#parts.feed.isNotified ? whileNotifiedMs : everyMs;
+    if (isUnavailable(failure)) return Math.min(everyMs, reconnectMsMax);
+    return Math.min(retryMsMax, everyMs * 2 ** Math.min(this.#failures - 1, 10));
+  }
+
+  /** Takes over what one read finds. Returns whether there is more. */
+  async #readOnce(rowsMax: number): Promise<boolean> {
+    const { feed } = this.#parts;
+    const from = this.#position!;
+    const isWoken = this.#isWoken;
+    this.#isWoken = false;
+    const view = await feed.read(from.seq, rowsMax);
+    const readMs = performance.now();
+    this.#lastReadMs = readMs;
+    this.#headSeq = view.head.seq;
+    const examined = examine(from, view);
+    if (examined.gap !== undefined) {
+      this.#behindSinceMs ??= readMs;
+      await this.#reload(examined.gap, view.head);
+      return false;
+    }
+    const { transactions, rowsWanted } = examined;
+    if (rowsWanted !== undefined) return this.#readOnce(rowsWanted);
+    const foreign = await this.#foreignOf(transactions);
+    if (foreign[0] !== undefined) {
+      const ageMs = Math.max(0, view.nowMs - foreign[0].loggedOn);
+      this.#behindSinceMs = readMs - ageMs;
+      if (!isWoken && feed.isNotified && ageMs > noticeMsMax) feed.missed();
+      await this.#parts.listeners.notify(foreign.flatMap(({ changes }) => changes));
+    }
+    const last = transactions.at(-1);
+    if (last !== undefined) this.#moveTo(last);
+    this.#behindSinceMs = undefined;
+    return view.isCut;
+  }
+
+  /** The transactions that the listeners have not handled yet: those of other nodes, and own ones that failed. */
+  async #foreignOf(transactions: readonly LoggedTransaction[]): Promise<LoggedTransaction[]> {
+    const foreign: LoggedTransaction[] = [];
+    for (const transaction of transactions)
+      if (!(await this.#own.isHandled(transaction))) foreign.push(transaction);
+    return foreign;
+  }
+
+  async #reload(reason: GapReason, head: Position): Promise<void> {
+    this.#own.forgetAll();
+    await this.#parts.listeners.reload();
+    this.reloads[reason]++;
+    this.#moveTo(head);
+    this.#behindSinceMs = undefined;
+  }
+
+  /** Goes beyond own changes that come next, without reading them. */
+  #passOwn(): void {
+    let last: LogPlace | undefined;
+    for (let seq = this.takenOver + 1; ; seq++) {
+      const handled = this.#own.handledAt(seq);
+      if (handled === undefined) break;
+      last = handled;
+    }
+    if (last === undefined) this.#own.forget(this.takenOver);
+    else this.#moveTo(last);
+  }
+
+  #moveTo({ seq, loggedOn }: Position): void {
+    this.#position = { seq, loggedOn };
+    this.#own.forget(seq);
+    this.#wakeWaiting();
+  }
+
+  #wakeWaiting(): void {
+    for (const waiting of this.#waiting) if (waiting.seq <= this.takenOver) waiting.resolve();
+  }
+
+  async #prune(): Promise<void> {
+    if (performance.now() - this.#prunedMs < pruneIntervalMs) return;
+    this.#prunedMs = performance.now();
+    await pruneChanges(this.#parts.read);
+  }
+}

@@ -1,0 +1,66 @@
+import type { LogPlace } from "./change-log.ts";
+
+interface Own extends LogPlace {
+  isHandled: Promise<boolean>;
+  settle(isHandled: boolean): void;
+  /** Undefined while the writer does not know. */
+  outcome: boolean | undefined;
+}
+
+/**
+ * The transactions of this node that the reader of the log has not passed. The writer tells the listeners of
+ * its own changes, so the reader must not repeat them. It may read a transaction before its writer knows that it
+ * is committed, and then waits for the writer. A number can be in use more than once: a transaction that is
+ * rolled back gives it back.
+ */
+export class OwnChanges {
+  readonly #bySeq = new Map<number, Own[]>();
+  /** The highest number of a handled change. */
+  seq = 0;
+
+  expect(place: LogPlace): void {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const own: Own = { ...place, isHandled: promise, settle: resolve, outcome: undefined };
+    this.#bySeq.set(place.seq, [...(this.#bySeq.get(place.seq) ?? []), own]);
+  }
+
+  settle(place: LogPlace, isHandled: boolean): void {
+    const own = this.#bySeq.get(place.seq)?.find((each) => isSame(each, place) && each.outcome === undefined);
+    if (isHandled) this.seq = Math.max(this.seq, place.seq);
+    if (own === undefined) return;
+    own.outcome = isHandled;
+    own.settle(isHandled);
+    if (!isHandled) this.#keep(place.seq, (each) => each !== own);
+  }
+
+  /** Whether the listeners have handled a transaction because this node wrote it. */
+  async isHandled(place: LogPlace): Promise<boolean> {
+    const candidates = (this.#bySeq.get(place.seq) ?? []).filter((each) => isSame(each, place));
+    return (await Promise.all(candidates.map(({ isHandled }) => isHandled))).includes(true);
+  }
+
+  /** The own transaction with this number, if its changes have been handled. */
+  handledAt(seq: number): LogPlace | undefined {
+    return this.#bySeq.get(seq)?.find(({ outcome }) => outcome === true);
+  }
+
+  /** Forgets the settled transactions with a number that the reader has passed. */
+  forget(seq: number): void {
+    for (const each of [...this.#bySeq.keys()])
+      if (each <= seq) this.#keep(each, ({ outcome }) => outcome === undefined);
+  }
+
+  /** Forgets what is settled, because everything is read again. */
+  forgetAll(): void {
+    this.seq = 0;
+    for (const each of [...this.#bySeq.keys()]) this.#keep(each, ({ outcome }) => outcome === undefined);
+  }
+
+  #keep(seq: number, isKept: (own: Own) => boolean): void {
+    const kept = (this.#bySeq.get(seq) ?? []).filter(isKept);
+    if (kept.length > 0) this.#bySeq.set(seq, kept);
+    else this.#bySeq.delete(seq);
+  }
+}
+
+const isSame = (a: LogPlace, b: LogPlace): boolean => a.seq === b.seq && a.loggedOn === b.loggedOn;
