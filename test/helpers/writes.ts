@@ -25,9 +25,9 @@ export interface Write {
   made?: (n: number, answer: Answered) => string;
 }
 
-/** Calls an API as its owner. */
+/** Calls an API as its owner. A call without an answer within `timeoutMs` throws. */
 export const callerOf =
-  (api: string): Call =>
+  (api: string, timeoutMs?: number): Call =>
   async (method, path, body, headers = {}) => {
     const isOwn = body instanceof FormData || body instanceof Uint8Array || typeof body === "string";
     const response = await fetch(`${api}${path}`, {
@@ -38,6 +38,7 @@ export const callerOf =
         ...headers,
       },
       ...(body === undefined ? {} : { body: isOwn ? (body as string) : JSON.stringify(body) }),
+      ...(timeoutMs === undefined ? {} : { signal: AbortSignal.timeout(timeoutMs) }),
     });
     const text = await response.text();
     const isJson = response.headers.get("content-type")?.startsWith("application/json") === true;

@@ -47,6 +47,10 @@ export function isDiskFull(error: unknown): boolean {
   return causes(error).some(({ code, errcode }) => fullCodes.has(code) || fullErrcodes.has(errcode));
 }
 
+/** Whether the database refused a transaction for lack of space, so that nothing of it is kept. */
+export const isRefusedForSpace = (error: unknown): boolean =>
+  causes(error).some(({ code, errcode }) => code === "53100" || fullErrcodes.has(errcode));
+
 /** SQLite: busy, locked, read-only, a failed read or write, a file that cannot be opened. */
 const unavailableErrcodes: ReadonlySet<number> = new Set([5, 6, 8, 10, 14]);
 /** PostgreSQL: serialization failure, deadlock, and lock not available. */

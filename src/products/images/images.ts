@@ -1,4 +1,5 @@
 import type { Blobs } from "../../platform/storage/blobs.ts";
+import { isBlobsUnavailable } from "../../platform/storage/faults.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import { imageErrors } from "./errors.ts";
 import { isStorable, type Focus, type Image } from "./image.ts";
@@ -97,7 +98,12 @@ export class Images {
     if (image.content === null) return;
     await this.#onDelete(image);
     const { blobKey } = image.content;
-    await this.#blobs.delete(blobKey);
+    try {
+      await this.#blobs.delete(blobKey);
+    } catch (error) {
+      if (isBlobsUnavailable(error)) return; // the sweep deletes them
+      throw error;
+    }
     await this.#storage.write((trx) => store.forgetOrphan(trx, blobKey));
   }
 }

@@ -2,6 +2,7 @@ import { createHash, randomBytes, randomUUID } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { Logger } from "pino";
 import type { Blobs } from "../../platform/storage/blobs.ts";
+import { writeNaming } from "../../platform/storage/blobs/naming.ts";
 import { isUniqueViolation } from "../../platform/storage/dialects.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import { isId } from "../../platform/util/ids.ts";
@@ -96,12 +97,7 @@ export class Uploads {
   }
 
   async create(input: NewImage, content: Content): Promise<Image> {
-    try {
-      return await this.#insert(input, null, content);
-    } catch (error) {
-      await this.discard(content.blobKey);
-      throw error;
-    }
+    return this.#insert(input, null, content);
   }
 
   /** Creates a draft and the token for its one upload. */
@@ -162,16 +158,22 @@ export class Uploads {
       content,
       focus: null,
     };
-    await this.#checkCount(image.accountId);
-    await this.#storage
-      .write(async (trx, changed) => {
-        await store.insert(trx, image);
-        if (content !== null) await store.forgetOrphan(trx, content.blobKey);
-        changed({ kind: "image", id: image.id, parentId: image.accountId });
-      })
-      .catch((error: unknown) => {
-        throw isUniqueViolation(error) ? imageErrors.exists("Resource") : error;
-      });
+    const discard = async (): Promise<void> => {
+      if (content !== null) await this.discard(content.blobKey);
+    };
+    try {
+      await this.#checkCount(image.accountId);
+    } catch (error) {
+      await discard();
+      throw error;
+    }
+    await writeNaming(this.#storage, discard, async (trx, changed) => {
+      await store.insert(trx, image);
+      if (content !== null) await store.forgetOrphan(trx, content.blobKey);
+      changed({ kind: "image", id: image.id, parentId: image.accountId });
+    }).catch((error: unknown) => {
+      throw isUniqueViolation(error) ? imageErrors.exists("Resource") : error;
+    });
     return image;
   }
 

@@ -1,5 +1,7 @@
 import type { Readable } from "node:stream";
 import { orphanAgeMs, type Blobs } from "../../platform/storage/blobs.ts";
+import { writeNaming } from "../../platform/storage/blobs/naming.ts";
+import { isBlobsUnavailable } from "../../platform/storage/faults.ts";
 import { isForeignKeyViolation, isUniqueViolation } from "../../platform/storage/dialects.ts";
 import type { Storage, Write } from "../../platform/storage/storage.ts";
 import { newId, newUuid } from "../../platform/util/ids.ts";
@@ -167,13 +169,14 @@ export class KvNamespaces {
     namespaceId: string,
     entries: readonly { key: string; content: KvContent; options: KvPut }[],
   ): Promise<void> {
+    let checked: (CheckedEntry & { content: KvContent })[];
     try {
-      const checked = entries.map(({ key, content, options }) => ({ ...entryOf(key, options), content }));
-      await this.#write(namespaceId, checked);
+      checked = entries.map(({ key, content, options }) => ({ ...entryOf(key, options), content }));
     } catch (error) {
       await this.discard(entries.map(({ content }) => content));
       throw error;
     }
+    await this.#write(namespaceId, checked);
   }
 
   /** Deletes received values that will not be stored. */
@@ -237,21 +240,20 @@ export class KvNamespaces {
     namespaceId: string,
     entries: readonly (CheckedEntry & { content: KvContent })[],
   ): Promise<void> {
-    const replaced = await this.#storage
-      .write(async (trx) => {
-        const blobs: string[] = [];
-        for (const { content, ...entry } of entries) {
-          const place =
-            "bytes" in content
-              ? { value: content.bytes, blobKey: null }
-              : { value: null, blobKey: content.blobKey };
-          blobs.push(...(await store.put(trx, namespaceId, { ...entry, ...place })));
-        }
-        return blobs;
-      })
-      .catch((error: unknown) => {
-        throw isForeignKeyViolation(error) ? kvErrors.namespaceNotFound(namespaceId) : error;
-      });
+    const discard = (): Promise<void> => this.discard(entries.map(({ content }) => content));
+    const replaced = await writeNaming(this.#storage, discard, async (trx) => {
+      const blobs: string[] = [];
+      for (const { content, ...entry } of entries) {
+        const place =
+          "bytes" in content
+            ? { value: content.bytes, blobKey: null }
+            : { value: null, blobKey: content.blobKey };
+        blobs.push(...(await store.put(trx, namespaceId, { ...entry, ...place })));
+      }
+      return blobs;
+    }).catch((error: unknown) => {
+      throw isForeignKeyViolation(error) ? kvErrors.namespaceNotFound(namespaceId) : error;
+    });
     await this.#dropBlobs(replaced);
   }
 
@@ -264,8 +266,11 @@ export class KvNamespaces {
     return namespace;
   }
 
+  /** Deletes blobs that no entry names. While the store is away they stay, for `removeOrphans`. */
   async #dropBlobs(keys: readonly string[]): Promise<void> {
-    await Promise.all(keys.map((key) => this.#blobs.delete(key)));
+    const deleting = keys.map((key) => this.#blobs.delete(key));
+    for (const { reason } of (await Promise.allSettled(deleting)) as { reason?: unknown }[])
+      if (reason !== undefined && !isBlobsUnavailable(reason)) throw reason;
   }
 }
 

@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import type { Blobs } from "../../platform/storage/blobs.ts";
+import { writeNaming } from "../../platform/storage/blobs/naming.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import { buckets, scopeOf, type AssetFile, type AssetOwner, type ManifestEntry } from "./asset.ts";
 import { assetErrors } from "./errors.ts";
@@ -128,15 +129,11 @@ export class Assets {
       throw error;
     }
     const now = Date.now();
-    const kept = await this.#storage
-      .write(async (trx) => {
-        if (!(await store.useManifest(trx, claims.manifestId, now))) throw unknownSession();
-        return store.addFiles(trx, scope, [...added.values()], now);
-      })
-      .catch(async (error: unknown) => {
-        await this.#discard([...added.values()]);
-        throw error;
-      });
+    const discard = (): Promise<void> => this.#discard([...added.values()]);
+    const kept = await writeNaming(this.#storage, discard, async (trx) => {
+      if (!(await store.useManifest(trx, claims.manifestId, now))) throw unknownSession();
+      return store.addFiles(trx, scope, [...added.values()], now);
+    });
     // A concurrent upload stored the same content: keep that, unless its bytes are gone.
     const unkept = [...added.values()].filter(({ hash }) => !kept.has(hash));
     await this.#repair(scope, unkept);
