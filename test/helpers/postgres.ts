@@ -10,6 +10,8 @@ export interface TestPostgres {
   createDatabase(): Promise<string>;
   /** Ends the server at once, with all of its connections; `start` brings it back with what had been committed. */
   crash(): Promise<void>;
+  /** Ends the server and its processes with SIGKILL; `start` recovers what had been committed. */
+  kill(): Promise<void>;
   start(): Promise<void>;
   /** Stops its processes in what they do, until `resume`: connections are accepted by the system, and nothing is answered. */
   pause(): void;
@@ -37,11 +39,17 @@ export async function startPostgres(): Promise<TestPostgres> {
   });
   await postgres.initialise();
   await postgres.start();
-  /** The server, and its processes for connections. */
-  const signal = (name: NodeJS.Signals): void => {
+  /** Sends a signal to the server and to its processes for connections; returns their ids. */
+  const signal = (name: NodeJS.Signals): number[] => {
     const [pid] = readFileSync(join(parent, "data/postmaster.pid"), "utf8").split("\n");
     const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ");
-    for (const each of [pid, ...children]) process.kill(Number(each), name);
+    const all = [pid, ...children].map(Number);
+    for (const each of all) if (existsSync(`/proc/${each}`)) process.kill(each, name);
+    return all;
+  };
+  const ended = async (pids: readonly number[]): Promise<void> => {
+    while (pids.some((pid) => existsSync(`/proc/${pid}`))) await new Promise((go) => setTimeout(go, 10));
+    isUp = false;
   };
   let databases = 0;
   let isUp = true;
@@ -54,15 +62,15 @@ export async function startPostgres(): Promise<TestPostgres> {
     async crash() {
       const [pid] = readFileSync(join(parent, "data/postmaster.pid"), "utf8").split("\n");
       process.kill(Number(pid), "SIGQUIT");
-      while (existsSync(`/proc/${pid}`)) await new Promise((resolve) => setTimeout(resolve, 10));
-      isUp = false;
+      await ended([Number(pid)]);
     },
+    kill: () => ended(signal("SIGKILL")),
     async start() {
       await postgres.start();
       isUp = true;
     },
-    pause: () => signal("SIGSTOP"),
-    resume: () => signal("SIGCONT"),
+    pause: () => void signal("SIGSTOP"),
+    resume: () => void signal("SIGCONT"),
     async secure({ certificate, privateKey }) {
       const url = `postgres://selvedge:selvedge@127.0.0.1:${port}/postgres`;
       const client = new Client(url);

@@ -1,6 +1,7 @@
 import { createHash, createHmac } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
 import { errorReply, S3Buckets, type Reply } from "./s3-buckets.ts";
 
 export const s3Credentials = { accessKeyId: "AKTEST", secretAccessKey: "secret of the double" };
@@ -25,6 +26,8 @@ export class S3Double {
   skewMs = 0;
   /** The only credentials that it accepts. */
   credentials: { accessKeyId: string; secretAccessKey: string; sessionToken?: string } = s3Credentials;
+  /** Asked for each call: how long it waits, and which fault it gets. `fail` takes precedence. */
+  disturb: (call: S3Call) => { delayMs?: number; fault?: S3FaultKind } = () => ({});
   readonly #faults: { kind: S3FaultKind; applies: (call: S3Call) => boolean }[] = [];
   #server: Server | undefined;
   #port = 0;
@@ -68,7 +71,9 @@ export class S3Double {
     const body = Buffer.concat(chunks);
     this.calls.push(`${call.method} ${call.key}${url.search}`);
     const at = this.#faults.findIndex(({ applies }) => applies(call));
-    const fault = at < 0 ? undefined : this.#faults.splice(at, 1)[0]!.kind;
+    const disturbance = this.disturb(call);
+    if (disturbance.delayMs !== undefined) await delay(disturbance.delayMs);
+    const fault = at < 0 ? disturbance.fault : this.#faults.splice(at, 1)[0]!.kind;
     if (fault === "reset") return void request.socket.resetAndDestroy();
     if (fault === "slowDown") return send(response, request, errorReply(503, "SlowDown"));
     if (fault === "conflict") return send(response, request, errorReply(409, "ConditionalRequestConflict"));
@@ -76,9 +81,9 @@ export class S3Double {
     const reply =
       this.#refusal(request, url, body) ?? this.buckets.answer(bucket, call, request.headers, body);
     if (fault === "lost") return void request.socket.resetAndDestroy();
-    if (fault === "cut") {
-      response.writeHead(reply.status, { ...reply.headers, "content-length": reply.body!.length });
-      response.write(reply.body!.subarray(0, reply.body!.length >> 1), () => response.destroy());
+    if (fault === "cut" && reply.body !== undefined) {
+      response.writeHead(reply.status, { ...reply.headers, "content-length": reply.body.length });
+      response.write(reply.body.subarray(0, reply.body.length >> 1), () => response.destroy());
       return;
     }
     response.setHeader("date", new Date(Date.now() + this.skewMs).toUTCString());

@@ -1,0 +1,145 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
+import { callerOf, type Call } from "../helpers/writes.ts";
+import { Random } from "../name-server/random.ts";
+import { disturb, disturbancesOf, type Disturbance } from "./disturbances.ts";
+import { Facts } from "./facts.ts";
+import { kindsOf, prepare } from "./kinds.ts";
+import { callMsMax, startPlatform, type ChaosNode, type Platform } from "./platform.ts";
+import { Things } from "./things.ts";
+import { Tally } from "./tally.ts";
+import { verify, type Verdict } from "./verify.ts";
+import { Watch } from "./watch.ts";
+
+export interface ChaosOptions {
+  seconds: number;
+  seed: number;
+  /** The pause of each writer and reader after a call, in milliseconds. */
+  pauseMs: number;
+  writers: number;
+  readers: number;
+  /** Things of each kind that are written to at a time. */
+  perKind: number;
+  /** Disturbances to choose from; default: all. */
+  only?: (disturbance: Disturbance) => boolean;
+  said?: (line: string) => void;
+}
+
+export interface ChaosReport extends Verdict {
+  /** Nothing was lost, wrong, too old or different, and nothing failed that must not. Else the logs are kept. */
+  isClean: boolean;
+  logs: string;
+  sent: number;
+  acknowledged: number;
+  causes: Record<string, number>;
+  /** Answers that a valid write must not get. */
+  faults: string[];
+  disturbances: Record<string, number>;
+  reads: number;
+  unanswered: number;
+  /** Reads that showed an older state than the promise allows, of nodes that said that they were ready. */
+  stale: string[];
+  /** The oldest state that a ready node has shown, in milliseconds. */
+  lagMsMax: number;
+  /** The longest time in which a node was not ready, in seconds, and which. */
+  longestUnready: string;
+  /** From the last disturbance's end until both nodes were ready. */
+  secondsToReady: number;
+}
+
+/** Disturbs two nodes that share a database and a store, and compares what they say with what was acknowledged. */
+export async function nodesChaos(options: ChaosOptions): Promise<ChaosReport> {
+  const { said = () => {} } = options;
+  const origin = createServer((request, response) => response.end(request.headers.host));
+  await new Promise<void>((resolve) => origin.listen(0, "127.0.0.1", resolve));
+  const platform = await startPlatform();
+  const tally = new Tally();
+  const facts: Facts[] = [];
+  for (const node of platform.nodes) facts.push(await Facts.of(node, tally));
+  const [first] = platform.nodes;
+  const { port } = origin.address() as AddressInfo;
+  const ground = await prepare(callerOf(first.ready.api, callMsMax), first.ready.account_id, port);
+  const kinds = kindsOf({ ...ground, accountHash: first.ready.account_hash });
+  const things = new Things(kinds, tally, options.perKind);
+  const watch = new Watch(platform.nodes);
+  said("everything is up");
+
+  const end = performance.now() + options.seconds * 1000;
+  const isOver = (): boolean => performance.now() >= end;
+  const load = startLoad({ platform, things, facts, options, isOver });
+  const random = new Random(options.seed);
+  const chosen = disturbancesOf(platform, random).filter(options.only ?? (() => true));
+  const counts = await disturb(chosen, random, { isOver, said });
+  await load;
+  const healedAt = performance.now();
+  await watch.bothReady(90_000);
+  const secondsToReady = (performance.now() - healedAt) / 1000;
+  said("all disturbances are over");
+  const verdict = await verify(platform, things, facts);
+  watch.stop();
+  for (const node of platform.nodes) await node.terminate();
+  verdict.process.push(...platform.nodes.flatMap((node) => node.faults));
+  origin.close();
+  const { sent, acknowledged, causes, faults } = tally;
+  const { stale } = things.reads;
+  const found = [
+    verdict.lost,
+    verdict.wrong,
+    things.wrong,
+    verdict.different,
+    verdict.process,
+    faults,
+    stale,
+  ];
+  const isClean = found.every((each) => each.length === 0);
+  await platform.stop(!isClean);
+  return {
+    ...verdict,
+    isClean,
+    logs: platform.folder,
+    sent,
+    acknowledged,
+    causes: Object.fromEntries(causes),
+    faults,
+    disturbances: Object.fromEntries(counts),
+    ...things.reads,
+    wrong: [...things.wrong, ...verdict.wrong],
+    longestUnready: watch.longest(),
+    secondsToReady,
+  };
+}
+
+interface Load {
+  platform: Platform;
+  things: Things;
+  facts: readonly Facts[];
+  options: ChaosOptions;
+  isOver: () => boolean;
+}
+
+/** Writers and readers, until the time is over. */
+async function startLoad({ platform, things, facts, options, isOver }: Load): Promise<void> {
+  const { pauseMs, seed } = options;
+  const calls = new Map<ChaosNode, Call>(
+    platform.nodes.map((node) => [node, callerOf(node.ready.api, callMsMax)]),
+  );
+  const repeat = async (
+    index: number,
+    work: (node: ChaosNode, call: Call, random: Random) => Promise<void>,
+  ) => {
+    const random = new Random(seed * 1000 + index);
+    while (!isOver()) {
+      const node = random.pick(platform.nodes);
+      await work(node, calls.get(node)!, random);
+      await delay(pauseMs);
+    }
+  };
+  const writers = Array.from({ length: options.writers }, (_, i) =>
+    repeat(i, (node, call, random) => things.writeOne(node, call, random)),
+  );
+  const readers = Array.from({ length: options.readers }, (_, i) =>
+    repeat(100 + i, (node, call, random) => things.readOne(node, call, random)),
+  );
+  await Promise.all([...writers, ...readers, ...facts.map((each) => each.run(isOver, pauseMs))]);
+}
