@@ -29,8 +29,14 @@ if (major > 26 || (major === 26 && minor >= 4)) {
     process.exit(1);
   }
   // The system closes the channel when this process ends, also when it is killed, and the child then stops.
+  // Sockets of a service manager are the descriptors from 3 on.
+  const isPassed = Number(process.env.LISTEN_PID) === process.pid;
+  const passed = Array.from(
+    { length: isPassed ? Number(process.env.LISTEN_FDS) : 0 },
+    (_, index) => 3 + index,
+  );
   const child = spawn(node, [import.meta.filename ?? process.argv[1], ...process.argv.slice(2)], {
-    stdio: ["inherit", "inherit", "inherit", "ipc"],
+    stdio: ["inherit", "inherit", "inherit", ...passed, "ipc"],
   });
   process.once("disconnect", () => child.kill()); // the program that started this process has ended
   process.channel?.unref();

@@ -21,6 +21,16 @@ export interface Platform {
 /** Ends work that a capability began. Work in progress has `deadlineMs` left. */
 export type Stop = (deadlineMs: number) => Promise<void> | void;
 
+/** Work of its own that a capability began. */
+export interface Work {
+  /**
+   * Gives back leases and claims, so that other nodes take them over at once, and takes no new ones. Comes first
+   * in a stop, maybe long before its end; everything is still served.
+   */
+  giveBack?(): Promise<void> | void;
+  stop: Stop;
+}
+
 /** A capability that listens. */
 export interface Opened {
   /** Asks clients to open their next connections elsewhere. Everything is still served. */
@@ -67,7 +77,7 @@ interface Bound<S> {
   metrics(): Promise<readonly Metric[]>;
   load(contributions: Contributions): Promise<void>;
   listen(contributions: Contributions): Promise<Opened | void>;
-  run(): Promise<Stop | void>;
+  run(): Promise<Work | Stop | void>;
   reload(): Promise<void>;
   close(): Promise<void>;
 }
@@ -114,7 +124,7 @@ interface Declared<N extends readonly Capability[], S extends object, O> {
   /** Opens listening sockets. All capabilities are loaded by then. */
   listen?(services: Given<N, S>, contributions: Contributions): Promise<Opened | void>;
   /** Starts work that no caller asks for. All listeners are open by then. */
-  run?(services: Given<N, S>): Promise<Stop | void> | Stop | void;
+  run?(services: Given<N, S>): Promise<Work | Stop | void> | Work | Stop | void;
   /** Reads files of the configuration again. */
   reload?(services: Given<N, S>): Promise<void>;
   /** Frees what `create` and `load` have made. */

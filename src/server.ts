@@ -42,6 +42,8 @@ export interface RunningServer {
    * still served.
    */
   announceEnd(): void;
+  /** Gives leases and claims back if other nodes are there to take them. */
+  giveBack(): Promise<void>;
   close(deadlineMs: number): Promise<void>;
 }
 
@@ -52,7 +54,7 @@ export async function startServer(
   { reserved, ...apiChecks }: ApiChecks & { reserved?: Reserved | undefined } = {},
 ): Promise<RunningServer> {
   const platform = { config, logger, apiChecks, reserved };
-  const { services, reload, announceEnd, close } = await start(capabilities, platform);
+  const { services, reload, announceEnd, giveBack, close } = await start(capabilities, platform);
   services.health.phase = "serving";
   const ready = readyOf(services);
   try {
@@ -71,6 +73,9 @@ export async function startServer(
     announceEnd() {
       services.health.phase = "stopping";
       announceEnd();
+    },
+    async giveBack() {
+      if (services.nodeRegistry.live > 1) await giveBack();
     },
     async close(deadlineMs) {
       services.health.phase = "stopping";

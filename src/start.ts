@@ -4,9 +4,10 @@ import type {
   BoundCapability,
   Platform,
   ServicesOf,
-  Stop,
+  Work,
   Opened,
 } from "./capability.ts";
+import { endsWithin } from "./platform/util/ends-within.ts";
 import { handlerPlaces } from "./edge/request/handlers.ts";
 
 export interface Running<S> {
@@ -15,6 +16,8 @@ export interface Running<S> {
   announceEnd: () => void;
   /** Reads files of the configuration again. */
   reload: () => Promise<void>;
+  /** Gives back what other nodes can take over. Later calls return the promise of the first. */
+  giveBack: () => Promise<void>;
   /** Ends everything, in the reverse order. Work in progress has `deadlineMs` for each of listeners and runs. */
   close: (deadlineMs: number) => Promise<void>;
 }
@@ -30,7 +33,9 @@ export async function start<const C extends readonly Capability[]>(
   const ordered = inOrderOfNeeds(capabilities);
   const begun = new Map<Capability, BoundCapability<object>>();
   const listening: Opened[] = [];
-  const working: Stop[] = [];
+  const working: Work[] = [];
+  let givingBack: Promise<void> | undefined;
+  const giveBack = (): Promise<void> => (givingBack ??= giveBackAll(working, platform));
   const close = async (deadlineMs: number): Promise<void> => {
     const faults: unknown[] = [];
     const attempt = async (ending: () => Promise<void> | void): Promise<void> => {
@@ -40,7 +45,8 @@ export async function start<const C extends readonly Capability[]>(
         faults.push(error);
       }
     };
-    await Promise.all(working.map((stop) => attempt(() => stop(deadlineMs))));
+    await giveBack();
+    await Promise.all(working.map((work) => attempt(() => work.stop(deadlineMs))));
     await Promise.all(listening.map((opened) => attempt(() => opened.close(deadlineMs))));
     for (const each of [...begun.values()].reverse()) await attempt(() => each.close());
     if (faults.length > 0) throw new AggregateError(faults, "Parts of the platform could not be closed");
@@ -53,7 +59,10 @@ export async function start<const C extends readonly Capability[]>(
     };
     for (const each of begun.values()) await each.load(contributions);
     for (const each of begun.values()) keep(listening, await each.listen(contributions));
-    for (const each of begun.values()) keep(working, await each.run());
+    for (const each of begun.values()) {
+      const work = await each.run();
+      keep(working, typeof work === "function" ? { stop: work } : work);
+    }
   } catch (error) {
     await close(0).catch((fault: unknown) =>
       platform.logger.warn({ err: fault }, "a failed start could not be undone completely"),
@@ -66,9 +75,27 @@ export async function start<const C extends readonly Capability[]>(
       for (const opened of listening) opened.reload?.();
       for (const each of begun.values()) await each.reload();
     },
+    giveBack,
     announceEnd: () => listening.forEach((opened) => opened.announceEnd?.()),
     close,
   };
+}
+
+/** Without the database, leases end by themselves; nothing waits for it. */
+const giveBackMsMax = 2000;
+
+async function giveBackAll(working: readonly Work[], { logger }: Platform): Promise<void> {
+  const faults: unknown[] = [];
+  const each = async (work: Work): Promise<void> => {
+    try {
+      await work.giveBack?.();
+    } catch (error) {
+      faults.push(error);
+    }
+  };
+  const isDone = await endsWithin(giveBackMsMax, Promise.all(working.map(each)));
+  if (!isDone || faults.length > 0)
+    logger.warn({ err: faults[0] }, "leases could not be given back; they end by themselves");
 }
 
 /** The capabilities, each after those that it needs, else as listed. Throws if one is missing or needs itself. */

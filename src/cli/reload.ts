@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import type { Config, SettingName } from "../platform/config/settings.ts";
 import { settings } from "../platform/config/settings.ts";
+import { reloadingState, type Notify } from "./service-manager.ts";
 import { unawaited } from "../platform/util/uncaught.ts";
 import type { RunningServer } from "../server.ts";
 import { configOf } from "./config-options.ts";
@@ -13,16 +14,21 @@ export function reloadOnSignal(
   server: Pick<RunningServer, "reload">,
   config: Config,
   options: Record<string, unknown>,
-  logger: Logger,
+  { logger, notify }: { logger: Logger; notify: Notify },
 ): void {
   let reloading: Promise<void> | undefined;
   let isAskedAgain = false;
   const reload = async (): Promise<void> => {
-    do {
-      isAskedAgain = false;
-      await server.reload();
-      tellChanges(config, options, logger);
-    } while (isAskedAgain);
+    notify(reloadingState());
+    try {
+      do {
+        isAskedAgain = false;
+        await server.reload();
+        tellChanges(config, options, logger);
+      } while (isAskedAgain);
+    } finally {
+      notify("READY=1");
+    }
   };
   process.on("SIGHUP", () => {
     // Signals that arrive meanwhile are one.

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { copyFileSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { expect, it } from "vitest";
 import { settings } from "../../src/platform/config/settings.ts";
 import { temporaryFolder } from "../helpers/process.ts";
@@ -9,11 +9,15 @@ const unit = "packaging/selvedge.service";
 
 const hasSystemd = spawnSync("systemd-analyze", ["--version"]).status === 0;
 
-it.skipIf(!hasSystemd)("systemd accepts the unit without a warning", () => {
+it.skipIf(!hasSystemd)("systemd accepts the units without a warning", () => {
   const copy = join(temporaryFolder(), "selvedge.service");
   copyFileSync(unit, copy);
-  const { status, stderr } = spawnSync("systemd-analyze", ["verify", "--man=no", copy], { encoding: "utf8" });
-  expect([status, stderr.split("\n").filter((line) => line.includes("selvedge.service"))]).toEqual([0, []]);
+  const socket = join(dirname(copy), "selvedge-edge.socket");
+  copyFileSync("packaging/selvedge-edge.socket", socket);
+  const { status, stderr } = spawnSync("systemd-analyze", ["verify", "--man=no", copy, socket], {
+    encoding: "utf8",
+  });
+  expect([status, stderr.split("\n").filter((line) => line.includes("selvedge"))]).toEqual([0, []]);
 });
 
 it("the unit names settings that exist", () => {

@@ -66,13 +66,13 @@ it("answers 500 to the failed request, logs and counts the error, and continues 
 
 it("ends the process with the cause if essential work fails", async () => {
   const { code, stderr } = await run(true, `await ask("/vital"); console.log("went on");`);
-  expect(code).toBe(1);
+  expect(code).toBe(70);
   expect(stderr).toContain("The writer failed");
   expect(stderr).toContain("of the writer");
 });
 
 it("ends a process that fails before it is ready", async () => {
   const { code, stderr } = await run(false, `await ask("/timer");`);
-  expect(code).toBe(1);
+  expect(code).toBe(70);
   expect(stderr).toContain("in a timer");
 });

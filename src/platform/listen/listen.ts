@@ -1,7 +1,7 @@
 import { Server, type AddressInfo, type BoundSocket, type ListenOptions } from "node:net";
 
-/** Where a server listens: a socket that is bound already, or an address. */
-export type ListenAt = BoundSocket | Pick<ListenOptions, "host" | "port" | "reusePort">;
+/** Where a server listens: a socket that is bound already, its descriptor, or an address. */
+export type ListenAt = BoundSocket | { fd: number } | Pick<ListenOptions, "host" | "port" | "reusePort">;
 
 /** Listens and returns the bound address. */
 export async function listenAt(server: Server, at: ListenAt): Promise<AddressInfo> {

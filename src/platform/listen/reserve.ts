@@ -1,6 +1,7 @@
 import { rmSync } from "node:fs";
 import type { Config } from "../config/settings.ts";
 import { FolderOwner } from "../storage/folder-owner.ts";
+import type { PassedSockets } from "./passed.ts";
 import { Sockets } from "./sockets.ts";
 
 /** What a node must have for itself before it opens its database: its sockets and its data folder. */
@@ -12,12 +13,12 @@ export interface Reserved extends Disposable {
  * Reserves them, or throws and leaves nothing behind. A folder that was never used is created only when the
  * sockets are bound.
  */
-export async function reserve(config: Config): Promise<Reserved> {
+export async function reserve(config: Config, passed: PassedSockets = new Map()): Promise<Reserved> {
   using stack = new DisposableStack();
   const { dataDir, ephemeral } = config;
   const own = (): FolderOwner => stack.use(new FolderOwner(dataDir));
   let owner = !ephemeral && FolderOwner.isKnown(dataDir) ? own() : undefined;
-  const sockets = stack.use(await Sockets.bind(config));
+  const sockets = stack.use(await Sockets.bind(config, passed));
   if (!ephemeral) owner ??= own();
   owner?.announce();
   const { readyFile } = config;

@@ -4,6 +4,8 @@ import { BoundSocket, isIP, isIPv6, type AddressInfo } from "node:net";
 import { parseAddress } from "../config/config.ts";
 import { during } from "./during.ts";
 import type { Config } from "../config/settings.ts";
+import type { ListenAt } from "./listen.ts";
+import { openPassedUdp, type PassedSockets } from "./passed.ts";
 
 /** The listeners of a node, as errors name them. */
 const purposes = {
@@ -17,7 +19,7 @@ export type ListenerName = keyof typeof purposes;
 
 /** The sockets of the name server: UDP and TCP on one port. */
 export interface DnsSockets {
-  tcp: BoundSocket;
+  tcp: ListenAt;
   udp: Socket;
 }
 
@@ -28,17 +30,25 @@ const attemptsMax = 20;
  * is known before the database is touched. A listener takes its socket when it starts.
  */
 export class Sockets implements Disposable {
-  readonly #bound = new Map<ListenerName, BoundSocket>();
+  readonly #bound = new Map<ListenerName, ListenAt>();
   readonly #closing = new DisposableStack();
   #dns: DnsSockets | undefined;
 
-  /** Binds all of them, or none: throws an error that names the address and the listener. */
-  static async bind(config: Config): Promise<Sockets> {
+  /**
+   * Binds all of them, except those that were passed, or none: throws an error that names the address and the
+   * listener.
+   */
+  static async bind(config: Config, passed: PassedSockets): Promise<Sockets> {
     using stack = new DisposableStack();
     const sockets = stack.use(new Sockets());
     for (const name of Object.keys(purposes) as ListenerName[]) {
       const address = config[name];
       if (address === undefined) continue;
+      const [given] = passed.get(name) ?? [];
+      if (given !== undefined) {
+        sockets.#bound.set(name, { fd: given.fd });
+        continue;
+      }
       const bound = await naming(
         address,
         purposes[name],
@@ -46,16 +56,23 @@ export class Sockets implements Disposable {
       );
       sockets.#bound.set(name, sockets.#closing.use(bound));
     }
-    const dns = await naming(config.dnsListen, "name server", bindDns);
-    sockets.#dns = dns;
-    sockets.#closing.use(dns.tcp);
-    sockets.#closing.defer(() => closeOnce(dns.udp));
+    const givenDns = passed.get("dnsListen");
+    if (givenDns === undefined) {
+      const dns = await naming(config.dnsListen, "name server", bindDns);
+      sockets.#dns = dns;
+      sockets.#closing.use(dns.tcp);
+      sockets.#closing.defer(() => closeOnce(dns.udp));
+    } else {
+      const udp = await openPassedUdp(givenDns.find(({ protocol }) => protocol === "udp")!);
+      sockets.#dns = { tcp: { fd: givenDns.find(({ protocol }) => protocol === "tcp")!.fd }, udp };
+      sockets.#closing.defer(() => closeOnce(udp));
+    }
     stack.move();
     return sockets;
   }
 
   /** The socket of a configured listener. */
-  take(name: ListenerName): BoundSocket {
+  take(name: ListenerName): ListenAt {
     return this.#bound.get(name)!;
   }
 
@@ -72,7 +89,7 @@ export class Sockets implements Disposable {
 /** Closes both sockets, for listeners that must open their own. Returns the address, which is free again. */
 export function releaseDns({ tcp, udp }: DnsSockets): AddressInfo {
   const address = udp.address();
-  tcp[Symbol.dispose]();
+  if (tcp instanceof BoundSocket) tcp[Symbol.dispose]();
   closeOnce(udp);
   return address;
 }
@@ -96,7 +113,7 @@ async function naming<T>(
 }
 
 /** Port 0 selects a port that is free for both. */
-async function bindDns(host: string, port: number): Promise<DnsSockets> {
+async function bindDns(host: string, port: number): Promise<DnsSockets & { tcp: BoundSocket }> {
   for (let attempt = 1; ; attempt++) {
     const tcp = new BoundSocket({ host, port });
     try {

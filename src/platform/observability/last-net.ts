@@ -11,6 +11,8 @@ interface Current {
   /** Sends 500, or aborts a response that has begun; undefined once the response has ended. */
   fail: (() => void) | undefined;
 }
+/** Exit code of a process that a fault of the program ended. */
+const internalFault = 70;
 const requests = new AsyncLocalStorage<Current>();
 
 /**
@@ -27,7 +29,7 @@ export function whileAnswering(answer: ServerResponse | Duplex, fail: () => void
 /**
  * Handles uncaught exceptions and rejections of this process: counts and logs them, and fails their request
  * if it is known. The process continues, except before `isReady` and for `Unrecoverable`, when it exits with
- * code 1. See docs/decisions/0010.
+ * code 70 (EX_SOFTWARE of sysexits.h). See docs/decisions/0010.
  */
 export function castLastNet(logger: Pick<Logger, "error">, isReady: () => boolean): void {
   logUncaughtTo((kind, error) => logger.error({ err: error, kind }, "an exception was not caught"));
@@ -54,5 +56,5 @@ function endWith(error: unknown): never {
   } catch {
     // standard error is closed
   }
-  process.exit(1);
+  process.exit(internalFault);
 }

@@ -45,9 +45,14 @@ export const queues = capability({
     const retirement = new Retirement(all, queueMessages, logger);
     await dispatcher.start();
     retirement.start();
-    return async (deadlineMs) => {
-      retirement.stop();
-      await endsWithin(deadlineMs, dispatcher.stop());
+    return {
+      giveBack() {
+        retirement.stop();
+        dispatcher.stopClaiming();
+      },
+      async stop(deadlineMs) {
+        if (!(await endsWithin(deadlineMs, dispatcher.stop()))) await dispatcher.giveBack();
+      },
     };
   },
 });

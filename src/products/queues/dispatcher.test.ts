@@ -77,6 +77,28 @@ describeStorage("queues", (open) => {
     vi.waitFor(async () => expect(await check()).toBe(true), { timeout: 10_000, interval: 10 });
   const isEmpty = (queue: Queue) => async () => (await messages.backlog(queue)).count === 0;
 
+  it("a stopping node leases nothing more, and returns what it cannot deliver in time", async () => {
+    const queue = await consumed();
+    const { promise, resolve } = Promise.withResolvers<BatchResult>();
+    consume = () => promise;
+    await send(queue, "a");
+    await vi.waitFor(() => expect(delivered()).toEqual([["a"]]));
+    dispatcher.stopClaiming();
+    await send(queue, "b");
+    await dispatcher.giveBack();
+    const other = node();
+    consume = () => done;
+    await other.start();
+    await vi.waitFor(() => expect(delivered().flat().toSorted()).toEqual(["a", "a", "b"]));
+    const attempts = batches.flatMap((batch) => batch.messages.map((message) => message.attempts));
+    expect(attempts.toSorted((a, b) => a - b)).toEqual([1, 1, 2]);
+    // The late end of the first delivery changes nothing.
+    resolve(failed);
+    await dispatcher.stop();
+    await other.stop();
+    expect((await messages.backlog(queue)).count).toBe(0);
+  });
+
   it("delivers batches of at most the configured size, and deletes acknowledged messages", async () => {
     const queue = await consumed({ batchSize: 2 });
     await send(queue, "a", "b", "c");

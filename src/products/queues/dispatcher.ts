@@ -42,6 +42,7 @@ export class QueueDispatcher {
   #poll: NodeJS.Timeout | undefined;
   #expiry: NodeJS.Timeout | undefined;
   #isRunning = false;
+  #stopped: Promise<unknown> | undefined;
 
   constructor(
     queues: Queues,
@@ -80,14 +81,24 @@ export class QueueDispatcher {
     this.#expiry.unref();
   }
 
-  /** Stops claiming messages and waits for running batches. */
-  async stop(): Promise<void> {
+  /** From now on, messages stay for other nodes. Running batches go on. */
+  stopClaiming(): void {
     this.#isRunning = false;
     clearInterval(this.#poll);
     clearInterval(this.#expiry);
-    const loops = [...this.#loops.values()];
-    this.#loops.clear();
-    await Promise.all(loops.map(async (loop) => loop.stop()));
+    this.#stopped ??= Promise.all([...this.#loops.values()].map(async (loop) => loop.stop()));
+  }
+
+  /** Stops claiming messages and waits for running batches. */
+  async stop(): Promise<void> {
+    this.stopClaiming();
+    await this.#stopped;
+  }
+
+  /** Returns the messages of batches that are still running: other nodes deliver them again at once. */
+  async giveBack(): Promise<void> {
+    this.stopClaiming();
+    await Promise.all([...this.#loops.values()].map(async (loop) => loop.giveBack()));
   }
 
   /** Other nodes accept messages for the same queues without notifying this one. */
@@ -121,6 +132,8 @@ class ConsumerLoop {
   readonly #deliver: Deliver;
   readonly #logger: Logger;
   readonly #underWay = new Set<Promise<void>>();
+  /** The messages of running batches, by lease. */
+  readonly #leased = new Map<string, { queue: Queue; messages: readonly Message[] }>();
   #queue: Queue | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isLooking = false;
@@ -143,6 +156,14 @@ class ConsumerLoop {
     this.#queue = undefined;
     clearTimeout(this.#timer);
     await Promise.allSettled(this.#underWay);
+  }
+
+  /** Their attempt counts, because the script may have handled some of them. */
+  async giveBack(): Promise<void> {
+    const returned = [...this.#leased].map(async ([lease, { queue, messages }]) =>
+      this.#messages.giveBack(queue, lease, messages, { delayMs: 0, isAttempt: true }),
+    );
+    await Promise.allSettled(returned);
   }
 
   /** Looks for messages now, or again if it is looking already. */
@@ -215,6 +236,7 @@ class ConsumerLoop {
           .catch((error: unknown) => this.#logger.warn({ err: error, ...log }, "renewing a lease failed")),
       );
     }, leaseMs / 3);
+    this.#leased.set(lease, { queue, messages });
     try {
       const result = await this.#deliver({ queue, scriptName, messages });
       this.#failures = 0;
@@ -224,11 +246,12 @@ class ConsumerLoop {
       this.#failures += 1;
       const delayMs = Math.min(giveBackMsMin * 2 ** (this.#failures - 1), giveBackMsMax);
       this.#logger.warn({ err: error, ...log, delay_ms: delayMs }, "a batch could not be delivered");
-      await this.#messages.giveBack(queue, lease, messages, delayMs).catch((failure: unknown) => {
+      await this.#messages.giveBack(queue, lease, messages, { delayMs }).catch((failure: unknown) => {
         // They become available when the lease ends.
         this.#logger.warn({ err: failure, ...log }, "a batch could not be returned to its queue");
       });
     } finally {
+      this.#leased.delete(lease);
       clearInterval(renewal);
     }
   }

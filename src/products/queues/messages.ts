@@ -147,10 +147,18 @@ export class QueueMessages {
     return settled;
   }
 
-  /** Returns undelivered messages without counting an attempt. */
-  async giveBack(queue: Queue, lease: string, messages: readonly Message[], delayMs: number): Promise<void> {
+  /** Returns messages. Their delivery counts as an attempt only if it may have begun. */
+  async giveBack(
+    queue: Queue,
+    lease: string,
+    messages: readonly Message[],
+    { delayMs, isAttempt = false }: { delayMs: number; isAttempt?: boolean },
+  ): Promise<void> {
     const numbers = messages.map(({ number }) => number);
-    await this.#storage.write(async (trx) => store.release(trx, lease, numbers, Date.now() + delayMs, -1));
+    const availableOn = Date.now() + delayMs;
+    await this.#storage.write(async (trx) =>
+      store.release(trx, lease, numbers, availableOn, isAttempt ? 0 : -1),
+    );
     this.#arrived(queue.number);
   }
 

@@ -19,8 +19,11 @@ export const schedules = capability({
     const run = runScheduled(services.scripts, services.runtime);
     const scheduler = new Scheduler(services.schedules, run, services.logger);
     await scheduler.start();
-    return async (deadlineMs) => {
-      await endsWithin(deadlineMs, scheduler.stop());
+    return {
+      giveBack: () => scheduler.stopClaiming(),
+      async stop(deadlineMs) {
+        await endsWithin(deadlineMs, scheduler.stop());
+      },
     };
   },
 });

@@ -34,9 +34,14 @@ export class Scheduler {
     this.#wait();
   }
 
-  async stop(): Promise<void> {
+  /** From now on, due runs are left to other nodes. */
+  stopClaiming(): void {
     this.#isStopped = true;
     clearTimeout(this.#timer);
+  }
+
+  async stop(): Promise<void> {
+    this.stopClaiming();
     await Promise.allSettled(this.#running);
   }
 

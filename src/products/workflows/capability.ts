@@ -22,6 +22,7 @@ export const workflows = capability({
       handler: workflowBinding(services.workflows, services.workflowInstances),
     },
   }),
+  run: ({ workflowEngine }) => ({ giveBack: () => workflowEngine.giveBack(), stop: () => {} }),
   load: ({ workflowEngine }) => workflowEngine.start(),
   close: ({ workflowEngine }) => workflowEngine.close(),
 });

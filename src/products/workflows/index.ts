@@ -30,6 +30,8 @@ export interface WorkflowServices {
   workflowEngine: {
     /** Recovers instances of the last process. */
     start(): Promise<void>;
+    /** Gives the instances to the other nodes. */
+    giveBack(): Promise<void>;
     close(): Promise<void>;
   };
 }
@@ -128,6 +130,11 @@ export function createWorkflows(
         await workflows.load();
         await (shared === undefined ? engine.start() : shared.start());
         schedules.start();
+      },
+      async giveBack() {
+        if (shared === undefined) return;
+        await schedules.stop();
+        await shared.giveBack();
       },
       async close() {
         await schedules.stop();

@@ -22,6 +22,6 @@ export const acme = capability({
     if (config.acmeDirectory === undefined) return;
     const { startAcme } = await import("./start.ts");
     const running = startAcme(config.acmeDirectory, config, services, database, logger);
-    return () => running.close();
+    return { giveBack: () => running.close(), stop: () => {} };
   },
 });

@@ -6,6 +6,8 @@ import * as store from "../store/store-leases.ts";
 /** Number of shards that nodes divide the instances into; migrations/0005-workflows.ts creates them. */
 export const shardCount = 64;
 const beatMs = 2000;
+/** Shortest interval at which free shards are looked at. */
+const lookMsMin = 200;
 /** A node that could not renew its leases stops two seconds before they expire. */
 const giveUpMs = (store.leaseSeconds - 2) * 1000;
 
@@ -25,6 +27,9 @@ export class Leases {
   #beating: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #next = 0;
+  #lookedAt = 0;
+  /** Whether the node has given its shards to others, except one at most. */
+  #isLeaving = false;
 
   constructor(read: Read, node: string, engine: Engine, logger: Logger) {
     this.#read = read;
@@ -39,17 +44,34 @@ export class Leases {
     this.#engine.state.isCurrent = () => this.#isCurrent();
     await this.#engine.start([]);
     await this.#beat();
-    this.#timer = setInterval(() => {
-      this.#beating ??= this.#beat()
-        .catch((error: unknown) => this.#failed(error))
-        .finally(() => (this.#beating = undefined));
-    }, beatMs);
+    this.#timer = setInterval(() => this.#beatNow(), beatMs);
     this.#timer.unref();
+  }
+
+  /** Takes free shards without waiting for the next beat: their node is about to end. */
+  lookSoon(): void {
+    if (this.#isLeaving || performance.now() - this.#lookedAt < lookMsMin) return;
+    this.#lookedAt = performance.now();
+    this.#beatNow();
+  }
+
+  /**
+   * Releases the shards. One without instances in memory stays until `stop`, for new instances: a node that is
+   * about to end still serves calls.
+   */
+  async giveBack(): Promise<void> {
+    this.#isLeaving = true;
+    await this.#beating;
+    const kept = this.held.find((shard) => this.#engine.state.liveOf(new Set([shard])).length === 0);
+    this.#abandon(this.held.filter((shard) => shard !== kept));
+    await this.#engine.state.writer.drain();
+    await store.leave(this.#read, this.#node, kept);
   }
 
   /** Releases the leases, so that other nodes can take the shards at once. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
+    this.#isLeaving = true;
     await this.#beating;
     await store.leave(this.#read, this.#node).catch(() => {}); // otherwise the leases expire
   }
@@ -68,14 +90,21 @@ export class Leases {
     return held.length === 0 ? undefined : held[this.#next++ % held.length];
   }
 
+  #beatNow(): void {
+    this.#beating ??= this.#beat()
+      .catch((error: unknown) => this.#failed(error))
+      .finally(() => (this.#beating = undefined));
+  }
+
   async #beat(): Promise<void> {
     const began = performance.now();
-    const nodes = await store.beat(this.#read, this.#node);
+    const nodes = this.#isLeaving ? undefined : await store.beat(this.#read, this.#node);
     const renewed = await store.renew(this.#read, this.#node);
     this.#renewedAt = began;
     this.isCutOff = false;
     const still = new Set(renewed.map(({ shard }) => shard));
     this.#abandon(this.held.filter((shard) => !still.has(shard)));
+    if (nodes === undefined || this.#isLeaving) return;
     // Held in the database but not here: this node dropped them when it could not renew them in time.
     const givenUp = [...still].filter((shard) => !this.#held.has(shard));
     await this.#adopt(await store.retake(this.#read, this.#node, givenUp));

@@ -44,6 +44,11 @@ export class SharedNodes implements Nodes {
     this.#timer.unref();
   }
 
+  /** Gives the instances to the other nodes. New ones can still be created here until `stop`. */
+  async giveBack(): Promise<void> {
+    await this.leases.giveBack();
+  }
+
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     await this.leases.stop();
@@ -76,7 +81,9 @@ export class SharedNodes implements Nodes {
     if (this.#isPolling) return;
     this.#isPolling = true;
     try {
-      for (const { id, command } of await store.commandsFor(this.#read, this.leases.held)) {
+      const { commands, areShardsFree } = await store.poll(this.#read, this.leases.held);
+      if (areShardsFree) this.leases.lookSoon();
+      for (const { id, command } of commands) {
         if (this.#executing.has(id)) continue;
         this.#executing.add(id);
         unawaited(this.#execute(id, JSON.parse(command) as Command));

@@ -53,8 +53,11 @@ export async function release(read: Read, node: string, shards: readonly number[
   );
 }
 
-export async function leave(read: Read, node: string): Promise<void> {
-  await sql`update workflow_shards set owner = null where owner = ${node}`.execute(read);
+/** Releases the leases of a node, except that of `kept`, and does not count it as live any more. */
+export async function leave(read: Read, node: string, kept?: number): Promise<void> {
+  await sql`update workflow_shards set owner = null where owner = ${node} and id <> ${kept ?? -1}`.execute(
+    read,
+  );
   await sql`delete from workflow_nodes where id = ${node}`.execute(read);
 }
 
@@ -64,15 +67,24 @@ export async function sendCommand(read: Read, shard: number, command: string): P
   return Number(rows[0]!.id);
 }
 
-export async function commandsFor(
+/** Commands for instances of these shards, and whether some shard has no owner. */
+export async function poll(
   read: Read,
   shards: readonly number[],
-): Promise<{ id: number; command: string }[]> {
-  if (shards.length === 0) return [];
-  const { rows } = await sql<{ id: number | string; command: string }>`
-    select id, command from workflow_commands where answer is null and shard in (${sql.join(shards)})
-    order by id limit 500`.execute(read);
-  return rows.map(({ id, command }) => ({ id: Number(id), command }));
+): Promise<{ commands: { id: number; command: string }[]; areShardsFree: boolean }> {
+  const { rows } = await sql<{ id: number | string | null; command: string | null; isFree: boolean }>`
+    select free.is_free as "isFree", commands.id, commands.command
+    from (select exists (select 1 from workflow_shards where owner is null) as is_free) as free
+    left join (
+      select id, command from workflow_commands where answer is null
+      and shard in (${sql.join(shards.length === 0 ? [-1] : shards)}) order by id limit 500
+    ) as commands on true order by commands.id`.execute(read);
+  return {
+    commands: rows.flatMap(({ id, command }) =>
+      id === null || command === null ? [] : [{ id: Number(id), command }],
+    ),
+    areShardsFree: rows[0]!.isFree,
+  };
 }
 
 export async function answerCommand(read: Read, id: number, answer: string): Promise<void> {
