@@ -13,7 +13,8 @@ import { createLogger } from "../platform/observability/logger.ts";
 import type { Blobs } from "../platform/storage/blobs.ts";
 import { openStorage } from "../platform/storage/storage.ts";
 import { blobUrlOf, openBlobs } from "../platform/open-blobs.ts";
-import { isBucket, openBackupAt } from "../platform/open-place.ts";
+import { restoreLog, type RestoredLog } from "../platform/log/restore-log.ts";
+import { isBucket, openBackupAt, openPlace } from "../platform/open-place.ts";
 import { addConfigOptions, configOf } from "./config-options.ts";
 import { yieldToNodes } from "./yield-to-nodes.ts";
 
@@ -53,9 +54,14 @@ export function registerBackupCommands(program: Command): void {
     .description("restore a backup into an empty data folder, and an empty database")
     .argument("<target>", "folder or s3://BUCKET/NAME of the backup");
   addConfigOptions(restoring)
+    .option(
+      "--to-time <time>",
+      "restore the shipped log of --backup-log to this time, such as 2026-11-22T10:00:00Z, or now",
+    )
     .option("--json", "print JSON")
     .action(async (target: string, options: Options) => {
       const { config } = configOf(options);
+      if (options["toTime"] !== undefined) return restoreToTime(config, target, options);
       const onProgress = progressPrinter();
       const manifest = await at(target, config, (archive) =>
         withBlobs(config, async (blobs) => restore({ archive, ...placeOf(config), blobs, onProgress })),
@@ -73,6 +79,47 @@ async function at<T>(target: string, config: Config, work: (archive: BackupAt) =
   } finally {
     await archive.place.close();
   }
+}
+
+async function restoreToTime(config: Config, target: string, options: Options): Promise<void> {
+  const { databaseUrl, dataDir } = placeOf(config);
+  if (!databaseUrl.startsWith("sqlite:"))
+    throw new ConfigError(
+      "Expected no --database-url with --to-time. Restore into a data folder, back that up, and restore the backup into PostgreSQL",
+    );
+  const text = String(options["toTime"]);
+  const toMs = text === "now" ? undefined : Date.parse(text);
+  if (Number.isNaN(toMs))
+    throw new ConfigError("Expected a time such as 2026-11-22T10:00:00Z, or now, for --to-time");
+  const place = await openPlace(target, config, "the backup folder");
+  try {
+    const databasePath = databaseUrl.slice("sqlite:".length);
+    const restored = await withBlobs(config, async (blobs) =>
+      restoreLog({ files: place.files, toMs, dataDir, databasePath, blobs, onProgress: progressPrinter() }),
+    );
+    reportLog(options, restored, shownOf(target));
+  } finally {
+    await place.close();
+  }
+}
+
+function reportLog(options: Options, { restoredMs, blobs, missingBlobs }: RestoredLog, target: string): void {
+  const restoredTo = new Date(restoredMs).toISOString();
+  const facts = { restored_to: restoredTo, blobs, missing_blobs: missingBlobs };
+  warnOfMissing(missingBlobs);
+  process.stdout.write(
+    options["json"] === true
+      ? `${JSON.stringify(facts, null, 2)}\n`
+      : `${target} is restored. The last change is of ${restoredTo}. Blobs: ${blobs}.\n`,
+  );
+}
+
+function warnOfMissing(missing: readonly string[]): void {
+  if (missing.length > 0)
+    process.stderr.write(
+      `Warning: the backup lacks ${missing.length} blobs that did not exist when it was written, for example ` +
+        `${missing.slice(0, missingShownMax).join(", ")}.\n`,
+    );
 }
 
 interface Place {
@@ -155,11 +202,7 @@ function report(options: Options, manifest: Manifest, sentence: string): void {
     missing_blobs: missing,
     left_out: manifest.left_out,
   };
-  if (missing.length > 0)
-    process.stderr.write(
-      `Warning: the backup lacks ${missing.length} blobs that did not exist when it was written, for example ` +
-        `${missing.slice(0, missingShownMax).join(", ")}.\n`,
-    );
+  warnOfMissing(missing);
   process.stdout.write(
     options["json"] === true
       ? `${JSON.stringify(facts, null, 2)}\n`

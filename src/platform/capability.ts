@@ -6,7 +6,10 @@ import { capability } from "../capability.ts";
 import { databaseUrl } from "./config/derived.ts";
 import { during } from "./listen/during.ts";
 import { reserve } from "./listen/reserve.ts";
+import { followLog } from "./log/follow-log.ts";
+import { shippedBlobs } from "./log/noted-blobs.ts";
 import { createBlobs } from "./open-blobs.ts";
+import { checkBackupSettings } from "./periodic-backups.ts";
 import { unawaited } from "./util/uncaught.ts";
 import { closeDataFolder } from "./storage/private-files.ts";
 import { waitForDatabase } from "./storage/wait-for-database.ts";
@@ -65,18 +68,20 @@ function reportTo(logger: Logger): (failure: unknown) => void {
 export const storage = capability({
   name: "storage",
   needs: [dataFolder],
-  create: async ({ config, logger }) => ({
-    storage: await during(
-      "open the database",
-      waitForDatabase(
-        () => openStorage(databaseUrl(config), config.databaseTimeoutSeconds * 1000),
-        config.databaseWaitSeconds,
-        logger,
-      ),
-    ),
-  }),
-  metrics: async (services) =>
-    (await import("./observability/change-metrics.ts")).changeMetrics(services.storage),
+  async create({ config, logger }) {
+    checkBackupSettings(config);
+    const { logShipping, follower } = followLog(config, logger);
+    const opening = waitForDatabase(
+      () => openStorage(databaseUrl(config), config.databaseTimeoutSeconds * 1000, follower),
+      config.databaseWaitSeconds,
+      logger,
+    );
+    return { storage: await during("open the database", opening), logShipping };
+  },
+  metrics: async ({ logShipping, ...services }) => [
+    ...(await import("./observability/change-metrics.ts")).changeMetrics(services.storage),
+    ...(await import("./observability/backup-metrics.ts")).logMetrics(logShipping),
+  ],
   health: ({ config, ...services }) => ({
     database: () => services.storage.check(),
     async changes_stale() {
@@ -97,7 +102,11 @@ export const storage = capability({
 export const blobs = capability({
   name: "blobs",
   needs: [dataFolder, storage],
-  create: ({ config, folder, logger, ...needed }) => createBlobs(config, needed.storage, folder, logger),
+  async create({ config, folder, logger, logShipping, ...needed }) {
+    const services = await createBlobs(config, needed.storage, folder, logger);
+    if (logShipping?.shipsBlobs !== true) return services;
+    return { ...services, blobs: shippedBlobs(services.blobs, folder, needed.storage) };
+  },
   metrics: async ({ blobCounts }) =>
     (await import("./observability/blob-metrics.ts")).blobMetrics(blobCounts),
   health: (services) => ({ disk: () => services.blobs.check() }),

@@ -35,10 +35,22 @@ export function checkBackupSettings(config: Config): void {
     bucketUrlOf(backupFolder, "--backup-folder");
     backupCredentials(config);
   }
+  checkLogSettings(config);
   if (backupEvery === undefined) return;
   if (backupFolder === undefined)
     throw new ConfigError("Expected a folder for --backup-folder, because --backup-every is set");
   if (ephemeral) throw new ConfigError("Expected no --backup-every with --ephemeral, which keeps nothing");
+}
+
+function checkLogSettings({ backupLog, backupFolder, ephemeral, databaseUrl }: Config): void {
+  if (backupLog === undefined) return;
+  if (backupFolder === undefined)
+    throw new ConfigError("Expected a folder for --backup-folder, because --backup-log is set");
+  if (ephemeral) throw new ConfigError("Expected no --backup-log with --ephemeral, which keeps nothing");
+  if (databaseUrl !== undefined)
+    throw new ConfigError(
+      "Expected no --backup-log with --database-url: it is for SQLite in the data folder. PostgreSQL archives its log itself",
+    );
 }
 
 /** Starts periodic backups, if they are set. A restart does not make one earlier. */

@@ -31,6 +31,23 @@ export const backupSettings = {
     env: "SELVEDGE_BACKUP_SECRET_ACCESS_KEY",
     describe: "secret key for backups in a bucket (default: as for the blobs)",
   },
+  backupLog: {
+    kind: "text",
+    form: forms.duration,
+    flag: "backup-log",
+    env: "SELVEDGE_BACKUP_LOG",
+    describe:
+      "time between shipments of the log of SQLite to the backup folder, such as 1s or 10s, for restores to any time (default: it is not shipped)",
+  },
+  backupLogDays: {
+    kind: "count",
+    min: 1,
+    max: 10_000,
+    flag: "backup-log-days",
+    env: "SELVEDGE_BACKUP_LOG_DAYS",
+    default: 7,
+    describe: "days that the shipped log goes back at least",
+  },
   backupKeep: {
     kind: "count",
     min: 1,

@@ -12,3 +12,18 @@ export const backupMetrics = (lastSuccessMs: () => number | undefined): Metric[]
     },
   }),
 ];
+
+/** Metrics of the shipped log; none if it is not shipped. */
+export const logMetrics = (shipping: { shippedMs: number | undefined } | undefined): Metric[] =>
+  shipping === undefined
+    ? []
+    : [
+        new Gauge({
+          name: `${metricPrefix}backup_log_shipped_timestamp_seconds`,
+          help: "Everything that was committed until then is at the target of the shipped log; 0 before the first copy",
+          registers: [],
+          collect() {
+            this.set((shipping.shippedMs ?? 0) / 1000);
+          },
+        }),
+      ];

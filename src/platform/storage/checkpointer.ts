@@ -4,14 +4,34 @@ import { moduleUrl } from "../util/module-url.ts";
 
 const restartMs = 1000;
 
+/** What the thread for checkpoints gets. */
+export interface CheckpointOptions {
+  path: string;
+  intervalMs: number;
+}
+
+/** A thread that makes checkpoints in place of checkpoint.ts, and follows the log. */
+export interface LogFollower {
+  /** Its module, for moduleUrl(). */
+  module: string;
+  /** Passed to it, with a descriptor of the log's index. */
+  data: object;
+  /** The file for the times of commits. */
+  timesPath: string;
+  /** Gets what it reports. */
+  heard(message: object): void;
+}
+
 /** Runs the thread that copies a database's log into its file (checkpoint.ts), and restarts it if it dies. */
 export class Checkpointer {
-  readonly #options: { path: string; intervalMs: number };
+  readonly #options: CheckpointOptions;
+  readonly #follower: LogFollower | undefined;
   #worker: Worker;
   #isStopping = false;
 
-  constructor(options: { path: string; intervalMs: number }) {
+  constructor(options: CheckpointOptions, follower?: LogFollower) {
     this.#options = options;
+    this.#follower = follower;
     this.#worker = this.#start();
   }
 
@@ -19,7 +39,8 @@ export class Checkpointer {
   async renew(): Promise<boolean> {
     const worker = this.#worker;
     return new Promise((resolve) => {
-      const end = (isRenewed: boolean): void => {
+      const end = (isRenewed: unknown): void => {
+        if (typeof isRenewed !== "boolean") return; // reports of a follower
         worker.off("message", end).off("exit", gone);
         resolve(isRenewed);
       };
@@ -28,6 +49,11 @@ export class Checkpointer {
       if (worker.threadId < 0) end(false);
       else worker.postMessage("renew", []);
     });
+  }
+
+  /** Tells the follower of the log something. */
+  tell(message: object): void {
+    if (this.#worker.threadId >= 0) this.#worker.postMessage(message, []);
   }
 
   async stop(): Promise<void> {
@@ -40,9 +66,13 @@ export class Checkpointer {
   }
 
   #start(): Worker {
-    const worker = new Worker(moduleUrl("platform/storage/checkpoint"), {
-      workerData: this.#options,
+    const follower = this.#follower;
+    const worker = new Worker(moduleUrl(follower?.module ?? "platform/storage/checkpoint"), {
+      workerData: { ...this.#options, ...follower?.data },
       execArgv: [],
+    });
+    worker.on("message", (message: unknown) => {
+      if (typeof message === "object" && message !== null) follower?.heard(message);
     });
     worker.on("error", (error) => noteUncaught("exception", error));
     worker.once("exit", () => {

@@ -1,7 +1,8 @@
 import { fdatasync } from "node:fs";
 import { open, type FileHandle } from "node:fs/promises";
 import { promisify } from "node:util";
-import { Checkpointer } from "./checkpointer.ts";
+import { Checkpointer, type LogFollower } from "./checkpointer.ts";
+import { CommitTimes } from "./commit-times.ts";
 import { DatabaseUnavailable } from "./faults.ts";
 
 const checkpointIntervalMs = 1000;
@@ -10,6 +11,10 @@ export interface Durability {
   /** Resolves once everything committed before the call is on disk. */
   flush(): Promise<void>;
   close(): Promise<void>;
+  /** Tells the follower of the log something. */
+  tell?(message: object): void;
+  /** The database is closed. */
+  released?(): void;
 }
 
 /** For a database in memory, which has no disk. */
@@ -23,9 +28,14 @@ export const noDurability: Durability = { flush: async () => {}, close: async ()
 export async function walDurability(
   path: string,
   sync: (descriptor: number) => Promise<void> = promisify(fdatasync),
+  follower?: LogFollower,
 ): Promise<Durability> {
   const log: FileHandle = await open(`${path}-wal`, "r+");
-  const checkpointer = new Checkpointer({ path, intervalMs: checkpointIntervalMs });
+  const times = follower && new CommitTimes(path, follower.timesPath);
+  const checkpointer = new Checkpointer(
+    { path, intervalMs: checkpointIntervalMs },
+    follower && { ...follower, data: { ...follower.data, indexDescriptor: times!.descriptor } },
+  );
 
   let current: Promise<void> | undefined;
   let next: Promise<void> | undefined;
@@ -52,6 +62,7 @@ export async function walDurability(
   };
   return {
     flush() {
+      times?.note();
       if (current === undefined) return start();
       // The running fdatasync may have begun before our pages were written. Only the next one is sure to
       // include them.
@@ -68,5 +79,7 @@ export async function walDurability(
       await checkpointer.stop();
       await log.close();
     },
+    tell: (message) => checkpointer.tell(message),
+    released: () => times?.close(),
   };
 }

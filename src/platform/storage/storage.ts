@@ -4,6 +4,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { Kysely, sql, type Transaction } from "kysely";
 import { ChangeLog, changesChannel, type LogPlace } from "./changes/change-log.ts";
 import type { Follower, FollowIntervals } from "./changes/follower.ts";
+import type { LogFollower } from "./checkpointer.ts";
 import { noDurability, walDurability, type Durability } from "./durability.ts";
 import { isDiskFull, isUnavailable } from "./faults.ts";
 import { refuseUnfinished } from "./backup/claim.ts";
@@ -235,6 +236,12 @@ export class Storage {
     await this.#follower?.stop();
     await this.#durability.close();
     await this.read.destroy();
+    this.#durability.released?.();
+  }
+
+  /** Tells the follower of the log, if there is one, that content was stored under a key. */
+  blobStored(key: string): void {
+    this.#durability.tell?.({ blob: key });
   }
 
   async #noting<T>(writing: Promise<T>): Promise<T> {
@@ -303,11 +310,15 @@ export interface Following {
 
 /**
  * Opens "sqlite:PATH", "sqlite::memory:" or "postgres://…" and migrates its schema under a lock. On
- * PostgreSQL, `timeoutMs` limits a query and the wait for a connection.
+ * PostgreSQL, `timeoutMs` limits a query and the wait for a connection. `follower` follows the log of SQLite.
  */
-export async function openStorage(url: string, timeoutMs = queryTimeoutMs): Promise<Storage> {
+export async function openStorage(
+  url: string,
+  timeoutMs = queryTimeoutMs,
+  follower?: LogFollower,
+): Promise<Storage> {
   const storage = url.startsWith("sqlite:")
-    ? await openSqliteStorage(url.slice(7))
+    ? await openSqliteStorage(url.slice(7), follower)
     : await openPostgresStorage(url, undefined); // a migration may take long
   try {
     await migrate(storage);
@@ -322,9 +333,9 @@ export async function openStorage(url: string, timeoutMs = queryTimeoutMs): Prom
   return openPostgresStorage(url, timeoutMs);
 }
 
-async function openSqliteStorage(path: string): Promise<Storage> {
+async function openSqliteStorage(path: string, follower?: LogFollower): Promise<Storage> {
   const database = path === ":memory:" ? openSqlite(path) : openSqliteFile(path);
-  const durability = path === ":memory:" ? noDurability : await walDurability(path);
+  const durability = path === ":memory:" ? noDurability : await walDurability(path, undefined, follower);
   return new Storage(new Kysely<Database>({ dialect: sqliteDialect(database) }), "sqlite", durability, {
     database,
   });

@@ -7,7 +7,7 @@ import { BackupError } from "./errors.ts";
 import { bytesOf, digestFile, digestLine, manifestFile, openArchive } from "./manifest-files.ts";
 
 const readBytes = 256 * 1024;
-const flushBytes = 4 * 1024 * 1024;
+const flushBytes = 256 * 1024;
 const partialPattern = /\.partial-[0-9a-f]{8}$/;
 
 /** Files in a folder. */

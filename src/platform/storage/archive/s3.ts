@@ -4,6 +4,7 @@ import type { S3Store } from "../blobs/s3-store.ts";
 import { S3Fault } from "../blobs/s3-xml.ts";
 import type { Archive, ArchivedFile, ArchivePlace, ListedFile, NewArchive } from "./archive.ts";
 import { BackupError } from "./errors.ts";
+import { removeAll } from "./remove-all.ts";
 import {
   bytesOf,
   digestFile,
@@ -14,8 +15,6 @@ import {
   runPattern,
   textOf,
 } from "./manifest-files.ts";
-
-const removalsAtOnce = 8;
 
 /** Objects below a prefix. */
 export class S3Archive implements Archive {
@@ -143,18 +142,4 @@ export class S3Place implements ArchivePlace {
     for await (const { ageMs } of this.files.list(prefix)) if (ageMs < orphanAgeMs) return;
     await removeAll(this.files, prefix);
   }
-}
-
-/** Removes all files below a prefix. */
-export async function removeAll(files: Archive, prefix: string): Promise<void> {
-  let batch: string[] = [];
-  const remove = async (): Promise<void> => {
-    await Promise.all(batch.map((path) => files.remove(path)));
-    batch = [];
-  };
-  for await (const { path } of files.list(prefix)) {
-    batch.push(path);
-    if (batch.length === removalsAtOnce) await remove();
-  }
-  await remove();
 }

@@ -1,0 +1,77 @@
+import { createHash } from "node:crypto";
+import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
+
+/** A position in a chain: how often the log has begun anew, and the last frame. */
+export interface Position {
+  generation: number;
+  frame: number;
+}
+
+/** A commit's time, in milliseconds of the wall clock, and its position. */
+export interface Mark extends Position {
+  ms: number;
+}
+
+/** Consecutive frames of the log, as SQLite wrote them: a header of 24 bytes and a page each. */
+export interface Segment {
+  /** Counts the segments of a chain from 1. */
+  number: number;
+  generation: number;
+  /** The first frame. */
+  first: number;
+  pageBytes: number;
+  /** When it was read from the log. All of its commits had been made by then. */
+  copiedMs: number;
+  /** Commits of this segment, and of earlier ones whose times became known later. */
+  marks: Mark[];
+  frames: Buffer;
+}
+
+export interface SegmentName {
+  number: number;
+  copiedMs: number;
+  digest: string;
+}
+
+export const frameHeaderBytes = 24;
+export const logHeaderBytes = 32;
+const digestLength = 32;
+const namePattern = /^(\d{10})-(\d{1,15})-([\da-f]{32})\.zst$/;
+
+export const before = (a: Position, b: Position): boolean =>
+  a.generation < b.generation || (a.generation === b.generation && a.frame < b.frame);
+
+/** The last position of a segment. */
+export const endOf = ({ generation, first, pageBytes, frames }: Segment): Position => ({
+  generation,
+  frame: first - 1 + frames.length / (frameHeaderBytes + pageBytes),
+});
+
+/** The file of a segment. Its name has the digest of its bytes. */
+export function encodeSegment({ frames, ...facts }: Segment): { name: string; bytes: Buffer } {
+  const header = Buffer.from(JSON.stringify(facts));
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(header.length);
+  const bytes = zstdCompressSync(Buffer.concat([length, header, frames]));
+  const number = String(facts.number).padStart(10, "0");
+  return { name: `${number}-${facts.copiedMs}-${digestOf(bytes)}.zst`, bytes };
+}
+
+/** Undefined for files that are no segments. */
+export function parseName(name: string): SegmentName | undefined {
+  const [, number, copiedMs, digest] = namePattern.exec(name) ?? [];
+  if (digest === undefined) return undefined;
+  return { number: Number(number), copiedMs: Number(copiedMs), digest };
+}
+
+/** Undefined if the bytes do not have the digest of the name. */
+export function decodeSegment({ digest }: SegmentName, bytes: Buffer): Segment | undefined {
+  if (digestOf(bytes) !== digest) return undefined;
+  const content = zstdDecompressSync(bytes);
+  const length = content.readUInt32LE();
+  const facts = JSON.parse(content.toString("utf8", 4, 4 + length)) as Omit<Segment, "frames">;
+  return { ...facts, frames: content.subarray(4 + length) };
+}
+
+const digestOf = (bytes: Buffer): string =>
+  createHash("sha256").update(bytes).digest("hex").slice(0, digestLength);

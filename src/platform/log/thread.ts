@@ -1,0 +1,67 @@
+import { join } from "node:path";
+import { parentPort, workerData } from "node:worker_threads";
+import type { Config } from "../config/settings.ts";
+import { durationMs } from "../config/forms.ts";
+import { openPlace } from "../open-place.ts";
+import { FileBlobs } from "../storage/blobs.ts";
+import type { CheckpointOptions } from "../storage/checkpointer.ts";
+import { unawaited } from "../util/uncaught.ts";
+import { BlobShipper } from "./blob-shipper.ts";
+import { LinkedBlobs } from "./linked-blobs.ts";
+import { LogCopier } from "./log-copier.ts";
+import { LogShipper, type Report } from "./log-shipper.ts";
+import { Spool, spoolFolder, timesPath } from "./spool.ts";
+
+/** Runs in a worker thread in place of storage/checkpoint.ts: makes checkpoints, and ships the log. */
+export interface LogThreadData {
+  config: Config;
+  /** Whether the blobs are files of the data folder. */
+  shipsBlobs: boolean;
+}
+
+type Message = "renew" | "stop" | { blob: string };
+
+const dayMs = 24 * 60 * 60 * 1000;
+/** The end of the process waits for the target so long at most. */
+const endMs = 5000;
+
+const { path, config, shipsBlobs, indexDescriptor } = workerData as CheckpointOptions &
+  LogThreadData & { indexDescriptor: number };
+const target = config.backupFolder!;
+const spool = new Spool(spoolFolder(config.dataDir));
+const copier = new LogCopier(path, indexDescriptor, spool, timesPath(config.dataDir));
+const place = await openPlace(target, config, "--backup-folder");
+const blobs = shipsBlobs
+  ? new BlobShipper(
+      new FileBlobs(join(config.dataDir, "blobs")),
+      new LinkedBlobs(join(config.dataDir, "blobs"), spool.folder),
+      place.files,
+    )
+  : undefined;
+const report = (news: Report): void => parentPort?.postMessage(news, []);
+const shipper = new LogShipper({
+  copier,
+  spool,
+  blobs,
+  files: place.files,
+  target,
+  dataDir: config.dataDir,
+  keepMs: config.backupLogDays * dayMs,
+  report,
+});
+shipper.tick();
+const timer = setInterval(() => shipper.tick(), durationMs(config.backupLog!));
+
+parentPort?.on("message", (message: Message) => {
+  if (message === "stop") unawaited(end());
+  else if (message === "renew") parentPort?.postMessage(copier.renew(), []);
+  else blobs?.note(message.blob);
+});
+
+async function end(): Promise<void> {
+  clearInterval(timer);
+  await Promise.race([shipper.end(), new Promise((over) => setTimeout(over, endMs))]);
+  copier.close();
+  await place.close();
+  process.exit(); // of this thread
+}
