@@ -11,7 +11,7 @@ interface OpenApi {
 
 /** Names of this form are any JSON, as in a message's body, and limited in bytes. */
 const anyJson = /^__schema\d+$/;
-/** Refused by name whatever the body holds; and a body that is any JSON. */
+/** Refused by name for every body; and a body that is any JSON. */
 const free = new Set(["queue_subscription_create", "workflow_instance_event_of_type"]);
 
 it("limits every list of every operation's input", () => {

@@ -85,33 +85,27 @@ const answering = [
   "src/products/images/delivery/respond.ts", // of the delivery of pictures at the edge
 ];
 
-/** Functions with more than sixty lines. The second list only becomes shorter. */
+/** Functions with more than sixty lines, and why each is one. The list only becomes shorter. */
 const stillLong = new Set<string>([
-  // Lists: of operations, of metrics, of the methods of one object.
+  // Lists of operations, which differ in the services or the texts that the function receives.
   "src/control/tokens/api.ts tokenOperations",
   "src/dns/transfers/api-transfer-parties.ts operationsOf",
-  "src/edge/smart-routing/metrics.ts smartRoutingMetrics",
-  "src/products/kv/worker/binding.ts kvNamespace",
-  "src/products/workflows/binding.ts answer",
-  "src/products/workflows/store/store.ts instanceStore",
-  "src/rules/arbitraries.ts anyExpression",
   "src/workers/scripts/api-secrets.ts secretOperations",
   "src/workers/scripts/api-settings.ts settingsOperations",
   "src/workers/scripts/api-settings.ts accountSettingsOperations",
   "src/workers/scripts/versions/api-code.ts codeOperations",
-  // Functions that may hold a second idea.
-  "src/control/api/multipart.ts eachPart",
-  "src/dns/name-server/index.ts createNameServer",
-  "src/edge/origin/proxy.ts dispatch",
-  "src/edge/origin/upgrade.ts attempt",
-  "src/edge/smart-routing/attempts.ts sendOver",
-  "src/products/images/index.ts constructor",
-  "src/products/workflows/engine/invocation-calls.ts answer",
-  "src/products/workflows/index.ts createWorkflows",
+  // One case for each request of a binding, each kind of value, each metric.
+  "src/products/workflows/binding.ts answer",
   "src/products/workflows/worker/codec.ts tag",
+  "src/edge/smart-routing/metrics.ts smartRoutingMetrics",
+  // The methods of one object.
+  "src/products/kv/worker/binding.ts kvNamespace",
+  "src/products/workflows/store/store.ts instanceStore",
+  // The callbacks of one exchange share its state; on the path of every request.
+  "src/edge/origin/proxy.ts dispatch",
   "src/sandbox/gateway/exchange.ts exchange",
-  "src/sandbox/gateway/tunnel.ts tunnel",
-  "src/workers/scripts/versions/versions.ts revise",
+  // The rules of one grammar refer to each other. Tests only.
+  "src/rules/arbitraries.ts anyExpression",
 ]);
 
 describe("imports point one way: api → domain → store → storage", () => {
@@ -240,7 +234,7 @@ it("functions stay short enough to be read at once", () => {
   const long = product
     .filter((file) => file.endsWith(".ts") && !isList(file))
     .flatMap((file) => longFunctions(file, linesMax).map((name) => `${file} ${name}`));
-  expect(long.filter((each) => !stillLong.has(each))).toEqual([]);
+  expect(long.toSorted()).toEqual([...stillLong].toSorted());
 });
 
 it("messages of unknown errors are never sent to callers", () => {

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
-import type { BusboyFileStream } from "@fastify/busboy";
+import type { BusboyFileStream, BusboyInstance } from "@fastify/busboy";
 import { apiErrors } from "./errors.ts";
 
 export interface MultipartLimits {
@@ -73,6 +73,56 @@ async function eachPart(
   take: (head: PartHead, stream: Readable) => Promise<void>,
   signal?: AbortSignal,
 ): Promise<void> {
+  const parts = await openParser(boundary, limits, take);
+  const { parser, fail } = parts;
+  const finished = once(parser, "finish").catch(() => undefined);
+  const stopped = new Promise<IteratorResult<Buffer>>((resolve) => {
+    signal?.addEventListener("abort", () => {
+      fail(signal.reason);
+      resolve({ done: true, value: undefined });
+    });
+  });
+  const chunks = body.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
+  let length = 0;
+  try {
+    for (;;) {
+      const { done, value: chunk } = await Promise.race([chunks.next(), stopped]);
+      if (done === true) break;
+      length += chunk.length;
+      if (length > limits.bodyBytesMax) fail(apiErrors.bodyTooLarge(limits.bodyBytesMax));
+      if (parts.failure !== undefined) break;
+      if (!parser.write(chunk)) await Promise.race([once(parser, "drain").catch(() => undefined), finished]);
+    }
+    if (parts.failure === undefined) parser.end();
+  } catch (error) {
+    fail(error);
+  }
+  const left = chunks.return?.();
+  // After an abort, do not wait for a body that may have stalled.
+  if (signal?.aborted !== true) await left;
+  if (parts.failure === undefined) await finished;
+  // Discard the rest of the body: a destroyed body would block the next request on its connection.
+  else body.resume();
+  await parts.taken;
+  if (parts.failure !== undefined) throw parts.failure;
+}
+
+interface OpenParser {
+  parser: BusboyInstance;
+  /** Ends the parser, and all parts that are being read. */
+  fail: (error: unknown) => void;
+  /** The first failure, of the parser or of `take`. */
+  readonly failure: Error | undefined;
+  /** Resolves when `take` has read all parts so far. */
+  readonly taken: Promise<void>;
+}
+
+/** A parser that passes the parts to `take`, one after the other. */
+async function openParser(
+  boundary: string,
+  limits: MultipartLimits,
+  take: (head: PartHead, stream: Readable) => Promise<void>,
+): Promise<OpenParser> {
   const { Busboy } = await import("@fastify/busboy");
   const parser = new Busboy({
     headers: { "content-type": `multipart/form-data; boundary="${boundary}"` },
@@ -108,36 +158,16 @@ async function eachPart(
     fail(apiErrors.invalid(`Expected at most ${limits.partsMax} parts in the form`, "/body")),
   );
   parser.on("error", (error) => fail(malformed(error)));
-  const finished = once(parser, "finish").catch(() => undefined);
-  const stopped = new Promise<IteratorResult<Buffer>>((resolve) => {
-    signal?.addEventListener("abort", () => {
-      fail(signal.reason);
-      resolve({ done: true, value: undefined });
-    });
-  });
-  const chunks = body.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
-  let length = 0;
-  try {
-    for (;;) {
-      const { done, value: chunk } = await Promise.race([chunks.next(), stopped]);
-      if (done === true) break;
-      length += chunk.length;
-      if (length > limits.bodyBytesMax) fail(apiErrors.bodyTooLarge(limits.bodyBytesMax));
-      if (failure !== undefined) break;
-      if (!parser.write(chunk)) await Promise.race([once(parser, "drain").catch(() => undefined), finished]);
-    }
-    if (failure === undefined) parser.end();
-  } catch (error) {
-    fail(error);
-  }
-  const left = chunks.return?.();
-  // After an abort, do not wait for a body that may have stalled.
-  if (signal?.aborted !== true) await left;
-  if (failure === undefined) await finished;
-  // Discard the rest of the body: a destroyed body would block the next request on its connection.
-  else body.resume();
-  await taken;
-  if (failure !== undefined) throw failure;
+  return {
+    parser,
+    fail,
+    get failure() {
+      return failure;
+    },
+    get taken() {
+      return taken;
+    },
+  };
 }
 
 /** The parser itself fails only for a truncated body. Other errors come from the readers of parts. */

@@ -58,15 +58,14 @@ export interface Installation {
 
 const parentTickMs = 1000;
 
-/** Creates the name server, which then loads the zones and listens for queries. */
-export async function createNameServer(
+/** The zones in wire format, in this thread and the name server's own. `apply` changes all of them. */
+function createAnswering(
   config: Config,
-  sources: NameServerSources,
+  transfers: OutgoingTransfers,
   logger: Logger,
   installation: Installation,
-): Promise<NameServer> {
-  const { storage, transfers, zones } = sources;
-  const resolvers = resolversOf(config.resolvers);
+  resolvers: readonly Server[],
+) {
   const options: AuthorityOptions = {
     responseRateLimit: config.dnsResponseRateLimit,
     cookieSecret: cookieSecret(config, installation).toString("base64"),
@@ -98,25 +97,26 @@ export async function createNameServer(
     authority.apply(update);
     return threads.apply(update);
   };
+  return { authority, threads, apply };
+}
 
-  const { edgeAddresses } = sources;
+/** Creates the name server, which then loads the zones and listens for queries. */
+export async function createNameServer(
+  config: Config,
+  sources: NameServerSources,
+  logger: Logger,
+  installation: Installation,
+): Promise<NameServer> {
+  const { transfers, zones } = sources;
+  const resolvers = resolversOf(config.resolvers);
+  const { authority, threads, apply } = createAnswering(config, transfers, logger, installation, resolvers);
   const notifier = new Notifier(transfers, (zoneId) => authority.space.get(zoneId), logger);
-  const updater = new ZoneUpdater(
-    {
-      storage,
-      records: sources.records,
-      edgeAddresses: () => edgeAddresses,
-      keyOf: (zoneId) => sources.dnssec.keyOf(zoneId),
-      settingsOf: (zoneId) => sources.dnsSettings.find(zoneId),
-      listChallenges: installation.listChallenges,
-    },
-    (update) => {
-      const applied = apply(update);
-      if (update.kind === "names") notifier.notify(update.zoneId);
-      if (update.kind === "zone") notifier.notify(update.configuration.id);
-      return applied;
-    },
-  );
+  const updater = new ZoneUpdater(zoneSourcesOf(sources, installation), (update) => {
+    const applied = apply(update);
+    if (update.kind === "names") notifier.notify(update.zoneId);
+    if (update.kind === "zone") notifier.notify(update.configuration.id);
+    return applied;
+  });
   const setTransfers = (): void => {
     unawaited(apply({ kind: "transfers", config: transfers.config() }));
   };
@@ -139,28 +139,40 @@ export async function createNameServer(
     },
     listen: (sockets) =>
       config.dnsThreads > 0 ? threads.listen(releaseDns(sockets)) : listeners.listen(sockets),
-    watchParents() {
-      const timer = setInterval(() => {
-        unawaited(
-          sources.dnssec
-            .checkParents(
-              (zoneId) => zones.find(zoneId)?.name,
-              askParent(authority, installation.parentsFollow ? undefined : resolvers),
-            )
-            .catch((error: unknown) =>
-              logger.warn({ err: error }, "checking the parents of signed zones failed"),
-            ),
-        );
-      }, parentTickMs);
-      timer.unref();
-      return () => clearInterval(timer);
-    },
+    watchParents: () =>
+      watchParents(sources, askParent(authority, installation.parentsFollow ? undefined : resolvers), logger),
     answerCounts: async () => sumOf([authority.responder.counts, ...(await threads.counts())]),
     async close() {
       notifier.close();
       await Promise.all([listeners.close(), threads.close()]);
     },
   };
+}
+
+const zoneSourcesOf = (
+  { storage, records, edgeAddresses, dnssec, dnsSettings }: NameServerSources,
+  { listChallenges }: Installation,
+): ZoneSources => ({
+  storage,
+  records,
+  edgeAddresses: () => edgeAddresses,
+  keyOf: (zoneId) => dnssec.keyOf(zoneId),
+  settingsOf: (zoneId) => dnsSettings.find(zoneId),
+  listChallenges,
+});
+
+function watchParents({ dnssec, zones }: NameServerSources, ask: AskParent, logger: Logger): () => void {
+  const timer = setInterval(() => {
+    unawaited(
+      dnssec
+        .checkParents((zoneId) => zones.find(zoneId)?.name, ask)
+        .catch((error: unknown) =>
+          logger.warn({ err: error }, "checking the parents of signed zones failed"),
+        ),
+    );
+  }, parentTickMs);
+  timer.unref();
+  return () => clearInterval(timer);
 }
 
 /**

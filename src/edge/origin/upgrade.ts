@@ -1,11 +1,11 @@
-import { request as httpRequest, type IncomingMessage } from "node:http";
+import { request as httpRequest, type ClientRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
 import type { Socket } from "node:net";
 import { pipeline } from "node:stream";
-import { answerHead, join } from "../../platform/util/raw-http.ts";
+import { answerHead } from "../../platform/util/raw-http.ts";
 import { tlsError, VisitorError, visitorErrors } from "../http/errors.ts";
-import { followFrames } from "../http/going-away.ts";
 import { visitorHeaders } from "../http/headers.ts";
+import { joinUpgraded } from "../http/join-upgraded.ts";
 import type { Origins } from "./origins.ts";
 import type { OriginRequest } from "./proxy.ts";
 import type { EdgeSettings } from "../http/settings.ts";
@@ -33,6 +33,59 @@ export async function tunnel(
   );
 }
 
+/** Connects to an address and sends the request without its end. */
+function begin(
+  origin: OriginRequest,
+  address: string,
+  settings: EdgeSettings,
+  failed: (error: Error) => void,
+): ClientRequest {
+  const { tls } = origin;
+  const secure =
+    tls === undefined
+      ? {}
+      : {
+          servername: tls.servername,
+          rejectUnauthorized: tls.isVerified,
+          ...(settings.originCa === undefined ? {} : { ca: [...settings.originCa] }),
+        };
+  const upstream = (tls === undefined ? httpRequest : httpsRequest)({
+    ...secure,
+    host: address,
+    port: origin.port,
+    method: origin.method,
+    path: origin.path,
+    headers: [...origin.headers, "connection", "upgrade", "upgrade", "websocket"],
+    agent: false,
+    timeout: settings.originConnectTimeoutMs,
+    maxHeaderSize: settings.headerBytesMax * 2,
+  });
+  let isConnected = false;
+  upstream.once("socket", (socket) =>
+    socket.once(tls === undefined ? "connect" : "secureConnect", () => {
+      isConnected = true;
+      socket.setTimeout(settings.originFirstByteTimeoutMs);
+    }),
+  );
+  upstream.on("timeout", () => {
+    upstream.destroy(isConnected ? visitorErrors.originFirstByteTimeout() : connectTimeout());
+  });
+  upstream.on("error", (error) => {
+    failed(tls === undefined || isConnected || error instanceof VisitorError ? error : tlsError(error));
+  });
+  return upstream;
+}
+
+function passOn(answer: IncomingMessage, socket: Socket, ray: string, ended: () => void): void {
+  const { statusCode = 0, statusMessage = "" } = answer;
+  const headers = visitorHeaders(answer.rawHeaders, ray, statusCode);
+  socket.write(answerHead(statusCode, statusMessage, [...headers, "connection", "close"]), "latin1");
+  pipeline(answer, socket, () => {
+    socket.destroySoon();
+    ended();
+  });
+}
+
 function attempt(
   socket: Socket,
   head: Buffer,
@@ -41,53 +94,22 @@ function attempt(
   settings: EdgeSettings,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    let isConnected = false;
-    const { tls } = origin;
-    const secure =
-      tls === undefined
-        ? {}
-        : {
-            servername: tls.servername,
-            rejectUnauthorized: tls.isVerified,
-            ...(settings.originCa === undefined ? {} : { ca: [...settings.originCa] }),
-          };
-    const upstream = (tls === undefined ? httpRequest : httpsRequest)({
-      ...secure,
-      host: address,
-      port: origin.port,
-      method: origin.method,
-      path: origin.path,
-      headers: [...origin.headers, "connection", "upgrade", "upgrade", "websocket"],
-      agent: false,
-      timeout: settings.originConnectTimeoutMs,
-      maxHeaderSize: settings.headerBytesMax * 2,
+    const upstream = begin(origin, address, settings, (error) => {
+      socket.off("close", leave);
+      if (socket.destroyed) resolve();
+      else reject(error);
     });
-    upstream.once("socket", (originSocket) =>
-      originSocket.once(tls === undefined ? "connect" : "secureConnect", () => {
-        isConnected = true;
-        originSocket.setTimeout(settings.originFirstByteTimeoutMs);
-      }),
-    );
     const leave = (): void => {
       upstream.destroy();
     };
     socket.on("close", leave);
-    upstream.on("timeout", () => {
-      upstream.destroy(isConnected ? visitorErrors.originFirstByteTimeout() : connectTimeout());
-    });
-    upstream.on("error", (error) => {
-      socket.off("close", leave);
-      if (socket.destroyed) resolve();
-      else
-        reject(tls === undefined || isConnected || error instanceof VisitorError ? error : tlsError(error));
-    });
     /** The origin switched to an unrequested protocol, so no bytes of the visitor may reach it. */
     const refuse = (why = "the origin switched to an unrequested protocol"): void => {
       socket.off("close", leave);
       reject(visitorErrors.originFailed(new Error(why)));
     };
     upstream.on("response", (answer) => {
-      const { statusCode = 0, statusMessage = "" } = answer;
+      const { statusCode = 0 } = answer;
       if (statusCode < 200) {
         refuse(statusCode === 101 ? undefined : `the origin responded with status ${statusCode}`);
         upstream.destroy();
@@ -99,13 +121,8 @@ function attempt(
         resolve();
         return;
       }
-      const headers = visitorHeaders(answer.rawHeaders, origin.ray, statusCode);
-      socket.write(answerHead(statusCode, statusMessage, [...headers, "connection", "close"]), "latin1");
       socket.off("close", leave); // from here on the pipeline ends the origin's answer with the visitor
-      pipeline(answer, socket, () => {
-        socket.destroySoon();
-        resolve();
-      });
+      passOn(answer, socket, origin.ray, resolve);
     });
     upstream.on("upgrade", (answer: IncomingMessage, originSocket: Socket, originHead: Buffer) => {
       if (answer.headers.upgrade?.toLowerCase() !== "websocket") {
@@ -114,19 +131,9 @@ function attempt(
         return;
       }
       socket.off("close", leave);
-      const headers = [
-        ...visitorHeaders(answer.rawHeaders, origin.ray, 101),
-        "connection",
-        "upgrade",
-        "upgrade",
-        "websocket",
-      ];
-      socket.write(answerHead(101, answer.statusMessage ?? "", headers), "latin1");
-      if (originHead.length > 0) socket.write(originHead);
-      if (head.length > 0) originSocket.write(head);
-      join(socket, originSocket, settings.idleTimeoutMs);
-      join(originSocket, socket, settings.idleTimeoutMs);
-      followFrames(socket, originSocket, originHead);
+      const headers = visitorHeaders(answer.rawHeaders, origin.ray, 101);
+      const upgraded = { socket: originSocket, head: originHead };
+      joinUpgraded({ socket, head }, upgraded, answer.statusMessage ?? "", headers, settings.idleTimeoutMs);
       socket.on("close", () => resolve());
     });
     upstream.end();

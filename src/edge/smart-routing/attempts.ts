@@ -22,84 +22,105 @@ export interface Attempts {
 class Superseded extends Error {}
 
 /** Sends on `first`, hedges when it is slower than usual, and tries other paths when it fails. */
-export async function sendOver(first: OriginPath, mayHedge: boolean, attempts: Attempts): Promise<void> {
-  const { group, isRepeatable } = attempts;
-  const startMs = performance.now();
-  const tried = new Set<OriginPath>();
-  const running = new Map<OriginPath, (why: Error) => void>();
-  let winner: OriginPath | undefined;
+export const sendOver = async (first: OriginPath, mayHedge: boolean, attempts: Attempts): Promise<void> =>
+  new Sending(attempts).send(first, mayHedge);
 
-  const run = async (path: OriginPath): Promise<void> => {
-    tried.add(path);
+/** One request, which runs on one path or on several at a time. The first response wins. */
+class Sending {
+  readonly #attempts: Attempts;
+  readonly #startMs = performance.now();
+  readonly #tried = new Set<OriginPath>();
+  readonly #running = new Map<OriginPath, (why: Error) => void>();
+  #winner: OriginPath | undefined;
+
+  constructor(attempts: Attempts) {
+    this.#attempts = attempts;
+  }
+
+  async send(first: OriginPath, mayHedge: boolean): Promise<void> {
+    const { group, isRepeatable } = this.#attempts;
+    const delayMs =
+      mayHedge && isRepeatable && group.paths.length > 1 ? group.hedgeDelayMs(first) : undefined;
+    if (delayMs === undefined) return this.#persist(first);
+    let hedge: { path: OriginPath; done: Promise<void> } | undefined;
+    const timer = setTimeout(() => {
+      const path = this.#winner === undefined ? group.next(this.#tried, performance.now()) : undefined;
+      if (path === undefined || !group.takeHedge()) return;
+      this.#attempts.hedged();
+      hedge = { path, done: this.#persist(path) };
+      hedge.done.catch(() => {}); // awaited below when it matters
+    }, delayMs);
+    try {
+      await this.#persist(first);
+    } catch (error) {
+      if (hedge === undefined) throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+    // When the first path did not respond, the request ends with the second one.
+    if (hedge !== undefined && this.#winner !== first) await hedge.done;
+  }
+
+  /** Sends on a path and, while there is no response, on the following ones. */
+  async #persist(path: OriginPath): Promise<void> {
+    const attempts = this.#attempts;
+    const { group, isRepeatable } = attempts;
+    for (let next: OriginPath | undefined = path; next !== undefined;) {
+      try {
+        await this.#run(next);
+        return;
+      } catch (error) {
+        if (this.#winner !== undefined && this.#winner !== next) return;
+        // The winner fails when its response cannot be sent to the visitor, who then gets an error.
+        const mayGoOn: boolean =
+          this.#winner === undefined &&
+          this.#running.size === 0 &&
+          (isRepeatable || attempts.isUnsent(error));
+        next = mayGoOn ? group.next(this.#tried, performance.now()) : undefined;
+        if (next === undefined) throw error;
+      }
+    }
+  }
+
+  async #run(path: OriginPath): Promise<void> {
+    const attempts = this.#attempts;
+    this.#tried.add(path);
     const request = path.start(performance.now());
-    running.set(path, () => {});
+    this.#running.set(path, () => {});
     const race: Race = {
-      started(abort) {
-        if (winner === undefined) running.set(path, abort);
+      started: (abort) => {
+        if (this.#winner === undefined) this.#running.set(path, abort);
         else abort(new Superseded());
       },
-      claim(status) {
-        if (winner !== undefined) return new Superseded();
-        winner = path;
-        const nowMs = performance.now();
-        if (isRepeatable) path.sample(request, nowMs);
-        if (status >= 500) path.faulty();
-        else path.succeeded();
-        path.end(request);
-        if (group.review(path, nowMs)) attempts.setAside(path, new Error(`status ${status}`));
-        attempts.answered(nowMs - startMs);
-        for (const [other, abort] of running) if (other !== path) abort(new Superseded());
-        return undefined;
-      },
+      claim: (status) => this.#claim(path, request, status),
     };
     try {
       await attempts.send(await attempts.connect(path), race);
     } catch (error) {
       const nowMs = performance.now();
-      if (winner === undefined) path.failed(request, nowMs);
+      if (this.#winner === undefined) path.failed(request, nowMs);
       else path.sample(request, nowMs); // it would have taken at least this long
-      if (group.review(path, nowMs)) attempts.setAside(path, error);
+      if (attempts.group.review(path, nowMs)) attempts.setAside(path, error);
       throw error;
     } finally {
       path.end(request);
-      running.delete(path);
+      this.#running.delete(path);
     }
-  };
-
-  /** Sends on a path and, while there is no response, on the following ones. */
-  const persist = async (path: OriginPath): Promise<void> => {
-    for (let next: OriginPath | undefined = path; next !== undefined;) {
-      try {
-        await run(next);
-        return;
-      } catch (error) {
-        if (winner !== undefined && winner !== next) return;
-        // The winner fails when its response cannot be sent to the visitor, who then gets an error.
-        const mayGoOn: boolean =
-          winner === undefined && running.size === 0 && (isRepeatable || attempts.isUnsent(error));
-        next = mayGoOn ? group.next(tried, performance.now()) : undefined;
-        if (next === undefined) throw error;
-      }
-    }
-  };
-
-  const delayMs = mayHedge && isRepeatable && group.paths.length > 1 ? group.hedgeDelayMs(first) : undefined;
-  if (delayMs === undefined) return persist(first);
-  let hedge: { path: OriginPath; done: Promise<void> } | undefined;
-  const timer = setTimeout(() => {
-    const path = winner === undefined ? group.next(tried, performance.now()) : undefined;
-    if (path === undefined || !group.takeHedge()) return;
-    attempts.hedged();
-    hedge = { path, done: persist(path) };
-    hedge.done.catch(() => {}); // awaited below when it matters
-  }, delayMs);
-  try {
-    await persist(first);
-  } catch (error) {
-    if (hedge === undefined) throw error;
-  } finally {
-    clearTimeout(timer);
   }
-  // When the first path did not respond, the request ends with the second one.
-  if (hedge !== undefined && winner !== first) await hedge.done;
+
+  /** Makes the path with the first response the winner. Later paths get the reason to abort. */
+  #claim(path: OriginPath, request: ReturnType<OriginPath["start"]>, status: number): Error | undefined {
+    if (this.#winner !== undefined) return new Superseded();
+    this.#winner = path;
+    const attempts = this.#attempts;
+    const nowMs = performance.now();
+    if (attempts.isRepeatable) path.sample(request, nowMs);
+    if (status >= 500) path.faulty();
+    else path.succeeded();
+    path.end(request);
+    if (attempts.group.review(path, nowMs)) attempts.setAside(path, new Error(`status ${status}`));
+    attempts.answered(nowMs - this.#startMs);
+    for (const [other, abort] of this.#running) if (other !== path) abort(new Superseded());
+    return undefined;
+  }
 }

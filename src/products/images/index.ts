@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { Logger } from "pino";
 import type { Accounts } from "../../control/accounts/accounts.ts";
 import type { AddressPolicy } from "../../edge/origin/address-policy.ts";
+import type { EdgeHttpRequest } from "../../edge/request/handlers.ts";
 import type { Send, Sender } from "../../edge/origin/outbound.ts";
 import type { Blobs } from "../../platform/storage/blobs.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
@@ -49,6 +50,15 @@ export interface ImagesOptions {
 }
 
 const sweepIntervalMs = 60_000;
+
+function sweepRegularly(uploads: Uploads, logger: Logger): NodeJS.Timeout {
+  const timer = setInterval(() => {
+    unawaited(
+      uploads.sweep().catch((error: unknown) => logger.warn({ err: error }, "sweeping images failed")),
+    );
+  }, sweepIntervalMs);
+  return timer.unref();
+}
 
 /** The services of images. */
 export class ImagesService {
@@ -118,18 +128,9 @@ export class ImagesService {
       blobs,
       logger,
       url: options.deliveryUrl === undefined ? undefined : new URL(options.deliveryUrl),
-      upload: async (edgeRequest, token) => {
-        const { accountId } = await this.uploads.draft(token);
-        const show = await this.shown(accountId);
-        await takeDirectUpload(edgeRequest, token, this.uploads, show);
-      },
+      upload: (edgeRequest, token) => this.#takeDirectUpload(edgeRequest, token),
     });
-    this.#sweeper = setInterval(() => {
-      unawaited(
-        this.uploads.sweep().catch((error: unknown) => logger.warn({ err: error }, "sweeping images failed")),
-      );
-    }, sweepIntervalMs);
-    this.#sweeper.unref();
+    this.#sweeper = sweepRegularly(this.uploads, logger);
   }
 
   get deliveryUrl(): string {
@@ -146,6 +147,11 @@ export class ImagesService {
     const ids = variantsOf(await this.#directory.settings(accountId)).map(({ id }) => id);
     const base = `${this.#deliveryUrl}/${accountHash(accountId)}`;
     return (image) => imageResource(image, base, ids);
+  }
+
+  async #takeDirectUpload(edgeRequest: EdgeHttpRequest, token: string): Promise<void> {
+    const { accountId } = await this.uploads.draft(token);
+    await takeDirectUpload(edgeRequest, token, this.uploads, await this.shown(accountId));
   }
 
   async close(): Promise<void> {

@@ -10,6 +10,7 @@ import type { Storage } from "../../platform/storage/storage.ts";
 import { plans } from "../../control/zones/plans.ts";
 import { whileCurrent, workflowCode } from "./cells/code.ts";
 import { systemClock } from "./clock.ts";
+import type { EngineOptions } from "./engine/engine-state.ts";
 import { Engine } from "./engine/engine.ts";
 import { Instances } from "./instances.ts";
 import { WorkflowCells } from "./cells/workflow-cells.ts";
@@ -42,53 +43,40 @@ const heapBytesMax = 256 * 1024 * 1024;
 const youngBytesMax = 8 * 1024 * 1024;
 const dayMs = 86_400_000;
 
-/** Creates the workflow engine and its services. */
-export function createWorkflows(
-  config: Config,
-  storage: Storage,
-  { scripts, versions, runtime }: { scripts: Scripts; versions: Versions; runtime: Runtime },
-  logger: Logger,
-): WorkflowServices {
-  const workflows = new Workflows(storage, scripts);
-  // An instance keeps the code that it started with.
-  versions.onForget(scriptVersionsInUse);
-  const node = randomUUID();
-  const store = instanceStore(storage, node);
-  const prepare = workflowCode(scripts, runtime);
-  const cells = new WorkflowCells({
-    settings: {
-      ...cellDefaults,
-      shared: config.workflowCells ?? Math.max(1, Math.floor(availableParallelism() / 2)),
-      // No client waits for a step as it does for a response, so a step may use more CPU time at once.
-      stallCpuMs: 5000,
-      memoryBytesMax: heapBytesMax,
-      youngBytesMax,
+const cellSettings = ({ workflowCells }: Config) => ({
+  ...cellDefaults,
+  shared: workflowCells ?? Math.max(1, Math.floor(availableParallelism() / 2)),
+  // No client waits for a step as it does for a response, so a step may use more CPU time at once.
+  stallCpuMs: 5000,
+  memoryBytesMax: heapBytesMax,
+  youngBytesMax,
+});
+
+/** A version as the engine needs it for an invocation; undefined if it is gone. */
+async function invokedVersion(workflows: Workflows, rid: number, stepsMaxDefault: number) {
+  const found = await workflows.version(rid);
+  if (found === undefined) return undefined;
+  const { version: of, workflow } = found;
+  return {
+    rid,
+    workflowName: workflow.name,
+    stepsMax: of.stepsMax ?? stepsMaxDefault,
+    code: {
+      accountId: workflow.accountId,
+      scriptName: of.scriptName,
+      scriptVersion: of.scriptVersion,
+      className: of.className,
     },
-    async prepare(code) {
-      const prepared = await prepare(code);
-      return prepared && shared ? whileCurrent(prepared, () => engine.state.isCurrent()) : prepared;
-    },
-    logger,
-  });
-  const version = async (rid: number) => {
-    const found = await workflows.version(rid);
-    if (found === undefined) return undefined;
-    const { version: of, workflow } = found;
-    return {
-      rid,
-      workflowName: workflow.name,
-      stepsMax: of.stepsMax ?? config.workflowStepsMax,
-      code: {
-        accountId: workflow.accountId,
-        scriptName: of.scriptName,
-        scriptVersion: of.scriptVersion,
-        className: of.className,
-      },
-    };
   };
-  const engine = new Engine({
-    store,
-    cells,
+}
+
+function engineOptions(
+  config: Config,
+  workflows: Workflows,
+  logger: Logger,
+): Omit<EngineOptions, "store" | "cells"> {
+  const version = async (rid: number) => invokedVersion(workflows, rid, config.workflowStepsMax);
+  return {
     clock: systemClock,
     version,
     async latestVersion(rid) {
@@ -105,7 +93,31 @@ export function createWorkflows(
     onFault: (error, what) => logger.error({ err: error }, what),
     onWarning: ({ id, accountId }, warning) =>
       logger.warn({ workflow_instance: id, account: accountId }, warning),
+  };
+}
+
+/** Creates the workflow engine and its services. */
+export function createWorkflows(
+  config: Config,
+  storage: Storage,
+  { scripts, versions, runtime }: { scripts: Scripts; versions: Versions; runtime: Runtime },
+  logger: Logger,
+): WorkflowServices {
+  const workflows = new Workflows(storage, scripts);
+  // An instance keeps the code that it started with.
+  versions.onForget(scriptVersionsInUse);
+  const node = randomUUID();
+  const store = instanceStore(storage, node);
+  const prepare = workflowCode(scripts, runtime);
+  const cells = new WorkflowCells({
+    settings: cellSettings(config),
+    async prepare(code) {
+      const prepared = await prepare(code);
+      return prepared && shared ? whileCurrent(prepared, () => engine.state.isCurrent()) : prepared;
+    },
+    logger,
   });
+  const engine = new Engine({ store, cells, ...engineOptions(config, workflows, logger) });
   cells.listener = engine.calls;
   workflows.onGone(() => engine.workflowsGone());
   const shared =

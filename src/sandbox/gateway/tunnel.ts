@@ -1,7 +1,7 @@
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
-import { followFrames } from "../../edge/http/going-away.ts";
-import { answerHead, endWith, join } from "../../platform/util/raw-http.ts";
+import { joinUpgraded } from "../../edge/http/join-upgraded.ts";
+import { answerHead, endWith } from "../../platform/util/raw-http.ts";
 import { readUpTo } from "../../platform/util/read-up-to.ts";
 import { cellHeaders } from "../protocol.ts";
 import { parseThrown } from "./cell-messages.ts";
@@ -32,7 +32,7 @@ export function tunnel(
   onActivity: () => void,
   cellRun: Pick<CellRun, "controller">,
 ): Promise<Thrown | undefined> {
-  const { socket, head } = visitor;
+  const { socket } = visitor;
   return new Promise((resolve, reject) => {
     const upstream = httpRequest({
       socketPath,
@@ -64,25 +64,15 @@ export function tunnel(
     upstream.on("upgrade", (answer: IncomingMessage, cell: Socket, cellHead: Buffer) => {
       onActivity();
       socket.off("close", leave);
-      const headers = [
-        ...visitor.headers(answer.rawHeaders, 101),
-        "connection",
-        "upgrade",
-        "upgrade",
-        "websocket",
-      ];
-      socket.write(answerHead(101, "Switching Protocols", headers), "latin1");
-      if (cellHead.length > 0) socket.write(cellHead);
-      if (head.length > 0) cell.write(head);
       cell.on("data", onActivity);
       cellRun.controller = {
         abort: () => {
           cell.destroy();
         },
       };
-      join(socket, cell, visitor.idleTimeoutMs);
-      join(cell, socket, visitor.idleTimeoutMs);
-      followFrames(socket, cell, cellHead);
+      const headers = visitor.headers(answer.rawHeaders, 101);
+      const upgraded = { socket: cell, head: cellHead };
+      joinUpgraded(visitor, upgraded, "Switching Protocols", headers, visitor.idleTimeoutMs);
       socket.on("close", () => resolve(undefined));
     });
     upstream.end();

@@ -165,36 +165,15 @@ export class InvocationCalls implements CellListener {
         await state.writer.drain(); // a duplicate message: the first may not be durable yet
         return answer("");
       }
-      const [, , attempt, elapsedMs] = message;
-      const base = {
-        key,
-        attempt,
-        at: now,
-        startedOn: now - elapsedMs,
-        config: message.at(-1) as string | null,
-      };
-      const change =
-        kind === "done"
-          ? instance.record({ ...base, kind, value: message[4] })
-          : instance.record({
-              ...base,
-              kind,
-              error: JSON.stringify(message[4]),
-              due: message[5] === null ? null : now + Math.min(message[5], dueMsMax),
-            });
+      const change = this.#outcome(instance, message);
       instance.history.forgetValue(key);
       await state.commit(instance, [change, ...this.#progress(instance)]);
       return answer(instance.row.status === "waitingForPause" ? holdAnswer : "");
     }
 
-    const pending: PendingCall = { call, key, due: 0, eventType: null };
-    if (kind === "retry") {
-      pending.due = entry?.due ?? now;
-      return this.#pend(instance, pending, answer);
-    }
+    const pending: PendingCall = { call, key, due: entry?.due ?? dueOf(message, now), eventType: null };
+    if (kind === "retry") return this.#pend(instance, pending, answer);
     if (kind === "sleep") {
-      const [, , forMs, untilMs] = message;
-      pending.due = entry?.due ?? Math.min(untilMs ?? now + (forMs ?? 0), now + dueMsMax);
       // Not awaited: writes are ordered, so a later acknowledgement implies this one.
       if (entry === undefined)
         this.#state.commitUnawaited(instance, [
@@ -203,9 +182,8 @@ export class InvocationCalls implements CellListener {
       return this.#pend(instance, pending, answer);
     }
     if (entry?.outcome !== undefined) return answer(JSON.stringify(await this.#waited(instance, entry)));
-    const [, , eventType, timeoutMs] = message;
+    const [, , eventType] = message;
     pending.eventType = eventType;
-    pending.due = entry?.due ?? now + Math.min(timeoutMs, dueMsMax);
     const changes =
       entry === undefined
         ? [instance.record({ kind: "wait", key, at: now, due: pending.due, value: eventType })]
@@ -218,12 +196,20 @@ export class InvocationCalls implements CellListener {
       const reply: WaitAnswer = ["event", event.payload, event.type, event.at];
       return answer(JSON.stringify(reply));
     }
-    if (pending.due <= now) {
-      if (changes.length > 0) this.#state.commitUnawaited(instance, changes);
-      return this.#timeout(instance, invocation, pending);
-    }
-    if (changes.length > 0) this.#state.commitUnawaited(instance, changes);
-    this.#pend(instance, pending, answer);
+    if (changes.length > 0) state.commitUnawaited(instance, changes);
+    if (pending.due <= now) this.#timeout(instance, invocation, pending);
+    else this.#pend(instance, pending, answer);
+  }
+
+  /** The journal row of an attempt that has ended. */
+  #outcome(instance: LiveInstance, message: CallMessage & { 0: "done" | "failed" }): Change {
+    const { now } = this.#state;
+    const [, key, attempt, elapsedMs] = message;
+    const config = message.at(-1) as string | null;
+    const base = { key, attempt, at: now, startedOn: now - elapsedMs, config };
+    if (message[0] === "done") return instance.record({ ...base, kind: "done", value: message[4] });
+    const due = message[5] === null ? null : now + Math.min(message[5], dueMsMax);
+    return instance.record({ ...base, kind: "failed", error: JSON.stringify(message[4]), due });
   }
 
   /** The answer to a duplicate wait. The first call decided it, and its outcome may not be durable yet. */
@@ -323,6 +309,15 @@ export class InvocationCalls implements CellListener {
       "tundefined"
     );
   }
+}
+
+/** When a retry may start, a sleep is over, or a wait times out. */
+function dueOf(message: CallMessage & { 0: "retry" | "sleep" | "wait" }, now: number): number {
+  const [kind, , first, second] = message;
+  if (kind === "retry") return now;
+  return kind === "sleep"
+    ? Math.min(second ?? now + (first ?? 0), now + dueMsMax)
+    : now + Math.min(second, dueMsMax);
 }
 
 const internalError = (message: string): ErrorMessage => ({ name: "WorkflowInternalError", message });

@@ -71,6 +71,21 @@ export const defaultCompatibilityDate = "2021-11-02";
  */
 const versionsKept = { account: 100, namespace: 2 };
 
+/** The settings of a version after a change. */
+const withSettings = (
+  { limits, placement, usageModel }: VersionContent,
+  change: Revision,
+): Pick<VersionContent, "limits" | "placement" | "usageModel" | "annotations"> => ({
+  limits: change.limits === undefined ? limits : change.limits,
+  placement: change.placement === undefined ? placement : change.placement,
+  usageModel: change.usageModel ?? usageModel,
+  annotations: change.annotations ?? {},
+});
+
+/** Whether the code must start again: it, or how the runtime behaves, has changed. */
+const startsAgain = ({ code, compatibilityDate, compatibilityFlags }: Revision): boolean =>
+  code !== undefined || compatibilityDate !== undefined || compatibilityFlags !== undefined;
+
 /** Creates versions of scripts. A version never changes; every change of a script creates a new one. */
 export class Versions {
   readonly #storage: Storage;
@@ -248,11 +263,7 @@ export class Versions {
       compatibilityFlags: change.compatibilityFlags ?? content.compatibilityFlags,
     };
     let { startupTimeMs } = content;
-    if (
-      code !== undefined ||
-      change.compatibilityDate !== undefined ||
-      change.compatibilityFlags !== undefined
-    ) {
+    if (startsAgain(change)) {
       const runs = code ?? { modules: await this.codeOf(latest), facts: content };
       const bindings =
         change.bindings ?? content.bindings.map(({ name }) => ({ type: "inherit" as const, name }));
@@ -265,19 +276,16 @@ export class Versions {
         throw scriptErrors.latestNotDeployed();
       const revised: VersionContent = {
         ...content,
+        ...withSettings(content, change),
         ...compatibility,
         startupTimeMs,
         bindings:
           change.bindings === undefined
             ? content.bindings
             : await this.#stored(trx, current.id, base, change),
-        limits: change.limits === undefined ? content.limits : change.limits,
-        placement: change.placement === undefined ? content.placement : change.placement,
-        usageModel: change.usageModel ?? content.usageModel,
         assets: assets(base),
-        annotations: change.annotations ?? {},
         author,
-        ...(code === undefined ? {} : code.facts),
+        ...code?.facts,
       };
       const codeId = code === undefined ? base.codeId : newUuid();
       const edited: Script = {
