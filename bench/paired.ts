@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
-import { photo, upload } from "./images-lib.ts";
-import { api, benchToken, startPeer, startSelvedge, type Started } from "./lib/child.ts";
-import { load } from "./lib/load.ts";
+import { photo } from "./images-lib.ts";
+import { startPeer, startSelvedge } from "./lib/child.ts";
 import { atMost, median, printGoals, printTable, type Goal } from "./lib/measure.ts";
+import { prepared } from "./lib/planes.ts";
 import { treeCpuMicroseconds } from "./lib/tree.ts";
 
 /*
@@ -22,35 +22,7 @@ const rounds = Number(roundsText);
 /** V8 compiles until about 18,000 requests. */
 const warmUpRounds = Number(process.env["BENCH_WARM_UP"] ?? 8);
 const ratioMax = 1.03;
-const connections = 16;
 const flags = ["--cells", "1", "--workflow-create-rate", "0", "--workflow-account-create-rate", "0"];
-
-const customer = `export default { fetch() { return new Response("hello"); } };`;
-const dispatcher = `export default { fetch: (request, env) => env.NS.get("hello").fetch(request) };`;
-const snippet = `export default {
-  async fetch(request) {
-    const response = await fetch(request);
-    const changed = new Response(response.body, response);
-    changed.headers.set("x-from", "snippet");
-    return changed;
-  },
-};`;
-/** Answers when its workflow is complete. */
-const workflow = `import { WorkflowEntrypoint } from "cloudflare:workers";
-export class Flow extends WorkflowEntrypoint {
-  async run(event, step) { for (let i = 0; i < 5; i++) await step.do("step " + i, async () => i); }
-}
-export default {
-  async fetch(request, env) {
-    const instance = await env.FLOW.create();
-    for (;;) {
-      const { status } = await instance.status();
-      if (status === "complete") return new Response(status);
-      if (status === "errored") return new Response(status, { status: 500 });
-      await scheduler.wait(10);
-    }
-  },
-};`;
 
 const origin = await startPeer("origin.ts");
 const picture = await photo(1200, 900);
@@ -58,8 +30,8 @@ const launched = new Map<string, Measured[]>();
 for (let launch = 0; launch < launches; launch++) {
   // The side that starts first alternates too.
   const start = {
-    this: async () => prepared(await startSelvedge(flags)),
-    other: async () => prepared(await startSelvedge(flags, undefined, resolve(other))),
+    this: async () => prepared(await startSelvedge(flags), origin.port, picture),
+    other: async () => prepared(await startSelvedge(flags, undefined, resolve(other)), origin.port, picture),
   };
   const otherFirst = launch % 2 === 0 ? await start.other() : undefined;
   const sides = { this: await start.this(), other: otherFirst ?? (await start.other()) };
@@ -126,92 +98,4 @@ async function measure(sides: Record<"this" | "other", Side>, kind: string): Pro
     server: (cpu.this.own - cpu.other.own) / all.other,
     cells: (cpu.this.below - cpu.other.below) / all.other,
   };
-}
-
-interface Kind {
-  count: number;
-  run: (count: number) => Promise<unknown>;
-}
-
-/** An installation with everything that is asked for. */
-async function prepared(
-  selvedge: Started,
-): Promise<{ pid: number; kinds: Record<string, Kind>; stop(): Promise<void> }> {
-  const { ready } = selvedge;
-  const account = `/accounts/${ready.account_id}`;
-  const zone = async (name: string): Promise<string> => {
-    const { id } = await api<{ id: string }>(ready, "POST", "/zones", { name });
-    const record = { type: "A", name: "www", content: "127.0.0.1", proxied: true, ttl: 1 };
-    await api(ready, "POST", `/zones/${id}/dns_records`, record);
-    await api(ready, "PUT", `/zones/${id}/rulesets/phases/http_request_origin/entrypoint`, {
-      rules: [{ action: "route", expression: "true", action_parameters: { origin: { port: origin.port } } }],
-    });
-    return id;
-  };
-  await zone("plain.example");
-  const snippets = await zone("snippet.example");
-  await put(ready, `/zones/${snippets}/snippets/headers`, "files", snippet, { main_module: "index.js" });
-  await api(ready, "PUT", `/zones/${snippets}/snippets/snippet_rules`, {
-    rules: [{ snippet_name: "headers", expression: "true", enabled: true }],
-  });
-  const namespaces = `${account}/workers/dispatch/namespaces`;
-  await api(ready, "POST", namespaces, { name: "bench" });
-  const metadata = (bindings: object[] = []): object => ({
-    main_module: "index.js",
-    compatibility_date: "2026-07-01",
-    bindings,
-  });
-  const scripts = `${account}/workers/scripts`;
-  await put(ready, `${namespaces}/bench/scripts/hello`, "index.js", customer, metadata());
-  await put(ready, `${scripts}/alone`, "index.js", customer, metadata());
-  const binding = { type: "dispatch_namespace", name: "NS", namespace: "bench" };
-  await put(ready, `${scripts}/dispatcher`, "index.js", dispatcher, metadata([binding]));
-  const flow = { type: "workflow", name: "FLOW", workflow_name: "flow", class_name: "Flow" };
-  await put(ready, `${scripts}/flows`, "index.js", workflow, metadata([flow]));
-  await api(ready, "PUT", `${account}/workflows/flow`, { script_name: "flows", class_name: "Flow" });
-  const { subdomain } = await api<{ subdomain: string }>(ready, "GET", `${account}/workers/subdomain`);
-  const visit =
-    (host: string, path: string) =>
-    (count: number): Promise<number> =>
-      load(ready.edge, count, connections, () => ({ method: "GET", path, headers: { host } }));
-  const { pathname: image, origin: images } = new URL(
-    `${ready.delivery}/${ready.account_hash}/${await upload(ready, picture)}`,
-  );
-  let width = 200;
-  const imageOf =
-    (options: () => string) =>
-    (count: number): Promise<number> =>
-      load(images, count, connections, () => ({ method: "GET", path: `${image}/${options()}`, headers: {} }));
-  const ofScript = (name: string): string => `${name}.${subdomain}.workers.localhost`;
-  return {
-    pid: selvedge.pid,
-    stop: async () => selvedge.stop(),
-    kinds: {
-      "a proxied kilobyte": { count: 3000, run: visit("www.plain.example", "/1024") },
-      "a snippet's kilobyte": { count: 2000, run: visit("www.snippet.example", "/1024") },
-      "a script": { count: 2000, run: visit(ofScript("alone"), "/") },
-      "a dispatched script": { count: 2000, run: visit(ofScript("dispatcher"), "/") },
-      "a workflow of five steps": { count: 400, run: visit(ofScript("flows"), "/") },
-      "an image from the cache": { count: 3000, run: imageOf(() => "w=160") },
-      "an image that is made": { count: 40, run: imageOf(() => `w=${++width}`) },
-    },
-  };
-}
-
-async function put(
-  ready: Started["ready"],
-  path: string,
-  part: string,
-  code: string,
-  metadata: object,
-): Promise<void> {
-  const form = new FormData();
-  form.set("metadata", new Blob([JSON.stringify(metadata)], { type: "application/json" }));
-  form.set(part, new File([code], "index.js", { type: "application/javascript+module" }));
-  const response = await fetch(`${ready.api}${path}`, {
-    method: "PUT",
-    headers: { authorization: `Bearer ${benchToken}` },
-    body: form,
-  });
-  if (!response.ok) throw new Error(await response.text());
 }

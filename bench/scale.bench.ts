@@ -1,5 +1,6 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { ownerRole } from "../src/control/accounts/roles.ts";
 import { EdgeSnapshot, EdgeZone } from "../src/edge/configuration/snapshot.ts";
 import { openStorage } from "../src/platform/storage/storage.ts";
 import { newId } from "../src/platform/util/ids.ts";
@@ -50,7 +51,7 @@ async function fill(path: string, zones = zoneCount): Promise<string[]> {
         account_id: accountId,
         user_id: owner.id,
         status: "accepted",
-        roles: "[]",
+        roles: JSON.stringify([ownerRole.name]),
         created_on: now,
       })
       .execute();

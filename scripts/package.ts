@@ -22,6 +22,7 @@ async function prepare(): Promise<void> {
     "dashboard",
     "docs",
     "examples",
+    "packaging",
     "openapi.json",
     "bom.cdx.json",
     "CHANGELOG.md",

@@ -5,20 +5,11 @@ import { once } from "node:events";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import sharp from "sharp";
+import { blocksOf } from "./helpers/blocks.ts";
+import { onMachines } from "./deployment/day.ts";
 import { temporaryFolder } from "./helpers/process.ts";
 
 /** The code blocks of README and the pages run as they stand, on the ports that they name. */
-interface Block {
-  language: string;
-  /** The rest of the info string: a way to test the block, or the file name to write it to. */
-  use: string;
-  code: string;
-}
-const blocksOf = (file: string): Block[] =>
-  [...readFileSync(file, "utf8").matchAll(/^```(\w*) ?(.*)\n([^]*?)^```$/gm)].map(
-    ([, language, use, code]) => ({ language: language!, use: use!, code: code! }),
-  );
-
 interface Run {
   stdout: string;
   stderr: string;
@@ -127,6 +118,7 @@ describe("the pages", () => {
     const script = [prelude!.code];
     for (const { language, use, code } of blocksOf(`docs/${page}`)) {
       if (language === "sh" && use === "run") script.push(code);
+      else if (onMachines.includes(use)) expect(page).toBe("deployment.md");
       else if (use === "watch") for (const command of code.trim().split("\n")) await watch(command);
       else if (use === "serve") await checkOptions(code);
       else if (use === "metrics") checkMetrics(code);
