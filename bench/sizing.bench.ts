@@ -35,7 +35,6 @@ for (const kind of ["a snippet's kilobyte", "a script", "a workflow of five step
 for (const [index, cell] of processTree(pid).filter(isCell).entries())
   memory.push([`cell ${index + 1}, after 50 requests`, ...memoryOf(cell)]);
 
-const before = new Set(processTree(pid));
 const calls =
   (method: "GET" | "POST", make: (index: number) => { path: string; body?: string }) => (count: number) =>
     load(new URL(ready.api).origin, count, 16, (index) => {
@@ -70,9 +69,7 @@ for (const [name, { count, run }] of Object.entries(all)) {
   }
   rows.push([name, Math.round(median(cpu)), Math.round(1e6 / median(cpu))]);
 }
-for (const each of processTree(pid).filter(
-  (one) => !before.has(one) && commandOf(one).includes("process.ts"),
-))
+for (const each of processTree(pid).filter((one) => commandOf(one).includes("engine/process.ts")))
   memory.push(["process for pictures", ...memoryOf(each)]);
 memory.push(["the server process after this load", ...memoryOf(pid)]);
 await delay(quietMs);
