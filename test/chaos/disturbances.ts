@@ -134,7 +134,11 @@ async function forgetChanges(databaseUrl: string): Promise<void> {
 export async function disturb(
   all: readonly Disturbance[],
   random: Random,
-  { isOver, said }: { isOver: () => boolean; said: (line: string) => void },
+  {
+    isOver,
+    said,
+    healed,
+  }: { isOver: () => boolean; said: (line: string) => void; healed: () => Promise<void> },
 ): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   let round: Disturbance[] = [];
@@ -154,6 +158,8 @@ export async function disturb(
     said(now.map(({ name, part }) => `${name} (${part})`).join(", "));
     for (const { name } of now) counts.set(name, (counts.get(name) ?? 0) + 1);
     await Promise.all(now.map(async (disturbance) => disturbance.run()));
+    // Some of the next ones come before the nodes are ready again.
+    if (random.chance(60)) await healed();
     await delay(1000 + random.below(5000));
   }
   return counts;

@@ -83,6 +83,25 @@ export class Facts {
     return left;
   }
 
+  /** Batches without an answer of which only a part is there. */
+  async halves(call: Call): Promise<string[]> {
+    const found: string[] = [];
+    for (const { kind, n } of this.unknownBatches) {
+      const isRecords = kind === "record batch";
+      const parts = isRecords ? [1, 2, 3] : [1, 2];
+      const isThere = await Promise.all(
+        parts.map(async (i) => {
+          if (!isRecords)
+            return (await call("GET", `${this.#made.values}/values/bulk-${n}-${i}`)).status === 200;
+          const name = `b${n}-${i}.facts-${this.#node.name}.example`;
+          return (await call("GET", `${this.#made.records}?name=${name}`)).result.length === 1;
+        }),
+      );
+      if (new Set(isThere).size > 1) found.push(`${kind} ${n}: ${isThere.join(", ")}`);
+    }
+    return found;
+  }
+
   get instanceCount(): number {
     return this.#instances.length;
   }

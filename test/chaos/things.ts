@@ -95,7 +95,8 @@ export class Things {
     if (seen === undefined) return void this.reads.unanswered++;
     const newest = isReady ? history.newestAt(at - promisedMs) : 0;
     const verdict = history.judge(seen, newest);
-    const what = `${kind.name} ${thing.name}, ${channel.name} of ${node.name}: ${seen.text}`;
+    const seconds = (at / 1000).toFixed(1);
+    const what = `at ${seconds} s: ${kind.name} ${thing.name}, ${channel.name} of ${node.name}: ${seen.text}`;
     if (verdict === "wrong") this.wrong.push(`${what}; acknowledged: v${history.acknowledged}`);
     else if (isReady) {
       this.reads.lagMsMax = Math.max(this.reads.lagMsMax, history.lagMs(seen, at));

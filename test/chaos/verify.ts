@@ -43,7 +43,8 @@ export async function verify(platform: Platform, things: Things, facts: readonly
     verdict.lost.push(...lost.map((body) => `queue: ${body}`));
     verdict.wrong.push(...wrong.map((body) => `queue: ${body}`));
     verdict.lost.push(...(await fact.incomplete(call)).map((path) => `does not complete: ${path}`));
-    verdict.checked += fact.instanceCount;
+    verdict.wrong.push(...(await fact.halves(call)).map((batch) => `not whole: ${batch}`));
+    verdict.checked += fact.instanceCount + fact.unknownBatches.length;
   }
   await compare(platform.nodes[0].ready.account_id, [...calls], verdict);
   for (const node of platform.nodes) {

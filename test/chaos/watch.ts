@@ -39,6 +39,14 @@ export class Watch {
     }
   }
 
+  /** The longest time from the end of disturbances until all nodes were ready, in seconds. */
+  secondsToReady = 0;
+  async measure(): Promise<void> {
+    const since = performance.now();
+    await this.bothReady(90_000);
+    this.secondsToReady = Math.max(this.secondsToReady, (performance.now() - since) / 1000);
+  }
+
   /** The longest spell in which a node was not ready. */
   longest(): string {
     const [worst] = this.#spells.toSorted((a, b) => b.ms - a.ms);

@@ -81,6 +81,9 @@ export interface Writes {
   queue: string;
   workflow: string;
   script: string;
+  /** The paths of the records of batches, and of the namespace of the values. */
+  records: string;
+  values: string;
 }
 
 /** Writes of every capability, on things that it makes beforehand. `largeBytes` is the size of values, images and assets. */
@@ -335,5 +338,6 @@ export async function everyWrite(
     },
     { kind: "profile", send: (n) => call("PATCH", "/user", { first_name: `n${n}` }) },
   ];
-  return { writes, queue: `${base}/queues/${queue}`, workflow, script: `${prefix}-script` };
+  const records = `/zones/${zone}/dns_records`;
+  return { writes, queue: `${base}/queues/${queue}`, workflow, script: `${prefix}-script`, records, values };
 }
