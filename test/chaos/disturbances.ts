@@ -136,9 +136,17 @@ export async function disturb(
   random: Random,
   {
     isOver,
+    calmMsMax,
     said,
     healed,
-  }: { isOver: () => boolean; said: (line: string) => void; healed: () => Promise<void> },
+  }: {
+    isOver: () => boolean;
+    /** The longest time between two. */
+    calmMsMax: number;
+    said: (line: string) => void;
+    /** Resolves when all nodes are ready again. */
+    healed: () => Promise<void>;
+  },
 ): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   let round: Disturbance[] = [];
@@ -147,7 +155,7 @@ export async function disturb(
     const at = round.findIndex(({ part }) => part !== busy);
     return at < 0 ? round.shift()! : round.splice(at, 1)[0]!;
   };
-  while (!isOver()) {
+  while (!isOver() || all.some(({ name }) => !counts.has(name))) {
     const first = next();
     const now = [first];
     if (random.chance(35)) {
@@ -160,7 +168,7 @@ export async function disturb(
     await Promise.all(now.map(async (disturbance) => disturbance.run()));
     // Some of the next ones come before the nodes are ready again.
     if (random.chance(60)) await healed();
-    await delay(1000 + random.below(5000));
+    await delay(random.below(calmMsMax));
   }
   return counts;
 }

@@ -17,6 +17,8 @@ export interface ChaosOptions {
   seed: number;
   /** The pause of each writer and reader after a call, in milliseconds. */
   pauseMs: number;
+  /** The longest time between two disturbances, in milliseconds. */
+  calmMsMax: number;
   writers: number;
   readers: number;
   /** Things of each kind that are written to at a time. */
@@ -67,11 +69,18 @@ export async function nodesChaos(options: ChaosOptions): Promise<ChaosReport> {
 
   const end = performance.now() + options.seconds * 1000;
   const isOver = (): boolean => performance.now() >= end;
-  const load = startLoad({ platform, things, facts, options, isOver });
+  let isDone = false;
+  const load = startLoad({ platform, things, facts, options, isOver: () => isDone });
   const random = new Random(options.seed);
   const chosen = disturbancesOf(platform, random).filter(options.only ?? (() => true));
-  const counts = await disturb(chosen, random, { isOver, said, healed: () => watch.measure() });
+  const counts = await disturb(chosen, random, {
+    isOver,
+    calmMsMax: options.calmMsMax,
+    said,
+    healed: () => watch.measure(),
+  });
   await watch.measure();
+  isDone = true;
   await load;
   said("all disturbances are over");
   const verdict = await verify(platform, things, facts);

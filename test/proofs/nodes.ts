@@ -13,6 +13,7 @@ const report = await nodesChaos({
   seconds: Number(values.minutes) * 60,
   seed: Number(values.seed),
   pauseMs: 100,
+  calmMsMax: 6000,
   writers: 4,
   readers: 4,
   perKind: 2,
