@@ -2,7 +2,11 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { Kysely } from "kysely";
 import { afterAll, expect, it } from "vitest";
+import { migrate } from "./migrations/migrate.ts";
+import type { Database } from "./schema.ts";
+import { openSqlite, sqliteDialect } from "./sqlite.ts";
 import { openStorage } from "./storage.ts";
 
 /** Numbers of deleted rows are never reused. */
@@ -77,22 +81,13 @@ it("a number stays used after its row is deleted and the process restarts", asyn
 
 it("an older database keeps its rows and never reuses a number that is still referenced", async () => {
   const path = join(folder, "before.db");
-  const fresh = await openStorage(`sqlite:${path}`);
-  await insertAccount(fresh);
-  await fresh.close();
+  // The last schema whose numbers were given out again.
+  const older = new Kysely<Database>({ dialect: sqliteDialect(openSqlite(path)) });
+  await migrate({ read: older, engine: "sqlite" }, "0010-workflow-schedules");
+  await insertAccount({ read: older });
+  await older.destroy();
   const database = new DatabaseSync(path);
   database.exec("pragma foreign_keys = off");
-  // The earlier schema: the same tables without AUTOINCREMENT.
-  for (const { name, sql } of tables(database).filter((table) =>
-    /^workflow(s|_versions|_instances)$/.test(table.name),
-  )) {
-    const indexes = database
-      .prepare("select sql from sqlite_master where type = 'index' and tbl_name = ? and sql is not null")
-      .all(name) as { sql: string }[];
-    database.exec(`drop table "${name}"; ${sql.replace(/ autoincrement/i, "")}`);
-    for (const index of indexes) database.exec(index.sql);
-  }
-  database.exec("delete from kysely_migration where name >= '0011'; delete from sqlite_sequence");
   const shared = "'s', 'C', 1, 1";
   database.exec(`
     insert into workflows (rid, id, account_id, name, script_name, class_name, created_on, modified_on)
@@ -105,10 +100,6 @@ it("an older database keeps its rows and never reuses a number that is still ref
     delete from workflows where rid = 2;
     update workflow_instances set workflow_rid = 5 where rid = 4;`);
   const before = schemaOf(database);
-  // Undo later migrations, which run again.
-  database.exec(`alter table zones drop column authorized_by;
-    alter table users drop column invited; drop table invitations;
-    drop index queue_messages_leased; drop table schema_info; drop table blob_place`);
   database.close();
 
   const storage = await openStorage(`sqlite:${path}`);
@@ -155,16 +146,18 @@ const columns = {
   modified_on: 1,
 };
 
+/** The definitions of the tables with the numbers, and of their indexes. */
 const schemaOf = (database: DatabaseSync): string[] =>
   (
-    database.prepare("select sql from sqlite_master where sql is not null order by name").all() as {
+    database.prepare("select sql, tbl_name from sqlite_master where sql is not null order by name").all() as {
       sql: string;
+      tbl_name: string;
     }[]
   )
-    .map(({ sql }) => sql)
-    .filter((sql) => !sql.includes("sqlite_"));
+    .filter(({ tbl_name }) => /^workflow(s|_versions|_instances)$/.test(tbl_name))
+    .map(({ sql }) => sql);
 
-const insertAccount = async ({ read }: Awaited<ReturnType<typeof openStorage>>): Promise<unknown> =>
+const insertAccount = async ({ read }: { read: Kysely<Database> }): Promise<unknown> =>
   read
     .insertInto("accounts")
     .values({ id: "a", name: "A", type: "standard", settings: "{}", has_billing: 1, created_on: 1 })

@@ -147,7 +147,7 @@ describe("nodes that share PostgreSQL", () => {
     await vi.waitFor(() => expect(first.live).toBeGreaterThanOrEqual(2), 5000);
     const before = first.live;
     await second.stop();
-    expect(await leastSeq(storage.read)).toBe(7);
+    await vi.waitFor(async () => expect(await leastSeq(storage.read)).toBe(7), 5000);
     await vi.waitFor(() => expect(first.live).toBe(before - 1), 5000);
   });
 });
