@@ -11,7 +11,7 @@ import { openSource } from "../platform/storage/backup/open-source.ts";
 import { verify } from "../platform/storage/backup/verify.ts";
 import { createLogger } from "../platform/observability/logger.ts";
 import type { Blobs } from "../platform/storage/blobs.ts";
-import { openStorage } from "../platform/storage/storage.ts";
+import { connectPostgres } from "../platform/storage/storage.ts";
 import { blobUrlOf, openBlobs } from "../platform/open-blobs.ts";
 import { restoreLog, type RestoredLog } from "../platform/log/restore-log.ts";
 import { isBucket, openBackupAt, openPlace } from "../platform/open-place.ts";
@@ -155,7 +155,7 @@ async function withBlobs<T>(config: Config, work: (blobs: Blobs) => Promise<T>):
   const url = blobUrlOf(config);
   const isLocal = url.kind === "files";
   const folder = isLocal ? resolve(config.dataDir) : mkdtempSync(join(tmpdir(), "selvedge-blobs-"));
-  const storage = url.kind === "postgres" ? await openStorage(placeOf(config).databaseUrl) : undefined;
+  const storage = url.kind === "postgres" ? await connectPostgres(placeOf(config).databaseUrl) : undefined;
   try {
     const { blobs, closeBlobs } = await openBlobs(
       url,

@@ -37,6 +37,27 @@ export async function inTurnsOfStarts<T>(storage: Storage, work: () => Promise<T
   });
 }
 
+/** What several nodes would remove leftovers of. The numbers are those of locks. */
+const sweeps = { images: 1, kv: 2, assets: 3 };
+const sweepLock = 0x7377_6570;
+
+/**
+ * Runs the work of a sweep unless another node is running it. Returns undefined then. A node that dies frees it. The
+ * lock belongs to a transaction without a snapshot, so it also works through a pooler and delays no vacuum.
+ */
+export async function onOneNode<T>(
+  storage: Storage,
+  sweep: keyof typeof sweeps,
+  work: () => Promise<T>,
+): Promise<T | undefined> {
+  if (storage.engine === "sqlite") return work();
+  return storage.read.transaction().execute(async (trx) => {
+    const { rows } = await sql<{ isFree: boolean }>`
+      select pg_try_advisory_xact_lock(${sweepLock}, ${sweeps[sweep]}) as "isFree"`.execute(trx);
+    return rows[0]!.isFree ? work() : undefined;
+  });
+}
+
 /**
  * Locks an account's row for the rest of the transaction. Other transactions may still add rows that refer to
  * it.

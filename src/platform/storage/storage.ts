@@ -333,6 +333,11 @@ export async function openStorage(
   return openPostgresStorage(url, timeoutMs);
 }
 
+/** Connects to PostgreSQL without a migration and without checks, for commands that read or restore a database. */
+export async function connectPostgres(url: string): Promise<Storage> {
+  return openPostgresStorage(url, queryTimeoutMs);
+}
+
 async function openSqliteStorage(path: string, follower?: LogFollower): Promise<Storage> {
   const database = path === ":memory:" ? openSqlite(path) : openSqliteFile(path);
   const durability = path === ":memory:" ? noDurability : await walDurability(path, undefined, follower);

@@ -3,7 +3,7 @@ import { LRUCache } from "lru-cache";
 import type { Logger } from "pino";
 import type { Blobs } from "../../platform/storage/blobs.ts";
 import { writeNaming } from "../../platform/storage/blobs/naming.ts";
-import { isUniqueViolation } from "../../platform/storage/dialects.ts";
+import { isUniqueViolation, onOneNode } from "../../platform/storage/dialects.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import { isId } from "../../platform/util/ids.ts";
 import { imageErrors, ofWriting } from "./errors.ts";
@@ -133,6 +133,11 @@ export class Uploads {
 
   /** Removes expired drafts, unreferenced bytes, and files of crashed writers. */
   async sweep(now = Date.now()): Promise<void> {
+    await this.#blobs.removeAbandoned(now - orphanAgeMs);
+    await onOneNode(this.#storage, "images", () => this.#sweep(now));
+  }
+
+  async #sweep(now: number): Promise<void> {
     await this.#storage.write(async (trx, changed) => {
       for (const { accountId, id } of await store.removeExpired(trx, now))
         changed({ kind: "image", id, parentId: accountId });
@@ -141,7 +146,6 @@ export class Uploads {
       this.#logger.info({ blob: blobKey }, "removing bytes that no image names");
       await this.discard(blobKey);
     }
-    await this.#blobs.removeAbandoned(now - orphanAgeMs);
     // An account's records are deleted with it; its bytes are deleted here.
     for (const accountId of await this.#blobs.folders("images")) {
       if (isId(accountId) && !(await store.hasAccount(this.#storage.read, accountId)))

@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import { orphanAgeMs, type Blobs } from "../../platform/storage/blobs.ts";
 import { writeNaming } from "../../platform/storage/blobs/naming.ts";
 import { isBlobsUnavailable } from "../../platform/storage/faults.ts";
-import { isForeignKeyViolation, isUniqueViolation } from "../../platform/storage/dialects.ts";
+import { isForeignKeyViolation, isUniqueViolation, onOneNode } from "../../platform/storage/dialects.ts";
 import type { Storage, Write } from "../../platform/storage/storage.ts";
 import { newId, newUuid } from "../../platform/util/ids.ts";
 import { kvErrors } from "./errors.ts";
@@ -218,8 +218,10 @@ export class KvNamespaces {
 
   /** Removes unreferenced files, which a process leaves behind when it dies; called by a timer. */
   async removeOrphans(now = Date.now()): Promise<void> {
-    await this.#blobs.removeUnnamed("kv", now - orphanAgeMs, async (keys) =>
-      store.namedBlobs(this.#storage.read, keys),
+    await onOneNode(this.#storage, "kv", () =>
+      this.#blobs.removeUnnamed("kv", now - orphanAgeMs, async (keys) =>
+        store.namedBlobs(this.#storage.read, keys),
+      ),
     );
   }
 

@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import { orphanAgeMs, type Blobs } from "../../platform/storage/blobs.ts";
+import { onOneNode } from "../../platform/storage/dialects.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import { repeat } from "../../platform/util/repeat.ts";
 import { files } from "./store.ts";
@@ -12,7 +13,7 @@ const filesAtOnce = 500;
 
 /**
  * Removes assets that no version of a script uses, some time after their last use. Sessions and tokens expire
- * earlier, so files of a running upload stay. Several nodes may run it at the same time.
+ * earlier, so files of a running upload stay. One node runs it at a time.
  */
 export class AssetCollector {
   readonly #storage: Storage;
@@ -34,8 +35,12 @@ export class AssetCollector {
     return repeat(collect, { everyMs, firstMs }, { logger, message: "removing unused assets failed" });
   }
 
-  /** Returns the number of removed files. */
+  /** Returns the number of removed files. Does nothing while another node collects. */
   async collect(now = Date.now()): Promise<number> {
+    return (await onOneNode(this.#storage, "assets", () => this.#collect(now))) ?? 0;
+  }
+
+  async #collect(now: number): Promise<number> {
     const usedBefore = now - this.#retentionMs;
     let removed = 0;
     for (;;) {

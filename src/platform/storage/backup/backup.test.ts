@@ -2,18 +2,25 @@ import { hash } from "node:crypto";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { sql } from "kysely";
+import { text } from "node:stream/consumers";
+import { Kysely, sql } from "kysely";
+import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { filledBlob, fillTables } from "../../../../test/helpers/fill-tables.ts";
 import { backupAt } from "../../../../test/helpers/backup-at.ts";
 import { startPostgres, type TestPostgres } from "../../../../test/helpers/postgres.ts";
-import { FileBlobs } from "../blobs.ts";
-import { currentSchema } from "../migrations/migrate.ts";
-import { openStorage } from "../storage.ts";
+import { FileBlobs, type Blobs } from "../blobs.ts";
+import { BlobCounts } from "../blobs/blob-counts.ts";
+import { PostgresStore } from "../blobs/postgres-store.ts";
+import { RemoteBlobs } from "../blobs/remote-blobs.ts";
+import { currentSchema, migrate } from "../migrations/migrate.ts";
+import type { Database } from "../schema.ts";
+import { openSqlite, sqliteDialect } from "../sqlite.ts";
+import { connectPostgres, openStorage } from "../storage.ts";
 import { backUp } from "./back-up.ts";
 import { openBackup, textOf } from "./manifest.ts";
 import { digestLine } from "../archive/manifest-files.ts";
-import { leftOutTables, tablesOf } from "./model.ts";
+import { leftOutTables, postgresTables, tablesOf } from "./model.ts";
 import { openSource } from "./open-source.ts";
 import { restore } from "./restore.ts";
 import { verify } from "./verify.ts";
@@ -97,17 +104,7 @@ describe("the archive", () => {
     const archived = (await tablesOf(currentSchema)).map(({ name }) => name);
     const others = rows.map(({ name }) => name).filter((name) => !archived.includes(name));
     // What PostgreSQL alone has is for nodes that share it. A new table here needs a decision: is it in the archive?
-    const shared = [
-      "blobs",
-      "blob_chunks",
-      "change_head",
-      "changes",
-      "node_rates",
-      "workflow_commands",
-      "workflow_nodes",
-      "workflow_shards",
-    ];
-    expect(others.toSorted()).toEqual([...leftOutTables, ...shared].toSorted());
+    expect(others.toSorted()).toEqual([...leftOutTables, ...postgresTables].toSorted());
   });
 
   it("keeps the highest number of a table whose rows were deleted", async () => {
@@ -135,6 +132,46 @@ describe("the archive", () => {
   it("is private", () => {
     for (const entry of readdirSync(archive, { recursive: true, withFileTypes: true }))
       expect(statSync(join(entry.parentPath, entry.name)).mode & 0o077, entry.name).toBe(0);
+  });
+});
+
+describe("an archive of an older schema", () => {
+  it("is restored into PostgreSQL, which also keeps its blobs, again after a restore that failed", async () => {
+    const from = fresh();
+    const path = join(from, "selvedge.db");
+    mkdirSync(from, { recursive: true });
+    const old = "0011-lasting-numbers"; // before PostgreSQL could keep blobs
+    const read = new Kysely<Database>({ dialect: sqliteDialect(openSqlite(path)) });
+    await migrate({ read, engine: "sqlite" }, old);
+    await read.destroy();
+    const keys = fillTables(path, await tablesOf(old), 3);
+    for (const key of keys) await blobsOf(from).put(key, Buffer.from(`content of ${key}`));
+    const kept = backupAt(await backUpOf(urlOf(from), from));
+
+    const url = await postgres.createDatabase();
+    const connected = await connectPostgres(url);
+    const blobs = new RemoteBlobs({
+      store: new PostgresStore(connected),
+      folder: fresh(),
+      cacheBytes: 1_000_000,
+      counts: new BlobCounts("postgres"),
+      logger: pino({ level: "silent" }),
+    });
+    const failing = Object.assign(Object.create(null) as Blobs, {
+      put: async () => Promise.reject(new Error("the store is away")),
+    });
+    const input = { archive: kept, dataDir: fresh(), databaseUrl: url };
+    await expect(restore({ ...input, blobs: failing })).rejects.toThrow("the store is away");
+    await expect(openStorage(url)).rejects.toThrow("did not finish");
+    await restore({ ...input, blobs });
+
+    const storage = await openStorage(url);
+    const values = await storage.read.selectFrom("kv_entries").select("blob_key").execute();
+    expect(values).toHaveLength(3);
+    for (const { blob_key: key } of values)
+      expect(await text((await blobs.get(key!))!.stream)).toBe(`content of ${key}`);
+    await storage.close();
+    await connected.close();
   });
 });
 

@@ -34,6 +34,18 @@ export const leftOutTables: readonly string[] = [
   "tails",
 ];
 
+/** Tables that only PostgreSQL has. */
+export const postgresTables: readonly string[] = [
+  "blob_chunks",
+  "blobs",
+  "change_head",
+  "changes",
+  "node_rates",
+  "workflow_commands",
+  "workflow_nodes",
+  "workflow_shards",
+];
+
 /**
  * The archived tables of a schema version, sorted by name. They are read from an empty SQLite database with that
  * schema, so a new table is in the archive without a change here.

@@ -23,7 +23,7 @@ export interface RestoreInput {
 
 /**
  * Restores an archive into an empty data folder and an empty database. The archive is verified before anything
- * is written. Order: blobs, files, rows. Until the end, no node starts with the folder or the database.
+ * is written. Order: rows, blobs, files. Until the end, no node starts with the folder or the database.
  */
 export async function restore(input: RestoreInput): Promise<Manifest> {
   const { archive, dataDir, databaseUrl, onProgress } = input;
@@ -42,9 +42,16 @@ export async function restore(input: RestoreInput): Promise<Manifest> {
   }
 }
 
+/** Rows go first, because the database may be the store of the blobs, which its migrations make. */
 async function write(input: RestoreInput, files: Archive, manifest: Manifest, target: Target): Promise<void> {
   const { blobs, dataDir, onProgress } = input;
   await target.prepare(manifest.schema);
+  const loaded: Progress = { step: "restoring", done: 0, bytes: 0 };
+  await loadTables(files, manifest, target, (count) => {
+    loaded.done += count;
+    onProgress?.(loaded);
+  });
+  await target.migrate();
   const copied: Progress = { step: "blobs", done: 0, bytes: 0 };
   for await (const part of blobParts(files, manifest)) {
     await blobs.put(part.path.slice(blobPath("").length), readPart(files, part));
@@ -55,10 +62,5 @@ async function write(input: RestoreInput, files: Archive, manifest: Manifest, ta
   const folder = new FolderArchive(dataDir);
   for (const part of manifest.files)
     await folder.write(part.path.replace(/^files\//, ""), readPart(files, part));
-  const loaded: Progress = { step: "restoring", done: 0, bytes: 0 };
-  await loadTables(files, manifest, target, (count) => {
-    loaded.done += count;
-    onProgress?.(loaded);
-  });
   await target.finish();
 }

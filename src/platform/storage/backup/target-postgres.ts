@@ -1,10 +1,10 @@
 import { Kysely, sql, type Transaction } from "kysely";
 import { UnusableDatabase } from "../faults.ts";
-import { appliedMigrations, migrate } from "../migrations/migrate.ts";
+import { appliedMigrations, currentSchema, migrate } from "../migrations/migrate.ts";
 import { postgresDialect } from "../postgres.ts";
 import type { Database } from "../schema.ts";
 import { BackupError } from "../archive/errors.ts";
-import type { Table } from "./model.ts";
+import { leftOutTables, postgresTables, tablesOf, type Table } from "./model.ts";
 import { columnsOf, quoted } from "./source.ts";
 import type { Loader, Target } from "./target.ts";
 
@@ -18,6 +18,7 @@ export function postgresTarget(url: string): Target {
   const connected = { read, engine: "postgres" as const };
   return {
     async refuseUnlessEmpty(tables) {
+      if (await isUnfinished(read)) return;
       const hasSchema = (await appliedMigrations(connected)).length > 0;
       const filled = await (hasSchema ? firstFilled(read, tables) : firstTable(read));
       if (filled !== undefined)
@@ -27,27 +28,46 @@ export function postgresTarget(url: string): Target {
         );
     },
     async prepare(schema) {
+      // What an unfinished restore left, or an empty database of a schema that may be newer than the backup's.
+      await dropTables(read);
       await migrate(connected, schema);
       await sql`insert into meta (key, value) values (${marker}, '') on conflict do nothing`.execute(read);
     },
     async load(work) {
       await read.transaction().execute(async (trx) => {
-        await sql`delete from meta`.execute(trx);
         await work(loaderOf(trx));
       });
     },
-    finish: async () => migrate(connected),
+    migrate: async () => migrate(connected),
+    async finish() {
+      await sql`delete from meta where key = ${marker}`.execute(read);
+    },
     close: async () => read.destroy(),
   };
 }
 
 /** Throws if a restore into the database has not finished. */
 export async function refuseUnfinishedRestore(read: Kysely<Database>): Promise<void> {
-  const { rows } = await sql`select 1 from meta where key = ${marker}`.execute(read);
-  if (rows.length > 0)
+  if (await isUnfinished(read))
     throw new UnusableDatabase(
       "A restore into this database did not finish. Run selvedge restore again with this database.",
     );
+}
+
+async function isUnfinished(read: Kysely<Database>): Promise<boolean> {
+  const { rows: tables } = await sql`select 1 where to_regclass('meta') is not null`.execute(read);
+  if (tables.length === 0) return false;
+  const { rows } = await sql`select 1 from meta where key = ${marker}`.execute(read);
+  return rows.length > 0;
+}
+
+/** Drops the platform's tables. Call it only if they are empty, or a restore has begun to fill them. */
+async function dropTables(read: Kysely<Database>): Promise<void> {
+  const archived = (await tablesOf(currentSchema)).map(({ name }) => name);
+  await read.transaction().execute(async (trx) => {
+    for (const name of [...archived, ...leftOutTables, ...postgresTables])
+      await sql`drop table if exists ${sql.table(name)} cascade`.execute(trx);
+  });
 }
 
 async function firstFilled(read: Kysely<Database>, tables: readonly Table[]): Promise<string | undefined> {

@@ -49,8 +49,8 @@ export function sqliteTarget(path: string): Target {
         );
       database.exec("commit");
     },
+    migrate: () => migrateTo(),
     async finish() {
-      await migrateTo();
       await closePartial();
       await flush(partial);
       await rename(partial, path);

@@ -11,9 +11,11 @@ export interface Target {
   refuseUnlessEmpty(tables: readonly Table[]): Promise<void>;
   /** Makes the tables of a schema version, and marks the database as unfinished. */
   prepare(schema: string): Promise<void>;
-  /** Runs `work` in one transaction, which also removes the mark. */
+  /** Runs `work` in one transaction. */
   load(work: (loader: Loader) => Promise<void>): Promise<void>;
   /** Migrates to the current schema. */
+  migrate(): Promise<void>;
+  /** Removes the mark: the database can be used. */
   finish(): Promise<void>;
   close(): Promise<void>;
 }

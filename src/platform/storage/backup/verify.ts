@@ -49,7 +49,7 @@ export async function verify(backup: BackupAt, onProgress?: (progress: Progress)
         progress.done += count;
         onProgress?.(progress);
       });
-      await target.finish();
+      await target.migrate();
     } finally {
       await target.close();
     }

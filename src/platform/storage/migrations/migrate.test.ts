@@ -3,15 +3,18 @@ import { copyFileSync, mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSy
 import { open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { inspect } from "node:util";
 import { DatabaseSync } from "node:sqlite";
 import { Kysely, sql } from "kysely";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, onTestFinished } from "vitest";
+import { startPostgres } from "../../../../test/helpers/postgres.ts";
 import { fillTables } from "../../../../test/helpers/fill-tables.ts";
 import { describeStorage } from "../../../../test/helpers/storage-matrix.ts";
 
 import { parentsFirst, tablesOf } from "../backup/model.ts";
 import { UnusableDatabase } from "../faults.ts";
 import { currentSchema, migrate, schemaVersions } from "./migrate.ts";
+import { postgresDialect } from "../postgres.ts";
 import type { Database } from "../schema.ts";
 import { openSqlite, sqliteDialect } from "../sqlite.ts";
 import { openStorage } from "../storage.ts";
@@ -112,6 +115,57 @@ describe("every migration", () => {
       const tables = parentsFirst(await tablesOf("0003-scripts"));
       expect(rowsOf(path, tables)).toEqual(rowsOf(whole, tables));
     }
+  });
+});
+
+describe("every migration on PostgreSQL", () => {
+  it("keeps the rows of all tables that the schemas before it have", { timeout: 60_000 }, async () => {
+    const postgres = await startPostgres();
+    onTestFinished(() => postgres.stop());
+    const read = new Kysely<Database>({
+      dialect: postgresDialect(await postgres.createDatabase(), undefined),
+    });
+    onTestFinished(() => read.destroy());
+    /** Rows as they were inserted. */
+    const inserted = new Map<string, Record<string, unknown>[]>();
+    for (const schema of schemaVersions) {
+      await migrate({ read, engine: "postgres" }, schema);
+      const tables = await tablesOf(schema);
+      for (const [name, rows] of inserted) {
+        const now = tables.find((table) => table.name === name);
+        if (now === undefined) continue; // a later schema dropped it
+        const columns = Object.keys(rows[0]!).filter((column) =>
+          now.columns.some((each) => each.name === column),
+        );
+        const key = sql.join(now.key.map((column) => sql.ref(column)));
+        const { rows: found } = await sql<Record<string, unknown>>`
+          select ${sql.join(columns.map((column) => sql.ref(column)))} from ${sql.table(name)} order by ${key}`.execute(
+          read,
+        );
+        const kept = rows.map((row) => Object.fromEntries(columns.map((column) => [column, row[column]])));
+        const inOrder = (list: object[]): string[] =>
+          list.map((row) => inspect(row, { depth: 4 })).toSorted();
+        expect(inOrder(found), `${name} at ${schema}`).toEqual(inOrder(kept));
+      }
+      const path = await filledAt(schema);
+      const database = new DatabaseSync(path);
+      for (const table of parentsFirst(tables)) {
+        if (inserted.has(table.name)) continue;
+        const rows = database
+          .prepare(`select * from "${table.name}"`)
+          .all()
+          .map((row) => ({ ...row }));
+        for (const row of rows)
+          for (const [column, value] of Object.entries(row))
+            if (value instanceof Uint8Array) row[column] = Buffer.from(value);
+        for (const row of rows)
+          await sql`insert into ${sql.table(table.name)} (${sql.join(Object.keys(row).map((column) => sql.ref(column)))})
+            values (${sql.join(Object.values(row))})`.execute(read);
+        inserted.set(table.name, rows);
+      }
+      database.close();
+    }
+    expect(inserted.size).toBeGreaterThan(40);
   });
 });
 
