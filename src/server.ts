@@ -30,6 +30,7 @@ export interface Ready {
   started: string;
 }
 
+/** A started platform. */
 export interface RunningServer {
   ready: Ready;
   services: Services;

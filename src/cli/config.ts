@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { describeConfig } from "../platform/config/config.ts";
 import { addConfigOptions, configOf } from "./config-options.ts";
 
+/** `config print`: every setting with its value and where the value comes from. Secrets are masked. */
 export function registerConfigCommand(program: Command): void {
   const config = program.command("config").description("show the effective configuration");
   const print = config.command("print").description("print every setting with the origin of its value");

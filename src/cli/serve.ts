@@ -23,6 +23,7 @@ const exitTimeoutMs = 2000;
 /** For what a failed start leaves open. */
 const failedExitTimeoutMs = 200;
 
+/** `serve`: runs the platform until a signal. See docs/operations.md for the order of a start and a stop. */
 export function registerServeCommand(program: Command): void {
   addConfigOptions(program.command("serve").description("run the platform")).action(
     async (options: Record<string, unknown>) => {

@@ -3,6 +3,7 @@ import { storage } from "./capability.ts";
 import { metrics } from "./observability/capability.ts";
 import { checkBackupSettings, startBackups } from "./periodic-backups.ts";
 
+/** Periodic backups, if `--backup-every` is set. */
 export const backups = capability({
   name: "periodic backups",
   needs: [storage, metrics],

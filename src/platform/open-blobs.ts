@@ -75,6 +75,9 @@ export async function openBlobs(
   return { blobs, blobCounts, renewBlobs: () => store.renew(), closeBlobs: () => store.close() };
 }
 
+/**
+ * Where the blobs of a URL are, in a form that nodes can compare. For files, it names the folder's own id.
+ */
 export async function placeOf(url: BlobUrl, storage: Storage, folder: string): Promise<BlobPlace> {
   if (url.kind === "files") return placeOfFiles(storage.engine, blobFolder(folder));
   const id = url.kind === "s3" ? `s3://${url.bucket}/${url.prefix}` : url.kind;

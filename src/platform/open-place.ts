@@ -7,6 +7,7 @@ import type { ArchivePlace } from "./storage/archive/archive.ts";
 import { FolderPlace } from "./storage/archive/folder.ts";
 import type { BackupAt } from "./storage/backup/manifest.ts";
 
+/** Whether a place of backups is a bucket: `s3://…`. Otherwise it is a folder. */
 export const isBucket = (text: string): boolean => text.startsWith("s3:");
 
 /** The URL of a place of backups in a bucket. Throws ConfigError. */

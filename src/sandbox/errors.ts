@@ -5,6 +5,7 @@
  */
 export type CellErrorKind = "cpu" | "memory" | "crashed" | "exception" | "overloaded" | "unavailable";
 
+/** A run that failed for a reason of the cell or the limits, not by an exception of the script. */
 export class CellError extends Error {
   readonly kind: CellErrorKind;
 

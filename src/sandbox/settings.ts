@@ -94,6 +94,7 @@ export const protocolLimits = {
   controlBytes: mebibyte,
 };
 
+/** The settings of cells where nothing else is configured. */
 export const cellDefaults: CellSettings = {
   shared: 2,
   spares: 1,

@@ -9,6 +9,7 @@ import type { CellScript } from "./process/script.ts";
 import { cellDefaults, type CellSettings } from "./settings.ts";
 import { expect } from "vitest";
 
+/** A logger that logs nothing, for tests that cause faults. */
 export const quiet = pino({ level: "silent" });
 
 /** A snippet with this code. */

@@ -13,6 +13,7 @@ export interface BindingDeclaration<Type extends BindingTypeName> {
   exists?: (accountId: string, name: string) => Promise<boolean>;
 }
 
+/** The declarations of bindings by their type in a script's metadata. */
 export type BindingDeclarations = { [Type in BindingTypeName]?: BindingDeclaration<Type> };
 
 /** The types of bindings that scripts can use, complete before the first script is loaded. */

@@ -24,6 +24,7 @@ export interface BindingCall<Type extends Binding["type"]> {
   response: ServerResponse;
 }
 
+/** Answers a call of a binding. The run and its binding are verified; the request itself is hostile input. */
 export type BindingHandler<Type extends Binding["type"]> = (call: BindingCall<Type>) => Promise<void>;
 
 /** Makes the call in the script throw this error. */

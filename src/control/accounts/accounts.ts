@@ -6,6 +6,7 @@ import { newId } from "../../platform/util/ids.ts";
 import { ownerRole, permissionsOf } from "./roles.ts";
 import * as store from "./store.ts";
 
+/** An account. Times are milliseconds since 1970. */
 export interface Account {
   id: string;
   name: string;

@@ -74,6 +74,7 @@ async function formFields(bytes: Uint8Array, contentType: string): Promise<Recor
   return Object.fromEntries(form);
 }
 
+/** Reads a whole body into memory. Throws `bodyTooLarge` (413) as soon as it exceeds `limitBytes`. */
 export async function readBytes(request: IncomingMessage, limitBytes: number): Promise<Uint8Array> {
   if (Number(request.headers["content-length"] ?? 0) > limitBytes) throw apiErrors.bodyTooLarge(limitBytes);
   const chunks: Uint8Array[] = [];

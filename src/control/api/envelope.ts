@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { ApiErrors, type ApiError } from "./errors.ts";
 
+/** An entry of `errors` or `messages` in an answer of the API. */
 export interface Message {
   code: number;
   message: string;
@@ -33,6 +34,7 @@ export const ErrorSchema = z
   })
   .meta({ id: "Error" });
 
+/** The envelope of a result: `success`, `errors`, `messages`, `result` and, for lists, `result_info`. */
 export function success(
   result: unknown,
   messages: readonly Message[] = [],

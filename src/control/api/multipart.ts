@@ -4,6 +4,7 @@ import { Readable } from "node:stream";
 import type { BusboyFileStream, BusboyInstance } from "@fastify/busboy";
 import { apiErrors } from "./errors.ts";
 
+/** What a multipart body may have. Exceeding a limit throws an `ApiError` that names it. */
 export interface MultipartLimits {
   /** Bytes of the whole body. */
   bodyBytesMax: number;
@@ -12,6 +13,7 @@ export interface MultipartLimits {
   partsMax: number;
 }
 
+/** The head of a part of a multipart body (RFC 7578). */
 export interface PartHead {
   name: string;
   /** Undefined if the part is not a file. A path in the name is kept. */
@@ -19,6 +21,7 @@ export interface PartHead {
   contentType: string | undefined;
 }
 
+/** A part of a multipart body (RFC 7578), in memory. */
 export interface Part extends PartHead {
   bytes: Buffer;
 }

@@ -4,6 +4,7 @@ import { parseJson } from "../../platform/util/json.ts";
 import { apiErrors } from "./errors.ts";
 import { boundaryOf, parseParts, readParts, type MultipartLimits, type Part } from "./multipart.ts";
 
+/** The form of a script's or snippet's upload. */
 export interface UploadForm {
   /** The metadata as one object, from any notation that clients use. */
   metadata: Record<string, unknown>;

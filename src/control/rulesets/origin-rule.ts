@@ -26,6 +26,7 @@ export const OriginParametersSchema = z
   })
   .refine((parameters) => Object.keys(parameters).length > 0, "host_header, origin or sni");
 
+/** The origin that a rule of the phase `http_request_origin` sets. Absent properties are not overridden. */
 export function originOverride(rule: Rule): OriginOverride {
   const parameters = OriginParametersSchema.parse(rule.actionParameters);
   return {

@@ -1,3 +1,4 @@
+/** A rule of a ruleset, with the ids that the API gave it. */
 export interface Rule {
   id: string;
   version: string;
@@ -10,6 +11,7 @@ export interface Rule {
   lastUpdated: number;
 }
 
+/** The rules of one phase of a zone, in the order in which they apply. */
 export interface Ruleset {
   id: string;
   zoneId: string;

@@ -72,6 +72,7 @@ async function settingsOf({
 
 const path = "/zones/{zone_id}/settings";
 
+/** The operations on the settings of a zone. */
 export const zoneSettingsOperations = [
   operation({
     id: "zone_settings_list",

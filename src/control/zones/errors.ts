@@ -4,6 +4,7 @@ import { show, showList } from "../../platform/util/json.ts";
 const publish = (name: string, key: string): string =>
   `publish a TXT record cloudflare-verify.${name} with the content "${key}"`;
 
+/** The errors of zones. docs/reference/errors.md lists them with status and code. */
 export const zoneErrors = defineErrors("zones", {
   notFound: (id: string) => `Invalid zone identifier: no zone has the id ${show(id)}`,
   exists: (name: string) => ({ message: `${name} already exists`, pointer: "/body/name" }),

@@ -20,6 +20,7 @@ export interface Plan {
   ruleBodyBytesMax: number;
 }
 
+/** The plans of zones with their limits. Prices are informative: nothing is billed. */
 export const plans: Record<PlanName, Plan> = {
   free: {
     name: "Free Website",

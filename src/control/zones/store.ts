@@ -48,6 +48,7 @@ export async function loadAll(read: Read): Promise<Zone[]> {
   return (await read.selectFrom("zones").selectAll().orderBy("name").execute()).map(toZone);
 }
 
+/** The zone with the id, or undefined. */
 export async function find(read: Read, id: string): Promise<Zone | undefined> {
   const row = await read.selectFrom("zones").selectAll().where("id", "=", id).executeTakeFirst();
   return row && toZone(row);

@@ -7,6 +7,7 @@ import { zoneErrors } from "./errors.ts";
 export const zoneTypes = ["full", "partial"] as const;
 export const zoneStatuses = ["initializing", "pending", "active", "moved"] as const;
 
+/** A domain of an account. Times are milliseconds since 1970. */
 export interface Zone {
   id: string;
   accountId: string;

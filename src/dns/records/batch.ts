@@ -11,6 +11,7 @@ export interface Batch {
   posts: readonly RecordInput[];
 }
 export type BatchResult = { [K in keyof Batch]: DnsRecord[] };
+/** A batch that changes nothing, to be spread into others. */
 export const emptyBatch: Batch = { deletes: [], patches: [], puts: [], posts: [] };
 
 /**

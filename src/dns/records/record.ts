@@ -26,6 +26,10 @@ export interface RecordFields {
   tags: string[];
 }
 
+/**
+ * A stored DNS record. Times are milliseconds since 1970; `name` is absolute, in lower case, without a
+ * final dot.
+ */
 export interface DnsRecord extends RecordFields {
   id: string;
   zoneId: string;

@@ -137,6 +137,7 @@ export async function listAll(read: Read): Promise<DnsRecord[]> {
 /** The parts of a record that the edge needs: its name, and its target if it is proxied. */
 export type Host = Pick<DnsRecord, "zoneId" | "name" | "type" | "content" | "proxied">;
 
+/** The names of all zones that the edge may serve: records with addresses or aliases, oldest first. */
 export async function listHosts(read: Read): Promise<Host[]> {
   const rows = await read
     .selectFrom("dns_records")

@@ -39,6 +39,7 @@ const make =
   (cause?: unknown): VisitorError =>
     new VisitorError(status, code, title, message, { cause });
 
+/** The errors that visitors get, each with status, code and text. docs/reference/errors.md lists them. */
 export const visitorErrors = {
   badRequest: (what: string) => new VisitorError(400, 400, "Bad request", what),
   headersTooLarge: make(

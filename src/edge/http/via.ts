@@ -24,6 +24,7 @@ export interface Via {
   tree: CallTree;
 }
 
+/** The counters of all scripts that will run because of one request of a visitor. */
 export const newCallTree = (): CallTree => ({ id: undefined, subrequests: 0, running: 0 });
 
 /** The Via of a request that is made on behalf of another. */

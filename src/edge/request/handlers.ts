@@ -17,6 +17,7 @@ export const handlerPlaces = [
   "snippets",
   "scripts",
 ] as const;
+/** Where a handler stands in the order of handlers. */
 export type HandlerPlace = (typeof handlerPlaces)[number];
 
 /** A parsed and accepted request, before any handler has processed it. */
@@ -47,6 +48,7 @@ export interface EdgeRequest {
   scriptHeaders: () => string[];
 }
 
+/** A request that a handler may answer, change or pass on. */
 export interface EdgeHttpRequest extends EdgeRequest {
   response: ServerResponse;
   /**

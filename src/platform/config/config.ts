@@ -8,6 +8,7 @@ import type { Setting } from "./setting.ts";
 import { settings, type Config, type SettingName } from "./settings.ts";
 
 export type Origin = "flag" | "environment" | "file" | "default";
+/** The effective settings, each with the source of its value. */
 export interface LoadedConfig {
   config: Config;
   origins: Record<SettingName, Origin>;

@@ -8,6 +8,7 @@ type Kind =
   | { kind: "choice"; choices: readonly string[] }
   | { kind: "list"; form?: Form };
 
+/** The declaration of a setting. The command line, environment, file and reference page follow from it. */
 export type Setting = Kind & {
   flag: string;
   env: string;

@@ -15,6 +15,7 @@ export const settings = {
   ...backupSettings,
 } as const satisfies Record<string, Setting>;
 
+/** The name of a setting in code, in camelCase. */
 export type SettingName = keyof typeof settings;
 type Settings = typeof settings;
 type Value<S> = S extends { kind: "count" }

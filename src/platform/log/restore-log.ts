@@ -28,6 +28,7 @@ export interface RestoreLogInput {
   onProgress?: (progress: Progress) => void;
 }
 
+/** What a restore from the log of changes brought back. */
 export interface RestoredLog {
   /** The last commit that is in the database was made then, or before. */
   restoredMs: number;

@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 
+/** The readiness of the platform, as `/readyz` answers it. */
 export interface Health {
   /** Names of the parts that are not ready; empty if all are. */
   faults(): Promise<string[]>;

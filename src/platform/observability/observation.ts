@@ -9,6 +9,7 @@ export interface Observation {
   zone?: string | undefined;
   seconds: number;
 }
+/** Receives each finished request, for metrics. Must not throw. */
 export type Observe = (observation: Observation) => void;
 
 /** Calls `observe` when the response has closed. `zone` is called then, too. */

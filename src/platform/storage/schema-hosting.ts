@@ -18,6 +18,7 @@ export interface WorkflowsTable {
   modified_on: number;
 }
 
+/** Versions of workflows: the class and script with which instances were created. */
 export interface WorkflowVersionsTable {
   rid: Generated<number>;
   id: Immutable<string>;
@@ -35,6 +36,7 @@ export interface WorkflowSettingsTable {
   error_retention_ms: number | null;
 }
 
+/** Instances of workflows. `rid` is internal, the id of the API is in `id`. */
 export interface WorkflowInstancesTable {
   rid: Generated<number>;
   shard: Immutable<number>;
@@ -60,6 +62,7 @@ export interface WorkflowInstancesTable {
   error: string | null;
 }
 
+/** What instances have done, in the order of `seq`: the results that a restarted run reads. */
 export interface WorkflowJournalTable {
   seq: OrderOnly;
   rid: Immutable<number>;
@@ -75,6 +78,7 @@ export interface WorkflowJournalTable {
   config: Immutable<string | null>;
 }
 
+/** Events that instances have received and not yet taken, in the order of `seq`. */
 export interface WorkflowEventsTable {
   seq: OrderOnly;
   rid: Immutable<number>;
@@ -84,6 +88,7 @@ export interface WorkflowEventsTable {
   at: Immutable<number>;
 }
 
+/** Namespaces of customers' scripts. */
 export interface DispatchNamespacesTable {
   id: Immutable<string>;
   account_id: Immutable<string>;
@@ -95,6 +100,7 @@ export interface DispatchNamespacesTable {
   modified_by: string;
 }
 
+/** Scripts of accounts, and of customers in a namespace. */
 export interface ScriptsTable {
   id: Immutable<string>;
   account_id: Immutable<string>;
@@ -111,6 +117,7 @@ export interface ScriptsTable {
   modified_on: number;
 }
 
+/** Versions of scripts, which never change. */
 export interface ScriptVersionsTable {
   id: Immutable<string>;
   script_id: Immutable<string>;
@@ -131,6 +138,7 @@ export interface ScriptModulesTable {
   content: Immutable<Uint8Array>;
 }
 
+/** Deployments of scripts; `versions` is JSON with version ids and percentages. */
 export interface ScriptDeploymentsTable {
   id: Immutable<string>;
   script_id: Immutable<string>;
@@ -162,6 +170,7 @@ export interface AccountSubdomainsTable {
   subdomain: string | null;
 }
 
+/** Key-value namespaces of accounts. */
 export interface KvNamespacesTable {
   id: Immutable<string>;
   account_id: Immutable<string>;
@@ -248,6 +257,7 @@ export interface TailEventsTable {
   event: Immutable<string>;
 }
 
+/** Cron triggers of scripts, with the minute of their last run. */
 export interface SchedulesTable {
   account_id: Immutable<string>;
   script_name: Immutable<string>;
@@ -259,6 +269,7 @@ export interface SchedulesTable {
   modified_on: number;
 }
 
+/** Uploaded images; their bytes are blobs. */
 export interface ImagesTable {
   account_id: Immutable<string>;
   id: Immutable<string>;

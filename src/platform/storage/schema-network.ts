@@ -1,5 +1,6 @@
 import type { Flag, Immutable } from "./columns.ts";
 
+/** The keys and the status of signed zones. */
 export interface DnssecTable {
   zone_id: Immutable<string>;
   status: string;
@@ -44,6 +45,7 @@ export interface TransferPeersTable {
   key_id: string | null;
 }
 
+/** Zones that secondaries may transfer. */
 export interface OutgoingTransfersTable {
   zone_id: Immutable<string>;
   name: string;
@@ -59,6 +61,7 @@ export interface ZoneSettingsTable {
   modified_on: number;
 }
 
+/** Certificates of zones with their keys, uploaded or of a pack. */
 export interface CertificatesTable {
   id: Immutable<string>;
   zone_id: Immutable<string>;
@@ -76,6 +79,7 @@ export interface CertificatesTable {
   modified_on: number;
 }
 
+/** Certificate packs: hosts for which the ACME authority issues. */
 export interface CertificatePacksTable {
   id: Immutable<string>;
   zone_id: Immutable<string>;

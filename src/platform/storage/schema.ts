@@ -80,6 +80,7 @@ export interface MembershipsTable {
   created_on: Immutable<number>;
 }
 
+/** Invitations to accounts, with the hash of their secret. */
 export interface InvitationsTable {
   id: Immutable<string>;
   account_id: Immutable<string>;
@@ -108,6 +109,7 @@ export interface ApiTokensTable {
   last_used_on: number | null;
 }
 
+/** Zones with their plan, status and name servers. */
 export interface ZonesTable {
   id: Immutable<string>;
   account_id: Immutable<string>;
@@ -130,6 +132,7 @@ export interface ZonesTable {
   authorized_by: string | null;
 }
 
+/** DNS records of zones. `data`, `settings` and `tags` are JSON. */
 export interface DnsRecordsTable {
   id: Immutable<string>;
   zone_id: Immutable<string>;
@@ -149,6 +152,7 @@ export interface DnsRecordsTable {
   tags_modified_on: number | null;
 }
 
+/** Rulesets; `rules` is JSON. */
 export interface RulesetsTable {
   id: Immutable<string>;
   owner_kind: Immutable<"zone" | "account">;
@@ -162,6 +166,7 @@ export interface RulesetsTable {
   last_updated: number;
 }
 
+/** Snippets of zones with their code. */
 export interface SnippetsTable {
   zone_id: Immutable<string>;
   name: Immutable<string>;
@@ -228,6 +233,7 @@ export interface MetaTable {
   value: string;
 }
 
+/** Every table, for Kysely. `bigint` and JSON columns are as SQLite and PostgreSQL both return them. */
 export interface Database {
   dnssec: DnssecTable;
   dns_settings: DnsSettingsTable;

@@ -17,7 +17,12 @@ import { closeDatabase } from "./private-files.ts";
 import { openSqlite, sqliteDialect } from "./sqlite.ts";
 import { unawaited } from "../util/uncaught.ts";
 
+/**
+ * For queries outside a transaction. Never write with it: `Storage.write` tells listeners and waits for the
+ * disk.
+ */
 export type Read = Kysely<Database>;
+/** The transaction of `Storage.write`, for queries that belong to it. */
 export type Write = Transaction<Database>;
 
 /** One committed configuration change of a row. `parentId` is the zone or account of the row. */

@@ -2,9 +2,11 @@ import { randomFillSync, randomUUID, randomUUIDv7 } from "node:crypto";
 
 /** A new id in the API's form: 32 lower-case hex characters. */
 export const newId = (): string => randomUUID().replaceAll("-", "");
+/** A random UUID (version 4), for resources whose ids are UUIDs in the public API. */
 export const newUuid = (): string => randomUUID();
 /** Like newUuid, but ordered by time (UUIDv7), so that an index grows at its end. */
 export const newOrderedUuid = (): string => randomUUIDv7();
+/** Whether a text has the form of the API's ids: 32 hex digits in lower case. */
 export const isId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text);
 
 /** Formats milliseconds in the API's RFC 3339 form. */

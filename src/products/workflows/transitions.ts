@@ -11,6 +11,7 @@ export const statuses = [
 ] as const;
 export type Status = (typeof statuses)[number];
 export const finalStatuses: readonly Status[] = ["complete", "errored", "terminated"];
+/** Whether an instance with this status does nothing more. */
 export const isFinal = (status: Status): boolean => finalStatuses.includes(status);
 
 /** Events that change the status of an instance. */

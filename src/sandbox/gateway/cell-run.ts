@@ -22,6 +22,7 @@ export interface CellRun {
 
 const never = (): boolean => false;
 
+/** The record of a run that starts now. `share` counts it for its account. */
 export const newCellRun = (script: CellScript, share?: Share, isMovable = never): CellRun => ({
   script,
   share,

@@ -10,6 +10,7 @@ import { reasonPhrase } from "../../platform/util/reason-phrase.ts";
 /** `again` returns the same body once more after its first stream has ended, or undefined if that is impossible. */
 export type CellBody = Readable & { again?(): Readable | undefined };
 
+/** A request for a script, as it is written to the cell's socket. */
 export interface CellRequest {
   method: string;
   /** Path and query. */

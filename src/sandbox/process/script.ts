@@ -26,6 +26,7 @@ export interface CellScript {
   hasWorkflows?: boolean;
 }
 
+/** A binding in a script's `env`: the module that makes it inside the isolate. */
 export interface CellBinding {
   name: string;
   /** The module of src/ that creates the binding, and its function for that. */

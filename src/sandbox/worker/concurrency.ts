@@ -35,9 +35,11 @@ const limitersMax = 1000;
 const requests: Limiters = { byRun: new Map(), max: requestsMax, inFlight: 0 };
 const calls: Limiters = { byRun: new Map(), max: callsMax, inFlight: 0 };
 
+/** Sends a request to the outside or to a binding when the run has fewer than six of them. */
 export const amongRequests = <T>(run: string, send: () => Promise<T>): Promise<T> =>
   among(requests, run, send);
 
+/** Makes a call of another script when the run has fewer than 32 of them. */
 export const amongCalls = <T>(run: string, send: () => Promise<T>): Promise<T> => among(calls, run, send);
 
 const hasRoom = ({ max, inFlight }: Limiters, limiter: Limiter): boolean =>

@@ -96,6 +96,7 @@ export async function sendForRun(
   throw error;
 }
 
+/** The token of the run that this code belongs to. Throws outside of a request. */
 export function neededRun(): string {
   const token = currentRun();
   if (token === undefined) throw new NativeError("This works only while handling a request.");

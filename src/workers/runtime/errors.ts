@@ -2,6 +2,7 @@ import { Refusal, type CellError } from "../../sandbox/errors.ts";
 import type { Thrown } from "../../sandbox/gateway/exchange.ts";
 import { VisitorError } from "../../edge/http/errors.ts";
 
+/** A dispatch or a service binding names a script that does not exist. */
 export class ScriptNotFound extends Refusal {
   constructor() {
     super("Worker not found.");

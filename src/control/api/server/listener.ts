@@ -72,6 +72,7 @@ export async function listen(server: Server, at: ListenAt): Promise<AddressInfo>
 
 /** Longest time for which a stopping server waits for the requests of open connections. */
 const gentleMsMax = 300;
+/** How long a closing listener waits for the first request of fresh connections: a share of the deadline. */
 export const gentleMs = (deadlineMs: number): number => Math.min(gentleMsMax, deadlineMs / 20);
 
 const ending = new WeakSet<Server>();

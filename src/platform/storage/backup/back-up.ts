@@ -14,6 +14,7 @@ import { NamedRows } from "./named-rows.ts";
 import { lineOf, namesBlobs } from "./rows.ts";
 import type { Snapshot, Source } from "./source.ts";
 
+/** How far a backup, a check or a restore is. */
 export interface Progress {
   step: "tables" | "blobs" | "files" | "reading" | "restoring";
   /** Rows or blobs that are done. */

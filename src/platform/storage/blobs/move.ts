@@ -1,5 +1,6 @@
 import type { Blobs } from "../blobs.ts";
 
+/** What a move of blobs did. */
 export interface Moved {
   copied: number;
   copiedBytes: number;

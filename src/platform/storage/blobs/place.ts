@@ -44,6 +44,7 @@ export async function claimPlace(storage: Storage, place: BlobPlace): Promise<Bl
   return (await find())!;
 }
 
+/** Records where the blobs are, for all later starts on this database. */
 export async function recordPlace(storage: Storage, place: BlobPlace): Promise<void> {
   await storage.write((trx) =>
     trx

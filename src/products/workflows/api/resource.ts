@@ -221,6 +221,10 @@ export const instanceResource = (
 const success = ({ status }: InstanceRow): boolean | null =>
   status === "complete" ? true : status === "errored" || status === "terminated" ? false : null;
 
+/**
+ * An instance with its steps, as the API returns it. `order` is that of the steps; `simple` leaves out
+ * their outputs.
+ */
 export function detailsResource(
   row: InstanceRow,
   history: History,

@@ -8,6 +8,7 @@ import type { StepConfig } from "../worker/step-config.ts";
 const previewCharactersMax = 1024;
 const redacted = "[REDACTED]";
 
+/** An entry of an instance's timeline, in the format of the public API. Times are RFC 3339. */
 export type TimelineStep =
   | {
       type: "step" | "rollback";
