@@ -159,6 +159,15 @@ describe("imports point one way: api → domain → store → storage", () => {
     ).toEqual([]);
   });
 
+  it("the regular expressions could be a package of their own", () => {
+    expect(
+      offenders(
+        (file) => file.startsWith("src/rules/regex/"),
+        (each) => each.startsWith("src/") && !each.startsWith("src/rules/regex/"),
+      ),
+    ).toEqual([]);
+  });
+
   it("helpers import nothing of the product", () => {
     expect(
       offenders(

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Logger } from "pino";
+import { mebibyte } from "./bytes.ts";
 import { parseBlobUrl, type BlobUrl } from "./config/blob-url.ts";
 import { ConfigError } from "./config/config.ts";
 import type { Config } from "./config/settings.ts";
@@ -10,8 +11,6 @@ import type { BlobStore } from "./storage/blobs/blob-store.ts";
 import { claimPlace, placeOfFiles, type BlobPlace } from "./storage/blobs/place.ts";
 import { BlobsUnavailable } from "./storage/faults.ts";
 import type { Storage } from "./storage/storage.ts";
-
-const mebibyte = 1024 * 1024;
 
 /** The bytes of images, assets and large values. */
 export interface BlobServices {

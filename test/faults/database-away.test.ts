@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import { fourColors, pngOf } from "../images/fixtures.ts";
 import { startPostgres, type TestPostgres } from "../helpers/postgres.ts";
-import { callerOf, everyWrite, type Answered, type Writes } from "../helpers/writes.ts";
+import { type Answered, bindingsToWrites, callerOf, everyWrite, type Writes } from "../helpers/writes.ts";
 import { startHosting, type Hosting } from "../runtime/platform.ts";
 
 /** PostgreSQL crashes or freezes under a running platform. */
@@ -54,17 +54,7 @@ beforeAll(async () => {
   const queue = await call("POST", `${account}/queues`, { queue_name: "jobs" });
   await server.deploy("asking", {
     code: script,
-    bindings: [
-      { type: "kv_namespace", name: "KV", namespace_id: namespace },
-      { type: "queue", name: "JOBS", queue_name: "jobs" },
-      {
-        type: "workflow",
-        name: "FLOW",
-        workflow_name: "w-workflow",
-        class_name: "Main",
-        script_name: "w-script",
-      },
-    ],
+    bindings: [...bindingsToWrites(namespace)],
   });
   await call("POST", `${account}/queues/${queue.result.queue_id}/consumers`, {
     type: "worker",

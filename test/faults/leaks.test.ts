@@ -8,7 +8,7 @@ import { operations } from "../../src/capabilities.ts";
 import { fourColors, pngOf } from "../images/fixtures.ts";
 import { leaks, leaksIn } from "../helpers/leaks.ts";
 import { temporaryFolder } from "../helpers/process.ts";
-import { callerOf, everyWrite, type Call, type Write } from "../helpers/writes.ts";
+import { bindingsToWrites, type Call, callerOf, everyWrite, type Write } from "../helpers/writes.ts";
 import { startHosting, type Hosting } from "../runtime/platform.ts";
 
 /**
@@ -62,18 +62,7 @@ beforeAll(async () => {
   await call("POST", `${account}/queues`, { queue_name: "jobs" });
   await server.deploy("asking", {
     code: script,
-    bindings: [
-      { type: "kv_namespace", name: "KV", namespace_id: namespace },
-      { type: "queue", name: "JOBS", queue_name: "jobs" },
-      {
-        type: "workflow",
-        name: "FLOW",
-        workflow_name: "w-workflow",
-        class_name: "Main",
-        script_name: "w-script",
-      },
-      { type: "images", name: "IMAGES" },
-    ],
+    bindings: [...bindingsToWrites(namespace), { type: "images", name: "IMAGES" }],
   });
 }, 120_000);
 afterAll(async () => {

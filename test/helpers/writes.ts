@@ -341,3 +341,16 @@ export async function everyWrite(
   const records = `/zones/${zone}/dns_records`;
   return { writes, queue: `${base}/queues/${queue}`, workflow, script: `${prefix}-script`, records, values };
 }
+
+/** Bindings of a script to a KV namespace, the queue "jobs", and the workflow that `everyWrite` makes. */
+export const bindingsToWrites = (namespace: string) => [
+  { type: "kv_namespace", name: "KV", namespace_id: namespace },
+  { type: "queue", name: "JOBS", queue_name: "jobs" },
+  {
+    type: "workflow",
+    name: "FLOW",
+    workflow_name: "w-workflow",
+    class_name: "Main",
+    script_name: "w-script",
+  },
+];

@@ -23,8 +23,8 @@ describe("the header that counts hops", () => {
     ["http://MÜNCHEN.example./", "xn--mnchen-3ya.example"],
   ])("is accepted for any spelling of the host: %s", (url, host) => {
     const { hostname, host: authority } = new URL(url);
-    for (const said of [hostname, authority])
-      expect(node.read(node.write({ hops: 1, tree: newCallTree() }, said), host)?.hops).toBe(1);
+    for (const name of [hostname, authority])
+      expect(node.read(node.write({ hops: 1, tree: newCallTree() }, name), host)?.hops).toBe(1);
   });
 
   test("is rejected for another host, from another installation, or with a changed count or signature", () => {

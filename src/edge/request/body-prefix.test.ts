@@ -56,11 +56,11 @@ it("rules see the beginning of a body, and the origin gets all of it, however it
       let text = "";
       for await (const chunk of response) text += String(chunk);
       expect(text).toBe(digest(body));
-      const { raw, truncated, size: said } = seen.pop()!;
+      const { raw, truncated, size: reported } = seen.pop()!;
       expect(raw === body.toString("latin1", 0, limit)).toBe(true);
       expect(truncated).toBe(size > limit);
-      if (framing === "content-length" || !truncated) expect(said).toBe(size);
-      else expect(said).toBeGreaterThan(limit);
+      if (framing === "content-length" || !truncated) expect(reported).toBe(size);
+      else expect(reported).toBeGreaterThan(limit);
     }),
     { numRuns: 60 },
   );

@@ -28,10 +28,10 @@ const names = [...fields.values()].flatMap(({ name, phase }) =>
 /** The fields in which two sources differ, with the beginning of each value. */
 const differing = (one: FieldSource, other: FieldSource): string[][] =>
   names.flatMap((name) => {
-    const said = [one, other].map((source) =>
+    const shown = [one, other].map((source) =>
       inspect(source[name], { maxStringLength: null, maxArrayLength: null }),
     );
-    return said[0] === said[1] ? [] : [[name, ...said.map((each) => each.slice(0, 200))]];
+    return shown[0] === shown[1] ? [] : [[name, ...shown.map((each) => each.slice(0, 200))]];
   });
 
 const bytes = (characters: string, max: number): fc.Arbitrary<string> =>

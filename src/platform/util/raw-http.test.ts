@@ -13,8 +13,8 @@ it("closes an unread connection when the peer closes", async () => {
   endWith(socket, "no");
   const closed = once(socket, "close");
   client.write("x".repeat(100_000));
-  const [said] = (await once(client, "data")) as [Buffer];
-  expect(said.toString()).toBe("no");
+  const [received] = (await once(client, "data")) as [Buffer];
+  expect(received.toString()).toBe("no");
   client.end();
   await closed;
   server.close();

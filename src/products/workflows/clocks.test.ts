@@ -28,9 +28,11 @@ it.each([
   );
   const { rid } = await harness.create("one");
   await harness.until(rid, ({ status }) => status === "waiting");
+  const { wakeOn } = await harness.row(rid);
   await harness.engine.operations.control(rid, "pause");
   const pausedAt = Date.now();
-  await new Promise((resolve) => setTimeout(resolve, 600));
+  // Until the clock would have run out, had it not stopped.
+  await vi.waitFor(() => expect(Date.now()).toBeGreaterThan(wakeOn!));
   const pausedMs = Date.now() - pausedAt; // the clock resumes before the resumption is durable
   await harness.engine.operations.control(rid, "resume");
   expect((await harness.ended(rid)).output).toBeGreaterThanOrEqual(400 + pausedMs - 5);

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { openStorage } from "../../platform/storage/storage.ts";
 import { EngineHarness } from "./testing.ts";
 
@@ -159,9 +159,10 @@ describe("terminate and restart (16, 17)", () => {
     const { rid } = await harness.create("one");
     await hasBegun("/a")();
     expect((await harness.engine.operations.control(rid, "terminate")).status).toBe("terminated");
-    await new Promise((resolve) => setTimeout(resolve, 400));
+    // The same step of an instance that begins later ends later.
+    await harness.ended((await harness.create("two")).rid);
     expect((await harness.journal(rid)).filter(({ kind }) => kind === "done")).toEqual([]);
-    expect(harness.requests).toEqual(["/a"]);
+    expect(harness.requests).toEqual(["/a", "/a", "/after"]);
     expect((await harness.row(rid)).status).toBe("terminated");
   });
 
@@ -260,15 +261,17 @@ it("ended instances are removed after their retention, which frees their id (25)
 it("while the database fails, new work is refused and running instances wait until it recovers", async () => {
   const storage = await openStorage("sqlite::memory:");
   let isFull = false;
+  let refusals = 0;
   const direct = storage.direct!;
   Object.defineProperty(storage, "direct", {
     value: async (work: never) => {
-      if (isFull) throw new Error("database or disk is full");
-      return direct(work);
+      if (!isFull) return direct(work);
+      refusals++;
+      throw new Error("database or disk is full");
     },
   });
   harness = await EngineHarness.start(
-    `const a = await step.do("a", async () => { await visit("a"); await new Promise((r) => setTimeout(r, 150)); return 1; });
+    `const a = await step.do("a", async () => { await visit("a"); await new Promise((r) => setTimeout(r, 150)); await visit("made"); return 1; });
      await visit("acknowledged");
      return a;`,
     { storage, isFaultExpected: true },
@@ -277,10 +280,13 @@ it("while the database fails, new work is refused and running instances wait unt
   await hasBegun("/a")();
   isFull = true;
   await expect(harness.create("two")).rejects.toThrow("The database accepts no writes");
-  await new Promise((resolve) => setTimeout(resolve, 500));
+  await hasBegun("/made")();
+  const before = refusals;
+  // The engine tries again to write.
+  await vi.waitFor(() => expect(refusals).toBeGreaterThan(before + 1), { timeout: 10_000 });
   await expect(event(rid, "t", 1)).rejects.toThrow("The database accepts no writes");
-  expect(harness.requests).toEqual(["/a"]); // nothing is acknowledged while the database fails
+  expect(harness.requests).toEqual(["/a", "/made"]); // nothing is acknowledged while the database fails
   isFull = false;
   expect(await harness.ended(rid)).toMatchObject({ status: "complete", output: 1 });
-  expect(harness.requests).toEqual(["/a", "/acknowledged"]);
+  expect(harness.requests).toEqual(["/a", "/made", "/acknowledged"]);
 });

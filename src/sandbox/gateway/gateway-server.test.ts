@@ -12,13 +12,13 @@ beforeAll(async () => {
     snippet(
       "sends",
       `export default { async fetch(request) {
-        const told = [];
+        const answers = [];
         for (let i = 0; i < 10; i++) {
           const body = i % 2 === 0 ? new Blob([new Uint8Array(400e3)]).stream().pipeThrough(new TransformStream()) : null;
-          try { told.push(await (await fetch("https://elsewhere.example/", { method: "POST", body })).text()) }
-          catch (error) { told.push(error.message) }
+          try { answers.push(await (await fetch("https://elsewhere.example/", { method: "POST", body })).text()) }
+          catch (error) { answers.push(error.message) }
         }
-        return Response.json(told);
+        return Response.json(answers);
       } }`,
     ),
   );
@@ -38,11 +38,11 @@ const readingLittle =
       }
     })();
   };
-const told = async (): Promise<string[]> => JSON.parse((await harness.fetch("/sends/")).text) as string[];
+const answers = async (): Promise<string[]> => JSON.parse((await harness.fetch("/sends/")).text) as string[];
 
 it("goes on with a cell after a body that was refused in the middle", async () => {
   harness.hooks = { fetch: readingLittle((response) => refuse(response, "enough")) };
-  expect(await told()).toEqual(Array.from({ length: 5 }, () => ["enough", "nothing"]).flat());
+  expect(await answers()).toEqual(Array.from({ length: 5 }, () => ["enough", "nothing"]).flat());
 });
 
 it("goes on with a cell after an answer to a part of a body, and one that breaks off", async () => {
@@ -50,7 +50,7 @@ it("goes on with a cell after an answer to a part of a body, and one that breaks
     harness.hooks = {
       fetch: readingLittle((response) => response.writeHead(200).write("part", () => response[then]())),
     };
-    expect((await told()).filter((_, i) => i % 2 === 1)).toEqual(Array(5).fill("nothing"));
+    expect((await answers()).filter((_, i) => i % 2 === 1)).toEqual(Array(5).fill("nothing"));
   }
 });
 
@@ -79,7 +79,7 @@ it("drops and frees the rest of a broken-off body, even when the connection was 
       })();
     },
   };
-  expect(await told()).toEqual(Array.from({ length: 5 }, () => ["enough", "nothing"]).flat());
+  expect(await answers()).toEqual(Array.from({ length: 5 }, () => ["enough", "nothing"]).flat());
   await vi.waitFor(() => expect(requests.every(({ complete }) => complete)).toBe(true));
   expect(requests.map(({ readableLength }) => readableLength)).toEqual(ahead);
   // The connections are reused.

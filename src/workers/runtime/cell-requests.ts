@@ -24,13 +24,13 @@ export function nestedRequest(
 ): CellRequest {
   const headers = externalHeaders(request.rawHeaders, url.host);
   headers.push(cellHeaders.proto, url.protocol.slice(0, -1));
-  const { visit } = context.root;
+  const { edgeRequest } = context.root;
   return {
     method: request.method ?? "GET",
     path: url.pathname + url.search,
     headers,
     body,
-    ...(seesCf && visit !== undefined && { cf: visit.cf() }),
+    ...(seesCf && edgeRequest !== undefined && { cf: edgeRequest.cf() }),
     metadata: { entrypoint: entrypointName(entrypoint), ...(params && { params }) },
   };
 }

@@ -18,7 +18,7 @@ const rootOf = (
   next: RunRoot["next"],
   nextUpgrade: RunRoot["nextUpgrade"],
 ): RunRoot => ({
-  visit: edgeRequest,
+  edgeRequest,
   next,
   nextUpgrade,
   hops: edgeRequest.via?.hops ?? 0,
@@ -70,13 +70,13 @@ export function scriptHandlers(
       const live = find(edgeRequest);
       if (live === undefined) return false;
       const root = rootOf(edgeRequest, edgeRequest.next, undefined);
-      return handle(edgeRequest, live, root, runtime.visit(edgeRequest, live, root));
+      return handle(edgeRequest, live, root, runtime.answer(edgeRequest, live, root));
     },
     upgradeHandler(edgeRequest: EdgeUpgradeRequest) {
       const live = find(edgeRequest);
       if (live === undefined) return false;
       const root = rootOf(edgeRequest, undefined, edgeRequest.next);
-      return handle(edgeRequest, live, root, runtime.visitUpgrade(edgeRequest, live, root));
+      return handle(edgeRequest, live, root, runtime.answerUpgrade(edgeRequest, live, root));
     },
   };
 }

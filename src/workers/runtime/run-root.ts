@@ -3,7 +3,8 @@ import { newCallTree, type CallTree } from "../../edge/http/via.ts";
 
 /** State shared by all runs that one request causes. */
 export interface RunRoot {
-  visit: EdgeRequest | undefined;
+  /** Undefined for events, and after the answer. */
+  edgeRequest: EdgeRequest | undefined;
   /** Continues to the zone's origin, if there is one. */
   next: EdgeHttpRequest["next"] | undefined;
   nextUpgrade: EdgeUpgradeRequest["next"] | undefined;
@@ -17,7 +18,7 @@ export interface RunRoot {
 
 /** For events without a visitor, and for work after the answer. */
 export const withoutVisitor = (): RunRoot => ({
-  visit: undefined,
+  edgeRequest: undefined,
   next: undefined,
   nextUpgrade: undefined,
   hops: 0,

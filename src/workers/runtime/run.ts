@@ -120,7 +120,7 @@ export class Run implements RunHooks {
     this.#isLate = true;
     this.#sockets?.closeLater();
     if (depth > 0) return this;
-    root.visit = undefined;
+    root.edgeRequest = undefined;
     root.next = undefined;
     root.nextUpgrade = undefined;
     if (this.#subrequests > 0 || root.hops > 0 || this.#trace !== undefined || this.#isCareful) return this;
@@ -167,7 +167,7 @@ export class Run implements RunHooks {
 
   #sender(): Sender {
     const { caller, root } = this.#context;
-    return { accountId: caller.accountId, via: this.#via(), clientAddress: root.visit?.clientAddress };
+    return { accountId: caller.accountId, via: this.#via(), clientAddress: root.edgeRequest?.clientAddress };
   }
 
   #binding(name: string): Binding | undefined {
@@ -283,8 +283,8 @@ export class Run implements RunHooks {
   /** Whether a URL belongs to the zone of the visitor's request. Customers get no special access to that zone. */
   #isInVisitorsZone({ hostname }: URL): boolean {
     const { root, loaded } = this.#context;
-    const { visit } = root;
-    return visit?.zone !== undefined && hostname === visit.host && loaded.script.namespace === undefined;
+    const { edgeRequest: { zone, host } = {} } = root;
+    return zone !== undefined && hostname === host && loaded.script.namespace === undefined;
   }
 
   async #dispatchTarget(

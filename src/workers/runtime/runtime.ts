@@ -88,22 +88,26 @@ export class Runtime {
   }
 
   /** Runs a script for a visitor, or answers with a static asset. Rejects with a CellError if nothing was sent. */
-  async visit(visit: EdgeHttpRequest, live: LiveScript, root: RunRoot): Promise<void> {
-    const { request, response, ray, host, path } = visit;
+  async answer(edgeRequest: EdgeHttpRequest, live: LiveScript, root: RunRoot): Promise<void> {
+    const { request, response, ray, host, path } = edgeRequest;
     const context = contextOf(await this.#load(live), root);
     const asset: AssetRequest = { request, response, host, path, headers: ["cf-ray", ray] };
     if (await answerWithAsset(this.#options.assets, context.loaded.script, asset)) return;
-    await this.#run(context, visitorRequest(visit, bodyOf(request, this.#options.limits.bodyBytesMax)), {
-      response,
-      headers: (raw, status) => visitorHeaders(raw, ray, status),
-    });
+    await this.#run(
+      context,
+      visitorRequest(edgeRequest, bodyOf(request, this.#options.limits.bodyBytesMax)),
+      {
+        response,
+        headers: (raw, status) => visitorHeaders(raw, ray, status),
+      },
+    );
   }
 
-  /** As `visit`, for a WebSocket. */
-  async visitUpgrade(visit: EdgeUpgradeRequest, live: LiveScript, root: RunRoot): Promise<void> {
-    const { socket, head, ray } = visit;
+  /** As `answer`, for a WebSocket. */
+  async answerUpgrade(edgeRequest: EdgeUpgradeRequest, live: LiveScript, root: RunRoot): Promise<void> {
+    const { socket, head, ray } = edgeRequest;
     const context = contextOf(await this.#load(live), root);
-    await this.#run(context, visitorRequest(visit, null), {
+    await this.#run(context, visitorRequest(edgeRequest, null), {
       socket,
       head,
       headers: (raw, status) => visitorHeaders(raw, ray, status),

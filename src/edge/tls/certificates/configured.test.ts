@@ -29,15 +29,15 @@ it("are reloaded when their files change, and kept while certificate and key do 
   write("one.example");
   const configured = new ConfiguredCertificates([text], logger);
   expect(configured.current[0]!.hosts).toEqual(["one.example"]);
-  let told: readonly string[] = [];
-  configured.watch(([first]) => (told = first!.hosts), 20);
+  let hosts: readonly string[] = [];
+  configured.watch(([first]) => (hosts = first!.hosts), 20);
   write("two.example");
-  await expect.poll(() => told).toEqual(["two.example"]);
+  await expect.poll(() => hosts).toEqual(["two.example"]);
   write("three.example", ["pem"]);
   await expect.poll(() => warnings.length).toBeGreaterThan(0);
   expect(configured.current[0]!.hosts).toEqual(["two.example"]);
   write("four.example");
-  await expect.poll(() => told).toEqual(["four.example"]);
+  await expect.poll(() => hosts).toEqual(["four.example"]);
   configured.close();
 });
 

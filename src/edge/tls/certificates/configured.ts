@@ -12,7 +12,7 @@ export class ConfiguredCertificates {
   readonly #logger: Pick<Logger, "info" | "warn">;
   #current: ServedCertificate[];
   #unwatch: readonly (() => void)[] = [];
-  #told: ((certificates: readonly ServedCertificate[]) => void) | undefined;
+  #onChange: ((certificates: readonly ServedCertificate[]) => void) | undefined;
 
   /** `texts` are "CERTIFICATE.pem:KEY.pem". An invalid file is an error at startup, and a warning later. */
   constructor(texts: readonly string[], logger: Pick<Logger, "info" | "warn">) {
@@ -26,8 +26,8 @@ export class ConfiguredCertificates {
   }
 
   /** Watches the files and reports changes. */
-  watch(tell: (certificates: readonly ServedCertificate[]) => void, intervalMs = pollIntervalMs): void {
-    this.#told = tell;
+  watch(onChange: (certificates: readonly ServedCertificate[]) => void, intervalMs = pollIntervalMs): void {
+    this.#onChange = onChange;
     const files = this.#pairs.flatMap(({ certificate, key }) => [certificate, key]);
     this.#unwatch = files.map((file) => watchFile(file, intervalMs, () => this.reload()));
   }
@@ -41,7 +41,7 @@ export class ConfiguredCertificates {
     try {
       const next = this.#pairs.map(read);
       this.#current = next;
-      this.#told?.(next);
+      this.#onChange?.(next);
       this.#logger.info(
         { hosts: next.flatMap(({ hosts }) => hosts) },
         "certificates were read from their files",

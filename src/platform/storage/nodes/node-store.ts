@@ -110,7 +110,7 @@ export async function forgetEnded(read: Read, engine: Engine): Promise<void> {
 
 /**
  * The least number of a change that some node needs: nodes that were seen in the last ten minutes have taken
- * over all changes up to it. Undefined if no node has said. PostgreSQL only.
+ * over all changes up to it. Undefined if no node has reported one. PostgreSQL only.
  */
 export async function leastSeq(read: Read): Promise<number | undefined> {
   const { rows } = await sql<{ seq: number | null }>`select min(seq) as seq from nodes

@@ -145,10 +145,10 @@ export class Delivery {
       response.writeHead(304, headers).end();
       return;
     }
-    const quick = this.#options.transforms.quick(picture.name);
-    if (quick !== undefined) headers.push(...hitHeaders);
+    const inMemory = this.#options.transforms.inMemory(picture.name);
+    if (inMemory !== undefined) headers.push(...hitHeaders);
     const stored =
-      quick === undefined ? await this.#find(route, picture, headers, response) : { bytes: quick };
+      inMemory === undefined ? await this.#find(route, picture, headers, response) : { bytes: inMemory };
     if (stored === undefined) return;
     await sendStored(request, response, stored, picture.etag, headers).catch(goneOr(route));
   }

@@ -40,9 +40,9 @@ it("returns small results from memory, others from their file", async () => {
   // The first request leases a buffer; the second one caches the result in memory.
   for (const isKept of [false, true]) {
     expect((await read(results, nameOf("a", "small"))) as Buffer).toEqual(small);
-    expect(results.quick(nameOf("a", "small"))?.equals(small)).toBe(isKept ? true : undefined);
+    expect(results.inMemory(nameOf("a", "small"))?.equals(small)).toBe(isKept ? true : undefined);
   }
-  expect(results.quick(nameOf("a", "middle"))).toBeUndefined();
+  expect(results.inMemory(nameOf("a", "middle"))).toBeUndefined();
   expect((await read(results, nameOf("a", "middle"))) as Buffer).toEqual(middle);
   expect(await read(results, nameOf("a", "large"))).toBe(results.path(nameOf("a", "large")));
   expect(await results.get(nameOf("a", "nothing"))).toBeUndefined();
@@ -113,7 +113,7 @@ it("keeps no result of a deleted source, not even one that is being made", async
   await results.get(nameOf("a", "1"));
   await results.purge(hash("a"));
   write(results, nameOf("a", "2"), Buffer.alloc(10), false);
-  expect([results.quick(nameOf("a", "1")), await results.get(nameOf("a", "2"))]).toEqual([
+  expect([results.inMemory(nameOf("a", "1")), await results.get(nameOf("a", "2"))]).toEqual([
     undefined,
     undefined,
   ]);

@@ -82,7 +82,7 @@ export class Results {
   }
 
   /** A result from memory, synchronously. */
-  quick(name: string): Buffer | undefined {
+  inMemory(name: string): Buffer | undefined {
     return this.#memory.get(name);
   }
 

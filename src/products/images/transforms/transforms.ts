@@ -47,8 +47,8 @@ export class Transforms {
   }
 
   /** The result, if it is in memory. */
-  quick(name: string): Buffer | undefined {
-    return this.#results.quick(name);
+  inMemory(name: string): Buffer | undefined {
+    return this.#results.inMemory(name);
   }
 
   kept(name: string): Promise<Stored | undefined> {
