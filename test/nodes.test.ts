@@ -33,7 +33,7 @@ it("nodes that share PostgreSQL start together and see each other's changes exac
 });
 
 it("nodes that start concurrently on an empty database create one owner with one token", async () => {
-  for (const apiToken of [ownerToken, undefined]) {
+  for (const apiToken of [ownerToken, undefined, undefined, undefined]) {
     const databaseUrl = await postgres.createDatabase();
     const nodes = await Promise.all(
       Array.from({ length: 3 }, () => startTestServer({ databaseUrl, apiToken })),

@@ -285,7 +285,7 @@ export const hostingSettings = {
     flag: "workflow-create-rate",
     env: "SELVEDGE_WORKFLOW_CREATE_RATE",
     default: 100,
-    describe: "instances of one workflow created or restarted in a second on a node; 0 for no limit",
+    describe: "instances of one workflow created or restarted in a second, over all nodes; 0 for no limit",
   },
   workflowAccountCreateRate: {
     kind: "count",
@@ -295,7 +295,7 @@ export const hostingSettings = {
     env: "SELVEDGE_WORKFLOW_ACCOUNT_CREATE_RATE",
     default: 300,
     describe:
-      "instances of all workflows of an account created or restarted in a second on a node; 0 for no limit",
+      "instances of all workflows of an account created or restarted in a second, over all nodes; 0 for no limit",
   },
   workflowStepsMax: {
     kind: "count",

@@ -19,7 +19,8 @@ export const networkSettings = {
     flag: "api-rate-limit",
     env: "SELVEDGE_API_RATE_LIMIT",
     default: 1200,
-    describe: "management API calls per user, or per account token, in one window; 0 for no limit",
+    describe:
+      "management API calls per user, or per account token, in one window, over all nodes; 0 for no limit",
   },
   apiRateWindowSeconds: {
     kind: "count",

@@ -25,15 +25,11 @@ const firstStartLock = 0x6f77_6e65;
  */
 export async function inTurnsOfStarts<T>(storage: Storage, work: () => Promise<T>): Promise<T> {
   if (storage.engine === "sqlite") return work();
-  // A session lock, not a transaction lock: it is released if the node dies, and a waiting node has no open
-  // transaction.
-  return storage.read.connection().execute(async (connection) => {
-    await sql`select pg_advisory_lock(${firstStartLock})`.execute(connection);
-    try {
-      return await work();
-    } finally {
-      await sql`select pg_advisory_unlock(${firstStartLock})`.execute(connection);
-    }
+  // A lock of a transaction, not of a session: poolers of transactions give each statement another session. It
+  // is released if the node dies.
+  return storage.read.transaction().execute(async (trx) => {
+    await sql`select pg_advisory_xact_lock(${firstStartLock})`.execute(trx);
+    return work();
   });
 }
 

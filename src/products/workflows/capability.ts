@@ -1,4 +1,5 @@
 import { capability } from "../../capability.ts";
+import { nodes } from "../../platform/capability-nodes.ts";
 import { storage } from "../../platform/capability.ts";
 import { runtime } from "../../workers/runtime/capability.ts";
 import { scripts } from "../../workers/scripts/capability.ts";
@@ -8,7 +9,7 @@ import { createWorkflows } from "./index.ts";
 
 export const workflows = capability({
   name: "workflows",
-  needs: [storage, scripts, runtime],
+  needs: [storage, nodes, scripts, runtime],
   create: ({ config, logger, storage: database, ...needed }) =>
     createWorkflows(config, database, needed, logger),
   operations: workflowOperations,

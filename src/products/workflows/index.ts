@@ -6,6 +6,7 @@ import type { Config } from "../../platform/config/settings.ts";
 import type { Runtime } from "../../workers/runtime/runtime.ts";
 import type { Scripts } from "../../workers/scripts/scripts.ts";
 import type { Versions } from "../../workers/scripts/versions/versions.ts";
+import type { SharedRates } from "../../platform/storage/nodes/shared-rates.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import { plans } from "../../control/zones/plans.ts";
 import { whileCurrent, workflowCode } from "./cells/code.ts";
@@ -35,6 +36,15 @@ export interface WorkflowServices {
     giveBack(): Promise<void>;
     close(): Promise<void>;
   };
+}
+
+/** Services of other parts that workflows need. */
+interface NeededServices {
+  scripts: Scripts;
+  versions: Versions;
+  runtime: Runtime;
+  /** Undefined: this node counts alone. */
+  sharedRates?: SharedRates | undefined;
 }
 
 /** Heap of one script's isolate, which all of its instances in a cell share. */
@@ -100,7 +110,7 @@ function engineOptions(
 export function createWorkflows(
   config: Config,
   storage: Storage,
-  { scripts, versions, runtime }: { scripts: Scripts; versions: Versions; runtime: Runtime },
+  { scripts, versions, runtime, sharedRates }: NeededServices,
   logger: Logger,
 ): WorkflowServices {
   const workflows = new Workflows(storage, scripts);
@@ -130,6 +140,7 @@ export function createWorkflows(
     workflows,
     retentionMs: plans[config.defaultPlan].workflowRetentionDays * dayMs,
     queuedMax: config.workflowQueuedMax,
+    sharedRates,
     createRate: { workflow: config.workflowCreateRate, account: config.workflowAccountCreateRate },
   });
   const schedules = new WorkflowSchedules(workflows, workflowInstances, logger);
@@ -144,9 +155,7 @@ export function createWorkflows(
         schedules.start();
       },
       async giveBack() {
-        if (shared === undefined) return;
-        await schedules.stop();
-        await shared.giveBack();
+        if (shared !== undefined) await Promise.all([schedules.stop(), shared.giveBack()]);
       },
       async close() {
         await schedules.stop();

@@ -1,3 +1,4 @@
+import type { SharedRates } from "../../platform/storage/nodes/shared-rates.ts";
 import type { Read } from "../../platform/storage/storage.ts";
 import { newOrderedUuid } from "../../platform/util/ids.ts";
 import { CreationBudget } from "./engine/creation-budget.ts";
@@ -52,6 +53,8 @@ export interface InstancesOptions {
   queuedMax: number;
   /** Instances that may be created or restarted per second; 0 for no limit. */
   createRate: { workflow: number; account: number };
+  /** Shares these rates with other nodes. */
+  sharedRates?: Pick<SharedRates, "share"> | undefined;
 }
 
 /** Instances of other nodes send no notifications here; they are polled at this interval. */
@@ -69,7 +72,7 @@ export class Instances {
     this.state = options.engine.state;
     this.read = options.read;
     this.#options = options;
-    this.#budget = new CreationBudget(options.createRate);
+    this.#budget = new CreationBudget(options.createRate, options.sharedRates);
   }
 
   async create(workflow: Workflow, input: NewInstanceInput, trigger: TriggerSource): Promise<InstanceRow> {

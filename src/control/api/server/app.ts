@@ -16,6 +16,7 @@ import { apiErrorOf, apiErrors, ApiError, ApiErrors, callerError, type ErrorCode
 import type { Call, Operation } from "../operation.ts";
 import { canonicalPath, comparePaths, routePattern } from "./paths.ts";
 import { RateLimiter } from "./rate-limit.ts";
+import type { SharedRates } from "../../../platform/storage/nodes/shared-rates.ts";
 import type { Storage } from "../../../platform/storage/storage.ts";
 import { minSeqName, seqHeader, waitForChange, withSeq } from "./read-your-writes.ts";
 import { validate } from "../validation.ts";
@@ -52,6 +53,8 @@ export interface ApiOptions extends ApiChecks {
   /** Calls allowed for each caller in one window; 0 for no limit. */
   rateLimit: number;
   rateWindowSeconds: number;
+  /** Shares the limit with other nodes. */
+  sharedRates?: Pick<SharedRates, "share">;
   bodyBytesMax: number;
 }
 
@@ -60,7 +63,12 @@ type Environment = { Bindings: { incoming: IncomingMessage } };
 /** The management API: a route for each operation. Every other path gets a 404 in the envelope. */
 export function createApi(options: ApiOptions): Hono<Environment> {
   const app = new Hono<Environment>({ getPath: (request) => canonicalPath(pathOf(request.url)) });
-  const limiter = new RateLimiter(options.rateLimit, options.rateWindowSeconds * 1000);
+  const limiter = new RateLimiter(
+    options.rateLimit,
+    options.rateWindowSeconds * 1000,
+    Date.now,
+    options.sharedRates,
+  );
   // A handler may call another domain, so the errors of every domain are known in each operation.
   const errorCodes: ErrorCodes = Object.assign(
     {},

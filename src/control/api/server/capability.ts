@@ -1,5 +1,6 @@
 import { capability } from "../../../capability.ts";
 import { serveDashboard } from "../../../platform/dashboard/pages.ts";
+import { nodes } from "../../../platform/capability-nodes.ts";
 import { reservation, storage } from "../../../platform/capability.ts";
 import { listenAt } from "../../../platform/listen/listen.ts";
 import { metrics } from "../../../platform/observability/capability.ts";
@@ -34,7 +35,7 @@ export const health = capability({
 /** The management API: serves the operations of all capabilities. */
 export const api = capability({
   name: "API",
-  needs: [reservation, storage, health, accounts, tokens, zones, metrics],
+  needs: [reservation, storage, nodes, health, accounts, tokens, zones, metrics],
   create: () => ({ apiListener: new OwnListener() }),
   async listen({ config, logger, apiChecks, apiListener, sockets, ...services }, contributions) {
     const app = createApi({
@@ -44,6 +45,7 @@ export const api = capability({
       logger,
       rateLimit: config.apiRateLimit,
       rateWindowSeconds: config.apiRateWindowSeconds,
+      sharedRates: services.sharedRates,
       bodyBytesMax: config.apiBodyBytesMax,
       ...apiChecks,
     });

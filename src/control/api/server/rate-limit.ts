@@ -1,16 +1,30 @@
-/** Limits calls in fixed windows, with one counter for each caller. */
+import {
+  ownLimit,
+  type SharedLimit,
+  type SharedRates,
+} from "../../../platform/storage/nodes/shared-rates.ts";
+
+/** Limits calls in fixed windows, with one counter for each caller. With `rates`, over all nodes, about. */
 export class RateLimiter {
   readonly #limit: number;
   readonly #windowMs: number;
   readonly #now: () => number;
+  readonly #shared: SharedLimit;
   readonly #counts = new Map<string, number>();
   #windowStartMs = 0;
 
   /** `limit` calls in `windowMs`; a limit of 0 allows everything. */
-  constructor(limit: number, windowMs: number, now: () => number = Date.now) {
+  constructor(
+    limit: number,
+    windowMs: number,
+    now: () => number = Date.now,
+    rates?: Pick<SharedRates, "share">,
+  ) {
     this.#limit = limit;
     this.#windowMs = windowMs;
     this.#now = now;
+    this.#shared =
+      limit === 0 ? ownLimit : (rates?.share("api", (caller, calls) => this.#add(caller, calls)) ?? ownLimit);
   }
 
   /**
@@ -20,15 +34,27 @@ export class RateLimiter {
   take(caller: string, calls = 1): number {
     if (this.#limit === 0) return 0;
     const now = this.#now();
-    if (now - this.#windowStartMs >= this.#windowMs) {
-      this.#windowStartMs = now;
-      this.#counts.clear();
-    }
+    this.#beginWindow(now);
     const before = this.#counts.get(caller) ?? 0;
-    if (before === 0 || before + calls <= this.#limit) {
-      this.#counts.set(caller, before + calls);
+    const counted = calls * this.#shared.weight;
+    if (before === 0 || before + counted <= this.#limit) {
+      this.#counts.set(caller, before + counted);
+      this.#shared.note(caller, calls);
       return 0;
     }
     return Math.max(1, Math.ceil((this.#windowStartMs + this.#windowMs - now) / 1000));
+  }
+
+  #beginWindow(now: number): void {
+    if (now - this.#windowStartMs < this.#windowMs) return;
+    this.#windowStartMs = now;
+    this.#counts.clear();
+  }
+
+  /** Adds calls at other nodes, or takes back what was counted for them. */
+  #add(caller: string, calls: number): void {
+    this.#beginWindow(this.#now());
+    // What is taken back may belong to the last window.
+    this.#counts.set(caller, Math.max(0, (this.#counts.get(caller) ?? 0) + calls));
   }
 }

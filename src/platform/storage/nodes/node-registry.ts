@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Logger } from "pino";
+import { endsWithin } from "../../util/ends-within.ts";
 import { repeat } from "../../util/repeat.ts";
 import { programVersion } from "../program-version.ts";
 import type { Storage } from "../storage.ts";
@@ -18,6 +19,8 @@ export interface ListedNode extends store.NodeRow {
 
 const beatMs = 2000;
 const lookMs = 250;
+/** For the last update at the stop. */
+const endMsMax = 2000;
 const beatsPerCleaning = 30;
 
 /** The row of this node in the table of nodes, and the other rows. */
@@ -77,8 +80,15 @@ export class NodeRegistry {
 
   /** Notes that this node was stopped. Without the database, others notice that it is lost. */
   async stop(): Promise<void> {
-    await this.#stop?.();
-    await store.end(this.#storage.read, this.#storage.engine, this.#node).catch(() => {});
+    const end = async (): Promise<void> => {
+      await this.#stop?.();
+      await store.end(this.#storage.read, this.#storage.engine, this.#node);
+    };
+    // A query on a database that hangs would last for as long as its timeout.
+    await endsWithin(
+      endMsMax,
+      end().catch(() => {}),
+    );
   }
 
   async #claim(): Promise<void> {

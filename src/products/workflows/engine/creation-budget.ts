@@ -1,20 +1,31 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { TokenBuckets } from "../../../platform/util/token-buckets.ts";
+import {
+  ownLimit,
+  type SharedLimit,
+  type SharedRates,
+} from "../../../platform/storage/nodes/shared-rates.ts";
 import { workflowErrors } from "../errors.ts";
 import type { Workflow } from "../workflow.ts";
 
 /**
- * Limits how many instances of a workflow and of an account this node creates or restarts per second; bursts
- * of one second are allowed.
+ * Limits how many instances of a workflow and of an account are created or restarted per second; bursts of one
+ * second are allowed. With `shared`, over all nodes, about.
  */
 export class CreationBudget {
   readonly #ofWorkflow: TokenBuckets;
   readonly #ofAccount: TokenBuckets;
+  readonly #workflowLimit: SharedLimit;
+  readonly #accountLimit: SharedLimit;
 
   /** Per second; 0 for no limit. */
-  constructor(rates: { workflow: number; account: number }) {
+  constructor(rates: { workflow: number; account: number }, shared?: Pick<SharedRates, "share">) {
     this.#ofWorkflow = new TokenBuckets(rates.workflow);
     this.#ofAccount = new TokenBuckets(rates.account);
+    const share = (name: string, buckets: TokenBuckets): SharedLimit =>
+      shared?.share(name, (key, count) => buckets.take(key, count)) ?? ownLimit;
+    this.#workflowLimit = share("workflow-creations", this.#ofWorkflow);
+    this.#accountLimit = share("account-creations", this.#ofAccount);
   }
 
   /**
@@ -37,14 +48,16 @@ export class CreationBudget {
   }
 
   giveBack(workflow: Workflow, count: number): void {
-    this.#ofWorkflow.take(workflow.id, -count);
-    this.#ofAccount.take(workflow.accountId, -count);
+    this.#ofWorkflow.take(workflow.id, -count * this.#workflowLimit.weight);
+    this.#ofAccount.take(workflow.accountId, -count * this.#accountLimit.weight);
+    this.#workflowLimit.note(workflow.id, -count);
+    this.#accountLimit.note(workflow.accountId, -count);
   }
 
   #waitMs(workflow: Workflow, count: number): number {
     return Math.max(
-      this.#ofWorkflow.waitMs(workflow.id, count),
-      this.#ofAccount.waitMs(workflow.accountId, count),
+      this.#ofWorkflow.waitMs(workflow.id, count * this.#workflowLimit.weight),
+      this.#ofAccount.waitMs(workflow.accountId, count * this.#accountLimit.weight),
     );
   }
 }
