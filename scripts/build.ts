@@ -64,8 +64,8 @@ export async function buildProgram(): Promise<void> {
     keepNames: true,
     legalComments: "none",
     metafile: true,
-    // `pg` tries to load pg-native, and works without it.
-    external: [...externalPackages, "pg-native"],
+    // Packages try to load these and work without them. The second one is there for development packages only.
+    external: [...externalPackages, "pg-native", "supports-color"],
     // CommonJS packages call require() for modules of Node.
     banner: {
       js: 'import { createRequire as createBundleRequire } from "node:module"; const require = createBundleRequire(import.meta.url);',
