@@ -141,7 +141,7 @@ async function database({ databaseUrl, dataDir, ephemeral }: Config): Promise<Fi
       await client.connect();
       const { rows } = await client.query<{ version: string }>("select version()");
       await client.end();
-      return [{ ...finding, state: "ok", detail: rows[0]!.version }];
+      return [{ ...finding, state: "ok", detail: rows[0]!.version }, await notifications(databaseUrl)];
     }
     const file = databaseUrl?.replace(/^sqlite:/, "") ?? join(dataDir, "selvedge.db");
     if (ephemeral || !existsSync(file))
@@ -154,6 +154,20 @@ async function database({ databaseUrl, dataDir, ephemeral }: Config): Promise<Fi
   } catch (error) {
     return [{ ...finding, state: "fault", detail: messageOf(error) }];
   }
+}
+
+/** Whether PostgreSQL can tell nodes of each other's changes. */
+async function notifications(url: string): Promise<Finding> {
+  const finding = { area: "storage", name: "notifications" } as const;
+  const { notificationsArrive } = await import("../platform/storage/changes/start-follower.ts");
+  return (await notificationsArrive(url))
+    ? { ...finding, state: "ok", detail: "nodes hear of each other's changes at once" }
+    : {
+        ...finding,
+        state: "advice",
+        detail:
+          "PostgreSQL cannot notify nodes through this connection, as with a pooler of transactions: changes reach other nodes within half a second. Connect directly, or pool sessions",
+      };
 }
 
 async function geo({ geoCity, geoAsn }: Config): Promise<Finding[]> {

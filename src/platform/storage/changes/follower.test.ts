@@ -2,6 +2,8 @@ import { Client } from "pg";
 import { sql } from "kysely";
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
 import { startPostgres, type TestPostgres } from "../../../../test/helpers/postgres.ts";
+import { startPooler } from "../../../../test/helpers/pooler.ts";
+import { notificationsArrive } from "./start-follower.ts";
 import { openStorage, type Storage } from "../storage.ts";
 import { pruneChanges } from "./change-log.ts";
 
@@ -281,6 +283,20 @@ it("notifications make a node read at once, and their loss does not stop it", as
   await vi.waitFor(() => expect(second.known.get("b")).toBe("2"), wait);
   await vi.waitFor(() => expect(following!.isNotified).toBe(true), wait);
   expect(second.storage.following!.reloads).toEqual({ missing: 0, rewritten: 0 });
+});
+
+it("without notifications a node reads the log itself, and doctor can tell", async () => {
+  const url = await postgres.createDatabase();
+  const pooler = await startPooler(url);
+  closers.push(() => pooler.close());
+  expect([await notificationsArrive(url), await notificationsArrive(pooler.url)]).toEqual([true, false]);
+  const [first, second] = [await nodeOf(url), await nodeOf(pooler.url)];
+  await vi.waitFor(() => expect(first.storage.following!.isNotified).toBe(true), wait);
+  for (const key of ["a", "b"]) {
+    await first.put(key, "1");
+    await vi.waitFor(() => expect(second.known.get(key)).toBe("1"), wait);
+  }
+  expect(second.storage.following!.isNotified).toBe(false);
 });
 
 it("a writer that stops before its commit does not keep the others from writing for long", async () => {

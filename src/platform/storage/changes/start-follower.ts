@@ -1,4 +1,7 @@
+import { randomUUID } from "node:crypto";
+import { Client } from "pg";
 import { connectionOf } from "../postgres.ts";
+import { changesChannel } from "./change-log.ts";
 import { Feed, type FeedOptions } from "./feed.ts";
 import { Follower, type FollowerParts } from "./follower.ts";
 
@@ -23,4 +26,28 @@ export async function startFollower({ url, token, notify, ...parts }: Options): 
     throw error;
   }
   return follower;
+}
+
+/**
+ * Whether a connection to a database receives notifications that another connection sends. Not through a pooler
+ * that gives each transaction another connection. Needs no tables.
+ */
+export async function notificationsArrive(url: string): Promise<boolean> {
+  const connection = connectionOf(url);
+  const sender = new Client(connection);
+  sender.on("error", () => {});
+  const feed = new Feed({
+    connection,
+    token: randomUUID(),
+    notify: (payload) => sender.query("select pg_notify($1, $2)", [changesChannel, payload]),
+    onNotice: () => {},
+    onLost: () => {},
+  });
+  try {
+    await sender.connect();
+    return await feed.hears();
+  } finally {
+    feed.close();
+    await sender.end();
+  }
 }
