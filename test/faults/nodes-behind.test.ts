@@ -90,9 +90,9 @@ it("nodes follow each other again after PostgreSQL was away, and nothing acknowl
   const settings = { databaseUrl, databaseTimeoutSeconds: 2 };
   const [first, second] = [await start(settings), await start(settings)];
   const acknowledged: string[] = [];
-  let isWriting = true;
+  const end = new AbortController();
   const writing = (async () => {
-    for (let n = 0; isWriting; n++) {
+    for (let n = 0; !end.signal.aborted; n++) {
       const { status, headers } = await first.call("POST", "/zones", { name: `away-${n}.example` });
       if (status === 200) acknowledged.push(`away-${n}.example`);
       else expect([status, headers.get("retry-after")]).toEqual([503, "5"]);
@@ -107,7 +107,7 @@ it("nodes follow each other again after PostgreSQL was away, and nothing acknowl
     await vi.waitFor(async () => expect(await readiness(at.api)).toEqual(ready), wait);
   const before = acknowledged.length;
   await vi.waitFor(() => expect(acknowledged.length).toBeGreaterThan(before + 3), wait);
-  isWriting = false;
+  end.abort();
   await writing;
   await vi.waitFor(() => {
     const known = new Set(second.services.zones.list().map(({ name }) => name));
@@ -143,8 +143,10 @@ it("a suspended node reads everything again when the log has gone on without it,
   process.kill(second.ready.pid, "SIGCONT");
   await vi.waitFor(async () => expect((await call(second, "GET", `/zones/${made}`)).status).toBe(200), wait);
   expect((await call(second, "GET", `/zones/${old}`)).status).toBe(404);
-  const metrics = await (await fetch(second.ready.metrics!)).text();
-  expect(metrics).toMatch(/^selvedge_change_reloads_total\{reason="missing"\} 1$/m);
+  await vi.waitFor(async () => {
+    const metrics = await (await fetch(second.ready.metrics!)).text();
+    expect(metrics).toMatch(/^selvedge_change_reloads_total\{reason="missing"\} 1$/m);
+  }, wait);
 
   // The first node is killed while it writes.
   const acknowledged: string[] = [];
@@ -169,6 +171,6 @@ it("a suspended node reads everything again when the log has gone on without it,
   expect(acknowledged.filter((name) => !stored.has(name))).toEqual([]);
   await vi.waitFor(async () => {
     const { result } = await call(second, "GET", "/zones?per_page=50");
-    expect(Number((result as unknown as unknown[]).length)).toBe(Math.min(50, zones.length));
+    expect(result).toHaveLength(Math.min(50, zones.length));
   }, wait);
 });
