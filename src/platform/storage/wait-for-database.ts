@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Logger } from "pino";
-import { isUnavailable } from "./faults.ts";
+import { DatabaseUnavailable } from "./faults.ts";
 import type { Storage } from "./storage.ts";
 
 const pauseMs = 250;
@@ -19,16 +19,17 @@ export async function waitForDatabase(
     try {
       return await open();
     } catch (error) {
-      if (!isUnavailable(error) || isRefused(error) || performance.now() + pauseMs > endMs) throw error;
+      if (!isAway(error) || performance.now() + pauseMs > endMs) throw error;
       if (attempt === 1) logger.warn({ err: error, seconds }, "waiting for the database");
       await delay(pauseMs);
     }
   }
 }
 
-/** Whether the server does not accept the credentials: class 28 of PostgreSQL's error codes. */
-function isRefused(error: unknown): boolean {
-  for (let each = error; each instanceof Error; each = each.cause)
-    if (String((each as { code?: unknown }).code).startsWith("28")) return true;
-  return false;
+/** Not if the server refuses the credentials: class 28 of PostgreSQL's error codes. A SQLite file is never away. */
+function isAway(error: unknown): boolean {
+  const causes: Error[] = [];
+  for (let each = error; each instanceof Error; each = each.cause) causes.push(each);
+  const isRefused = causes.some((each) => String((each as { code?: unknown }).code).startsWith("28"));
+  return !isRefused && causes.some((each) => each instanceof DatabaseUnavailable);
 }

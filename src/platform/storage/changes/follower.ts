@@ -9,6 +9,8 @@ import { OwnChanges } from "./own-changes.ts";
 
 const rowsAtOnce = 5000;
 const retryMsMax = 5000;
+/** The shortest time between two reads for requests that wait for a change. */
+const askedIntervalMs = 100;
 /** The longest time between two attempts to reach the database. */
 const reconnectMsMax = 500;
 const pruneIntervalMs = 5 * 60 * 1000;
@@ -45,6 +47,7 @@ export class Follower {
   #isReadingAgain = false;
   #isRunning = false;
   #timer: NodeJS.Timeout | undefined;
+  #asked: NodeJS.Timeout | undefined;
   #intervals: FollowIntervals = { everyMs: 500, whileNotifiedMs: 5000 };
   #failures = 0;
   #lastReadMs = 0;
@@ -77,6 +80,7 @@ export class Follower {
   async stop(): Promise<void> {
     this.#isRunning = false;
     clearTimeout(this.#timer);
+    clearTimeout(this.#asked);
     this.#parts.feed.close();
     await this.#reading;
   }
@@ -117,7 +121,7 @@ export class Follower {
     const waiting = { seq, resolve };
     this.#waiting.add(waiting);
     const timer = setTimeout(resolve, timeoutMs);
-    this.wake();
+    this.#wakeSoon();
     await promise;
     clearTimeout(timer);
     this.#waiting.delete(waiting);
@@ -136,6 +140,17 @@ export class Follower {
     // The reader passes what was not handled to the listeners again, if it was committed.
     if (!isHandled) this.wake();
     else if (this.#reading === undefined) this.#passOwn();
+  }
+
+  /** Callers without credentials can cause it, so it reads a few times in a second at most. */
+  #wakeSoon(): void {
+    const waitMs = this.#lastReadMs + askedIntervalMs - performance.now();
+    if (waitMs <= 0) this.wake();
+    else
+      this.#asked ??= setTimeout(() => {
+        this.#asked = undefined;
+        this.wake();
+      }, waitMs).unref();
   }
 
   /** Reads the log now, or once more if it is being read. */
@@ -207,7 +222,7 @@ export class Follower {
       const ageMs = Math.max(0, view.nowMs - foreign[0].loggedOn);
       this.#behindSinceMs = readMs - ageMs;
       if (!isWoken && feed.isNotified && ageMs > noticeMsMax) feed.missed();
-      await this.#parts.listeners.notify(foreign.flatMap(({ changes }) => changes));
+      await this.#tell(foreign, view.isCut);
     }
     const last = transactions.at(-1);
     if (last !== undefined) this.#moveTo(last);
@@ -221,6 +236,17 @@ export class Follower {
     for (const transaction of transactions)
       if (!(await this.#own.isHandled(transaction))) foreign.push(transaction);
     return foreign;
+  }
+
+  /** If a listener fails again and again, the others get what comes after these changes by a reload. */
+  async #tell(transactions: readonly LoggedTransaction[], isCut: boolean): Promise<void> {
+    const { listeners } = this.#parts;
+    try {
+      await listeners.notify(transactions.flatMap(({ changes }) => changes));
+    } catch (error) {
+      if (isCut) await listeners.reload().catch(() => {});
+      throw error;
+    }
   }
 
   async #reload(reason: GapReason, head: Position): Promise<void> {

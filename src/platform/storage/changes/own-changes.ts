@@ -1,5 +1,7 @@
 import type { LogPlace } from "./change-log.ts";
 
+const ownMax = 10_000;
+
 interface Own extends LogPlace {
   isHandled: Promise<boolean>;
   settle(isHandled: boolean): void;
@@ -31,6 +33,7 @@ export class OwnChanges {
     own.outcome = isHandled;
     own.settle(isHandled);
     if (!isHandled) this.#keep(place.seq, (each) => each !== own);
+    else if (this.#bySeq.size > ownMax) this.#forgetOldest();
   }
 
   /** Whether the listeners have handled a transaction because this node wrote it. */
@@ -54,6 +57,12 @@ export class OwnChanges {
   forgetAll(): void {
     this.seq = 0;
     for (const each of [...this.#bySeq.keys()]) this.#keep(each, ({ outcome }) => outcome === undefined);
+  }
+
+  /** A reader that cannot go on passes it to the listeners a second time, which does no harm. */
+  #forgetOldest(): void {
+    const [oldest] = this.#bySeq.keys();
+    if (oldest !== undefined) this.#keep(oldest, ({ outcome }) => outcome === undefined);
   }
 
   #keep(seq: number, isKept: (own: Own) => boolean): void {
