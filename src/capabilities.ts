@@ -35,6 +35,7 @@ import { assetUploads } from "./workers/assets/uploads/capability.ts";
 import { assets } from "./workers/assets/capability.ts";
 import { dispatch } from "./workers/dispatch/capability.ts";
 import { bindings, startup } from "./workers/capability.ts";
+import { objects } from "./workers/objects/capability.ts";
 import { runtime } from "./workers/runtime/capability.ts";
 import { scripts } from "./workers/scripts/capability.ts";
 import { tails } from "./workers/tail/capability.ts";
@@ -81,6 +82,7 @@ export const capabilities = [
   dispatch,
   tails,
   runtime,
+  objects,
   kv,
   queues,
   schedules,

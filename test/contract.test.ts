@@ -234,7 +234,6 @@ it("names public products that are absent, but no present ones", async () => {
     [`/accounts/${account}/d1/database`, "D1 is"],
     [`/accounts/${account}/r2/buckets/x/objects`, "R2 is"],
     [`/accounts/${account}/pages/projects`, "Pages is"],
-    [`/accounts/${account}/workers/durable_objects/namespaces/x/objects`, "Durable Objects are"],
     [`/zones/${zoneId}/pagerules`, "Page Rules are"],
     [`/zones/${zoneId}/argo/tiered_caching`, "Argo tiered caching is"],
     ["/radar/http/summary/os", "Radar is"],

@@ -1,5 +1,13 @@
 import { spawn } from "node:child_process";
-import { createReadStream, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  createReadStream,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:http";
 import { once } from "node:events";
 import { join, resolve } from "node:path";
@@ -18,6 +26,7 @@ interface Run {
 const selvedge = resolve("bin/selvedge.js");
 /** The working folder of the pages' commands; also contains the platform's data. */
 const folder = temporaryFolder();
+chmodSync(folder, 0o711); // the user of cells with Durable Objects must pass through it
 let environment: NodeJS.ProcessEnv = { ...process.env };
 const ended: (() => Promise<unknown>)[] = [];
 

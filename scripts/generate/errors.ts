@@ -21,6 +21,7 @@ import {
   subdomainErrors,
 } from "../../src/workers/scripts/routing/errors.ts";
 import { scriptErrors } from "../../src/workers/scripts/errors.ts";
+import { objectErrors } from "../../src/workers/scripts/versions/object-errors.ts";
 import { snippetErrors } from "../../src/products/snippets/errors.ts";
 import { smartRoutingErrors } from "../../src/edge/smart-routing/errors.ts";
 import { tailErrors } from "../../src/workers/tail/errors.ts";
@@ -67,6 +68,7 @@ export const errorTables: [title: string, errors: Factories, errorCodes?: ErrorC
   ["Certificate packs", packErrors, packErrorCodes],
   ["Snippets", snippetErrors, snippetErrorCodes],
   ["Scripts", scriptErrors, scriptErrorCodes],
+  ["Durable Objects", objectErrors, scriptErrorCodes],
   ["Routes to scripts", routeErrors, routeErrorCodes],
   ["Domains of scripts", scriptDomainErrors, scriptDomainErrorCodes],
   ["Subdomains of accounts", subdomainErrors, subdomainErrorCodes],

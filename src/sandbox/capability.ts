@@ -2,6 +2,7 @@ import { availableParallelism } from "node:os";
 import { capability } from "../capability.ts";
 import { mebibyte } from "../platform/bytes.ts";
 import { Cells } from "./cells.ts";
+import { Doors } from "./gateway/doors.ts";
 import { Admission } from "./limits/admission.ts";
 import { admissionLimits, cellDefaults } from "./settings.ts";
 
@@ -19,10 +20,13 @@ export const sandbox = capability({
       accountShare: config.accountSharePercent / 100,
       waitMs: config.requestWaitSeconds * 1000,
     };
+    const doors = new Doors();
     return {
+      /** Lead from all cells to those of objects. */
+      doors,
       /** Cells for code of accounts, including snippets. */
-      cells: new Cells(settings, logger),
-      customerCells: new Cells(settings, logger),
+      cells: new Cells(settings, logger, doors),
+      customerCells: new Cells(settings, logger, doors),
       /** Uploads of customers are started here once, so that slow startup code delays no requests. */
       uploadCells: new Cells({ ...settings, shared: 1, spares: 0, scriptsMax: 10 }, logger),
       /** Admission of fetches and binding requests of scripts and snippets. */

@@ -1,10 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { Client, Pool, type buildConnector } from "undici";
-import { endsWithin } from "../platform/util/ends-within.ts";
+import { endsWithin, within } from "../platform/util/ends-within.ts";
 import { randomText } from "../platform/util/ids.ts";
 import { readUpTo } from "../platform/util/read-up-to.ts";
 import type { Kind } from "./limits/admission.ts";
 import { CellFolder } from "./process/cell-folder.ts";
+import type { ObjectStores } from "./process/object-config.ts";
+import type { Doors } from "./gateway/doors.ts";
 import { cellHeaders } from "./protocol.ts";
 import { cellsFolder } from "./process/cells-folder.ts";
 import { readIds } from "./gateway/cell-messages.ts";
@@ -18,7 +20,8 @@ import {
   type Sink,
   type Thrown,
 } from "./gateway/exchange.ts";
-import { GatewayServer, type RunHooks } from "./gateway/gateway-server.ts";
+import type { RunHooks } from "./gateway/run-hooks.ts";
+import { GatewayServer } from "./gateway/gateway-server.ts";
 import { launch } from "./process/launch.ts";
 import { v8Flags } from "./process/v8-flags.ts";
 import { CellProcess } from "./process/process.ts";
@@ -27,7 +30,7 @@ import { protocolLimits, type CellSettings } from "./settings.ts";
 import { connectTo, Traffic } from "./limits/traffic.ts";
 import { tunnel, type Visitor } from "./gateway/tunnel.ts";
 import { isUnprocessed } from "./gateway/unprocessed.ts";
-import { endCellRun, type CellRun } from "./gateway/cell-run.ts";
+import { endCellRun, suspectsOf, type CellRun } from "./gateway/cell-run.ts";
 import { unawaited } from "../platform/util/uncaught.ts";
 
 /** What a cell needs for one run of a script. */
@@ -41,6 +44,12 @@ export interface RunOptions {
   hooks: () => RunHooks;
   /** Default: `request`, a visitor's request. */
   kind?: Kind;
+}
+
+/** The way to cells of objects; for such a cell, its slot and its namespaces. */
+export interface CellExtras {
+  doors?: Doors | undefined;
+  objects?: (ObjectStores & { slot: number }) | undefined;
 }
 
 const exitGraceMs = 1000;
@@ -102,17 +111,22 @@ export class Cell {
   }
 
   /** Starts a process. Resolves when the system worker answers; rejects with its last lines of standard error. */
-  static async boot(id: number, settings: CellSettings, onMessage: (line: string) => void): Promise<Cell> {
+  static async boot(
+    id: number,
+    settings: CellSettings,
+    onMessage: (line: string) => void,
+    { doors, objects }: CellExtras = {},
+  ): Promise<Cell> {
     const folder = new CellFolder(await cellsFolder());
     const secret = randomUUID();
     let cell: Cell | undefined;
     const traffic = new Traffic();
-    const gateway = new GatewayServer(secret, traffic, () => cell?.touch());
+    const gateway = new GatewayServer(secret, traffic, () => cell?.touch(), doors, objects?.slot);
     try {
-      folder.write(secret, v8Flags(settings), settings);
+      folder.write(secret, v8Flags(settings), settings, objects);
       await gateway.listen(folder.gatewaySocket);
       folder.allowConnect(folder.gatewaySocket);
-      const process = new CellProcess(launch(folder.path), onMessage);
+      const process = new CellProcess(launch(folder.path, objects), onMessage);
       cell = new Cell(id, process, gateway, folder, secret, traffic, settings.scriptsMax);
       await within(settings.bootTimeoutMs, process.listening);
       await within(settings.bootTimeoutMs, cell.ping());
@@ -289,6 +303,21 @@ export class Cell {
     this.#channels.delete(id);
   }
 
+  /** For a cell of objects: where calls arrive. */
+  get door(): string {
+    return this.#folder.doorSocket;
+  }
+
+  get gateway(): GatewayServer {
+    return this.#gateway;
+  }
+
+  /** For a cell of objects: ends the instances of a namespace. */
+  async reset(namespace: string): Promise<void> {
+    const { body } = await this.#control.request({ method: "GET", path: `/?reset=${namespace}` });
+    await body.dump();
+  }
+
   /** Address of the stream of workflows: one WebSocket that carries many invocations. */
   get workflowStreamAddress(): { path: string; headers: Record<string, string> } {
     return {
@@ -366,22 +395,8 @@ export class Cell {
     this.#gateway.offer(script);
   }
 
-  /**
-   * The runs that may have caused a fault. All scripts share one thread, and one run has occupied it since
-   * the last sign of life. That run was sent before it, was the first one sent after it, or was sent in the
-   * second before it and has been answered, with work left running.
-   */
   get suspects(): CellRun[] {
-    const { lastActivityAt } = this;
-    const sent = [...this.runs];
-    const later = sent.filter((cellRun) => cellRun.sentAt > lastActivityAt + togetherMs);
-    const firstLater = later.toSorted((a, b) => a.sentAt - b.sentAt)[0];
-    return [
-      ...sent.filter((cellRun) => cellRun.sentAt <= lastActivityAt + togetherMs || cellRun === firstLater),
-      ...this.recent.filter(
-        (cellRun) => cellRun.script.profile === "script" && cellRun.sentAt > lastActivityAt - recentMs,
-      ),
-    ];
+    return suspectsOf(this);
   }
 
   /** The cause of a broken connection. The exit of the process is reported slightly later. */
@@ -400,14 +415,3 @@ const thrownOf = ({ name, message }: Error): Thrown => ({ name, message, stack: 
 
 /** Whether the visitor closed the connection. Only upgrades need this check. */
 const hasLeft = (answer: Sink | Visitor): boolean => "socket" in answer && answer.socket.destroyed;
-
-const togetherMs = 2;
-const recentMs = 1000;
-
-async function within<T>(timeoutMs: number, promise: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer in ${timeoutMs} ms`)), timeoutMs);
-  });
-  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
-}

@@ -4,6 +4,7 @@ import type { Cell, RunOptions } from "./cell.ts";
 import { CellError, CellFault, faultMessages, overloaded, unavailable, type FaultKind } from "./errors.ts";
 import type { Thrown } from "./gateway/exchange.ts";
 import { TerminatingCells } from "./limits/terminating.ts";
+import type { Doors } from "./gateway/doors.ts";
 import { LargeLoads } from "./limits/large-loads.ts";
 import { initialLifecycle, isWornWaiting, step, type Effect, type LifecycleEvent } from "./lifecycle.ts";
 import { MemoryBudget, type Relief } from "./limits/memory-budget.ts";
@@ -31,6 +32,7 @@ const sharedBusy = 64;
 export class Cells {
   readonly #settings: CellSettings;
   readonly #logger: Logger;
+  readonly #doors: Doors | undefined;
   readonly #quarantine: Quarantine;
   readonly #dedicated: DedicatedCells;
   readonly #cells = new Map<number, Cell>();
@@ -55,7 +57,9 @@ export class Cells {
   #isClosed = false;
   #looks = 0;
 
-  constructor(settings: CellSettings, logger: Logger) {
+  /** `doors` lead to the cells of objects. */
+  constructor(settings: CellSettings, logger: Logger, doors?: Doors) {
+    this.#doors = doors;
     this.#settings = settings;
     this.#logger = logger;
     this.#quarantine = new Quarantine(settings.dedicatedRunsToTrust);
@@ -377,7 +381,8 @@ export class Cells {
     try {
       // Imported with the first boot: a program that runs no script starts 10 % faster.
       const { Cell } = await import("./cell.ts");
-      const cell = await Cell.boot(id, this.#settings, (line) => this.#logger.debug({ cell: id }, line));
+      const onMessage = (line: string): void => this.#logger.debug({ cell: id }, line);
+      const cell = await Cell.boot(id, this.#settings, onMessage, { doors: this.#doors });
       if (this.#isClosed) {
         cell.close();
         return;

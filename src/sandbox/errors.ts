@@ -39,6 +39,19 @@ export class CellFault extends Error {
 /** A refusal whose message may be shown to the script. Other errors are only logged. */
 export class Refusal extends Error {}
 
+/** A refusal of a call of a Durable Object, with the properties of the error by which scripts decide about retries. */
+export class ObjectRefusal extends Refusal {
+  readonly flags: readonly ("retryable" | "overloaded")[];
+
+  constructor(message: string, ...flags: ("retryable" | "overloaded")[]) {
+    super(message);
+    this.flags = flags;
+  }
+}
+
+export const refusalFlags = (error: unknown): readonly string[] =>
+  error instanceof ObjectRefusal ? error.flags : [];
+
 /** The message that a script gets for an error: a generic text unless it is a Refusal. */
 export const refusalText = (error: unknown): string =>
   error instanceof Refusal ? error.message : "The platform could not answer this call.";

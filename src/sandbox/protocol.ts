@@ -13,6 +13,8 @@ export const cellHeaders = {
   pass: "x-selvedge-pass",
   socket: "x-selvedge-socket",
   image: "x-selvedge-image",
+  /** JSON of ObjectReference: the Durable Object that a request through a binding is for. */
+  object: "x-selvedge-object",
   dispatch: "x-selvedge-dispatch",
   outbound: "x-selvedge-outbound",
   /** JSON: the dispatch inside the cell that a request is for. */
@@ -27,6 +29,8 @@ export const cellHeaders = {
   error: "x-selvedge-error",
   errorName: "x-selvedge-error-name",
   errorCode: "x-selvedge-error-code",
+  /** Comma-separated flags that the error gets as properties: retryable, overloaded. */
+  errorFlags: "x-selvedge-error-flags",
   channel: "x-selvedge-channel",
 } as const;
 
@@ -40,6 +44,7 @@ export const wrapperHeaders = [
   cellHeaders.pass,
   cellHeaders.socket,
   cellHeaders.image,
+  cellHeaders.object,
 ] as const;
 
 /**
@@ -66,7 +71,46 @@ export interface RunMetadata {
   isTraced?: boolean;
   /** Added to the script's `env`. */
   params?: Record<string, unknown>;
+  /** The Durable Object that the request is for, in a cell of objects. */
+  object?: ObjectAddress;
 }
+
+/** A Durable Object as a script's wrapper names it. The gateway checks it against the binding. */
+export interface ObjectReference {
+  /** 64 hexadecimal digits. */
+  id: string;
+  /** The name that the id was made of, if it is known. */
+  name?: string;
+  jurisdiction?: string;
+}
+
+/** A Durable Object, and the class that it runs, as the gateway tells its cell. */
+export interface ObjectAddress extends ObjectReference {
+  /** The id of its namespace. */
+  namespace: string;
+  className: string;
+  isSqlite: boolean;
+  /** Increases with each deployment: an object never goes back to an older version. */
+  serial: number;
+  /** Time that a busy object may go on with its older version. */
+  delayMs: number;
+  /** With "." and a number, the token of a run that no request began, such as that of a message of a WebSocket. */
+  standing: string;
+}
+
+/** A method call or an event for an object, with the run that it belongs to. */
+export interface ObjectEvent {
+  run: string;
+  /** The id of the script's version. */
+  script: string;
+  object: ObjectAddress;
+}
+
+/**
+ * The gateway's answer to a method call of an object: the event itself if the object is in the caller's cell, else
+ * the slot of the object's cell and the token for it.
+ */
+export type ObjectRoute = { event: ObjectEvent } | { slot: number; token: string };
 
 /** Metadata of a dispatch, from the dispatcher's wrapper to the system worker. */
 export interface DispatchMetadata {

@@ -56,6 +56,8 @@ export interface CellSettings {
   bootTimeoutMs: number;
   /** Time that an idle dedicated cell is kept for its owner. */
   dedicatedIdleMs: number;
+  /** Maximum number of cells of objects at the same time. */
+  objectCellsMax: number;
   /** Good runs in dedicated cells after which an owner with a fault leaves quarantine (see Quarantine). */
   dedicatedRunsToTrust: number;
 }
@@ -121,4 +123,12 @@ export const cellDefaults: CellSettings = {
   bootTimeoutMs: 10_000,
   dedicatedIdleMs: 10_000,
   dedicatedRunsToTrust: 20,
+  objectCellsMax: 16,
+};
+
+/** Cells of objects. Each live object takes 0.5 MB, and one that is busy keeps others of its cell waiting. */
+export const objectSettings: CellSettings = {
+  ...cellDefaults,
+  stallCpuMs: 1000,
+  cellBytesMax: 1024 * mebibyte,
 };

@@ -4,7 +4,7 @@ import pino from "pino";
 import { CountedBody } from "../edge/http/body.ts";
 import { Cells } from "./cells.ts";
 import { CellError } from "./errors.ts";
-import type { RunHooks } from "./gateway/gateway-server.ts";
+import type { RunHooks } from "./gateway/run-hooks.ts";
 import type { CellScript } from "./process/script.ts";
 import { cellDefaults, type CellSettings } from "./settings.ts";
 import { expect } from "vitest";

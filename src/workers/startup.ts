@@ -3,7 +3,7 @@ import type { Cells } from "../sandbox/cells.ts";
 import { CellError } from "../sandbox/errors.ts";
 import type { CellScript } from "../sandbox/process/script.ts";
 import type { RuntimeScript } from "./scripts/runtime-script.ts";
-import type { Started } from "./scripts/versions/versions.ts";
+import type { Started } from "./scripts/versions/version-input.ts";
 import { CollectedResponse } from "./runtime/collected-response.ts";
 import type { BindingRegistry } from "./binding-registry.ts";
 import { cellOf } from "./runtime/script-cache.ts";

@@ -13,6 +13,12 @@ beforeAll(async () => {
   hosting = await startHosting();
   const library = `export default { fetch() { return new Response(); } };`;
   await hosting.deploy("library", library);
+  await hosting.deploy("keeper", {
+    code: `import { DurableObject } from "cloudflare:workers";
+      export class Kept extends DurableObject {}
+      ${library}`,
+    metadata: { migrations: { new_tag: "v1", new_sqlite_classes: ["Kept"] } },
+  });
   await hosting.createNamespace("customers");
   await hosting.call("POST", `/accounts/${hosting.account}/queues`, { queue_name: "jobs" });
   completionToken = await sendAssets(hosting, `/accounts/${hosting.account}/workers/scripts/looking`, {
@@ -30,6 +36,10 @@ beforeAll(async () => {
     queue: { binding: { queue_name: "jobs" }, className: "WorkerQueue" },
     workflow: { binding: { workflow_name: "flow", class_name: "Flow" }, className: "Workflow" },
     images: { binding: {}, className: "ImagesBinding" },
+    durable_object_namespace: {
+      binding: { class_name: "Kept", script_name: "keeper" },
+      className: "DurableObjectNamespace",
+    },
   };
 });
 afterAll(async () => hosting.close(0));

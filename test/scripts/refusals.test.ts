@@ -63,10 +63,16 @@ describe("uploads", () => {
     ["a date of the future", { compatibility_date: "2999-01-01" }, 9207, "a date that is not in the future"],
     ["a flag that does not exist", { compatibility_flags: ["nodejs_compt"] }, 10021, "nodejs_compt"],
     [
-      "migrations",
+      "migrations for a class that is not exported",
       { migrations: { new_tag: "v1", steps: [{ new_sqlite_classes: ["Room"] }] } },
+      10070,
+      "Cannot apply new-class migration to class 'Room' that is not exported by script.",
+    ],
+    [
+      "declarative classes of Durable Objects",
+      { exports: { Room: { type: "durable-object", storage: "sqlite" } } },
       10021,
-      'Durable Objects are not part of this installation: migrations is {"new_tag":"v1"',
+      "exports is not supported here",
     ],
     ["containers", { containers: [{ class_name: "A" }] }, 10021, "Containers are not part of this"],
     [
@@ -102,10 +108,10 @@ describe("uploads", () => {
       'D1 is not part of this installation: the binding "B" has the type "d1"',
     ],
     [
-      "Durable Objects",
-      { type: "durable_object_namespace", name: "B" },
-      10021,
-      "Durable Objects are not part of this installation",
+      "a class without Durable Objects",
+      { type: "durable_object_namespace", name: "B", class_name: "Room" },
+      10061,
+      "Cannot create binding for class 'Room' because it is not currently configured",
     ],
     ["a name of every object", { type: "constructor", name: "B" }, 10021, "is not supported here"],
     [

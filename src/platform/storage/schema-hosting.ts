@@ -113,8 +113,19 @@ export interface ScriptsTable {
   version_count: number;
   subdomain_enabled: Flag;
   previews_enabled: Flag;
+  migration_tag: string | null;
   created_on: Immutable<number>;
   modified_on: number;
+}
+
+/** Namespaces of Durable Objects. `script_id` is null for a class of the platform itself. */
+export interface ObjectNamespacesTable {
+  id: Immutable<string>;
+  account_id: Immutable<string>;
+  script_id: string | null;
+  class_name: string;
+  sqlite: Immutable<Flag>;
+  created_on: Immutable<number>;
 }
 
 /** Versions of scripts, which never change. */

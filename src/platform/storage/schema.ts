@@ -10,6 +10,7 @@ import type {
   WorkflowJournalTable,
   WorkflowEventsTable,
   DispatchNamespacesTable,
+  ObjectNamespacesTable,
   ScriptsTable,
   ScriptVersionsTable,
   ScriptModulesTable,
@@ -253,6 +254,7 @@ export interface Database {
   bot_management: BotManagementTable;
   dispatch_namespaces: DispatchNamespacesTable;
   scripts: ScriptsTable;
+  object_namespaces: ObjectNamespacesTable;
   script_versions: ScriptVersionsTable;
   script_modules: ScriptModulesTable;
   script_deployments: ScriptDeploymentsTable;

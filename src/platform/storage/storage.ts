@@ -41,6 +41,7 @@ export interface Change {
     | "zone_transfers"
     | "script"
     | "dispatch_namespace"
+    | "object_namespace"
     | "worker_route"
     | "worker_domain"
     | "account_subdomain"

@@ -75,3 +75,28 @@ export function oldestOf(
   }
   return oldest;
 }
+
+const togetherMs = 2;
+const recentMs = 1000;
+
+/**
+ * The runs that may have caused a fault of a cell. All scripts share one thread, and one run has occupied it since the
+ * last sign of life. That run was sent before it, was the first one sent after it, or was sent in the second before it
+ * and has been answered, with work left running.
+ */
+export function suspectsOf(cell: {
+  readonly runs: ReadonlySet<CellRun>;
+  readonly recent: readonly CellRun[];
+  readonly lastActivityAt: number;
+}): CellRun[] {
+  const { lastActivityAt } = cell;
+  const sent = [...cell.runs];
+  const later = sent.filter((cellRun) => cellRun.sentAt > lastActivityAt + togetherMs);
+  const firstLater = later.toSorted((a, b) => a.sentAt - b.sentAt)[0];
+  return [
+    ...sent.filter((cellRun) => cellRun.sentAt <= lastActivityAt + togetherMs || cellRun === firstLater),
+    ...cell.recent.filter(
+      (cellRun) => cellRun.script.profile === "script" && cellRun.sentAt > lastActivityAt - recentMs,
+    ),
+  ];
+}

@@ -7,7 +7,8 @@ import { cellHeaders } from "../protocol.ts";
 import { headerText, MalformedError, parseThrown, readObject, readThrown } from "./cell-messages.ts";
 import { isAscii, openMessage, readFetch, readHead, type ChannelFetch } from "./channel-messages.ts";
 import { encodeMetadata, thrownBytesMax, type CellRequest, type Sink, type Thrown } from "./exchange.ts";
-import { refuse, type RunHooks } from "./gateway-server.ts";
+import type { RunHooks } from "./run-hooks.ts";
+import { refuse } from "./gateway-server.ts";
 import { protocolLimits } from "../settings.ts";
 
 interface Run {

@@ -6,15 +6,18 @@ export interface ScriptError {
   message: string;
   name?: string;
   code?: number;
+  /** Properties that are true on the error: retryable, overloaded. */
+  flags?: readonly string[];
 }
 
 /** Headers of an answer, as names and values in turn, that make the wrapper in the script throw (worker/run.ts). */
-export function errorHeaders({ message, name, code }: ScriptError): string[] {
+export function errorHeaders({ message, name, code, flags }: ScriptError): string[] {
   return [
     cellHeaders.error,
     encode(message, errorLengths.message),
     ...(name === undefined ? [] : [cellHeaders.errorName, encode(name, errorLengths.name)]),
     ...(code === undefined ? [] : [cellHeaders.errorCode, String(code)]),
+    ...(flags === undefined ? [] : [cellHeaders.errorFlags, flags.join(",")]),
   ];
 }
 

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
-import { refuse, type RunHooks } from "./gateway-server.ts";
+import type { RunHooks } from "./run-hooks.ts";
+import { refuse } from "./gateway-server.ts";
 import { CellsHarness, snippet } from "../testing.ts";
 
 const harness = new CellsHarness();

@@ -1,69 +1,25 @@
 import { randomUUID } from "node:crypto";
-import { createServer, IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { LRUCache } from "lru-cache";
 import { whileAnswering } from "../../platform/observability/last-net.ts";
 import { Linger } from "../../platform/util/linger.ts";
 import { answerHead, endWith } from "../../platform/util/raw-http.ts";
-import { cellHeaders } from "../protocol.ts";
-import { headerText, MalformedError, readChild, type Child } from "./cell-messages.ts";
+import { cellHeaders, type ObjectRoute } from "../protocol.ts";
+import { headerText, MalformedError, readChild } from "./cell-messages.ts";
+import type { Doors } from "./doors.ts";
 import { errorHeaders } from "./error-headers.ts";
-import { refusalText } from "../errors.ts";
+import { CellMessage, goOnAfter, hasBody, takeRunProtocol } from "./gateway-request.ts";
+import type { LateRun, RunHooks } from "./run-hooks.ts";
+import { ObjectCalls } from "./object-calls.ts";
+import { readReference } from "./object-reference.ts";
+import { refusalFlags, refusalText } from "../errors.ts";
 import type { CellScript } from "../process/script.ts";
 import { protocolLimits } from "../settings.ts";
 import type { Traffic } from "../limits/traffic.ts";
 import { loadable } from "../process/worker-sources.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
-
-/** How the gateway answers the requests that a script makes during one run. */
-export interface RunHooks {
-  /** The script fetches `url`. The answer goes to `response`, or `refuse` makes the fetch throw. */
-  fetch(url: URL, request: IncomingMessage, response: ServerResponse): void;
-  /**
-   * Called when the script has answered. Returns the hooks for work that it left running; without this, these
-   * hooks stay.
-   */
-  answered?(): LateRun | undefined;
-  /** A snippet sends or reads a body that belongs to its channel; `what` says which. */
-  native?(what: string, request: IncomingMessage, response: ServerResponse): void;
-  /** The script calls a method of another script through a binding. Rejects with an error for the script. */
-  nested?(binding: string): Promise<NestedRun>;
-  /**
-   * The script dispatches to a customer's script. `options` and `outbound` are JSON. Rejects with an error
-   * for the script.
-   */
-  dispatch?(binding: string, options: string, outbound: string): Promise<Dispatched>;
-  /** Returns the hooks of a dispatched script, at its first request. */
-  child?(child: Child): Promise<RunHooks>;
-  /** The script opens a WebSocket or another upgrade. Refused when absent. */
-  upgrade?(url: URL, request: IncomingMessage, socket: Duplex, head: Buffer): void;
-}
-
-/**
- * Hooks after the answer, or a function that makes them: very many runs are kept for a while, and few of them
- * make requests.
- */
-export type LateRun = RunHooks | (() => RunHooks);
-
-/** The target of a dispatch. */
-export interface Dispatched {
-  script: CellScript;
-  /**
-   * Whether the dispatch must go through the gateway, which then runs the script in a cell chosen by its own
-   * state.
-   */
-  isWatched: boolean;
-  /** Whether the cell may reuse the result until the configuration changes. */
-  isLasting: boolean;
-}
-
-/** A script that a method call starts in the same cell, on behalf of a run. */
-export interface NestedRun {
-  script: CellScript;
-  entrypoint: string;
-  hooks: RunHooks;
-}
 
 /** Time after the answer in which work that a script left running may still make requests. */
 const afterAnswerMs = 30_000;
@@ -97,11 +53,20 @@ export class GatewayServer {
   #codeBytes = 0;
   readonly #secret: string;
   readonly #onActivity: () => void;
+  readonly #doors: Doors | undefined;
+  /** The slot of a cell of objects. */
+  readonly #slot: number | undefined;
+  /** For a cell of objects: the hooks of a run that no request began. */
+  standing: ((token: string) => Promise<RunHooks | undefined>) | undefined;
+  /** Method calls that a cell of objects expects. */
+  readonly objectCalls = new ObjectCalls();
 
   /** `secret` identifies the cell's system worker; no script knows it. */
-  constructor(secret: string, traffic: Traffic, onActivity: () => void) {
+  constructor(secret: string, traffic: Traffic, onActivity: () => void, doors?: Doors, slot?: number) {
     this.#secret = secret;
     this.#onActivity = onActivity;
+    this.#slot = slot;
+    this.#doors = doors;
     this.#server = createServer({
       IncomingMessage: CellMessage,
       requireHostHeader: false, // the request line has the full URL
@@ -121,8 +86,10 @@ export class GatewayServer {
     this.#server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
       unawaited(this.#upgrade(request, socket, head));
     });
-    this.#server.on("connect", (_request, socket: Duplex) => {
-      endWith(socket, "HTTP/1.1 403 Forbidden\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
+    this.#server.on("connect", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      socket.on("error", () => socket.destroy());
+      if (doors !== undefined) doors.join(request.url ?? "", socket, head);
+      else endWith(socket, "HTTP/1.1 403 Forbidden\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
     });
   }
 
@@ -134,6 +101,7 @@ export class GatewayServer {
   }
 
   close(): void {
+    this.objectCalls.close();
     this.#server.close();
     this.#server.closeAllConnections();
   }
@@ -190,6 +158,8 @@ export class GatewayServer {
     }
     const token = request.headers[cellHeaders.run];
     if (request.headers[cellHeaders.control] !== this.#secret) unawaited(this.#fetch(url, request, response));
+    else if (typeof token === "string" && url.pathname.startsWith("/object"))
+      unawaited(this.#object(url.pathname, token, request, response));
     else if (typeof token === "string") unawaited(this.#control(url.pathname, token, request, response));
     else this.#load(url.pathname, response);
   }
@@ -213,7 +183,7 @@ export class GatewayServer {
     const token = headers[cellHeaders.run] ?? takeRunProtocol(request);
     // The header of a channel holds the channel's token and then the id of the run.
     if (childText === undefined || headers[cellHeaders.outcome] !== this.#secret)
-      return typeof token === "string" ? this.#find(token.split(" ", 1)[0]!) : undefined;
+      return typeof token === "string" ? this.#ofToken(token.split(" ", 1)[0]!) : undefined;
     const child = readChild(headerText("the dispatch", childText));
     const known = this.#find(child.child);
     if (known !== undefined) return known;
@@ -223,6 +193,20 @@ export class GatewayServer {
     const first = this.#find(child.child);
     if (first === undefined) this.#beginChild(child.run, child.child, hooks);
     return first ?? hooks;
+  }
+
+  #ofToken(token: string): RunHooks | undefined | Promise<RunHooks | undefined> {
+    return this.#find(token) ?? (this.standing === undefined ? undefined : this.#stand(token, this.standing));
+  }
+
+  async #stand(
+    token: string,
+    standing: NonNullable<GatewayServer["standing"]>,
+  ): Promise<RunHooks | undefined> {
+    const hooks = await standing(token);
+    if (hooks !== undefined && this.#find(token) === undefined)
+      this.#late.put(token, hooks, performance.now());
+    return this.#find(token) ?? hooks;
   }
 
   #beginChild(parent: string, token: string, hooks: RunHooks): void {
@@ -271,6 +255,37 @@ export class GatewayServer {
     } catch (error) {
       if (!response.headersSent) response.writeHead(403).end(refusalText(error));
     }
+  }
+
+  /** Answers the system worker's questions about method calls of objects. */
+  async #object(
+    path: string,
+    token: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    try {
+      if (path === "/object-end") {
+        this.objectCalls.end(token);
+        response.writeHead(204).end();
+        return;
+      }
+      if (path === "/object-fault") throw (await this.#doors?.faultOf(token)) ?? new MalformedError();
+      const answer = path === "/object-begin" ? this.objectCalls.take(token) : await this.#route(request);
+      if (answer === undefined) throw new MalformedError("This call belongs to no request in progress.");
+      response.end(JSON.stringify(answer));
+    } catch (error) {
+      if (response.headersSent) return;
+      response
+        .writeHead(403)
+        .end(JSON.stringify({ message: refusalText(error), flags: refusalFlags(error) }));
+    }
+  }
+
+  async #route(request: IncomingMessage): Promise<ObjectRoute | undefined> {
+    const run = await this.#runOf(request);
+    const binding = headerText("the binding", request.headers[cellHeaders.binding]);
+    return run?.object?.(binding, readReference(request.headers[cellHeaders.object]), this.#slot);
   }
 
   /** Limits the code in transit: a cell that does not read it must not fill the memory of this process. */
@@ -327,27 +342,6 @@ export class GatewayServer {
   }
 }
 
-const hasBody = ({ headers }: IncomingMessage): boolean =>
-  headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
-
-/**
- * A request whose body is destroyed before its end would block the parser for ever, and with it all later
- * requests on the connection. This one drops the rest of the body.
- */
-class CellMessage extends IncomingMessage {
-  override push(chunk: unknown, encoding?: BufferEncoding): boolean {
-    return this.destroyed || super.push(chunk, encoding);
-  }
-}
-
-/** Resumes the socket when a body is destroyed before its end: it may have been paused. */
-function goOnAfter(request: IncomingMessage): void {
-  const { socket } = request;
-  request.once("close", () => {
-    if (!request.complete) socket.resume();
-  });
-}
-
 /** The id in a path "/script/ID"; empty if it is malformed. */
 function idOf(path: string): string {
   try {
@@ -364,22 +358,6 @@ export function refuse(response: ServerResponse, message: string): void {
     return;
   }
   response.writeHead(403, [...errorHeaders({ message }), "content-length", "0"]).end();
-}
-
-const runProtocol = `${cellHeaders.run}.`;
-
-/**
- * A WebSocket made with `new` cannot have headers, so its token is the last of its protocols. Takes it out of
- * the list and returns it.
- */
-function takeRunProtocol({ rawHeaders }: IncomingMessage): string | undefined {
-  const at = rawHeaders.findIndex((name, i) => i % 2 === 0 && /^sec-websocket-protocol$/i.test(name));
-  const offered = rawHeaders[at + 1]?.split(",").map((protocol) => protocol.trim()) ?? [];
-  if (at < 0 || offered.at(-1)?.startsWith(runProtocol) !== true) return undefined;
-  const token = offered.pop()!.slice(runProtocol.length);
-  if (offered.length === 0) rawHeaders.splice(at, 2);
-  else rawHeaders[at + 1] = offered.join(", ");
-  return token;
 }
 
 function parse(url: string): URL | undefined {

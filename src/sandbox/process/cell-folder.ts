@@ -4,6 +4,8 @@ import { rootCertificates } from "node:tls";
 import { cellUser, certificateFile, configFile } from "./launch.ts";
 import { cellHeaders } from "../protocol.ts";
 import type { CellSettings } from "../settings.ts";
+import { addObjects, doorBinding, doorHost, type ObjectStores } from "./object-config.ts";
+
 import { encodeConfig, enumerant, type WorkerdConfig } from "./workerd-config.ts";
 import { workerSource } from "./worker-sources.ts";
 
@@ -16,6 +18,8 @@ const systemParts = [
   "sandbox/worker/collect-early.js",
   "sandbox/worker/dispatch.js",
   "sandbox/worker/loader.js",
+  "sandbox/worker/objects.js",
+  "sandbox/worker/path.js",
   "sandbox/worker/thrown.js",
   "platform/util/linger.js",
   "sandbox/worker/frames.js",
@@ -37,15 +41,22 @@ export class CellFolder {
     return join(this.path, "cell.sock");
   }
 
+  /** Where calls of objects in this cell arrive. */
+  get doorSocket(): string {
+    return join(this.path, "door.sock");
+  }
+
   get gatewaySocket(): string {
     return join(this.path, "gateway.sock");
   }
 
   /** `secret` marks messages of the system worker itself. */
-  write(secret: string, v8Flags: readonly string[], settings: CellSettings): void {
+  write(secret: string, v8Flags: readonly string[], settings: CellSettings, objects?: ObjectStores): void {
     mkdirSync(this.path, { recursive: true });
     const config = configFile();
-    writeFileSync(join(this.path, config), encodeConfig(configOf(secret, v8Flags, settings)));
+    const content = configOf(secret, v8Flags, settings);
+    if (objects !== undefined) addObjects(content, objects);
+    writeFileSync(join(this.path, config), encodeConfig(content));
     // workerd needs a certificate to start. A cell makes no TLS connection, so any certificate will do.
     writeFileSync(join(this.path, certificateFile), rootCertificates[0]!);
     const user = cellUser();
@@ -66,7 +77,8 @@ export class CellFolder {
 }
 
 function configOf(secret: string, v8Flags: readonly string[], settings: CellSettings): WorkerdConfig {
-  const { scriptsMax, inFlightMax, accountShare } = settings;
+  const { scriptsMax, inFlightMax, accountShare, objectCellsMax } = settings;
+  const doors = Array.from({ length: objectCellsMax }, (_, slot) => doorBinding(slot));
   return {
     v8Flags: [...v8Flags],
     services: [
@@ -83,12 +95,21 @@ function configOf(secret: string, v8Flags: readonly string[], settings: CellSett
             { name: "SCRIPTS_MAX", text: String(scriptsMax) },
             { name: "CALLS_MAX", text: String(inFlightMax) },
             { name: "ACCOUNT_CALLS_MAX", text: String(Math.max(1, Math.floor(inFlightMax * accountShare))) },
+            ...doors.map((name) => ({ name, service: name })),
           ],
           globalOutbound: "gateway",
         },
       },
       // In proxy style the request line has the full URL, so that the gateway sees the scheme.
       { name: "gateway", external: { address: "unix:gateway.sock", http: { style: enumerant("proxy") } } },
+      // The gateway joins these with the cells of objects. Nothing connects before the first call.
+      ...doors.map((name, slot) => ({
+        name,
+        external: {
+          address: "unix:gateway.sock",
+          http: { style: enumerant("proxy" as const), capnpConnectHost: doorHost(slot) },
+        },
+      })),
     ],
     sockets: [
       {

@@ -3,6 +3,7 @@ import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { guardToken } from "./guard.ts";
+import { objectsFolder, type ObjectStores } from "./object-config.ts";
 
 /** The command that starts a cell's process. */
 export interface Launch {
@@ -60,7 +61,7 @@ function tools(): Tools {
 }
 
 /** The command that starts workerd in a cell's folder, with as few rights as this machine allows. */
-export function launch(folder: string): Launch {
+export function launch(folder: string, objects?: ObjectStores): Launch {
   const { workerd, bubblewrap, setpriv } = tools();
   const serve = ["serve", "--experimental", "--control-fd=3", configFile()];
   const user = cellUser();
@@ -74,6 +75,12 @@ export function launch(folder: string): Launch {
           "--bind",
           folder,
           "/cell",
+          // The cell sees only the folders of its own namespaces.
+          ...(objects?.namespaces ?? []).flatMap((namespace) => [
+            "--bind",
+            join(objects!.folder, namespace),
+            `/cell/${objectsFolder}/${namespace}`,
+          ]),
           "--chdir",
           "/cell",
           "--info-fd",

@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { readFileSync } from "node:fs";
 import type { Readable } from "node:stream";
+import { setTimeout } from "node:timers/promises";
 import { eachLine } from "../../platform/util/bounded-lines.ts";
 import { CpuClock } from "./cpu-clock.ts";
 import type { Launch } from "./launch.ts";
@@ -78,6 +79,12 @@ export class CellProcess {
     }
   }
 
+  /** Resolves when the process is certainly gone: under bubblewrap it may outlive the child for a moment. */
+  async gone(): Promise<void> {
+    await this.exited;
+    while (this.#pid !== 0 && isAlive(this.#pid)) await setTimeout(5);
+  }
+
   kill(signal: NodeJS.Signals): void {
     this.#child.kill(signal);
     if (signal !== "SIGKILL" || this.#child.exitCode !== null || this.#child.signalCode !== null) return;
@@ -88,6 +95,15 @@ export class CellProcess {
 }
 
 const pageBytes = 4096;
+
+/** Whether a process exists and is not a zombie. */
+function isAlive(pid: number): boolean {
+  try {
+    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "latin1"));
+  } catch {
+    return false;
+  }
+}
 
 function killIfThere(pid: number): void {
   try {

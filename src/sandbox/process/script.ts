@@ -22,6 +22,8 @@ export interface CellScript {
   /** Whether it is a customer's script, to which other scripts dispatch. */
   isDispatched?: boolean;
   classNames?: readonly string[];
+  /** The exported classes of its Durable Objects. */
+  objectClasses?: readonly string[];
   /** Whether its workflows are run: then the modules of workflows are added. */
   hasWorkflows?: boolean;
 }
@@ -37,7 +39,7 @@ export interface CellBinding {
   /** The argument of the function. */
   description: { name: string };
   /** The entrypoint of the system worker, for a binding that calls another script in the same cell. */
-  systemEntrypoint?: "Dispatch" | "Service" | undefined;
+  systemEntrypoint?: "Dispatch" | "Objects" | "Service" | undefined;
 }
 
 export interface CellModule {

@@ -124,7 +124,7 @@ const isBeforeGetters = ({ compatibilityDate }: CellScript, asked: readonly stri
 
 /** The platform's modules for a script, in the order in which they run. All of them run before the script's. */
 function partsOf(script: CellScript): readonly string[] {
-  const { profile, bindings = [], hasWorkflows } = script;
+  const { profile, bindings = [], hasWorkflows, objectClasses = [] } = script;
   if (profile === "snippet")
     return ["web-socket-pair", "lockdown-snippet", "snippet"].map((name) => `sandbox/worker/${name}.js`);
   return [
@@ -139,6 +139,7 @@ function partsOf(script: CellScript): readonly string[] {
     "workers/runtime/worker/rpc.js",
     ...(isServiceWorker(script) ? [serviceWorker] : []),
     ...(hasWorkflows === true ? ["products/workflows/worker/entry.js"] : []),
+    ...(objectClasses.length > 0 ? [objectModule] : []),
   ];
 }
 
@@ -148,6 +149,7 @@ ${bindingsOf(script)}${socketsOf(script)}${isServiceWorker(script) ? `const hand
 ${entrypointsOf(script)}export const Control = ${identifier("sandbox/worker/run.js")}.Control;
 `;
 
+const objectModule = "workers/objects/worker/object.js";
 const serviceWorker = "workers/runtime/worker/service-worker.js";
 /** Whether a script registers listeners instead of exporting handlers: its main module is not an ES module. */
 const isServiceWorker = ({ profile, mainModule, modules }: CellScript): boolean =>
@@ -173,7 +175,7 @@ const bindingsOf = ({ bindings = [] }: CellScript): string =>
     .join("");
 
 function entrypointsOf(script: CellScript): string {
-  const { profile, classNames = [], hasWorkflows } = script;
+  const { profile, classNames = [], hasWorkflows, objectClasses = [] } = script;
   if (profile === "snippet")
     return `export const Entry = ${identifier("sandbox/worker/snippet.js")}.entryOf(user.default);\n`;
   const entryOf = `${identifier("workers/runtime/worker/script.js")}.entryOf`;
@@ -186,6 +188,10 @@ function entrypointsOf(script: CellScript): string {
           `export const WorkflowInvocations = ${identifier("products/workflows/worker/entry.js")}.invocationsOf(user);\n`,
         ]
       : []),
+    ...objectClasses.map((name, i) => {
+      const made = `${identifier(objectModule)}.objectOf(user[${JSON.stringify(name)}])`;
+      return `const object${i} = ${made};\nexport { object${i} as ${JSON.stringify(`Object:${name}`)} };\n`;
+    }),
     ...classNames.map((name, i) => {
       const user = `user[${JSON.stringify(name)}]`;
       const names = [

@@ -8,7 +8,11 @@ export interface WorkerdConfig {
   v8Flags?: string[];
 }
 
-export type Service = { name: string } & ({ worker: Worker } | { external: ExternalServer });
+export type Service = { name: string } & (
+  | { worker: Worker }
+  | { external: ExternalServer }
+  | { disk: { path: string; writable: boolean } }
+);
 
 export interface Worker {
   modules: { name: string; esModule: string }[];
@@ -16,12 +20,15 @@ export interface Worker {
   compatibilityFlags: string[];
   bindings: Binding[];
   globalOutbound: string;
+  durableObjectNamespaces?: { className: string; uniqueKey: string; enableSql: boolean }[];
+  durableObjectStorage?: { localDisk: string };
 }
 
 export type Binding = { name: string } & (
   | { service: string }
   | { text: string }
   | { workerLoader: { id: string } }
+  | { durableObjectNamespace: { className: string } }
 );
 
 export interface ExternalServer {
@@ -33,13 +40,14 @@ export interface Socket {
   name: string;
   address: string;
   http: HttpOptions;
-  service: string;
+  service: string | { name: string; entrypoint: string };
 }
 
 export interface HttpOptions {
   style?: Enum<"proxy" | "host">;
   cfBlobHeader?: string;
   forwardedProtoHeader?: string;
+  capnpConnectHost?: string;
 }
 
 /** An enumerant is written without quotes. */

@@ -19,14 +19,14 @@ export interface Loadable {
   compatibilityFlags: string[];
   env: Record<string, unknown>;
   /** Bindings that call an entrypoint of the system worker. */
-  systemEntrypoints: [name: string, entrypoint: "Dispatch" | "Service"][];
+  systemEntrypoints: [name: string, entrypoint: "Dispatch" | "Objects" | "Service"][];
   /** Whether other scripts dispatch to it. Its fetches then go through this worker, which adds the dispatched run. */
   isDispatched: boolean;
 }
 
 /** The system worker's own entrypoints, which are given to scripts as bindings. */
 const own = exports as unknown as Record<
-  "Dispatch" | "Egress" | "Service",
+  "Dispatch" | "Egress" | "Objects" | "Service",
   (options: { props: object }) => Fetcher
 >;
 
@@ -47,6 +47,8 @@ const loaded = new Map<string, Loaded>();
 let loads = 0;
 
 export const loadedIds = (): string[] => [...loaded.keys()];
+/** The name of a script's isolate; undefined if it is not loaded. */
+export const isolateOf = (id: string): string | undefined => loaded.get(id)?.isolate;
 export const isLoaded = (id: string): boolean => loaded.has(id);
 
 /** Returns the isolate of an acquired script. `given` is its code, if the gateway has sent it already. */

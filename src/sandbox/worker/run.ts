@@ -23,6 +23,7 @@ const setHeader = Headers.prototype.set;
 const deleteHeader = Headers.prototype.delete;
 const { stringify, parse } = JSON;
 const { freeze, isFrozen, values } = Object;
+const { split } = String.prototype;
 const [encode, decode] = [encodeURIComponent, decodeURIComponent];
 const getHeader = Headers.prototype.get;
 const requestHeaders = Object.getOwnPropertyDescriptor(Request.prototype, "headers")!.get!;
@@ -93,7 +94,15 @@ export async function sendForRun(
   const code = apply(getHeader, answered, [cellHeaders.errorCode]) as string | null;
   if (name !== null) error.name = decode(name);
   if (code !== null) error.code = Number(code);
+  const flags = apply(getHeader, answered, [cellHeaders.errorFlags]) as string | null;
+  if (flags !== null) setFlags(error, flags);
   throw error;
+}
+
+/** Sets the properties by which callers of Durable Objects decide about retries. */
+function setFlags(error: object, flags: string): void {
+  const names = apply(split, flags, [","]) as string[];
+  for (let i = 0; i < names.length; i++) (error as Record<string, boolean>)[names[i]!] = true;
 }
 
 /** The token of the run that this code belongs to. Throws outside of a request. */
@@ -141,6 +150,22 @@ export async function fetchService(
 ): Promise<Response> {
   const request = new NativeRequest(input as RequestInfo, init);
   return amongCalls(neededRun(), () => sendForRun(request, [[cellHeaders.binding, encode(binding)]]));
+}
+
+/** Fetches a Durable Object; `reference` is JSON of ObjectReference. */
+export async function fetchObject(
+  binding: string,
+  reference: string,
+  input: RequestInfo | URL,
+  init?: RequestInit,
+): Promise<Response> {
+  const request = new NativeRequest(input as RequestInfo, init);
+  return amongCalls(neededRun(), () =>
+    sendForRun(request, [
+      [cellHeaders.binding, encode(binding)],
+      [cellHeaders.object, encode(reference)],
+    ]),
+  );
 }
 
 /** Fetches a customer's script; `send` leads to the system worker. */

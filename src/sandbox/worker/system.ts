@@ -5,15 +5,19 @@ import { collectEarly } from "./collect-early.ts";
 import { beginDispatcher, childHeaders, dispatch, endDispatcher } from "./dispatch.ts";
 import { acquire, load, loadedIds, release, unloadDownTo, type SystemEnv } from "./loader.ts";
 import { cellHeaders, type RunMetadata } from "../protocol.ts";
+import { checkedPath, type Method, type Remote } from "./path.ts";
+import { fetchObject, resetObjects } from "./objects.ts";
 import { thrownText } from "./thrown.ts";
 import { openWorkflowStream, type Ask, type WorkflowStreamHost } from "./workflow-stream.ts";
+
+export { Door, Objects } from "./objects.ts";
 
 export default {
   async fetch(request: Request, env: SystemEnv): Promise<Response> {
     const metadata = request.cf as unknown as RunMetadata | undefined;
     // A ping, or an order to unload scripts.
     if (metadata === undefined) return pong(request, env);
-    const { selvedgeRun: run, script: id, generation, entrypoint = "Entry" } = metadata;
+    const { selvedgeRun: run, script: id, generation, object, entrypoint = "Entry" } = metadata;
     if (id === undefined)
       return metadata.workflowStream === env.SECRET
         ? openWorkflowStream(invocationsOf(env))
@@ -26,6 +30,7 @@ export default {
     }
     acquire(id, env);
     try {
+      if (object !== undefined) return await fetchObject(request, object, env);
       const worker = load(id, env);
       // An empty run loads the script without running it.
       if (run === "") return await worker.getEntrypoint("Control").fetch("http://cell/load");
@@ -113,31 +118,6 @@ export class Service extends WorkerEntrypoint<SystemEnv> {
   }
 }
 
-type Method = (...args: unknown[]) => unknown;
-/** A stub of workerd: any name that it does not inherit is a remote property. */
-type Remote = Record<string, unknown>;
-
-const pathMax = 32;
-/** Properties of the stub itself. Scripts must not reach them, because the stub belongs to the system worker. */
-const inherited = new Set([
-  ...Object.getOwnPropertyNames(Object.prototype),
-  "catch",
-  "connect",
-  "dup",
-  "fetch",
-  "finally",
-  "then",
-]);
-
-/** Copies and validates a path that a script has sent. */
-function checkedPath(path: readonly unknown[]): string[] {
-  const names = Array.from({ length: Math.min(path.length, pathMax + 1) }, (_, i) => path[i]);
-  const refused = names.find((name) => typeof name !== "string" || inherited.has(name));
-  if (refused !== undefined || names.length === 0 || names.length > pathMax)
-    throw new TypeError(`The RPC receiver does not implement the method "${names.join(".")}".`);
-  return names as string[];
-}
-
 /** A WebSocket made with `new` has its token among the protocols. */
 const runOf = (headers: Headers): string =>
   headers.get(cellHeaders.run) ??
@@ -158,6 +138,8 @@ export const Egress = {
 async function pong(request: Request, env: SystemEnv): Promise<Response> {
   const { searchParams } = new URL(request.url);
   const [keep, share] = [searchParams.get("keep"), searchParams.get("share")];
+  const namespace = searchParams.get("reset");
+  if (namespace !== null) await resetObjects(namespace, env);
   if (keep === null && share === null) return new Response(null, { status: 204 });
   await unloadDownTo(keep === null ? Math.floor(loadedIds().length * Number(share)) : Number(keep), env);
   return Response.json(loadedIds());

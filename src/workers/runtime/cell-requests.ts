@@ -5,7 +5,8 @@ import { CountedBody } from "../../edge/http/body.ts";
 import { visitorErrors } from "../../edge/http/errors.ts";
 import type { EdgeRequest } from "../../edge/request/handlers.ts";
 import { externalHeaders } from "../../edge/http/headers.ts";
-import { entrypointName, type Target } from "./run.ts";
+import type { Target } from "./run-context.ts";
+import { entrypointName } from "./run-parts.ts";
 
 /** Converts a visitor's request for a script. */
 export function visitorRequest(edgeRequest: EdgeRequest, body: CountedBody | null): CellRequest {

@@ -2,64 +2,36 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { readBytes } from "../../control/api/body.ts";
-import { cellHeaders } from "../../sandbox/protocol.ts";
+import { cellHeaders, type ObjectReference, type ObjectRoute } from "../../sandbox/protocol.ts";
+import { readReference } from "../../sandbox/gateway/object-reference.ts";
 import { headerText, type Child } from "../../sandbox/gateway/cell-messages.ts";
-import { errorHeaders, type ScriptError } from "../../sandbox/gateway/error-headers.ts";
-import { CellError, Refusal } from "../../sandbox/errors.ts";
+import type { ScriptError } from "../../sandbox/gateway/error-headers.ts";
+import { CellError, ObjectRefusal, Refusal } from "../../sandbox/errors.ts";
 import type { Thrown } from "../../sandbox/gateway/exchange.ts";
 import { errorLengths } from "../../sandbox/worker/thrown.ts";
-import type { Dispatched, LateRun, NestedRun, RunHooks } from "../../sandbox/gateway/gateway-server.ts";
+import type { Dispatched, LateRun, NestedRun, RunHooks } from "../../sandbox/gateway/run-hooks.ts";
 import { VisitorError } from "../../edge/http/errors.ts";
 import type { Send, Sender } from "../../edge/origin/outbound.ts";
 import { hopsMax, type Via } from "../../edge/http/via.ts";
 import type { Binding, BindingOf } from "../scripts/versions/bindings.ts";
 import type { RunTrace } from "../tail/run-trace.ts";
-import { answerHead, endWith } from "../../platform/util/raw-http.ts";
-import { throwInScript, type Caller } from "../binding.ts";
+import { endWith } from "../../platform/util/raw-http.ts";
+import { throwInScript } from "../binding.ts";
 import { cellErrorMessages } from "../cell-error-messages.ts";
 import { refusals } from "./errors.ts";
+import { objectCallOf, type ObjectBinding, type ObjectCall } from "./object-gate.ts";
 import { readDispatch, readOutbound } from "./read-dispatch.ts";
-import { withoutVisitor, treeOf, type RunRoot } from "./run-root.ts";
+import type { RunContext, Target } from "./run-context.ts";
+import { entrypointName, outboundOf, refusedUpgrade } from "./run-parts.ts";
+import { withoutVisitor, treeOf } from "./run-root.ts";
 import type { Runtime } from "./runtime.ts";
-import { withCpuLimit, type LoadedScript } from "./script-cache.ts";
+import { withCpuLimit } from "./script-cache.ts";
 import { readOrder, type SocketOrder } from "./sockets/socket-orders.ts";
 import { RunSockets } from "./sockets/sockets.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 
-export interface RunLimits {
-  cpuMs: number;
-  subRequests: number;
-}
-
-/** The outbound script of a dispatch namespace, which handles customers' fetches, with its parameters. */
-export interface OutboundScript {
-  service: string;
-  entrypoint: string | undefined;
-  params: Readonly<Record<string, unknown>>;
-}
-
 /** UTF-8 takes at most three bytes for a UTF-16 unit. */
 const stackBytesMax = 3 * errorLengths.stack;
-
-export interface RunContext {
-  loaded: LoadedScript;
-  caller: Caller;
-  limits: RunLimits;
-  outbound: OutboundScript | undefined;
-  root: RunRoot;
-  /** Number of scripts that have called each other up to this run. */
-  depth: number;
-}
-
-/** The script that a request of a run goes to. */
-export interface Target {
-  context: RunContext;
-  entrypoint: string | undefined;
-  /** Added to its `env` for this request. */
-  params: Readonly<Record<string, unknown>> | undefined;
-  /** Whether the script sees `request.cf` of the visitor. */
-  seesCf: boolean;
-}
 
 /** One run of a script, for the gateway: answers everything that the script asks for. */
 export class Run implements RunHooks {
@@ -186,6 +158,13 @@ export class Run implements RunHooks {
     }
     this.#count();
     const binding = this.#bindingOf(request);
+    if (binding?.type === "durable_object_namespace") {
+      await this.#runtime.objects.fetch(
+        this.#callOf(binding, readReference(request.headers[cellHeaders.object])),
+        { url, request, response },
+      );
+      return;
+    }
     const target = await this.#target(binding, request);
     if (target !== undefined) await this.#runtime.runNested(target, { url, request, response });
     else
@@ -246,6 +225,13 @@ export class Run implements RunHooks {
   async #answerUpgrade(url: URL, request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
     this.#count();
     const binding = this.#bindingOf(request);
+    if (binding?.type === "durable_object_namespace") {
+      await this.#runtime.objects.upgrade(
+        this.#callOf(binding, readReference(request.headers[cellHeaders.object])),
+        { url, request, socket, head },
+      );
+      return;
+    }
     const target = await this.#target(binding, request);
     if (target !== undefined) await this.#runtime.runNestedUpgrade(target, { url, request, socket, head });
     else if (binding !== undefined) throw new Refusal(`The binding "${binding.name}" takes no WebSockets.`);
@@ -255,6 +241,21 @@ export class Run implements RunHooks {
           ? this.#context.root.nextUpgrade!(request, socket, head, url.pathname + url.search, this.#via())
           : this.#runtime.outbound.upgrade(url, request, socket, head, this.#sender()),
       );
+  }
+
+  #callOf(binding: ObjectBinding, reference: ObjectReference): ObjectCall {
+    return objectCallOf(this.#context, this.#depth(), binding, reference);
+  }
+
+  /** Prepares a method call of an object. */
+  async object(name: string, reference: ObjectReference, slot: number | undefined): Promise<ObjectRoute> {
+    return this.#refusing(async () => {
+      this.#count();
+      const binding = this.#binding(name);
+      if (binding?.type !== "durable_object_namespace")
+        throw new Refusal(`The binding "${name}" is not a namespace of Durable Objects`);
+      return this.#runtime.objects.route(this.#callOf(binding, reference), slot);
+    });
   }
 
   #bindingOf(request: IncomingMessage): Binding | undefined {
@@ -389,6 +390,7 @@ export class Run implements RunHooks {
 
   #scriptError(error: unknown): ScriptError {
     if (error instanceof VisitorError) return { message: `${error.title}: ${error.message}` };
+    if (error instanceof ObjectRefusal) return { message: error.message, flags: error.flags };
     if (!(error instanceof CellError)) return { message: this.#refusal(error).message };
     if (error.kind === "exception") {
       const { name } = error.cause as Thrown;
@@ -397,23 +399,4 @@ export class Run implements RunHooks {
     this.#context.root.limitFault = cellErrorMessages[error.kind];
     return { message: cellErrorMessages[error.kind] };
   }
-}
-
-const refusedUpgrade = (error: ScriptError): string =>
-  answerHead(403, "Forbidden", [...errorHeaders(error), "connection", "close", "content-length", "0"]);
-
-/**
- * The name of an entrypoint in the script's entry module: `Entry` handles requests and events, `Rpc` method
- * calls.
- */
-export const entrypointName = (entrypoint: string | undefined, kind: "Entry" | "Rpc" = "Entry"): string =>
-  entrypoint === undefined || entrypoint === "default" ? kind : `${kind}:${entrypoint}`;
-
-/** The outbound script of a dispatch. The binding's wrapper has checked the parameters. */
-function outboundOf(
-  { outbound }: BindingOf<"dispatch_namespace">,
-  params: Readonly<Record<string, unknown>> = {},
-): OutboundScript | undefined {
-  if (outbound === undefined) return undefined;
-  return { service: outbound.worker.service, entrypoint: outbound.worker.entrypoint, params };
 }

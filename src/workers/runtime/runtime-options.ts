@@ -9,7 +9,7 @@ import type { Scripts } from "../scripts/scripts.ts";
 import type { SourceMaps } from "../stack-traces/source-maps.ts";
 import type { Tails } from "../tail/tails.ts";
 import type { BindingRegistry } from "../binding-registry.ts";
-import type { RunLimits } from "./run.ts";
+import type { RunLimits } from "./run-context.ts";
 
 export interface RuntimeLimits extends RunLimits {
   /** Maximum number of subrequests of all runs that one request causes, and of those at the same time. */

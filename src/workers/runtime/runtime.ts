@@ -6,7 +6,7 @@ import type { RunOptions } from "../../sandbox/cell.ts";
 import type { Cells } from "../../sandbox/cells.ts";
 import { CellError } from "../../sandbox/errors.ts";
 import type { CellRequest } from "../../sandbox/gateway/exchange.ts";
-import type { RunHooks } from "../../sandbox/gateway/gateway-server.ts";
+import type { RunHooks } from "../../sandbox/gateway/run-hooks.ts";
 import type { CellScript } from "../../sandbox/process/script.ts";
 import type { EdgeHttpRequest, EdgeUpgradeRequest } from "../../edge/request/handlers.ts";
 import { visitorHeaders } from "../../edge/http/headers.ts";
@@ -24,14 +24,10 @@ import { CollectedResponse } from "./collected-response.ts";
 import { refusals } from "./errors.ts";
 import { answerOf } from "./event-answer.ts";
 import { explained } from "./explained.ts";
-import {
-  entrypointName,
-  Run,
-  type OutboundScript,
-  type RunContext,
-  type RunLimits,
-  type Target,
-} from "./run.ts";
+import { noObjects, type ObjectCaller, type ObjectGate } from "./object-gate.ts";
+import { Run } from "./run.ts";
+import type { RunContext, RunLimits, Target } from "./run-context.ts";
+import { entrypointName, type OutboundScript } from "./run-parts.ts";
 import { withoutVisitor, treeOf, type RunRoot } from "./run-root.ts";
 import type { AnswerImageFetch, RuntimeOptions } from "./runtime-options.ts";
 import { ScriptCache, strictest, withCpuLimit, type LoadedScript } from "./script-cache.ts";
@@ -53,6 +49,8 @@ export class Runtime {
   answerImageFetch: AnswerImageFetch = () => {
     throw new Error("Expected images to be set up before a script fetches");
   };
+  /** The capability of objects sets it, since it needs this one. */
+  objects: ObjectGate = noObjects;
   readonly #options: RuntimeOptions;
   readonly #cache: ScriptCache;
 
@@ -220,6 +218,31 @@ export class Runtime {
     const { root, depth, limits, outbound, versionId = live.versionId } = more;
     const loaded = await this.#load({ ...live, versionId }, ownerOf(found!));
     return contextOf(loaded, root, depth, strictest(loaded.limits, limits), outbound);
+  }
+
+  /** A script whose object is called, or that an event of an object is for. */
+  async objectScript(
+    owner: Owner,
+    live: LiveScript,
+    { root, depth, isCustomer, limits, outbound }: ObjectCaller,
+  ): Promise<RunContext> {
+    const loaded = await this.#load(live, owner);
+    return isCustomer
+      ? contextOf(loaded, root, depth, strictest(loaded.limits, limits), outbound)
+      : contextOf(loaded, root, depth);
+  }
+
+  /** What answers the requests of one run. */
+  hooksOf(context: RunContext): RunHooks {
+    return new Run(this, context);
+  }
+
+  get bodyBytesMax(): number {
+    return this.#options.limits.bodyBytesMax;
+  }
+
+  get idleTimeoutMs(): number {
+    return this.#options.limits.idleTimeoutMs;
   }
 
   /** Whether a customer's script must run in a cell of customers, or needs something that only the gateway has. */

@@ -1,12 +1,12 @@
 import { LRUCache } from "lru-cache";
-import type { RunHooks } from "../../sandbox/gateway/gateway-server.ts";
+import type { RunHooks } from "../../sandbox/gateway/run-hooks.ts";
 import type { CellScript } from "../../sandbox/process/script.ts";
 import type { RuntimeScript } from "../scripts/runtime-script.ts";
 import { LoadingCache } from "../../platform/util/loading-cache.ts";
 import type { Caller } from "../binding.ts";
 import type { BindingRegistry } from "../binding-registry.ts";
 import { madeBindings, plainEnv } from "../binding-environment.ts";
-import type { RunLimits } from "./run.ts";
+import type { RunLimits } from "./run-context.ts";
 import type { RuntimeLimits } from "./runtime-options.ts";
 
 /** A version of a script, ready for a cell. */
@@ -109,6 +109,9 @@ export const cellOf = (
   compatibilityFlags: script.compatibilityFlags,
   env: plainEnv(script),
   bindings: madeBindings(script, bindings),
-  classNames: script.namedHandlers.map(({ name }) => name),
+  classNames: script.namedHandlers
+    .map(({ name }) => name)
+    .filter((name) => script.objectClasses?.includes(name) !== true),
+  objectClasses: script.objectClasses ?? [],
   isDispatched: script.namespace !== undefined,
 });

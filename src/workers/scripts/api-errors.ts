@@ -1,7 +1,20 @@
 import type { ErrorCodes } from "../../control/api/errors.ts";
 import type { scriptErrors } from "./errors.ts";
+import type { objectErrors } from "./versions/object-errors.ts";
 
-export const scriptErrorCodes: ErrorCodes<typeof scriptErrors> = {
+export const scriptErrorCodes: ErrorCodes<typeof scriptErrors> & ErrorCodes<typeof objectErrors> = {
+  "objects.binding": [400, 10061],
+  "objects.foreignBinding": [400, 10061],
+  "objects.notExported": [400, 10064],
+  "objects.newNotExported": [400, 10070],
+  "objects.exists": [400, 10074],
+  "objects.missing": [400, 10073],
+  "objects.twice": [400, 10021],
+  "objects.tag": [412, 10079],
+  "objects.migrationInVersion": [400, 10211],
+  "objects.unavailable": [400, 10021],
+  "objects.namespaceNotFound": [404, 10066],
+  "objects.cursor": [400, 10021],
   "scripts.notFound": [404, 10007],
   "scripts.notInNamespace": [404, 10092],
   "scripts.invalid": [400, 10021],

@@ -1,14 +1,13 @@
 import { z } from "zod";
 import { operationsFor } from "../../control/api/operation.ts";
 import { scriptErrorCodes } from "./api-errors.ts";
-import { pageQuery, paginate } from "../../control/api/pagination.ts";
 import { isoTime } from "../../platform/util/ids.ts";
 import { deleteScript } from "./versions/api-code.ts";
 import { accountScripts, editAccess, readAccess, scriptOf, type ScriptServices } from "./api-collection.ts";
 import { ScriptSchema, scriptResource, TimeSchema } from "./resources.ts";
 import { scriptNotFound } from "./errors.ts";
 
-const { listOperation, operation } = operationsFor<ScriptServices>(scriptErrorCodes);
+const { operation } = operationsFor<ScriptServices>(scriptErrorCodes);
 
 const base = "/accounts/{account_id}/workers";
 
@@ -79,7 +78,7 @@ const scriptOperations = [
     access: readAccess,
     result: z.object({
       services: z.object({ incoming: z.array(ReferenceSchema), outgoing: z.array(ReferenceSchema) }),
-      durable_objects: z.array(z.never()),
+      durable_objects: z.array(ReferenceSchema),
       dispatch_outbounds: z.array(
         z.object({ service: z.string(), environment: z.literal("production"), namespace: z.string() }),
       ),
@@ -98,7 +97,9 @@ const scriptOperations = [
             binding.type === "service" ? [{ service: binding.service, environment, name: binding.name }] : [],
           ),
         },
-        durable_objects: [],
+        durable_objects: users.flatMap(({ kind, name, binding }) =>
+          kind === "durable_object" ? [{ service: name, environment, name: binding }] : [],
+        ),
         dispatch_outbounds: users.flatMap(({ name, namespace }) =>
           namespace === undefined ? [] : [{ service: name, environment, namespace }],
         ),
@@ -116,16 +117,6 @@ const scriptOperations = [
       scriptOf(accountScripts, call);
       return [];
     },
-  }),
-  listOperation({
-    id: "durable_object_namespace_list",
-    method: "GET",
-    path: `${base}/durable_objects/namespaces`,
-    summary: "List namespaces of Durable Objects: none, as scripts cannot have them here",
-    access: readAccess,
-    query: pageQuery({ default: 20, max: 1000 }),
-    result: z.object({ id: z.string() }),
-    handle: async ({ query }) => paginate([], query),
   }),
 ];
 

@@ -18,7 +18,8 @@ import { Subdomains } from "./routing/subdomains.ts";
 import { Scripts } from "./scripts.ts";
 import { Deployments } from "./versions/deployments.ts";
 import { Sealer } from "./versions/sealing.ts";
-import { Versions, type AssetManifests } from "./versions/versions.ts";
+import type { AssetManifests } from "./versions/version-input.ts";
+import { Versions } from "./versions/versions.ts";
 
 /** Stores, deploys and routes scripts, of accounts and of the namespaces that they dispatch to. */
 export const scripts = capability({

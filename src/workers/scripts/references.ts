@@ -6,7 +6,7 @@ import * as store from "./versions/store-versions.ts";
 /** A script whose live version has a binding to another script. */
 export interface Reference {
   name: string;
-  kind: "service" | "dispatch_outbound";
+  kind: "service" | "dispatch_outbound" | "durable_object";
   binding: string;
   /** The dispatch namespace of a `dispatch_outbound`. */
   namespace: string | undefined;
@@ -49,5 +49,7 @@ function referenceTo(target: string, name: string, binding: StoredBinding): Refe
     return [{ name, kind: "service", binding: binding.name, namespace: undefined }];
   if (binding.type === "dispatch_namespace" && binding.outbound?.worker.service === target)
     return [{ name, kind: "dispatch_outbound", binding: binding.name, namespace: binding.namespace }];
+  if (binding.type === "durable_object_namespace" && binding.script_name === target)
+    return [{ name, kind: "durable_object", binding: binding.name, namespace: undefined }];
   return [];
 }

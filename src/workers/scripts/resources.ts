@@ -28,6 +28,7 @@ export const ScriptSchema = z
     placement: LooseObject.optional(),
     tail_consumers: z.array(z.unknown()).nullable(),
     usage_model: z.string(),
+    migration_tag: z.string().optional(),
   })
   .meta({ id: "Script" });
 
@@ -57,6 +58,7 @@ export function scriptResource(script: Script, { content }: Version): z.input<ty
     placement: content.placement ?? undefined,
     tail_consumers: script.settings.tailConsumers === null ? null : [...script.settings.tailConsumers],
     usage_model: content.usageModel,
+    ...(script.migrationTag === null ? {} : { migration_tag: script.migrationTag }),
   };
 }
 

@@ -36,6 +36,9 @@ export interface RuntimeScript {
   handlers: readonly string[];
   /** Exported classes: entrypoints and workflows. */
   namedHandlers: readonly NamedHandler[];
+  /** Classes with Durable Objects, and the time that a busy object may go on with the previous version. */
+  objectClasses?: readonly string[];
+  codeUpdateDelayMs?: number;
   /** The id of the source maps, if there are any. */
   sourceMapsId?: string;
 }

@@ -37,6 +37,8 @@ export interface Script {
   versionCount: number;
   subdomainEnabled: boolean;
   previewsEnabled: boolean;
+  /** The tag of the last migration of its classes of Durable Objects. */
+  migrationTag: string | null;
   createdOn: number;
   modifiedOn: number;
 }
@@ -70,6 +72,10 @@ export interface VersionContent {
   namedHandlers: readonly NamedHandler[];
   /** Undefined for versions from before source maps were stored. */
   hasSourceMaps?: boolean;
+  /** The classes with Durable Objects; undefined for versions from before there were any. */
+  objectClasses?: readonly string[];
+  /** Time that a busy object may go on with the previous version. */
+  codeUpdateDelayMs?: number;
   annotations: Readonly<Record<string, string>>;
   author: Author;
 }

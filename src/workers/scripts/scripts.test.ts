@@ -21,7 +21,8 @@ import { Scripts } from "./scripts.ts";
 import { Sealer } from "./versions/sealing.ts";
 import { Subdomains } from "./routing/subdomains.ts";
 import type { BindingTypeName } from "./versions/bindings.ts";
-import { Versions, type Upload } from "./versions/versions.ts";
+import type { Upload } from "./versions/version-input.ts";
+import { Versions } from "./versions/versions.ts";
 
 const noZones = { find: () => undefined };
 

@@ -19,7 +19,12 @@ export type ScriptEdit = Partial<Pick<Script, "tags" | "subdomainEnabled" | "pre
 export type DeleteListener = (trx: Write, script: Script, changed: (change: Change) => void) => Promise<void>;
 export type SaveScript = (script: Script) => Promise<void>;
 /** Work within a transaction on one script; `current` is undefined if there is no such script. */
-export type ScriptWork<T> = (trx: Write, script: Script | undefined, save: SaveScript) => Promise<T>;
+export type ScriptWork<T> = (
+  trx: Write,
+  script: Script | undefined,
+  save: SaveScript,
+  changed: (change: Change) => void,
+) => Promise<T>;
 
 const attemptsMax = 3;
 
@@ -81,6 +86,10 @@ export class Scripts {
 
   find(owner: Owner, name: string): Script | undefined {
     return this.#byOwner.get(ownerId(owner))?.get(name);
+  }
+
+  findById(id: string): Script | undefined {
+    return this.#byId.get(id);
   }
 
   get(owner: Owner, name: string): Script {
@@ -145,6 +154,8 @@ export class Scripts {
         tag: content.annotations["workers/tag"] ?? "",
         timestamp: new Date(version.createdOn).toISOString(),
       },
+      objectClasses: content.objectClasses ?? [],
+      codeUpdateDelayMs: content.codeUpdateDelayMs ?? 0,
       handlers: content.handlers,
       namedHandlers: content.namedHandlers,
       ...(content.hasSourceMaps === true ? { sourceMapsId: version.codeId } : {}),
@@ -162,10 +173,11 @@ export class Scripts {
       try {
         return await this.#storage.write(async (trx, changed) => {
           const current = await store.lock(trx, this.#storage.engine, ownerId(owner), name);
-          return work(trx, current, async (script) => {
+          const save = async (script: Script): Promise<void> => {
             await store.put(trx, script);
             changed({ kind: "script", id: script.id, parentId: script.ownerId });
-          });
+          };
+          return work(trx, current, save, changed);
         });
       } catch (error) {
         // Another request created a script of this name first. A missing row cannot be locked.
@@ -260,6 +272,7 @@ export const newScript = (owner: Owner, name: string, now: number): Script => ({
   versionCount: 0,
   subdomainEnabled: owner.namespace === undefined,
   previewsEnabled: false,
+  migrationTag: null,
   createdOn: now,
   modifiedOn: now,
 });

@@ -15,6 +15,7 @@ const toScript = (row: Selectable<ScriptsTable>): Script => ({
   versionCount: row.version_count,
   subdomainEnabled: row.subdomain_enabled === 1,
   previewsEnabled: row.previews_enabled === 1,
+  migrationTag: row.migration_tag,
   createdOn: row.created_on,
   modifiedOn: row.modified_on,
 });
@@ -48,6 +49,7 @@ export async function put(trx: Write, script: Script): Promise<void> {
     version_count: script.versionCount,
     subdomain_enabled: script.subdomainEnabled ? (1 as const) : (0 as const),
     previews_enabled: script.previewsEnabled ? (1 as const) : (0 as const),
+    migration_tag: script.migrationTag,
     modified_on: script.modifiedOn,
   };
   await trx

@@ -1,6 +1,7 @@
 import { request as httpRequest } from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
+import { Doors } from "../../../src/sandbox/gateway/doors.ts";
 import { GatewayServer } from "../../../src/sandbox/gateway/gateway-server.ts";
 import { Traffic } from "../../../src/sandbox/limits/traffic.ts";
 import { type Random, oneOf, texts, value } from "./random.ts";
@@ -14,7 +15,7 @@ export async function attackGateway(
   hasSecret: boolean,
 ): Promise<Row> {
   const path = join(folder, `gateway-${hasSecret}.sock`);
-  const gateway = new GatewayServer("the-secret", new Traffic(), () => {});
+  const gateway = new GatewayServer("the-secret", new Traffic(), () => {}, new Doors(), 0);
   await gateway.listen(path);
   gateway.begin("innocent", answering("innocent"));
   gateway.begin("own", answering("own"));
@@ -30,6 +31,7 @@ export async function attackGateway(
     "event",
     "pass",
     "metadata",
+    "object",
   ];
   const head = (): string => {
     const target = oneOf(next, [
@@ -37,6 +39,11 @@ export async function attackGateway(
       "http://gateway/dispatch",
       "http://gateway/nested",
       "http://gateway/script/%ff",
+      "http://gateway/object",
+      "http://gateway/object-begin",
+      "http://gateway/object-end",
+      "http://gateway/object-fault",
+      "objects-0",
       "/",
       "*",
       "x",

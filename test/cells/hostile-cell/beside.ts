@@ -1,4 +1,4 @@
-import { type RunHooks } from "../../../src/sandbox/gateway/gateway-server.ts";
+import type { RunHooks } from "../../../src/sandbox/gateway/run-hooks.ts";
 
 export interface Row {
   protocol: string;

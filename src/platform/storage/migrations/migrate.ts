@@ -19,6 +19,7 @@ import { blobs } from "./0016-blobs.ts";
 import { changeHead } from "./0017-change-head.ts";
 import { nodes } from "./0018-nodes.ts";
 import { tailCreators } from "./0019-tail-creators.ts";
+import { objects } from "./0020-0039/0020-objects.ts";
 import { UnusableDatabase } from "../faults.ts";
 import type { Storage } from "../storage.ts";
 import { isOlder, programVersion } from "../program-version.ts";
@@ -47,6 +48,7 @@ const migrationsOf = (engine: Engine): Record<string, Migration> => ({
   "0017-change-head": changeHead(engine),
   "0018-nodes": nodes(engine),
   "0019-tail-creators": tailCreators,
+  "0020-objects": objects,
 });
 export const schemaVersions: readonly string[] = Object.keys(migrationsOf("sqlite"));
 export const currentSchema = schemaVersions.at(-1)!;

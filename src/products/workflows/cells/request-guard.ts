@@ -1,4 +1,4 @@
-import type { RunHooks } from "../../../sandbox/gateway/gateway-server.ts";
+import type { RunHooks } from "../../../sandbox/gateway/run-hooks.ts";
 
 /** The hooks of an invocation, which sends requests only while `mayRequest` returns true. */
 export const requestsWhile = (mayRequest: () => boolean, run: RunHooks): RunHooks => ({

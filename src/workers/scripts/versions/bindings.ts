@@ -111,6 +111,18 @@ export const bindingTypes = {
       return `the class "${class_name}", which the script does not export`;
     },
   }),
+  // Its class may come into being with the upload, so the namespace is found in the upload's transaction.
+  durable_object_namespace: type({
+    fields: {
+      class_name: z.string().min(1).max(255).optional(),
+      script_name: scriptName.optional(),
+      environment: z.literal("production").optional(),
+      namespace_id: z
+        .string()
+        .regex(/^[0-9a-f]{32}$/)
+        .optional(),
+    },
+  }),
   assets: type({
     fields: {},
     check: async (_, { hasAssets }) =>
@@ -177,7 +189,6 @@ const absentProducts: Readonly<Record<string, string>> = {
   analytics_engine: "Workers Analytics Engine",
   browser: "Browser Rendering",
   d1: "D1",
-  durable_object_namespace: "Durable Objects",
   flagship: "Flagship",
   hyperdrive: "Hyperdrive",
   logfwdr: "Log forwarding",

@@ -7,15 +7,11 @@ import { show } from "../../../platform/util/json.ts";
 import { readAssetConfig } from "../../assets/config.ts";
 import { readBindings } from "./bindings.ts";
 import type { Code } from "./code.ts";
+import { MigrationsSchema, readMigrations } from "./object-classes.ts";
 import { readModuleCode, readServiceWorkerCode } from "./modules.ts";
 import type { ScriptSettings } from "../script.ts";
-import {
-  defaultCompatibilityDate,
-  type AssetsInput,
-  type Revision,
-  type Upload,
-  type VersionInput,
-} from "./versions.ts";
+import type { AssetsInput, Revision, Upload, VersionInput } from "./version-input.ts";
+import { defaultCompatibilityDate } from "./versions.ts";
 import { scriptErrors } from "../errors.ts";
 
 const today = (): string => new Date().toISOString().slice(0, 10);
@@ -63,6 +59,12 @@ const common = {
   annotations: AnnotationsSchema.optional(),
 };
 
+/** How objects that are busy get a new version: after at most `max_delay` seconds. */
+const CodeUpdateSchema = z.looseObject({
+  mode: z.string().max(64).optional(),
+  max_delay: z.number().min(0).max(86_400).optional(),
+});
+
 export const MetadataSchema = z
   .looseObject({
     ...common,
@@ -70,6 +72,8 @@ export const MetadataSchema = z
     body_part: z.string().optional(),
     keep_bindings: z.array(z.string()).max(listedMax).optional(),
     keep_assets: flag.optional(),
+    migrations: MigrationsSchema.nullish(),
+    code_update_strategy: CodeUpdateSchema.nullish(),
     assets: z
       .strictObject({ jwt: z.string().optional(), config: z.record(z.string(), z.unknown()).optional() })
       .optional(),
@@ -82,14 +86,12 @@ export const SettingsInputSchema = z.looseObject(common).meta({ id: "ScriptSetti
 const keptByDefault: readonly string[] = ["secret_text"];
 
 /** Fields that clients send and that change nothing here. */
-const harmless: ReadonlySet<string> = new Set(["code_update_strategy", "package_dependencies"]);
+const harmless: ReadonlySet<string> = new Set(["package_dependencies"]);
 /** Fields of products that this platform does not have: refused, unless they are empty. */
 const absentProducts: Readonly<Record<string, string>> = {
-  migrations: "Durable Objects",
-  exports: "Durable Objects",
   containers: "Containers",
 };
-const unsupported = ["streaming_tail_consumers", "cache_options", "capnp_schema"] as const;
+const unsupported = ["exports", "streaming_tail_consumers", "cache_options", "capnp_schema"] as const;
 
 /** Fields that are stored and shown without effect, with the message for the client when they are used. */
 const keptOnly: Readonly<Record<string, string>> = {
@@ -117,8 +119,14 @@ export async function readUpload(form: UploadForm, messages: Message[]): Promise
     keepBindings: metadata.keep_bindings ?? keptByDefault,
     assets,
     tags: tagsOf(metadata),
+    migrations: readMigrations(metadata.migrations),
+    codeUpdateDelayMs: delayOf(metadata.code_update_strategy),
   };
 }
+
+/** Milliseconds. Without a deferred update objects get a new version at once. */
+const delayOf = (given: z.output<typeof CodeUpdateSchema> | null | undefined): number =>
+  given?.mode === "deferred" ? (given.max_delay ?? 0) * 1000 : 0;
 
 /** Parses a change of settings. `known` are the types of the script's bindings by name. */
 export function readSettings(

@@ -1,67 +1,19 @@
 import { DomainErrors } from "../../../platform/domain-error.ts";
-import type { AssetConfig, ScriptAssets } from "../../assets/config.ts";
+import type { ScriptAssets } from "../../assets/config.ts";
 import type { Read, Storage, Write } from "../../../platform/storage/storage.ts";
 import { newUuid } from "../../../platform/util/ids.ts";
-import { missingResources, type Binding, type BindingResources, type InheritBinding } from "./bindings.ts";
+import { missingResources, type BindingResources } from "./bindings.ts";
 import { deploy } from "./deployments.ts";
-import { inspected, type Code, type InspectedCode } from "./code.ts";
-import type { RuntimeScript } from "../runtime-script.ts";
-import type {
-  Author,
-  Owner,
-  Script,
-  ScriptSettings,
-  StoredBinding,
-  Version,
-  VersionContent,
-} from "../script.ts";
+import { inspected, type InspectedCode } from "./code.ts";
+import type { Author, Owner, Script, StoredBinding, Version, VersionContent } from "../script.ts";
 import { newScript, type SaveScript, type Scripts } from "../scripts.ts";
+import { objectErrors } from "./object-errors.ts";
+import { planWithoutObjects, type ObjectChange, type PlanObjects } from "./object-classes.ts";
 import type { Sealer } from "./sealing.ts";
 import * as store from "./store-versions.ts";
 import { openBinding, storedBindings } from "./stored-bindings.ts";
 import { scriptErrors, scriptNotFound } from "../errors.ts";
-
-/** Storage of static assets. A version refers to a manifest that never changes. */
-export interface AssetManifests {
-  /** Returns the manifest of a completed upload for this script. Throws if the token is invalid. */
-  complete(owner: Owner, scriptName: string, completionToken: string): Promise<string>;
-}
-
-/** The time that code took until it waited for requests, or the reason why it failed. */
-export interface Started {
-  tookMs: number;
-  fault: string | undefined;
-}
-export type Start = (script: RuntimeScript) => Promise<Started>;
-
-/** Static assets of a new version: of an upload, or those of the previous version. */
-export type AssetsInput =
-  | { completionToken: string; config: AssetConfig }
-  | { keep: true; config: AssetConfig | undefined };
-
-/** The changes of a new version. Undefined fields of a revision keep the previous value. */
-export interface VersionInput {
-  bindings?: readonly (Binding | InheritBinding)[] | undefined;
-  /** Binding types of the previous version that are kept unless a new binding has the same name. */
-  keepBindings?: readonly string[] | undefined;
-  compatibilityDate?: string | undefined;
-  compatibilityFlags?: readonly string[] | undefined;
-  limits?: VersionContent["limits"] | undefined;
-  placement?: VersionContent["placement"] | undefined;
-  usageModel?: string | undefined;
-  assets?: AssetsInput | undefined;
-  annotations?: Readonly<Record<string, string>> | undefined;
-}
-
-export interface Revision extends VersionInput {
-  /** Whether the version is deployed at once; true by default. */
-  deploy?: boolean | undefined;
-  code?: Code | undefined;
-  tags?: readonly string[] | undefined;
-  settings?: Partial<ScriptSettings> | undefined;
-}
-
-export type Upload = Revision & { code: Code };
+import type { AssetManifests, AssetsInput, Revision, Start, Upload, VersionInput } from "./version-input.ts";
 
 /** The public API's default for uploads: the runtime behaves as on that day. */
 export const defaultCompatibilityDate = "2021-11-02";
@@ -95,6 +47,8 @@ export class Versions {
   readonly #manifests: AssetManifests;
   readonly #needs: ((trx: Write, versionIds: readonly string[]) => Promise<readonly string[]>)[] = [];
   readonly #startCode: Start;
+  /** The capability of objects sets it, since this room does not know them. */
+  planObjects: PlanObjects = planWithoutObjects;
   /** Maximum size of an upload. */
   readonly uploadBytesMax: number;
 
@@ -197,16 +151,22 @@ export class Versions {
       compatibilityFlags: upload.compatibilityFlags ?? [],
     };
     const startupTimeMs = await this.#start(owner, name, code, compatibility, upload);
-    return this.#scripts.change(owner, name, async (trx, current, save) => {
+    if (upload.migrations !== undefined && !options.deploy) throw objectErrors.migrationInVersion();
+    return this.#scripts.change(owner, name, async (trx, current, save, changed) => {
       if (current === undefined && !options.deploy) throw scriptNotFound(owner, name);
       const now = Date.now();
       const script = current ?? newScript(owner, name, now);
       const base = current && (await store.latest(trx, script.id));
+      const { migrations, codeUpdateDelayMs = 0 } = upload;
+      const { exportNames } = code;
+      const bindings = await this.#stored(trx, script.id, base, upload);
+      const objects = { trx, changed, owner, script, migrations, exportNames, bindings };
       const content: VersionContent = {
         ...code.facts,
         ...compatibility,
         startupTimeMs,
-        bindings: await this.#stored(trx, script.id, base, upload),
+        bindings,
+        codeUpdateDelayMs,
         limits: upload.limits ?? null,
         placement: upload.placement ?? null,
         usageModel: upload.usageModel ?? "standard",
@@ -220,7 +180,7 @@ export class Versions {
         tags: upload.tags ?? script.tags,
         settings: { ...script.settings, ...upload.settings },
       };
-      const added = await this.#add(trx, edited, save, { content, codeId, deploy: options.deploy });
+      const added = await this.#add(edited, save, objects, { content, codeId, deploy: options.deploy });
       await store.insertCode(trx, script.id, codeId, code);
       return added;
     });
@@ -269,20 +229,21 @@ export class Versions {
         change.bindings ?? content.bindings.map(({ name }) => ({ type: "inherit" as const, name }));
       startupTimeMs = await this.#start(owner, name, runs, compatibility, { ...change, bindings });
     }
-    return this.#scripts.change(owner, name, async (trx, current, save) => {
+    return this.#scripts.change(owner, name, async (trx, current, save, changed) => {
       const base = current && (await store.latest(trx, current.id));
       if (current === undefined || base?.id !== latest.id) return undefined;
       if (isDeployed && (current.live.length !== 1 || current.live[0]!.versionId !== base.id))
         throw scriptErrors.latestNotDeployed();
+      const bindings =
+        change.bindings === undefined ? content.bindings : await this.#stored(trx, current.id, base, change);
+      const exportNames = code?.exportNames;
+      const objects = { trx, changed, owner, script: current, migrations: undefined, exportNames, bindings };
       const revised: VersionContent = {
         ...content,
         ...withSettings(content, change),
         ...compatibility,
         startupTimeMs,
-        bindings:
-          change.bindings === undefined
-            ? content.bindings
-            : await this.#stored(trx, current.id, base, change),
+        bindings,
         assets: assets(base),
         author,
         ...code?.facts,
@@ -293,7 +254,7 @@ export class Versions {
         tags: change.tags ?? current.tags,
         settings: { ...current.settings, ...change.settings },
       };
-      const added = await this.#add(trx, edited, save, { content: revised, codeId, deploy: isDeployed });
+      const added = await this.#add(edited, save, objects, { content: revised, codeId, deploy: isDeployed });
       if (code !== undefined) await store.insertCode(trx, current.id, codeId, code);
       return added;
     });
@@ -373,11 +334,18 @@ export class Versions {
   }
 
   async #add(
-    trx: Write,
     script: Script,
     save: SaveScript,
-    { content, codeId, deploy: isDeployed }: { content: VersionContent; codeId: string; deploy: boolean },
+    objects: ObjectChange,
+    {
+      content: given,
+      codeId,
+      deploy: isDeployed,
+    }: { content: VersionContent; codeId: string; deploy: boolean },
   ): Promise<{ script: Script; version: Version }> {
+    const { trx } = objects;
+    const plan = await this.planObjects(objects);
+    const content = { ...given, bindings: plan.bindings, objectClasses: plan.classes };
     const version: Version = {
       id: newUuid(),
       scriptId: script.id,
@@ -386,10 +354,16 @@ export class Versions {
       content,
       createdOn: Date.now(),
     };
-    const counted: Script = { ...script, versionCount: version.number, modifiedOn: version.createdOn };
+    const counted: Script = {
+      ...script,
+      versionCount: version.number,
+      modifiedOn: version.createdOn,
+      migrationTag: plan.migrationTag,
+    };
     const next = isDeployed ? { ...counted, live: [{ versionId: version.id, percentage: 100 }] } : counted;
     // Rows of the version refer to the row of the script.
     await save(next);
+    await plan.write();
     await store.insert(trx, version);
     if (isDeployed && next.namespaceId === null) await deploy(trx, next, content.author, content.annotations);
     await this.#prune(trx, next);

@@ -1,0 +1,69 @@
+import { connect, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { LRUCache } from "lru-cache";
+import { endWith } from "../../platform/util/raw-http.ts";
+import { within } from "../../platform/util/ends-within.ts";
+import type { ObjectRefusal } from "../errors.ts";
+import { doorTarget as target } from "../process/object-config.ts";
+
+const faultMs = 1000;
+const waitingMax = 10_000;
+
+/** As `doorHost`; workerd adds a port. */
+const pattern = /^objects-(\d{1,4})(?::\d+)?$/;
+
+/**
+ * Joins cells that call objects with the cells of the objects. workerd speaks Cap'n Proto over the joined sockets; each
+ * call in it needs a token of the gateway (gateway/object-calls.ts).
+ */
+export class Doors {
+  /** The sockets of the cells of objects, by slot. */
+  readonly #paths = new Map<number, string>();
+
+  /** Why calls ended with their cells, by token. */
+  readonly #faults = new LRUCache<string, ObjectRefusal>({ max: 10_000 });
+  readonly #waiting = new Map<string, (fault: ObjectRefusal) => void>();
+
+  /** Notes why a call ended with its cell. */
+  noteFault(token: string, fault: ObjectRefusal): void {
+    this.#faults.set(token, fault);
+    this.#waiting.get(token)?.(fault);
+  }
+
+  /** Why a call ended whose connection broke. The end of the process may be known slightly later. */
+  async faultOf(token: string): Promise<ObjectRefusal | undefined> {
+    const known = this.#faults.get(token);
+    if (known !== undefined || this.#waiting.size >= waitingMax) return known;
+    const noted = new Promise<ObjectRefusal>((resolve) => this.#waiting.set(token, resolve));
+    const fault = await within(faultMs, noted).catch(() => undefined);
+    this.#waiting.delete(token);
+    return fault;
+  }
+
+  open(slot: number, path: string): void {
+    this.#paths.set(slot, path);
+  }
+
+  close(slot: number): void {
+    this.#paths.delete(slot);
+  }
+
+  /** Connects a cell, which sent a CONNECT for `host`. */
+  join(host: string, from: Duplex, head: Buffer): void {
+    const slot = pattern.exec(host)?.[1];
+    const path = slot === undefined ? undefined : this.#paths.get(Number(slot));
+    if (path === undefined) {
+      endWith(from, "HTTP/1.1 403 Forbidden\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
+      return;
+    }
+    const to: Socket = connect(path);
+    to.on("error", () => from.destroy());
+    from.on("error", () => to.destroy());
+    to.on("close", () => from.destroy());
+    from.on("close", () => to.destroy());
+    to.write(`CONNECT ${target} HTTP/1.1\r\nhost: ${target}\r\n\r\n`);
+    if (head.length > 0) to.write(head);
+    from.pipe(to);
+    to.pipe(from);
+  }
+}

@@ -1,0 +1,64 @@
+import { chmodSync, chownSync, mkdirSync, statSync } from "node:fs";
+import { readdir, rm, rmdir } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { cellUser } from "../process/launch.ts";
+
+const namePattern = /^[0-9a-f]{32}$/;
+
+/** The folders of namespaces of objects, one for each, in which workerd keeps a database for each object. */
+export class ObjectFolders {
+  readonly path: string;
+  #isOpen = false;
+
+  /** `path` need not exist. */
+  constructor(path: string) {
+    this.path = resolve(path);
+  }
+
+  /** Creates the folders of namespaces, and gives them to the user of cells. */
+  create(namespaces: readonly string[]): void {
+    this.#open();
+    const user = cellUser();
+    for (const namespace of namespaces) {
+      const path = join(this.path, namespace);
+      mkdirSync(path, { recursive: true, mode: 0o700 });
+      if (user !== undefined) chownSync(path, user, user);
+    }
+  }
+
+  /** Cells of another user must pass through the folders above, but cannot list them. */
+  #open(): void {
+    if (this.#isOpen) return;
+    const mayPass = cellUser() !== undefined;
+    mkdirSync(this.path, { recursive: true, mode: 0o700 });
+    if (mayPass) {
+      for (const path of [this.path, dirname(this.path)]) chmodSync(path, statSync(path).mode | 0o011);
+      const closed = closedAbove(this.path);
+      if (closed !== undefined)
+        throw new Error(
+          `The user of cells cannot pass through ${closed}: choose another data folder, or give that folder the mode 0711`,
+        );
+    }
+    this.#isOpen = true;
+  }
+
+  async list(): Promise<string[]> {
+    const names = await readdir(this.path).catch(() => []);
+    return names.filter((name) => namePattern.test(name));
+  }
+
+  async remove(namespace: string): Promise<void> {
+    await rm(join(this.path, namespace), { recursive: true, force: true });
+  }
+
+  /** Removes folders that nothing was written to. */
+  async removeEmpty(namespaces: readonly string[]): Promise<void> {
+    for (const namespace of namespaces) await rmdir(join(this.path, namespace)).catch(() => {});
+  }
+}
+
+/** The first folder above a path that other users cannot pass through. */
+function closedAbove(path: string): string | undefined {
+  for (let at = path; at !== dirname(at); at = dirname(at)) if ((statSync(at).mode & 0o001) === 0) return at;
+  return undefined;
+}

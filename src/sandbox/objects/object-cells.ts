@@ -1,0 +1,331 @@
+import type { Logger } from "pino";
+import { newId } from "../../platform/util/ids.ts";
+import { unawaited } from "../../platform/util/uncaught.ts";
+import type { RunOptions } from "../cell.ts";
+import { CellError, CellFault, type FaultKind } from "../errors.ts";
+import type { Doors } from "../gateway/doors.ts";
+import { newCellRun, type CellRun } from "../gateway/cell-run.ts";
+import type { RunHooks } from "../gateway/run-hooks.ts";
+import { causeOf } from "../process/exit-cause.ts";
+import type { CellScript } from "../process/script.ts";
+import type { ObjectAddress, ObjectRoute } from "../protocol.ts";
+import type { CellSettings } from "../settings.ts";
+import { Faults, objectFault, overloadedCells, tooManyQueued } from "./faults.ts";
+import type { ObjectFolders } from "./folders.ts";
+import { OpenCell } from "./open-cell.ts";
+import { StandingTokens, type ActingObject } from "./standing.ts";
+
+/** An object and the code that it runs. */
+export interface ObjectTarget {
+  /** Objects of one group share cells. */
+  group: string;
+  script: CellScript;
+  object: Omit<ObjectAddress, "standing">;
+}
+
+export interface ObjectCellsOptions {
+  settings: CellSettings;
+  folders: ObjectFolders;
+  doors: Doors;
+  logger: Logger;
+  /** The hooks for an object that acts without a request; undefined if it may not. */
+  standing: (object: ActingObject) => Promise<RunHooks | undefined>;
+  /** The namespaces of a group. */
+  namespacesOf: (group: string) => readonly string[];
+}
+
+const lookEveryMs = 10;
+/** Time after which a cell without requests and sockets is ended. */
+const idleMs = 60_000;
+/** Namespaces of one cell, and further ids that new namespaces may get while it runs. */
+const namespacesMax = 64;
+const sparesMax = 16;
+/** Requests that wait for one object at the same time. */
+const queuedMax = 1000;
+
+/**
+ * Runs Durable Objects: workerd processes with folders on disk. A namespace is in one process at a time, and the next
+ * one starts after the previous one has ended, so an object has one live instance.
+ */
+export class ObjectCells {
+  readonly #options: ObjectCellsOptions;
+  /** By namespace. */
+  readonly #cells = new Map<string, Promise<OpenCell>>();
+  readonly #open = new Map<number, OpenCell>();
+  /** Slots of cells that start or run. */
+  readonly #slots = new Set<number>();
+  /** Ends of cells, by namespace. */
+  readonly #ending = new Map<string, Promise<void>>();
+  readonly #faults = new Faults();
+  readonly #tokens = new StandingTokens();
+  /** Numbers of requests in progress, by object. */
+  readonly #queued = new Map<string, number>();
+  readonly #namespaces = new WeakMap<CellRun, string>();
+  #timer: NodeJS.Timeout | undefined;
+  #ids = 0;
+  #isClosed = false;
+
+  constructor(options: ObjectCellsOptions) {
+    this.#options = options;
+  }
+
+  /** Number of running cells, and of requests and sockets in them. */
+  get counts(): { cells: number; requests: number } {
+    let requests = 0;
+    for (const { cell } of this.#open.values()) requests += cell.runs.size;
+    return { cells: this.#open.size, requests };
+  }
+
+  /** Pids of the running cells. */
+  get pids(): number[] {
+    return [...this.#open.values()].map(({ cell }) => cell.process.pid);
+  }
+
+  /** Sends a request to an object. Rejects with an ObjectRefusal or, for an exception of the object, a CellError. */
+  async run(target: ObjectTarget, options: Omit<RunOptions, "script">): Promise<void> {
+    await this.#queue(target, async () => {
+      const object = this.#addressOf(target);
+      const request = { ...options.request, metadata: { ...options.request.metadata, object } };
+      for (let attempt = 1; ; attempt++) {
+        const open = await this.#cellOf(target);
+        const cellRun = this.#newRun(target);
+        try {
+          const thrown = await open.cell.run({ ...options, script: cellRun.script, request }, cellRun);
+          this.#faults.recordSuccess(target.object.namespace);
+          if (thrown !== undefined) throw new CellError("exception", thrown.message, { cause: thrown });
+          return;
+        } catch (error) {
+          if (!(error instanceof CellFault)) throw error;
+          const mayRepeat = error.isUnprocessed && request.body === null && attempt < attemptsMax;
+          if (!mayRepeat) throw objectFault(error);
+        }
+      }
+    });
+  }
+
+  /** Prepares a method call of an object, which the calling cell then makes over the door of the object's cell. */
+  async route(target: ObjectTarget, hooks: RunHooks, callerSlot: number | undefined): Promise<ObjectRoute> {
+    const leave = this.#enter(target);
+    try {
+      const { slot, cell } = await this.#cellOf(target);
+      const cellRun: CellRun = this.#newRun(target);
+      const token = cell.enter(cellRun.script, hooks);
+      cell.runs.add(cellRun);
+      const event = { run: token, script: target.script.id, object: this.#addressOf(target) };
+      cell.gateway.objectCalls.expect(event, () => {
+        cell.leave(token, cellRun);
+        if (cellRun.fault === undefined) this.#faults.recordSuccess(target.object.namespace);
+        else this.#options.doors.noteFault(token, objectFault(cellRun.fault));
+        leave();
+      });
+      if (slot !== callerSlot) return { slot, token };
+      cell.gateway.objectCalls.take(token);
+      return { event };
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  }
+
+  /** An id for a new namespace of a group: one that its running cell knows already, if there is one. */
+  newId(group: string): string {
+    for (const open of this.#open.values()) {
+      const id = open.group === group && !open.isAlone ? open.spares.pop() : undefined;
+      if (id === undefined) continue;
+      open.namespaces.add(id);
+      this.#cells.set(id, Promise.resolve(open));
+      return id;
+    }
+    return newId();
+  }
+
+  /** Ends the objects of a deleted namespace, and removes their data. */
+  async forget(namespace: string): Promise<void> {
+    const open = await this.#cells.get(namespace)?.catch(() => undefined);
+    this.#cells.delete(namespace);
+    if (open !== undefined && !open.cell.isDead) {
+      open.namespaces.delete(namespace);
+      await open.cell.reset(namespace).catch(() => this.#end(open, "ended"));
+    }
+    await this.#ending.get(namespace);
+    await this.#options.folders.remove(namespace);
+  }
+
+  /** Removes data of namespaces that no longer exist: the program may have ended before it was removed. */
+  async sweep(exists: (namespaces: readonly string[]) => Promise<ReadonlySet<string>>): Promise<void> {
+    const found = await this.#options.folders.list(); // before the look at the database: see `newId`
+    const existing = await exists(found);
+    const inUse = new Set([...this.#open.values()].flatMap(({ spares }) => spares));
+    for (const namespace of found)
+      if (!existing.has(namespace) && !inUse.has(namespace)) await this.#options.folders.remove(namespace);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearInterval(this.#timer);
+    await Promise.allSettled(this.#cells.values());
+    for (const open of [...this.#open.values()]) this.#end(open, "ended");
+    await Promise.all(this.#ending.values());
+  }
+
+  async #queue<T>(target: ObjectTarget, work: () => Promise<T>): Promise<T> {
+    const leave = this.#enter(target);
+    try {
+      return await work();
+    } finally {
+      leave();
+    }
+  }
+
+  /** Counts a request of an object. Returns the function that ends it. */
+  #enter({ object: { namespace, id } }: ObjectTarget): () => void {
+    const key = `${namespace} ${id}`;
+    const before = this.#queued.get(key) ?? 0;
+    if (before >= queuedMax) throw tooManyQueued();
+    this.#queued.set(key, before + 1);
+    return () => {
+      const now = this.#queued.get(key)! - 1;
+      if (now === 0) this.#queued.delete(key);
+      else this.#queued.set(key, now);
+    };
+  }
+
+  #addressOf({ object }: ObjectTarget): ObjectAddress {
+    return { ...object, standing: this.#tokens.tokenOf(object) };
+  }
+
+  /** The whole cell has one limit of memory, because objects of one script share an isolate. */
+  #newRun({ script, object }: ObjectTarget): CellRun {
+    const cellRun = newCellRun({ ...script, memoryBytes: this.#options.settings.cellBytesMax });
+    this.#namespaces.set(cellRun, object.namespace);
+    return cellRun;
+  }
+
+  async #cellOf(target: ObjectTarget): Promise<OpenCell> {
+    const { namespace } = target.object;
+    for (;;) {
+      const opening = this.#cells.get(namespace) ?? this.#start(target);
+      const open = await opening;
+      if (!open.cell.isDead) return open;
+      if (this.#cells.get(namespace) === opening) this.#cells.delete(namespace);
+    }
+  }
+
+  #start(target: ObjectTarget): Promise<OpenCell> {
+    const { group, object, script } = target;
+    const isAlone = this.#faults.isSuspect(object.namespace);
+    const others = isAlone
+      ? []
+      : this.#options
+          .namespacesOf(group)
+          .filter((id) => id !== object.namespace && !this.#cells.has(id) && !this.#faults.isSuspect(id));
+    const namespaces = [object.namespace, ...others.slice(0, namespacesMax - 1)];
+    const opening = this.#boot({ group, isAlone }, namespaces, script.cpuMs);
+    for (const id of namespaces) this.#cells.set(id, opening);
+    unawaited(this.#forgetFailed(opening, namespaces));
+    return opening;
+  }
+
+  async #forgetFailed(opening: Promise<OpenCell>, namespaces: readonly string[]): Promise<void> {
+    try {
+      await opening;
+    } catch {
+      for (const id of namespaces) if (this.#cells.get(id) === opening) this.#cells.delete(id);
+    }
+  }
+
+  async #boot(
+    place: { group: string; isAlone: boolean },
+    namespaces: readonly string[],
+    cpuMs: number,
+  ): Promise<OpenCell> {
+    if (this.#isClosed) throw overloadedCells();
+    const { settings, folders, doors, logger } = this.#options;
+    const slot = await this.#freeSlot();
+    try {
+      await Promise.all(namespaces.map(async (id) => this.#ending.get(id)));
+      const spares = place.isAlone ? [] : Array.from({ length: sparesMax }, newId);
+      const all = [...namespaces, ...spares];
+      folders.create(all);
+      const { Cell } = await import("../cell.ts");
+      const id = ++this.#ids;
+      const onMessage = (line: string): void => logger.debug({ object_cell: id }, line);
+      const objects = { folder: folders.path, namespaces: all, slot };
+      const cell = await Cell.boot(id, settings, onMessage, { doors, objects });
+      // A namespace that is alone has its script's own limit; others wait for one no longer than a second.
+      const limits = place.isAlone
+        ? { ...settings, stallCpuMs: Math.max(settings.stallCpuMs, cpuMs) }
+        : settings;
+      const open = new OpenCell({ slot, ...place }, cell, namespaces, spares, limits);
+      this.#open.set(slot, open);
+      doors.open(slot, cell.door);
+      cell.gateway.standing = async (token) => {
+        const object = this.#tokens.read(token);
+        return object !== undefined && open.namespaces.has(object.namespace)
+          ? this.#options.standing(object)
+          : undefined;
+      };
+      unawaited(cell.process.exited.then((exit) => this.#end(open, causeOf(exit))));
+      this.#timer ??= setInterval(() => this.#look(), lookEveryMs).unref();
+      return open;
+    } catch (error) {
+      this.#slots.delete(slot);
+      logger.error({ err: error }, "a cell of objects could not be started");
+      throw overloadedCells();
+    }
+  }
+
+  /** Waits for a free slot: the cell that was idle longest makes room. */
+  async #freeSlot(): Promise<number> {
+    const { objectCellsMax } = this.#options.settings;
+    for (let slot = 0; slot < objectCellsMax; slot++) {
+      if (this.#slots.has(slot)) continue;
+      this.#slots.add(slot);
+      return slot;
+    }
+    const idle = [...this.#open.values()].filter((open) => open.isIdle(performance.now(), 0));
+    const oldest = idle.sort((a, b) => a.cell.lastActivityAt - b.cell.lastActivityAt)[0];
+    if (oldest === undefined) throw overloadedCells();
+    this.#end(oldest, "ended");
+    await Promise.all([...oldest.namespaces].map(async (id) => this.#ending.get(id)));
+    return this.#freeSlot();
+  }
+
+  #look(): void {
+    const now = performance.now();
+    for (const open of [...this.#open.values()]) {
+      const fault = open.look(now);
+      if (fault !== undefined) this.#end(open, fault);
+      else if (open.isIdle(now, idleMs)) this.#end(open, "ended");
+    }
+  }
+
+  /** Kills a cell. Its namespaces can start elsewhere when the process is gone. */
+  #end(open: OpenCell, kind: FaultKind): void {
+    const { slot, cell, namespaces } = open;
+    if (this.#open.get(slot) !== open) return;
+    this.#open.delete(slot);
+    this.#options.doors.close(slot);
+    const suspects = new Set(cell.die(kind).flatMap((cellRun) => this.#namespaces.get(cellRun) ?? []));
+    cell.gateway.objectCalls.close();
+    if (kind !== "ended" && kind !== "killed") {
+      this.#options.logger.warn({ group: open.group, fault: kind, suspects: [...suspects] }, faultMessage);
+      this.#faults.record(suspects);
+    }
+    const gone = this.#waitForEnd(open);
+    for (const id of namespaces) {
+      this.#cells.delete(id);
+      this.#ending.set(id, gone);
+    }
+  }
+
+  async #waitForEnd({ slot, cell, namespaces, spares }: OpenCell): Promise<void> {
+    await cell.process.gone();
+    this.#slots.delete(slot);
+    for (const id of namespaces) this.#ending.delete(id);
+    await this.#options.folders.removeEmpty(spares);
+  }
+}
+
+const attemptsMax = 3;
+const faultMessage = "ended a cell of objects after a fault";

@@ -1,0 +1,45 @@
+import type { Cell } from "../cell.ts";
+import { SharedWatch } from "../limits/watch.ts";
+import type { FaultKind } from "../errors.ts";
+import type { CellSettings } from "../settings.ts";
+
+/** A running cell of objects. */
+export class OpenCell {
+  readonly slot: number;
+  /** The owner of the objects: cells are not shared between owners. */
+  readonly group: string;
+  readonly cell: Cell;
+  /** The namespaces whose objects run here, and ids that new namespaces may get. */
+  readonly namespaces: Set<string>;
+  readonly spares: string[];
+  /** Whether it has one namespace only, which has exceeded a limit before. */
+  readonly isAlone: boolean;
+  readonly #watch: SharedWatch;
+  readonly #settings: CellSettings;
+
+  constructor(
+    place: { slot: number; group: string; isAlone: boolean },
+    cell: Cell,
+    namespaces: readonly string[],
+    spares: readonly string[],
+    settings: CellSettings,
+  ) {
+    this.slot = place.slot;
+    this.group = place.group;
+    this.isAlone = place.isAlone;
+    this.cell = cell;
+    this.namespaces = new Set(namespaces);
+    this.spares = [...spares];
+    this.#settings = settings;
+    this.#watch = new SharedWatch(cell, performance.now());
+  }
+
+  look(now: number): FaultKind | undefined {
+    const fault = this.#watch.look(now, this.#settings);
+    return fault ?? (this.#watch.rssBytes > this.#settings.cellBytesMax ? "memory" : undefined);
+  }
+
+  isIdle(now: number, idleMs: number): boolean {
+    return this.cell.runs.size === 0 && now - this.cell.lastActivityAt > idleMs;
+  }
+}

@@ -1,0 +1,33 @@
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+
+const prefix = "object.";
+const pattern = /^object\.([0-9a-f]{32})\.([0-9a-f]{64})\.([0-9a-f]{32})\.\d{1,15}$/;
+
+/** An object that acts without a request: in its constructor, or for a message of a WebSocket. */
+export interface ActingObject {
+  namespace: string;
+  id: string;
+}
+
+/**
+ * Tokens by which objects act without a request. An object adds a number for each event, so that each event is a run of
+ * its own. Nothing is kept for a token: its last part shows that this program made it.
+ */
+export class StandingTokens {
+  readonly #key = randomBytes(32);
+
+  tokenOf({ namespace, id }: ActingObject): string {
+    return `${prefix}${namespace}.${id}.${this.#macOf(namespace, id)}`;
+  }
+
+  read(token: string): ActingObject | undefined {
+    const [, namespace, id, mac] = pattern.exec(token) ?? [];
+    if (namespace === undefined || id === undefined || mac === undefined) return undefined;
+    const isOwn = timingSafeEqual(Buffer.from(mac), Buffer.from(this.#macOf(namespace, id)));
+    return isOwn ? { namespace, id } : undefined;
+  }
+
+  #macOf(namespace: string, id: string): string {
+    return createHmac("sha256", this.#key).update(`${namespace} ${id}`).digest("hex").slice(0, 32);
+  }
+}

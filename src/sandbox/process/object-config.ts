@@ -1,0 +1,56 @@
+import type { WorkerdConfig } from "./workerd-config.ts";
+import { workerSource } from "./worker-sources.ts";
+
+/** What a cell of objects stores: the folder of all namespaces, and the ids of those that it may use. */
+export interface ObjectStores {
+  folder: string;
+  namespaces: readonly string[];
+}
+
+/** Inside a cell's folder: the folders of its namespaces. */
+export const objectsFolder = "objects";
+
+/** The host that a cell connects to for method calls of objects in the cell of a slot. */
+export const doorHost = (slot: number): string => `objects-${slot}`;
+
+/** The system worker's bindings, as in sandbox/worker/objects.ts. */
+export const doorBinding = (slot: number): string => `DOOR${slot}`;
+const namespaceBinding = (namespace: string): string => `O${namespace}`;
+
+const mainModule = "objects-main.js";
+const hostModule = "sandbox/worker/object-host.js";
+
+/** Adds the namespaces of objects to the configuration of a cell. Each one is an exported name of the host class. */
+export function addObjects(config: WorkerdConfig, { namespaces }: ObjectStores): void {
+  const system = config.services.find((service) => service.name === "system");
+  if (system === undefined || !("worker" in system)) throw new Error("Expected a system worker");
+  const { worker } = system;
+  const main = worker.modules[0]!.name;
+  const names = namespaces.map(namespaceBinding);
+  worker.modules.unshift({
+    name: mainModule,
+    esModule: `export { default } from ${JSON.stringify(main)};
+export * from ${JSON.stringify(main)};
+import { Host } from ${JSON.stringify(hostModule)};
+export { ${names.map((name) => `Host as ${name}`).join(", ")} };
+`,
+  });
+  worker.modules.push({ name: hostModule, esModule: workerSource(hostModule) });
+  worker.durableObjectNamespaces = namespaces.map((uniqueKey) => ({
+    className: namespaceBinding(uniqueKey),
+    uniqueKey,
+    enableSql: true,
+  }));
+  worker.durableObjectStorage = { localDisk: objectsFolder };
+  for (const name of names) worker.bindings.push({ name, durableObjectNamespace: { className: name } });
+  config.services.push({ name: objectsFolder, disk: { path: objectsFolder, writable: true } });
+  config.sockets.push({
+    name: "door",
+    address: "unix:door.sock",
+    service: { name: "system", entrypoint: "Door" },
+    http: { capnpConnectHost: doorTarget },
+  });
+}
+
+/** The name under which a cell of objects takes calls; the gateway connects with it. */
+export const doorTarget = "objects";

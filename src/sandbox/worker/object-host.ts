@@ -1,0 +1,115 @@
+/*
+ * The host of one Durable Object. workerd runs it; the customer's class, which is loaded on demand, is its facet. So a
+ * class can change without a new process, and files and ids do not depend on scripts.
+ */
+import { DurableObject } from "cloudflare:workers";
+import { acquire, isolateOf, load, release, type SystemEnv } from "./loader.ts";
+import type { ObjectAddress, ObjectEvent, RunMetadata } from "../protocol.ts";
+
+/** The customer's instance, with the methods that its wrapper adds (workers/objects/worker/object.ts). */
+interface Instance {
+  fetch(request: Request): Promise<Response>;
+  selvedgeCall(run: string, path: readonly string[], args: unknown[] | null): Promise<unknown>;
+}
+
+/** What the wrapper of the class needs to know when it is created. */
+export interface InstanceProps {
+  object: ObjectAddress;
+}
+
+const facetName = "main";
+const updated = "Durable Object reset because its code was updated.";
+
+interface Running {
+  instance: Instance;
+  script: string;
+  /** The isolate of the script: it differs when the script was unloaded meanwhile. */
+  isolate: string | undefined;
+  serial: number;
+}
+
+export class Host extends DurableObject<SystemEnv> {
+  #running: Running | undefined;
+  /** The version of the facet, which outlives a broken instance. */
+  #script: string | undefined;
+  #inFlight = 0;
+  /** When a newer version was first asked for. */
+  #waitsSince = 0;
+
+  override async fetch(request: Request): Promise<Response> {
+    const { selvedgeRun: run, script = "", object } = request.cf as unknown as RunMetadata;
+    return this.#within({ run, script, object: object! }, async (instance) => instance.fetch(request));
+  }
+
+  async call(event: ObjectEvent, path: readonly string[], args: unknown[] | null): Promise<unknown> {
+    return this.#within(event, async (instance) => instance.selvedgeCall(event.run, path, args));
+  }
+
+  /** Ends the instance and the host, without waiting for requests in progress. */
+  reset(): void {
+    this.#end(new Error("Durable Object has been deleted."));
+    this.ctx.abort("deleted");
+  }
+
+  async #within<T>(event: ObjectEvent, use: (instance: Instance) => Promise<T>): Promise<T> {
+    const running = this.#instanceFor(event);
+    this.#inFlight++;
+    acquire(running.script, this.env);
+    try {
+      return await use(running.instance);
+    } catch (error) {
+      // The exception may have broken the instance: the next event asks for it again.
+      if (this.#running === running) this.#running = undefined;
+      throw error;
+    } finally {
+      this.#inFlight--;
+      release(running.script);
+    }
+  }
+
+  /** The instance of the newest version, or the older one while it is busy. */
+  #instanceFor(event: ObjectEvent): Running {
+    const { script, object } = event;
+    const running = this.#running;
+    if (running !== undefined && this.#mayGoOn(running, event)) return running;
+    const isOther = running !== undefined && running.script !== script;
+    if (isOther || this.#isStale(script)) this.#end(new Error(updated));
+    this.#waitsSince = 0;
+    return this.#start(script, { object });
+  }
+
+  #mayGoOn({ script, isolate, serial }: Running, event: ObjectEvent): boolean {
+    if (isolate !== isolateOf(script)) return false;
+    if (script === event.script || event.object.serial < serial) return true;
+    if (this.#inFlight === 0) return false;
+    const now = Date.now();
+    this.#waitsSince ||= now;
+    return now - this.#waitsSince < event.object.delayMs;
+  }
+
+  /** Whether the facet may be of another version. */
+  #isStale(script: string): boolean {
+    return this.#script !== undefined && this.#script !== script;
+  }
+
+  #end(reason: Error): void {
+    if (this.#script !== undefined) this.ctx.facets.abort(facetName, reason);
+    this.#running = undefined;
+    this.#script = undefined;
+  }
+
+  #start(script: string, props: InstanceProps): Running {
+    const { env } = this;
+    acquire(script, env);
+    try {
+      const instance = this.ctx.facets.get(facetName, () => ({
+        class: load(script, env).getDurableObjectClass(`Object:${props.object.className}`, { props }),
+        id: props.object.id,
+      })) as unknown as Instance;
+      this.#script = script;
+      return (this.#running = { instance, script, isolate: isolateOf(script), serial: props.object.serial });
+    } finally {
+      release(script);
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import { z } from "zod";
+import { operationsFor } from "../../control/api/operation.ts";
+import { pageQuery, paginate } from "../../control/api/pagination.ts";
+import type { Scripts } from "../scripts/scripts.ts";
+import { objectErrors } from "../scripts/versions/object-errors.ts";
+import { scriptErrorCodes } from "../scripts/api-errors.ts";
+import { listObjects } from "./listing.ts";
+import type { ObjectFolders } from "../../sandbox/objects/folders.ts";
+import type { ObjectNamespace } from "./namespace.ts";
+import type { ObjectNamespaces } from "./namespaces.ts";
+
+export interface ObjectServices {
+  scripts: Scripts;
+  objectNamespaces: ObjectNamespaces;
+  objectFolders: ObjectFolders;
+}
+
+const { listOperation, operation } = operationsFor<ObjectServices>(scriptErrorCodes);
+
+const path = "/accounts/{account_id}/workers/durable_objects/namespaces";
+const access = { scope: "account", permission: "workers_scripts:read" } as const;
+
+const NamespaceSchema = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    script: z.string(),
+    class: z.string(),
+    use_sqlite: z.boolean(),
+  })
+  .meta({ id: "DurableObjectNamespace" });
+
+const ObjectSchema = z.object({ id: z.string(), hasStoredData: z.boolean() }).meta({ id: "DurableObject" });
+
+export const objectOperations = [
+  listOperation({
+    id: "durable_object_namespace_list",
+    method: "GET",
+    path,
+    summary: "List the namespaces of Durable Objects of an account's scripts and customers' scripts",
+    access,
+    query: pageQuery({ default: 20, max: 1000 }),
+    result: NamespaceSchema,
+    async handle({ account, query, services }) {
+      const page = paginate(services.objectNamespaces.list(account.id), query);
+      return { ...page, items: page.items.map((namespace) => resource(namespace, services.scripts)) };
+    },
+  }),
+  operation({
+    id: "durable_object_list",
+    method: "GET",
+    path: `${path}/{namespace_id}/objects`,
+    summary: "List the Durable Objects of a namespace that have stored data",
+    access,
+    query: z.object({
+      limit: z.coerce.number().int().min(10).max(10_000).default(1000),
+      cursor: z.string().max(64).optional(),
+    }),
+    result: z.array(ObjectSchema),
+    async handle(call) {
+      const { account, params, query, services } = call;
+      const namespace = services.objectNamespaces.find(params["namespace_id"]!);
+      if (namespace?.accountId !== account.id) throw objectErrors.namespaceNotFound(params["namespace_id"]!);
+      if (query.cursor !== undefined && !/^[0-9a-f]{64}$/.test(query.cursor)) throw objectErrors.cursor();
+      const { ids, next } = await listObjects(services.objectFolders.path, namespace.id, query);
+      call.resultInfo = { count: ids.length, cursor: next ?? "" };
+      return ids.map((id) => ({ id, hasStoredData: true }));
+    },
+  }),
+];
+
+function resource(
+  { id, scriptId, className, isSqlite }: ObjectNamespace,
+  scripts: Scripts,
+): z.input<typeof NamespaceSchema> {
+  const script = scriptId === null ? "" : (scripts.findById(scriptId)?.name ?? "");
+  return { id, name: `${script}_${className}`, script, class: className, use_sqlite: isSqlite };
+}

@@ -1,0 +1,71 @@
+import { join } from "node:path";
+import { capability } from "../../capability.ts";
+import { dataFolder, storage } from "../../platform/capability.ts";
+import { unawaited } from "../../platform/util/uncaught.ts";
+import { sandbox } from "../../sandbox/capability.ts";
+import { ObjectFolders } from "../../sandbox/objects/folders.ts";
+import { ObjectCells } from "../../sandbox/objects/object-cells.ts";
+import { objectSettings } from "../../sandbox/settings.ts";
+import { runtime } from "../runtime/capability.ts";
+import { scripts } from "../scripts/capability.ts";
+import type { Owner, Script } from "../scripts/script.ts";
+import { objectOperations } from "./api.ts";
+import { ObjectMigrations } from "./migrate.ts";
+import { ObjectNamespaces } from "./namespaces.ts";
+import { ObjectRuns } from "./object-runs.ts";
+
+/** Durable Objects of scripts. */
+export const objects = capability({
+  name: "objects",
+  needs: [storage, dataFolder, sandbox, scripts, runtime],
+  create({ logger, folder, storage: database, ...needed }) {
+    const objectNamespaces = new ObjectNamespaces(database, needed.scripts);
+    const objectFolders = new ObjectFolders(join(folder, "objects"));
+    const objectCells: ObjectCells = new ObjectCells({
+      standing: async (object) => runs.standing(object),
+      settings: objectSettings,
+      folders: objectFolders,
+      doors: needed.doors,
+      logger,
+      namespacesOf: (group) => objectNamespaces.ofGroup(group),
+    });
+    const migrations = new ObjectMigrations(database, needed.scripts, (group) => objectCells.newId(group));
+    needed.versions.planObjects = async (change) => migrations.plan(change);
+    const ownerOf = ({ accountId, namespaceId }: Script): Owner | undefined => {
+      if (namespaceId === null) return { accountId };
+      const namespace = needed.namespaces.list(accountId).find(({ id }) => id === namespaceId);
+      return namespace && { accountId, namespace };
+    };
+    const runs = new ObjectRuns({
+      namespaces: objectNamespaces,
+      scripts: needed.scripts,
+      runtime: needed.runtime,
+      cells: objectCells,
+      ownerOf,
+    });
+    needed.runtime.objects = runs;
+    objectNamespaces.onGone((id) => {
+      const gone = objectCells.forget(id);
+      unawaited(gone.catch((error: unknown) => logger.error({ err: error, namespace: id }, notRemoved)));
+    });
+    return { objectNamespaces, objectFolders, objectCells };
+  },
+  operations: objectOperations,
+  bindings: () => ({
+    durable_object_namespace: {
+      isolate: {
+        module: "workers/objects/worker/binding.js",
+        factory: "objectNamespace",
+        className: "DurableObjectNamespace",
+        systemEntrypoint: "Objects",
+      },
+    },
+  }),
+  async load({ objectNamespaces, objectCells }) {
+    await objectNamespaces.start();
+    await objectCells.sweep(async (ids) => objectNamespaces.existing(ids));
+  },
+  close: ({ objectCells }) => objectCells.close(),
+});
+
+const notRemoved = "the objects of a deleted namespace could not be removed; the next start removes them";

@@ -1,0 +1,22 @@
+import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import type { ObjectReference } from "../../sandbox/protocol.ts";
+
+const baseBytes = 16;
+
+/**
+ * Whether an id belongs to a namespace, and its name to the id. Ids are made in scripts' isolates as in workerd
+ * (worker/ids.ts): HMAC-SHA-256 with SHA-256 of the namespace's id as key.
+ */
+export function isIdOf(namespace: string, { id, name, jurisdiction }: ObjectReference): boolean {
+  const key = createHash("sha256").update(namespace).digest();
+  const hmac = (data: string | Buffer): Buffer =>
+    createHmac("sha256", key).update(data).digest().subarray(0, baseBytes);
+  const bytes = Buffer.from(id, "hex");
+  const base = bytes.subarray(0, baseBytes);
+  if (bytes.length !== 2 * baseBytes || !timingSafeEqual(bytes.subarray(baseBytes), hmac(base))) return false;
+  if (name === undefined) return true;
+  return timingSafeEqual(base, hmac(jurisdiction === undefined ? name : `${jurisdiction}\0${name}`));
+}
+
+/** A number in [0, 1) from an id, the same each time: an object stays with one of two deployed versions. */
+export const diceOf = (id: string): number => Number.parseInt(id.slice(0, 12), 16) / 16 ** 12;

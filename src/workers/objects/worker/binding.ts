@@ -1,0 +1,113 @@
+import { env } from "cloudflare:workers";
+import { countCall } from "../../../sandbox/worker/concurrency.ts";
+import { currentRun, fetchObject } from "../../../sandbox/worker/run.ts";
+import { bindingObject, connect, remoteProperty, wildcard } from "../../runtime/worker/binding-object.ts";
+import { carry } from "../../runtime/worker/carry.ts";
+import type { BindingFetch } from "../../runtime/worker/env.ts";
+import { hexOf, IdMaker, type DurableObjectId } from "./ids.ts";
+
+const { stringify } = JSON;
+const { create } = Object;
+const [NativeError, NativeTypeError, toText] = [Error, TypeError, String];
+
+/** The system worker's entrypoint (sandbox/worker/objects.ts). */
+interface Objects {
+  call(
+    run: string,
+    binding: string,
+    reference: string,
+    path: readonly string[],
+    args: unknown,
+  ): Promise<unknown>;
+}
+
+interface Binding {
+  name: string;
+  namespace_id?: string;
+}
+
+/** Where a namespace or an object should be. There is one place here, so they are checked and change nothing. */
+const jurisdictions = ["eu", "fedramp", "us"];
+const locations = ["wnam", "enam", "sam", "weur", "eeur", "apac", "oc", "afr", "me"];
+
+/** A binding to a namespace of Durable Objects. */
+export function objectNamespace(_call: BindingFetch, { name, namespace_id }: Binding): object {
+  // Only while an upload is tried, its namespace may have no id yet.
+  const objects = (env as Record<string, unknown>)[name] as Objects;
+  return membersOf({ name, objects }, namespace_id ?? "", undefined);
+}
+
+interface Bound {
+  name: string;
+  objects: Objects;
+}
+
+function membersOf(binding: Bound, namespace: string, jurisdiction: string | undefined): object {
+  const ids = new IdMaker(namespace, jurisdiction);
+  const get = (id: unknown, options: unknown): object => {
+    checkOptions(options);
+    return stubOf(binding, ids.checked(id));
+  };
+  return {
+    newUniqueId(options?: { jurisdiction?: unknown }): DurableObjectId {
+      const asked = options?.jurisdiction;
+      if (asked === undefined || asked === null) return ids.unique();
+      if (jurisdiction !== undefined && asked !== jurisdiction)
+        throw new NativeTypeError(
+          "newUniqueId called with a jurisdiction that differs from that of the subnamespace",
+        );
+      return new IdMaker(namespace, known("jurisdiction", asked, jurisdictions)).unique();
+    },
+    idFromName: (text: unknown) => ids.fromName(toText(text)),
+    idFromString: (text: unknown) => ids.fromText(toText(text)),
+    get,
+    getByName: (text: unknown, options?: unknown) => get(ids.fromName(toText(text)), options),
+    jurisdiction(asked?: unknown) {
+      const next = asked === undefined ? undefined : known("jurisdiction", asked, jurisdictions);
+      return bindingObject("DurableObjectNamespace", membersOf(binding, namespace, next));
+    },
+  };
+}
+
+function checkOptions(options: unknown): void {
+  if (options === undefined || options === null) return;
+  const { locationHint, jurisdiction, routingMode } = options as Record<string, unknown>;
+  if (locationHint !== undefined) known("locationHint", locationHint, locations);
+  if (jurisdiction !== undefined) known("jurisdiction", jurisdiction, jurisdictions);
+  if (routingMode !== undefined) known("routingMode", routingMode, ["primary-only"]);
+}
+
+function known(what: string, given: unknown, allowed: readonly string[]): string {
+  for (let i = 0; i < allowed.length; i++) if (allowed[i] === given) return allowed[i]!;
+  throw new NativeTypeError(`Expected ${what} to be one of ${allowed.join(", ")}`);
+}
+
+/** A stub of an object: its `fetch`, and the methods and properties of its class. */
+function stubOf({ name: binding, objects }: Bound, id: DurableObjectId): object {
+  const { name, jurisdiction } = id;
+  const hex = hexOf(id);
+  const reference = stringify({ __proto__: null, id: hex, name, jurisdiction });
+  const call = (path: readonly string[], args: unknown): Promise<unknown> =>
+    objects.call(neededRun(), binding, reference, path, args);
+  const property = (path: readonly string[]): unknown =>
+    remoteProperty(
+      (key) => property([...path, key]),
+      (args) => countCall(neededRun(), () => call(path, carry(args))),
+      async () => call(path, null),
+    );
+  const members = create(null) as Record<PropertyKey, unknown>;
+  members["id"] = id;
+  members["name"] = name;
+  members["fetch"] = async (input: RequestInfo | URL, init?: RequestInit) =>
+    fetchObject(binding, reference, input, init);
+  members["connect"] = connect;
+  members[wildcard] = (key: string) => property([key]);
+  return bindingObject("DurableObject", members);
+}
+
+function neededRun(): string {
+  const run = currentRun();
+  if (run === undefined)
+    throw new NativeError("Durable Objects can be called only while handling a request.");
+  return run;
+}

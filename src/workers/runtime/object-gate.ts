@@ -1,0 +1,66 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { Refusal } from "../../sandbox/errors.ts";
+import type { ObjectReference, ObjectRoute } from "../../sandbox/protocol.ts";
+import type { BindingOf } from "../scripts/versions/bindings.ts";
+import type { Caller } from "../binding.ts";
+import type { RunContext, RunLimits } from "./run-context.ts";
+import type { OutboundScript } from "./run-parts.ts";
+import type { RunRoot } from "./run-root.ts";
+
+export type ObjectBinding = BindingOf<"durable_object_namespace">;
+
+/** A call of a Durable Object. The caller and the binding can be trusted; the reference is a script's. */
+export interface ObjectCall extends ObjectCaller {
+  caller: Caller;
+  binding: ObjectBinding;
+  reference: ObjectReference;
+}
+
+/** What a run of an object has from its caller. */
+export interface ObjectCaller {
+  /** Whether the caller is in a dispatch namespace. */
+  isCustomer: boolean;
+  root: RunRoot;
+  /** Number of scripts that have called each other up to the object. */
+  depth: number;
+  /** The limits and the outbound script of a customer's run: its own objects have the same. */
+  limits: Partial<RunLimits> | undefined;
+  outbound: OutboundScript | undefined;
+}
+
+/** Calls Durable Objects. Rejects with a Refusal or with the object's exception. */
+export interface ObjectGate {
+  fetch(
+    call: ObjectCall,
+    exchange: { url: URL; request: IncomingMessage; response: ServerResponse },
+  ): Promise<void>;
+  upgrade(
+    call: ObjectCall,
+    exchange: { url: URL; request: IncomingMessage; socket: Socket; head: Buffer },
+  ): Promise<void>;
+  /** Prepares a method call. `slot` is that of the calling cell, if it is one of objects. */
+  route(call: ObjectCall, slot: number | undefined): Promise<ObjectRoute>;
+}
+
+/** The call of an object by a run. */
+export const objectCallOf = (
+  { caller, root, loaded, limits, outbound }: RunContext,
+  depth: number,
+  binding: ObjectBinding,
+  reference: ObjectReference,
+): ObjectCall => ({
+  caller,
+  root,
+  isCustomer: loaded.script.namespace !== undefined,
+  depth,
+  binding,
+  reference,
+  limits,
+  outbound,
+});
+
+const absent = async (): Promise<never> => {
+  throw new Refusal("Durable Objects are not available here.");
+};
+export const noObjects: ObjectGate = { fetch: absent, upgrade: absent, route: absent };

@@ -1,0 +1,88 @@
+import { z } from "zod";
+import type { Change, Write } from "../../../platform/storage/storage.ts";
+import { scriptErrors } from "../errors.ts";
+import type { Owner, Script, StoredBinding } from "../script.ts";
+import { objectErrors } from "./object-errors.ts";
+
+const className = z.string().min(1).max(255);
+const classNames = z.array(className).max(100);
+const step = {
+  new_classes: classNames.optional(),
+  new_sqlite_classes: classNames.optional(),
+  deleted_classes: classNames.optional(),
+  renamed_classes: z
+    .array(z.strictObject({ from: className, to: className }))
+    .max(100)
+    .optional(),
+  transferred_classes: z
+    .array(z.strictObject({ from: className, from_script: z.string().min(1).max(255), to: className }))
+    .max(100)
+    .optional(),
+};
+const tag = z.string().max(255);
+
+/** Migrations of an upload, in either form: one step beside the tags, or several. */
+export const MigrationsSchema = z
+  .strictObject({
+    old_tag: tag.nullish(),
+    new_tag: tag.nullish(),
+    tag: tag.nullish(),
+    steps: z.array(z.strictObject(step)).max(1000).optional(),
+    ...step,
+  })
+  .meta({ id: "ScriptMigrations" });
+
+export type MigrationStep = z.output<z.ZodObject<typeof step>>;
+
+/** Changes of a script's classes of Durable Objects. */
+export interface Migrations {
+  /** The tag that the script must have now. */
+  oldTag: string | null;
+  newTag: string | null;
+  steps: readonly MigrationStep[];
+}
+
+export function readMigrations(
+  given: z.output<typeof MigrationsSchema> | null | undefined,
+): Migrations | undefined {
+  if (given == null) return undefined;
+  const { old_tag: oldTag = null, new_tag, tag: only, steps = [], ...first } = given;
+  const own = Object.values(first).some((each) => each !== undefined) ? [first] : [];
+  if (own.length > 0 && steps.length > 0)
+    throw scriptErrors.invalid(
+      "Expected either steps or one step in migrations, but received both",
+      "/metadata/migrations",
+    );
+  return { oldTag, newTag: new_tag ?? only ?? null, steps: [...own, ...steps] };
+}
+
+/** A new version, within the transaction that stores it. */
+export interface ObjectChange {
+  trx: Write;
+  changed: (change: Change) => void;
+  owner: Owner;
+  script: Script;
+  migrations: Migrations | undefined;
+  /** The names that the script exports; undefined if its source does not show them. */
+  exportNames: ReadonlySet<string> | undefined;
+  bindings: readonly StoredBinding[];
+}
+
+/** What a new version becomes: its bindings with the ids of namespaces, its classes, and the script's tag. */
+export interface ObjectPlan {
+  bindings: readonly StoredBinding[];
+  classes: readonly string[];
+  migrationTag: string | null;
+  /** Writes the changes, after the row of the script has been written. */
+  write(): Promise<void>;
+}
+
+/** Durable Objects of new versions. Their room sets it, since this room does not know them. */
+export type PlanObjects = (change: ObjectChange) => Promise<ObjectPlan>;
+
+/** The plan of a version that neither has nor uses objects. */
+export const planWithoutObjects: PlanObjects = async ({ script, migrations, bindings }) => {
+  if (migrations !== undefined || bindings.some(({ type }) => type === "durable_object_namespace"))
+    throw objectErrors.unavailable();
+  return { bindings, classes: [], migrationTag: script.migrationTag, write: async () => {} };
+};

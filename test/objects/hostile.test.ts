@@ -1,0 +1,116 @@
+import { createHash, createHmac } from "node:crypto";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { ObjectCalls } from "../../src/sandbox/gateway/object-calls.ts";
+import type { ObjectReference } from "../../src/sandbox/protocol.ts";
+import type { Caller } from "../../src/workers/binding.ts";
+import { withoutVisitor } from "../../src/workers/runtime/run-root.ts";
+import { startHosting, type Hosting } from "../runtime/platform.ts";
+
+/** What comes out of a cell is not trusted: the gateway checks each call against the caller's bindings. */
+let hosting: Hosting;
+beforeAll(async () => (hosting = await startHosting()));
+afterAll(async () => hosting?.close(0));
+
+const code = `import { DurableObject } from "cloudflare:workers";
+export class Room extends DurableObject {
+  secret() { return "of " + this.ctx.id.name; }
+  async out() { return (await fetch("http://outside.example/")).text(); }
+}
+export default { async fetch(request, env) {
+  const name = new URL(request.url).pathname.slice(1);
+  return new Response(await env.ROOMS.getByName("x")[name]());
+} };`;
+const upload = {
+  code,
+  bindings: [{ type: "durable_object_namespace", name: "ROOMS", class_name: "Room" }],
+  metadata: { migrations: { new_tag: "v1", new_sqlite_classes: ["Room"] } },
+};
+
+/** The id of a name in a namespace, as workerd makes it. */
+function referenceOf(namespace: string, name: string): ObjectReference {
+  const key = createHash("sha256").update(namespace).digest();
+  const hmac = (data: string | Buffer): Buffer =>
+    createHmac("sha256", key).update(data).digest().subarray(0, 16);
+  const base = hmac(name);
+  return { id: Buffer.concat([base, hmac(base)]).toString("hex"), name };
+}
+
+it("a call with another script's namespace, id or name is refused", async () => {
+  for (const name of ["one", "two"]) await hosting.deploy(name, upload);
+  const { scripts, objectNamespaces, runtime } = hosting.services;
+  const accountId = hosting.account;
+  const [one, two] = objectNamespaces.list(accountId);
+  const callerOf = (name: string): Caller => {
+    const live = scripts.live({ accountId }, name)!;
+    return { accountId, scriptId: live.scriptId, scriptName: name, versionId: live.versionId };
+  };
+  const route = async (more: object) =>
+    runtime.objects.route(
+      {
+        caller: callerOf("one"),
+        isCustomer: false,
+        root: withoutVisitor(),
+        depth: 1,
+        binding: { type: "durable_object_namespace", name: "ROOMS", namespace_id: one!.id },
+        reference: referenceOf(one!.id, "x"),
+        limits: { cpuMs: 1000, subRequests: 50 },
+        outbound: undefined,
+        ...more,
+      },
+      undefined,
+    );
+  expect(await route({})).toHaveProperty("token");
+  const foreign = { type: "durable_object_namespace" as const, name: "ROOMS", namespace_id: two!.id };
+  const gone = "The namespace of Durable Objects does not exist any more.";
+  const invalid = "Durable Object ID is not valid for this namespace.";
+  await expect(route({ reference: referenceOf(two!.id, "x") })).rejects.toThrow(invalid);
+  await expect(route({ reference: { ...referenceOf(one!.id, "x"), name: "y" } })).rejects.toThrow(invalid);
+  await expect(route({ caller: { ...callerOf("one"), accountId: "f".repeat(32) } })).rejects.toThrow(gone);
+  await expect(
+    route({ isCustomer: true, binding: foreign, reference: referenceOf(two!.id, "x") }),
+  ).rejects.toThrow(gone);
+  await expect(route({ binding: { ...foreign, namespace_id: "0".repeat(32) } })).rejects.toThrow(gone);
+});
+
+it("the token of a call serves once", () => {
+  const calls = new ObjectCalls();
+  const object = {
+    id: "",
+    namespace: "",
+    className: "",
+    isSqlite: true,
+    serial: 0,
+    delayMs: 0,
+    standing: "",
+  };
+  let ends = 0;
+  calls.expect({ run: "token", script: "s", object }, () => ends++);
+  expect(calls.take("other")).toBeUndefined();
+  expect(calls.take("token")).toMatchObject({ run: "token" });
+  expect(calls.take("token")).toBeUndefined();
+  calls.end("token");
+  calls.end("token");
+  expect(ends).toBe(1);
+});
+
+it("what a customer's object fetches goes through the outbound script, as the customer's own fetches", async () => {
+  await hosting.createNamespace("shops");
+  await hosting.deployCustomer("shops", "shop", upload);
+  await hosting.deploy(
+    "outbound",
+    `export default { fetch: (request, env) => new Response("seen for " + env.who) };`,
+  );
+  await hosting.deploy("dispatcher", {
+    code: `export default { fetch: (request, env) => env.NS.get("shop", {}, { outbound: { who: "shop" } }).fetch(request) };`,
+    bindings: [
+      {
+        type: "dispatch_namespace",
+        name: "NS",
+        namespace: "shops",
+        outbound: { worker: { service: "outbound" }, params: [{ name: "who" }] },
+      },
+    ],
+  });
+  expect((await hosting.ask("dispatcher", "/secret")).body).toBe("of x");
+  expect((await hosting.ask("dispatcher", "/out")).body).toBe("seen for shop");
+});

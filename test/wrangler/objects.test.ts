@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { ask } from "../scripts/harness.ts";
+import { startTestServer, type TestServer } from "../helpers/server.ts";
+import { Project } from "./harness.ts";
+
+/** Unmodified wrangler deploys classes of Durable Objects with their migrations. */
+let server: TestServer;
+let project: Project;
+const timeout = 300_000;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  project = new Project(server);
+});
+afterAll(async () => {
+  project.remove();
+  await server.close(1000);
+});
+
+const source = (name: string): string => `import { DurableObject } from "cloudflare:workers";
+export class ${name} extends DurableObject {
+  async visit() {
+    const visits = (this.ctx.storage.kv.get("visits") ?? 0) + 1;
+    this.ctx.storage.kv.put("visits", visits);
+    return "visit " + visits;
+  }
+}
+export default { async fetch(request: Request, env: any) {
+  return new Response(await env.ROOMS.getByName("lobby").visit());
+} };`;
+
+it(
+  "deploys a class, deploys again, renames it and deletes it",
+  async () => {
+    const config = (class_name: string, migrations: object[]) => ({
+      name: "rooms",
+      main: "index.ts",
+      compatibility_date: "2026-01-01",
+      durable_objects: { bindings: [{ name: "ROOMS", class_name }] },
+      migrations,
+    });
+    const answer = async (): Promise<string> => (await ask(server, "rooms")).body;
+    const first = { tag: "v1", new_sqlite_classes: ["Room"] };
+    project.write({ "wrangler.json": config("Room", [first]), "index.ts": source("Room") });
+    expect(await project.run(["deploy"])).toContain("env.ROOMS");
+    expect([await answer(), await answer()]).toEqual(["visit 1", "visit 2"]);
+    await project.run(["deploy"]);
+    expect(await answer()).toBe("visit 3");
+    const second = { tag: "v2", renamed_classes: [{ from: "Room", to: "Hall" }] };
+    project.write({ "wrangler.json": config("Hall", [first, second]), "index.ts": source("Hall") });
+    await project.run(["deploy"]);
+    expect(await answer()).toBe("visit 4");
+    project.write({
+      "wrangler.json": {
+        name: "rooms",
+        main: "index.ts",
+        compatibility_date: "2026-01-01",
+        migrations: [first, second, { tag: "v3", deleted_classes: ["Hall"] }],
+      },
+      "index.ts": `export default { fetch: () => new Response("no rooms") };`,
+    });
+    await project.run(["deploy"]);
+    expect(await answer()).toBe("no rooms");
+    const path = `/accounts/${server.ready.account_id}/workers/durable_objects/namespaces`;
+    expect((await server.call("GET", path)).body.result).toEqual([]);
+  },
+  timeout,
+);
