@@ -6,6 +6,7 @@ import { memberOperations } from "../../src/control/members/api-members.ts";
 import { membershipOperations } from "../../src/control/members/api-memberships.ts";
 import { assetOperations } from "../../src/workers/assets/uploads/api.ts";
 import { dispatchOperations } from "../../src/workers/dispatch/api.ts";
+import { objectOperations } from "../../src/workers/objects/api.ts";
 import { kvOperations } from "../../src/products/kv/api.ts";
 import { imageOperations } from "../../src/products/images/api.ts";
 import { operations } from "../../src/capabilities.ts";
@@ -41,6 +42,7 @@ const calledElsewhere = new Set<Operation>([
   ...assetOperations,
   ...scriptOperations,
   ...dispatchOperations,
+  ...objectOperations,
   ...kvOperations,
   ...dnssecOperations,
   ...dnsSettingsOperations,
