@@ -58,8 +58,11 @@ beforeAll(async () => {
   await call("POST", `/zones/${zone.id}/dns_records`, record);
   const namespace = (await call("POST", `${base}/storage/kv/namespaces`, { title: "pairs" })).result.id;
   values = `${base}/storage/kv/namespaces/${namespace}`;
-  const isDone = async (path: string): Promise<boolean> =>
-    !path.includes("/instances/") || (await call("GET", path)).result.status === "complete";
+  // Zones become active, and instances complete, on their own.
+  const isDone = async (path: string): Promise<boolean> => {
+    const status = (await call("GET", path)).result?.status;
+    return path.includes("/instances/") ? status === "complete" : status !== "pending";
+  };
   for (const path of made.keys()) {
     await vi.waitFor(async () => expect(await isDone(path)).toBe(true), { timeout: 20_000, interval: 50 });
     const { status, text } = await call("GET", path);
