@@ -35,6 +35,7 @@ import { assetUploads } from "./workers/assets/uploads/capability.ts";
 import { assets } from "./workers/assets/capability.ts";
 import { dispatch } from "./workers/dispatch/capability.ts";
 import { bindings, startup } from "./workers/capability.ts";
+import { d1 } from "./products/d1/capability.ts";
 import { objects } from "./workers/objects/capability.ts";
 import { runtime } from "./workers/runtime/capability.ts";
 import { scripts } from "./workers/scripts/capability.ts";
@@ -83,6 +84,7 @@ export const capabilities = [
   tails,
   runtime,
   objects,
+  d1,
   kv,
   queues,
   schedules,

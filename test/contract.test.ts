@@ -70,7 +70,7 @@ function pathOf(operation: Operation, ids: Record<string, string> = {}): string 
 const someBody = (operation: Operation): unknown =>
   operation.body === undefined || operation.bodyKind !== "json" ? undefined : {};
 
-const chosenIds = new Set(["rule_id", "image_id", "instance_id", "version_id", "event_type"]);
+const chosenIds = new Set(["rule_id", "image_id", "instance_id", "version_id", "event_type", "database_id"]);
 /** Operations that read the body themselves, before they look for the resource. */
 const readsBodyFirst = new Set([
   "script_upload",
@@ -231,7 +231,6 @@ it("answers unknown paths in the envelope", async () => {
 it("names public products that are absent, but no present ones", async () => {
   const account = server.ready.account_id;
   for (const [path, product] of [
-    [`/accounts/${account}/d1/database`, "D1 is"],
     [`/accounts/${account}/r2/buckets/x/objects`, "R2 is"],
     [`/accounts/${account}/pages/projects`, "Pages is"],
     [`/zones/${zoneId}/pagerules`, "Page Rules are"],

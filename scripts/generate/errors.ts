@@ -1,5 +1,7 @@
 import { apiErrors, type ApiError, type ErrorCodes } from "../../src/control/api/errors.ts";
 import type { DomainError } from "../../src/platform/domain-error.ts";
+import { d1ErrorCodes } from "../../src/products/d1/api-errors.ts";
+import { d1Errors } from "../../src/products/d1/errors.ts";
 import { kvErrorCodes } from "../../src/products/kv/api-errors.ts";
 import { queueErrorCodes } from "../../src/products/queues/api-errors.ts";
 import { memberErrors } from "../../src/control/members/errors.ts";
@@ -75,6 +77,7 @@ export const errorTables: [title: string, errors: Factories, errorCodes?: ErrorC
   ["Dispatch namespaces", namespaceErrors, namespaceErrorCodes],
   ["Static assets", assetErrors, assetErrorCodes],
   ["Key-value namespaces", kvErrors, kvErrorCodes],
+  ["D1", d1Errors, d1ErrorCodes],
   ["Queues", queueErrors, queueErrorCodes],
   ["Schedules", scheduleErrors, scheduleErrorCodes],
   ["Live logs", tailErrors, tailErrorCodes],

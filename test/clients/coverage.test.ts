@@ -7,6 +7,7 @@ import { membershipOperations } from "../../src/control/members/api-memberships.
 import { assetOperations } from "../../src/workers/assets/uploads/api.ts";
 import { dispatchOperations } from "../../src/workers/dispatch/api.ts";
 import { objectOperations } from "../../src/workers/objects/api.ts";
+import { d1Operations } from "../../src/products/d1/api.ts";
 import { kvOperations } from "../../src/products/kv/api.ts";
 import { imageOperations } from "../../src/products/images/api.ts";
 import { operations } from "../../src/capabilities.ts";
@@ -44,6 +45,7 @@ const calledElsewhere = new Set<Operation>([
   ...dispatchOperations,
   ...objectOperations,
   ...kvOperations,
+  ...d1Operations,
   ...dnssecOperations,
   ...dnsSettingsOperations,
   ...outgoingTransferOperations,

@@ -16,10 +16,14 @@ const insideWords = [
   /Vips[A-Z]|libvips|Input file|UND_ERR|ERR_[A-Z]{3,}/,
 ];
 
+/** The errors of D1, which are SQLite's words about the caller's own SQL. */
+const isOfD1 = /"code": ?7500\b|\bD1_(?:EXEC_)?ERROR: /;
+
 /** What a text tells of this machine, or of the inside of the program. An answer that is no error may say the latter. */
 export function leaksIn(text: string, isError: boolean): string[] {
   const found = places.filter((place) => text.includes(place));
-  if (isError) found.push(...insideWords.flatMap((words) => words.exec(text)?.[0] ?? []));
+  if (isError && !isOfD1.test(text))
+    found.push(...insideWords.flatMap((words) => words.exec(text)?.[0] ?? []));
   return found;
 }
 

@@ -96,7 +96,7 @@ describe("the env of a script", () => {
   });
 
   test.each([
-    [{ type: "d1", name: "DB", id: "x" }, /D1 is not part of this installation/],
+    [{ type: "d1", name: "DB", id: "x" }, /the D1 database "x", which does not exist on this account/],
     [{ type: "durable_object_namespace", name: "DO", class_name: "X" }, /"durable_object_namespace"/],
     [{ type: "r2_bucket", name: "FILES", bucket_name: "x" }, /"r2_bucket"/],
     [{ type: "hyperdrive", name: "H", id: "x" }, /"hyperdrive"/],

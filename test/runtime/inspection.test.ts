@@ -21,6 +21,7 @@ beforeAll(async () => {
   });
   await hosting.createNamespace("customers");
   await hosting.call("POST", `/accounts/${hosting.account}/queues`, { queue_name: "jobs" });
+  const database = await hosting.call("POST", `/accounts/${hosting.account}/d1/database`, { name: "kept" });
   completionToken = await sendAssets(hosting, `/accounts/${hosting.account}/workers/scripts/looking`, {
     "/index.html": "an asset",
   });
@@ -33,6 +34,7 @@ beforeAll(async () => {
     service: { binding: { service: "library" }, className: "Fetcher" },
     dispatch_namespace: { binding: { namespace: "customers" }, className: "DispatchNamespace" },
     assets: { binding: {}, className: "Fetcher" },
+    d1: { binding: { id: database.body.result.uuid as string }, className: "D1Database" },
     queue: { binding: { queue_name: "jobs" }, className: "WorkerQueue" },
     workflow: { binding: { workflow_name: "flow", class_name: "Flow" }, className: "Workflow" },
     images: { binding: {}, className: "ImagesBinding" },

@@ -103,9 +103,9 @@ describe("uploads", () => {
     ],
     [
       "a type that is not here",
-      { type: "d1", name: "B", id: "x" },
+      { type: "r2_bucket", name: "B", bucket_name: "x" },
       10021,
-      'D1 is not part of this installation: the binding "B" has the type "d1"',
+      'R2 is not part of this installation: the binding "B" has the type "r2_bucket"',
     ],
     [
       "a class without Durable Objects",

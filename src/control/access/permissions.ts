@@ -25,6 +25,7 @@ const areas = {
   workers_scripts: { name: "Workers Scripts", scope: "account" },
   workers_kv: { name: "Workers KV Storage", scope: "account" },
   workers_tail: { name: "Workers Tail", scope: "account" },
+  d1: { name: "D1", scope: "account" },
   queues: { name: "Queues", scope: "account" },
   images: { name: "Cloudflare Images", scope: "account" },
   user_details: { name: "User Details", scope: "user" },

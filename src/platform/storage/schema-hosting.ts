@@ -128,6 +128,17 @@ export interface ObjectNamespacesTable {
   created_on: Immutable<number>;
 }
 
+/** Databases of D1; their data is in objects. */
+export interface D1DatabasesTable {
+  id: Immutable<string>;
+  account_id: Immutable<string>;
+  name: Immutable<string>;
+  location_hint: Immutable<string | null>;
+  jurisdiction: Immutable<string | null>;
+  read_replication: "auto" | "disabled";
+  created_on: Immutable<number>;
+}
+
 /** Versions of scripts, which never change. */
 export interface ScriptVersionsTable {
   id: Immutable<string>;

@@ -10,6 +10,7 @@ import type {
   WorkflowJournalTable,
   WorkflowEventsTable,
   DispatchNamespacesTable,
+  D1DatabasesTable,
   ObjectNamespacesTable,
   ScriptsTable,
   ScriptVersionsTable,
@@ -255,6 +256,7 @@ export interface Database {
   dispatch_namespaces: DispatchNamespacesTable;
   scripts: ScriptsTable;
   object_namespaces: ObjectNamespacesTable;
+  d1_databases: D1DatabasesTable;
   script_versions: ScriptVersionsTable;
   script_modules: ScriptModulesTable;
   script_deployments: ScriptDeploymentsTable;

@@ -42,6 +42,7 @@ export interface Change {
     | "script"
     | "dispatch_namespace"
     | "object_namespace"
+    | "d1_database"
     | "worker_route"
     | "worker_domain"
     | "account_subdomain"

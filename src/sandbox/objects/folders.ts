@@ -10,7 +10,7 @@ export class ObjectFolders {
   readonly path: string;
   #isOpen = false;
 
-  /** `path` need not exist. */
+  /** `path` need not exist. Cells start in other folders, so it is made absolute. */
   constructor(path: string) {
     this.path = resolve(path);
   }

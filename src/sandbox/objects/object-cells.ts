@@ -7,6 +7,7 @@ import type { Doors } from "../gateway/doors.ts";
 import { newCellRun, type CellRun } from "../gateway/cell-run.ts";
 import type { RunHooks } from "../gateway/run-hooks.ts";
 import { causeOf } from "../process/exit-cause.ts";
+import { scriptHost, type ObjectHost } from "../process/object-config.ts";
 import type { CellScript } from "../process/script.ts";
 import type { ObjectAddress, ObjectRoute } from "../protocol.ts";
 import type { CellSettings } from "../settings.ts";
@@ -21,6 +22,8 @@ export interface ObjectTarget {
   group: string;
   script: CellScript;
   object: Omit<ObjectAddress, "standing">;
+  /** The same for all objects of a group. Default: the host of scripts' classes. */
+  host?: ObjectHost;
 }
 
 export interface ObjectCellsOptions {
@@ -85,7 +88,7 @@ export class ObjectCells {
   async run(target: ObjectTarget, options: Omit<RunOptions, "script">): Promise<void> {
     await this.#queue(target, async () => {
       const object = this.#addressOf(target);
-      const request = { ...options.request, metadata: { ...options.request.metadata, object } };
+      let request = { ...options.request, metadata: { ...options.request.metadata, object } };
       for (let attempt = 1; ; attempt++) {
         const open = await this.#cellOf(target);
         const cellRun = this.#newRun(target);
@@ -96,8 +99,9 @@ export class ObjectCells {
           return;
         } catch (error) {
           if (!(error instanceof CellFault)) throw error;
-          const mayRepeat = error.isUnprocessed && request.body === null && attempt < attemptsMax;
-          if (!mayRepeat) throw objectFault(error);
+          const body = request.body === null ? null : request.body.again?.();
+          if (!error.isUnprocessed || body === undefined || attempt >= attemptsMax) throw objectFault(error);
+          request = { ...request, body };
         }
       }
     });
@@ -212,7 +216,7 @@ export class ObjectCells {
   }
 
   #start(target: ObjectTarget): Promise<OpenCell> {
-    const { group, object, script } = target;
+    const { group, object, script, host = scriptHost } = target;
     const isAlone = this.#faults.isSuspect(object.namespace);
     const others = isAlone
       ? []
@@ -220,7 +224,7 @@ export class ObjectCells {
           .namespacesOf(group)
           .filter((id) => id !== object.namespace && !this.#cells.has(id) && !this.#faults.isSuspect(id));
     const namespaces = [object.namespace, ...others.slice(0, namespacesMax - 1)];
-    const opening = this.#boot({ group, isAlone }, namespaces, script.cpuMs);
+    const opening = this.#boot({ group, isAlone, host }, namespaces, script.cpuMs);
     for (const id of namespaces) this.#cells.set(id, opening);
     unawaited(this.#forgetFailed(opening, namespaces));
     return opening;
@@ -235,7 +239,7 @@ export class ObjectCells {
   }
 
   async #boot(
-    place: { group: string; isAlone: boolean },
+    place: { group: string; isAlone: boolean; host: ObjectHost },
     namespaces: readonly string[],
     cpuMs: number,
   ): Promise<OpenCell> {
@@ -250,7 +254,7 @@ export class ObjectCells {
       const { Cell } = await import("../cell.ts");
       const id = ++this.#ids;
       const onMessage = (line: string): void => logger.debug({ object_cell: id }, line);
-      const objects = { folder: folders.path, namespaces: all, slot };
+      const objects = { folder: folders.path, namespaces: all, slot, host: place.host };
       const cell = await Cell.boot(id, settings, onMessage, { doors, objects });
       // A namespace that is alone has its script's own limit; others wait for one no longer than a second.
       const limits = place.isAlone

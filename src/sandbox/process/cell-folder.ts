@@ -92,6 +92,14 @@ function configOf(secret: string, v8Flags: readonly string[], settings: CellSett
             { name: "LOADER", workerLoader: { id: "scripts" } },
             { name: "GATEWAY", service: "gateway" },
             { name: "SECRET", text: secret },
+            // workerd's client of D1: scripts get it as a template, and make their own with its class.
+            {
+              name: "D1",
+              wrapped: {
+                moduleName: "cloudflare-internal:d1-api",
+                innerBindings: [{ name: "fetcher", service: "gateway" }],
+              },
+            },
             { name: "SCRIPTS_MAX", text: String(scriptsMax) },
             { name: "CALLS_MAX", text: String(inFlightMax) },
             { name: "ACCOUNT_CALLS_MAX", text: String(Math.max(1, Math.floor(inFlightMax * accountShare))) },

@@ -5,7 +5,23 @@ import { workerSource } from "./worker-sources.ts";
 export interface ObjectStores {
   folder: string;
   namespaces: readonly string[];
+  host: ObjectHost;
 }
+
+/** The class of the system worker that workerd runs for each object of a cell. */
+export interface ObjectHost {
+  /** The module of src/ that exports it, and the modules that this one imports. */
+  module: string;
+  className: string;
+  parts: readonly string[];
+}
+
+/** Runs classes of scripts. */
+export const scriptHost: ObjectHost = {
+  module: "sandbox/worker/object-host.js",
+  className: "Host",
+  parts: [],
+};
 
 /** Inside a cell's folder: the folders of its namespaces. */
 export const objectsFolder = "objects";
@@ -18,10 +34,9 @@ export const doorBinding = (slot: number): string => `DOOR${slot}`;
 const namespaceBinding = (namespace: string): string => `O${namespace}`;
 
 const mainModule = "objects-main.js";
-const hostModule = "sandbox/worker/object-host.js";
 
 /** Adds the namespaces of objects to the configuration of a cell. Each one is an exported name of the host class. */
-export function addObjects(config: WorkerdConfig, { namespaces }: ObjectStores): void {
+export function addObjects(config: WorkerdConfig, { namespaces, host }: ObjectStores): void {
   const system = config.services.find((service) => service.name === "system");
   if (system === undefined || !("worker" in system)) throw new Error("Expected a system worker");
   const { worker } = system;
@@ -31,11 +46,12 @@ export function addObjects(config: WorkerdConfig, { namespaces }: ObjectStores):
     name: mainModule,
     esModule: `export { default } from ${JSON.stringify(main)};
 export * from ${JSON.stringify(main)};
-import { Host } from ${JSON.stringify(hostModule)};
+import { ${host.className} as Host } from ${JSON.stringify(host.module)};
 export { ${names.map((name) => `Host as ${name}`).join(", ")} };
 `,
   });
-  worker.modules.push({ name: hostModule, esModule: workerSource(hostModule) });
+  for (const name of [host.module, ...host.parts])
+    worker.modules.push({ name, esModule: workerSource(name) });
   worker.durableObjectNamespaces = namespaces.map((uniqueKey) => ({
     className: namespaceBinding(uniqueKey),
     uniqueKey,

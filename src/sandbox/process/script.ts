@@ -38,8 +38,11 @@ export interface CellBinding {
   className: string;
   /** The argument of the function. */
   description: { name: string };
-  /** The entrypoint of the system worker, for a binding that calls another script in the same cell. */
-  systemEntrypoint?: "Dispatch" | "Objects" | "Service" | undefined;
+  /**
+   * What the system worker gives to the binding: an entrypoint that calls another script in the same cell, or the
+   * client of D1.
+   */
+  systemEntrypoint?: "D1" | "Dispatch" | "Objects" | "Service" | undefined;
 }
 
 export interface CellModule {

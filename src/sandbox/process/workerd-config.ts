@@ -29,6 +29,7 @@ export type Binding = { name: string } & (
   | { text: string }
   | { workerLoader: { id: string } }
   | { durableObjectNamespace: { className: string } }
+  | { wrapped: { moduleName: string; innerBindings: Binding[] } }
 );
 
 export interface ExternalServer {

@@ -6,6 +6,8 @@ export interface SystemEnv {
   LOADER: WorkerLoader;
   GATEWAY: Fetcher;
   SECRET: string;
+  /** workerd's own client of D1. */
+  D1: unknown;
   SCRIPTS_MAX: string;
   /** Maximum numbers of concurrent calls between scripts in this cell, for all accounts and for one. */
   CALLS_MAX: string;
@@ -19,7 +21,7 @@ export interface Loadable {
   compatibilityFlags: string[];
   env: Record<string, unknown>;
   /** Bindings that call an entrypoint of the system worker. */
-  systemEntrypoints: [name: string, entrypoint: "Dispatch" | "Objects" | "Service"][];
+  systemEntrypoints: [name: string, entrypoint: "D1" | "Dispatch" | "Objects" | "Service"][];
   /** Whether other scripts dispatch to it. Its fetches then go through this worker, which adds the dispatched run. */
   isDispatched: boolean;
 }
@@ -70,7 +72,8 @@ export function load(id: string, env: SystemEnv, given?: Loadable): WorkerStub {
 
 async function codeOf(id: string, env: SystemEnv, given?: Loadable): Promise<WorkerLoaderWorkerCode> {
   const { systemEntrypoints, isDispatched, ...code } = given ?? (await fetchCode(id, env));
-  for (const [name, entrypoint] of systemEntrypoints) code.env[name] = own[entrypoint]({ props: {} });
+  for (const [name, entrypoint] of systemEntrypoints)
+    code.env[name] = entrypoint === "D1" ? env.D1 : own[entrypoint]({ props: {} });
   return {
     ...code,
     modules: Object.fromEntries(Object.entries(code.modules).map(([name, module]) => [name, decode(module)])),

@@ -13,6 +13,7 @@ import { objectOperations } from "./api.ts";
 import { ObjectMigrations } from "./migrate.ts";
 import { ObjectNamespaces } from "./namespaces.ts";
 import { ObjectRuns } from "./object-runs.ts";
+import { PlatformNamespaces } from "./platform-namespaces.ts";
 
 /** Durable Objects of scripts. */
 export const objects = capability({
@@ -48,7 +49,8 @@ export const objects = capability({
       const gone = objectCells.forget(id);
       unawaited(gone.catch((error: unknown) => logger.error({ err: error, namespace: id }, notRemoved)));
     });
-    return { objectNamespaces, objectFolders, objectCells };
+    const platformNamespaces = new PlatformNamespaces(objectCells);
+    return { objectNamespaces, objectFolders, objectCells, platformNamespaces };
   },
   operations: objectOperations,
   bindings: () => ({

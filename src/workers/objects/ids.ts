@@ -18,5 +18,14 @@ export function isIdOf(namespace: string, { id, name, jurisdiction }: ObjectRefe
   return timingSafeEqual(base, hmac(jurisdiction === undefined ? name : `${jurisdiction}\0${name}`));
 }
 
+/** The id of the object with a name. */
+export function idFromName(namespace: string, name: string): string {
+  const key = createHash("sha256").update(namespace).digest();
+  const hmac = (data: string | Buffer): Buffer =>
+    createHmac("sha256", key).update(data).digest().subarray(0, baseBytes);
+  const base = hmac(name);
+  return Buffer.concat([base, hmac(base)]).toString("hex");
+}
+
 /** A number in [0, 1) from an id, the same each time: an object stays with one of two deployed versions. */
 export const diceOf = (id: string): number => Number.parseInt(id.slice(0, 12), 16) / 16 ** 12;

@@ -9,6 +9,9 @@ import * as store from "./store.ts";
 export const groupOf = ({ accountId, namespaceId }: Pick<Script, "accountId" | "namespaceId">): string =>
   namespaceId === null ? accountId : `${accountId} ${namespaceId}`;
 
+/** The owner of cells of objects of the platform itself, such as databases. No customer's code runs in them. */
+export const platformGroupOf = (accountId: string): string => `platform ${accountId}`;
+
 /** All namespaces of Durable Objects, in memory: calls look them up. */
 export class ObjectNamespaces {
   readonly #storage: Storage;
@@ -28,6 +31,7 @@ export class ObjectNamespaces {
     storage.onChange(async (changes) => {
       for (const { kind, id } of changes)
         if (kind === "object_namespace") this.#set(id, await store.findById(storage.read, id));
+        else if (kind === "account") await this.#reads.load(); // the platform's go with their account
     }, this.#reads.reload);
     // Scripts are also deleted with their account or dispatch namespace, and their namespaces with them.
     scripts.onGone((scriptId) => {
@@ -54,17 +58,20 @@ export class ObjectNamespaces {
     return this.#byId.get(id);
   }
 
-  /** Oldest first. */
+  /** Those of scripts, oldest first. */
   list(accountId: string): ObjectNamespace[] {
-    const all = [...this.#byId.values()].filter((each) => each.accountId === accountId);
+    const all = [...this.#byId.values()].filter(
+      (each) => each.accountId === accountId && each.scriptId !== null,
+    );
     return all.sort((a, b) => a.createdOn - b.createdOn || (a.id < b.id ? -1 : 1));
   }
 
   /** Ids of the namespaces whose objects share cells. */
   ofGroup(group: string): string[] {
     return [...this.#byId.values()]
-      .filter(({ scriptId }) => {
-        const script = scriptId === null ? undefined : this.#scripts.findById(scriptId);
+      .filter(({ scriptId, accountId }) => {
+        if (scriptId === null) return group === platformGroupOf(accountId);
+        const script = this.#scripts.findById(scriptId);
         return script !== undefined && groupOf(script) === group;
       })
       .map(({ id }) => id);

@@ -20,6 +20,7 @@ import { changeHead } from "./0017-change-head.ts";
 import { nodes } from "./0018-nodes.ts";
 import { tailCreators } from "./0019-tail-creators.ts";
 import { objects } from "./0020-0039/0020-objects.ts";
+import { d1 } from "./0020-0039/0021-d1.ts";
 import { UnusableDatabase } from "../faults.ts";
 import type { Storage } from "../storage.ts";
 import { isOlder, programVersion } from "../program-version.ts";
@@ -49,6 +50,7 @@ const migrationsOf = (engine: Engine): Record<string, Migration> => ({
   "0018-nodes": nodes(engine),
   "0019-tail-creators": tailCreators,
   "0020-objects": objects,
+  "0021-d1": d1,
 });
 export const schemaVersions: readonly string[] = Object.keys(migrationsOf("sqlite"));
 export const currentSchema = schemaVersions.at(-1)!;

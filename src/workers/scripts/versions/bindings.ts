@@ -123,6 +123,14 @@ export const bindingTypes = {
         .optional(),
     },
   }),
+  d1: type({
+    // Older clients send `database_id`.
+    fields: { id: idText },
+    async check({ id }, { accountId, resources }) {
+      if (await resources.exists("d1", accountId, id)) return undefined;
+      return `the D1 database "${id}", which does not exist on this account`;
+    },
+  }),
   assets: type({
     fields: {},
     check: async (_, { hasAssets }) =>
@@ -188,7 +196,6 @@ const absentProducts: Readonly<Record<string, string>> = {
   ai_search_namespace: "AI Search",
   analytics_engine: "Workers Analytics Engine",
   browser: "Browser Rendering",
-  d1: "D1",
   flagship: "Flagship",
   hyperdrive: "Hyperdrive",
   logfwdr: "Log forwarding",

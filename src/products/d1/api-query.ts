@@ -1,0 +1,96 @@
+import { z } from "zod";
+import { operationsFor, type Call } from "../../control/api/operation.ts";
+import { d1ErrorCodes } from "./api-errors.ts";
+import { databaseLimits } from "./database.ts";
+import { databaseOf, databasePath, edit, type D1Services } from "./database-call.ts";
+import { d1Errors } from "./errors.ts";
+import { isRead } from "./is-read.ts";
+
+const { operation } = operationsFor<D1Services>(d1ErrorCodes);
+
+const statementsMax = 10_000;
+const sql = z.string().max(databaseLimits.callBytesMax);
+const params = z
+  .array(z.union([z.string(), z.number(), z.boolean(), z.null(), z.array(z.int().min(0).max(255))]))
+  .max(100)
+  .optional();
+const QuerySchema = z.strictObject({
+  sql: sql.optional(),
+  params,
+  batch: z.array(z.strictObject({ sql, params })).min(1).max(statementsMax).optional(),
+});
+
+const MetaSchema = z.looseObject({
+  served_by: z.string(),
+  duration: z.number(),
+  changes: z.int(),
+  last_row_id: z.int(),
+  changed_db: z.boolean(),
+  size_after: z.int(),
+  rows_read: z.int(),
+  rows_written: z.int(),
+});
+
+type Row = Record<string, unknown>;
+interface Rows {
+  columns: string[];
+  rows: unknown[][];
+}
+interface Result<R> {
+  success: true;
+  meta: z.input<typeof MetaSchema>;
+  results: R;
+}
+
+async function run<R>(call: Call<unknown, z.output<typeof QuerySchema>, D1Services>, format: string) {
+  const { body, services } = call;
+  const database = databaseOf(call);
+  if ((body.sql === undefined) === (body.batch === undefined)) throw d1Errors.parameters();
+  const statements = body.batch ?? [{ sql: body.sql!, params: body.params ?? [] }];
+  const path = `/statements?resultsFormat=${format}`;
+  const options = { isRead: statements.every((each) => isRead(each.sql)) };
+  const { value } = await services.d1Calls.ask<Result<R>[]>(database, path, statements, options);
+  return value;
+}
+
+const common = {
+  method: "POST",
+  ...edit,
+  body: QuerySchema,
+  bodyBytesMax: databaseLimits.callBytesMax,
+} as const;
+
+export const queryOperations = [
+  operation({
+    ...common,
+    id: "d1_database_query",
+    path: `${databasePath}/query`,
+    summary: "Run SQL statements in one transaction. Each has a result, with rows as objects",
+    result: z.array(
+      z
+        .object({
+          success: z.literal(true),
+          meta: MetaSchema,
+          results: z.array(z.record(z.string(), z.unknown())),
+        })
+        .meta({ id: "D1Result" }),
+    ),
+    handle: async (call) => run<Row[]>(call, "ARRAY_OF_OBJECTS"),
+  }),
+  operation({
+    ...common,
+    id: "d1_database_raw",
+    path: `${databasePath}/raw`,
+    summary: "Run SQL statements in one transaction. Each has a result, with rows as arrays",
+    result: z.array(
+      z
+        .object({
+          success: z.literal(true),
+          meta: MetaSchema,
+          results: z.object({ columns: z.array(z.string()), rows: z.array(z.array(z.unknown())) }),
+        })
+        .meta({ id: "D1RawResult" }),
+    ),
+    handle: async (call) => run<Rows>(call, "ROWS_AND_COLUMNS"),
+  }),
+];

@@ -1,0 +1,167 @@
+import { Readable } from "node:stream";
+import { CellError, ObjectRefusal } from "../../sandbox/errors.ts";
+import type { Answerable, CellBody } from "../../sandbox/gateway/exchange.ts";
+import type { RunHooks } from "../../sandbox/gateway/run-hooks.ts";
+import type { ObjectCells, ObjectTarget } from "../../sandbox/objects/object-cells.ts";
+import type { ObjectHost } from "../../sandbox/process/object-config.ts";
+import { throwInScript } from "../../workers/binding.ts";
+import { CollectedResponse } from "../../workers/runtime/collected-response.ts";
+import { idFromName } from "../../workers/objects/ids.ts";
+import { platformGroupOf } from "../../workers/objects/namespaces.ts";
+import { bookmarkOf, databaseLimits, namespaceOf, type Database } from "./database.ts";
+import { d1Errors } from "./errors.ts";
+
+/** In answers of the object the number of writes, and in those to clients a bookmark. */
+const bookmarkHeader = "x-cf-d1-session-commit-token";
+
+const host: ObjectHost = {
+  module: "products/d1/worker/database.js",
+  className: "Database",
+  parts: [
+    "products/d1/worker/dump.js",
+    "products/d1/worker/run-statements.js",
+    "products/d1/worker/split.js",
+  ],
+};
+
+export interface DatabaseCall {
+  path: string;
+  body: Uint8Array | Readable;
+  /** Whether the call only reads, so that it may be sent again after a fault. */
+  isRead: boolean;
+}
+
+export interface Answer<T> {
+  value: T;
+  bookmark: string;
+}
+
+/** Objects of databases make no requests. */
+const hooks = (): RunHooks => ({
+  fetch: (_url, _request, response) => throwInScript(response, { message: "A database makes no requests." }),
+});
+
+/** A read is sent again once: in a cell of its own, if the database is suspected of a fault. */
+const attemptsMax = 2;
+
+/** Sends calls to the objects of databases. */
+export class DatabaseCalls {
+  readonly #cells: ObjectCells;
+
+  constructor(cells: ObjectCells) {
+    this.#cells = cells;
+  }
+
+  /** Streams the answer to a response. Rejects with an ObjectRefusal that has the public text. */
+  async send(database: Database, call: DatabaseCall, response: Answerable): Promise<void> {
+    const { path, body } = call;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const headers = ["host", "d1", "content-type", "application/json"];
+        if (body instanceof Uint8Array) headers.push("content-length", String(body.length));
+        await this.#cells.run(targetOf(database), {
+          request: { method: "POST", path, headers, body: bodyOf(body) },
+          answer: { response, headers: (raw) => withBookmark(raw, database) },
+          hooks,
+        });
+        return;
+      } catch (error) {
+        const isFault = error instanceof ObjectRefusal && !error.flags.includes("overloaded");
+        const mayRepeat = isFault && call.isRead && attempt < attemptsMax && !response.headersSent;
+        if (!mayRepeat) throw publicError(error);
+      }
+    }
+  }
+
+  /** Sends JSON and returns the answer's JSON. Rejects with an error for callers of the API. */
+  async ask<T>(
+    database: Database,
+    path: string,
+    input: unknown,
+    { isRead }: { isRead: boolean },
+  ): Promise<Answer<T>> {
+    const body = Buffer.from(JSON.stringify(input));
+    return this.#collect<T>(database, { path, body, isRead });
+  }
+
+  /** As `ask`, with a stream as the body. */
+  async give<T>(database: Database, path: string, body: Readable): Promise<Answer<T>> {
+    return this.#collect<T>(database, { path, body, isRead: false });
+  }
+
+  async #collect<T>(database: Database, call: DatabaseCall): Promise<Answer<T>> {
+    const response = new Collected(databaseLimits.answerBytesMax);
+    try {
+      await this.send(database, call, response);
+    } catch (error) {
+      throw error instanceof ObjectRefusal ? d1Errors.failed(error.message) : error;
+    }
+    const value = JSON.parse(response.body.toString()) as T | { success: false; error: string };
+    if (isFailure(value)) throw d1Errors.sql(value.error);
+    return { value, bookmark: response.bookmark };
+  }
+}
+
+class Collected extends CollectedResponse {
+  bookmark = "";
+
+  override writeHead(status: number, _text?: string, headers: readonly string[] = []): this {
+    for (let i = 0; i < headers.length; i += 2)
+      if (headers[i]!.toLowerCase() === bookmarkHeader) this.bookmark = headers[i + 1]!;
+    return super.writeHead(status);
+  }
+}
+
+const isFailure = (value: unknown): value is { success: false; error: string } =>
+  typeof value === "object" && value !== null && (value as { success?: unknown }).success === false;
+
+function targetOf(database: Database): ObjectTarget {
+  const { accountId } = database;
+  const namespace = namespaceOf(database);
+  return {
+    group: platformGroupOf(accountId),
+    host,
+    object: {
+      id: idFromName(namespace, "database"),
+      namespace,
+      className: "D1",
+      isSqlite: true,
+      serial: 0,
+      delayMs: 0,
+    },
+    script: {
+      id: "d1",
+      owner: `database ${database.id}`,
+      accountId,
+      profile: "script",
+      mainModule: "",
+      modules: [],
+      compatibilityDate: "",
+      compatibilityFlags: [],
+      cpuMs: databaseLimits.cpuMs,
+      memoryBytes: 0,
+      env: {},
+    },
+  };
+}
+
+function bodyOf(body: Uint8Array | Readable): CellBody {
+  if (!(body instanceof Uint8Array)) return body;
+  const stream = (): CellBody =>
+    Object.assign(Readable.from([body], { objectMode: false }), { again: stream });
+  return stream();
+}
+
+const withBookmark = (raw: readonly string[], database: Database): string[] =>
+  raw.map((value, i) =>
+    i % 2 === 1 && raw[i - 1]!.toLowerCase() === bookmarkHeader ? bookmarkOf(database, Number(value)) : value,
+  );
+
+/** The public texts name the database instead of the object. */
+function publicError(error: unknown): unknown {
+  if (error instanceof ObjectRefusal)
+    return new ObjectRefusal(error.message.replace("Durable Object", "D1 DB"), ...error.flags);
+  if (error instanceof CellError)
+    return new ObjectRefusal("D1 DB storage operation failed and the database was reset.", "retryable");
+  return error;
+}

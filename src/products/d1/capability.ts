@@ -1,0 +1,36 @@
+import { capability } from "../../capability.ts";
+import { blobs, storage } from "../../platform/capability.ts";
+import { objects } from "../../workers/objects/capability.ts";
+import { d1Operations } from "./api.ts";
+import { d1Binding } from "./binding.ts";
+import { DatabaseCalls } from "./calls.ts";
+import { Databases } from "./databases.ts";
+import { Transfers } from "./transfers.ts";
+import { tidyTransfers } from "./tidy.ts";
+
+/** SQL databases of accounts. */
+export const d1 = capability({
+  name: "D1",
+  needs: [storage, blobs, objects],
+  create(needed) {
+    const d1Databases = new Databases(needed.storage, needed.platformNamespaces);
+    const d1Calls = new DatabaseCalls(needed.objectCells);
+    const d1Transfers = new Transfers(d1Calls, needed.blobs, needed.logger);
+    return { d1Databases, d1Calls, d1Transfers };
+  },
+  operations: d1Operations,
+  bindings: ({ d1Databases, d1Calls }) => ({
+    d1: {
+      isolate: {
+        module: "products/d1/worker/binding.js",
+        factory: "d1Database",
+        className: "D1Database",
+        systemEntrypoint: "D1",
+      },
+      handler: d1Binding(d1Databases, d1Calls),
+      exists: async (accountId, id) => d1Databases.find(accountId, id) !== undefined,
+    },
+  }),
+  load: ({ d1Databases }) => d1Databases.load(),
+  run: ({ d1Transfers, logger }) => tidyTransfers(d1Transfers, logger),
+});

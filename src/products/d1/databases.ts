@@ -1,0 +1,92 @@
+import { inputErrors } from "../../platform/domain-error.ts";
+import { isUniqueViolation } from "../../platform/storage/dialects.ts";
+import { FreshReads } from "../../platform/storage/changes/fresh-reads.ts";
+import type { Storage } from "../../platform/storage/storage.ts";
+import type { PlatformNamespaces } from "../../workers/objects/platform-namespaces.ts";
+import { databaseLimits, namespaceOf, type Database } from "./database.ts";
+import { d1Errors } from "./errors.ts";
+import * as store from "./store.ts";
+
+/** The databases of all accounts, in memory: every query looks one up. */
+export class Databases {
+  readonly #storage: Storage;
+  readonly #namespaces: PlatformNamespaces;
+  readonly #reads: FreshReads<Database[]>;
+  #byId = new Map<string, Database>();
+
+  constructor(storage: Storage, namespaces: PlatformNamespaces) {
+    this.#storage = storage;
+    this.#namespaces = namespaces;
+    this.#reads = new FreshReads(
+      async () => store.loadAll(storage.read),
+      (all) => (this.#byId = new Map(all.map((each) => [each.id, each]))),
+    );
+    storage.onChange(async (changes) => {
+      if (changes.some(({ kind }) => kind === "d1_database" || kind === "account")) await this.load();
+    }, this.#reads.reload);
+  }
+
+  async load(): Promise<void> {
+    await this.#reads.load();
+  }
+
+  /** Newest first, as in the public API. */
+  list(accountId: string): Database[] {
+    const all = [...this.#byId.values()].filter((each) => each.accountId === accountId);
+    return all.sort((a, b) => b.createdOn - a.createdOn || (a.id < b.id ? -1 : 1));
+  }
+
+  find(accountId: string, id: string): Database | undefined {
+    const database = this.#byId.get(id);
+    return database?.accountId === accountId ? database : undefined;
+  }
+
+  /** The database with an id or with a name. */
+  get(accountId: string, idOrName: string): Database {
+    const database =
+      this.find(accountId, idOrName) ?? this.list(accountId).find(({ name }) => name === idOrName);
+    if (database === undefined) throw d1Errors.notFound(idOrName);
+    return database;
+  }
+
+  async create(
+    accountId: string,
+    input: Pick<Database, "name" | "locationHint" | "jurisdiction" | "readReplication">,
+  ): Promise<Database> {
+    if (this.#storage.engine !== "sqlite") {
+      const reason = inputErrors.absentProduct("D1");
+      throw reason;
+    }
+    if (this.list(accountId).length >= databaseLimits.databasesOfAccount) throw d1Errors.tooMany();
+    const namespace = this.#namespaces.newId(accountId);
+    const id = namespace.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+    const database = { id, accountId, ...input, createdOn: Date.now() };
+    try {
+      await this.#storage.write(async (trx, changed) => {
+        await store.insert(trx, database);
+        await this.#namespaces.put(trx, changed, { id: namespace, accountId, className: "D1" });
+        changed({ kind: "d1_database", id, parentId: accountId });
+      });
+    } catch (error) {
+      throw isUniqueViolation(error) ? d1Errors.exists(input.name) : error;
+    }
+    return database;
+  }
+
+  async setReadReplication(database: Database, mode: Database["readReplication"]): Promise<Database> {
+    await this.#storage.write(async (trx, changed) => {
+      await store.setReadReplication(trx, database.id, mode);
+      changed({ kind: "d1_database", id: database.id, parentId: database.accountId });
+    });
+    return { ...database, readReplication: mode };
+  }
+
+  /** Deletes a database. Its data is removed afterwards; a restart finishes that, if need be. */
+  async delete(database: Database): Promise<void> {
+    await this.#storage.write(async (trx, changed) => {
+      await store.remove(trx, database.id);
+      await this.#namespaces.remove(trx, changed, { ...database, id: namespaceOf(database) });
+      changed({ kind: "d1_database", id: database.id, parentId: database.accountId });
+    });
+  }
+}

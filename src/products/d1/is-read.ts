@@ -1,0 +1,5 @@
+/** Whether SQL text certainly reads only. Some texts that read only are not recognized. */
+export const isRead = (sql: unknown): boolean =>
+  typeof sql === "string" &&
+  /^\s*(?:select|values|with)\b/i.test(sql) &&
+  !/;\s*\S|\b(?:insert|update|delete|replace)\b/i.test(sql);

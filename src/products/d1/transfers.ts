@@ -1,0 +1,252 @@
+import { createHash } from "node:crypto";
+import type { Readable } from "node:stream";
+import { PassThrough } from "node:stream";
+import type { Logger } from "pino";
+import { DomainError } from "../../platform/domain-error.ts";
+import type { Blobs } from "../../platform/storage/blobs.ts";
+import { randomText } from "../../platform/util/ids.ts";
+import { unawaited } from "../../platform/util/uncaught.ts";
+import type { DatabaseCalls } from "./calls.ts";
+import { databaseLimits, namespaceOf, type Database } from "./database.ts";
+import { d1Errors } from "./errors.ts";
+
+/** A link that needs no credentials, to upload or to download one file. */
+interface Link {
+  kind: "upload" | "download";
+  database: Database;
+  filename: string;
+  /** For an upload, the MD5 of its bytes, in hexadecimal digits. */
+  etag: string;
+  expiresOn: number;
+}
+
+/** A call to a link. */
+export interface LinkRequest {
+  accountId: string;
+  filename: string;
+  token: string;
+}
+
+/** An import or an export. */
+export interface Job {
+  kind: "import" | "export";
+  database: Database;
+  /** The state of the database at its begin; clients ask for the job by it. */
+  bookmark: string;
+  filename: string;
+  status: "active" | "complete" | "error";
+  error: string | undefined;
+  imported: Imported | undefined;
+  done: Promise<void>;
+}
+
+interface Imported {
+  num_queries: number;
+  rows_read: number;
+  rows_written: number;
+  size_after: number;
+  bookmark: string;
+  durationMs: number;
+}
+
+/** As in the public API. */
+const linkMs = 60 * 60 * 1000;
+const linksMax = 10_000;
+
+/**
+ * Imports and exports of databases. Files are blobs; links and jobs are in memory, so clients begin again after a
+ * restart.
+ */
+export class Transfers {
+  readonly #calls: DatabaseCalls;
+  readonly #blobs: Blobs;
+  readonly #logger: Logger;
+  readonly #links = new Map<string, Link>();
+  /** The last job of each kind, by kind and database. */
+  readonly #jobs = new Map<string, Job>();
+
+  constructor(calls: DatabaseCalls, blobs: Blobs, logger: Logger) {
+    this.#logger = logger;
+    this.#calls = calls;
+    this.#blobs = blobs;
+  }
+
+  /** Begins an import. The token is absent if the file with this MD5 is here already. */
+  async init(database: Database, etag: string): Promise<{ filename: string; token: string | undefined }> {
+    const filename = `${etag}.sql`;
+    if ((await this.#blobs.head(blobKey(database, filename))) !== undefined)
+      return { filename, token: undefined };
+    return { filename, token: this.#link("upload", database, filename, etag) };
+  }
+
+  /** Takes the file of an import. */
+  async receive(given: LinkRequest, content: AsyncIterable<Uint8Array>): Promise<Link> {
+    const link = this.#find("upload", given);
+    const key = blobKey(link.database, link.filename);
+    const hash = createHash("md5");
+    let bytes = 0;
+    async function* hashed(): AsyncGenerator<Uint8Array> {
+      for await (const chunk of content) {
+        bytes += chunk.length;
+        if (bytes > databaseLimits.importBytesMax) throw d1Errors.fileTooLarge();
+        hash.update(chunk);
+        yield chunk;
+      }
+      // Before the content gets its name.
+      if (hash.digest("hex") !== link.etag) throw d1Errors.etag();
+    }
+    await this.#blobs.put(key, hashed());
+    this.#links.delete(given.token);
+    return link;
+  }
+
+  /** Runs the statements of an uploaded file. */
+  async ingest(database: Database, filename: string, etag: string): Promise<Job> {
+    const key = blobKey(database, filename);
+    const blob = filename === `${etag}.sql` ? await this.#blobs.get(key) : undefined;
+    if (blob === undefined) throw d1Errors.noFile(filename);
+    return this.#begin("import", database, filename, async (job) => {
+      const begin = performance.now();
+      try {
+        const { value, bookmark } = await this.#calls.give<Omit<Imported, "bookmark" | "durationMs">>(
+          database,
+          "/import",
+          blob.stream,
+        );
+        job.imported = { ...value, bookmark, durationMs: performance.now() - begin };
+      } finally {
+        blob.stream.destroy();
+        await this.#blobs.delete(key);
+      }
+    });
+  }
+
+  /** Writes the database as SQL text. */
+  async export(database: Database, options: object): Promise<Job> {
+    const filename = `${randomText(16, "hex")}.sql`;
+    return this.#begin("export", database, filename, async () => {
+      const content = new Collecting();
+      const body = Buffer.from(JSON.stringify(options));
+      const send = async (): Promise<void> => {
+        try {
+          await this.#calls.send(database, { path: "/dump", body, isRead: false }, content);
+        } catch (error) {
+          content.destroy(error as Error);
+          throw error;
+        }
+      };
+      await Promise.all([send(), this.#blobs.put(blobKey(database, filename), content)]);
+    });
+  }
+
+  /** The job of a kind that began at a bookmark. */
+  job(kind: Job["kind"], database: Database, bookmark: string): Job {
+    const job = this.#jobs.get(jobKey(kind, database));
+    if (job?.bookmark !== bookmark) throw d1Errors.noJob(kind);
+    return job;
+  }
+
+  /** A link to the file of an export. */
+  downloadOf({ database, filename }: Job): string {
+    return this.#link("download", database, filename, "");
+  }
+
+  async download(given: LinkRequest): Promise<{ filename: string; stream: Readable; bytes: number }> {
+    const { database, filename } = this.#find("download", given);
+    const blob = await this.#blobs.get(blobKey(database, filename));
+    if (blob === undefined) throw d1Errors.noTransfer();
+    return { filename, stream: blob.stream, bytes: blob.sizeBytes };
+  }
+
+  /** Ends what belongs to a deleted database. */
+  async forget(database: Database): Promise<void> {
+    for (const [token, link] of this.#links) if (link.database.id === database.id) this.#links.delete(token);
+    for (const kind of ["import", "export"] as const) this.#jobs.delete(jobKey(kind, database));
+    await this.#blobs.deleteFolder(`d1/${namespaceOf(database)}`);
+  }
+
+  /** Removes files whose links have expired; called by a timer. */
+  async tidy(now = Date.now()): Promise<void> {
+    for (const [token, { expiresOn }] of this.#links) if (expiresOn < now) this.#links.delete(token);
+    const named = new Set(
+      [...this.#links.values()].map(({ database, filename }) => blobKey(database, filename)),
+    );
+    await this.#blobs.removeUnnamed(
+      "d1",
+      now - 2 * linkMs,
+      async (keys) => new Set(keys.filter((key) => named.has(key))),
+    );
+  }
+
+  #link(kind: Link["kind"], database: Database, filename: string, etag: string): string {
+    if (this.#links.size >= linksMax) this.#links.delete(this.#links.keys().next().value!);
+    const token = randomText(24, "base64url");
+    this.#links.set(token, { kind, database, filename, etag, expiresOn: Date.now() + linkMs });
+    return token;
+  }
+
+  #find(kind: Link["kind"], { accountId, filename, token }: LinkRequest): Link {
+    const link = this.#links.get(token);
+    const isMeant =
+      link?.kind === kind && link.filename === filename && link.database.accountId === accountId;
+    if (!isMeant || link.expiresOn < Date.now()) throw d1Errors.noTransfer();
+    return link;
+  }
+
+  async #begin(
+    kind: Job["kind"],
+    database: Database,
+    filename: string,
+    work: (job: Job) => Promise<void>,
+  ): Promise<Job> {
+    const key = jobKey(kind, database);
+    if (this.#jobs.get(key)?.status === "active") throw d1Errors.busy(kind);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const job: Job = {
+      kind,
+      database,
+      bookmark: "",
+      filename,
+      status: "active",
+      error: undefined,
+      imported: undefined,
+      done: promise,
+    };
+    this.#jobs.set(key, job);
+    try {
+      const { bookmark } = await this.#calls.ask(database, "/facts", {}, { isRead: true });
+      job.bookmark = bookmark;
+    } catch (error) {
+      this.#jobs.delete(key);
+      throw error;
+    }
+    unawaited(
+      work(job)
+        .then(
+          () => (job.status = "complete"),
+          (error: unknown) => {
+            if (!(error instanceof DomainError))
+              this.#logger.error({ err: error, database: database.id }, failed);
+            job.error = error instanceof DomainError ? error.message : `The ${kind} failed.`;
+            job.status = "error";
+          },
+        )
+        .then(() => resolve()),
+    );
+    return job;
+  }
+}
+
+const failed = "an import or an export of a D1 database failed";
+const jobKey = (kind: string, { id }: Database): string => `${kind} ${id}`;
+const blobKey = (database: Database, filename: string): string => `d1/${namespaceOf(database)}/${filename}`;
+
+/** Passes an answer on as it arrives. */
+class Collecting extends PassThrough {
+  headersSent = false;
+
+  writeHead(): this {
+    this.headersSent = true;
+    return this;
+  }
+}

@@ -1,0 +1,198 @@
+/*
+ * The object of one D1 database. workerd runs it in a cell in which no customer's code runs; requests come from the
+ * platform only, which has checked the caller.
+ */
+import { DurableObject } from "cloudflare:workers";
+import { dump, dumpBody, type DumpOptions } from "./dump.ts";
+import { runStatements, type Format, type Statement } from "./run-statements.ts";
+import { countParameters, splitStatements, StatementSplitter } from "./split.ts";
+
+/** The header in which the client and the database tell each other the state that a session has seen. */
+const bookmarkHeader = "x-cf-d1-session-commit-token";
+const writesKey = "writes";
+/** Time in which queries wait for an import or an export. */
+const busyMs = 30_000;
+const statementLengthMax = 100_000;
+
+interface Failure {
+  success: false;
+  error: string;
+}
+
+export class Database extends DurableObject<object> {
+  /** Ends with the import or the export in progress. */
+  #busy: Promise<void> | undefined;
+
+  override async fetch(request: Request): Promise<Response> {
+    const { pathname, searchParams } = new URL(request.url);
+    if (this.#busy !== undefined && !(await this.#isFree()))
+      return Response.json(failure("D1 DB is overloaded. Requests queued for too long."));
+    switch (pathname) {
+      case "/query":
+      case "/execute":
+        return this.#answer(await request.json(), formatOf(searchParams));
+      case "/statements":
+        return this.#answerApi(await request.json(), formatOf(searchParams));
+      case "/facts":
+        return this.#facts();
+      case "/dump":
+        return this.#dump(await request.json());
+      case "/import":
+        return this.#import(request.body!);
+      default:
+        return Response.json(failure("Not found"), { status: 404 });
+    }
+  }
+
+  /** Ends the instance: the database was deleted. */
+  reset(): void {
+    this.ctx.abort("deleted");
+  }
+
+  /** Answers a query of the client: one statement, or several that are a transaction. */
+  #answer(asked: Statement | Statement[], format: Format): Response {
+    try {
+      const results = this.#run(Array.isArray(asked) ? asked : [asked], format);
+      return this.#shown(Array.isArray(asked) ? results : results[0]);
+    } catch (error) {
+      return this.#shown(failure((error as Error).message));
+    }
+  }
+
+  /** Answers a query of the API, which has a result for each statement of each text. */
+  #answerApi(asked: Statement[], format: Format): Response {
+    try {
+      return this.#shown(this.#run(asked.flatMap(statementsOf), format));
+    } catch (error) {
+      return this.#shown(failure((error as Error).message));
+    }
+  }
+
+  #run(statements: readonly Statement[], format: Format): unknown[] {
+    const { storage } = this.ctx;
+    return storage.transactionSync(() => {
+      const { results, hasWritten } = runStatements(storage, statements, format);
+      if (hasWritten) this.#noteWrite();
+      return results;
+    });
+  }
+
+  #noteWrite(): void {
+    this.ctx.storage.kv.put(writesKey, this.#writes() + 1);
+  }
+
+  #writes(): number {
+    return this.ctx.storage.kv.get<number>(writesKey) ?? 0;
+  }
+
+  /** The number of writes, which is part of bookmarks, goes along with every answer. */
+  #shown(answer: unknown): Response {
+    return Response.json(answer, { headers: { [bookmarkHeader]: String(this.#writes()) } });
+  }
+
+  #facts(): Response {
+    const { sql } = this.ctx.storage;
+    const [row] = sql
+      .exec(
+        `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name NOT LIKE '\\_cf\\_%' ESCAPE '\\'`,
+      )
+      .raw<[number]>();
+    return this.#shown({ num_tables: row![0], file_size: sql.databaseSize });
+  }
+
+  #dump(options: DumpOptions): Response {
+    const free = this.#take();
+    return new Response(dumpBody(dump(this.ctx.storage.sql, options), free), {
+      headers: { [bookmarkHeader]: String(this.#writes()) },
+    });
+  }
+
+  /** Runs the statements of a file in one transaction. */
+  async #import(body: ReadableStream<Uint8Array>): Promise<Response> {
+    const free = this.#take();
+    const { storage } = this.ctx;
+    const counts = { num_queries: 0, rows_read: 0, rows_written: 0 };
+    const run = (statements: readonly string[]): void => {
+      for (const statement of statements) {
+        const cursor = storage.sql.exec(statement);
+        for (const _ of cursor.raw());
+        counts.num_queries++;
+        counts.rows_read += cursor.rowsRead;
+        counts.rows_written += cursor.rowsWritten;
+      }
+    };
+    let error: string | undefined;
+    try {
+      await storage.transaction(async (transaction) => {
+        // Made here: a transaction waits for no stream that began before it.
+        const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+        const splitter = new StatementSplitter();
+        // After a failed statement the rest is read too, so that the answer can be sent.
+        for (;;) {
+          const { done, value } = await reader.read();
+          if (error === undefined) error = messageOf(() => run(done ? splitter.end() : splitter.push(value)));
+          if (splitter.pendingLength > statementLengthMax) error ??= "statement too long: SQLITE_TOOBIG";
+          if (done) break;
+        }
+        if (counts.num_queries === 0) error ??= "No SQL statements detected.";
+        if (error === undefined) this.#noteWrite();
+        else transaction.rollback();
+      });
+    } finally {
+      free();
+    }
+    if (error !== undefined) return this.#shown(failure(error));
+    return this.#shown({ ...counts, size_after: storage.sql.databaseSize });
+  }
+
+  /** Lets other requests wait until the returned function is called. */
+  #take(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#busy = promise;
+    return () => {
+      if (this.#busy === promise) this.#busy = undefined;
+      resolve();
+    };
+  }
+
+  /** Waits for an import or an export. Returns whether it has ended in time. */
+  async #isFree(): Promise<boolean> {
+    const late = Promise.withResolvers<void>();
+    const timer = setTimeout(() => late.resolve(), busyMs);
+    const until = Date.now() + busyMs;
+    while (this.#busy !== undefined && Date.now() < until) await Promise.race([this.#busy, late.promise]);
+    clearTimeout(timer);
+    return this.#busy === undefined;
+  }
+}
+
+/** The message of what the function throws. */
+function messageOf(work: () => void): string | undefined {
+  try {
+    work();
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+const failure = (error: string): Failure => ({ success: false, error });
+
+const formatOf = (query: URLSearchParams): Format => {
+  const format = query.get("resultsFormat");
+  return format === "NONE" || format === "ROWS_AND_COLUMNS" ? format : "ARRAY_OF_OBJECTS";
+};
+
+/** The statements of a text. The values go to them in turn. */
+function statementsOf({ sql, params = [] }: Statement): Statement[] {
+  const texts = splitStatements(sql);
+  if (texts.length <= 1) return [{ sql, params }];
+  let at = 0;
+  return texts.map((text, i) => {
+    const count = countParameters(text);
+    const end = i === texts.length - 1 ? params.length : at + count;
+    const taken = params.slice(at, end);
+    at = end;
+    return { sql: text, params: taken };
+  });
+}

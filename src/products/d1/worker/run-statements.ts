@@ -1,0 +1,147 @@
+/* Runs statements in the storage of a database's object, with the results and figures that D1 shows. */
+
+export interface Statement {
+  sql: string;
+  params?: readonly unknown[];
+}
+
+/** How rows are returned: not at all, as arrays, or as objects. */
+export type Format = "NONE" | "ROWS_AND_COLUMNS" | "ARRAY_OF_OBJECTS";
+
+interface Meta {
+  served_by: string;
+  served_by_region: string;
+  served_by_primary: true;
+  timings: { sql_duration_ms: number };
+  duration: number;
+  changes: number;
+  last_row_id: number;
+  changed_db: boolean;
+  size_after: number;
+  rows_read: number;
+  rows_written: number;
+  total_attempts: 1;
+}
+
+export interface Result {
+  success: true;
+  meta: Meta;
+  results?: unknown;
+}
+
+/** The answer's rows take at most about this many bytes as JSON. */
+const answerBytesMax = 32 * 1024 * 1024;
+const tooLarge = `The rows of the answer take more than ${answerBytesMax / 1024 / 1024} MiB. Select fewer of them, for example with LIMIT.`;
+
+/** Where the answer's bytes are counted, for all statements of a call. */
+interface Budget {
+  bytes: number;
+}
+
+/** The figures of the connection before a statement. */
+interface Counters {
+  total: number;
+  changes: number;
+  rowId: number;
+}
+
+const notEmpty = ({ sql }: Statement): boolean => sql.replaceAll(/^\s*--.*/gm, "").trim().length > 0;
+
+/**
+ * Runs the statements in one transaction: all of them, or none. Returns the results, and whether anything was written.
+ * Throws workerd's errors, whose texts are the public ones.
+ */
+export function runStatements(
+  storage: DurableObjectStorage,
+  statements: readonly Statement[],
+  format: Format,
+): { results: Result[]; hasWritten: boolean } {
+  const asked = statements.filter(notEmpty);
+  if (asked.length === 0) throw new Error("No SQL statements detected.");
+  const budget: Budget = { bytes: 0 };
+  const results = storage.transactionSync(() =>
+    asked.map((each) => runOne(storage.sql, each, format, budget)),
+  );
+  return { results, hasWritten: results.some(({ meta }) => meta.changed_db) };
+}
+
+function runOne(
+  sql: SqlStorage,
+  { sql: text, params = [] }: Statement,
+  format: Format,
+  budget: Budget,
+): Result {
+  const before = countersOf(sql);
+  const sizeBefore = sql.databaseSize;
+  const begin = performance.now();
+  const cursor = sql.exec(text, ...params.map(valueOf));
+  const results = readRows(cursor, format, budget);
+  const duration = performance.now() - begin;
+  const { rowsRead, rowsWritten } = cursor;
+  const after = countersOf(sql);
+  const size_after = sql.databaseSize;
+  const hasChanged = after.total !== before.total;
+  return {
+    success: true,
+    meta: {
+      served_by: "selvedge",
+      served_by_region: "",
+      served_by_primary: true,
+      timings: { sql_duration_ms: duration },
+      duration,
+      changes: hasChanged ? after.changes : 0,
+      last_row_id: after.rowId,
+      changed_db: hasChanged || rowsWritten > 0 || size_after !== sizeBefore,
+      size_after,
+      rows_read: rowsRead,
+      rows_written: rowsWritten,
+      total_attempts: 1,
+    },
+    ...(results !== undefined && { results }),
+  };
+}
+
+function countersOf(sql: SqlStorage): Counters {
+  const [row] = sql
+    .exec("SELECT total_changes(), changes(), last_insert_rowid()")
+    .raw<[number, number, number]>();
+  const [total, changes, rowId] = row!;
+  return { total, changes, rowId };
+}
+
+function readRows(
+  cursor: SqlStorageCursor<Record<string, SqlStorageValue>>,
+  format: Format,
+  budget: Budget,
+): unknown {
+  const columns = cursor.columnNames;
+  const rows: unknown[][] = [];
+  for (const row of cursor.raw()) {
+    const shown = row.map((value) => {
+      budget.bytes += bytesOf(value);
+      return shownValue(value);
+    });
+    budget.bytes += 2;
+    if (budget.bytes > answerBytesMax) throw new Error(tooLarge);
+    if (format !== "NONE") rows.push(shown);
+  }
+  if (format === "NONE") return undefined;
+  if (format === "ROWS_AND_COLUMNS") return { columns, rows };
+  return rows.map((row) => Object.fromEntries(row.map((value, i) => [columns[i], value])));
+}
+
+function bytesOf(value: SqlStorageValue): number {
+  if (typeof value === "string") return value.length + 3;
+  return value instanceof ArrayBuffer ? 4 * value.byteLength + 2 : 9;
+}
+
+/** Blobs are arrays of numbers in both directions. */
+const shownValue = (value: SqlStorageValue): unknown =>
+  value instanceof ArrayBuffer ? Array.from(new Uint8Array(value)) : value;
+
+function valueOf(value: unknown): SqlStorageValue {
+  if (Array.isArray(value)) return new Uint8Array(value as number[]).buffer;
+  if (typeof value === "boolean") return value ? 1 : 0;
+  if (value === null || typeof value === "number" || typeof value === "string") return value;
+  throw new Error(`Type '${typeof value}' not supported for value '${JSON.stringify(value)}'`);
+}

@@ -1,0 +1,173 @@
+import { createHash } from "node:crypto";
+import type Cloudflare from "cloudflare";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startTestServer, type TestServer } from "../helpers/server.ts";
+
+/** Databases through the official client. */
+let server: TestServer;
+let client: Cloudflare;
+let account_id: string;
+let id: string;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  client = server.client;
+  account_id = server.ready.account_id;
+  id = (await client.d1.database.create({ account_id, name: "shop", primary_location_hint: "weur" })).uuid!;
+});
+afterAll(async () => server.close(0));
+
+const query = async (sql: string, params?: string[]) =>
+  (await client.d1.database.query(id, { account_id, sql, ...(params && { params }) })).result;
+const path = () => `/accounts/${account_id}/d1/database/${id}`;
+
+describe("databases", () => {
+  it("are created once for a name, listed, found by name and changed", async () => {
+    const again = client.d1.database.create({ account_id, name: "shop" });
+    await expect(again).rejects.toMatchObject({ status: 400, errors: [{ code: 7502 }] });
+    await client.d1.database.create({ account_id, name: "other" });
+    const { result } = await client.d1.database.list({ account_id, per_page: 10 });
+    expect(new Set(result.map(({ name }) => name))).toEqual(new Set(["other", "shop"]));
+    expect((await client.d1.database.list({ account_id, name: "sho" })).result).toHaveLength(1);
+    const found = await server.call("GET", `/accounts/${account_id}/d1/database/shop?fields=uuid,name`);
+    expect(found.body.result).toEqual({ uuid: id, name: "shop" });
+    const mode = { read_replication: { mode: "auto" as const } };
+    expect(await client.d1.database.update(id, { account_id, ...mode })).toMatchObject(mode);
+    expect(await client.d1.database.edit(id, { account_id })).toMatchObject(mode);
+    const shown = { uuid: id, version: "production", running_in_region: "WEUR", num_tables: 0, ...mode };
+    expect(await client.d1.database.get(id, { account_id })).toMatchObject(shown);
+  });
+
+  it("need the permission of D1", async () => {
+    const resources = { [`com.cloudflare.api.account.${account_id}`]: "*" };
+    const reader = await server.clientWith("D1 Read", resources);
+    expect((await reader.d1.database.get(id, { account_id })).uuid).toBe(id);
+    const refused = reader.d1.database.query(id, { account_id, sql: "select 1" });
+    await expect(refused).rejects.toMatchObject({ status: 403 });
+    const writer = await server.clientWith("D1 Write", resources);
+    expect(
+      (await writer.d1.database.query(id, { account_id, sql: "select 1 as x" })).result[0]?.results,
+    ).toEqual([{ x: 1 }]);
+  });
+});
+
+describe("queries", () => {
+  it("have a result for each statement, and values for each parameter", async () => {
+    await query("create table t (a integer, b text)");
+    const results = await query("insert into t values (?, ?); select * from t where a = ?", [
+      "1",
+      "one; two",
+      "1",
+    ]);
+    expect(results).toMatchObject([
+      { success: true, results: [], meta: { changes: 1, rows_written: 1 } },
+      { success: true, results: [{ a: 1, b: "one; two" }], meta: { rows_read: 1 } },
+    ]);
+    const raw = await client.d1.database.raw(id, { account_id, sql: "select a, b from t" });
+    expect(raw.result).toMatchObject([{ results: { columns: ["a", "b"], rows: [[1, "one; two"]] } }]);
+    const batch = [
+      { sql: "insert into t values (2, ?)", params: ["two"] },
+      { sql: "select count(*) as n from t" },
+    ];
+    expect((await client.d1.database.query(id, { account_id, batch })).result[1]?.results).toEqual([
+      { n: 2 },
+    ]);
+  });
+
+  it("are one transaction, and report errors of SQL with their text", async () => {
+    const failed = query("delete from t; insert into missing values (1)");
+    await expect(failed).rejects.toMatchObject({
+      status: 400,
+      errors: [{ code: 7500, message: "no such table: missing: SQLITE_ERROR" }],
+    });
+    expect((await query("select count(*) as n from t"))[0]?.results).toEqual([{ n: 2 }]);
+    expect((await server.call("POST", `${path()}/query`, {})).body.errors).toMatchObject([{ code: 7400 }]);
+  });
+});
+
+describe("imports and exports", () => {
+  const put = async (url: string, body: string) => fetch(url, { method: "PUT", body });
+  const md5 = (text: string): string => createHash("md5").update(text).digest("hex");
+
+  it("take a dump to another database unchanged", async () => {
+    await query(
+      `create table kept (id integer primary key autoincrement, data blob, note text unique);
+       insert into kept (data, note) values (x'00ff', 'it''s; "quoted"'), (null, char(10) || 'line'), (1.5, null);
+       create index by_note on kept (note); create view seen as select note from kept;
+       create table many as with recursive c(x) as (select 1 union all select x + 1 from c where x < 5000)
+         select x, printf('%.200c', 'm') as text from c`,
+    );
+    const done = await client.d1.database.export(id, { account_id, output_format: "polling" });
+    expect(done).toMatchObject({ success: true, status: "complete" });
+    const dump = await (await fetch(done.result!.signed_url!)).text();
+    const copy = (await client.d1.database.create({ account_id, name: "copy" })).uuid!;
+    const etag = md5(dump);
+    const begun = await client.d1.database.import(copy, { account_id, action: "init", etag });
+    expect((await put(begun.upload_url!, `${dump} `)).status).toBe(400);
+    const taken = await put(begun.upload_url!, dump);
+    expect([taken.status, taken.headers.get("etag")]).toEqual([200, `"${etag}"`]);
+    const filename = begun.filename!;
+    const ended = await client.d1.database.import(copy, { account_id, action: "ingest", etag, filename });
+    expect(ended).toMatchObject({
+      success: true,
+      status: "complete",
+      result: { num_queries: expect.any(Number) as number },
+    });
+    const rows = async (database: string) =>
+      (
+        await client.d1.database.raw(database, {
+          account_id,
+          sql: "select * from kept; select * from seen; select * from t; select count(*), sum(x), max(length(text)) from many",
+        })
+      ).result.map(({ results }) => results);
+    expect(await rows(copy)).toEqual(await rows(id));
+    await client.d1.database.delete(copy, { account_id });
+  });
+
+  it("change nothing when a statement of the file fails", async () => {
+    const text = "insert into t values (3, 'three'); insert into missing values (1);";
+    const etag = md5(text);
+    const begun = await client.d1.database.import(id, { account_id, action: "init", etag });
+    await put(begun.upload_url!, text);
+    const ended = await client.d1.database.import(id, {
+      account_id,
+      action: "ingest",
+      etag,
+      filename: begun.filename!,
+    });
+    expect(ended).toMatchObject({ status: "error", error: "no such table: missing: SQLITE_ERROR" });
+    expect((await query("select count(*) as n from t"))[0]?.results).toEqual([{ n: 2 }]);
+  });
+
+  it("refuse foreign links, unknown files and unknown jobs", async () => {
+    const transfers = `${server.ready.api}/accounts/${account_id}/d1/transfers`;
+    expect((await put(`${transfers}/made-up?token=guessed`, "select 1")).status).toBe(401);
+    expect((await fetch(`${transfers}/made-up?token=guessed`)).status).toBe(401);
+    const etag = md5("never sent");
+    const missing = client.d1.database.import(id, {
+      account_id,
+      action: "ingest",
+      etag,
+      filename: `${etag}.sql`,
+    });
+    await expect(missing).rejects.toMatchObject({ status: 404 });
+    const unknown = client.d1.database.import(id, { account_id, action: "poll", current_bookmark: "none" });
+    await expect(unknown).rejects.toMatchObject({ status: 404 });
+  });
+});
+
+it("tells the present bookmark, and refuses time travel by name", async () => {
+  const { bookmark } = await client.d1.database.timeTravel.getBookmark(id, { account_id });
+  await query("insert into t values (9, 'nine')");
+  const later = await client.d1.database.timeTravel.getBookmark(id, { account_id });
+  expect(later.bookmark! > bookmark!).toBe(true);
+  const message = /^Time travel is not part of this installation/;
+  const refused = { status: 400, errors: [{ message: expect.stringMatching(message) as string }] };
+  await expect(
+    client.d1.database.timeTravel.restore(id, { account_id, bookmark: bookmark! }),
+  ).rejects.toMatchObject(refused);
+  const timestamp = "2026-01-01T00:00:00Z";
+  await expect(
+    client.d1.database.timeTravel.getBookmark(id, { account_id, timestamp }),
+  ).rejects.toMatchObject(refused);
+});

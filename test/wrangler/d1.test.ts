@@ -1,0 +1,91 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { ask } from "../scripts/harness.ts";
+import { startTestServer, type TestServer } from "../helpers/server.ts";
+import { Project } from "./harness.ts";
+
+/** Unmodified wrangler manages databases, and deploys a script that uses one. */
+let server: TestServer;
+let project: Project;
+const timeout = 300_000;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  project = new Project(server);
+});
+afterAll(async () => {
+  project.remove();
+  await server.close(1000);
+});
+
+const d1 = async (...args: string[]): Promise<string> => project.run(["d1", ...args]);
+const source = `export default { async fetch(request: Request, env: any) {
+  const { results } = await env.DB.prepare("select name from people where id > ? order by id").bind(0).all();
+  return Response.json(results);
+} };`;
+
+it(
+  "creates a database, runs commands, files and migrations, and exports it",
+  async () => {
+    expect(await d1("create", "people", "--location", "weur")).toContain("Successfully created DB 'people'");
+    const listed = await server.call("GET", `/accounts/${server.ready.account_id}/d1/database`);
+    const { uuid } = (listed.body.result as { uuid: string }[])[0]!;
+    const database = { binding: "DB", database_name: "people", database_id: uuid };
+    project.write({
+      "wrangler.json": {
+        name: "people",
+        main: "index.ts",
+        compatibility_date: "2026-01-01",
+        d1_databases: [database],
+      },
+      "index.ts": source,
+      "migrations/0001_people.sql":
+        "create table people (id integer primary key, name text);\ncreate trigger log after insert on people begin select 1; end;\n",
+      "names.sql":
+        "insert into people (name) values ('Ada; Lovelace');\ninsert into people (name) values ('Grace');\n",
+      "bad.sql": "insert into people (name) values ('nobody'); insert into nowhere values (1);",
+    });
+    expect(await d1("migrations", "apply", "people", "--remote")).toContain("0001_people.sql");
+    expect(await d1("migrations", "apply", "people", "--remote")).toContain("No migrations to apply");
+    expect(await d1("execute", "people", "--remote", "--yes", "--file", "names.sql")).toContain(
+      "Executed 2 queries",
+    );
+    const bad = await project.attempt(["d1", "execute", "people", "--remote", "--yes", "--file", "bad.sql"]);
+    expect(bad.output).toContain("no such table: nowhere: SQLITE_ERROR");
+    const told = await d1(
+      "execute",
+      "people",
+      "--remote",
+      "--json",
+      "--command",
+      "select 1 as a; select count(*) as n from people",
+    );
+    expect(JSON.parse(told)).toMatchObject([{ results: [{ a: 1 }] }, { results: [{ n: 2 }] }]);
+    await d1("export", "people", "--remote", "--output", "dump.sql");
+    const dump = readFileSync(join(project.folder, "dump.sql"), "utf8");
+    expect(dump).toContain(`INSERT INTO "people" ("id","name") VALUES(1,'Ada; Lovelace');`);
+    expect(dump).toMatch(/^PRAGMA defer_foreign_keys=TRUE;\nCREATE TABLE/);
+    expect(dump).toContain("CREATE TRIGGER log");
+    await project.run(["deploy"]);
+    expect(JSON.parse((await ask(server, "people")).body)).toEqual([
+      { name: "Ada; Lovelace" },
+      { name: "Grace" },
+    ]);
+  },
+  timeout,
+);
+
+it(
+  "shows a database, refuses time travel by name, and deletes the database",
+  async () => {
+    const info = await d1("info", "people");
+    expect(info).toContain("num_tables");
+    expect(await d1("list")).toContain("people");
+    const restore = ["d1", "time-travel", "restore", "people", "--bookmark", `0-0-0-${"0".repeat(32)}`];
+    expect((await project.attempt(restore)).output).toContain("Time travel is not part of this installation");
+    expect(await d1("delete", "people", "-y")).toContain("Deleted 'people' successfully");
+    expect(await d1("list", "--json")).not.toContain("people");
+  },
+  timeout,
+);
