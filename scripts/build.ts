@@ -17,7 +17,7 @@ const outdir = "dist";
 const entries = [
   "main",
   "dns/name-server/thread",
-  "platform/log/thread",
+  "platform/log-shipping/thread",
   "platform/storage/checkpoint",
   "products/images/engine/process",
   "sandbox/limits/cpu-limiter-thread",

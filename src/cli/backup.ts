@@ -13,7 +13,7 @@ import { createLogger } from "../platform/observability/logger.ts";
 import type { Blobs } from "../platform/storage/blobs.ts";
 import { connectPostgres } from "../platform/storage/storage.ts";
 import { blobUrlOf, openBlobs } from "../platform/open-blobs.ts";
-import { restoreLog, type RestoredLog } from "../platform/log/restore-log.ts";
+import { restoreLog, type RestoredLog } from "../platform/log-shipping/restore-log.ts";
 import { isBucket, openBackupAt, openPlace } from "../platform/open-place.ts";
 import { addConfigOptions, configOf } from "./config-options.ts";
 import { yieldToNodes } from "./yield-to-nodes.ts";

@@ -1,6 +1,6 @@
 /** The filter expression language: parse, compile, evaluate and trace. Start with `parseExpression`. */
 export type { Expression } from "./syntax/ast.ts";
-export { compile, type Predicate } from "./generate/compile.ts";
+export { compile, type Predicate } from "./compiler/compile.ts";
 export { invalidExpressionMessage, type ExpressionError } from "./syntax/error-text.ts";
 export { evaluate } from "./evaluation/evaluate.ts";
 export type { FieldDefinition } from "./fields/field-definition.ts";

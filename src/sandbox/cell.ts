@@ -46,7 +46,7 @@ export interface RunOptions {
   kind?: Kind;
 }
 
-/** The way to cells of objects; for such a cell, its slot and its namespaces. */
+/** For a cell whose scripts may call objects: the connections to them. For a cell of objects: its slot and namespaces. */
 export interface CellExtras {
   doors?: Doors | undefined;
   objects?: (ObjectStores & { slot: number }) | undefined;

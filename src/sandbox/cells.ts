@@ -298,7 +298,7 @@ export class Cells {
     if (isDone || now - this.#draining.get(cell)! > drainMsMax) this.#retire(cell);
   }
 
-  /** Kills a faulty cell, or lets it terminate if it has runs of innocent owners that cannot be reattempts. */
+  /** Kills a faulty cell, or lets it terminate if it has runs of innocent owners that cannot be retried. */
   #end(cell: Cell, kind: FaultKind): CellRun[] {
     if (!this.#terminating.isFor(cell)) return cell.die(kind);
     this.#terminating.add(cell, kind, performance.now());

@@ -149,6 +149,8 @@ it("the client calls operations on zones and smart routing", async () => {
   expect((await client.argo.smartRouting.edit({ zone_id, value: "on" })).value).toBe("on");
   expect((await client.argo.smartRouting.get({ zone_id })).value).toBe("on");
   // The client has no methods for our own operations.
+  const nodes: { result: { name: string }[] } = await client.get(`/accounts/${account_id}/edge/nodes`);
+  expect(nodes.result).toHaveLength(1);
   const analytics: { result: object } = await client.get(`/zones/${zone_id}/edge/smart_routing/analytics`);
   expect(analytics.result).toMatchObject({
     smart: { requests: 0 },

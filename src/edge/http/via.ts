@@ -17,7 +17,7 @@ export interface CallTree {
   running: number;
 }
 
-/** The origin of a script's request. */
+/** How a request came about: the scripts that called each other before it. */
 export interface Via {
   /** Length of the chain of scripts that led to it. */
   hops: number;

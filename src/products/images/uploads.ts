@@ -2,7 +2,7 @@ import { createHash, randomBytes, randomUUID } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { Logger } from "pino";
 import type { Blobs } from "../../platform/storage/blobs.ts";
-import { writeNaming } from "../../platform/storage/blobs/naming.ts";
+import { writeNaming } from "../../platform/storage/blobs/write-with-content.ts";
 import { isUniqueViolation, onOneNode } from "../../platform/storage/dialects.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import { isId } from "../../platform/util/ids.ts";

@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import { orphanAgeMs, type Blobs } from "../../platform/storage/blobs.ts";
-import { writeNaming } from "../../platform/storage/blobs/naming.ts";
+import { writeNaming } from "../../platform/storage/blobs/write-with-content.ts";
 import { isBlobsUnavailable } from "../../platform/storage/faults.ts";
 import { isForeignKeyViolation, isUniqueViolation, onOneNode } from "../../platform/storage/dialects.ts";
 import type { Storage, Write } from "../../platform/storage/storage.ts";

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import type { Blobs } from "../../platform/storage/blobs.ts";
-import { writeNaming } from "../../platform/storage/blobs/naming.ts";
+import { writeNaming } from "../../platform/storage/blobs/write-with-content.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import { buckets, scopeOf, type AssetFile, type AssetOwner, type ManifestEntry } from "./asset.ts";
 import { assetErrors } from "./errors.ts";

@@ -257,7 +257,7 @@ export class Follower {
     this.#behindSinceMs = undefined;
   }
 
-  /** Goes beyond own changes that come next, without reading them. */
+  /** Advances past this node's own changes, without reading them. */
   #passOwn(): void {
     let last: LogPlace | undefined;
     for (let seq = this.takenOver + 1; ; seq++) {

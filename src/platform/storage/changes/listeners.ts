@@ -5,8 +5,8 @@ import type { Change } from "../storage.ts";
 export type ChangeListener = (changes: readonly Change[]) => Promise<void>;
 /**
  * Reads everything that a listener keeps in memory, for the case that changes were missed. The returned
- * function puts it in place of what was there. It does so before it first waits, so that nobody sees a part of
- * it. What it waits for belongs to the reload too.
+ * function replaces the old data before its first `await`, so that no reader sees half of it. The reload ends when
+ * the function's promise does.
  */
 export type Reload = () => Promise<() => void | Promise<void>>;
 

@@ -33,6 +33,6 @@ export function followLog(
   };
   return {
     logShipping,
-    follower: { module: "platform/log/thread", data, timesPath: timesPath(config.dataDir), heard },
+    follower: { module: "platform/log-shipping/thread", data, timesPath: timesPath(config.dataDir), heard },
   };
 }
