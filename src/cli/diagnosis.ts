@@ -122,7 +122,8 @@ function dataFolder({ dataDir, ephemeral }: Config): Finding[] {
       const user = FolderOwner.find(folder);
       const details = [free];
       if (user !== undefined) details.push(`in use by process ${user.pid}, started ${user.started}`);
-      const isOpen = (statSync(folder).mode & 0o077) !== 0;
+      // Cells of Durable Objects may have to pass through (0711).
+      const isOpen = (statSync(folder).mode & 0o066) !== 0;
       if (isOpen) details.push("other users can read it until serve restricts access");
       return {
         state: isOpen || bavail * bsize < freeBytesAdvised ? "advice" : "ok",

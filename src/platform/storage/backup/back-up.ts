@@ -34,7 +34,12 @@ export interface BackupInput {
 
 /** Files in the data folder that cannot be made again: clients trust the local authority. */
 const fileFolders = ["tls"];
-const leftOut = ["finished pictures and other caches", "logs", "leases and live sessions of nodes"];
+const leftOut = [
+  "the data of Durable Objects and D1 databases",
+  "finished pictures and other caches",
+  "logs",
+  "leases and live sessions of nodes",
+];
 
 /** Makes a backup: absent or whole. Order: rows, blobs that they name, files, manifest. */
 export async function backUp(input: BackupInput): Promise<Manifest> {
