@@ -97,7 +97,10 @@ describe("the env of a script", () => {
 
   test.each([
     [{ type: "d1", name: "DB", id: "x" }, /the D1 database "x", which does not exist on this account/],
-    [{ type: "durable_object_namespace", name: "DO", class_name: "X" }, /"durable_object_namespace"/],
+    [
+      { type: "durable_object_namespace", name: "DO", class_name: "X" },
+      /^Cannot create binding for class 'X'/,
+    ],
     [{ type: "r2_bucket", name: "FILES", bucket_name: "x" }, /"r2_bucket"/],
     [{ type: "hyperdrive", name: "H", id: "x" }, /"hyperdrive"/],
     [{ type: "service", name: "S", service: "nobody" }, /the script "nobody", which does not exist/],
