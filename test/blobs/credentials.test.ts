@@ -50,6 +50,10 @@ it("of a shared file are read again when the store refuses them, and at a reload
   s3.credentials = { ...pair(2), sessionToken: "next" };
   writeFile(2, "aws_session_token = next\n");
   await store.put("k", content);
+  // The answer to a HEAD has no code.
+  writeFile(2);
+  s3.credentials = pair(2);
+  expect(await store.head("k")).toBeDefined();
   writeFile(3);
   s3.credentials = pair(3);
   await store.renew();

@@ -118,7 +118,7 @@ export class S3Client {
 
   /** Whether a call was refused because of its credentials, and there are others now. */
   async #isRenewed(error: unknown): Promise<boolean> {
-    if (!(error instanceof S3Fault) || !renewableCodes.has(error.code)) return false;
+    if (!(error instanceof S3Fault) || !isOfCredentials(error)) return false;
     return this.#credentials.renew().catch(() => false);
   }
 
@@ -181,6 +181,10 @@ export class S3Client {
     });
   }
 }
+
+/** An answer to HEAD has no body, and so no code. */
+const isOfCredentials = ({ status, code }: S3Fault): boolean =>
+  renewableCodes.has(code) || (code === "" && (status === 400 || status === 403));
 
 function headersOf({ headers }: Dispatcher.ResponseData): Record<string, string> {
   const found: Record<string, string> = {};
