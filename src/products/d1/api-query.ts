@@ -9,9 +9,19 @@ import { isRead } from "./is-read.ts";
 const { operation } = operationsFor<D1Services>(d1ErrorCodes);
 
 const statementsMax = 10_000;
+/** The public limit of a value. */
+const blobBytesMax = 2_000_000;
 const sql = z.string().max(databaseLimits.callBytesMax);
 const params = z
-  .array(z.union([z.string(), z.number(), z.boolean(), z.null(), z.array(z.int().min(0).max(255))]))
+  .array(
+    z.union([
+      z.string(),
+      z.number(),
+      z.boolean(),
+      z.null(),
+      z.array(z.int().min(0).max(255)).max(blobBytesMax),
+    ]),
+  )
   .max(100)
   .optional();
 const QuerySchema = z.strictObject({
