@@ -42,7 +42,7 @@ it(
     const answer = async (): Promise<string> => (await ask(server, "rooms")).body;
     const first = { tag: "v1", new_sqlite_classes: ["Room"] };
     project.write({ "wrangler.json": config("Room", [first]), "index.ts": source("Room") });
-    expect(await project.run(["deploy"])).toContain("env.ROOMS");
+    expect(await project.run(["deploy"])).toContain("ROOMS");
     expect([await answer(), await answer()]).toEqual(["visit 1", "visit 2"]);
     await project.run(["deploy"]);
     expect(await answer()).toBe("visit 3");
