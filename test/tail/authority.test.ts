@@ -1,25 +1,17 @@
 import { once } from "node:events";
-import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { WebSocket } from "ws";
-import { startPostgres, type TestPostgres } from "../helpers/postgres.ts";
-import { startHosting, type Hosting } from "../runtime/platform.ts";
+import type { Hosting } from "../runtime/platform.ts";
+import { startTwoNodes, type TwoNodes } from "./two-nodes.ts";
 
 /** A live log ends when its creator may no longer read it, on whichever node its watcher is. */
-let postgres: TestPostgres;
-let nodes: [Hosting, Hosting];
+let nodes: TwoNodes["nodes"];
+let stop: () => Promise<void>;
 
 beforeAll(async () => {
-  postgres = await startPostgres();
-  const databaseUrl = await postgres.createDatabase();
-  const first = await startHosting({ databaseUrl });
-  nodes = [first, await startHosting({ databaseUrl })];
-  await first.deploy("watched", `export default { fetch() { return new Response("ok"); } };`);
-  await vi.waitFor(async () => expect((await nodes[1].ask("watched")).status).toBe(200), 20_000);
+  ({ nodes, stop } = await startTwoNodes(`export default { fetch() { return new Response("ok"); } };`));
 });
-afterAll(async () => {
-  await Promise.all(nodes.map(async (node) => node.close(1000)));
-  await postgres.stop();
-});
+afterAll(() => stop());
 
 const policiesOf = (group: string, account: string): object[] => [
   {
@@ -80,7 +72,7 @@ it.each([
     const closed = sockets.map(async (socket) => once(socket, "close"));
     for (const token of open) expect(await take(token)).toMatchObject({ status: 200 });
     await Promise.all(closed);
-    // A URL that nobody has used yet is refused too.
+    // The URL of a tail without a watcher is refused too.
     for (const node of nodes) await expect(connect(open[2].url, node)).rejects.toThrow("404");
   },
   20_000,

@@ -1,28 +1,18 @@
 import { once } from "node:events";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
-import { startPostgres, type TestPostgres } from "../helpers/postgres.ts";
-import { startHosting, type Hosting } from "../runtime/platform.ts";
+import { startTwoNodes, type TwoNodes } from "./two-nodes.ts";
 
 /** On nodes with one database, a tail shows the runs of all nodes. */
-let postgres: TestPostgres;
-let nodes: [Hosting, Hosting];
+let nodes: TwoNodes["nodes"];
+let stop: () => Promise<void>;
 
 beforeAll(async () => {
-  postgres = await startPostgres();
-  const databaseUrl = await postgres.createDatabase();
-  const first = await startHosting({ databaseUrl });
-  nodes = [first, await startHosting({ databaseUrl })];
-  await first.deploy(
-    "watched",
+  ({ nodes, stop } = await startTwoNodes(
     `export default { fetch(request) { console.log("seen"); return new Response("ok"); } };`,
-  );
-  await vi.waitFor(async () => expect((await nodes[1].ask("watched")).status).toBe(200), 20_000);
+  ));
 });
-afterAll(async () => {
-  await Promise.all(nodes.map(async (node) => node.close(1000)));
-  await postgres.stop();
-});
+afterAll(() => stop());
 
 async function make(): Promise<string> {
   const path = `/accounts/${nodes[0].account}/workers/scripts/watched/tails`;

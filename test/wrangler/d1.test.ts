@@ -1,25 +1,14 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { ask } from "../scripts/harness.ts";
-import { startTestServer, type TestServer } from "../helpers/server.ts";
-import { Project } from "./harness.ts";
+import { useProject } from "./use-project.ts";
 
 /** Unmodified wrangler manages databases, and deploys a script that uses one. */
-let server: TestServer;
-let project: Project;
+const used = useProject();
 const timeout = 300_000;
 
-beforeAll(async () => {
-  server = await startTestServer();
-  project = new Project(server);
-});
-afterAll(async () => {
-  project.remove();
-  await server.close(1000);
-});
-
-const d1 = async (...args: string[]): Promise<string> => project.run(["d1", ...args]);
+const d1 = async (...args: string[]): Promise<string> => used.project.run(["d1", ...args]);
 const source = `export default { async fetch(request: Request, env: any) {
   const { results } = await env.DB.prepare("select name from people where id > ? order by id").bind(0).all();
   return Response.json(results);
@@ -29,10 +18,10 @@ it(
   "creates a database, runs commands, files and migrations, and exports it",
   async () => {
     expect(await d1("create", "people", "--location", "weur")).toContain("Successfully created DB 'people'");
-    const listed = await server.call("GET", `/accounts/${server.ready.account_id}/d1/database`);
+    const listed = await used.server.call("GET", `/accounts/${used.server.ready.account_id}/d1/database`);
     const { uuid } = (listed.body.result as { uuid: string }[])[0]!;
     const database = { binding: "DB", database_name: "people", database_id: uuid };
-    project.write({
+    used.project.write({
       "wrangler.json": {
         name: "people",
         main: "index.ts",
@@ -51,7 +40,15 @@ it(
     expect(await d1("execute", "people", "--remote", "--yes", "--file", "names.sql")).toContain(
       "Executed 2 queries",
     );
-    const bad = await project.attempt(["d1", "execute", "people", "--remote", "--yes", "--file", "bad.sql"]);
+    const bad = await used.project.attempt([
+      "d1",
+      "execute",
+      "people",
+      "--remote",
+      "--yes",
+      "--file",
+      "bad.sql",
+    ]);
     expect(bad.output).toContain("no such table: nowhere: SQLITE_ERROR");
     const told = await d1(
       "execute",
@@ -63,12 +60,12 @@ it(
     );
     expect(JSON.parse(told)).toMatchObject([{ results: [{ a: 1 }] }, { results: [{ n: 2 }] }]);
     await d1("export", "people", "--remote", "--output", "dump.sql");
-    const dump = readFileSync(join(project.folder, "dump.sql"), "utf8");
+    const dump = readFileSync(join(used.project.folder, "dump.sql"), "utf8");
     expect(dump).toContain(`INSERT INTO "people" ("id","name") VALUES(1,'Ada; Lovelace');`);
     expect(dump).toMatch(/^PRAGMA defer_foreign_keys=TRUE;\nCREATE TABLE/);
     expect(dump).toContain("CREATE TRIGGER log");
-    await project.run(["deploy"]);
-    expect(JSON.parse((await ask(server, "people")).body)).toEqual([
+    await used.project.run(["deploy"]);
+    expect(JSON.parse((await ask(used.server, "people")).body)).toEqual([
       { name: "Ada; Lovelace" },
       { name: "Grace" },
     ]);
@@ -83,7 +80,9 @@ it(
     expect(info).toContain("num_tables");
     expect(await d1("list")).toContain("people");
     const restore = ["d1", "time-travel", "restore", "people", "--bookmark", `0-0-0-${"0".repeat(32)}`];
-    expect((await project.attempt(restore)).output).toContain("Time travel is not part of this installation");
+    expect((await used.project.attempt(restore)).output).toContain(
+      "Time travel is not part of this installation",
+    );
     expect(await d1("delete", "people", "-y")).toContain("Deleted 'people' successfully");
     expect(await d1("list", "--json")).not.toContain("people");
   },

@@ -1,21 +1,10 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { ask } from "../scripts/harness.ts";
-import { startTestServer, type TestServer } from "../helpers/server.ts";
-import { Project } from "./harness.ts";
+import { useProject } from "./use-project.ts";
 
 /** Unmodified wrangler deploys classes of Durable Objects with their migrations. */
-let server: TestServer;
-let project: Project;
+const used = useProject();
 const timeout = 300_000;
-
-beforeAll(async () => {
-  server = await startTestServer();
-  project = new Project(server);
-});
-afterAll(async () => {
-  project.remove();
-  await server.close(1000);
-});
 
 const source = (name: string): string => `import { DurableObject } from "cloudflare:workers";
 export class ${name} extends DurableObject {
@@ -39,18 +28,18 @@ it(
       durable_objects: { bindings: [{ name: "ROOMS", class_name }] },
       migrations,
     });
-    const answer = async (): Promise<string> => (await ask(server, "rooms")).body;
+    const answer = async (): Promise<string> => (await ask(used.server, "rooms")).body;
     const first = { tag: "v1", new_sqlite_classes: ["Room"] };
-    project.write({ "wrangler.json": config("Room", [first]), "index.ts": source("Room") });
-    expect(await project.run(["deploy"])).toContain("ROOMS");
+    used.project.write({ "wrangler.json": config("Room", [first]), "index.ts": source("Room") });
+    expect(await used.project.run(["deploy"])).toContain("ROOMS");
     expect([await answer(), await answer()]).toEqual(["visit 1", "visit 2"]);
-    await project.run(["deploy"]);
+    await used.project.run(["deploy"]);
     expect(await answer()).toBe("visit 3");
     const second = { tag: "v2", renamed_classes: [{ from: "Room", to: "Hall" }] };
-    project.write({ "wrangler.json": config("Hall", [first, second]), "index.ts": source("Hall") });
-    await project.run(["deploy"]);
+    used.project.write({ "wrangler.json": config("Hall", [first, second]), "index.ts": source("Hall") });
+    await used.project.run(["deploy"]);
     expect(await answer()).toBe("visit 4");
-    project.write({
+    used.project.write({
       "wrangler.json": {
         name: "rooms",
         main: "index.ts",
@@ -59,10 +48,10 @@ it(
       },
       "index.ts": `export default { fetch: () => new Response("no rooms") };`,
     });
-    await project.run(["deploy"]);
+    await used.project.run(["deploy"]);
     expect(await answer()).toBe("no rooms");
-    const path = `/accounts/${server.ready.account_id}/workers/durable_objects/namespaces`;
-    expect((await server.call("GET", path)).body.result).toEqual([]);
+    const path = `/accounts/${used.server.ready.account_id}/workers/durable_objects/namespaces`;
+    expect((await used.server.call("GET", path)).body.result).toEqual([]);
   },
   timeout,
 );
