@@ -19,7 +19,7 @@ import { openStorage } from "./storage/storage.ts";
 const watchIntervalMs = 500;
 const notifiedIntervalMs = 5000;
 
-/** The sockets of all listeners and the data folder, which nobody else may have. */
+/** The sockets of all listeners, and the data folder. No other process may use them. */
 export const reservation = capability({
   name: "reservation",
   needs: [],

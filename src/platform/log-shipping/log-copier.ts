@@ -68,8 +68,8 @@ export class LogCopier {
   }
 
   /**
-   * Begins a chain: what is committed from now on is copied. Returns a connection whose read transaction sees
-   * everything up to some position that is not after `at`. The caller closes it.
+   * Begins a chain of segments: later commits are copied to it. Returns a connection that reads the database as of
+   * a position at or before `at`. The caller closes the connection.
    */
   begin(chain: string, target: string): { database: DatabaseSync; at: Position } {
     const database = new DatabaseSync(this.#path, { timeout: 5000 });

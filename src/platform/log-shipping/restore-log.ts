@@ -10,6 +10,7 @@ import { inEmptyFolder } from "../storage/backup/claim.ts";
 import { leftOutTables, tablesOf } from "../storage/backup/model.ts";
 import { blobOf, namesBlobs, type Row } from "../storage/backup/rows.ts";
 import type { Blobs } from "../storage/blobs.ts";
+import { syncPath } from "../storage/durability.ts";
 import { appliedMigrations, migrate, schemaVersions, tooNew } from "../storage/migrations/migrate.ts";
 import type { Database } from "../storage/schema.ts";
 import { sqliteDialect } from "../storage/sqlite.ts";
@@ -53,9 +54,9 @@ export async function restoreLog(input: RestoreLogInput): Promise<RestoredLog> {
       const folder = new FolderArchive(dataDir);
       for (const part of chain.files)
         await folder.write(part.path.replace(/^.*\/files\//, ""), readPart(files, part));
-      await flush(partial);
+      await syncPath(partial);
       await rename(partial, databasePath);
-      await flush(dataDir);
+      await syncPath(dataDir);
       return { restoredMs: to.ms, ...found };
     } finally {
       await rm(partial, { force: true });
@@ -203,13 +204,4 @@ async function copyBlobs(
       onProgress?.(progress);
     }
   return { blobs: progress.done, missingBlobs };
-}
-
-async function flush(path: string): Promise<void> {
-  const handle = await open(path, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }

@@ -2,6 +2,7 @@ import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import type { BlobCounts } from "./blobs/blob-counts.ts";
+import { syncPath } from "./durability.ts";
 import { Incoming, missing } from "./blobs/incoming.ts";
 
 /** Immutable content by key. Keys have the form `a/b/c`, of letters, digits, `-`, `_` and `.`. */
@@ -80,7 +81,7 @@ export class FileBlobs implements Blobs {
       await rm(written.path, { force: true });
       throw error;
     }
-    await syncFolder(dirname(path));
+    await syncPath(dirname(path));
     return { sizeBytes: written.sizeBytes };
   }
 
@@ -186,13 +187,3 @@ export class FileBlobs implements Blobs {
 
 /** A file stays until its blob is deleted. */
 const release = (): void => {};
-
-/** Flushes a folder, which makes renames in it durable. */
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-}

@@ -55,8 +55,8 @@ export class LogIndex {
 }
 
 /**
- * Notes the time of each commit in a file, which survives the process. It is a ring of slots, each with its number,
- * so that it stays small while nobody reads it.
+ * Writes the time of each commit to a file, which survives the process. The file is a ring of numbered slots, so its
+ * size is fixed.
  */
 export class CommitTimes {
   readonly descriptor: number;

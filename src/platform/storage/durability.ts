@@ -83,3 +83,13 @@ export async function walDurability(
     released: () => times?.close(),
   };
 }
+
+/** Flushes a file's content, or the entries of a folder, which makes renames in it durable. */
+export async function syncPath(path: string): Promise<void> {
+  const handle = await open(path, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

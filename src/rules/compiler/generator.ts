@@ -100,13 +100,7 @@ export class Generator {
       return declared + loop;
     }
     const value = this.#writer.name("v");
-    const code =
-      base.kind === "field"
-        ? this.#field(base.field.name)
-        : this.#call(
-            base,
-            base.args.map((arg) => this.#argument(arg)),
-          );
+    const code = this.#base(base);
     return `const ${value}=${code};if(${value}!==undefined){${this.#walk(value, accesses, base.type, body)}}`;
   }
 
@@ -125,15 +119,16 @@ export class Generator {
     return `for(let ${index}=0;${index}<${value}.length;${index}++){const ${item}=${value}[${index}];${block}}`;
   }
 
+  /** Code for the value that accesses begin with. */
+  #base(base: IndexNode["base"]): string {
+    if (base.kind === "field") return this.#field(base.field.name);
+    const args = base.args.map((arg) => this.#argument(arg));
+    return this.#call(base, args);
+  }
+
   /** Code for a value that may be missing. For a mapped index it is the array of its values. */
   #value({ base, accesses, eachCount }: IndexNode): string {
-    const code =
-      base.kind === "field"
-        ? this.#field(base.field.name)
-        : this.#call(
-            base,
-            base.args.map((arg) => this.#argument(arg)),
-          );
+    const code = this.#base(base);
     if (eachCount > 0)
       return `${this.#writer.constant(navigate)}(${code},${this.#writer.constant(accesses)})`;
     return accesses.reduce((inner, access) => `${inner}?.${this.#access(access)}`.replace("?..", "?."), code);

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { orphanAgeMs } from "../blobs.ts";
+import { syncPath } from "../durability.ts";
 import type { Archive, ArchivedFile, ArchivePlace, ListedFile, NewArchive } from "./archive.ts";
 import { BackupError } from "./errors.ts";
 import { bytesOf, digestFile, digestLine, manifestFile, openArchive } from "./manifest-files.ts";
@@ -29,7 +30,7 @@ export class FolderArchive implements Archive {
     try {
       await writeNew(partial, content);
       await rename(partial, file);
-      if (this.#isFinal) await syncFolder(dirname(file));
+      if (this.#isFinal) await syncPath(dirname(file));
     } catch (error) {
       await rm(partial, { force: true });
       throw error;
@@ -89,7 +90,7 @@ export class FolderPlace implements ArchivePlace {
         await files.write(digestFile, bytesOf(digestLine(manifest)));
         await syncFolders(folder);
         await rename(folder, target);
-        await syncFolder(dirname(target));
+        await syncPath(dirname(target));
       },
       discard: async () => rm(folder, { recursive: true, force: true }),
     };
@@ -165,16 +166,7 @@ async function removeAbandoned(parent: string): Promise<void> {
 async function syncFolders(folder: string): Promise<void> {
   for (const entry of await readdir(folder, { withFileTypes: true }))
     if (entry.isDirectory()) await syncFolders(join(folder, entry.name));
-  await syncFolder(folder);
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+  await syncPath(folder);
 }
 
 function missing(error: NodeJS.ErrnoException): undefined {

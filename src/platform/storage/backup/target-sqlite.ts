@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs";
-import { open, rename, rm } from "node:fs/promises";
+import { rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { Kysely } from "kysely";
+import { syncPath } from "../durability.ts";
 import { migrate } from "../migrations/migrate.ts";
 import type { Database } from "../schema.ts";
 import { sqliteDialect } from "../sqlite.ts";
@@ -52,9 +53,9 @@ export function sqliteTarget(path: string): Target {
     migrate: () => migrateTo(),
     async finish() {
       await closePartial();
-      await flush(partial);
+      await syncPath(partial);
       await rename(partial, path);
-      await flush(dirname(path));
+      await syncPath(dirname(path));
     },
     async close() {
       await closePartial();
@@ -84,13 +85,4 @@ function loaderOf(database: DatabaseSync): Loader {
       database.prepare("insert into sqlite_sequence (name, seq) values (?, ?)").run(table.name, highest);
     },
   };
-}
-
-async function flush(path: string): Promise<void> {
-  const handle = await open(path, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }
