@@ -29,7 +29,7 @@ it("knows SQLite's error for a read-only file", async () => {
   expect(text).toContain("read-only");
 });
 
-it("shows one line for a wrong setting, and the stack of an error that nobody expected", async () => {
+it("shows one line for a wrong setting, and the stack of an unexpected error", async () => {
   expect(explain(new ConfigError("Expected a port"))).toBe("Expected a port\n");
   expect(explain(new TypeError("a bug"))).toContain("failure.test.ts");
   expect(await explained("read", () => readFileSync("/no/such/file"))).toBe(

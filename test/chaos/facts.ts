@@ -13,7 +13,7 @@ export class Facts {
   readonly paths: { kind: string; path: string }[] = [];
   readonly #messages = { sent: new Set<string>(), acknowledged: new Set<string>() };
   readonly #instances: string[] = [];
-  /** Batches of which nobody knows whether they have had their effect. */
+  /** Batches without an answer: they may have had their effect or not. */
   readonly unknownBatches: { kind: string; n: number }[] = [];
   #n = 0;
 
@@ -52,7 +52,7 @@ export class Facts {
     }
   }
 
-  /** Pulls all messages; says which were acknowledged and are not there, and which nobody has sent. */
+  /** Pulls all messages; returns the acknowledged ones that are missing, and those that no call sent. */
   async messages(call: Call): Promise<{ lost: string[]; wrong: string[] }> {
     const pulled = new Set<string>();
     // What a node that was killed had leased becomes visible again after a while, so an empty pull is no end.

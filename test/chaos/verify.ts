@@ -125,7 +125,7 @@ async function compare(
   await checkWhole(base, calls, verdict);
 }
 
-/** Every image and every value that is listed can be read, also those that nobody has acknowledged. */
+/** Every image and every value that is listed can be read, also those whose upload was not acknowledged. */
 async function checkWhole(
   base: string,
   calls: readonly (readonly [ChaosNode, Call])[],

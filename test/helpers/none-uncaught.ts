@@ -2,7 +2,7 @@ import { afterAll, expect } from "vitest";
 import { uncaughtCounts } from "../../src/platform/util/uncaught.ts";
 import { servers } from "./process.ts";
 
-/** Listeners that nobody removes, as Node reports them. */
+/** Listeners that are never removed, as Node reports them. */
 const leakedListeners: string[] = [];
 process.on("warning", ({ name, message }) => {
   if (name === "MaxListenersExceededWarning") leakedListeners.push(message);

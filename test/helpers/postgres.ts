@@ -98,4 +98,4 @@ export async function startPostgres(): Promise<TestPostgres> {
   };
 }
 
-/** A port of this machine that nobody listens on now. */
+/** A port of this machine without a listener. */
