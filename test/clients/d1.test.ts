@@ -74,6 +74,23 @@ describe("queries", () => {
     ]);
   });
 
+  it("are limited in number, and their answers in memory", async () => {
+    const query = async (sql: string): Promise<unknown> =>
+      client.d1.database.query(id, { account_id, sql }).then(
+        () => "answered",
+        (error: { errors: { message: string }[] }) => error.errors[0]!.message,
+      );
+    expect(await query("select 1;".repeat(10_001))).toMatch("at most 10000 statements");
+    expect(await query("create trigger x after insert on t begin " + "select 1;".repeat(9000))).toMatch(
+      "incomplete input",
+    );
+    const numbers = (limit: number, name: string): string =>
+      `with recursive c(x) as (select 1 union all select x + 1 from c limit ${limit}) select 1 as ${name} from c`;
+    expect(await query(numbers(1_000_000, "a"))).toMatch("take more than 32 MiB");
+    expect(await query(numbers(300_000, "a".repeat(100)))).toMatch("take more than 32 MiB");
+    expect(await query(numbers(100_000, "a"))).toBe("answered");
+  });
+
   it("are one transaction, and report errors of SQL with their text", async () => {
     const failed = query("delete from t; insert into missing values (1)");
     await expect(failed).rejects.toMatchObject({

@@ -116,7 +116,9 @@ export const d1Operations = [
         .string()
         .min(1)
         .max(databaseLimits.nameMax)
-        .regex(/^[\w-]+$/),
+        .regex(/^[\w-]+$/)
+        // A database is found by its id or its name.
+        .refine((name) => !z.uuid().safeParse(name).success, "Expected a name that is no UUID"),
       primary_location_hint: z.enum(["wnam", "enam", "weur", "eeur", "apac", "oc"]).optional(),
       jurisdiction: z.enum(["eu", "fedramp", "us"]).optional(),
       read_replication: ReadReplicationSchema.optional(),

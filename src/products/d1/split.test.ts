@@ -22,6 +22,10 @@ describe("splitStatements", () => {
       ["create temp trigger x begin select 1; end", "select 2"],
     ],
     ["select 'unclosed; text", ["select 'unclosed; text"]],
+    [
+      "create\n\ttrigger x begin select 1;\n\n end ; select 2",
+      ["create\n\ttrigger x begin select 1;\n\n end", "select 2"],
+    ],
     ["select 5 - 3; select 6 / 2", ["select 5 - 3", "select 6 / 2"]],
     ["", []],
   ])("%s", (text, statements) => {

@@ -18,6 +18,8 @@ interface Link {
   /** For an upload, the MD5 of its bytes, in hexadecimal digits. */
   etag: string;
   expiresOn: number;
+  /** Whether a file is being uploaded to it. */
+  isTaken: boolean;
 }
 
 /** A call to a link. */
@@ -51,7 +53,8 @@ interface Imported {
 
 /** As in the public API. */
 const linkMs = 60 * 60 * 1000;
-const linksMax = 10_000;
+/** Links of one account; more replace its oldest. */
+const linksOfAccountMax = 1000;
 
 /**
  * Imports and exports of databases. Files are blobs; links and jobs are in memory, so clients begin again after a
@@ -62,6 +65,8 @@ export class Transfers {
   readonly #blobs: Blobs;
   readonly #logger: Logger;
   readonly #links = new Map<string, Link>();
+  /** The tokens of each account's links, oldest first. */
+  readonly #tokens = new Map<string, Set<string>>();
   /** The last job of each kind, by kind and database. */
   readonly #jobs = new Map<string, Job>();
 
@@ -82,6 +87,18 @@ export class Transfers {
   /** Takes the file of an import. */
   async receive(given: LinkRequest, content: AsyncIterable<Uint8Array>): Promise<Link> {
     const link = this.#find("upload", given);
+    if (link.isTaken) throw d1Errors.busy("import");
+    link.isTaken = true;
+    try {
+      await this.#put(link, content);
+    } finally {
+      link.isTaken = false;
+    }
+    this.#forgetLink(given.token);
+    return link;
+  }
+
+  async #put(link: Link, content: AsyncIterable<Uint8Array>): Promise<void> {
     const key = blobKey(link.database, link.filename);
     const hash = createHash("md5");
     let bytes = 0;
@@ -96,17 +113,18 @@ export class Transfers {
       if (hash.digest("hex") !== link.etag) throw d1Errors.etag();
     }
     await this.#blobs.put(key, hashed());
-    this.#links.delete(given.token);
-    return link;
   }
 
   /** Runs the statements of an uploaded file. */
   async ingest(database: Database, filename: string, etag: string): Promise<Job> {
     const key = blobKey(database, filename);
-    const blob = filename === `${etag}.sql` ? await this.#blobs.get(key) : undefined;
-    if (blob === undefined) throw d1Errors.noFile(filename);
+    const found = filename === `${etag}.sql` ? await this.#blobs.head(key) : undefined;
+    if (found === undefined) throw d1Errors.noFile(filename);
     return this.#begin("import", database, filename, async (job) => {
       const begin = performance.now();
+      // Opened here: a job that cannot begin leaves no file open.
+      const blob = await this.#blobs.get(key);
+      if (blob === undefined) throw d1Errors.noFile(filename);
       try {
         const { value, bookmark } = await this.#calls.give<Omit<Imported, "bookmark" | "durationMs">>(
           database,
@@ -160,14 +178,14 @@ export class Transfers {
 
   /** Ends what belongs to a deleted database. */
   async forget(database: Database): Promise<void> {
-    for (const [token, link] of this.#links) if (link.database.id === database.id) this.#links.delete(token);
+    for (const [token, link] of this.#links) if (link.database.id === database.id) this.#forgetLink(token);
     for (const kind of ["import", "export"] as const) this.#jobs.delete(jobKey(kind, database));
     await this.#blobs.deleteFolder(`d1/${namespaceOf(database)}`);
   }
 
   /** Removes files whose links have expired; called by a timer. */
   async tidy(now = Date.now()): Promise<void> {
-    for (const [token, { expiresOn }] of this.#links) if (expiresOn < now) this.#links.delete(token);
+    for (const [token, { expiresOn }] of this.#links) if (expiresOn < now) this.#forgetLink(token);
     const named = new Set(
       [...this.#links.values()].map(({ database, filename }) => blobKey(database, filename)),
     );
@@ -178,11 +196,31 @@ export class Transfers {
     );
   }
 
+  /** The token of a link to a file. Clients that ask again get the same one, valid for longer. */
   #link(kind: Link["kind"], database: Database, filename: string, etag: string): string {
-    if (this.#links.size >= linksMax) this.#links.delete(this.#links.keys().next().value!);
+    const tokens = this.#tokens.get(database.accountId) ?? new Set<string>();
+    this.#tokens.set(database.accountId, tokens);
+    const expiresOn = Date.now() + linkMs;
+    for (const token of tokens) {
+      const link = this.#links.get(token)!;
+      if (link.kind !== kind || link.database.id !== database.id || link.filename !== filename) continue;
+      link.expiresOn = expiresOn;
+      return token;
+    }
+    if (tokens.size >= linksOfAccountMax) this.#forgetLink(tokens.values().next().value!);
     const token = randomText(24, "base64url");
-    this.#links.set(token, { kind, database, filename, etag, expiresOn: Date.now() + linkMs });
+    this.#links.set(token, { kind, database, filename, etag, expiresOn, isTaken: false });
+    this.#tokens.set(database.accountId, tokens.add(token));
     return token;
+  }
+
+  #forgetLink(token: string): void {
+    const accountId = this.#links.get(token)?.database.accountId;
+    this.#links.delete(token);
+    if (accountId === undefined) return;
+    const tokens = this.#tokens.get(accountId);
+    tokens?.delete(token);
+    if (tokens?.size === 0) this.#tokens.delete(accountId);
   }
 
   #find(kind: Link["kind"], { accountId, filename, token }: LinkRequest): Link {

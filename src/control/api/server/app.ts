@@ -152,7 +152,7 @@ async function perform(
 
   const result = await operation.handle(call as Call<never, never, never>);
   options.onAnswer?.(operation, result, request);
-  if (operation.answer === "raw") return withSeq(result as Response, storage);
+  if (operation.answer === "raw") return withSeq(await toReceive(result as Response, request), storage);
   if (options.validateResults === true) checkResult(operation, result);
   const body =
     operation.answer === "page"
@@ -162,6 +162,16 @@ async function perform(
     status: operation.status ?? 200,
     headers: { "content-type": "application/json", "x-request-id": call.requestId, ...seqHeader(storage) },
   });
+}
+
+/**
+ * The answer without its body, if the client will not receive it: Hono drops the body of an answer to HEAD without
+ * a cancel, which would leave its file open.
+ */
+async function toReceive(answer: Response, { method, socket }: IncomingMessage): Promise<Response> {
+  if (answer.body === null || (method !== "HEAD" && !socket.destroyed)) return answer;
+  await answer.body.cancel();
+  return new Response(null, answer);
 }
 
 /**

@@ -30,7 +30,7 @@ export class Database extends DurableObject<object> {
     switch (pathname) {
       case "/query":
       case "/execute":
-        return this.#answer(await request.json(), formatOf(searchParams));
+        return this.#answer(await statementsIn(request), formatOf(searchParams));
       case "/statements":
         return this.#answerApi(await request.json(), formatOf(searchParams));
       case "/facts":
@@ -50,7 +50,8 @@ export class Database extends DurableObject<object> {
   }
 
   /** Answers a query of the client: one statement, or several that are a transaction. */
-  #answer(asked: Statement | Statement[], format: Format): Response {
+  #answer(asked: Statement | Statement[] | undefined, format: Format): Response {
+    if (asked === undefined) return this.#shown(failure("The query is not one that the client sends."));
     try {
       const results = this.#run(Array.isArray(asked) ? asked : [asked], format);
       return this.#shown(Array.isArray(asked) ? results : results[0]);
@@ -164,6 +165,20 @@ export class Database extends DurableObject<object> {
     clearTimeout(timer);
     return this.#busy === undefined;
   }
+}
+
+const isStatement = (value: unknown): value is Statement =>
+  typeof value === "object" &&
+  value !== null &&
+  "sql" in value &&
+  typeof value.sql === "string" &&
+  (!("params" in value) || value.params === undefined || Array.isArray(value.params));
+
+/** The statements of a client. Scripts can change what their client sends. Undefined if it is something else. */
+async function statementsIn(request: Request): Promise<Statement | Statement[] | undefined> {
+  const asked: unknown = await request.json().catch(() => undefined);
+  if (Array.isArray(asked)) return asked.every(isStatement) ? asked : undefined;
+  return isStatement(asked) ? asked : undefined;
 }
 
 /** The message of what the function throws. */

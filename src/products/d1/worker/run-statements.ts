@@ -29,9 +29,13 @@ export interface Result {
   results?: unknown;
 }
 
-/** The answer's rows take at most about this many bytes as JSON. */
+/** The answer takes at most about this many bytes of memory, in a process that other databases share. */
 const answerBytesMax = 32 * 1024 * 1024;
 const tooLarge = `The rows of the answer take more than ${answerBytesMax / 1024 / 1024} MiB. Select fewer of them, for example with LIMIT.`;
+/** What a value, a row and a statement take besides their text. */
+const overheadBytes = { value: 24, row: 64, statement: 512 };
+/** Statements of one call. */
+const statementsMax = 10_000;
 
 /** Where the answer's bytes are counted, for all statements of a call. */
 interface Budget {
@@ -58,7 +62,9 @@ export function runStatements(
 ): { results: Result[]; hasWritten: boolean } {
   const asked = statements.filter(notEmpty);
   if (asked.length === 0) throw new Error("No SQL statements detected.");
-  const budget: Budget = { bytes: 0 };
+  if (asked.length > statementsMax)
+    throw new Error(`A call takes at most ${statementsMax} statements, and this one has ${asked.length}.`);
+  const budget: Budget = { bytes: asked.length * overheadBytes.statement };
   const results = storage.transactionSync(() =>
     asked.map((each) => runOne(storage.sql, each, format, budget)),
   );
@@ -116,12 +122,13 @@ function readRows(
 ): unknown {
   const columns = cursor.columnNames;
   const rows: unknown[][] = [];
+  const nameBytes = format === "ARRAY_OF_OBJECTS" ? columns.reduce((sum, { length }) => sum + length, 0) : 0;
   for (const row of cursor.raw()) {
     const shown = row.map((value) => {
       budget.bytes += bytesOf(value);
       return shownValue(value);
     });
-    budget.bytes += 2;
+    budget.bytes += overheadBytes.row + nameBytes;
     if (budget.bytes > answerBytesMax) throw new Error(tooLarge);
     if (format !== "NONE") rows.push(shown);
   }
@@ -131,8 +138,8 @@ function readRows(
 }
 
 function bytesOf(value: SqlStorageValue): number {
-  if (typeof value === "string") return value.length + 3;
-  return value instanceof ArrayBuffer ? 4 * value.byteLength + 2 : 9;
+  if (typeof value === "string") return value.length + overheadBytes.value;
+  return (value instanceof ArrayBuffer ? 4 * value.byteLength : 0) + overheadBytes.value;
 }
 
 /** Blobs are arrays of numbers in both directions. */

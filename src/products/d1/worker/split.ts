@@ -7,7 +7,9 @@ type Place = "code" | "'" | '"' | "`" | "]" | "line" | "block";
 
 const quotes: Readonly<Record<string, Place>> = { "'": "'", '"': '"', "`": "`", "[": "]" };
 const trigger = /^\s*(?:EXPLAIN\s+(?:QUERY\s+PLAN\s+)?)?CREATE\s+(?:TEMP(?:ORARY)?\s+)?TRIGGER\b/i;
-const endsWithEnd = /;\s*END\s*$/i;
+const endsWithEnd = /; ?END ?$/i;
+/** Longest text that `endsWithEnd` matches. */
+const endLength = "; END ".length;
 
 /**
  * Finds the ends of statements in text that arrives in pieces. A semicolon ends a statement, except in quotes, in
@@ -18,8 +20,10 @@ export class StatementSplitter {
   /** Up to here the text was scanned. */
   #at = 0;
   #place: Place = "code";
-  /** The statement without comments and quoted texts, to recognize triggers. */
+  /** The statement without comments and quoted texts, and with one space for each gap, to recognize triggers. */
   #code = "";
+  /** Whether the statement is a trigger; known from its first semicolon on. */
+  #isTrigger: boolean | undefined;
 
   /** Returns the statements that the text completes. Comments before a statement belong to it. */
   push(text: string): string[] {
@@ -59,7 +63,8 @@ export class StatementSplitter {
 
   /** Whether a semicolon ends the statement. */
   #isComplete(): boolean {
-    return !trigger.test(this.#code) || endsWithEnd.test(this.#code);
+    this.#isTrigger ??= trigger.test(this.#code);
+    return !this.#isTrigger || endsWithEnd.test(this.#code.slice(-endLength));
   }
 
   /** Takes a character of code; returns how many characters it has taken. */
@@ -71,8 +76,14 @@ export class StatementSplitter {
       this.#code += "x";
       return this.#enter(quote, 1);
     }
-    this.#code += character;
+    this.#add(character);
     return 1;
+  }
+
+  #add(character: string): void {
+    const isGap = /\s/.test(character);
+    if (!isGap) this.#code += character;
+    else if (!this.#code.endsWith(" ")) this.#code += " ";
   }
 
   #enter(place: Place, length: number): number {
@@ -93,7 +104,7 @@ export class StatementSplitter {
 
   #leave(length: number): number {
     this.#place = "code";
-    this.#code += " ";
+    this.#add(" ");
     return length;
   }
 
@@ -101,6 +112,7 @@ export class StatementSplitter {
     this.#text = rest;
     this.#at = 0;
     this.#code = "";
+    this.#isTrigger = undefined;
     this.#place = "code";
   }
 }
