@@ -58,6 +58,9 @@ export interface CellSettings {
   dedicatedIdleMs: number;
   /** Maximum number of cells of objects at the same time. */
   objectCellsMax: number;
+  /** The part of these that one account may use, and the time after which what waits for one of them is refused. */
+  objectAccountShare: number;
+  objectWaitMs: number;
   /** Good runs in dedicated cells after which an owner with a fault leaves quarantine (see Quarantine). */
   dedicatedRunsToTrust: number;
 }
@@ -124,6 +127,8 @@ export const cellDefaults: CellSettings = {
   dedicatedIdleMs: 10_000,
   dedicatedRunsToTrust: 20,
   objectCellsMax: 16,
+  objectAccountShare: 0.25,
+  objectWaitMs: 5000,
 };
 
 /** Cells of objects. Each live object takes 0.5 MB, and one that is busy keeps others of its cell waiting. */

@@ -58,6 +58,7 @@ export class Databases {
       throw reason;
     }
     if (this.list(accountId).length >= databaseLimits.databasesOfAccount) throw d1Errors.tooMany();
+    if (this.list(accountId).some(({ name }) => name === input.name)) throw d1Errors.exists(input.name);
     const namespace = this.#namespaces.newId(accountId);
     const id = namespace.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
     const database = { id, accountId, ...input, createdOn: Date.now() };
@@ -68,7 +69,9 @@ export class Databases {
         changed({ kind: "d1_database", id, parentId: accountId });
       });
     } catch (error) {
-      throw isUniqueViolation(error) ? d1Errors.exists(input.name) : error;
+      if (!isUniqueViolation(error)) throw error;
+      this.#namespaces.giveBack(namespace); // only here is it sure that nothing was stored
+      throw d1Errors.exists(input.name);
     }
     return database;
   }

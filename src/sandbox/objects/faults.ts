@@ -4,6 +4,9 @@ import { ObjectRefusal, type CellFault } from "../errors.ts";
 export const tooManyQueued = (): ObjectRefusal =>
   new ObjectRefusal("Durable Object is overloaded. Too many requests queued.", "overloaded");
 
+export const queuedTooLong = (): ObjectRefusal =>
+  new ObjectRefusal("Durable Object is overloaded. Requests queued for too long.", "overloaded");
+
 export const overloadedCells = (): ObjectRefusal =>
   new ObjectRefusal("Cannot resolve Durable Object due to transient issue on remote node.", "retryable");
 

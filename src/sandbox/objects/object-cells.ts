@@ -14,6 +14,7 @@ import type { CellSettings } from "../settings.ts";
 import { Faults, objectFault, overloadedCells, tooManyQueued } from "./faults.ts";
 import type { ObjectFolders } from "./folders.ts";
 import { OpenCell } from "./open-cell.ts";
+import { Slots, type SlotOwner } from "./slots.ts";
 import { StandingTokens, type ActingObject } from "./standing.ts";
 
 /** An object and the code that it runs. */
@@ -40,6 +41,8 @@ export interface ObjectCellsOptions {
 const lookEveryMs = 10;
 /** Time after which a cell without requests and sockets is ended. */
 const idleMs = 60_000;
+/** Time after which such a cell may be ended for another one: calls on their way to it have arrived by then. */
+const roomAfterMs = 2;
 /** Namespaces of one cell, and further ids that new namespaces may get while it runs. */
 const namespacesMax = 64;
 const sparesMax = 16;
@@ -55,8 +58,7 @@ export class ObjectCells {
   /** By namespace. */
   readonly #cells = new Map<string, Promise<OpenCell>>();
   readonly #open = new Map<number, OpenCell>();
-  /** Slots of cells that start or run. */
-  readonly #slots = new Set<number>();
+  readonly #slots: Slots;
   /** Ends of cells, by namespace. */
   readonly #ending = new Map<string, Promise<void>>();
   readonly #faults = new Faults();
@@ -66,10 +68,16 @@ export class ObjectCells {
   readonly #namespaces = new WeakMap<CellRun, string>();
   #timer: NodeJS.Timeout | undefined;
   #ids = 0;
-  #isClosed = false;
 
   constructor(options: ObjectCellsOptions) {
     this.#options = options;
+    this.#slots = new Slots(options.settings, {
+      idleSince: (slot) => {
+        const open = this.#open.get(slot);
+        return open?.isIdle(performance.now(), roomAfterMs) === true ? open.lastUsedAt : undefined;
+      },
+      end: (slot) => this.#end(this.#open.get(slot)!, "ended"),
+    });
   }
 
   /** Number of running cells, and of requests and sockets in them. */
@@ -143,6 +151,15 @@ export class ObjectCells {
     return newId();
   }
 
+  /** Takes back an id of `newId` that no namespace has got. */
+  giveBack(id: string): void {
+    for (const open of this.#open.values()) {
+      if (!open.namespaces.delete(id)) continue;
+      this.#cells.delete(id);
+      open.spares.push(id);
+    }
+  }
+
   /** Ends the objects of a deleted namespace, and removes their data. */
   async forget(namespace: string): Promise<void> {
     const open = await this.#cells.get(namespace)?.catch(() => undefined);
@@ -165,8 +182,8 @@ export class ObjectCells {
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true;
     clearInterval(this.#timer);
+    this.#slots.close();
     await Promise.allSettled(this.#cells.values());
     for (const open of [...this.#open.values()]) this.#end(open, "ended");
     await Promise.all(this.#ending.values());
@@ -210,6 +227,7 @@ export class ObjectCells {
     for (;;) {
       const opening = this.#cells.get(namespace) ?? this.#start(target);
       const open = await opening;
+      open.use();
       if (!open.cell.isDead) return open;
       if (this.#cells.get(namespace) === opening) this.#cells.delete(namespace);
     }
@@ -218,16 +236,31 @@ export class ObjectCells {
   #start(target: ObjectTarget): Promise<OpenCell> {
     const { group, object, script, host = scriptHost } = target;
     const isAlone = this.#faults.isSuspect(object.namespace);
+    if (!isAlone) this.#makeRoom(group);
     const others = isAlone
       ? []
       : this.#options
           .namespacesOf(group)
           .filter((id) => id !== object.namespace && !this.#cells.has(id) && !this.#faults.isSuspect(id));
     const namespaces = [object.namespace, ...others.slice(0, namespacesMax - 1)];
-    const opening = this.#boot({ group, isAlone, host }, namespaces, script.cpuMs);
+    const owner = { accountId: script.accountId, isPlatform: host !== scriptHost };
+    const opening = this.#boot({ group, isAlone, host, owner }, namespaces, script.cpuMs);
     for (const id of namespaces) this.#cells.set(id, opening);
     unawaited(this.#forgetFailed(opening, namespaces));
     return opening;
+  }
+
+  /** A running cell cannot get more namespaces than it has spare ids. An idle one of the group starts again with all. */
+  #makeRoom(group: string): void {
+    const now = performance.now();
+    const idle = [...this.#open.values()].find(
+      (open) =>
+        open.group === group &&
+        !open.isAlone &&
+        open.namespaces.size < namespacesMax &&
+        open.isIdle(now, roomAfterMs),
+    );
+    if (idle !== undefined) this.#end(idle, "ended");
   }
 
   async #forgetFailed(opening: Promise<OpenCell>, namespaces: readonly string[]): Promise<void> {
@@ -239,13 +272,12 @@ export class ObjectCells {
   }
 
   async #boot(
-    place: { group: string; isAlone: boolean; host: ObjectHost },
+    place: { group: string; isAlone: boolean; host: ObjectHost; owner: SlotOwner },
     namespaces: readonly string[],
     cpuMs: number,
   ): Promise<OpenCell> {
-    if (this.#isClosed) throw overloadedCells();
     const { settings, folders, doors, logger } = this.#options;
-    const slot = await this.#freeSlot();
+    const slot = await this.#slots.claim(place.owner);
     try {
       await Promise.all(namespaces.map(async (id) => this.#ending.get(id)));
       const spares = place.isAlone ? [] : Array.from({ length: sparesMax }, newId);
@@ -273,26 +305,10 @@ export class ObjectCells {
       this.#timer ??= setInterval(() => this.#look(), lookEveryMs).unref();
       return open;
     } catch (error) {
-      this.#slots.delete(slot);
+      this.#slots.free(slot);
       logger.error({ err: error }, "a cell of objects could not be started");
       throw overloadedCells();
     }
-  }
-
-  /** Waits for a free slot: the cell that was idle longest makes room. */
-  async #freeSlot(): Promise<number> {
-    const { objectCellsMax } = this.#options.settings;
-    for (let slot = 0; slot < objectCellsMax; slot++) {
-      if (this.#slots.has(slot)) continue;
-      this.#slots.add(slot);
-      return slot;
-    }
-    const idle = [...this.#open.values()].filter((open) => open.isIdle(performance.now(), 0));
-    const oldest = idle.sort((a, b) => a.cell.lastActivityAt - b.cell.lastActivityAt)[0];
-    if (oldest === undefined) throw overloadedCells();
-    this.#end(oldest, "ended");
-    await Promise.all([...oldest.namespaces].map(async (id) => this.#ending.get(id)));
-    return this.#freeSlot();
   }
 
   #look(): void {
@@ -302,6 +318,7 @@ export class ObjectCells {
       if (fault !== undefined) this.#end(open, fault);
       else if (open.isIdle(now, idleMs)) this.#end(open, "ended");
     }
+    this.#slots.retry();
   }
 
   /** Kills a cell. Its namespaces can start elsewhere when the process is gone. */
@@ -317,15 +334,15 @@ export class ObjectCells {
       this.#faults.record(suspects);
     }
     const gone = this.#waitForEnd(open);
+    this.#slots.ending(slot, gone);
     for (const id of namespaces) {
       this.#cells.delete(id);
       this.#ending.set(id, gone);
     }
   }
 
-  async #waitForEnd({ slot, cell, namespaces, spares }: OpenCell): Promise<void> {
+  async #waitForEnd({ cell, namespaces, spares }: OpenCell): Promise<void> {
     await cell.process.gone();
-    this.#slots.delete(slot);
     for (const id of namespaces) this.#ending.delete(id);
     await this.#options.folders.removeEmpty(spares);
   }

@@ -14,6 +14,8 @@ export class OpenCell {
   readonly spares: string[];
   /** Whether it has one namespace only, which has exceeded a limit before. */
   readonly isAlone: boolean;
+  /** When a call was last sent here: the cell may not know of it yet. */
+  #usedAt = performance.now();
   readonly #watch: SharedWatch;
   readonly #settings: CellSettings;
 
@@ -39,7 +41,16 @@ export class OpenCell {
     return fault ?? (this.#watch.rssBytes > this.#settings.cellBytesMax ? "memory" : undefined);
   }
 
+  use(): void {
+    this.#usedAt = performance.now();
+  }
+
+  /** When the last call began, or the last sign of life came. */
+  get lastUsedAt(): number {
+    return Math.max(this.#usedAt, this.cell.lastActivityAt);
+  }
+
   isIdle(now: number, idleMs: number): boolean {
-    return this.cell.runs.size === 0 && now - this.cell.lastActivityAt > idleMs;
+    return this.cell.runs.size === 0 && now - this.lastUsedAt > idleMs;
   }
 }

@@ -17,6 +17,11 @@ export class PlatformNamespaces {
     return this.#cells.newId(platformGroupOf(accountId));
   }
 
+  /** Takes back an id of `newId` that was not stored. */
+  giveBack(id: string): void {
+    this.#cells.giveBack(id);
+  }
+
   async put(
     trx: Write,
     changed: Changed,

@@ -1,0 +1,163 @@
+import { unawaited } from "../../platform/util/uncaught.ts";
+import type { CellSettings } from "../settings.ts";
+import { overloadedCells, queuedTooLong, tooManyQueued } from "./faults.ts";
+
+/** Whom a cell is for. Cells of the platform run no code of the account, such as those of its databases. */
+export interface SlotOwner {
+  accountId: string;
+  isPlatform: boolean;
+}
+
+/** A slot in use. `gone` is set while its cell ends and the slot has no next owner. */
+interface Held {
+  slot: number;
+  owner: SlotOwner;
+  gone: Promise<void> | undefined;
+}
+
+interface Waiter {
+  owner: SlotOwner;
+  give: (slot: Promise<number>) => void;
+  refuse: (error: Error) => void;
+}
+
+/** What slots need to know about the cells in them. */
+export interface SlotCells {
+  /** Since when the cell of a slot is idle; undefined if it is not. */
+  idleSince(slot: number): number | undefined;
+  /** Ends the cell of a slot, which calls `ending`. */
+  end(slot: number): void;
+}
+
+const keyOf = ({ accountId, isPlatform }: SlotOwner): string => `${accountId} ${isPlatform}`;
+
+type Limits = Pick<CellSettings, "objectCellsMax" | "objectAccountShare" | "objectWaitMs">;
+
+/** Cells that may wait for a slot at the same time, for each account: those of scripts, and those of the platform. */
+const waitersMax = 100;
+
+/**
+ * The slots of cells of objects. An account has a share of them, so that it cannot take those of others, and the last
+ * one of its share is for the platform's cells, so that its objects cannot take its databases away.
+ */
+export class Slots {
+  readonly #count: number;
+  readonly #accountMax: number;
+  readonly #scriptsMax: number;
+  readonly #waitMs: number;
+  readonly #cells: SlotCells;
+  readonly #held = new Map<number, Held>();
+  /** Oldest first. */
+  readonly #waiters = new Set<Waiter>();
+  #isClosed = false;
+
+  constructor({ objectCellsMax, objectAccountShare, objectWaitMs }: Limits, cells: SlotCells) {
+    this.#count = objectCellsMax;
+    this.#accountMax = Math.min(objectCellsMax, Math.max(2, Math.floor(objectCellsMax * objectAccountShare)));
+    this.#scriptsMax = Math.max(1, this.#accountMax - 1);
+    this.#waitMs = objectWaitMs;
+    this.#cells = cells;
+  }
+
+  /**
+   * Resolves with a slot whose previous process has ended. An idle cell makes room, of the account itself if it has its
+   * share. Rejects with an ObjectRefusal if there is none in time.
+   */
+  async claim(owner: SlotOwner): Promise<number> {
+    if (this.#isClosed) throw overloadedCells();
+    const key = keyOf(owner);
+    if ([...this.#waiters].filter((each) => keyOf(each.owner) === key).length >= waitersMax)
+      throw tooManyQueued();
+    let waiter: Waiter | undefined;
+    let timer: NodeJS.Timeout | undefined;
+    try {
+      return await new Promise<number>((give, refuse) => {
+        waiter = { owner, give, refuse };
+        timer = setTimeout(() => {
+          refuse(this.#ownOf(owner) === undefined ? overloadedCells() : queuedTooLong());
+        }, this.#waitMs);
+        this.#waiters.add(waiter);
+        this.retry();
+      });
+    } finally {
+      clearTimeout(timer);
+      this.#waiters.delete(waiter!);
+    }
+  }
+
+  /** The cell of a slot ends: the slot is free when the process is gone, unless it is claimed before. */
+  ending(slot: number, gone: Promise<void>): void {
+    const held = this.#held.get(slot)!;
+    held.gone = gone;
+    unawaited(this.#freeAfter(gone, held));
+  }
+
+  async #freeAfter(gone: Promise<void>, held: Held): Promise<void> {
+    await gone;
+    if (this.#held.get(held.slot) === held) this.free(held.slot);
+  }
+
+  /** Frees a slot whose cell did not start. */
+  free(slot: number): void {
+    this.#held.delete(slot);
+    this.retry();
+  }
+
+  /** Gives slots to those that wait. Called when a cell may have become idle. */
+  retry(): void {
+    const failed = new Set<string>();
+    for (const waiter of this.#waiters) {
+      const key = keyOf(waiter.owner);
+      if (failed.has(key)) continue;
+      const slot = this.#take(waiter.owner);
+      if (slot === undefined) {
+        failed.add(key);
+        continue;
+      }
+      this.#waiters.delete(waiter);
+      waiter.give(slot);
+    }
+  }
+
+  /** Refuses all that wait. */
+  close(): void {
+    this.#isClosed = true;
+    for (const { refuse } of this.#waiters) refuse(overloadedCells());
+  }
+
+  #take(owner: SlotOwner): Promise<number> | undefined {
+    const own = this.#ownOf(owner);
+    if (own !== undefined) return this.#takeOver(own, owner);
+    for (let slot = 0; slot < this.#count; slot++) {
+      if (this.#held.has(slot)) continue;
+      this.#held.set(slot, { slot, owner, gone: undefined });
+      return Promise.resolve(slot);
+    }
+    return this.#takeOver([...this.#held.values()], owner);
+  }
+
+  /** For an account that has its share: its own slots, one of which has to become free for the next cell. */
+  #ownOf({ accountId, isPlatform }: SlotOwner): Held[] | undefined {
+    const own = [...this.#held.values()].filter((held) => held.owner.accountId === accountId);
+    const ofScripts = own.filter((held) => !held.owner.isPlatform);
+    if (!isPlatform && ofScripts.length >= this.#scriptsMax) return ofScripts;
+    return own.length >= this.#accountMax ? own : undefined;
+  }
+
+  /** Takes a slot whose cell ends, or that of the cell that was idle longest. */
+  #takeOver(candidates: readonly Held[], owner: SlotOwner): Promise<number> | undefined {
+    let found = candidates.find(({ gone }) => gone !== undefined);
+    if (found === undefined) {
+      const idle = candidates.flatMap((held) => {
+        const since = this.#cells.idleSince(held.slot);
+        return since === undefined ? [] : [{ held, since }];
+      });
+      found = idle.sort((a, b) => a.since - b.since)[0]?.held;
+      if (found === undefined) return undefined;
+      this.#cells.end(found.slot);
+    }
+    const { slot, gone } = found;
+    this.#held.set(slot, { slot, owner, gone: undefined });
+    return gone?.then(() => slot) ?? Promise.resolve(slot);
+  }
+}
