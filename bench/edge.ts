@@ -8,13 +8,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { pino } from "pino";
 import { Pool } from "undici";
-import {
-  AddressPolicy,
-  createEdge,
-  edgeDefaults,
-  EdgeSnapshot,
-  EdgeZone,
-} from "../src/edge/request/index.ts";
+import { AddressPolicy, createEdge, edgeDefaults, EdgeSnapshot, EdgeZone } from "../src/edge/request/edge.ts";
 import { startPeer } from "./lib/child.ts";
 import { load, type Request } from "./lib/load.ts";
 import {

@@ -1,4 +1,4 @@
-import type { FieldSource, Predicate } from "../src/rules/index.ts";
+import type { FieldSource, Predicate } from "../src/rules/language.ts";
 
 /** A rule, and the same predicate as one would write it in JavaScript over the same fields. */
 export interface PredicatePair {

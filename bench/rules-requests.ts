@@ -1,4 +1,4 @@
-import type { RequestDescription } from "../src/rules/index.ts";
+import type { RequestDescription } from "../src/rules/language.ts";
 
 const hosts = ["www.example.com", "shop.example.com", "api.example.net", "static.example.org"];
 const paths = [

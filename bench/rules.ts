@@ -4,7 +4,7 @@ import {
   requestFields,
   type FieldSource,
   type Predicate,
-} from "../src/rules/index.ts";
+} from "../src/rules/language.ts";
 import { compileRegex } from "../src/rules/regex/regex.ts";
 import { redosCases } from "../src/rules/regex/redos-cases.ts";
 import { atLeast, atMost, median, pairedRatio, printGoals, printTable } from "./lib/measure.ts";

@@ -3,9 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { openStorage } from "../src/platform/storage/storage.ts";
-import type { CellListener, Cells } from "../src/products/workflows/cells/cells.ts";
+import type {
+  InvocationListener,
+  InvocationRunner,
+} from "../src/products/workflows/cells/invocation-runner.ts";
 import { systemClock } from "../src/products/workflows/clock.ts";
-import { Engine } from "../src/products/workflows/engine/engine.ts";
+import { WorkflowEngine } from "../src/products/workflows/engine/engine.ts";
 import { instanceStore } from "../src/products/workflows/store/store.ts";
 import { journalColumns } from "../src/products/workflows/store/store-columns.ts";
 import { addWorkflow, EngineHarness } from "../src/products/workflows/testing.ts";
@@ -45,14 +48,14 @@ const input = (id: string) => ({
 });
 
 /** Creates an instance, and resolves when its end is durable. */
-async function runOne(engine: Engine, id: string): Promise<void> {
+async function runOne(engine: WorkflowEngine, id: string): Promise<void> {
   const [row] = await engine.operations.create(0, [input(id)]);
   await engine.state.ends.next(row!.rid, 60_000);
 }
 
 /** Every step is done as soon as the one before it has been acknowledged. */
-class AnsweringCells implements Cells {
-  listener!: CellListener;
+class AnsweringCells implements InvocationRunner {
+  listener!: InvocationListener;
   readonly #done = new Map<number, number>();
 
   run(invocation: number): void {
@@ -134,7 +137,7 @@ const version = {
   stepsMax: 10_000,
   code: { accountId: "a", scriptName: "s", scriptVersion: "v", className: "Main" },
 };
-const engine = new Engine({
+const engine = new WorkflowEngine({
   store: instanceStore(storage, "bench"),
   cells,
   clock: systemClock,

@@ -7,7 +7,7 @@ import type { Config } from "./platform/config/settings.ts";
 import type { Reserved } from "./platform/listen/reserve.ts";
 import { dashboardPath } from "./platform/dashboard/pages.ts";
 import { writeForOthers } from "./platform/storage/private-files.ts";
-import { accountHash } from "./products/images/index.ts";
+import { accountHash } from "./products/images/image-services.ts";
 import { start } from "./start.ts";
 
 /** The addresses of all listeners: the content of the ready file. */

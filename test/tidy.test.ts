@@ -274,3 +274,28 @@ it("no sentence has a pronoun for an unnamed person or thing where a noun belong
   const headless = /\b(?:[Ww]hateve[r]|[Ww]hoeve[r]|somebod[y])\b(?!@)/;
   expect(written.filter((file) => headless.test(text(file)))).toEqual([]);
 });
+
+/** Names that two products still share. The list only becomes shorter. */
+const stillDouble: readonly string[] = [
+  "Database: src/platform/storage/schema.ts, src/products/d1/database.ts, src/products/d1/worker/database.ts",
+  "Value: src/platform/storage/backup/rows.ts, src/rules/values/types.ts",
+];
+
+it("a name of an exported class or type has one meaning", () => {
+  const declared = product
+    .filter((file) => file.endsWith(".ts"))
+    .flatMap((file) =>
+      [...text(file).matchAll(/^export (?:abstract )?(?:class|interface|type) (\w+)/gm)].map((match) => ({
+        name: match[1]!,
+        file,
+      })),
+    );
+  const double = [...Map.groupBy(declared, ({ name }) => name)]
+    .filter(([, places]) => places.length > 1)
+    .map(([name, places]) => `${name}: ${places.map(({ file }) => file).join(", ")}`);
+  expect(double.toSorted()).toEqual([...stillDouble].toSorted());
+});
+
+it("a source file has a name of its own: none is called index.ts", () => {
+  expect(sources.filter((file) => file.endsWith("/index.ts"))).toEqual([]);
+});

@@ -1,6 +1,6 @@
 import { setFlagsFromString } from "node:v8";
 import { pino } from "pino";
-import { Admission } from "../../src/sandbox/limits/admission.ts";
+import { RunAdmission } from "../../src/sandbox/limits/admission.ts";
 import { Cells } from "../../src/sandbox/cells.ts";
 import { admissionLimits, cellDefaults } from "../../src/sandbox/settings.ts";
 import {
@@ -9,7 +9,7 @@ import {
   edgeDefaults,
   EdgeSnapshot,
   EdgeZone,
-} from "../../src/edge/request/index.ts";
+} from "../../src/edge/request/edge.ts";
 import { Origins } from "../../src/edge/origin/origins.ts";
 import { Outbound } from "../../src/edge/origin/outbound.ts";
 import { OutboundSockets } from "../../src/edge/origin/outbound-sockets.ts";
@@ -47,7 +47,7 @@ async function snippets(): Promise<ReturnType<typeof snippetHandler>> {
   return snippetHandler({
     snippets: new Snippets(storage, new Rulesets(storage)),
     cells: new Cells(cellDefaults, logger),
-    subrequests: new Admission(admissionLimits(cellDefaults, 2000)),
+    subrequests: new RunAdmission(admissionLimits(cellDefaults, 2000)),
     outbound: new Outbound(
       new Origins(edgeDefaults, policy, "script"),
       systemLookUp(),

@@ -2,7 +2,7 @@ import {
   inputs,
   statuses,
   transitions,
-  type Effect,
+  type TransitionEffect,
   type Move,
 } from "../../src/products/workflows/transitions.ts";
 
@@ -21,7 +21,7 @@ const meanings: Record<(typeof inputs)[number], string> = {
   event: "an event is sent to the instance",
 };
 
-const effects: Record<Effect, string> = {
+const effects: Record<TransitionEffect, string> = {
   dispatch: "run the class from its journal",
   fence: "ignore all further messages of the running invocation",
   hold: "start no further step",

@@ -7,13 +7,13 @@ import {
   requestFields,
   trace,
   type Expression,
-  type Phase,
+  type ExpressionPhase,
   type TraceNode,
-} from "../rules/index.ts";
+} from "../rules/language.ts";
 import { readRequest } from "../rules/request/read-request.ts";
 
 interface CheckOptions {
-  phase: Phase;
+  phase: ExpressionPhase;
   json?: boolean;
 }
 interface TraceOptions extends CheckOptions {

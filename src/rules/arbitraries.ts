@@ -1,5 +1,5 @@
 import { fc } from "../../test/helpers/properties.ts";
-import type { RequestDescription } from "./index.ts";
+import type { RequestDescription } from "./language.ts";
 
 /** Random requests and well-typed expressions over few words, so that comparisons are often true. */
 const words = ["", "a", "b", "ab", "A", "aB", "/a", "a,b", "\u00e9", "\u00ff\u0000", "a b", "x=1", "%61+b"];

@@ -8,7 +8,7 @@ import {
   requestFields,
   trace,
   type RequestDescription,
-} from "./index.ts";
+} from "./language.ts";
 
 interface Case {
   expression: string;

@@ -3,7 +3,7 @@ import { capability } from "../capability.ts";
 import { mebibyte } from "../platform/bytes.ts";
 import { Cells } from "./cells.ts";
 import { Doors } from "./gateway/doors.ts";
-import { Admission } from "./limits/admission.ts";
+import { RunAdmission } from "./limits/admission.ts";
 import { admissionLimits, cellDefaults } from "./settings.ts";
 
 /** The processes that run code of accounts and of their customers. They boot with the first request. */
@@ -30,7 +30,7 @@ export const sandbox = capability({
       /** Uploads of customers are started here once, so that slow startup code delays no requests. */
       uploadCells: new Cells({ ...settings, shared: 1, spares: 0, scriptsMax: 10 }, logger),
       /** Admission of fetches and binding requests of scripts and snippets. */
-      subrequests: new Admission(admissionLimits(settings, config.cellSubrequestsMax)),
+      subrequests: new RunAdmission(admissionLimits(settings, config.cellSubrequestsMax)),
     };
   },
   metrics: async ({ cells, customerCells }) =>

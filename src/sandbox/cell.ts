@@ -28,7 +28,7 @@ import { CellProcess } from "./process/process.ts";
 import type { CellScript } from "./process/script.ts";
 import { protocolLimits, type CellSettings } from "./settings.ts";
 import { connectTo, Traffic } from "./limits/traffic.ts";
-import { tunnel, type Visitor } from "./gateway/tunnel.ts";
+import { joinVisitorWebSocket, type Visitor } from "./gateway/visitor-web-socket.ts";
 import { isUnprocessed } from "./gateway/unprocessed.ts";
 import { endCellRun, suspectsOf, type CellRun } from "./gateway/cell-run.ts";
 import { unawaited } from "../platform/util/uncaught.ts";
@@ -242,7 +242,7 @@ export class Cell {
       const sent = { ...request, headers: [...request.headers, cellHeaders.metadata, metadata] };
       const touch = (): void => this.touch();
       return await ("socket" in answer
-        ? tunnel(this.#folder.cellSocket, sent, answer, this.#secret, touch, cellRun)
+        ? joinVisitorWebSocket(this.#folder.cellSocket, sent, answer, this.#secret, touch, cellRun)
         : exchange(this.#pool, sent, answer, this.#secret, touch, cellRun));
     } catch (error) {
       if (error instanceof CellError) throw error; // the run was evicted for other runs

@@ -1,17 +1,17 @@
 import type { Logger } from "pino";
-import { Admission, type Share } from "./limits/admission.ts";
+import { RunAdmission, type ScriptSlots } from "./limits/admission.ts";
 import type { Cell, RunOptions } from "./cell.ts";
 import { CellError, CellFault, faultMessages, overloaded, unavailable, type FaultKind } from "./errors.ts";
 import type { Thrown } from "./gateway/exchange.ts";
 import { TerminatingCells } from "./limits/terminating.ts";
 import type { Doors } from "./gateway/doors.ts";
 import { LargeLoads } from "./limits/large-loads.ts";
-import { initialLifecycle, isWornWaiting, step, type Effect, type LifecycleEvent } from "./lifecycle.ts";
+import { initialLifecycle, isWornWaiting, step, type CellEffect, type LifecycleEvent } from "./lifecycle.ts";
 import { MemoryBudget, type Relief } from "./limits/memory-budget.ts";
 import { causeOf } from "./process/exit-cause.ts";
 import type { CellScript } from "./process/script.ts";
 import { admissionLimits, type CellSettings } from "./settings.ts";
-import { Attempts, hasAnswered, isRetryable, withBody } from "./gateway/retry.ts";
+import { RunAttempts, hasAnswered, isRetryable, withBody } from "./gateway/retry.ts";
 import { DedicatedCells } from "./dedicated.ts";
 import { Quarantine } from "./limits/quarantine.ts";
 import { oldestOf, newCellRun, waitForSlot, type CellRun } from "./gateway/cell-run.ts";
@@ -45,8 +45,8 @@ export class Cells {
   readonly #largeLoads: LargeLoads;
   readonly #unloading = new WeakSet<Cell>();
   /** Slots for requests and for WebSockets, by account and script. */
-  readonly #requests: Admission;
-  readonly #sockets: Admission;
+  readonly #requests: RunAdmission;
+  readonly #sockets: RunAdmission;
   readonly #waitingShared: ((cell: Cell | undefined) => void)[] = [];
   readonly #waitingDedicated: {
     resolve: (cell: Cell | undefined) => void;
@@ -65,9 +65,9 @@ export class Cells {
     this.#quarantine = new Quarantine(settings.dedicatedRunsToTrust);
     this.#terminating = new TerminatingCells(settings);
     this.#largeLoads = new LargeLoads(settings.startupCpuMs);
-    const evict = (share: Share): boolean => this.#evict(share);
-    this.#requests = new Admission(admissionLimits(settings, settings.inFlightMax), evict);
-    this.#sockets = new Admission(admissionLimits(settings, settings.socketsMax), evict);
+    const evict = (share: ScriptSlots): boolean => this.#evict(share);
+    this.#requests = new RunAdmission(admissionLimits(settings, settings.inFlightMax), evict);
+    this.#sockets = new RunAdmission(admissionLimits(settings, settings.socketsMax), evict);
     this.#dedicated = new DedicatedCells(
       {
         want: async (signal) => this.#wantDedicated(signal),
@@ -114,7 +114,7 @@ export class Cells {
     const admission = "socket" in answer ? this.#sockets : this.#requests;
     const share = admission.of(script.accountId, script.owner, kind);
     if (!admission.enter(share) && !(await waitForSlot(admission, share, first))) return;
-    const attempts = new Attempts(first.request.body);
+    const attempts = new RunAttempts(first.request.body);
     try {
       for (let options = first; ; options = withBody(next(), attempts.body)) {
         const isAlone = attempts.faults >= faultsToRunAlone || this.#quarantine.has(options.script.owner);
@@ -134,7 +134,7 @@ export class Cells {
   }
 
   /** Throws the error for the client, unless the request may be sent again after a fault. */
-  #takeFault(error: CellFault, options: RunOptions, isAlone: boolean, attempts: Attempts): void {
+  #takeFault(error: CellFault, options: RunOptions, isAlone: boolean, attempts: RunAttempts): void {
     const { owner } = options.script;
     const isKilled = error.kind === "killed" || error.kind === "ended";
     const kind = isKilled ? "crashed" : error.kind;
@@ -181,14 +181,14 @@ export class Cells {
     return false;
   }
 
-  #runShared(options: RunOptions, share: Share): Promise<Thrown | undefined> {
+  #runShared(options: RunOptions, share: ScriptSlots): Promise<Thrown | undefined> {
     const { script } = options;
     return this.#isLoaded(script)
       ? this.#runInShared(options, share)
       : this.#largeLoads.run(script, async () => this.#runInShared(options, share));
   }
 
-  async #runInShared(options: RunOptions, share: Share): Promise<Thrown | undefined> {
+  async #runInShared(options: RunOptions, share: ScriptSlots): Promise<Thrown | undefined> {
     const { script, request, answer } = options;
     const cell = this.#pick(script) ?? (await this.#nextShared());
     const cellRun = newCellRun(script, share, () => isRetryable(request) && !hasAnswered(answer));
@@ -198,7 +198,7 @@ export class Cells {
     return thrown;
   }
 
-  async #runAlone(options: RunOptions, share: Share): Promise<Thrown | undefined | typeof undecided> {
+  async #runAlone(options: RunOptions, share: ScriptSlots): Promise<Thrown | undefined | typeof undecided> {
     const { script } = options;
     const { owner } = script;
     const ownerState = {
@@ -254,7 +254,7 @@ export class Cells {
   }
 
   /** Ends the oldest run of a share that has lasted for `patienceMs`, to free a slot for a share that has fewer. */
-  #evict(share: Share): boolean {
+  #evict(share: ScriptSlots): boolean {
     const oldest = oldestOf(share, this.#cells.values(), performance.now() - this.#settings.patienceMs);
     const controller = oldest?.controller;
     if (controller === undefined) return false;
@@ -346,7 +346,7 @@ export class Cells {
     for (const effect of effects) this.#carryOut(effect);
   }
 
-  #carryOut(effect: Effect): void {
+  #carryOut(effect: CellEffect): void {
     const cell = this.#cells.get(effect.id);
     switch (effect.do) {
       case "boot":

@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import { setPriority } from "node:os";
-import { Admission, type AdmissionLimits, type Share } from "./limits/admission.ts";
+import { RunAdmission, type RunAdmissionLimits, type ScriptSlots } from "./limits/admission.ts";
 import { CpuLimiter } from "./limits/cpu-limiter.ts";
 import type { Cell } from "./cell.ts";
 import { CellError, CellFault, type FaultKind } from "./errors.ts";
@@ -59,16 +59,16 @@ export class DedicatedCells {
    * Runs that have a cell or wait for one. An account cannot take all dedicated cells, and requests of
    * visitors leave some cells to the scripts that they call.
    */
-  readonly #admissions: { requests: Admission; calls: Admission };
+  readonly #admissions: { requests: RunAdmission; calls: RunAdmission };
   /** By owner: the end of the run that decides whether the owner leaves quarantine. */
   readonly #trials = new Map<string, Promise<void>>();
-  readonly #runs = new Map<Cell, { share: Share }>();
+  readonly #runs = new Map<Cell, { share: ScriptSlots }>();
 
   constructor(source: DedicatedSource, settings: CellSettings) {
     this.#source = source;
     this.#settings = settings;
     const { dedicatedMax, waitMs, patienceMs } = settings;
-    const limits: AdmissionLimits = {
+    const limits: RunAdmissionLimits = {
       capacity: dedicatedMax,
       accountMax: Math.max(1, Math.floor(dedicatedMax / 2)),
       scriptShare: Infinity,
@@ -78,9 +78,12 @@ export class DedicatedCells {
       waitMs,
       patienceMs,
     };
-    const evict = (share: Share): boolean => this.#evict(share);
+    const evict = (share: ScriptSlots): boolean => this.#evict(share);
     const requests = { ...limits, capacity: Math.ceil(dedicatedMax * requestsPart) };
-    this.#admissions = { requests: new Admission(requests, evict), calls: new Admission(limits, evict) };
+    this.#admissions = {
+      requests: new RunAdmission(requests, evict),
+      calls: new RunAdmission(limits, evict),
+    };
   }
 
   /**
@@ -134,7 +137,7 @@ export class DedicatedCells {
     script: CellScript,
     { hasFaulted = false, isHeavy = false }: OwnerState,
     work: (cell: Cell) => Promise<T>,
-    share: Share,
+    share: ScriptSlots,
   ): Promise<{ result: T; usedCpuMs: number } | undefined> {
     const cell = this.#takeIdle(script.owner) ?? (await this.#acquire(script));
     if (cell === undefined) return undefined;
@@ -151,7 +154,7 @@ export class DedicatedCells {
   }
 
   /** Ends a run that has lasted for `patienceMs`, to free a cell for an account that has fewer. */
-  #evict(share: Share): boolean {
+  #evict(share: ScriptSlots): boolean {
     const before = performance.now() - this.#settings.patienceMs;
     for (const [cell, run] of this.#runs) {
       const [cellRun] = cell.runs;
@@ -190,8 +193,8 @@ export class DedicatedCells {
    * cell does.
    */
   async #waitForTurn(
-    admission: Admission,
-    share: Share,
+    admission: RunAdmission,
+    share: ScriptSlots,
     owner: string,
   ): Promise<"admitted" | "refused" | "left"> {
     let releaseEvent = this.#releaseEvents.get(owner);

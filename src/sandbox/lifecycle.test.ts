@@ -3,10 +3,10 @@ import { describe, expect, it } from "vitest";
 import {
   initialLifecycle,
   step,
-  type Effect,
+  type CellEffect,
   type LifecycleEvent,
   type Lifecycle,
-  type Role,
+  type CellRole,
   type Targets,
 } from "./lifecycle.ts";
 
@@ -36,7 +36,7 @@ class FakeProcesses {
     this.tell({ type: "tick", now: 0 });
   }
 
-  tell(event: LifecycleEvent): Effect[] {
+  tell(event: LifecycleEvent): CellEffect[] {
     const { state, effects } = step(this.state, event, this.targets);
     this.state = state;
     for (const effect of effects) this.#carryOut(effect);
@@ -44,34 +44,34 @@ class FakeProcesses {
     return effects;
   }
 
-  booted = (id: number): Effect[] => {
+  booted = (id: number): CellEffect[] => {
     this.running.set(id, "ready");
     return this.tell({ type: "booted", id, now: this.now });
   };
-  bootFailed = (id: number): Effect[] => {
+  bootFailed = (id: number): CellEffect[] => {
     this.running.delete(id);
     return this.tell({ type: "bootFailed", id, now: this.now });
   };
-  exited = (id: number): Effect[] => {
+  exited = (id: number): CellEffect[] => {
     this.running.delete(id);
     return this.tell({ type: "exited", id, now: this.now });
   };
-  dedicatedWanted = (): Effect[] => {
+  dedicatedWanted = (): CellEffect[] => {
     if (this.isOpen) this.waiting++;
     return this.tell({ type: "dedicatedWanted", now: this.now });
   };
-  dedicatedUnwanted = (): Effect[] => {
+  dedicatedUnwanted = (): CellEffect[] => {
     this.waiting = Math.max(0, this.waiting - 1);
     return this.tell({ type: "dedicatedUnwanted", now: this.now });
   };
-  worn = (id: number): Effect[] => this.tell({ type: "worn", id, now: this.now });
-  retire = (id: number): Effect[] => this.tell({ type: "retire", id, now: this.now });
-  close = (): Effect[] => {
+  worn = (id: number): CellEffect[] => this.tell({ type: "worn", id, now: this.now });
+  retire = (id: number): CellEffect[] => this.tell({ type: "retire", id, now: this.now });
+  close = (): CellEffect[] => {
     this.isOpen = false;
     this.waiting = 0;
     return this.tell({ type: "close", now: this.now });
   };
-  tick = (elapsedMs: number): Effect[] => {
+  tick = (elapsedMs: number): CellEffect[] => {
     this.now += elapsedMs;
     return this.tell({ type: "tick", now: this.now });
   };
@@ -80,7 +80,7 @@ class FakeProcesses {
     return [...this.running].filter(([, each]) => of.includes(each)).map(([id]) => id);
   }
 
-  roles(): Role[] {
+  roles(): CellRole[] {
     return [...this.state.cells.values()].toSorted();
   }
 
@@ -94,7 +94,7 @@ class FakeProcesses {
     throw new Error("it boots for ever");
   }
 
-  #carryOut(effect: Effect): void {
+  #carryOut(effect: CellEffect): void {
     const role = this.running.get(effect.id);
     switch (effect.do) {
       case "boot":
@@ -315,7 +315,7 @@ describe("cells", () => {
   });
 
   it("is deterministic, and does not modify its arguments", () => {
-    const before = { ...initialLifecycle, cells: new Map<number, Role>([[1, "spare"]]), nextId: 2 };
+    const before = { ...initialLifecycle, cells: new Map<number, CellRole>([[1, "spare"]]), nextId: 2 };
     const copy = structuredClone(before);
     const event: LifecycleEvent = { type: "dedicatedWanted", now: 5 };
     expect(step(before, event, targets)).toEqual(step(before, event, targets));

@@ -7,11 +7,11 @@
  *
  * `step` takes an event and returns the next state with the effects to carry out.
  */
-export type Role = "booting" | "spare" | "shared" | "worn" | "draining" | "dedicated";
+export type CellRole = "booting" | "spare" | "shared" | "worn" | "draining" | "dedicated";
 
 export interface Lifecycle {
   /** By id, in the order of boot. */
-  cells: ReadonlyMap<number, Role>;
+  cells: ReadonlyMap<number, CellRole>;
   /** When each draining cell began to drain, by id, the oldest first. */
   draining: ReadonlyMap<number, number>;
   /** Number of requests that wait for a dedicated cell. */
@@ -39,7 +39,7 @@ export type LifecycleEvent =
   | { type: "retire"; id: number; now: number }
   | { type: "close"; now: number };
 
-export type Effect =
+export type CellEffect =
   | { do: "boot"; id: number }
   | { do: "share"; id: number }
   | { do: "giveDedicated"; id: number }
@@ -76,9 +76,9 @@ export function step(
   state: Lifecycle,
   event: LifecycleEvent,
   targets: Targets,
-): { state: Lifecycle; effects: Effect[] } {
+): { state: Lifecycle; effects: CellEffect[] } {
   const next = { ...state, cells: new Map(state.cells), draining: new Map(state.draining) };
-  const effects: Effect[] = [];
+  const effects: CellEffect[] = [];
   switch (event.type) {
     case "tick":
       break;
@@ -119,16 +119,16 @@ export function step(
   return { state: next, effects };
 }
 
-const count = (state: Lifecycle, role: Role): number =>
+const count = (state: Lifecycle, role: CellRole): number =>
   [...state.cells.values()].filter((each) => each === role).length;
 
 /** Whether a worn cell waits until a draining one has had its time. */
 export const isWornWaiting = ({ cells, draining }: Lifecycle): boolean =>
   draining.size > 0 && [...cells.values()].includes("worn");
 
-type Next = Lifecycle & { cells: Map<number, Role>; draining: Map<number, number> };
+type Next = Lifecycle & { cells: Map<number, CellRole>; draining: Map<number, number> };
 
-function settle(state: Next, now: number, targets: Targets, effects: Effect[]): void {
+function settle(state: Next, now: number, targets: Targets, effects: CellEffect[]): void {
   // Shared cells come first: every request needs one.
   for (const [id, role] of state.cells) {
     if (role !== "spare") continue;
@@ -172,7 +172,7 @@ function mayDrain(
   state: Next,
   now: number,
   { drainingMax, drainMsMin }: Targets,
-  effects: Effect[],
+  effects: CellEffect[],
 ): boolean {
   if (state.draining.size < drainingMax) return true;
   const [id, since] = state.draining.entries().next().value!;

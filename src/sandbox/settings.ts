@@ -1,5 +1,5 @@
 import { availableParallelism } from "node:os";
-import type { AdmissionLimits } from "./limits/admission.ts";
+import type { RunAdmissionLimits } from "./limits/admission.ts";
 import { mebibyte } from "../platform/bytes.ts";
 
 /** Limits of cells and of the scripts in them; listed in docs/reference/limits.md. */
@@ -69,7 +69,7 @@ export interface CellSettings {
 export function admissionLimits(
   { shared, accountShare, waitMs, patienceMs }: CellSettings,
   slotsPerCell: number,
-): AdmissionLimits {
+): RunAdmissionLimits {
   const capacity = shared * slotsPerCell;
   const accountMax = Math.max(1, Math.floor(capacity * accountShare));
   // With a share of 3, a script that is alone gets three quarters of its account's slots.

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { Engine } from "../../src/products/images/engine/engine.ts";
+import { ImageEngine } from "../../src/products/images/engine/engine.ts";
 import { probe } from "../../src/products/images/input/probe.ts";
 import { fourColors, jpegOf, painted, pngOf, scenery } from "./fixtures.ts";
 import { platformsPerTest } from "./per-test.ts";
@@ -90,7 +90,7 @@ it("continues when the image process dies during a job", async () => {
 });
 
 it("ends jobs that take too long, even when their process no longer responds", async () => {
-  const engine = new Engine({ slots: 1, timeLimitSeconds: 1, logger: pino({ level: "silent" }) });
+  const engine = new ImageEngine({ slots: 1, timeLimitSeconds: 1, logger: pino({ level: "silent" }) });
   const path = join(folder, "photo.jpg");
   writeFileSync(path, await jpegOf(scenery(400, 300)));
   const picture = { path, probe: await probe(path), steps: [], focus: null };
@@ -116,7 +116,7 @@ it("ends jobs that take too long, even when their process no longer responds", a
 it("aborts its jobs when it is closed, and starts no process for them", async () => {
   const path = join(folder, "closing.jpg");
   writeFileSync(path, await jpegOf(scenery(1600, 1200)));
-  const engine = new Engine({ slots: 1, logger: pino({ level: "silent" }) });
+  const engine = new ImageEngine({ slots: 1, logger: pino({ level: "silent" }) });
   const picture = {
     path,
     probe: await probe(path),

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import sharp from "sharp";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import type { Job } from "../../src/products/images/engine/job.ts";
+import type { ImageJob } from "../../src/products/images/engine/job.ts";
 import { jpegOf, scenery } from "./fixtures.ts";
 import { platformsPerTest } from "./per-test.ts";
 import { sizeOf, ssim, startImagePlatform, type Delivered, type ImagePlatform } from "./platform.ts";
@@ -30,7 +30,7 @@ const start = platformsPerTest();
 function watchSources(platform: ImagePlatform): () => ("image" | "intermediateCopy")[] {
   const run = vi.spyOn(platform.services.images.engine, "run");
   return () =>
-    run.mock.calls.map(([{ picture }]: [Pick<Job, "picture">, ...unknown[]]) =>
+    run.mock.calls.map(([{ picture }]: [Pick<ImageJob, "picture">, ...unknown[]]) =>
       picture.intermediateCopy === undefined ? "image" : "intermediateCopy",
     );
 }

@@ -5,15 +5,15 @@ import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { pino } from "pino";
 import type { DomainError } from "../../src/platform/domain-error.ts";
 import type { Held } from "../../src/products/images/directory.ts";
-import { Engine } from "../../src/products/images/engine/engine.ts";
+import { ImageEngine } from "../../src/products/images/engine/engine.ts";
 import type { Image } from "../../src/products/images/image.ts";
-import { MadeResults } from "../../src/products/images/transforms/made-results.ts";
-import { IntermediateCopies } from "../../src/products/images/transforms/intermediate-copies.ts";
+import { MadeResults } from "../../src/products/images/results/made-results.ts";
+import { IntermediateCopies } from "../../src/products/images/results/intermediate-copies.ts";
 import { parseOptions } from "../../src/products/images/recipe/options.ts";
 import { probe } from "../../src/products/images/input/probe.ts";
 import { plan, resultFolder } from "../../src/products/images/recipe/recipe.ts";
-import { Results } from "../../src/products/images/transforms/results.ts";
-import { Transforms } from "../../src/products/images/transforms/transforms.ts";
+import { Results } from "../../src/products/images/results/results.ts";
+import { ResultMaker } from "../../src/products/images/results/result-maker.ts";
 import { FileBlobs } from "../../src/platform/storage/blobs.ts";
 import { hollowGif, jpegOf, painted, pngOf, scenery } from "./fixtures.ts";
 import { platformsPerTest } from "./per-test.ts";
@@ -114,7 +114,7 @@ it("does not blame a picture for a face detector that fails", async () => {
 
 it("retries a picture that took too long, since the machine may have been busy", async () => {
   const logger = pino({ level: "silent" });
-  const engine = new Engine({ slots: 1, timeLimitSeconds: 3, logger });
+  const engine = new ImageEngine({ slots: 1, timeLimitSeconds: 3, logger });
   const blobs = new FileBlobs(join(folder, "blobs"));
   const results = new Results({
     folder: join(folder, "results"),
@@ -125,7 +125,7 @@ it("retries a picture that took too long, since the machine may have been busy",
   const intermediateCopies = new IntermediateCopies({ sidePixels: 0, engine, results, blobs, logger });
   const saveFocus = async (): Promise<void> => {};
   const made = new MadeResults(results, logger);
-  const transforms = new Transforms({ engine, results, made, intermediateCopies, blobs, logger, saveFocus });
+  const transforms = new ResultMaker({ engine, results, made, intermediateCopies, blobs, logger, saveFocus });
   const { sizeBytes } = await blobs.put("photo", await jpegOf(scenery(400, 300)));
   const content = {
     ...(await probe(blobs.path("photo"))),

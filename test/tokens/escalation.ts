@@ -2,8 +2,8 @@ import { fc } from "../helpers/properties.ts";
 import type { Account } from "../../src/control/accounts/accounts.ts";
 import { permissionsOf, roles } from "../../src/control/accounts/roles.ts";
 import { permissionGroups, type PermissionKey } from "../../src/control/access/permissions.ts";
-import { PolicySet, type Target } from "../../src/control/access/policies.ts";
-import type { Token } from "../../src/control/tokens/tokens.ts";
+import { PolicySet, type AccessTarget } from "../../src/control/access/policies.ts";
+import type { ApiToken } from "../../src/control/tokens/tokens.ts";
 import { scenario, type Command, type Scenario, type TokenPlan } from "./escalation-plans.ts";
 import { pick, TokenBodies, type Body } from "./token-bodies.ts";
 import { ownerToken, type Answer, type TestServer } from "../helpers/server.ts";
@@ -193,7 +193,7 @@ export class EscalationRun {
     return by.limit ?? this.#limit;
   }
 
-  async #tokenOf({ ownerId, id }: Known): Promise<Token | undefined> {
+  async #tokenOf({ ownerId, id }: Known): Promise<ApiToken | undefined> {
     return this.#server.services.tokens.find(ownerId, id);
   }
 
@@ -201,9 +201,9 @@ export class EscalationRun {
    * The first caller's initial permissions, limited by roles, including those on later resources of the
    * owner.
    */
-  #powerOf({ policies, ownerKind, ownerId }: Token) {
+  #powerOf({ policies, ownerKind, ownerId }: ApiToken) {
     const set = new PolicySet(policies);
-    return (key: PermissionKey, target: Target, limit: Limit): boolean => {
+    return (key: PermissionKey, target: AccessTarget, limit: Limit): boolean => {
       if (!set.allows(key, target)) return false;
       const { accountId, userId } = target;
       if (ownerKind === "account") return accountId === ownerId;
@@ -327,8 +327,8 @@ export class EscalationRun {
     return own === undefined ? this.#bodies.random(plan, account) : this.#bodies.within(own, plan);
   }
 
-  #targets(): { key: PermissionKey; target: Target }[] {
-    const targets: Record<string, Target[]> = {
+  #targets(): { key: PermissionKey; target: AccessTarget }[] {
+    const targets: Record<string, AccessTarget[]> = {
       zone: this.#zones.map(({ id, accountId }) => ({ zoneId: id, accountId })),
       account: this.#accounts.map((accountId) => ({ accountId })),
       user: [{ userId: this.#userId }, { userId: this.#user }],

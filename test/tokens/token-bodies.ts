@@ -1,5 +1,5 @@
 import type { Policy } from "../../src/control/access/policies.ts";
-import type { Token } from "../../src/control/tokens/tokens.ts";
+import type { ApiToken } from "../../src/control/tokens/tokens.ts";
 import type { PolicyPlan, TokenPlan } from "./escalation-plans.ts";
 
 const groupsOf = {
@@ -90,7 +90,7 @@ export class TokenBodies {
   }
 
   /** A token within another one, with some of its policies and its conditions, which may then be widened. */
-  within(own: Token, plan: TokenPlan): Body {
+  within(own: ApiToken, plan: TokenPlan): Body {
     const denied = own.policies.filter(({ effect }) => effect === "deny");
     const allowed = own.policies.filter(({ effect }) => effect === "allow");
     const some = allowed.filter((_, i) => allowed.length === 1 || (plan.owner + i) % 2 === 0);

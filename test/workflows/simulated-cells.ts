@@ -1,11 +1,15 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { CellListener, Cells, Code } from "../../src/products/workflows/cells/cells.ts";
+import type {
+  InvocationListener,
+  InvocationRunner,
+  WorkflowCode,
+} from "../../src/products/workflows/cells/invocation-runner.ts";
 import type { Signal, StartMessage } from "../../src/products/workflows/worker/messages.ts";
 import {
   runInvocation,
   Invocation,
-  type Host,
-  type Workflow,
+  type InvocationHost,
+  type RunnableWorkflow,
 } from "../../src/products/workflows/worker/run.ts";
 import type { World } from "./simulated-world.ts";
 
@@ -36,25 +40,25 @@ class Signals {
 }
 
 /** Cells in memory: the real step object, over delayed streams, with cells that die and continue to send. */
-export class SimulatedCells implements Cells {
+export class SimulatedCells implements InvocationRunner {
   readonly running = new Map<number, Running>();
-  listener!: CellListener;
+  listener!: InvocationListener;
   readonly #world: World;
-  readonly #workflow: (start: StartMessage, invocation: number) => Workflow;
+  readonly #workflow: (start: StartMessage, invocation: number) => RunnableWorkflow;
   readonly #inside = new AsyncLocalStorage<true>();
   #cell = 0;
 
-  constructor(world: World, workflow: (start: StartMessage, invocation: number) => Workflow) {
+  constructor(world: World, workflow: (start: StartMessage, invocation: number) => RunnableWorkflow) {
     this.#world = world;
     this.#workflow = workflow;
   }
 
-  run(number: number, code: Code, start: StartMessage): void {
+  run(number: number, code: WorkflowCode, start: StartMessage): void {
     this.standBy(number, code);
     this.running.get(number)!.begun.resolve(structuredClone(start));
   }
 
-  standBy(number: number, _code: Code): void {
+  standBy(number: number, _code: WorkflowCode): void {
     const answers = new Map<number, (answer: string) => void>();
     const signals = new Signals();
     let calls = 0;
@@ -74,7 +78,7 @@ export class SimulatedCells implements Cells {
       note: (message: string): void => send(() => this.listener.note(number, message)),
       listen: (hear: (signal: Signal) => void): void => signals.listen(hear),
     };
-    const host: Host = {
+    const host: InvocationHost = {
       after: (ms, run) => this.#world.after(ms, run),
       now: () => this.#world.now(),
       isInsideStep: () => this.#inside.getStore() === true,

@@ -1,4 +1,4 @@
-import { Engine } from "../../src/products/workflows/engine/engine.ts";
+import { WorkflowEngine } from "../../src/products/workflows/engine/engine.ts";
 import type { InstanceStore } from "../../src/products/workflows/store/store.ts";
 import { isFinal } from "../../src/products/workflows/transitions.ts";
 import { decode } from "../../src/products/workflows/worker/codec.ts";
@@ -43,7 +43,7 @@ class Simulation implements Observer {
   readonly #world: World;
   readonly #store: InstanceStore;
   readonly #instances = new Map<string, Known>();
-  #engine!: Engine;
+  #engine!: WorkflowEngine;
   #cells!: SimulatedCells;
   #isAlive = true;
   #isCalm = false;
@@ -105,7 +105,7 @@ class Simulation implements Observer {
       stepsMax: 10_000,
       code: { accountId: "a", scriptName: "s", scriptVersion: "v", className: "W" },
     };
-    const engine = new Engine({
+    const engine = new WorkflowEngine({
       store: { ...this.#store, commit: (batch) => this.#commit(() => isAlive, batch) },
       cells,
       clock: this.#world.clock(() => isAlive),

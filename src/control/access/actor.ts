@@ -1,11 +1,11 @@
 import type { PermissionKey } from "./permissions.ts";
-import type { PolicySet, Target } from "./policies.ts";
+import type { PolicySet, AccessTarget } from "./policies.ts";
 
 /**
  * The owner of a token: an account, or a user with roles in accounts. A token never has more access than its
  * owner.
  */
-export interface Owner {
+export interface ActorOwner {
   belongsTo(accountId: string): boolean;
   may(permission: PermissionKey, accountId: string): boolean;
 }
@@ -21,14 +21,14 @@ export class Actor {
   /** The user who owns the token; null if an account owns it. */
   readonly userId: string | null;
   readonly #policies: PolicySet | undefined;
-  readonly #owner: Owner;
+  readonly #owner: ActorOwner;
 
   constructor(
     kind: "token" | "key",
     id: string,
     userId: string | null,
     policies: PolicySet | undefined,
-    owner: Owner,
+    owner: ActorOwner,
   ) {
     this.kind = kind;
     this.id = id;
@@ -37,7 +37,7 @@ export class Actor {
     this.#owner = owner;
   }
 
-  can(permission: PermissionKey, target: Target): boolean {
+  can(permission: PermissionKey, target: AccessTarget): boolean {
     if (target.accountId !== undefined && !this.#owner.may(permission, target.accountId)) return false;
     if (target.userId !== undefined && target.userId !== this.userId) return false;
     return this.#policies === undefined || this.#policies.allows(permission, target);

@@ -15,7 +15,7 @@ export interface Policy {
 }
 
 /** The resource that a call is about. A zone always comes with its account. */
-export interface Target {
+export interface AccessTarget {
   accountId?: string;
   zoneId?: string;
   userId?: string;
@@ -79,7 +79,7 @@ export class PolicySet {
     }));
   }
 
-  allows(permission: PermissionKey, target: Target): boolean {
+  allows(permission: PermissionKey, target: AccessTarget): boolean {
     const scope = permissionScopes.get(permission)!;
     let isAllowed = false;
     for (const grant of this.#grants) {
@@ -116,7 +116,7 @@ function grants(grant: Grant, permission: PermissionKey): boolean {
   );
 }
 
-function names({ resources }: Grant, kind: PermissionScope, target: Target): boolean {
+function names({ resources }: Grant, kind: PermissionScope, target: AccessTarget): boolean {
   const id = { zone: target.zoneId, account: target.accountId, user: target.userId }[kind];
   if (id === undefined) return false;
   return ["*", id].some((each) => {

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { ApiErrors, type ApiError } from "./errors.ts";
 
 /** An entry of `errors` or `messages` in an answer of the API. */
-export interface Message {
+export interface ApiMessage {
   code: number;
   message: string;
 }
@@ -37,7 +37,7 @@ export const ErrorSchema = z
 /** The envelope of a result: `success`, `errors`, `messages`, `result` and, for lists, `result_info`. */
 export function success(
   result: unknown,
-  messages: readonly Message[] = [],
+  messages: readonly ApiMessage[] = [],
   resultInfo?: Record<string, number | string>,
 ): object {
   return {
@@ -49,7 +49,7 @@ export function success(
   };
 }
 
-export function successPage(page: Page<unknown>, messages: readonly Message[] = []): object {
+export function successPage(page: Page<unknown>, messages: readonly ApiMessage[] = []): object {
   return {
     result: page.items,
     success: true,

@@ -22,13 +22,13 @@ export interface PartHead {
 }
 
 /** A part of a multipart body (RFC 7578), in memory. */
-export interface Part extends PartHead {
+export interface FormPart extends PartHead {
   bytes: Buffer;
 }
 
 /** Reads a multipart body into memory, with the parts in their original order. */
-export async function readParts(request: IncomingMessage, limits: MultipartLimits): Promise<Part[]> {
-  const parts: Part[] = [];
+export async function readParts(request: IncomingMessage, limits: MultipartLimits): Promise<FormPart[]> {
+  const parts: FormPart[] = [];
   await eachPart(request, boundaryOf(request), limits, async (head, stream) => {
     parts.push({ ...head, bytes: await collect(stream) });
   });
@@ -36,8 +36,12 @@ export async function readParts(request: IncomingMessage, limits: MultipartLimit
 }
 
 /** Like `readParts`, for a body in memory whose boundary may appear only in its first line. */
-export async function parseParts(body: Buffer, boundary: string, limits: MultipartLimits): Promise<Part[]> {
-  const parts: Part[] = [];
+export async function parseParts(
+  body: Buffer,
+  boundary: string,
+  limits: MultipartLimits,
+): Promise<FormPart[]> {
+  const parts: FormPart[] = [];
   await eachPart(Readable.from([body]), boundary, limits, async (head, stream) => {
     parts.push({ ...head, bytes: await collect(stream) });
   });

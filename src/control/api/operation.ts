@@ -4,7 +4,7 @@ import type { Account } from "../accounts/accounts.ts";
 import type { Actor } from "../access/actor.ts";
 import type { PermissionKey } from "../access/permissions.ts";
 import type { Zone } from "../zones/zone.ts";
-import type { Message, Page } from "./envelope.ts";
+import type { ApiMessage, Page } from "./envelope.ts";
 import type { ErrorCodes } from "./errors.ts";
 
 /** Where the permission must be held: on the zone or account in the path, or on the caller's own user. */
@@ -19,12 +19,12 @@ export type Access =
    */
   | { scope: "own" };
 
-export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+export type HttpMethod = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 interface Common {
   /** Name in openapi.json and in the log. */
   id: string;
-  method: Method;
+  method: HttpMethod;
   /** As in the specification. paths.ts maps other spellings of the path to it. */
   path: string;
   summary: string;
@@ -52,7 +52,7 @@ export interface Call<Q, B, S> {
   requestId: string;
   clientIp: string;
   /** Informational messages for the envelope. */
-  messages: Message[];
+  messages: ApiMessage[];
   /** `result_info` of the envelope, for results that contain a list. */
   resultInfo?: Record<string, number | string>;
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { readBytes } from "./body.ts";
 import { parseJson } from "../../platform/util/json.ts";
 import { apiErrors } from "./errors.ts";
-import { boundaryOf, parseParts, readParts, type MultipartLimits, type Part } from "./multipart.ts";
+import { boundaryOf, parseParts, readParts, type MultipartLimits, type FormPart } from "./multipart.ts";
 
 /** The form of a script's or snippet's upload. */
 export interface UploadForm {
@@ -52,7 +52,7 @@ export async function readSniffedUploadForm(
 }
 
 /** The parts with names such as `metadata[author][name]`, as one object; undefined if there are none. */
-export function nestedFields(parts: readonly Part[], root: string): Record<string, unknown> | undefined {
+export function nestedFields(parts: readonly FormPart[], root: string): Record<string, unknown> | undefined {
   const under = parts.filter(({ name }) => isUnder(name, root));
   if (under.length === 0) return undefined;
   const fields: Record<string, unknown> = {};
@@ -61,7 +61,7 @@ export function nestedFields(parts: readonly Part[], root: string): Record<strin
   return fields;
 }
 
-function uploadForm(parts: readonly Part[], metadataName: string): UploadForm {
+function uploadForm(parts: readonly FormPart[], metadataName: string): UploadForm {
   const files: UploadForm["files"] = [];
   let metadata: Record<string, unknown> = {};
   for (const { name, filename, contentType, bytes } of parts) {

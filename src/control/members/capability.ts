@@ -9,7 +9,7 @@ import { membershipOperations } from "./api-memberships.ts";
 import { accountOperations } from "./api-accounts.ts";
 import { accounts } from "../accounts/capability.ts";
 import { Members } from "./members.ts";
-import { ensureOwner, type Owner } from "./owner.ts";
+import { ensureOwner, type InstallationOwner } from "./owner.ts";
 import { userOperations } from "./api-user.ts";
 
 /** Users, their accounts, and the members of accounts. */
@@ -31,7 +31,7 @@ export const members = capability({
 export const owner = capability({
   name: "owner",
   needs: [storage, accounts, tokens],
-  create: () => ({ owner: { current: undefined as Owner | undefined } }),
+  create: () => ({ owner: { current: undefined as InstallationOwner | undefined } }),
   async load(services) {
     const { config, storage: database } = services;
     services.owner.current = await ensureOwner(config, database, services.accounts, services.tokens);

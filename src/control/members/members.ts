@@ -1,7 +1,7 @@
 import { isUniqueViolation, lockAccount } from "../../platform/storage/dialects.ts";
 import type { Change, Storage, Write } from "../../platform/storage/storage.ts";
 import type { Actor } from "../access/actor.ts";
-import type { Authority } from "../tokens/delegation.ts";
+import type { GrantedAuthority } from "../tokens/delegation.ts";
 import { newSecret, sameHash } from "../access/secret.ts";
 import type { Tokens } from "../tokens/tokens.ts";
 import { newId } from "../../platform/util/ids.ts";
@@ -19,7 +19,7 @@ const invitationMs = 7 * 86_400_000;
 const membersMax = 1000;
 
 /** The authority of a membership: that of an account token without an expiry or an address restriction. */
-const authorityOf = (accountId: string, roles: readonly string[]): Authority => ({
+const authorityOf = (accountId: string, roles: readonly string[]): GrantedAuthority => ({
   ownerKind: "account",
   ownerId: accountId,
   policies: policiesOf(roles, accountId),

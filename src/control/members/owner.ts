@@ -8,7 +8,7 @@ import type { Tokens } from "../tokens/tokens.ts";
 import { newId } from "../../platform/util/ids.ts";
 import type { Account, Accounts, User } from "../accounts/accounts.ts";
 
-export interface Owner {
+export interface InstallationOwner {
   account: Account;
   user: User;
   /** The API token, if this start created it. Later starts know only its hash. */
@@ -24,7 +24,7 @@ export async function ensureOwner(
   storage: Storage,
   accounts: Accounts,
   tokens: Tokens,
-): Promise<Owner> {
+): Promise<InstallationOwner> {
   return inTurnsOfStarts(storage, async () => {
     // Another node may have created them just now, and its change notice may not have arrived yet.
     if (storage.engine === "postgres") await accounts.load();
@@ -32,7 +32,7 @@ export async function ensureOwner(
   });
 }
 
-async function ensure(config: Config, accounts: Accounts, tokens: Tokens): Promise<Owner> {
+async function ensure(config: Config, accounts: Accounts, tokens: Tokens): Promise<InstallationOwner> {
   const user =
     accounts.findUserByEmail(config.email) ??
     (await accounts.createUser({ email: config.email, apiKeyHash: null }));

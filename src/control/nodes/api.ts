@@ -2,13 +2,13 @@ import { ApiError } from "../api/errors.ts";
 import { operationsFor } from "../api/operation.ts";
 import { pageQuery, paginate } from "../api/pagination.ts";
 import type { NodeRegistry } from "../../platform/storage/nodes/node-registry.ts";
-import type { Owner } from "../members/owner.ts";
+import type { InstallationOwner } from "../members/owner.ts";
 import { nodeResource, NodeSchema } from "./resource.ts";
 
 /** The services that these operations use. */
 interface Services {
   nodeRegistry: Pick<NodeRegistry, "list">;
-  owner: { current: Owner | undefined };
+  owner: { current: InstallationOwner | undefined };
 }
 
 const { listOperation } = operationsFor<Services>();

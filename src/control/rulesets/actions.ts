@@ -2,7 +2,7 @@ import { z } from "zod";
 import { inputErrors } from "../../platform/domain-error.ts";
 import { validate } from "../api/validation.ts";
 import { OriginParametersSchema } from "./origin-rule.ts";
-import type { Phase } from "./ruleset.ts";
+import type { RulesetPhase } from "./ruleset.ts";
 
 const actions = {
   http_request_origin: { action: "route", parameters: OriginParametersSchema },
@@ -10,7 +10,7 @@ const actions = {
     action: "snippet",
     parameters: z.strictObject({ snippet_name: z.string().min(1).max(255) }),
   },
-} as const satisfies Record<Phase, { action: string; parameters: z.ZodType }>;
+} as const satisfies Record<RulesetPhase, { action: string; parameters: z.ZodType }>;
 
 export const actionNames = ["route", "snippet"] as const;
 
@@ -19,7 +19,7 @@ export const actionNames = ["route", "snippet"] as const;
  * DomainError.
  */
 export function actionParameters(
-  phase: Phase,
+  phase: RulesetPhase,
   rule: { action: string; action_parameters: Record<string, unknown>; snippet_name?: string | undefined },
   where: string,
 ): Record<string, unknown> {

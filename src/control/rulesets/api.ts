@@ -7,7 +7,7 @@ import type { PermissionKey } from "../access/permissions.ts";
 import { actionNames, actionParameters } from "./actions.ts";
 import { checkExpression } from "./expression.ts";
 import { rulesetErrors } from "./errors.ts";
-import { phases, type Phase, type Rule, type Ruleset } from "./ruleset.ts";
+import { phases, type RulesetPhase, type Rule, type Ruleset } from "./ruleset.ts";
 import type { RuleInput, Rulesets } from "./rulesets.ts";
 import { rulesetErrorCodes } from "./api-errors.ts";
 
@@ -91,7 +91,7 @@ const rulesetResource = (ruleset: Ruleset): z.input<typeof RulesetSchema> => ({
 });
 
 type RuleBody = z.output<typeof RuleInputSchema>;
-async function ruleInput(body: RuleBody, phase: Phase, where: string): Promise<RuleInput> {
+async function ruleInput(body: RuleBody, phase: RulesetPhase, where: string): Promise<RuleInput> {
   const parameters = actionParameters(phase, body, where);
   const fault = await checkExpression(body.expression);
   if (fault !== undefined) throw new ApiError(400, 20127, fault, { pointer: `/body/${where}expression` });
@@ -105,11 +105,11 @@ async function ruleInput(body: RuleBody, phase: Phase, where: string): Promise<R
     enabled: body.enabled,
   };
 }
-const ruleInputs = (bodies: readonly RuleBody[], phase: Phase): Promise<RuleInput[]> =>
+const ruleInputs = (bodies: readonly RuleBody[], phase: RulesetPhase): Promise<RuleInput[]> =>
   Promise.all(bodies.map((body, index) => ruleInput(body, phase, `rules/${index}/`)));
 async function rulesetInput(
   body: z.output<typeof RulesetInputSchema>,
-  phase: Phase,
+  phase: RulesetPhase,
 ): Promise<{ name: string | undefined; description: string | undefined; rules: RuleInput[] }> {
   return { name: body.name, description: body.description, rules: await ruleInputs(body.rules, phase) };
 }
@@ -118,7 +118,7 @@ const keep = (rule: Rule): RuleInput => {
   return input;
 };
 
-function phaseOf(params: Record<string, string>): Phase {
+function phaseOf(params: Record<string, string>): RulesetPhase {
   const phase = phases.find((known) => known === params["phase"]);
   if (phase !== undefined) return phase;
   throw apiErrors.invalid(
@@ -132,13 +132,13 @@ const read = { scope: "zone", permission: "origin_rules:read" } as const;
 const edit = { scope: "zone", permission: "origin_rules:edit" } as const;
 
 type Level = "read" | "edit";
-const permissionFor = (phase: Phase, level: Level): PermissionKey =>
+const permissionFor = (phase: RulesetPhase, level: Level): PermissionKey =>
   phase === "http_request_snippets" ? `snippets:${level}` : `origin_rules:${level}`;
 type Asked = Pick<Call<unknown, unknown, Services>, "actor" | "zone" | "services" | "params">;
-const may = ({ actor, zone }: Asked, phase: Phase, level: Level): boolean =>
+const may = ({ actor, zone }: Asked, phase: RulesetPhase, level: Level): boolean =>
   actor.can(permissionFor(phase, level), { zoneId: zone.id, accountId: zone.accountId });
 
-function permit(call: Asked, phase: Phase, level: Level): void {
+function permit(call: Asked, phase: RulesetPhase, level: Level): void {
   const [area] = permissionFor(phase, level).split(":");
   if (!may(call, phase, level))
     throw apiErrors.unauthorized(`the permission to ${level} ${area!.replace("_", " ")} on the zone`);

@@ -1,4 +1,4 @@
-import type { FieldSource, RequestDescription } from "../../rules/index.ts";
+import type { FieldSource, RequestDescription } from "../../rules/language.ts";
 
 /** Tells whether a rule applies to a request. `describe` is called only if the rule needs the request. */
 export interface RequestPredicate {
@@ -11,7 +11,7 @@ export interface RequestPredicate {
 const matchAll = "true";
 // Loaded with the first rule that needs it, because most installations have no rules and start faster without
 // it.
-const language = () => import("../../rules/index.ts");
+const language = () => import("../../rules/language.ts");
 
 /** The error message for an invalid expression; undefined if the expression is valid. */
 export async function checkExpression(text: string): Promise<string | undefined> {

@@ -16,7 +16,7 @@ export interface Ruleset {
   id: string;
   zoneId: string;
   kind: "zone";
-  phase: Phase;
+  phase: RulesetPhase;
   name: string;
   description: string;
   version: number;
@@ -29,7 +29,7 @@ export interface Ruleset {
  * effect.
  */
 export const phases = ["http_request_origin", "http_request_snippets"] as const;
-export type Phase = (typeof phases)[number];
+export type RulesetPhase = (typeof phases)[number];
 
 /** The changes that an origin rule makes. Hosts are lower-case. */
 export interface OriginOverride {

@@ -3,7 +3,7 @@ import { lockZone } from "../../platform/storage/dialects.ts";
 import type { Read, Storage, Write } from "../../platform/storage/storage.ts";
 import { newId } from "../../platform/util/ids.ts";
 import { rulesetErrors } from "./errors.ts";
-import type { Phase, Rule, Ruleset } from "./ruleset.ts";
+import type { RulesetPhase, Rule, Ruleset } from "./ruleset.ts";
 import * as store from "./store.ts";
 
 export type RuleInput = Omit<Rule, "id" | "version" | "ref" | "lastUpdated"> & { id?: string; ref?: string };
@@ -22,14 +22,14 @@ export type RulesetCheck = (trx: Write, ruleset: Ruleset) => Promise<void>;
 /** The rulesets of zones: at most one entrypoint for each phase. */
 export class Rulesets {
   readonly #storage: Storage;
-  readonly #checks = new Map<Phase, RulesetCheck>();
+  readonly #checks = new Map<RulesetPhase, RulesetCheck>();
 
   constructor(storage: Storage) {
     this.#storage = storage;
   }
 
   /** Registers the check of a phase's rules, for the capability whose resources these rules refer to. */
-  checkWith(phase: Phase, check: RulesetCheck): void {
+  checkWith(phase: RulesetPhase, check: RulesetCheck): void {
     this.#checks.set(phase, check);
   }
 
@@ -47,14 +47,14 @@ export class Rulesets {
     return ruleset;
   }
 
-  async entrypoint(zoneId: string, phase: Phase): Promise<Ruleset> {
+  async entrypoint(zoneId: string, phase: RulesetPhase): Promise<Ruleset> {
     const ruleset = (await this.list(zoneId)).find((candidate) => candidate.phase === phase);
     if (ruleset === undefined) throw rulesetErrors.noEntrypoint(phase);
     return ruleset;
   }
 
   /** The rules of a phase; empty if it has no ruleset. */
-  async rulesOf(zoneId: string, phase: Phase, read: Read = this.#storage.read): Promise<Rule[]> {
+  async rulesOf(zoneId: string, phase: RulesetPhase, read: Read = this.#storage.read): Promise<Rule[]> {
     const rulesets = await store.listOfZone(read, zoneId);
     return rulesets.find((candidate) => candidate.phase === phase)?.rules ?? [];
   }
@@ -62,7 +62,7 @@ export class Rulesets {
   /** Creates the entrypoint of a phase, or replaces all of its rules, with a function of the current ones. */
   async putEntrypoint(
     zoneId: string,
-    phase: Phase,
+    phase: RulesetPhase,
     change: (current: readonly Rule[]) => RulesetInput,
     mustBeNew = false,
   ): Promise<Ruleset> {
@@ -101,7 +101,7 @@ export class Rulesets {
   }
 }
 
-const empty = (zoneId: string, phase: Phase): Ruleset => ({
+const empty = (zoneId: string, phase: RulesetPhase): Ruleset => ({
   id: newId(),
   zoneId,
   kind: "zone",

@@ -1,13 +1,13 @@
 import type { Selectable } from "kysely";
 import type { RulesetsTable } from "../../platform/storage/schema.ts";
 import type { Read, Write } from "../../platform/storage/storage.ts";
-import type { Phase, Rule, Ruleset } from "./ruleset.ts";
+import type { RulesetPhase, Rule, Ruleset } from "./ruleset.ts";
 
 const toRuleset = (row: Selectable<RulesetsTable>): Ruleset => ({
   id: row.id,
   zoneId: row.owner_id,
   kind: "zone",
-  phase: row.phase as Phase,
+  phase: row.phase as RulesetPhase,
   name: row.name,
   description: row.description,
   version: row.version,

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Message } from "../api/envelope.ts";
+import type { ApiMessage } from "../api/envelope.ts";
 import { apiErrors } from "../api/errors.ts";
 import { tokenErrorCodes } from "./api-errors.ts";
 import { operationsFor, type Call, type Operation } from "../api/operation.ts";
@@ -8,7 +8,7 @@ import { isoTime, newId } from "../../platform/util/ids.ts";
 import { isNetwork } from "../access/address-set.ts";
 import { findPermissionGroup, permissionGroups, type PermissionGroup } from "../access/permissions.ts";
 import { parseResource, type Policy, resourcesOf } from "../access/policies.ts";
-import type { Token, TokenInput, TokenOwner, Tokens } from "./tokens.ts";
+import type { ApiToken, TokenInput, TokenOwner, Tokens } from "./tokens.ts";
 
 /** The services that these operations use. */
 interface Services {
@@ -94,14 +94,14 @@ const PermissionGroupSchema = z
   .object({ id: z.string(), name: z.string(), scopes: z.array(z.string()) })
   .meta({ id: "PermissionGroup" });
 
-const times = (token: Token) => ({
+const times = (token: ApiToken) => ({
   ...(token.notBefore === null ? {} : { not_before: isoTime(token.notBefore) }),
   ...(token.expiresOn === null ? {} : { expires_on: isoTime(token.expiresOn) }),
 });
-const statusOf = (token: Token) =>
+const statusOf = (token: ApiToken) =>
   token.expiresOn !== null && token.expiresOn <= Date.now() ? ("expired" as const) : token.status;
 
-const tokenResource = (token: Token): z.input<typeof TokenSchema> => ({
+const tokenResource = (token: ApiToken): z.input<typeof TokenSchema> => ({
   id: token.id,
   name: token.name,
   status: statusOf(token),
@@ -113,7 +113,7 @@ const tokenResource = (token: Token): z.input<typeof TokenSchema> => ({
   ...(token.condition === null ? {} : { condition: token.condition }),
 });
 
-function tokenInput(body: z.output<typeof TokenInputSchema>, messages: Message[]): TokenInput {
+function tokenInput(body: z.output<typeof TokenInputSchema>, messages: ApiMessage[]): TokenInput {
   const notBefore = body.not_before == null ? null : Date.parse(body.not_before);
   const expiresOn = body.expires_on == null ? null : Date.parse(body.expires_on);
   if (notBefore !== null && expiresOn !== null && notBefore >= expiresOn) {
@@ -138,7 +138,7 @@ function tokenInput(body: z.output<typeof TokenInputSchema>, messages: Message[]
 
 type PolicyInput = z.output<typeof PolicyInputSchema>;
 
-function policy(input: PolicyInput, index: number, messages: Message[]): Policy {
+function policy(input: PolicyInput, index: number, messages: ApiMessage[]): Policy {
   checkResources(input, index);
   const groups = input.permission_groups.map(({ id, name }, at) => {
     const group = findPermissionGroup(id, name);
@@ -185,7 +185,7 @@ function checkScopes(
   { resources }: PolicyInput,
   groups: readonly PermissionGroup[],
   index: number,
-  messages: Message[],
+  messages: ApiMessage[],
 ): void {
   const kinds = new Set(
     Object.entries(resources).flatMap(([name, value]) => resourcesOf(name, value).map(({ kind }) => kind)),
@@ -238,7 +238,7 @@ function tokenOperations(owner: "user" | "account"): Operation<Services>[] {
         const token =
           id === null || actor.kind === "key" ? undefined : await services.tokens.find(id, actor.id);
         if (token === undefined) throw apiErrors.invalidToken();
-        messages.push({ code: 10000, message: "This API Token is valid and active" });
+        messages.push({ code: 10000, message: "This API ApiToken is valid and active" });
         return { id: token.id, status: statusOf(token), ...times(token) };
       },
     }),

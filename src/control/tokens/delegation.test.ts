@@ -3,8 +3,8 @@ import { expect, it } from "vitest";
 import { Actor } from "../access/actor.ts";
 import { refuseDelegation } from "./delegation.ts";
 import { findPermissionGroup, permissionGroups, type PermissionKey } from "../access/permissions.ts";
-import type { Policy, Target } from "../access/policies.ts";
-import type { Token } from "./tokens.ts";
+import type { Policy, AccessTarget } from "../access/policies.ts";
+import type { ApiToken } from "./tokens.ts";
 
 const id = (digit: string): string => digit.repeat(32);
 const [a, b, later] = [id("a"), id("b"), id("c")];
@@ -36,7 +36,7 @@ const policy: fc.Arbitrary<Policy> = fc.record({
 });
 const policies = fc.array(policy, { minLength: 1, maxLength: 3 });
 
-const token = (of: Policy[], more: Partial<Token> = {}): Token => ({
+const token = (of: Policy[], more: Partial<ApiToken> = {}): ApiToken => ({
   id: id("e"),
   ownerKind: "user",
   ownerId: user,
@@ -54,7 +54,7 @@ const token = (of: Policy[], more: Partial<Token> = {}): Token => ({
 });
 
 /** A second, simple implementation of policies. */
-function allows(of: Policy[], key: PermissionKey, target: Target): boolean {
+function allows(of: Policy[], key: PermissionKey, target: AccessTarget): boolean {
   const { scope } = permissionGroups.find((group) => group.key === key)!;
   const matches = (each: Policy): boolean =>
     each.permission_groups.some(({ name }) => {
@@ -80,7 +80,7 @@ function allows(of: Policy[], key: PermissionKey, target: Target): boolean {
 
 const everyTarget = permissionGroups.flatMap(({ key, scope }) => {
   const zones = Object.entries({ ...accountOf, ...laterZones });
-  const targets: Record<string, Target[]> = {
+  const targets: Record<string, AccessTarget[]> = {
     zone: zones.map(([zoneId, accountId]) => ({ zoneId, accountId })),
     account: [a, b, later].map((accountId) => ({ accountId })),
     user: [{ userId: user }],
@@ -90,7 +90,7 @@ const everyTarget = permissionGroups.flatMap(({ key, scope }) => {
 
 const directory = { accountOfZone: (zone: string) => accountOf[zone], isMember: () => true };
 const caller = new Actor("token", id("f"), user, undefined, { belongsTo: () => true, may: () => true });
-const isRefused = (own: Token, change: Parameters<typeof refuseDelegation>[2]): boolean => {
+const isRefused = (own: ApiToken, change: Parameters<typeof refuseDelegation>[2]): boolean => {
   try {
     refuseDelegation(caller, own, change, directory);
     return false;

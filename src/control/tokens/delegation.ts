@@ -3,11 +3,11 @@ import type { Actor } from "../access/actor.ts";
 import { AddressSet } from "../access/address-set.ts";
 import { tokenErrors } from "./errors.ts";
 import { permissionGroups, type PermissionKey, type PermissionScope } from "../access/permissions.ts";
-import { PolicySet, type Resource, type Target } from "../access/policies.ts";
-import type { Token } from "./tokens.ts";
+import { PolicySet, type Resource, type AccessTarget } from "../access/policies.ts";
+import type { ApiToken } from "./tokens.ts";
 
 /** Looks up the resources that policies name. */
-export interface Directory {
+export interface PolicyResources {
   accountOfZone: (zoneId: string) => string | undefined;
   isMember: (userId: string, accountId: string) => boolean;
   /**
@@ -21,15 +21,18 @@ export interface Directory {
  * Authority that a call can grant or revoke: that of a token, or of a membership, which equals an account
  * token without conditions.
  */
-export type Authority = Pick<Token, "ownerKind" | "ownerId" | "policies" | "condition" | "expiresOn">;
+export type GrantedAuthority = Pick<
+  ApiToken,
+  "ownerKind" | "ownerId" | "policies" | "condition" | "expiresOn"
+>;
 
 /** The authority of a token or member before a call and after it. */
 export interface Delegation {
-  before?: Authority;
-  after?: Authority;
+  before?: GrantedAuthority;
+  after?: GrantedAuthority;
 }
 
-export const addressesOf = ({ condition }: Pick<Token, "condition">): AddressSet =>
+export const addressesOf = ({ condition }: Pick<ApiToken, "condition">): AddressSet =>
   new AddressSet(condition?.request_ip?.in ?? [], condition?.request_ip?.not_in ?? []);
 
 /**
@@ -43,9 +46,9 @@ export const addressesOf = ({ condition }: Pick<Token, "condition">): AddressSet
  */
 export function refuseDelegation(
   caller: Actor,
-  callerToken: Token | undefined,
+  callerToken: ApiToken | undefined,
   { before, after }: Delegation,
-  directory: Directory,
+  directory: PolicyResources,
 ): void {
   if (after !== undefined) refuseUnreachable(caller, after, before, directory);
   const own = callerToken && new PolicySet(callerToken.policies);
@@ -67,11 +70,11 @@ const anyOther = "other";
  * Compares two sets of policies on every target that they can distinguish: the named ones, and one that
  * represents all others. The comparison is therefore complete, also for accounts and zones created later.
  */
-function refuseExcess(own: PolicySet | undefined, given: Authority, directory: Directory): void {
+function refuseExcess(own: PolicySet | undefined, given: GrantedAuthority, directory: PolicyResources): void {
   const { callerPermissions } = directory;
   const wanted = new PolicySet(given.policies);
   const named = [...(own?.resources ?? []), ...wanted.resources];
-  const zones = named.flatMap(({ kind, id }): Target[] => {
+  const zones = named.flatMap(({ kind, id }): AccessTarget[] => {
     const accountId = kind === "zone" ? directory.accountOfZone(id) : undefined;
     return accountId === undefined ? [] : [{ accountId, zoneId: id }];
   });
@@ -81,12 +84,12 @@ function refuseExcess(own: PolicySet | undefined, given: Authority, directory: D
     if (kind === "account" && id !== "*") accounts.add(id);
     if (accountId !== undefined && accountId !== "*") accounts.add(accountId);
   }
-  const targets: Record<PermissionScope, Target[]> = {
+  const targets: Record<PermissionScope, AccessTarget[]> = {
     zone: [...[...accounts].map((accountId) => ({ accountId, zoneId: anyOther })), ...zones],
     account: [...accounts].map((accountId) => ({ accountId })),
     user: given.ownerKind === "user" ? [{ userId: given.ownerId }] : [],
   };
-  const isHeld = (key: PermissionKey, target: Target): boolean => {
+  const isHeld = (key: PermissionKey, target: AccessTarget): boolean => {
     if (own?.allows(key, target) === false) return false;
     if (given.ownerKind === "user" || target.accountId !== given.ownerId) return true;
     return callerPermissions?.has(key) ?? true;
@@ -99,7 +102,7 @@ function refuseExcess(own: PolicySet | undefined, given: Authority, directory: D
   }
 }
 
-function describe({ zoneId, accountId, userId }: Target): string {
+function describe({ zoneId, accountId, userId }: AccessTarget): string {
   if (userId !== undefined) return "the user";
   const account = accountId === anyOther ? "every account" : `the account ${accountId}`;
   if (zoneId === undefined) return account;
@@ -112,9 +115,9 @@ function describe({ zoneId, accountId, userId }: Target): string {
  */
 function refuseUnreachable(
   caller: Actor,
-  after: Authority,
-  before: Authority | undefined,
-  { accountOfZone, isMember }: Directory,
+  after: GrantedAuthority,
+  before: GrantedAuthority | undefined,
+  { accountOfZone, isMember }: PolicyResources,
 ): void {
   const nameOf = ({ kind, id, accountId }: Resource): string => `${kind} ${id} ${accountId}`;
   const known = new Set(new PolicySet(before?.policies ?? []).resources.map(nameOf));

@@ -1,18 +1,18 @@
 import type { Read, Write } from "../../platform/storage/storage.ts";
-import type { Token } from "./tokens.ts";
+import type { ApiToken } from "./tokens.ts";
 import type { Policy } from "../access/policies.ts";
 
 type Row = Awaited<ReturnType<typeof selectRow>>;
 const selectRow = (read: Read) => read.selectFrom("api_tokens").selectAll().executeTakeFirstOrThrow();
 
-const toToken = (row: Row): Token => ({
+const toToken = (row: Row): ApiToken => ({
   id: row.id,
   ownerKind: row.owner_kind,
   ownerId: row.owner_id,
   name: row.name,
   status: row.status,
   policies: JSON.parse(row.policies) as Policy[],
-  condition: row.condition === null ? null : (JSON.parse(row.condition) as Token["condition"]),
+  condition: row.condition === null ? null : (JSON.parse(row.condition) as ApiToken["condition"]),
   secretHash: row.secret_hash,
   notBefore: row.not_before,
   expiresOn: row.expires_on,
@@ -21,7 +21,7 @@ const toToken = (row: Row): Token => ({
   lastUsedOn: row.last_used_on,
 });
 
-const columns = (token: Token) => ({
+const columns = (token: ApiToken) => ({
   name: token.name,
   status: token.status,
   policies: JSON.stringify(token.policies),
@@ -33,7 +33,7 @@ const columns = (token: Token) => ({
   last_used_on: token.lastUsedOn,
 });
 
-export async function findByHash(read: Read, secretHash: string): Promise<Token | undefined> {
+export async function findByHash(read: Read, secretHash: string): Promise<ApiToken | undefined> {
   const row = await read
     .selectFrom("api_tokens")
     .selectAll()
@@ -42,7 +42,7 @@ export async function findByHash(read: Read, secretHash: string): Promise<Token 
   return row && toToken(row);
 }
 
-export async function findById(read: Read, id: string): Promise<Token | undefined> {
+export async function findById(read: Read, id: string): Promise<ApiToken | undefined> {
   const row = await read.selectFrom("api_tokens").selectAll().where("id", "=", id).executeTakeFirst();
   return row && toToken(row);
 }
@@ -52,7 +52,7 @@ export async function lock(
   trx: Write,
   engine: "sqlite" | "postgres",
   ids: readonly string[],
-): Promise<Map<string, Token>> {
+): Promise<Map<string, ApiToken>> {
   if (ids.length === 0) return new Map();
   const rows = await trx
     .selectFrom("api_tokens")
@@ -68,7 +68,7 @@ export async function list(
   read: Read,
   ownerId: string,
   page: { page: number; per_page: number; direction: "asc" | "desc" },
-): Promise<{ tokens: Token[]; totalCount: number }> {
+): Promise<{ tokens: ApiToken[]; totalCount: number }> {
   const owned = read.selectFrom("api_tokens").where("owner_id", "=", ownerId);
   const rows = await owned
     .selectAll()
@@ -83,7 +83,7 @@ export async function list(
   return { tokens: rows.map(toToken), totalCount: count };
 }
 
-export async function insert(trx: Write, token: Token): Promise<void> {
+export async function insert(trx: Write, token: ApiToken): Promise<void> {
   await trx
     .insertInto("api_tokens")
     .values({
@@ -96,7 +96,7 @@ export async function insert(trx: Write, token: Token): Promise<void> {
     .execute();
 }
 
-export async function update(trx: Write, token: Token): Promise<void> {
+export async function update(trx: Write, token: ApiToken): Promise<void> {
   await trx.updateTable("api_tokens").set(columns(token)).where("id", "=", token.id).execute();
 }
 

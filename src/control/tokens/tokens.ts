@@ -8,7 +8,7 @@ import type { Change, Storage, Write } from "../../platform/storage/storage.ts";
 import { newId } from "../../platform/util/ids.ts";
 import { LoadingCache } from "../../platform/util/loading-cache.ts";
 import type { Zones } from "../zones/zones.ts";
-import { Actor, type CallerId, type Owner } from "../access/actor.ts";
+import { Actor, type CallerId, type ActorOwner } from "../access/actor.ts";
 import { addressesOf, refuseDelegation, type Delegation } from "./delegation.ts";
 import { tokenErrors } from "./errors.ts";
 import type { PermissionKey } from "../access/permissions.ts";
@@ -16,7 +16,7 @@ import { PolicySet, type Policy } from "../access/policies.ts";
 import { hashSecret, newSecret, sameHash } from "../access/secret.ts";
 import * as store from "./store.ts";
 
-export interface Token {
+export interface ApiToken {
   id: string;
   ownerKind: "user" | "account";
   ownerId: string;
@@ -32,21 +32,21 @@ export interface Token {
   lastUsedOn: number | null;
 }
 
-export type TokenOwner = { kind: Token["ownerKind"]; id: string };
-export type TokenInput = Pick<Token, "name" | "policies" | "condition" | "notBefore" | "expiresOn"> & {
-  status?: Token["status"];
+export type TokenOwner = { kind: ApiToken["ownerKind"]; id: string };
+export type TokenInput = Pick<ApiToken, "name" | "policies" | "condition" | "notBefore" | "expiresOn"> & {
+  status?: ApiToken["status"];
 };
 
-export type Refusal = "unknown" | "disabled" | "expired" | "not_yet_valid" | "address";
+export type TokenRefusal = "unknown" | "disabled" | "expired" | "not_yet_valid" | "address";
 
 interface Known {
-  token: Token;
+  token: ApiToken;
   actor: Actor;
   allows(address: string): boolean;
 }
 
 interface LockedAuthority {
-  tokens: ReadonlyMap<string, Token>;
+  tokens: ReadonlyMap<string, ApiToken>;
   /** See Directory in delegation.ts. */
   callerPermissions: ReadonlySet<PermissionKey> | undefined;
 }
@@ -80,7 +80,10 @@ export class Tokens {
   }
 
   /** The actor and token for a secret presented from an address, or the reason for refusing it. */
-  async authenticate(secret: string, clientIp: string): Promise<{ actor: Actor; token: Token } | Refusal> {
+  async authenticate(
+    secret: string,
+    clientIp: string,
+  ): Promise<{ actor: Actor; token: ApiToken } | TokenRefusal> {
     const key = hash("sha256", secret);
     const known = this.#known.peek(key) ?? (await this.#known.get(key, async () => this.#learn(secret)));
     if (known === undefined) return "unknown";
@@ -117,13 +120,13 @@ export class Tokens {
   }
 
   /** Throws if the owner has no such token. */
-  async get(ownerId: string, id: string): Promise<Token> {
+  async get(ownerId: string, id: string): Promise<ApiToken> {
     const token = await this.find(ownerId, id);
     if (token === undefined) throw tokenErrors.notFound(id);
     return token;
   }
 
-  async find(ownerId: string, id: string): Promise<Token | undefined> {
+  async find(ownerId: string, id: string): Promise<ApiToken | undefined> {
     const token = await store.findById(this.#storage.read, id);
     return token?.ownerId === ownerId ? token : undefined;
   }
@@ -152,7 +155,7 @@ export class Tokens {
     caller: Actor,
     owner: TokenOwner,
     input: TokenInput,
-  ): Promise<{ token: Token; secret: string }> {
+  ): Promise<{ token: ApiToken; secret: string }> {
     const secret = newSecret();
     const token = this.#make(owner, input, secret);
     await this.#storage.write(async (trx, changed) => {
@@ -164,7 +167,7 @@ export class Tokens {
     return { token, secret };
   }
 
-  async update(caller: Actor, owner: TokenOwner, id: string, input: TokenInput): Promise<Token> {
+  async update(caller: Actor, owner: TokenOwner, id: string, input: TokenInput): Promise<ApiToken> {
     return this.#change(caller, owner, id, (token) => ({ ...token, ...input }));
   }
 
@@ -192,7 +195,7 @@ export class Tokens {
     this.#refuse(caller, await this.#lockAuthority(trx, caller, { kind: "account", id: accountId }), change);
   }
 
-  #make(owner: TokenOwner, input: TokenInput, secret: string): Token {
+  #make(owner: TokenOwner, input: TokenInput, secret: string): ApiToken {
     const now = Date.now();
     return {
       id: newId(),
@@ -211,8 +214,8 @@ export class Tokens {
     caller: Actor,
     owner: TokenOwner,
     id: string,
-    change: (token: Token) => Token,
-  ): Promise<Token> {
+    change: (token: ApiToken) => ApiToken,
+  ): Promise<ApiToken> {
     return this.#storage.write(async (trx, changed) => {
       const locked = await this.#lockAuthority(trx, caller, owner, id);
       const before = owned(locked.tokens, owner.id, id);
@@ -266,9 +269,9 @@ export class Tokens {
     return new Actor("key", userId, userId, undefined, this.#asOwner(userId));
   }
 
-  #withToken({ id, ownerKind, ownerId, policies }: Token): Actor {
+  #withToken({ id, ownerKind, ownerId, policies }: ApiToken): Actor {
     const isOwner = (accountId: string): boolean => accountId === ownerId;
-    const owner: Owner =
+    const owner: ActorOwner =
       ownerKind === "user"
         ? this.#asOwner(ownerId)
         : { belongsTo: isOwner, may: (_permission, accountId) => isOwner(accountId) };
@@ -276,7 +279,7 @@ export class Tokens {
   }
 
   /** Looks memberships and roles up each time, because they change while tokens are cached. */
-  #asOwner(userId: string): Owner {
+  #asOwner(userId: string): ActorOwner {
     return {
       belongsTo: (accountId) => this.#accounts.isMember(userId, accountId),
       may: (permission, accountId) => this.#accounts.may(userId, permission, accountId),
@@ -286,14 +289,14 @@ export class Tokens {
   /**
    * Writes `last_used_on` at most once a minute and without waiting, because losing an update does no harm.
    */
-  #noteUse(token: Token, now: number): void {
+  #noteUse(token: ApiToken, now: number): void {
     if (token.lastUsedOn !== null && now - token.lastUsedOn < lastUsedGrainMs) return;
     token.lastUsedOn = now;
     this.#storage.write(async (trx) => store.touch(trx, token.id, now)).catch(() => {});
   }
 }
 
-function owned(held: ReadonlyMap<string, Token>, ownerId: string, id: string): Token {
+function owned(held: ReadonlyMap<string, ApiToken>, ownerId: string, id: string): ApiToken {
   const token = held.get(id);
   if (token?.ownerId !== ownerId) throw tokenErrors.notFound(id);
   return token;

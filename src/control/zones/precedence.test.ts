@@ -4,7 +4,7 @@ import { EdgeSnapshot, EdgeZone } from "../../edge/configuration/snapshot.ts";
 import { nameKey } from "../../dns/name-server/wire/name.ts";
 import { NameSpace } from "../../dns/name-server/zone/name-space.ts";
 import { ServedZone } from "../../dns/name-server/zone/zone.ts";
-import type { ZoneConfiguration } from "../../dns/name-server/zone/configuration.ts";
+import type { ServedZoneConfiguration } from "../../dns/name-server/zone/configuration.ts";
 import { secureContexts } from "../../edge/tls/tls-edge.ts";
 import { governing, Precedence, type Standing } from "./precedence.ts";
 import type { Zone } from "./zone.ts";
@@ -72,7 +72,7 @@ class Consumers {
     this.contexts.set(zone.id, [{ certificate: zone.id, privateKey: "", ...certificate }]);
     if (zone.type !== "full") return;
     const configuration = { id: zone.id, accountId: zone.accountId, name: zone.name, standing: zone };
-    this.space.add(new ServedZone(configuration as unknown as ZoneConfiguration, undefined));
+    this.space.add(new ServedZone(configuration as unknown as ServedZoneConfiguration, undefined));
   }
 
   delete({ id }: Zone): void {

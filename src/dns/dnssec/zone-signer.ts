@@ -5,7 +5,7 @@ import { classes, types } from "../name-server/wire/constants.ts";
 import { labelCount, nameKey, type NameKey } from "../name-server/wire/name.ts";
 import type { ZoneKey } from "../name-server/zone/configuration.ts";
 import type { RRset } from "../name-server/zone/rrset.ts";
-import { Overloaded, type Signer } from "../name-server/zone/signer.ts";
+import { Overloaded, type RRsetSigner } from "../name-server/zone/signer.ts";
 import { nsecRdata } from "./denial.ts";
 import { algorithm, dnskeyRdata, dsRdata } from "./key.ts";
 
@@ -31,7 +31,7 @@ interface Signature {
 }
 
 /** Signs a zone's RRsets when they are first needed, and caches the signatures. */
-export class ZoneSigner implements Signer {
+export class ZoneSigner implements RRsetSigner {
   readonly #zoneKey: NameKey;
   readonly #zoneName: string;
   readonly #key: ZoneKey;

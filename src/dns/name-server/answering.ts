@@ -1,4 +1,4 @@
-import type { Client, Responder } from "./responder.ts";
+import type { DnsClient, Responder } from "./responder.ts";
 import { Awaited, type Flattening } from "./zone/flattening.ts";
 
 /** How long a query waits for the lookup of an external name. */
@@ -31,14 +31,14 @@ export class Answering {
    * Answers the first `length` bytes of `message`. The caller may reuse the buffer as soon as this returns.
    * `send` is called once, with undefined for no response.
    */
-  take(message: Buffer, length: number, client: Client, send: Send): void {
+  take(message: Buffer, length: number, client: DnsClient, send: Send): void {
     const answer = this.answer(message, length, client);
     if (answer instanceof Awaited) this.wait(answer, message, length, client, send);
     else send(answer);
   }
 
   /** Like `take`, without a callback. If it returns Awaited, pass that to `wait`. */
-  answer(message: Buffer, length: number, client: Client): Buffer | Awaited | undefined {
+  answer(message: Buffer, length: number, client: DnsClient): Buffer | Awaited | undefined {
     try {
       return this.#responder.respond(message, length, client);
     } catch (error) {
@@ -50,11 +50,11 @@ export class Answering {
     }
   }
 
-  wait(awaited: Awaited, message: Buffer, length: number, { address, isTcp }: Client, send: Send): void {
+  wait(awaited: Awaited, message: Buffer, length: number, { address, isTcp }: DnsClient, send: Send): void {
     this.#wait(awaited, Buffer.from(message.subarray(0, length)), { address, isTcp }, send);
   }
 
-  #wait({ wanted }: Awaited, message: Buffer, client: Client, send: Send): void {
+  #wait({ wanted }: Awaited, message: Buffer, client: DnsClient, send: Send): void {
     if (this.#waiting >= waitingMax) {
       send(undefined);
       return;

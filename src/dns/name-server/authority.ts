@@ -3,13 +3,13 @@ import { ResponseRateLimit } from "./rate-limit.ts";
 import { Responder } from "./responder.ts";
 import { TransferAccess } from "../transfers/access.ts";
 import { Journal } from "../transfers/journal.ts";
-import { Transfers } from "../transfers/transfers.ts";
+import { ZoneTransfers } from "../transfers/transfers.ts";
 import type { NamedRecords, Update } from "./update.ts";
-import { Flattening, type Wanted } from "./zone/flattening.ts";
+import { Flattening, type AddressLookup } from "./zone/flattening.ts";
 import { Lookup } from "./zone/lookup.ts";
 import { NameSpace } from "./zone/name-space.ts";
 import type { ZoneKey } from "./zone/configuration.ts";
-import type { Signer } from "./zone/signer.ts";
+import type { RRsetSigner } from "./zone/signer.ts";
 import { ServedZone } from "./zone/zone.ts";
 
 export interface AuthorityOptions {
@@ -22,20 +22,20 @@ export interface AuthorityOptions {
 
 /** Callbacks of an authority: for lookups of external names and for finished transfers. */
 export interface OutwardCalls {
-  want: (wanted: Wanted) => void;
+  want: (wanted: AddressLookup) => void;
   onTransfer: (zoneId: string) => void;
 }
 export interface AuthorityCalls extends OutwardCalls {
   makeSigner: MakeSigner;
 }
-export type MakeSigner = (zoneName: string, key: ZoneKey) => Signer;
+export type MakeSigner = (zoneName: string, key: ZoneKey) => RRsetSigner;
 
 /** The state of one thread: the zones, kept current by updates, and the components that answer from them. */
 export class Authority {
   readonly space = new NameSpace();
   readonly answering: Answering;
   readonly responder: Responder;
-  readonly transfers: Transfers;
+  readonly transfers: ZoneTransfers;
   readonly #flattening: Flattening;
   readonly #makeSigner: MakeSigner;
   readonly #access = new TransferAccess();
@@ -46,7 +46,7 @@ export class Authority {
     this.#makeSigner = calls.makeSigner;
     this.#flattening = new Flattening(calls.want);
     const lookup = new Lookup(this.space, this.#flattening);
-    this.transfers = new Transfers({
+    this.transfers = new ZoneTransfers({
       space: this.space,
       lookup,
       flattening: this.#flattening,
@@ -127,7 +127,11 @@ export class Authority {
   }
 
   /** Reuses the signer, and with it the cached signatures, if the key is unchanged. */
-  #signerOf(zoneName: string, key: ZoneKey | undefined, before: ServedZone | undefined): Signer | undefined {
+  #signerOf(
+    zoneName: string,
+    key: ZoneKey | undefined,
+    before: ServedZone | undefined,
+  ): RRsetSigner | undefined {
     if (key === undefined) return undefined;
     const known = before?.configuration.dnssec;
     const isSame = JSON.stringify(known) === JSON.stringify(key);

@@ -9,7 +9,7 @@ import { dnssec } from "../dnssec/capability.ts";
 import { records } from "../records/capability.ts";
 import { dnsSettings } from "../settings/capability.ts";
 import { transfers } from "../transfers/capability.ts";
-import { createNameServer } from "./index.ts";
+import { createNameServer } from "./name-server.ts";
 import { listDnsChallenges } from "../challenges/store.ts";
 
 export const nameServer = capability({

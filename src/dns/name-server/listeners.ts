@@ -7,7 +7,7 @@ import { BatchedUdpListener } from "./udp/udp-batches.ts";
 import { UdpListener } from "./udp/udp.ts";
 
 /** The sockets of one thread: TCP and UDP on one port. */
-export class Listeners {
+export class DnsListeners {
   readonly isBatched: boolean;
   readonly #tcp: TcpListener;
   readonly #udp: UdpListener;

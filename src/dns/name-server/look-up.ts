@@ -1,7 +1,7 @@
 import { resolve, type Server } from "./transport/client.ts";
 import type { ParentDs } from "../dnssec/dnssec.ts";
 import { types } from "./wire/constants.ts";
-import type { Resolved, Wanted } from "./zone/flattening.ts";
+import type { Resolved, AddressLookup } from "./zone/flattening.ts";
 
 /** Minimum TTL in seconds, so that a name with a very short TTL is not looked up too often. */
 const ttlMin = 10;
@@ -11,7 +11,7 @@ const ttlOfNothing = 60;
 /** The addresses of an external name, after following CNAMEs. Throws if no resolver answers. */
 export async function lookUpAddresses(
   servers: readonly Server[],
-  { target, type }: Wanted,
+  { target, type }: AddressLookup,
 ): Promise<Resolved> {
   const { answers } = await resolve(servers, target, type);
   const found = answers.filter(

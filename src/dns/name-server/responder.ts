@@ -20,7 +20,7 @@ import {
 } from "./wire/constants.ts";
 import { nameKey, type NameKey } from "./wire/name.ts";
 import { readQuery, type Query } from "./wire/query.ts";
-import { noSections, type Answer } from "./zone/answer.ts";
+import { noSections, type DnsAnswer } from "./zone/answer.ts";
 import { compose, TooLarge } from "./zone/composer.ts";
 import { Awaited } from "./zone/flattening.ts";
 import { questionKind, type Lookup } from "./zone/lookup.ts";
@@ -28,7 +28,7 @@ import type { NameSpace } from "./zone/name-space.ts";
 import { Overloaded } from "./zone/signer.ts";
 import type { ServedZone } from "./zone/zone.ts";
 
-export interface Client {
+export interface DnsClient {
   /** IPv4 or IPv6, without a scope. */
   address: string;
   isTcp: boolean;
@@ -54,7 +54,7 @@ export interface ResponderOptions {
 interface Exchange {
   query: Query;
   message: Buffer;
-  client: Client;
+  client: DnsClient;
   nowMs: number;
   /** The TSIG key of the query, and the signer of the response. */
   key: TransferKey | undefined;
@@ -64,7 +64,7 @@ interface Exchange {
 }
 
 const nothing: Pick<
-  Answer,
+  DnsAnswer,
   "body" | "answers" | "authorities" | "additionals" | "isAuthoritative" | "suffix" | "extendedError"
 > = {
   body: Buffer.alloc(0),
@@ -116,7 +116,7 @@ export class Responder {
    * The response to the first `length` bytes of `message`; undefined to stay silent. Awaited means that an
    * external name must be looked up first: call again afterwards.
    */
-  respond(message: Buffer, length: number, client: Client): Buffer | Awaited | undefined {
+  respond(message: Buffer, length: number, client: DnsClient): Buffer | Awaited | undefined {
     const exchange = this.#exchange(message, length, client);
     if (exchange === undefined) return undefined;
     try {
@@ -133,13 +133,13 @@ export class Responder {
   }
 
   /** The SERVFAIL response for a name that could not be looked up in time. */
-  giveUp(message: Buffer, length: number, client: Client): Buffer | undefined {
+  giveUp(message: Buffer, length: number, client: DnsClient): Buffer | undefined {
     const exchange = this.#exchange(message, length, client);
     const reply = fail(rcodes.serverFailure, extendedErrors.noReachableAuthority);
     return exchange && this.#send(exchange, reply);
   }
 
-  #exchange(message: Buffer, length: number, client: Client): Exchange | undefined {
+  #exchange(message: Buffer, length: number, client: DnsClient): Exchange | undefined {
     const query = readQuery(message, length);
     if (query === undefined) return undefined;
     const exchange: Exchange = {
@@ -163,7 +163,7 @@ export class Responder {
     else ({ key: exchange.key, signer: exchange.signer } = check);
   }
 
-  #reply(exchange: Exchange): Reply | Answer | Awaited {
+  #reply(exchange: Exchange): Reply | DnsAnswer | Awaited {
     const { query, nowMs, key, signer } = exchange;
     const { name, type, edns } = query;
     if (query.opcode !== opcodes.query) return query.opcode === opcodes.notify ? refused : notImplemented;
@@ -198,7 +198,7 @@ export class Responder {
    * Answers IXFR over UDP with the current SOA only, so that the client fetches the difference over TCP (RFC
    * 1995 §2).
    */
-  #newestSerial({ query, client, key, nowMs }: Exchange, zone: ServedZone): Reply | Answer | Awaited {
+  #newestSerial({ query, client, key, nowMs }: Exchange, zone: ServedZone): Reply | DnsAnswer | Awaited {
     if (zone.key !== query.name) return notAuth;
     if (!this.#access.permits(zone.configuration.id, client.address, key)) return refused;
     const question = {

@@ -4,10 +4,10 @@ import { parentPort, workerData } from "node:worker_threads";
 import { logUncaughtTo, noteUncaught, type UncaughtKind } from "../../platform/util/uncaught.ts";
 import { Authority, type AuthorityOptions } from "./authority.ts";
 import { ZoneSigner } from "../dnssec/zone-signer.ts";
-import { Listeners } from "./listeners.ts";
+import { DnsListeners } from "./listeners.ts";
 import { loadSystemCalls } from "./udp/system-calls.ts";
 import type { Update } from "./update.ts";
-import type { Wanted } from "./zone/flattening.ts";
+import type { AddressLookup } from "./zone/flattening.ts";
 
 export interface ThreadOptions {
   options: AuthorityOptions;
@@ -22,7 +22,7 @@ export type ToThread =
 export type FromThread =
   | { kind: "done"; value: unknown }
   | { kind: "failed"; message: string; code: unknown }
-  | { kind: "want"; wanted: Wanted }
+  | { kind: "want"; wanted: AddressLookup }
   | { kind: "transferred"; zoneId: string }
   | { kind: "error"; details: object; message: string }
   | { kind: "uncaught"; as: UncaughtKind; text: string };
@@ -44,7 +44,7 @@ const authority = new Authority(
   },
   { error: (details: object, message: string) => send({ kind: "error", details, message }) },
 );
-const listeners = new Listeners(authority, isBatched ? await loadSystemCalls() : undefined);
+const listeners = new DnsListeners(authority, isBatched ? await loadSystemCalls() : undefined);
 
 async function carryOut(order: ToThread): Promise<unknown> {
   if (order.kind === "update") authority.apply(order.update);

@@ -9,7 +9,7 @@ import * as zoneStore from "../../control/zones/store.ts";
 import type { Zone } from "../../control/zones/zone.ts";
 import type { DnsSettings } from "../settings/dns-settings.ts";
 import type { NamedRecords, Update } from "./update.ts";
-import type { ServedRecord, ZoneConfiguration, ZoneKey } from "./zone/configuration.ts";
+import type { ServedRecord, ServedZoneConfiguration, ZoneKey } from "./zone/configuration.ts";
 import type { DnsChallenge } from "../challenges/store.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 
@@ -34,7 +34,7 @@ type Send = (update: Update) => Promise<void>;
 export class ZoneUpdater {
   readonly #sources: ZoneSources;
   readonly #send: Send;
-  readonly #served = new Map<string, ZoneConfiguration>();
+  readonly #served = new Map<string, ServedZoneConfiguration>();
   /** ACME challenges by zone id, for zones that have some. */
   #challenges = new Map<string, readonly DnsChallenge[]>();
   readonly #readingChallenges = new Turns();
@@ -151,7 +151,7 @@ export class ZoneUpdater {
     });
   }
 
-  #configurationOf(zone: Zone, serial: number): ZoneConfiguration {
+  #configurationOf(zone: Zone, serial: number): ServedZoneConfiguration {
     return {
       id: zone.id,
       accountId: zone.accountId,

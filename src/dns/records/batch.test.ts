@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { plans } from "../../control/zones/plans.ts";
-import { applyBatch, emptyBatch, involved, merge, type Batch } from "./batch.ts";
+import { applyBatch, emptyBatch, involved, merge, type RecordBatch } from "./batch.ts";
 import { Draft } from "./draft.ts";
 import { parseRecord, type DnsRecord, type RecordInput } from "./record.ts";
 
@@ -21,7 +21,7 @@ const stored = (id: string, input: RecordInput): DnsRecord => ({
 const a = (id: string, name: string, content = "192.0.2.1"): DnsRecord =>
   stored(id, { type: "A", name, content });
 const draftOf = (...records: DnsRecord[]): Draft => new Draft(zone, records, makeId(), 2);
-const apply = (draft: Draft, batch: Partial<Batch>) =>
+const apply = (draft: Draft, batch: Partial<RecordBatch>) =>
   applyBatch(draft, { ...emptyBatch, ...batch }, zone.name, plans.enterprise);
 
 describe("a batch", () => {
@@ -58,7 +58,7 @@ describe("a batch", () => {
   });
 
   const one = { type: "A", name: "x", content: "192.0.2.9" };
-  it.each<[string, Partial<Batch>, string, string]>([
+  it.each<[string, Partial<RecordBatch>, string, string]>([
     ["an unknown id", { deletes: [{ id: "9" }] }, "dns.notFound", "/body/deletes/0"],
     [
       "an id that it deletes itself",

@@ -4,20 +4,25 @@ import { inBatch } from "./errors.ts";
 import { parseRecordName } from "./name.ts";
 import { parseRecord, type DnsRecord, type RecordFields, type RecordInput } from "./record.ts";
 
-export interface Batch {
+export interface RecordBatch {
   deletes: readonly { id: string }[];
   patches: readonly ({ id: string } & Partial<RecordInput>)[];
   puts: readonly ({ id: string } & RecordInput)[];
   posts: readonly RecordInput[];
 }
-export type BatchResult = { [K in keyof Batch]: DnsRecord[] };
+export type RecordBatchResult = { [K in keyof RecordBatch]: DnsRecord[] };
 /** A batch that changes nothing, to be spread into others. */
-export const emptyBatch: Batch = { deletes: [], patches: [], puts: [], posts: [] };
+export const emptyBatch: RecordBatch = { deletes: [], patches: [], puts: [], posts: [] };
 
 /**
  * Applies deletes, then patches, then puts, then posts. Throws at the first error, which names its operation.
  */
-export function applyBatch(draft: Draft, batch: Batch, zoneName: string, plan: Plan): BatchResult {
+export function applyBatch(
+  draft: Draft,
+  batch: RecordBatch,
+  zoneName: string,
+  plan: Plan,
+): RecordBatchResult {
   const parse = (input: RecordInput): RecordFields => parseRecord(input, zoneName, plan);
   return {
     deletes: each("deletes", batch.deletes, ({ id }) => draft.delete(id)),
@@ -31,7 +36,7 @@ export function applyBatch(draft: Draft, batch: Batch, zoneName: string, plan: P
 }
 
 function each<T>(
-  part: keyof Batch,
+  part: keyof RecordBatch,
   operations: readonly T[],
   apply: (operation: T) => DnsRecord,
 ): DnsRecord[] {
@@ -54,7 +59,7 @@ export interface Needed {
  * The records that a draft needs for a batch. Invalid names are skipped, because applying the batch rejects
  * them.
  */
-export function involved(batch: Batch, zoneName: string): Needed {
+export function involved(batch: RecordBatch, zoneName: string): Needed {
   const names = new Set<string>();
   for (const { name } of [...batch.patches, ...batch.puts, ...batch.posts]) {
     if (name === undefined) continue;

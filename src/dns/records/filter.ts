@@ -3,7 +3,7 @@ import { pageQuery } from "../../control/api/pagination.ts";
 import { toAscii } from "./types/host.ts";
 import { dnsErrors } from "./errors.ts";
 import { parseRecordName } from "./name.ts";
-import { recordTypeNames, recordTypes, type RecordTypeName } from "./types/index.ts";
+import { recordTypeNames, recordTypes, type RecordTypeName } from "./types/record-types.ts";
 import type { ValueInput } from "./types/type.ts";
 
 const operators = ["exact", "contains", "startswith", "endswith", "present", "absent"] as const;

@@ -2,7 +2,7 @@ import type { Plan } from "../../control/zones/plans.ts";
 import { parseComment, parseTags } from "./annotations.ts";
 import { article, dnsErrors, invalidContent } from "./errors.ts";
 import { parseRecordName } from "./name.ts";
-import { recordTypeNames, recordTypes, type RecordTypeName } from "./types/index.ts";
+import { recordTypeNames, recordTypes, type RecordTypeName } from "./types/record-types.ts";
 import { nameInData } from "./types/services.ts";
 
 export interface RecordSettings {

@@ -9,8 +9,8 @@ import {
   emptyBatch,
   involved,
   merge,
-  type Batch,
-  type BatchResult,
+  type RecordBatch,
+  type RecordBatchResult,
   type Needed,
 } from "./batch.ts";
 import { Draft } from "./draft.ts";
@@ -88,7 +88,7 @@ export class DnsRecords {
    * Applies deletes, then patches, then puts, then posts, in one transaction. The first error rolls
    * everything back.
    */
-  async batch(zone: Zone, batch: Batch): Promise<BatchResult> {
+  async batch(zone: Zone, batch: RecordBatch): Promise<RecordBatchResult> {
     return this.#change(zone, involved(batch, zone.name), (draft, plan) =>
       applyBatch(draft, batch, zone.name, plan),
     );

@@ -1,10 +1,10 @@
 import { z } from "zod";
-import type { Message } from "../../control/api/envelope.ts";
+import type { ApiMessage } from "../../control/api/envelope.ts";
 import { isoTime } from "../../platform/util/ids.ts";
 import type { Zone } from "../../control/zones/zone.ts";
 import { looksForeign } from "./name.ts";
 import { isProxiable, type DnsRecord, type RecordInput } from "./record.ts";
-import { recordTypeNames } from "./types/index.ts";
+import { recordTypeNames } from "./types/record-types.ts";
 import { nameInData } from "./types/services.ts";
 
 const TimeSchema = z.string().meta({ format: "date-time" });
@@ -124,7 +124,7 @@ export const inputOf = (given: z.output<typeof RecordInputSchema>): RecordInput 
 
 export const ShadowQuery = z.object({ include_shadow_metadata: z.enum(["true", "false"]).optional() });
 
-export const shadowAdvice = (query: z.output<typeof ShadowQuery>): Message[] =>
+export const shadowAdvice = (query: z.output<typeof ShadowQuery>): ApiMessage[] =>
   query.include_shadow_metadata === "true"
     ? [
         {
@@ -135,8 +135,13 @@ export const shadowAdvice = (query: z.output<typeof ShadowQuery>): Message[] =>
     : [];
 
 /** Informational messages about a record that a client has written. */
-export function advice(given: Given, input: Partial<RecordInput>, record: DnsRecord, zone: Zone): Message[] {
-  const messages: Message[] = [];
+export function advice(
+  given: Given,
+  input: Partial<RecordInput>,
+  record: DnsRecord,
+  zone: Zone,
+): ApiMessage[] {
+  const messages: ApiMessage[] = [];
   if (nameInData(given.data) !== undefined) {
     const message = `The public API no longer accepts data.service, data.proto and data.name in SRV records. Here they gave the name "${record.name}". Send that as name instead`;
     messages.push({ code: 9902, message });

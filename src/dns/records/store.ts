@@ -5,7 +5,7 @@ import type { Read, Write } from "../../platform/storage/storage.ts";
 import type { RecordFilter } from "./filter.ts";
 import type { DnsRecord, RecordSettings } from "./record.ts";
 import { matching, type Engine } from "./store-filter.ts";
-import type { RecordTypeName } from "./types/index.ts";
+import type { RecordTypeName } from "./types/record-types.ts";
 
 const toRecord = (row: Selectable<DnsRecordsTable>): DnsRecord => ({
   id: row.id,
@@ -135,10 +135,10 @@ export async function listAll(read: Read): Promise<DnsRecord[]> {
 }
 
 /** The parts of a record that the edge needs: its name, and its target if it is proxied. */
-export type Host = Pick<DnsRecord, "zoneId" | "name" | "type" | "content" | "proxied">;
+export type HostRecord = Pick<DnsRecord, "zoneId" | "name" | "type" | "content" | "proxied">;
 
 /** The names of all zones that the edge may serve: records with addresses or aliases, oldest first. */
-export async function listHosts(read: Read): Promise<Host[]> {
+export async function listHosts(read: Read): Promise<HostRecord[]> {
   const rows = await read
     .selectFrom("dns_records")
     .select(["zone_id", "name", "type", "content", "proxied"])

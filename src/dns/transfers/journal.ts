@@ -1,4 +1,4 @@
-import type { Entry } from "../name-server/zone/answer.ts";
+import type { AnswerEntry } from "../name-server/zone/answer.ts";
 import type { ServedZone } from "../name-server/zone/zone.ts";
 import { entriesOf, soaEntry } from "./record.ts";
 
@@ -9,8 +9,8 @@ import { entriesOf, soaEntry } from "./record.ts";
 export interface Difference {
   from: number;
   to: number;
-  removed: readonly Entry[];
-  added: readonly Entry[];
+  removed: readonly AnswerEntry[];
+  added: readonly AnswerEntry[];
 }
 
 const differencesMax = 1000;
@@ -70,5 +70,5 @@ export const isNewer = (serial: number, than: number): boolean => ((serial - tha
 
 const sizeOf = ({ removed, added }: Difference): number => removed.length + added.length;
 
-const keyOf = ({ owner, set }: Entry): string =>
+const keyOf = ({ owner, set }: AnswerEntry): string =>
   `${set.type} ${set.ttl} ${owner.length} ${owner}${set.rdatas[0]!.toString("latin1")}`;

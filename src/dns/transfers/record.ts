@@ -1,7 +1,7 @@
 import { types } from "../name-server/wire/constants.ts";
 import { nameKey, type NameKey } from "../name-server/wire/name.ts";
-import type { Entry } from "../name-server/zone/answer.ts";
-import type { Node, Target } from "../name-server/zone/node.ts";
+import type { AnswerEntry } from "../name-server/zone/answer.ts";
+import type { ZoneNode, CnameTarget } from "../name-server/zone/node.ts";
 import { rrsetOf, type RRset } from "../name-server/zone/rrset.ts";
 import type { ServedZone } from "../name-server/zone/zone.ts";
 
@@ -9,7 +9,7 @@ import type { ServedZone } from "../name-server/zone/zone.ts";
 export interface Transferred {
   sets: readonly RRset[];
   /** The target whose addresses the name gets, because an apex cannot have its CNAME. */
-  flattened: Target | undefined;
+  flattened: CnameTarget | undefined;
 }
 
 const keyTypes: ReadonlySet<number> = new Set([types.DNSKEY, types.CDS, types.CDNSKEY]);
@@ -18,7 +18,7 @@ const keyTypes: ReadonlySet<number> = new Set([types.DNSKEY, types.CDS, types.CD
  * The RRsets of a name for secondaries. Signatures are not included, because they are made for each answer.
  * Therefore our keys are included only if other providers sign the zone too.
  */
-export function transferred(zone: ServedZone, node: Node): Transferred {
+export function transferred(zone: ServedZone, node: ZoneNode): Transferred {
   const { sets, alias, flattened } = zone.contents(node);
   const isKeyed = zone.configuration.dnssec === undefined || zone.configuration.dnssec.isMultiSigner;
   const shown = [...sets.values()].filter(
@@ -32,18 +32,18 @@ export function transferred(zone: ServedZone, node: Node): Transferred {
 }
 
 /** The SOA record that begins and ends a transfer. Differences contain it only there. */
-export const soaEntry = (zone: ServedZone): Entry => ({
+export const soaEntry = (zone: ServedZone): AnswerEntry => ({
   owner: zone.key,
   set: zone.contents(zone.node(zone.key)!).sets.get(types.SOA)!,
 });
 
 /** One entry for each record, so that messages can be split anywhere. */
-export const single = (owner: NameKey, set: RRset): Entry[] =>
+export const single = (owner: NameKey, set: RRset): AnswerEntry[] =>
   set.rdatas.map((rdata) => ({ owner, set: { type: set.type, ttl: set.ttl, rdatas: [rdata] } }));
 
 /** All records of names; undefined if some depend on external names. */
-export function entriesOf(zone: ServedZone, names: readonly string[]): Entry[] | undefined {
-  const entries: Entry[] = [];
+export function entriesOf(zone: ServedZone, names: readonly string[]): AnswerEntry[] | undefined {
+  const entries: AnswerEntry[] = [];
   for (const name of names) {
     const node = zone.node(nameKey(name));
     if (node === undefined) continue;

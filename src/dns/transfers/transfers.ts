@@ -2,12 +2,12 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Connection } from "../name-server/transport/tcp.ts";
 import { classes, flags, headerBytes, opcodes, rcodes, types } from "../name-server/wire/constants.ts";
 import { endOfOwner, readQuery, type Query } from "../name-server/wire/query.ts";
-import { noSections, type Entry } from "../name-server/zone/answer.ts";
+import { noSections, type AnswerEntry } from "../name-server/zone/answer.ts";
 import { compose } from "../name-server/zone/composer.ts";
 import { Awaited, type Flattening } from "../name-server/zone/flattening.ts";
 import type { Lookup } from "../name-server/zone/lookup.ts";
 import type { NameSpace } from "../name-server/zone/name-space.ts";
-import type { Target } from "../name-server/zone/node.ts";
+import type { CnameTarget } from "../name-server/zone/node.ts";
 import type { ServedZone } from "../name-server/zone/zone.ts";
 import type { TransferAccess } from "./access.ts";
 import { isNewer, type Journal } from "./journal.ts";
@@ -35,7 +35,7 @@ export interface TransfersOptions {
 class Outdated extends Error {}
 
 /** Serves zone transfers to secondaries: full (AXFR, RFC 5936) and incremental (IXFR, RFC 1995). */
-export class Transfers {
+export class ZoneTransfers {
   readonly #options: TransfersOptions;
   #underWay = 0;
 
@@ -123,8 +123,8 @@ export class Transfers {
     return sender.end([soa]);
   }
 
-  async #addresses(zone: ServedZone, owner: string, target: Target): Promise<Entry[]> {
-    const entries: Entry[] = [];
+  async #addresses(zone: ServedZone, owner: string, target: CnameTarget): Promise<AnswerEntry[]> {
+    const entries: AnswerEntry[] = [];
     for (const type of [types.A, types.AAAA]) {
       const deadlineMs = Date.now() + flattenedWaitMs;
       for (;;) {
@@ -156,7 +156,7 @@ class Sender {
   readonly #message: Buffer;
   readonly #connection: Connection;
   readonly #signer: AnswerSigner | undefined;
-  #entries: Entry[] = [];
+  #entries: AnswerEntry[] = [];
   #bytes = 0;
   #isLost = false;
 
@@ -167,7 +167,7 @@ class Sender {
     this.#signer = signer;
   }
 
-  async add(entries: readonly Entry[]): Promise<void> {
+  async add(entries: readonly AnswerEntry[]): Promise<void> {
     for (const entry of entries) {
       const bytes = entry.owner.length + 10 + entry.set.rdatas[0]!.length;
       if (this.#entries.length > 0 && this.#bytes + bytes > messageBytes) await this.#flush();
@@ -176,7 +176,7 @@ class Sender {
     }
   }
 
-  async end(entries: readonly Entry[]): Promise<boolean> {
+  async end(entries: readonly AnswerEntry[]): Promise<boolean> {
     await this.add(entries);
     await this.#flush();
     return !this.#isLost;
@@ -200,7 +200,7 @@ class Sender {
   }
 }
 
-function messageOf(query: Query, message: Buffer, rcode: number, answer: Entry[]): Buffer {
+function messageOf(query: Query, message: Buffer, rcode: number, answer: AnswerEntry[]): Buffer {
   const { answers, body } = compose({ ...noSections(), answer }, query.name, false);
   const head = Buffer.from(message.subarray(0, query.questionEnd));
   const isAuthoritative = rcode === rcodes.noError;

@@ -4,11 +4,10 @@ import { visitorErrors } from "../http/errors.ts";
 import { asciiJson } from "../../platform/util/ascii-json.ts";
 import type { BotManagement } from "./bot-score.ts";
 import { connectionFacts } from "./connection.ts";
+import type { CfObject } from "../../rules/request/cf-values.ts";
 import { isEuropeanUnion } from "./countries.ts";
 import type { GeoSource } from "./geo-source.ts";
 import type { TrustedProxies } from "./trusted-proxies.ts";
-
-export type CfObject = Readonly<Record<string, unknown>>;
 
 export interface RequestCfOptions {
   /** Location code of this node. */

@@ -2,14 +2,14 @@ import type { AddressInfo } from "node:net";
 import type { EdgeSnapshot, OriginTarget } from "./snapshot.ts";
 
 /** The listening address of this edge for one scheme. */
-export interface OwnListener {
+export interface EdgeAddress {
   address: string;
   port: number;
   isTls: boolean;
 }
 
 /** A host that this installation knows: served by its own edge, or with the targets of its records. */
-export type OwnHost = { listener: OwnListener } | { targets: readonly OriginTarget[] };
+export type OwnHost = { listener: EdgeAddress } | { targets: readonly OriginTarget[] };
 
 /**
  * Finds hosts that this installation serves, in memory: those with a proxied record in an active zone, and
@@ -18,7 +18,7 @@ export type OwnHost = { listener: OwnListener } | { targets: readonly OriginTarg
 export class OwnHosts {
   readonly #snapshot: EdgeSnapshot;
   readonly #scriptSuffix: string;
-  readonly #listeners: { http?: OwnListener; https?: OwnListener } = {};
+  readonly #listeners: { http?: EdgeAddress; https?: EdgeAddress } = {};
 
   constructor(snapshot: EdgeSnapshot, workersDomain: string) {
     this.#snapshot = snapshot;

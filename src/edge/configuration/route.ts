@@ -21,7 +21,7 @@ export interface Race {
 }
 
 /** Sends one request over one or more paths. Rejects with a visitor error while nothing has been sent. */
-export interface Route {
+export interface EdgeRoute {
   /**
    * A request that is not repeatable moves to another path only while it is complete and no origin has
    * received it.
@@ -35,7 +35,7 @@ export interface Route {
 
 /** Chooses paths for zones with smart routing. All `addresses` are allowed; the first is preferred. */
 export interface Routing {
-  route(zoneId: string, addresses: readonly string[], port: number, tls: OriginTls | undefined): Route;
+  route(zoneId: string, addresses: readonly string[], port: number, tls: OriginTls | undefined): EdgeRoute;
 }
 
 /** TLS settings for connections to an origin. */

@@ -1,5 +1,5 @@
 import type { DnsRecords } from "../../dns/records/records.ts";
-import { listHosts, type Host } from "../../dns/records/store.ts";
+import { listHosts, type HostRecord } from "../../dns/records/store.ts";
 import { compileExpression } from "../../control/rulesets/expression.ts";
 import { originOverride } from "../../control/rulesets/origin-rule.ts";
 import type { Ruleset } from "../../control/rulesets/ruleset.ts";
@@ -44,7 +44,7 @@ export class EdgeSnapshotUpdater {
   }
 
   async #read(): Promise<() => void> {
-    const byZone = new Map<string, Map<string, Host[]>>();
+    const byZone = new Map<string, Map<string, HostRecord[]>>();
     for (const host of await listHosts(this.#storage.read)) {
       let byName = byZone.get(host.zoneId);
       if (byName === undefined) byZone.set(host.zoneId, (byName = new Map()));
@@ -58,7 +58,7 @@ export class EdgeSnapshotUpdater {
     }
     return () => {
       for (const zone of this.snapshot.zones()) {
-        const names = byZone.get(zone.id) ?? new Map<string, Host[]>();
+        const names = byZone.get(zone.id) ?? new Map<string, HostRecord[]>();
         zone.setHosts(new Map([...names].map(([name, hosts]) => [name, entryOf(hosts)])));
         zone.originRules = rules.get(zone.id) ?? [];
       }
@@ -97,7 +97,7 @@ async function rulesOf(ruleset: Ruleset | undefined): Promise<OriginRule[]> {
 }
 
 /** A name counts as proxied when any of its records is. */
-function entryOf(hosts: readonly Host[]): HostEntry {
+function entryOf(hosts: readonly HostRecord[]): HostEntry {
   return {
     isProxied: hosts.some((host) => host.proxied),
     targets: hosts

@@ -24,7 +24,7 @@ export interface OriginRule {
 }
 
 /** The configuration of a zone that handlers use. */
-export type ZoneConfiguration = Readonly<Pick<Zone, "accountId" | "plan" | "status" | "smartRouting">>;
+export type EdgeZoneConfiguration = Readonly<Pick<Zone, "accountId" | "plan" | "status" | "smartRouting">>;
 
 /** A zone in the snapshot. Everything is in memory, so a request needs no database. */
 export class EdgeZone {
@@ -32,7 +32,7 @@ export class EdgeZone {
   readonly name: string;
   isPaused: boolean;
   /** Undefined in snapshots that were not loaded from storage. */
-  configuration: ZoneConfiguration | undefined;
+  configuration: EdgeZoneConfiguration | undefined;
   #originRules: readonly OriginRule[] = [];
   /** Whether any rule reads bodies. Set with the rules, so that requests need not check each rule. */
   readsBody = false;

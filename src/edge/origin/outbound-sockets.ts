@@ -7,7 +7,7 @@ import { addressesOf, type LookUp } from "./resolve.ts";
 import type { EdgeSettings } from "../http/settings.ts";
 
 /** The destination of a script's socket. */
-export interface SocketAddress {
+export interface SocketDestination {
   hostname: string;
   port: number;
 }
@@ -50,7 +50,7 @@ export class OutboundSockets {
    * Connects. With `allowHalfOpen` the caller ends its side after the other one. Rejects with a visitor
    * error.
    */
-  async open(address: SocketAddress, allowHalfOpen: boolean): Promise<Socket> {
+  async open(address: SocketDestination, allowHalfOpen: boolean): Promise<Socket> {
     const { port } = address;
     const host = unbracketed(address.hostname);
     const own = this.#ownHosts?.find(host, port, false) ?? this.#ownHosts?.find(host, port, true);

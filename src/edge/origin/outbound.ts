@@ -9,7 +9,7 @@ import { forward, type OriginRequest } from "./proxy.ts";
 import type { OutboundSockets } from "./outbound-sockets.ts";
 import { addressesOf, type LookUp } from "./resolve.ts";
 import type { EdgeSettings } from "../http/settings.ts";
-import { tunnel } from "./upgrade.ts";
+import { joinOriginWebSocket } from "./upgrade.ts";
 import { viaName, type Via, type ViaHeader } from "../http/via.ts";
 
 /**
@@ -84,7 +84,7 @@ export class Outbound {
     sender: Sender,
   ): Promise<void> {
     const { origins, ...to } = await this.#route(url, request, sender);
-    await tunnel(socket, head, to, origins, this.#settings);
+    await joinOriginWebSocket(socket, head, to, origins, this.#settings);
   }
 
   async #route(

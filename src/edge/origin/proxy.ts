@@ -6,7 +6,7 @@ import { CountedBody } from "../http/body.ts";
 import { visitorErrors } from "../http/errors.ts";
 import { visitorHeaders, visitorTrailers } from "../http/headers.ts";
 import type { Origins } from "./origins.ts";
-import type { OriginTls, Path, Race, Route } from "../configuration/route.ts";
+import type { OriginTls, Path, Race, EdgeRoute } from "../configuration/route.ts";
 import { breakOff } from "../../platform/util/raw-http.ts";
 import { reasonPhrase } from "../../platform/util/reason-phrase.ts";
 
@@ -22,7 +22,7 @@ export interface OriginRequest {
   tls: OriginTls | undefined;
   ray: string;
   /** Chooses the path when smart routing is on; otherwise the addresses are tried in turn. */
-  route: Route | undefined;
+  route: EdgeRoute | undefined;
 }
 
 /**

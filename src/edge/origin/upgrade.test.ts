@@ -7,7 +7,7 @@ import { WebSocket, WebSocketServer } from "ws";
 import { AddressPolicy } from "./address-policy.ts";
 import { edgeDefaults } from "../http/settings.ts";
 import { exchange, host, startEdge, startOrigin, startRawOrigin } from "../request/test-edge.ts";
-import { tunnel } from "./upgrade.ts";
+import { joinOriginWebSocket } from "./upgrade.ts";
 import { freePort } from "../../../test/helpers/free-port.ts";
 
 const ask =
@@ -119,7 +119,13 @@ describe("a WebSocket", () => {
       connect: async (_: string[], __: number, attempt: (address: string) => Promise<void>) =>
         attempt("127.0.0.1"),
     };
-    await tunnel(socket as never, Buffer.alloc(0), asked as never, origins as never, edgeDefaults);
+    await joinOriginWebSocket(
+      socket as never,
+      Buffer.alloc(0),
+      asked as never,
+      origins as never,
+      edgeDefaults,
+    );
   });
 
   it("a visitor who disconnects ends the origin's side", async () => {

@@ -21,7 +21,7 @@ export function isWebSocket(request: IncomingMessage): boolean {
  * Requests an upgrade from the origin. On 101 the two connections are joined. Any other response is passed on
  * and ends the visitor's connection, so that no later bytes reach the origin unparsed.
  */
-export async function tunnel(
+export async function joinOriginWebSocket(
   socket: Socket,
   head: Buffer,
   origin: OriginRequest,

@@ -4,7 +4,7 @@ import { request, type IncomingMessage } from "node:http";
 import { connect } from "node:net";
 import { fc } from "../../../test/helpers/properties.ts";
 import { expect, it } from "vitest";
-import type { RequestDescription } from "../../rules/index.ts";
+import type { RequestDescription } from "../../rules/language.ts";
 import { host, startEdge, startOrigin, visit } from "./test-edge.ts";
 
 const limit = 64 * 1024;

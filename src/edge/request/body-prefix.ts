@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Http2ServerRequest } from "node:http2";
-import type { RequestDescription } from "../../rules/index.ts";
+import type { RequestDescription } from "../../rules/language.ts";
 import { plans } from "../../control/zones/plans.ts";
 import type { EdgeSettings } from "../http/settings.ts";
 import type { EdgeZone } from "../configuration/snapshot.ts";

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { RequestDescription } from "../../rules/index.ts";
+import type { RequestDescription } from "../../rules/language.ts";
 import type { EdgeZone } from "../configuration/snapshot.ts";
 import type { Via } from "../http/via.ts";
 

@@ -5,8 +5,8 @@ import { announceEnd, drain, listen } from "../../control/api/server/listener.ts
 import type { ListenAt } from "../../platform/listen/listen.ts";
 import { whileAnswering } from "../../platform/observability/last-net.ts";
 import { observeAnswer } from "../../platform/observability/observation.ts";
-import type { CfObject } from "../client-info/request-cf.ts";
-import type { RequestDescription } from "../../rules/index.ts";
+import type { CfObject } from "../../rules/request/cf-values.ts";
+import type { RequestDescription } from "../../rules/language.ts";
 import { plainAddress, scriptAddress } from "../origin/addresses.ts";
 import { answerError, endWithErrorPage } from "./error-page.ts";
 import { loopLimit, visitorError, visitorErrors, type VisitorError } from "../http/errors.ts";
@@ -29,13 +29,13 @@ import { resolveName, resolveTargets } from "../origin/resolve.ts";
 import { originTls, type OriginTls } from "../configuration/route.ts";
 import type { EdgeZone, HostEntry } from "../configuration/snapshot.ts";
 import type { EdgeSettings } from "../http/settings.ts";
-import { target, type Target } from "../origin/target.ts";
+import { parseRequestTarget, type RequestTarget } from "./request-target.ts";
 import { hopsMax, viaName, type Via } from "../http/via.ts";
-import { isWebSocket, tunnel } from "../origin/upgrade.ts";
+import { isWebSocket, joinOriginWebSocket } from "../origin/upgrade.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 
 /** A request's target and its entry in the snapshot. */
-interface Found extends Target {
+interface Found extends RequestTarget {
   zone: EdgeZone | undefined;
   entry: HostEntry | undefined;
   /** The address of the connection: the client or a trusted proxy. */
@@ -55,7 +55,7 @@ export class Edge {
   #handlers: readonly EdgeHandler[];
   #upgradeHandlers: readonly UpgradeHandler[];
   readonly #server: Server;
-  readonly #tunnels = new Set<Socket>();
+  readonly #webSockets = new Set<Socket>();
   /** The latest response on each connection. */
   readonly #answers = new WeakMap<Duplex, ServerResponse>();
   /** Connections with an ambiguous request, on which nothing more is served. */
@@ -137,11 +137,11 @@ export class Edge {
 
   /** Stops accepting, finishes running requests until the deadline, and aborts the rest. */
   async close(deadlineMs: number): Promise<void> {
-    const deadline = setTimeout(() => this.#tunnels.forEach((socket) => socket.destroy()), deadlineMs);
-    this.#tunnels.forEach(sayGoingAway);
+    const deadline = setTimeout(() => this.#webSockets.forEach((socket) => socket.destroy()), deadlineMs);
+    this.#webSockets.forEach(sayGoingAway);
     await drain(this.#server, deadlineMs);
     clearTimeout(deadline);
-    this.#tunnels.forEach((socket) => socket.destroy());
+    this.#webSockets.forEach((socket) => socket.destroy());
     await this.#origins.close();
   }
 
@@ -166,8 +166,8 @@ export class Edge {
 
   async #upgrade(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
     const ray = newRay(this.#options.settings.colo);
-    this.#tunnels.add(socket);
-    socket.on("close", () => this.#tunnels.delete(socket));
+    this.#webSockets.add(socket);
+    socket.on("close", () => this.#webSockets.delete(socket));
     socket.on("error", () => socket.destroy());
     try {
       await this.#passUpgrade(this.#find(request, ray), request, socket, head, ray);
@@ -272,7 +272,7 @@ export class Edge {
   ): Promise<void> {
     const next: EdgeUpgradeRequest["next"] = async (from, to, first, path, via = found.via) => {
       const origin = await this.#route(found, from, path, ray, via);
-      await tunnel(to, first, origin, this.#origins, this.#options.settings);
+      await joinOriginWebSocket(to, first, origin, this.#origins, this.#options.settings);
     };
     const edgeRequest: EdgeUpgradeRequest = {
       ...edgeRequestOf(found, request, found.path, ray, found.via),
@@ -315,9 +315,9 @@ export class Edge {
     };
   }
 
-  #target(request: IncomingMessage, settings: EdgeSettings): Target {
+  #target(request: IncomingMessage, settings: EdgeSettings): RequestTarget {
     try {
-      return target(request, settings);
+      return parseRequestTarget(request, settings);
     } catch (error) {
       this.#refused.add(request.socket);
       throw error;

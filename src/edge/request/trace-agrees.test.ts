@@ -8,7 +8,7 @@ import {
   textOf,
   type FieldSource,
   type RequestDescription,
-} from "../../rules/index.ts";
+} from "../../rules/language.ts";
 import { readRequest } from "../../rules/request/read-request.ts";
 import { startEdge, startOrigin } from "./test-edge.ts";
 

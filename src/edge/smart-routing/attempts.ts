@@ -3,7 +3,7 @@ import type { OriginPath } from "./origin-path.ts";
 import type { PathGroup } from "./path-group.ts";
 
 /** Functions for sending one request over one path or, when it is slow or fails, over several. */
-export interface Attempts {
+export interface PathAttempts {
   group: PathGroup;
   /** Connects on a path. */
   connect(path: OriginPath): Promise<Path>;
@@ -22,18 +22,18 @@ export interface Attempts {
 class Superseded extends Error {}
 
 /** Sends on `first`, hedges when it is slower than usual, and tries other paths when it fails. */
-export const sendOver = async (first: OriginPath, mayHedge: boolean, attempts: Attempts): Promise<void> =>
+export const sendOver = async (first: OriginPath, mayHedge: boolean, attempts: PathAttempts): Promise<void> =>
   new Sending(attempts).send(first, mayHedge);
 
 /** One request, which runs on one path or on several at a time. The first response wins. */
 class Sending {
-  readonly #attempts: Attempts;
+  readonly #attempts: PathAttempts;
   readonly #startMs = performance.now();
   readonly #tried = new Set<OriginPath>();
   readonly #running = new Map<OriginPath, (why: Error) => void>();
   #winner: OriginPath | undefined;
 
-  constructor(attempts: Attempts) {
+  constructor(attempts: PathAttempts) {
     this.#attempts = attempts;
   }
 

@@ -2,7 +2,7 @@ import { LRUCache } from "lru-cache";
 import type { Logger } from "pino";
 import { originError } from "../http/errors.ts";
 import { neverConnected, type Origins } from "../origin/origins.ts";
-import type { OriginTls, Path, Route, Routing } from "../configuration/route.ts";
+import type { OriginTls, Path, EdgeRoute, Routing } from "../configuration/route.ts";
 import type { Analytics, PathReport } from "./analytics.ts";
 import { sendOver } from "./attempts.ts";
 import { OriginPath } from "./origin-path.ts";
@@ -31,7 +31,7 @@ export class SmartRouting implements Routing {
     analytics.pathsOf = (zoneId) => this.#report(zoneId);
   }
 
-  route(zoneId: string, addresses: readonly string[], port: number, tls: OriginTls | undefined): Route {
+  route(zoneId: string, addresses: readonly string[], port: number, tls: OriginTls | undefined): EdgeRoute {
     const group = this.#group(zoneId, addresses, port, tls);
     const series = this.#analytics.zone(zoneId);
     return {

@@ -10,7 +10,7 @@ import { isDiskFull, isUnavailable } from "./faults.ts";
 import { refuseUnfinished } from "./backup/claim.ts";
 import { checkTables, explainingDamage, refuseEmptyFile } from "./damage.ts";
 import { lastStatement } from "./changes/last-statement.ts";
-import { Listeners, type ChangeListener, type Reload } from "./changes/listeners.ts";
+import { ChangeListeners, type ChangeListener, type Reload } from "./changes/listeners.ts";
 import { migrate } from "./migrations/migrate.ts";
 import type { Database } from "./schema.ts";
 import { closeDatabase } from "./private-files.ts";
@@ -74,7 +74,7 @@ export class Storage {
   readonly engine: "sqlite" | "postgres";
   readonly #durability: Durability;
   readonly #database: DatabaseSync | undefined;
-  readonly #listeners = new Listeners();
+  readonly #listeners = new ChangeListeners();
   readonly #log: ChangeLog | undefined;
   readonly #url: string | undefined;
   #follower: Follower | undefined;

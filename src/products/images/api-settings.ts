@@ -3,7 +3,7 @@ import { operationsFor } from "../../control/api/operation.ts";
 import { pictureErrorCodes } from "./api-errors.ts";
 import { sidePixelsMax } from "./recipe/options.ts";
 import type { ImageConfig, SigningKey, Variant, VariantOptions } from "./settings.ts";
-import type { ImagesService } from "./index.ts";
+import type { ImagesService } from "./image-services.ts";
 
 /** The services that these operations use. */
 interface Services {

@@ -4,12 +4,12 @@ import { pictureErrorCodes } from "./api-errors.ts";
 import { expiryOf } from "./delivery/direct-upload.ts";
 import { imageErrors } from "./errors.ts";
 import { readImageFields, readImageForm, type ImageForm } from "./input/api-form.ts";
-import { cleanFilename, type Content } from "./image.ts";
+import { cleanFilename, type ImageContent } from "./image.ts";
 import { fetchRemote } from "./input/remote.ts";
 import { ImageSchema } from "./resource.ts";
 import type { Intake } from "./uploads.ts";
 import type { AddressPolicy } from "../../edge/origin/address-policy.ts";
-import type { ImagesService } from "./index.ts";
+import type { ImagesService } from "./image-services.ts";
 
 /** The services that these operations use. */
 interface Services {
@@ -33,7 +33,7 @@ async function contentOf(
   { file, url }: ImageForm,
   intake: Intake,
   policy: AddressPolicy,
-): Promise<{ filename: string; content: Content }> {
+): Promise<{ filename: string; content: ImageContent }> {
   if (file !== undefined && url === undefined) return file;
   if (file !== undefined) {
     await intake.discard(file.content.blobKey);

@@ -12,7 +12,7 @@ import { parseMetadataFilters } from "./metadata-filter.ts";
 import { formatCursor, parseCursor } from "./cursor.ts";
 import { ImageSchema } from "./resource.ts";
 import type { Blobs } from "../../platform/storage/blobs.ts";
-import type { ImagesService } from "./index.ts";
+import type { ImagesService } from "./image-services.ts";
 
 /** The services that these operations use. */
 interface Services {

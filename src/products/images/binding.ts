@@ -4,19 +4,19 @@ import { streamParts } from "../../control/api/multipart.ts";
 import { ApiError, callerError } from "../../control/api/errors.ts";
 import { parseBounded } from "../../platform/util/bounded-json.ts";
 import { throwInScript, type BindingCall, type BindingHandler } from "../../workers/binding.ts";
-import { compose, compositionLimits, parseOrder, type Order } from "./transforms/compose.ts";
-import type { Engine } from "./engine/engine.ts";
+import { compose, compositionLimits, parseOrder, type Order } from "./results/compose.ts";
+import type { ImageEngine } from "./engine/engine.ts";
 import { imageErrors } from "./errors.ts";
 import { pictureErrorCodes } from "./api-errors.ts";
 import { contentTypes, imageLimits } from "./image.ts";
 import { uprightSize } from "./recipe/recipe.ts";
-import type { Spool, Spooled } from "./input/spool.ts";
+import type { UploadSpool, Spooled } from "./input/spool.ts";
 
 const orderBytesMax = 256 * 1024;
 
 /** Serves the calls of a script's images binding. */
 export const imagesBinding =
-  ({ engine, spool }: { engine: Engine; spool: Spool }): BindingHandler<"images"> =>
+  ({ engine, spool }: { engine: ImageEngine; spool: UploadSpool }): BindingHandler<"images"> =>
   async (call) => {
     const isInfo = call.url.pathname === "/info";
     try {
@@ -35,7 +35,7 @@ export const imagesBinding =
     }
   };
 
-async function answerInfo(spool: Spool, { request, response }: BindingCall<"images">): Promise<void> {
+async function answerInfo(spool: UploadSpool, { request, response }: BindingCall<"images">): Promise<void> {
   // When the request is refused midway, its body is drained instead of destroyed, which would block the
   // connection.
   const bytes = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
@@ -49,8 +49,8 @@ async function answerInfo(spool: Spool, { request, response }: BindingCall<"imag
 }
 
 async function answerTransform(
-  engine: Engine,
-  spool: Spool,
+  engine: ImageEngine,
+  spool: UploadSpool,
   { request, response }: BindingCall<"images">,
 ): Promise<void> {
   await spool.use(async (receive) => {

@@ -10,7 +10,7 @@ import { runtime } from "../../workers/runtime/capability.ts";
 import { imageOperations } from "./api.ts";
 import { imagesBinding } from "./binding.ts";
 import { deliveryPrefix } from "./delivery/delivery.ts";
-import { ImagesService } from "./index.ts";
+import { ImagesService } from "./image-services.ts";
 import { answerScriptFetch } from "./transformations/script-fetch.ts";
 
 export const images = capability({

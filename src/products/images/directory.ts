@@ -24,7 +24,7 @@ const imagesMax = 20_000;
 const accountsMax = 5000;
 
 /** Images and accounts that delivery has requested, kept in memory until they change. */
-export class Directory {
+export class ImageDirectory {
   readonly #storage: Storage;
   readonly #accounts: Accounts;
   readonly #images = new LRUCache<string, { held: Held; loaded: Promise<Held> }>({ max: imagesMax });

@@ -31,7 +31,7 @@ export interface Probe {
 }
 
 /** The bytes of an uploaded image. */
-export interface Content extends Probe {
+export interface ImageContent extends Probe {
   blobKey: string;
   sha256: string;
   sizeBytes: number;
@@ -55,7 +55,7 @@ export interface Image {
    * For a pending direct upload: its expiry, and the hash of the token in its URL. A draft has no content.
    */
   draft: { expiresOn: number; tokenHash: string } | null;
-  content: Content | null;
+  content: ImageContent | null;
   /** Computed by the first transform that needs it. */
   focus: Focus | null;
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { lockAccount } from "../../platform/storage/dialects.ts";
 import type { Storage, Write } from "../../platform/storage/storage.ts";
-import type { Directory } from "./directory.ts";
+import type { ImageDirectory } from "./directory.ts";
 import { imageErrors } from "./errors.ts";
 import { imageLimits } from "./image.ts";
 import { show } from "../../platform/util/json.ts";
@@ -71,9 +71,9 @@ export function transformOf({ options }: Variant): Transform {
 /** Variants, signing keys and image settings of accounts. */
 export class ImageSettingsService {
   readonly #storage: Storage;
-  readonly #directory: Directory;
+  readonly #directory: ImageDirectory;
 
-  constructor(storage: Storage, directory: Directory) {
+  constructor(storage: Storage, directory: ImageDirectory) {
     this.#storage = storage;
     this.#directory = directory;
   }

@@ -9,7 +9,7 @@ import { Accounts } from "../../control/accounts/accounts.ts";
 import type { DomainError } from "../../platform/domain-error.ts";
 import { FileBlobs } from "../../platform/storage/blobs.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
-import { Directory } from "./directory.ts";
+import { ImageDirectory } from "./directory.ts";
 import { cleanFilename, imageLimits, type Image } from "./image.ts";
 import { Images } from "./images.ts";
 import { parseMetadataFilters } from "./metadata-filter.ts";
@@ -28,7 +28,7 @@ describeStorage("images", (open) => {
   let storage: Storage;
   let uploads: Uploads;
   let images: Images;
-  let directory: Directory;
+  let directory: ImageDirectory;
   let settings: ImageSettingsService;
   let accountId: string;
   let jpeg: Buffer;
@@ -41,7 +41,7 @@ describeStorage("images", (open) => {
     const user = await accounts.createUser({ email: "owner@example.com", apiKeyHash: null });
     accountId = (await accounts.create({ name: "a", type: "enterprise", ownerUserId: user.id })).id;
     await accounts.load();
-    directory = new Directory(storage, accounts);
+    directory = new ImageDirectory(storage, accounts);
     uploads = new Uploads(storage, blobs, pino({ level: "silent" }), { avif: false, svg: false });
     images = new Images(storage, blobs, async (image) => void deleted.push(image));
     settings = new ImageSettingsService(storage, directory);

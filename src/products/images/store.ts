@@ -1,7 +1,7 @@
 import type { Selectable } from "kysely";
 import type { ImagesTable } from "../../platform/storage/schema-hosting.ts";
 import type { Read, Write } from "../../platform/storage/storage.ts";
-import type { Content, Focus, Image } from "./image.ts";
+import type { ImageContent, Focus, Image } from "./image.ts";
 
 const toImage = (row: Selectable<ImagesTable>): Image => ({
   accountId: row.account_id,
@@ -13,7 +13,7 @@ const toImage = (row: Selectable<ImagesTable>): Image => ({
   creator: row.creator,
   // The token hash is kept after the upload, so that a second use is distinguished from a wrong token.
   draft: row.expires_on === null ? null : { expiresOn: row.expires_on, tokenHash: row.upload_token_hash! },
-  content: row.content === null ? null : (JSON.parse(row.content) as Content),
+  content: row.content === null ? null : (JSON.parse(row.content) as ImageContent),
   focus: row.focus === null ? null : (JSON.parse(row.focus) as Focus),
 });
 

@@ -7,7 +7,7 @@ import { isUniqueViolation, onOneNode } from "../../platform/storage/dialects.ts
 import type { Storage } from "../../platform/storage/storage.ts";
 import { isId } from "../../platform/util/ids.ts";
 import { imageErrors, ofWriting } from "./errors.ts";
-import { checkSize, imageLimits, type Content, type Image, type MoreFormats } from "./image.ts";
+import { checkSize, imageLimits, type ImageContent, type Image, type MoreFormats } from "./image.ts";
 import { probe } from "./input/probe.ts";
 import { checkedImage } from "./input/format-check.ts";
 import * as store from "./store.ts";
@@ -31,7 +31,7 @@ const countMs = 60_000;
 const orphanAgeMs = 24 * 3_600_000;
 
 export interface Intake {
-  receive(source: AsyncIterable<Uint8Array>): Promise<Content>;
+  receive(source: AsyncIterable<Uint8Array>): Promise<ImageContent>;
   discard(blobKey: string): Promise<void>;
 }
 
@@ -62,7 +62,7 @@ export class Uploads {
    * Streams an image to storage. Refuses files of no accepted format by their first bytes, and too large
    * files at once.
    */
-  async receive(accountId: string, source: AsyncIterable<Uint8Array>): Promise<Content> {
+  async receive(accountId: string, source: AsyncIterable<Uint8Array>): Promise<ImageContent> {
     const name = randomUUID();
     const blobKey = `images/${accountId}/${name.slice(0, 2)}/${name}`;
     await this.#storage.write((trx) => store.noteOrphan(trx, blobKey, Date.now()));
@@ -96,7 +96,7 @@ export class Uploads {
     await this.#storage.write((trx) => store.forgetOrphan(trx, blobKey));
   }
 
-  async create(input: NewImage, content: Content): Promise<Image> {
+  async create(input: NewImage, content: ImageContent): Promise<Image> {
     return this.#insert(input, null, content);
   }
 
@@ -116,7 +116,7 @@ export class Uploads {
   }
 
   /** Adds bytes to a draft. The first of concurrent uploads wins. */
-  async complete(draft: Image, filename: string, content: Content): Promise<Image> {
+  async complete(draft: Image, filename: string, content: ImageContent): Promise<Image> {
     const image = await this.#storage.write(async (trx, changed) => {
       const done = await store.complete(trx, draft, { filename, content, uploadedOn: Date.now() });
       if (done !== undefined) await store.forgetOrphan(trx, content.blobKey);
@@ -153,7 +153,7 @@ export class Uploads {
     }
   }
 
-  async #insert(input: NewImage, draft: Image["draft"], content: Content | null): Promise<Image> {
+  async #insert(input: NewImage, draft: Image["draft"], content: ImageContent | null): Promise<Image> {
     const image: Image = {
       ...input,
       id: input.id ?? randomUUID(),

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { z } from "zod";
 import { apiErrors } from "../../control/api/errors.ts";
-import { readParts, type Part } from "../../control/api/multipart.ts";
+import { readParts, type FormPart } from "../../control/api/multipart.ts";
 import { operationsFor } from "../../control/api/operation.ts";
 import { nestedFields } from "../../control/api/upload-form.ts";
 import { parseJson } from "../../platform/util/json.ts";
@@ -141,7 +141,7 @@ export const valueOperations = [
 ];
 
 /** Metadata as JSON in a part, or as fields in bracket notation. */
-function metadataOf(parts: readonly Part[]): unknown {
+function metadataOf(parts: readonly FormPart[]): unknown {
   const whole = parts.find(({ name }) => name === "metadata");
   if (whole === undefined) return nestedFields(parts, "metadata");
   return parseJson(whole.bytes.toString(), (why) =>

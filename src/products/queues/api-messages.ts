@@ -2,7 +2,7 @@ import { z } from "zod";
 import { operationsFor } from "../../control/api/operation.ts";
 import type { QueueMessages } from "./messages.ts";
 import { queueErrors } from "./errors.ts";
-import { queueLimits, type Message, type OutgoingMessage, type Queue } from "./queue.ts";
+import { queueLimits, type QueueMessage, type OutgoingMessage, type Queue } from "./queue.ts";
 import type { Backlog } from "./store-messages.ts";
 import type { Queues } from "./queues.ts";
 
@@ -54,7 +54,7 @@ const metrics = ({ count, bytes, oldestOn }: Backlog): z.input<typeof MetricsSch
 });
 
 /** Text is returned as text, all other types in base64. */
-const received = (message: Message): z.input<typeof ReceivedSchema> => ({
+const received = (message: QueueMessage): z.input<typeof ReceivedSchema> => ({
   id: message.id,
   body: Buffer.from(message.body).toString(message.contentType === "text" ? "utf8" : "base64"),
   attempts: message.attempts,

@@ -3,9 +3,9 @@ import { z } from "zod";
 import { CellError, type CellErrorKind } from "../../sandbox/errors.ts";
 import type { Runtime } from "../../workers/runtime/runtime.ts";
 import type { Scripts } from "../../workers/scripts/scripts.ts";
-import type { BatchResult, Deliver } from "./dispatcher.ts";
+import type { MessageBatchResult, Deliver } from "./dispatcher.ts";
 import type { QueueMessages } from "./messages.ts";
-import { queueLimits, type Message } from "./queue.ts";
+import { queueLimits, type QueueMessage } from "./queue.ts";
 import type { Backlog } from "./store-messages.ts";
 
 /** Errors that are not the script's fault: the batch was not delivered. */
@@ -44,7 +44,7 @@ export const deliverTo =
     }
   };
 
-const failed: BatchResult = {
+const failed: MessageBatchResult = {
   hasFailed: true,
   ackAll: false,
   retryBatch: { retry: false },
@@ -53,7 +53,7 @@ const failed: BatchResult = {
 };
 
 /** A batch in the format of worker/batch.ts: `bytes` in base64, everything else as text. */
-export function wireBatch(queueName: string, messages: readonly Message[], backlog: Backlog): object {
+export function wireBatch(queueName: string, messages: readonly QueueMessage[], backlog: Backlog): object {
   return {
     queue: queueName,
     metrics: {

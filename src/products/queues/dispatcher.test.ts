@@ -3,19 +3,19 @@ import { describeStorage } from "../../../test/helpers/storage-matrix.ts";
 import { Accounts } from "../../control/accounts/accounts.ts";
 import { createLogger } from "../../platform/observability/logger.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
-import { QueueDispatcher, type Batch, type BatchResult } from "./dispatcher.ts";
+import { QueueDispatcher, type MessageBatch, type MessageBatchResult } from "./dispatcher.ts";
 import { QueueMessages } from "./messages.ts";
 import type { ConsumerSettings, Queue } from "./queue.ts";
 import { Queues } from "./queues.ts";
 
-const done: BatchResult = {
+const done: MessageBatchResult = {
   hasFailed: false,
   ackAll: false,
   retryBatch: { retry: false },
   explicitAcks: [],
   retryMessages: [],
 };
-const failed: BatchResult = { ...done, hasFailed: true };
+const failed: MessageBatchResult = { ...done, hasFailed: true };
 const anyScript = { find: () => ({}) as never, onDelete: () => {}, lock: async () => {} };
 
 describeStorage("queues", (open) => {
@@ -24,9 +24,9 @@ describeStorage("queues", (open) => {
   let messages: QueueMessages;
   let dispatcher: QueueDispatcher;
   let accountId: string;
-  let batches: Batch[];
+  let batches: MessageBatch[];
   /** The consumer's handler. */
-  let consume: (batch: Batch) => BatchResult | Promise<BatchResult>;
+  let consume: (batch: MessageBatch) => MessageBatchResult | Promise<MessageBatchResult>;
 
   beforeEach(async () => {
     storage = await open();
@@ -46,7 +46,7 @@ describeStorage("queues", (open) => {
   });
 
   function node(): QueueDispatcher {
-    const deliver = async (batch: Batch): Promise<BatchResult> => {
+    const deliver = async (batch: MessageBatch): Promise<MessageBatchResult> => {
       batches.push(batch);
       return consume(batch);
     };
@@ -79,7 +79,7 @@ describeStorage("queues", (open) => {
 
   it("a stopping node leases nothing more, and returns what it cannot deliver in time", async () => {
     const queue = await consumed();
-    const { promise, resolve } = Promise.withResolvers<BatchResult>();
+    const { promise, resolve } = Promise.withResolvers<MessageBatchResult>();
     consume = () => promise;
     await send(queue, "a");
     await vi.waitFor(() => expect(delivered()).toEqual([["a"]]));

@@ -1,18 +1,18 @@
 import type { Logger } from "pino";
 import type { QueueMessages, Settlement } from "./messages.ts";
-import type { Message, Queue } from "./queue.ts";
+import type { QueueMessage, Queue } from "./queue.ts";
 import type { Queues } from "./queues.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 
-export interface Batch {
+export interface MessageBatch {
   queue: Queue;
   /** The consumer's script. */
   scriptName: string;
-  messages: readonly Message[];
+  messages: readonly QueueMessage[];
 }
 
 /** The result of the consumer's `queue` handler. */
-export interface BatchResult {
+export interface MessageBatchResult {
   hasFailed: boolean;
   ackAll: boolean;
   retryBatch: { retry: boolean; delaySeconds?: number | undefined };
@@ -21,7 +21,7 @@ export interface BatchResult {
 }
 
 /** Runs the consumer's handler. Rejects only when the handler could not run. */
-export type Deliver = (batch: Batch) => Promise<BatchResult>;
+export type Deliver = (batch: MessageBatch) => Promise<MessageBatchResult>;
 
 const leaseMs = 60_000;
 const concurrencyDefault = 10;
@@ -133,7 +133,7 @@ class ConsumerLoop {
   readonly #logger: Logger;
   readonly #underWay = new Set<Promise<void>>();
   /** The messages of running batches, by lease. */
-  readonly #leased = new Map<string, { queue: Queue; messages: readonly Message[] }>();
+  readonly #leased = new Map<string, { queue: Queue; messages: readonly QueueMessage[] }>();
   #queue: Queue | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isLooking = false;
@@ -227,7 +227,12 @@ class ConsumerLoop {
     }
   }
 
-  async #run(queue: Queue, scriptName: string, lease: string, messages: readonly Message[]): Promise<void> {
+  async #run(
+    queue: Queue,
+    scriptName: string,
+    lease: string,
+    messages: readonly QueueMessage[],
+  ): Promise<void> {
     const log = { queue: queue.name, script: scriptName, messages: messages.length };
     const renewal = setInterval(() => {
       unawaited(
@@ -259,8 +264,8 @@ class ConsumerLoop {
 
 /** Decisions about single messages override those about the batch. A failed handler retries the rest. */
 export function settlement(
-  messages: readonly Message[],
-  result: BatchResult,
+  messages: readonly QueueMessage[],
+  result: MessageBatchResult,
   retryDelay: number,
 ): Settlement {
   const acks = new Set(result.explicitAcks);

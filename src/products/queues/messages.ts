@@ -3,7 +3,7 @@ import { isForeignKeyViolation } from "../../platform/storage/dialects.ts";
 import type { Read, Storage } from "../../platform/storage/storage.ts";
 import { newId } from "../../platform/util/ids.ts";
 import { queueErrors } from "./errors.ts";
-import { queueLimits, type Message, type OutgoingMessage, type Queue } from "./queue.ts";
+import { queueLimits, type QueueMessage, type OutgoingMessage, type Queue } from "./queue.ts";
 import type { Queues } from "./queues.ts";
 import * as store from "./store-messages.ts";
 
@@ -66,7 +66,11 @@ export class QueueMessages {
   }
 
   /** Leases messages to a dispatcher of this process. */
-  async claim(queue: Queue, limit: number, leaseMs: number): Promise<{ lease: string; messages: Message[] }> {
+  async claim(
+    queue: Queue,
+    limit: number,
+    leaseMs: number,
+  ): Promise<{ lease: string; messages: QueueMessage[] }> {
     return this.#claim(queue, `${dispatchPrefix}${randomUUID()}`, limit, leaseMs);
   }
 
@@ -75,7 +79,7 @@ export class QueueMessages {
     queue: Queue,
     limit: number,
     visibilityTimeoutMs: number,
-  ): Promise<{ lease: string; messages: Message[] }> {
+  ): Promise<{ lease: string; messages: QueueMessage[] }> {
     const endsOn = Date.now() + visibilityTimeoutMs;
     const claimed = await this.#claim(queue, `p-${randomUUID()}`, limit, visibilityTimeoutMs);
     const maxRetries = maxRetriesOf(queue);
@@ -151,7 +155,7 @@ export class QueueMessages {
   async giveBack(
     queue: Queue,
     lease: string,
-    messages: readonly Message[],
+    messages: readonly QueueMessage[],
     { delayMs, isAttempt = false }: { delayMs: number; isAttempt?: boolean },
   ): Promise<void> {
     const numbers = messages.map(({ number }) => number);
@@ -189,7 +193,7 @@ export class QueueMessages {
     return backlog;
   }
 
-  async peek(queue: Queue, limit: number): Promise<Message[]> {
+  async peek(queue: Queue, limit: number): Promise<QueueMessage[]> {
     return store.peek(this.#storage.read, queue.number, limit);
   }
 
@@ -235,7 +239,7 @@ export class QueueMessages {
     lease: string,
     limit: number,
     leaseMs: number,
-  ): Promise<{ lease: string; messages: Message[] }> {
+  ): Promise<{ lease: string; messages: QueueMessage[] }> {
     const now = Date.now();
     const maxRetries = maxRetriesOf(queue);
     const messages = await this.#storage.write(async (trx) => {

@@ -47,7 +47,7 @@ export interface ConsumerSettings {
 export const contentTypes = ["text", "bytes", "json", "v8"] as const;
 export type ContentType = (typeof contentTypes)[number];
 
-export interface Message {
+export interface QueueMessage {
   /** Row id. */
   number: number;
   id: string;

@@ -1,7 +1,7 @@
 import type { Selectable } from "kysely";
 import type { QueueMessagesTable } from "../../platform/storage/schema-hosting.ts";
 import type { Read, Write } from "../../platform/storage/storage.ts";
-import type { ContentType, Message } from "./queue.ts";
+import type { ContentType, QueueMessage } from "./queue.ts";
 
 export interface NewMessage {
   id: string;
@@ -10,7 +10,7 @@ export interface NewMessage {
   availableOn: number;
 }
 
-const toMessage = (row: Selectable<QueueMessagesTable>): Message => ({
+const toMessage = (row: Selectable<QueueMessagesTable>): QueueMessage => ({
   number: row.number,
   id: row.id,
   contentType: row.content_type as ContentType,
@@ -78,7 +78,7 @@ export async function claim(
   trx: Write,
   engine: "sqlite" | "postgres",
   claimed: { queueNumber: number; limit: number; lease: string; now: number; until: number },
-): Promise<Message[]> {
+): Promise<QueueMessage[]> {
   const rows = await trx
     .updateTable("queue_messages")
     .set((eb) => ({
@@ -234,7 +234,7 @@ export async function backlog(read: Read, queueNumber: number): Promise<Backlog>
   return { count: Number(row.count), bytes: Number(row.bytes ?? 0), oldestOn: row.oldest ?? 0 };
 }
 
-export async function peek(read: Read, queueNumber: number, limit: number): Promise<Message[]> {
+export async function peek(read: Read, queueNumber: number, limit: number): Promise<QueueMessage[]> {
   const rows = await read
     .selectFrom("queue_messages")
     .selectAll()

@@ -3,7 +3,7 @@ import { readJson } from "../../control/api/body.ts";
 import { operationsFor } from "../../control/api/operation.ts";
 import { isoTime } from "../../platform/util/ids.ts";
 import { schedulesOfScriptMax } from "./schedule.ts";
-import type { Planned, Schedules } from "./schedules.ts";
+import type { PlannedSchedule, Schedules } from "./schedules.ts";
 import type { Scripts } from "../../workers/scripts/scripts.ts";
 import { scheduleErrorCodes } from "./api-errors.ts";
 
@@ -39,7 +39,7 @@ const InputSchema = z
   )
   .max(schedulesOfScriptMax);
 
-const result = (schedules: readonly Planned[]): z.input<typeof SchedulesSchema> => ({
+const result = (schedules: readonly PlannedSchedule[]): z.input<typeof SchedulesSchema> => ({
   schedules: schedules.map(({ cron, createdOn, modifiedOn, missedRuns, lastMissedOn }) => ({
     cron,
     created_on: isoTime(createdOn),

@@ -5,7 +5,7 @@ import { runtime } from "../../workers/runtime/capability.ts";
 import { scripts } from "../../workers/scripts/capability.ts";
 import { scheduleOperations } from "./api.ts";
 import { runScheduled } from "./run.ts";
-import { Scheduler } from "./scheduler.ts";
+import { CronScheduler } from "./scheduler.ts";
 import { Schedules } from "./schedules.ts";
 
 /** Runs scripts at given times. */
@@ -17,7 +17,7 @@ export const schedules = capability({
   load: (services) => services.schedules.load(),
   async run(services) {
     const run = runScheduled(services.scripts, services.runtime);
-    const scheduler = new Scheduler(services.schedules, run, services.logger);
+    const scheduler = new CronScheduler(services.schedules, run, services.logger);
     await scheduler.start();
     return {
       giveBack: () => scheduler.stopClaiming(),

@@ -15,7 +15,7 @@ export type RunScheduled = (run: ScheduledRun) => Promise<void>;
 const retryMs = 1000;
 
 /** Checks the schedules at the start of each minute. */
-export class Scheduler {
+export class CronScheduler {
   readonly #schedules: Schedules;
   readonly #run: RunScheduled;
   readonly #logger: Logger;

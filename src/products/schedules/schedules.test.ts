@@ -4,7 +4,7 @@ import { Accounts } from "../../control/accounts/accounts.ts";
 import { createLogger } from "../../platform/observability/logger.ts";
 import { openStorage, type Storage } from "../../platform/storage/storage.ts";
 import { readCron } from "./cron.ts";
-import { Scheduler, type ScheduledRun } from "./scheduler.ts";
+import { CronScheduler, type ScheduledRun } from "./scheduler.ts";
 import { minuteMs, Schedules } from "./schedules.ts";
 
 const utc = (text: string): number => Date.parse(`${text}Z`);
@@ -95,7 +95,7 @@ describeStorage("schedules", (open) => {
   const later = (count: number): number => (base + count) * minuteMs;
   async function tick(nowMs: number, node = schedules): Promise<ScheduledRun[]> {
     const runs: ScheduledRun[] = [];
-    const scheduler = new Scheduler(node, async (run) => void runs.push(run), createLogger("error"));
+    const scheduler = new CronScheduler(node, async (run) => void runs.push(run), createLogger("error"));
     await scheduler.tick(nowMs);
     await scheduler.stop();
     return runs;
@@ -172,7 +172,7 @@ it("runs a minute when the database recovers within it", async () => {
     if (isAway) throw new Error("the database is away");
     return [];
   });
-  const scheduler = new Scheduler(schedules, async () => {}, createLogger("fatal"));
+  const scheduler = new CronScheduler(schedules, async () => {}, createLogger("fatal"));
   await scheduler.start();
   expect(asked).toHaveBeenCalledTimes(1);
   isAway = true;

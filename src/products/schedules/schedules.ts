@@ -7,7 +7,7 @@ import { scheduleErrors } from "./errors.ts";
 import type { Schedule } from "./schedule.ts";
 import * as store from "./store.ts";
 
-export interface Planned extends Schedule {
+export interface PlannedSchedule extends Schedule {
   timetable: Timetable;
   /** The next run in epoch milliseconds; undefined when there is none. */
   nextOn: number | undefined;
@@ -30,7 +30,7 @@ export const minuteMs = 60_000;
 export class Schedules {
   readonly #storage: Storage;
   readonly #scripts: Pick<Scripts, "get" | "lock">;
-  #all = new Map<string, Planned>();
+  #all = new Map<string, PlannedSchedule>();
   readonly #reads = new FreshReads(
     () => this.#read(),
     (all) => (this.#all = all),
@@ -53,8 +53,8 @@ export class Schedules {
     await this.#reads.load();
   }
 
-  async #read(): Promise<Map<string, Planned>> {
-    const all = new Map<string, Planned>();
+  async #read(): Promise<Map<string, PlannedSchedule>> {
+    const all = new Map<string, PlannedSchedule>();
     for (const schedule of await store.loadAll(this.#storage.read)) {
       const known = this.#all.get(keyOf(schedule));
       const timetable = known?.timetable ?? (await readCron(schedule.cron));
@@ -68,14 +68,14 @@ export class Schedules {
     return all;
   }
 
-  list(accountId: string, scriptName: string): Planned[] {
+  list(accountId: string, scriptName: string): PlannedSchedule[] {
     return [...this.#all.values()].filter(
       (each) => each.accountId === accountId && each.scriptName === scriptName,
     );
   }
 
   /** Replaces a script's schedules. Unchanged ones keep their last run. */
-  async replace(accountId: string, scriptName: string, crons: readonly string[]): Promise<Planned[]> {
+  async replace(accountId: string, scriptName: string, crons: readonly string[]): Promise<PlannedSchedule[]> {
     this.#scripts.get({ accountId }, scriptName);
     const faults = await Promise.all(
       crons.map(async (cron, i) => {
@@ -127,7 +127,7 @@ export class Schedules {
   }
 }
 
-function claimOf(schedule: Planned, minute: number): Claimed {
+function claimOf(schedule: PlannedSchedule, minute: number): Claimed {
   const { timetable, lastRunOn } = schedule;
   const missed = timetable.between(lastRunOn, minute);
   const isDue = timetable.next(minute - 1) === minute;

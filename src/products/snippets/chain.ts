@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Logger } from "pino";
-import type { Admission } from "../../sandbox/limits/admission.ts";
+import type { RunAdmission } from "../../sandbox/limits/admission.ts";
 import type { Cells } from "../../sandbox/cells.ts";
 import { cellHeaders } from "../../sandbox/protocol.ts";
 import { headerText } from "../../sandbox/gateway/cell-messages.ts";
@@ -37,7 +37,7 @@ export interface SnippetLimits {
 export interface SnippetChainOptions {
   snippets: Snippets;
   cells: Cells;
-  subrequests: Admission;
+  subrequests: RunAdmission;
   outbound: Outbound;
   transformations: Transformations;
   limits: SnippetLimits;

@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from "vitest";
 import { describeStorage } from "../../../test/helpers/storage-matrix.ts";
-import type { RequestDescription } from "../../rules/index.ts";
+import type { RequestDescription } from "../../rules/language.ts";
 import { Rulesets } from "../../control/rulesets/rulesets.ts";
 import { ensureOwner } from "../../control/members/owner.ts";
 import { Accounts } from "../../control/accounts/accounts.ts";

@@ -5,7 +5,7 @@ import { runtime } from "../../workers/runtime/capability.ts";
 import { scripts } from "../../workers/scripts/capability.ts";
 import { workflowOperations } from "./api/api.ts";
 import { workflowBinding } from "./binding.ts";
-import { createWorkflows } from "./index.ts";
+import { createWorkflows } from "./workflow-services.ts";
 
 export const workflows = capability({
   name: "workflows",

@@ -4,10 +4,10 @@ import { newOrderedUuid } from "../../platform/util/ids.ts";
 import { CreationBudget } from "./engine/creation-budget.ts";
 import { asWorkflowError, type Command } from "./engine/commands.ts";
 import type { EngineState } from "./engine/engine-state.ts";
-import type { Engine } from "./engine/engine.ts";
+import type { WorkflowEngine } from "./engine/engine.ts";
 import { scheduledId, type CronSchedule, type InstanceRow, type TriggerSource } from "./instance.ts";
 import { History } from "./store/journal.ts";
-import type { Control, RestartFrom } from "./engine/operations.ts";
+import type { InstanceControl, RestartFrom } from "./engine/operations.ts";
 import type { InstanceStore } from "./store/store.ts";
 import * as list from "./store/store-list.ts";
 import { isFinal, type Status } from "./transitions.ts";
@@ -45,7 +45,7 @@ export interface Nodes {
 export interface InstancesOptions {
   read: Read;
   store: InstanceStore;
-  engine: Engine;
+  engine: WorkflowEngine;
   nodes: Nodes;
   workflows: Workflows;
   /** Default retention, for accounts that set none. */
@@ -221,7 +221,7 @@ export class Instances {
     };
   }
 
-  async control(workflow: Workflow, id: string, action: Control): Promise<InstanceRow> {
+  async control(workflow: Workflow, id: string, action: InstanceControl): Promise<InstanceRow> {
     return this.#perform(workflow, id, (rid) => ({ do: action, rid }));
   }
 

@@ -2,13 +2,13 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
-import { Invocation, type Host, type EnginePort } from "./worker/invocation.ts";
+import { Invocation, type InvocationHost, type EnginePort } from "./worker/invocation.ts";
 
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
 
 const limits = { lingerMs: 100, valueBytesMax: 1000, stepsMax: 10, retryDelayMs: 10 };
-const host = { now: () => 0, after: () => () => {}, isInsideStep: () => false } as unknown as Host;
+const host = { now: () => 0, after: () => () => {}, isInsideStep: () => false } as unknown as InvocationHost;
 const port = { call: async () => "" } as unknown as EnginePort;
 
 /** An invocation that has ended while its code still makes calls. */

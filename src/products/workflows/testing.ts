@@ -3,7 +3,7 @@ import { cellDefaults, type CellSettings } from "../../sandbox/settings.ts";
 import { quiet } from "../../sandbox/testing.ts";
 import { openStorage, type Storage } from "../../platform/storage/storage.ts";
 import { systemClock } from "./clock.ts";
-import { Engine } from "./engine/engine.ts";
+import { WorkflowEngine } from "./engine/engine.ts";
 import type { InstanceRow } from "./instance.ts";
 import { WorkflowCells, type WorkflowCellsOptions, type Prepared } from "./cells/workflow-cells.ts";
 import { instanceStore } from "./store/store.ts";
@@ -15,7 +15,7 @@ import { decode } from "./worker/codec.ts";
  * body.
  */
 export class EngineHarness {
-  readonly engine: Engine;
+  readonly engine: WorkflowEngine;
   readonly cells: WorkflowCells;
   readonly storage: Storage;
   /** Paths of the requests that scripts made. Each request is answered with its index. */
@@ -61,7 +61,7 @@ export class EngineHarness {
       stepsMax: options.stepsMax ?? 10_000,
       code: { accountId: "a", scriptName: "s", scriptVersion: "v", className: "Main" },
     };
-    this.engine = new Engine({
+    this.engine = new WorkflowEngine({
       store: this.#store,
       cells: this.cells,
       clock: systemClock,

@@ -32,7 +32,7 @@ export const inputs = [
 export type Input = (typeof inputs)[number];
 
 /** Actions of the engine when an instance changes its status. */
-export type Effect =
+export type TransitionEffect =
   /** start an invocation from the journal */
   | "dispatch"
   /** revoke the running invocation's right to write */
@@ -60,11 +60,11 @@ export type Effect =
   /** keep the outcome until the retention is over */
   | "expire";
 
-export type Refusal = "cannotPause" | "cannotResume" | "cannotTerminate" | "inFiniteState";
-export type Move = { to: Status; effects: readonly Effect[] } | { refuse: Refusal };
+export type TransitionRefusal = "cannotPause" | "cannotResume" | "cannotTerminate" | "inFiniteState";
+export type Move = { to: Status; effects: readonly TransitionEffect[] } | { refuse: TransitionRefusal };
 
-const to = (status: Status, ...effects: Effect[]): Move => ({ to: status, effects });
-const refuse = (refusal: Refusal): Move => ({ refuse: refusal });
+const to = (status: Status, ...effects: TransitionEffect[]): Move => ({ to: status, effects });
+const refuse = (refusal: TransitionRefusal): Move => ({ refuse: refusal });
 type Row = Record<Status, Move | undefined>;
 /**
  * An input for some statuses only. In any other status it comes too late, from a fenced invocation, and is
@@ -74,7 +74,7 @@ const only = (row: Partial<Row>): Row => ({ ...nowhere, ...row });
 const everywhere = (move: (status: Status) => Move): Row =>
   Object.fromEntries(statuses.map((status) => [status, move(status)])) as Row;
 const nowhere: Row = Object.fromEntries(statuses.map((status) => [status, undefined])) as Row;
-const whenFinal = (refusal: Refusal): Partial<Row> =>
+const whenFinal = (refusal: TransitionRefusal): Partial<Row> =>
   Object.fromEntries(finalStatuses.map((status) => [status, refuse(refusal)]));
 
 /** Ends the instance from any status. */

@@ -1,4 +1,4 @@
-import type { Operation } from "../syntax/ast.ts";
+import type { Comparison } from "../syntax/ast.ts";
 import { bitwiseAnd } from "../evaluation/compare.ts";
 import type { IntSet } from "../values/value-sets.ts";
 import type { Writer } from "./writer.ts";
@@ -11,7 +11,7 @@ const inlineMembersMax = 8;
  * Code for whether `value`, which is code for a value that may be missing, satisfies the operation. `present`
  * means that it is a variable and not missing; otherwise the code evaluates it only once.
  */
-export function condition(writer: Writer, operation: Operation, value: string, present: boolean): string {
+export function condition(writer: Writer, operation: Comparison, value: string, present: boolean): string {
   const guarded = (test: (name: string) => string): string => {
     if (present) return test(value);
     const name = writer.temporary();

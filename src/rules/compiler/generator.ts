@@ -1,5 +1,5 @@
 import type {
-  Access,
+  FieldAccess,
   Argument,
   CallNode,
   CombiningNode,
@@ -104,7 +104,12 @@ export class Generator {
     return `const ${value}=${code};if(${value}!==undefined){${this.#walk(value, accesses, base.type, body)}}`;
   }
 
-  #walk(value: string, accesses: readonly Access[], type: Type, body: (value: string) => string): string {
+  #walk(
+    value: string,
+    accesses: readonly FieldAccess[],
+    type: Type,
+    body: (value: string) => string,
+  ): string {
     const [access, ...rest] = accesses;
     if (access === undefined) return body(value);
     const inner = elementOf(type)!;
@@ -134,7 +139,7 @@ export class Generator {
     return accesses.reduce((inner, access) => `${inner}?.${this.#access(access)}`.replace("?..", "?."), code);
   }
 
-  #access(access: Access): string {
+  #access(access: FieldAccess): string {
     if (access.kind === "key") return `.get(${this.#writer.constant(access.key)})`;
     return access.kind === "at" ? `[${access.index}]` : "";
   }

@@ -1,10 +1,10 @@
-import type { Operation } from "../syntax/ast.ts";
+import type { Comparison } from "../syntax/ast.ts";
 import type { ListSource } from "../fields/field-source.ts";
 import { compareIp } from "../values/ip.ts";
 import type { IntValue, IpValue, Value } from "../values/types.ts";
 
 /** Whether a value that is not missing satisfies an operation. The value must have the operation's type. */
-export function satisfies(value: Value, operation: Operation, lists: ListSource): boolean {
+export function satisfies(value: Value, operation: Comparison, lists: ListSource): boolean {
   switch (operation.op) {
     case "true":
       return value as boolean;

@@ -9,7 +9,7 @@ import {
   trace,
   type Expression,
   type FieldSource,
-} from "../index.ts";
+} from "../language.ts";
 
 function parse(text: string, missingNotEqual = false): Expression {
   const result = parseExpression(text, { missingNotEqual });

@@ -1,11 +1,11 @@
-import type { Access } from "../syntax/ast.ts";
+import type { FieldAccess } from "../syntax/ast.ts";
 import type { Value } from "../values/types.ts";
 
 /**
  * Gets a value from nested arrays and maps. With `[*]`, the result is the array of all values found. A
  * missing value then becomes an empty array, except before a single final `[*]`, where it stays missing.
  */
-export function navigate(base: Value | undefined, accesses: readonly Access[]): Value | undefined {
+export function navigate(base: Value | undefined, accesses: readonly FieldAccess[]): Value | undefined {
   if (base === undefined) return undefined;
   const firstEach = accesses.findIndex((access) => access.kind === "each");
   if (firstEach === -1) return accesses.reduce(takeOne, base as Value | undefined);
@@ -17,13 +17,13 @@ export function navigate(base: Value | undefined, accesses: readonly Access[]): 
   return found;
 }
 
-function takeOne(value: Value | undefined, access: Access): Value | undefined {
+function takeOne(value: Value | undefined, access: FieldAccess): Value | undefined {
   if (value === undefined) return undefined;
   if (access.kind === "key") return (value as ReadonlyMap<string, Value>).get(access.key);
   return access.kind === "at" ? (value as readonly Value[])[access.index] : value;
 }
 
-function collect(value: Value | undefined, accesses: readonly Access[], found: Value[]): void {
+function collect(value: Value | undefined, accesses: readonly FieldAccess[], found: Value[]): void {
   if (value === undefined) return;
   const [access, ...rest] = accesses;
   if (access === undefined) {

@@ -1,11 +1,11 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import type { Value } from "../values/types.ts";
-import type { FunctionDefinition, Parameter } from "./definition.ts";
+import type { FunctionDefinition, FunctionParameter } from "./definition.ts";
 import { urlDecode } from "./url.ts";
 
-const bytes: Parameter = { types: ["Bytes"] };
+const bytes: FunctionParameter = { types: ["Bytes"] };
 
-function flagsParameter(allowed: string): Parameter {
+function flagsParameter(allowed: string): FunctionParameter {
   const pattern = new RegExp(`^[${allowed}]*$`);
   return {
     types: ["Bytes"],

@@ -2,7 +2,7 @@ import type { Type, Value } from "../values/types.ts";
 
 export type ArgumentKind = "Literal" | "Field";
 
-export interface Parameter {
+export interface FunctionParameter {
   /** The accepted types. `Array` alone accepts an array of any type. */
   types: readonly (Type | "Array")[];
   /** Whether the argument must be a literal, or must not be. */
@@ -21,7 +21,7 @@ export interface ArgumentShape {
 
 export interface FunctionDefinition {
   name: string;
-  parameters: readonly Parameter[];
+  parameters: readonly FunctionParameter[];
   /** The number of parameters at the end that are optional. */
   optional?: number;
   /** Further arguments are like the last parameter. */

@@ -1,8 +1,8 @@
 import { bytesOf, intOf, type Value } from "../values/types.ts";
-import type { FunctionDefinition, Parameter } from "./definition.ts";
+import type { FunctionDefinition, FunctionParameter } from "./definition.ts";
 
-const key: Parameter = { types: ["Bytes", "Int"] };
-const source: Parameter = { types: ["Bytes"], kind: "Field" };
+const key: FunctionParameter = { types: ["Bytes", "Int"] };
+const source: FunctionParameter = { types: ["Bytes"], kind: "Field" };
 
 /** A number in its source form, which preserves 42.0 and large integers. */
 class JsonNumber {

@@ -1,10 +1,10 @@
 import { networkOf } from "../values/ip.ts";
 import type { IpValue, Value } from "../values/types.ts";
-import type { FunctionDefinition, Parameter } from "./definition.ts";
+import type { FunctionDefinition, FunctionParameter } from "./definition.ts";
 
-const address: Parameter = { types: ["Ip"], kind: "Field" };
+const address: FunctionParameter = { types: ["Ip"], kind: "Field" };
 
-function bits(max: number): Parameter {
+function bits(max: number): FunctionParameter {
   return {
     types: ["Int"],
     check: (value) =>

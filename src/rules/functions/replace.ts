@@ -2,10 +2,10 @@ import { Fault } from "../values/fault.ts";
 import { compileCapturingRegex, type CapturingRegex } from "../regex/regex.ts";
 import { PatternError } from "../regex/syntax.ts";
 import { captureWildcard, compileWildcard, type WildcardPattern } from "../values/wildcard.ts";
-import { ArgumentFault, type FunctionDefinition, type Parameter } from "./definition.ts";
+import { ArgumentFault, type FunctionDefinition, type FunctionParameter } from "./definition.ts";
 
 const referencesMax = 8;
-const literal: Parameter = { types: ["Bytes"], kind: "Literal" };
+const literal: FunctionParameter = { types: ["Bytes"], kind: "Literal" };
 
 /** A replacement, split into strings and numbers of captures. */
 type Template = readonly (string | number)[];

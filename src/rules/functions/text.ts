@@ -1,11 +1,11 @@
 import { formatIp } from "../values/ip.ts";
 import type { Type, Value } from "../values/types.ts";
 import { lowerAscii, upperAscii } from "../values/wildcard.ts";
-import type { FunctionDefinition, Parameter } from "./definition.ts";
+import type { FunctionDefinition, FunctionParameter } from "./definition.ts";
 
-const bytes: Parameter = { types: ["Bytes"] };
-const int: Parameter = { types: ["Int"] };
-const bytesField: Parameter = { types: ["Bytes"], kind: "Field" };
+const bytes: FunctionParameter = { types: ["Bytes"] };
+const int: FunctionParameter = { types: ["Int"] };
+const bytesField: FunctionParameter = { types: ["Bytes"], kind: "Field" };
 
 /** A byte position counted from either end, clamped to 0 and `length`. */
 function positionOf(index: Value, length: number): number {

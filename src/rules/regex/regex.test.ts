@@ -6,10 +6,10 @@ import { buildNfa } from "./automaton/nfa.ts";
 import { parsePattern } from "./parse.ts";
 import { printPattern } from "./print.ts";
 import { redosCases } from "./redos-cases.ts";
-import { compileCapturingRegex, compileRegex, type Engine } from "./regex.ts";
+import { compileCapturingRegex, compileRegex, type RegexEngine } from "./regex.ts";
 
 describe("engines", () => {
-  it.each<[pattern: string, engine: Engine]>([
+  it.each<[pattern: string, engine: RegexEngine]>([
     ["^/api/v[0-9]+/users/[0-9]+$", "native"],
     ["\\.(?:php|asp|jsp)$", "native"],
     ["(?i)(bot|crawl|spider)", "native"],

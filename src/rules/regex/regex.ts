@@ -16,11 +16,11 @@ import { PatternError, type Pattern } from "./syntax.ts";
  * automaton. V8 also has a linear engine, behind a flag for the whole process. It is about ten times slower
  * than the automaton and rejects repetitions of more than 16 (see `bench/rules-engines.ts`).
  */
-export type Engine = "native" | "automaton";
+export type RegexEngine = "native" | "automaton";
 
 export interface LinearRegex {
   source: string;
-  engine: Engine;
+  engine: RegexEngine;
   /** The RegExp itself, if the engine is native, for direct calls of `test`. */
   native?: RegExp;
   /** Whether the pattern matches anywhere in the bytes (a latin1 string). */

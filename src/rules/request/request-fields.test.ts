@@ -1,5 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { fields, parseIp, requestFields, type RequestDescription, type Type, type Value } from "../index.ts";
+import {
+  fields,
+  parseIp,
+  requestFields,
+  type RequestDescription,
+  type Type,
+  type Value,
+} from "../language.ts";
 import { readRequest } from "./read-request.ts";
 
 const plain: RequestDescription = {

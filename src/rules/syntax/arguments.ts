@@ -4,7 +4,7 @@ import {
   ArgumentFault,
   type ArgumentShape,
   type FunctionDefinition,
-  type Parameter,
+  type FunctionParameter,
 } from "../functions/definition.ts";
 import { displayType, isArray, type Type } from "../values/types.ts";
 
@@ -77,7 +77,7 @@ export class ArgumentChecker {
 
 type MakeFault = (what: string, reason: string) => Fault;
 
-function checkKind(parameter: Parameter, shape: ArgumentShape, fault: MakeFault): void {
+function checkKind(parameter: FunctionParameter, shape: ArgumentShape, fault: MakeFault): void {
   const actual = shape.literal === undefined ? "Field" : "Literal";
   if (parameter.kind !== undefined && parameter.kind !== actual) {
     throw fault("kind", `expected argument of kind ${parameter.kind}, but got ${actual}`);

@@ -12,7 +12,7 @@ export interface Span {
   end: number;
 }
 
-export type Access = { kind: "key"; key: string } | { kind: "at"; index: number } | { kind: "each" };
+export type FieldAccess = { kind: "key"; key: string } | { kind: "at"; index: number } | { kind: "each" };
 
 export interface FieldNode extends Span {
   kind: "field";
@@ -36,7 +36,7 @@ export interface CallNode extends Span {
 export interface IndexNode extends Span {
   kind: "index";
   base: FieldNode | CallNode;
-  accesses: Access[];
+  accesses: FieldAccess[];
   /** The number of `[*]`. If there is any, the node is a list of values of its type. */
   eachCount: number;
   type: Type;
@@ -50,7 +50,7 @@ export interface LiteralNode extends Span {
 
 export type OrderingName = "eq" | "ne" | "lt" | "le" | "gt" | "ge";
 
-export type Operation =
+export type Comparison =
   | { op: "true" }
   | { op: OrderingName; of: "Bytes"; value: string }
   | { op: OrderingName; of: "Int"; value: IntValue }
@@ -65,7 +65,7 @@ export type Operation =
 export interface ComparisonNode extends Span {
   kind: "comparison";
   left: IndexNode;
-  operation: Operation;
+  operation: Comparison;
   type: Type;
   /** The result of `ne` if the left side is missing. */
   missingNotEqual: boolean;

@@ -1,4 +1,4 @@
-import type { Operation, OrderingName } from "./ast.ts";
+import type { Comparison, OrderingName } from "./ast.ts";
 import { type Cursor } from "./cursor.ts";
 import { Fault } from "../values/fault.ts";
 import { readIp, readIpRange } from "./ip-literal.ts";
@@ -53,7 +53,7 @@ export function atOperator(cursor: Cursor, pos: number): boolean {
 }
 
 /** Reads an operator and its right side, for a left side of `type`, which must not be Bool. */
-export function readOperation(cursor: Cursor, type: Type, lists: ListLookup | undefined): Operation {
+export function readOperation(cursor: Cursor, type: Type, lists: ListLookup | undefined): Comparison {
   cursor.skipSpace();
   const start = cursor.pos;
   const operator = operators.find(([spelling]) => cursor.at(spelling));
@@ -95,7 +95,7 @@ export function readOperation(cursor: Cursor, type: Type, lists: ListLookup | un
   }
 }
 
-function readMatches(cursor: Cursor): Operation {
+function readMatches(cursor: Cursor): Comparison {
   const pattern = readPatternText(cursor);
   try {
     return { op: "matches", regex: compileRegex(pattern.text) };
@@ -129,7 +129,7 @@ function readIntRange(cursor: Cursor): { first: number | bigint; last: number | 
   return { first, last };
 }
 
-function readList(cursor: Cursor, type: ListType, lists: ListLookup | undefined): Operation {
+function readList(cursor: Cursor, type: ListType, lists: ListLookup | undefined): Comparison {
   cursor.expect("$");
   const start = cursor.pos;
   while (/[a-z0-9_.]/.test(cursor.text[cursor.pos] ?? "")) cursor.pos++;

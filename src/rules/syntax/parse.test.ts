@@ -1,6 +1,6 @@
 import { fc } from "../../../test/helpers/properties.ts";
 import { describe, expect, it } from "vitest";
-import { fields, functions, invalidExpressionMessage, parseExpression } from "../index.ts";
+import { fields, functions, invalidExpressionMessage, parseExpression } from "../language.ts";
 import { anyExpression } from "../arbitraries.ts";
 
 const pieces = [

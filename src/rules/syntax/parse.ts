@@ -3,13 +3,13 @@ import type { ListLookup } from "./comparison.ts";
 import { Cursor } from "./cursor.ts";
 import { Fault } from "../values/fault.ts";
 import { describeFault, type ExpressionError } from "./error-text.ts";
-import { Parser, type Phase } from "./parser.ts";
+import { Parser, type ExpressionPhase } from "./parser.ts";
 
 export const expressionBytesMax = 4096;
 
 export interface ParseOptions {
   /** `request` rejects fields of the response. Default `request`. */
-  phase?: Phase;
+  phase?: ExpressionPhase;
   /**
    * Looks existing lists up by name without `$`. If absent, every name is accepted, and unknown lists are
    * empty.

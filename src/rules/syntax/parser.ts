@@ -1,6 +1,6 @@
 import { ArgumentChecker } from "./arguments.ts";
 import type {
-  Access,
+  FieldAccess,
   Argument,
   CallNode,
   CombiningNode,
@@ -20,10 +20,10 @@ import { readBytes, readInt } from "./literals.ts";
 import { nearestName } from "./suggest.ts";
 import { displayType, elementOf, isArray, isMap, type Type } from "../values/types.ts";
 
-export type Phase = "request" | "response";
+export type ExpressionPhase = "request" | "response";
 
 export interface ParserSettings {
-  phase: Phase;
+  phase: ExpressionPhase;
   lists?: ListLookup | undefined;
   missingNotEqual: boolean;
 }
@@ -171,7 +171,7 @@ export class Parser {
     const cursor = this.#cursor;
     const start = cursor.pos;
     const base = this.#identifier();
-    const accesses: Access[] = [];
+    const accesses: FieldAccess[] = [];
     let type: Type = base.type;
     while (cursor.at("[")) {
       const open = cursor.pos;
@@ -196,7 +196,7 @@ export class Parser {
     return { kind: "index", base, accesses, eachCount, type, start, end: cursor.pos };
   }
 
-  #access(): Access {
+  #access(): FieldAccess {
     const cursor = this.#cursor;
     const start = cursor.pos;
     if (cursor.take("*")) return { kind: "each" };
@@ -330,7 +330,7 @@ function isMapped(node: Argument): boolean {
   return node.kind === "index" && node.eachCount > 0;
 }
 
-function nameOf(access: Access): string {
+function nameOf(access: FieldAccess): string {
   if (access.kind === "each") return "MapEach";
   return access.kind === "at" ? `ArrayIndex(${access.index})` : `MapKey(${JSON.stringify(access.key)})`;
 }

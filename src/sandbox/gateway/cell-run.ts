@@ -1,5 +1,5 @@
 import type { RunOptions } from "../cell.ts";
-import type { Admission, Share } from "../limits/admission.ts";
+import type { RunAdmission, ScriptSlots } from "../limits/admission.ts";
 import type { CellRequest } from "./exchange.ts";
 import { overloaded, type CellFault } from "../errors.ts";
 import type { CellScript } from "../process/script.ts";
@@ -8,7 +8,7 @@ import type { CellScript } from "../process/script.ts";
 export interface CellRun {
   readonly script: CellScript;
   /** The share whose slot it uses; invocations of workflows use none. */
-  readonly share: Share | undefined;
+  readonly share: ScriptSlots | undefined;
   /** `performance.now()` when the run was sent to the cell. */
   sentAt: number;
   /** Its part of the cell's CPU time in milliseconds, split evenly among concurrent runs. */
@@ -23,7 +23,7 @@ export interface CellRun {
 const never = (): boolean => false;
 
 /** The record of a run that starts now. `share` counts it for its account. */
-export const newCellRun = (script: CellScript, share?: Share, isMovable = never): CellRun => ({
+export const newCellRun = (script: CellScript, share?: ScriptSlots, isMovable = never): CellRun => ({
   script,
   share,
   sentAt: performance.now(),
@@ -48,8 +48,8 @@ const queueKeyOf = ({ headers: [, host], path }: CellRequest): string =>
 
 /** Waits for a slot. Returns false if the client has left. Throws if the wait is refused. */
 export async function waitForSlot(
-  admission: Admission,
-  share: Share,
+  admission: RunAdmission,
+  share: ScriptSlots,
   { answer, request }: RunOptions,
 ): Promise<boolean> {
   const client = "socket" in answer ? answer.socket : answer.response;
@@ -60,7 +60,7 @@ export async function waitForSlot(
 
 /** The oldest run of a share that was sent before a time and can be ended. */
 export function oldestOf(
-  share: Share,
+  share: ScriptSlots,
   cells: Iterable<{ readonly runs: ReadonlySet<CellRun> }>,
   before: number,
 ): CellRun | undefined {

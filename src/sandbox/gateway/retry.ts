@@ -21,7 +21,7 @@ export const withBody = (options: RunOptions, body: CellBody | null): RunOptions
 });
 
 /** The attempts to run one request, and the body for the next one. */
-export class Attempts {
+export class RunAttempts {
   body: CellBody | null;
   /** Attempts that ended because a script stalled or used too much memory: this one or another in its cell. */
   faults = 0;

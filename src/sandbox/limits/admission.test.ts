@@ -1,9 +1,9 @@
 import { EventEmitter } from "node:events";
 import { fc } from "../../../test/helpers/properties.ts";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { Admission, type AdmissionLimits, type Kind, type Share } from "./admission.ts";
+import { RunAdmission, type RunAdmissionLimits, type Kind, type ScriptSlots } from "./admission.ts";
 
-const limits: AdmissionLimits = {
+const limits: RunAdmissionLimits = {
   capacity: 100,
   accountMax: 25,
   scriptShare: 3,
@@ -13,14 +13,15 @@ const limits: AdmissionLimits = {
 
 /** Requests that hold their slots until the test ends them. */
 class Load {
-  readonly admission: Admission;
-  readonly held = new Map<Share, number>();
-  readonly evicting: Share[] = [];
+  readonly admission: RunAdmission;
+  readonly held = new Map<ScriptSlots, number>();
+  readonly evicting: ScriptSlots[] = [];
   isEvictable = true;
-  readonly waits: { share: Share; queue: string; client: EventEmitter; waited: string | undefined }[] = [];
+  readonly waits: { share: ScriptSlots; queue: string; client: EventEmitter; waited: string | undefined }[] =
+    [];
 
-  constructor(of: AdmissionLimits = limits) {
-    this.admission = new Admission(of, (share) => {
+  constructor(of: RunAdmissionLimits = limits) {
+    this.admission = new RunAdmission(of, (share) => {
       if (!this.isEvictable || (this.held.get(share) ?? 0) === 0) return false;
       this.#hold(share, -1);
       this.evicting.push(share);
@@ -28,7 +29,7 @@ class Load {
     });
   }
 
-  #hold(share: Share, by: number): void {
+  #hold(share: ScriptSlots, by: number): void {
     this.held.set(share, (this.held.get(share) ?? 0) + by);
   }
 
@@ -54,7 +55,7 @@ class Load {
     if (wait.waited === "admitted") this.#hold(wait.share, 1);
   }
 
-  end(share: Share): void {
+  end(share: ScriptSlots): void {
     this.#hold(share, -1);
     this.admission.leave(share);
   }

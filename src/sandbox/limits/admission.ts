@@ -5,7 +5,7 @@
  */
 export type Kind = "request" | "event" | "call";
 
-export interface AdmissionLimits {
+export interface RunAdmissionLimits {
   /** Slots of all accounts together. As with one account, calls may take the same number again. */
   capacity: number;
   /**
@@ -28,7 +28,7 @@ export interface AdmissionLimits {
 const knownMax = 2000;
 
 /** The connection that a slot is for: closing it ends the wait. */
-export interface Client {
+export interface WaitingClient {
   once(event: "close", listener: () => void): unknown;
   off(event: "close", listener: () => void): unknown;
 }
@@ -37,18 +37,18 @@ type Waited = "admitted" | "refused" | "left";
 type End = (waited: Waited) => void;
 
 interface Account {
-  shares: Record<Kind, Map<string, Share>>;
+  shares: Record<Kind, Map<string, ScriptSlots>>;
   inFlight: number;
   events: number;
   waiting: number;
   /** Number of shares with runs or waiters. */
   activeCount: number;
   /** Shares with waiters, in round-robin order. */
-  turns: Set<Share>;
+  turns: Set<ScriptSlots>;
 }
 
 /** The slots of one script for one kind of run. */
-export interface Share {
+export interface ScriptSlots {
   readonly account: Account;
   readonly kind: Kind;
   inFlight: number;
@@ -67,9 +67,9 @@ export interface Share {
  * and whose account or script has less than an equal part, evicts a run of the account or script with the
  * most slots.
  */
-export class Admission {
-  readonly #limits: AdmissionLimits;
-  readonly #evict: (share: Share) => boolean;
+export class RunAdmission {
+  readonly #limits: RunAdmissionLimits;
+  readonly #evict: (share: ScriptSlots) => boolean;
   readonly #accounts = new Map<string, Account>();
   /** Accounts with waiters, in round-robin order. */
   readonly #turns = new Set<Account>();
@@ -80,7 +80,7 @@ export class Admission {
   #activeCount = 0;
 
   /** `evict` ends the oldest run of a share, which then leaves soon. Returns false if no run can be ended. */
-  constructor(limits: AdmissionLimits, evict: (share: Share) => boolean = () => false) {
+  constructor(limits: RunAdmissionLimits, evict: (share: ScriptSlots) => boolean = () => false) {
     this.#limits = limits;
     this.#evict = evict;
   }
@@ -92,7 +92,7 @@ export class Admission {
     return this.#waiting;
   }
 
-  of(accountId: string, owner: string, kind: Kind): Share {
+  of(accountId: string, owner: string, kind: Kind): ScriptSlots {
     let account = this.#accounts.get(accountId);
     if (account === undefined) {
       dropIdle(this.#accounts, ({ activeCount }) => activeCount === 0);
@@ -108,14 +108,14 @@ export class Admission {
   }
 
   /** Takes a slot if one is free. Each `enter` that returned true needs one `leave`. */
-  enter(share: Share): boolean {
+  enter(share: ScriptSlots): boolean {
     const isAdmitted =
       share.waiting === 0 && (this.#hasRoom(share) || (share.kind === "call" && this.#takeFromOthers(share)));
     if (isAdmitted) this.#take(share);
     return isAdmitted;
   }
 
-  leave(share: Share): void {
+  leave(share: ScriptSlots): void {
     const { account } = share;
     share.inFlight--;
     account.inFlight--;
@@ -130,7 +130,7 @@ export class Admission {
    * Waits for a slot after `enter` returned false, until the time is over or the client closes. If too many
    * requests wait, the latest one is refused: in the script with the most waiters, in its longest queue.
    */
-  async wait(share: Share, client: Client, queue = ""): Promise<Waited> {
+  async wait(share: ScriptSlots, client: WaitingClient, queue = ""): Promise<Waited> {
     if (share.kind === "call" && !this.#isWithinItsPart(share)) return "refused";
     const { account, queues } = share;
     const { capacity, accountMax, waitMs, patienceMs } = this.#limits;
@@ -178,7 +178,7 @@ export class Admission {
    * Runs `work` with a slot, after waiting for one if necessary. Does not run it if the wait was refused or
    * the client left.
    */
-  async within(share: Share, client: Client, work: () => Promise<void>): Promise<Waited> {
+  async within(share: ScriptSlots, client: WaitingClient, work: () => Promise<void>): Promise<Waited> {
     const waited = this.enter(share) ? "admitted" : await this.wait(share, client);
     if (waited !== "admitted") return waited;
     try {
@@ -195,7 +195,7 @@ export class Admission {
       for (const { queues } of turns) for (const end of [...queues.values()].flat()) end("refused");
   }
 
-  #hasRoom(share: Share): boolean {
+  #hasRoom(share: ScriptSlots): boolean {
     return share.account.inFlight < this.#freeFor(share.kind) && this.#leavesRoom(share);
   }
 
@@ -206,7 +206,7 @@ export class Admission {
   }
 
   /** Whether the account and the script are below their limits, as if all other slots were free. */
-  #leavesRoom({ account, kind, inFlight }: Share): boolean {
+  #leavesRoom({ account, kind, inFlight }: ScriptSlots): boolean {
     const max = this.#maxOf(kind);
     return (
       account.inFlight < max &&
@@ -216,7 +216,7 @@ export class Admission {
   }
 
   /** Whether other accounts, and not its own, keep this share from a slot. */
-  #isWithinItsPart(share: Share): boolean {
+  #isWithinItsPart(share: ScriptSlots): boolean {
     return share.account.inFlight < this.#partOf(share.kind) && this.#leavesRoom(share);
   }
 
@@ -231,7 +231,7 @@ export class Admission {
   }
 
   /** Evicts a run of a richer account or script, if this share has less than an equal part. */
-  #takeFromOthers({ account, kind, inFlight }: Share): boolean {
+  #takeFromOthers({ account, kind, inFlight }: ScriptSlots): boolean {
     if (account.inFlight >= this.#maxOf(kind)) {
       const part = equalPart(this.#limits.accountMax, account.activeCount);
       return kind === "request" && inFlight < part && this.#takeFrom(account, part);
@@ -246,7 +246,7 @@ export class Admission {
     return richerThan(part, all).some(this.#evict);
   }
 
-  #take(share: Share): void {
+  #take(share: ScriptSlots): void {
     const { account } = share;
     this.#begin(share);
     share.inFlight++;
@@ -256,11 +256,11 @@ export class Admission {
     this.#inFlight++;
   }
 
-  #begin(share: Share): void {
+  #begin(share: ScriptSlots): void {
     if (isIdle(share) && ++share.account.activeCount === 1) this.#activeCount++;
   }
 
-  #settle(share: Share): void {
+  #settle(share: ScriptSlots): void {
     if (isIdle(share) && --share.account.activeCount === 0) this.#activeCount--;
   }
 
@@ -297,7 +297,7 @@ function refuseLatest({ turns }: Account): void {
   most(queues.values(), ({ length }) => length).at(-1)!("refused");
 }
 
-const isIdle = ({ inFlight, waiting }: Share): boolean => inFlight === 0 && waiting === 0;
+const isIdle = ({ inFlight, waiting }: ScriptSlots): boolean => inFlight === 0 && waiting === 0;
 
 function dropIdle<T>(known: Map<string, T>, isUnused: (each: T) => boolean): void {
   if (known.size < knownMax) return;

@@ -3,12 +3,12 @@
  * `encodeConfig` writes Cap'n Proto's text form.
  */
 export interface WorkerdConfig {
-  services: Service[];
-  sockets: Socket[];
+  services: WorkerdService[];
+  sockets: WorkerdSocket[];
   v8Flags?: string[];
 }
 
-export type Service = { name: string } & (
+export type WorkerdService = { name: string } & (
   | { worker: Worker }
   | { external: ExternalServer }
   | { disk: { path: string; writable: boolean } }
@@ -18,18 +18,18 @@ export interface Worker {
   modules: { name: string; esModule: string }[];
   compatibilityDate: string;
   compatibilityFlags: string[];
-  bindings: Binding[];
+  bindings: WorkerdBinding[];
   globalOutbound: string;
   durableObjectNamespaces?: { className: string; uniqueKey: string; enableSql: boolean }[];
   durableObjectStorage?: { localDisk: string };
 }
 
-export type Binding = { name: string } & (
+export type WorkerdBinding = { name: string } & (
   | { service: string }
   | { text: string }
   | { workerLoader: { id: string } }
   | { durableObjectNamespace: { className: string } }
-  | { wrapped: { moduleName: string; innerBindings: Binding[] } }
+  | { wrapped: { moduleName: string; innerBindings: WorkerdBinding[] } }
 );
 
 export interface ExternalServer {
@@ -37,7 +37,7 @@ export interface ExternalServer {
   http: HttpOptions;
 }
 
-export interface Socket {
+export interface WorkerdSocket {
   name: string;
   address: string;
   http: HttpOptions;

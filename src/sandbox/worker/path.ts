@@ -1,5 +1,5 @@
 /* Paths of property names, which scripts send with method calls. */
-export type Method = (...args: unknown[]) => unknown;
+export type RemoteMethod = (...args: unknown[]) => unknown;
 /** A stub of workerd: any name that it does not inherit is a remote property. */
 export type Remote = Record<string, unknown>;
 

@@ -5,10 +5,10 @@ import { collectEarly } from "./collect-early.ts";
 import { beginDispatcher, childHeaders, dispatch, endDispatcher } from "./dispatch.ts";
 import { acquire, load, loadedIds, release, unloadDownTo, type SystemEnv } from "./loader.ts";
 import { cellHeaders, type RunMetadata } from "../protocol.ts";
-import { checkedPath, type Method, type Remote } from "./path.ts";
+import { checkedPath, type RemoteMethod, type Remote } from "./path.ts";
 import { fetchObject, resetObjects } from "./objects.ts";
 import { thrownText } from "./thrown.ts";
-import { openWorkflowStream, type Ask, type WorkflowStreamHost } from "./workflow-stream.ts";
+import { openWorkflowStream, type InvocationPort, type WorkflowStreamHost } from "./workflow-stream.ts";
 
 export { Door, Objects } from "./objects.ts";
 
@@ -62,7 +62,7 @@ const invocationsOf = (env: SystemEnv): WorkflowStreamHost => ({
   },
 });
 interface WorkflowInvocations {
-  run(run: string, className: string, ask: Ask, start: string): Promise<unknown>;
+  run(run: string, className: string, ask: InvocationPort, start: string): Promise<unknown>;
 }
 
 /**
@@ -75,7 +75,7 @@ export const Dispatch = { fetch: dispatch };
 export class Service extends WorkerEntrypoint<SystemEnv> {
   /** Calls the method at a path of property names. */
   async call(run: string, binding: string, path: readonly string[], args: unknown[]): Promise<unknown> {
-    return this.#reach(run, binding, path, (target, name) => (target[name] as Method)(...args));
+    return this.#reach(run, binding, path, (target, name) => (target[name] as RemoteMethod)(...args));
   }
 
   /** Reads the property at a path of property names. */

@@ -15,14 +15,14 @@ export interface WorkflowStreamHost {
   /**
    * Calls the script's entrypoint for invocations and keeps it loaded meanwhile. Resolves with the ending.
    */
-  run(script: string, run: string, className: string, ask: Ask, start: string): Promise<unknown>;
+  run(script: string, run: string, className: string, ask: InvocationPort, start: string): Promise<unknown>;
 }
 
 /**
  * Actions of an invocation: "call" and "note" send a message, "begun" waits for the start, "listen" sets the
  * function for signals.
  */
-export type Ask = (what: unknown, value?: unknown) => Promise<string> | undefined;
+export type InvocationPort = (what: unknown, value?: unknown) => Promise<string> | undefined;
 
 /** A function in a script's isolate; it stays alive until it is disposed. */
 interface Listener {
@@ -165,7 +165,7 @@ export function openWorkflowStream(host: WorkflowStreamHost): Response {
     invocations.set(invocation, stream);
     let ending: unknown;
     try {
-      const ask: Ask = (what, value) => stream.ask(what, value);
+      const ask: InvocationPort = (what, value) => stream.ask(what, value);
       ending = await Promise.race([
         host.run(script, token, className, ask, text.slice(end + 1)),
         stream.refused,

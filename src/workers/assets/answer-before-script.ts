@@ -10,7 +10,7 @@ interface AnsweringVersion {
   assets?: ScriptAssets;
 }
 
-export interface AssetRequest {
+export interface ScriptAssetRequest {
   request: IncomingMessage;
   response: ServerResponse;
   /** Without a port. */
@@ -25,7 +25,7 @@ export interface AssetRequest {
 export async function answerWithAsset(
   server: AssetServer,
   { id, assets, modules }: AnsweringVersion,
-  { request, response, host, path, headers: more }: AssetRequest,
+  { request, response, host, path, headers: more }: ScriptAssetRequest,
 ): Promise<boolean> {
   if (assets === undefined) return false;
   const site = await server.site(id, assets.manifest, assets.config);

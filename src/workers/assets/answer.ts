@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Readable } from "node:stream";
 import type { AssetContents } from "./contents.ts";
 import { acceptedEncoding, isCompressible, matchesHash, readRange, type Encoding } from "./negotiation.ts";
-import type { HeaderChange, Plan, Site } from "./site.ts";
+import type { HeaderChange, SitePlan, Site } from "./site.ts";
 
 export interface AssetRequest {
   method: string;
@@ -14,24 +14,28 @@ export interface AssetRequest {
   headers: IncomingHttpHeaders;
 }
 
-export interface Answer {
+export interface AssetAnswer {
   status: number;
   /** Names and values in turn. Do not change it: the same list answers many requests. */
   headers: readonly string[];
   body: Buffer | Readable | undefined;
 }
 
-type AssetPlan = Plan & { kind: "asset" };
+type AssetPlan = SitePlan & { kind: "asset" };
 
 /** Larger content is sent from the disk, unless it is compressed: compressed content is cached. */
 const memoryBytesMax = 2 * 1024 * 1024;
 const cacheControl = "public, max-age=0, must-revalidate";
 
 /** Headers of plain answers for each plan, cached because most requests need nothing else. */
-const plainHeaders = new WeakMap<Plan, Partial<Record<Encoding, string[]>>>();
+const plainHeaders = new WeakMap<SitePlan, Partial<Record<Encoding, string[]>>>();
 
 /** Answers a request for an asset; synchronously if everything is in memory. */
-export function answer(site: Site, request: AssetRequest, contents: AssetContents): Answer | Promise<Answer> {
+export function answer(
+  site: Site,
+  request: AssetRequest,
+  contents: AssetContents,
+): AssetAnswer | Promise<AssetAnswer> {
   const { method, host, path, headers } = request;
   const queryAt = path.indexOf("?");
   const plan = site.plan(host, queryAt < 0 ? path : path.slice(0, queryAt));
@@ -74,7 +78,7 @@ async function load(
   method: string,
   headers: IncomingHttpHeaders,
   contents: AssetContents,
-): Promise<Answer> {
+): Promise<AssetAnswer> {
   const { file } = plan;
   if (encoding === "identity" && file.sizeBytes > memoryBytesMax) {
     return {
@@ -92,7 +96,7 @@ function whole(
   method: string,
   headers: IncomingHttpHeaders,
   bytes: Buffer,
-): Answer {
+): AssetAnswer {
   const body = method === "HEAD" ? undefined : bytes;
   if (headers.authorization !== undefined || headers.range !== undefined)
     return { status: plan.status, headers: assetHeaders(plan, encoding, headers, bytes.length), body };
@@ -110,7 +114,7 @@ async function ranged(
   range: { start: number; end: number } | "unsatisfiable",
   headers: IncomingHttpHeaders,
   contents: AssetContents,
-): Promise<Answer> {
+): Promise<AssetAnswer> {
   const { file } = plan;
   if (range === "unsatisfiable") return bare(plan, 416, ["content-range", `bytes */${file.sizeBytes}`]);
   const { start, end } = range;
@@ -128,7 +132,7 @@ function encodingOf(plan: AssetPlan, acceptEncoding: string | string[] | undefin
   return acceptedEncoding(String(acceptEncoding));
 }
 
-const compressiblePlans = new WeakMap<Plan, boolean>();
+const compressiblePlans = new WeakMap<SitePlan, boolean>();
 function mayCompress(plan: AssetPlan): boolean {
   let may = compressiblePlans.get(plan);
   if (may === undefined) {
@@ -163,7 +167,7 @@ function assetHeaders(
   return changed;
 }
 
-const bare = (plan: Plan, status: number, headers: string[]): Answer => ({
+const bare = (plan: SitePlan, status: number, headers: string[]): AssetAnswer => ({
   status,
   headers: [...change(headers, plan.changes), "content-length", "0"],
   body: undefined,

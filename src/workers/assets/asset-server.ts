@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { pipeline } from "node:stream/promises";
 import type { Blobs } from "../../platform/storage/blobs.ts";
-import { answer, type Answer, type AssetRequest } from "./answer.ts";
+import { answer, type AssetAnswer, type AssetRequest } from "./answer.ts";
 import type { Assets } from "./assets.ts";
 import type { AssetConfig } from "./config.ts";
 import { AssetContents } from "./contents.ts";
@@ -62,7 +62,7 @@ export class AssetServer {
   }
 
   /** For a site that `site` has returned. */
-  answer(site: Site, request: AssetRequest): Answer | Promise<Answer> {
+  answer(site: Site, request: AssetRequest): AssetAnswer | Promise<AssetAnswer> {
     return answer(site, request, this.#contents!);
   }
 
@@ -89,7 +89,7 @@ export class AssetServer {
 /** Sends an answer. `more` are further headers, names and values in turn. */
 export async function sendAnswer(
   response: ServerResponse,
-  { status, headers, body }: Answer,
+  { status, headers, body }: AssetAnswer,
   more: readonly string[],
 ): Promise<void> {
   response.writeHead(status, more.length === 0 ? (headers as string[]) : [...headers, ...more]);

@@ -8,7 +8,7 @@ import * as store from "./store.ts";
 import { UploadTokens, type UploadClaims } from "./upload-tokens.ts";
 
 /** One uploaded file. */
-export interface Upload {
+export interface AssetUpload {
   hash: string;
   contentType: string | null;
   bytes: Uint8Array;
@@ -103,12 +103,12 @@ export class Assets {
    */
   async upload(
     claims: UploadClaims,
-    receive: (keep: (upload: Upload) => Promise<void>) => Promise<void>,
+    receive: (keep: (upload: AssetUpload) => Promise<void>) => Promise<void>,
   ): Promise<string | undefined> {
     const { scope, sizes, unreadable } = await this.#progressOf(claims);
     const added = new Map<string, AssetFile>();
     const writing = new Set<Promise<unknown>>();
-    const keep = async ({ hash, contentType, bytes }: Upload): Promise<void> => {
+    const keep = async ({ hash, contentType, bytes }: AssetUpload): Promise<void> => {
       const expected = sizes.get(hash);
       if (expected === undefined) throw assetErrors.notRequested(hash);
       if (bytes.length !== expected) throw assetErrors.size(hash, expected, bytes.length);

@@ -7,7 +7,7 @@ export const htmlHandlings = [
 export type HtmlHandling = (typeof htmlHandlings)[number];
 
 /** The result for a path: a file, or a redirect to another path. */
-export type Found = { file: string } | { redirect: string };
+export type ResolvedPage = { file: string } | { redirect: string };
 type Step = { serve: string } | { show: string; at: string };
 
 /**
@@ -18,7 +18,7 @@ export function resolveHtml(
   handling: HtmlHandling,
   path: string,
   has: (path: string) => string | undefined,
-): Found | undefined {
+): ResolvedPage | undefined {
   for (const step of steps[handling](path)) {
     if ("serve" in step) {
       if (has(step.serve) !== undefined) return { file: step.serve };

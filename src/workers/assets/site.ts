@@ -16,13 +16,13 @@ export interface SiteFile {
 }
 
 /** The result of a path, independent of the request's method and headers. */
-export type Plan = { changes: HeaderChange[] } & (
+export type SitePlan = { changes: HeaderChange[] } & (
   | ({ kind: "asset"; status: 200 | 404; isFallback: boolean } & SiteFile)
   /** A location without a query of its own gets the request's. */
   | { kind: "redirect"; status: number; location: string; query: string; fragment: string }
   | { kind: "none" }
 );
-type Outcome = Plan extends infer P ? (P extends Plan ? Omit<P, "changes"> : never) : never;
+type Outcome = SitePlan extends infer P ? (P extends SitePlan ? Omit<P, "changes"> : never) : never;
 
 const plansMax = 10_000;
 /** Limit for plans of paths without a file: visitors can request endlessly many. */
@@ -38,8 +38,8 @@ export class Site {
   readonly #redirectPatterns: { pattern: PathPattern; to: string; status: number }[];
   readonly #isHostSensitive: boolean;
   /** Plans by requested path: of paths with a file of their own, and of others. */
-  readonly #plans = new Map<string, Plan>();
-  readonly #otherPlans = new Map<string, Plan>();
+  readonly #plans = new Map<string, SitePlan>();
+  readonly #otherPlans = new Map<string, SitePlan>();
 
   constructor(
     config: AssetConfig,
@@ -70,7 +70,7 @@ export class Site {
   }
 
   /** `path` as in the request, without query; `host` without a port. */
-  plan(host: string, path: string): Plan {
+  plan(host: string, path: string): SitePlan {
     const key = this.#isHostSensitive ? `${host}${path}` : path;
     const known = this.#plans.get(key) ?? this.#otherPlans.get(key);
     if (known !== undefined) return known;
@@ -183,7 +183,7 @@ export class Site {
   }
 }
 
-function remember(plans: Map<string, Plan>, countMax: number, key: string, plan: Plan): void {
+function remember(plans: Map<string, SitePlan>, countMax: number, key: string, plan: SitePlan): void {
   if (plans.size >= countMax) plans.clear();
   plans.set(key, plan);
 }

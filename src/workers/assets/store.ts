@@ -74,13 +74,13 @@ export async function addFiles(
   return hashes;
 }
 
-export interface Manifest {
+export interface AssetManifest {
   id: string;
   scope: string;
   entries: ManifestEntry[];
 }
 
-export async function findManifest(read: Read, id: string): Promise<Manifest | undefined> {
+export async function findManifest(read: Read, id: string): Promise<AssetManifest | undefined> {
   const row = await read.selectFrom("asset_manifests").selectAll().where("id", "=", id).executeTakeFirst();
   if (row === undefined) return undefined;
   const entries = JSON.parse(row.entries) as [string, string, number][];
@@ -92,7 +92,7 @@ export async function findManifest(read: Read, id: string): Promise<Manifest | u
 }
 
 /** Adds a manifest, or updates the time of last use of an existing one: the id is derived from the content. */
-export async function putManifest(trx: Write, manifest: Manifest, usedOn: number): Promise<void> {
+export async function putManifest(trx: Write, manifest: AssetManifest, usedOn: number): Promise<void> {
   await trx
     .insertInto("asset_manifests")
     .values({

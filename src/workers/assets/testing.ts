@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { beforeAll, expect } from "vitest";
 import { FileBlobs } from "../../platform/storage/blobs.ts";
 import { openStorage } from "../../platform/storage/storage.ts";
-import type { Answer } from "./answer.ts";
+import type { AssetAnswer } from "./answer.ts";
 import { AssetServer } from "./asset-server.ts";
 import { Assets } from "./assets.ts";
 import { readAssetConfig } from "./config.ts";
@@ -54,7 +54,7 @@ export async function deploy(
   const manifestId = await assets.completeUpload(owner, jwt);
   return assetServer.site(owner.scriptName, manifestId, readAssetConfig(config).config);
 }
-export interface Reply {
+export interface AssetReply {
   status: number;
   headers: Record<string, string>;
   body: Buffer;
@@ -64,8 +64,8 @@ export async function get(
   path: string,
   headers: Record<string, string> = {},
   method = "GET",
-): Promise<Reply> {
-  const answer: Answer = await assetServer.answer(site, { method, host: "www.example", path, headers });
+): Promise<AssetReply> {
+  const answer: AssetAnswer = await assetServer.answer(site, { method, host: "www.example", path, headers });
   const list: Record<string, string> = {};
   for (let i = 0; i < answer.headers.length; i += 2) list[answer.headers[i]!] = answer.headers[i + 1]!;
   const { body } = answer;

@@ -18,7 +18,7 @@ import {
   type ScriptServices,
 } from "../scripts/api-collection.ts";
 import { ScriptSchema, scriptResource, TimeSchema } from "../scripts/resources.ts";
-import type { Script, Version } from "../scripts/script.ts";
+import type { Script, ScriptVersion } from "../scripts/script.ts";
 import { isoTime } from "../../platform/util/ids.ts";
 import { ownerOf, type DispatchNamespace } from "../scripts/namespaces/namespaces.ts";
 import type { Assets } from "../assets/assets.ts";
@@ -169,7 +169,7 @@ const CustomerScriptSchema = z
 function customerScript(
   namespace: DispatchNamespace,
   script: Script,
-  version: Version,
+  version: ScriptVersion,
 ): z.input<typeof CustomerScriptSchema> {
   const resource = scriptResource(script, version);
   return {

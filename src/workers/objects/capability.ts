@@ -8,7 +8,7 @@ import { ObjectCells } from "../../sandbox/objects/object-cells.ts";
 import { objectSettings } from "../../sandbox/settings.ts";
 import { runtime } from "../runtime/capability.ts";
 import { scripts } from "../scripts/capability.ts";
-import type { Owner, Script } from "../scripts/script.ts";
+import type { ScriptOwner, Script } from "../scripts/script.ts";
 import { objectOperations } from "./api.ts";
 import { ObjectMigrations } from "./migrate.ts";
 import { ObjectNamespaces } from "./namespaces.ts";
@@ -32,7 +32,7 @@ export const objects = capability({
     });
     const migrations = new ObjectMigrations(database, needed.scripts, (group) => objectCells.newId(group));
     needed.versions.planObjects = async (change) => migrations.plan(change);
-    const ownerOf = ({ accountId, namespaceId }: Script): Owner | undefined => {
+    const ownerOf = ({ accountId, namespaceId }: Script): ScriptOwner | undefined => {
       if (namespaceId === null) return { accountId };
       const namespace = needed.namespaces.list(accountId).find(({ id }) => id === namespaceId);
       return namespace && { accountId, namespace };

@@ -13,7 +13,7 @@ import { refusals } from "../runtime/errors.ts";
 import type { ObjectCall, ObjectGate } from "../runtime/object-gate.ts";
 import type { RunContext } from "../runtime/run-context.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import type { Owner, Script } from "../scripts/script.ts";
+import type { ScriptOwner, Script } from "../scripts/script.ts";
 import type { Scripts } from "../scripts/scripts.ts";
 import { diceOf, isIdOf } from "./ids.ts";
 import type { ObjectNamespace } from "./namespace.ts";
@@ -25,7 +25,7 @@ interface Services {
   runtime: Runtime;
   cells: ObjectCells;
   /** The owner of a script: its account or its dispatch namespace. */
-  ownerOf: (script: Script) => Owner | undefined;
+  ownerOf: (script: Script) => ScriptOwner | undefined;
 }
 
 /** An object that is called, with the run that the call begins. */

@@ -5,7 +5,7 @@ import { CountedBody } from "../../edge/http/body.ts";
 import { visitorErrors } from "../../edge/http/errors.ts";
 import type { EdgeRequest } from "../../edge/request/handlers.ts";
 import { externalHeaders } from "../../edge/http/headers.ts";
-import type { Target } from "./run-context.ts";
+import type { CallTarget } from "./run-context.ts";
 import { entrypointName } from "./run-parts.ts";
 
 /** Converts a visitor's request for a script. */
@@ -18,7 +18,7 @@ export function visitorRequest(edgeRequest: EdgeRequest, body: CountedBody | nul
 
 /** Converts a script's request for the script that it calls. */
 export function nestedRequest(
-  { context, entrypoint, params, seesCf }: Target,
+  { context, entrypoint, params, seesCf }: CallTarget,
   url: URL,
   request: IncomingMessage,
   body: CountedBody | null,

@@ -20,7 +20,7 @@ export interface RunContext {
 }
 
 /** The script that a request of a run goes to. */
-export interface Target {
+export interface CallTarget {
   context: RunContext;
   entrypoint: string | undefined;
   /** Added to its `env` for this request. */

@@ -21,7 +21,7 @@ import { cellErrorMessages } from "../cell-error-messages.ts";
 import { refusals } from "./errors.ts";
 import { objectCallOf, type ObjectBinding, type ObjectCall } from "./object-gate.ts";
 import { readDispatch, readOutbound } from "./read-dispatch.ts";
-import type { RunContext, Target } from "./run-context.ts";
+import type { RunContext, CallTarget } from "./run-context.ts";
 import { entrypointName, outboundOf, refusedUpgrade } from "./run-parts.ts";
 import { withoutVisitor, treeOf } from "./run-root.ts";
 import type { Runtime } from "./runtime.ts";
@@ -267,13 +267,13 @@ export class Run implements RunHooks {
   }
 
   /** The script that a request goes to: of a binding, or the outbound script of a customer. */
-  async #target(binding: Binding | undefined, request: IncomingMessage): Promise<Target | undefined> {
+  async #target(binding: Binding | undefined, request: IncomingMessage): Promise<CallTarget | undefined> {
     if (binding === undefined) return this.#outboundTarget();
     if (binding.type === "service") return this.#serviceTarget(binding);
     return binding.type === "dispatch_namespace" ? this.#dispatchTarget(binding, request) : undefined;
   }
 
-  async #outboundTarget(): Promise<Target | undefined> {
+  async #outboundTarget(): Promise<CallTarget | undefined> {
     const { outbound, root, loaded } = this.#context;
     if (outbound === undefined) return undefined;
     const { accountId } = loaded.script;
@@ -291,7 +291,7 @@ export class Run implements RunHooks {
   async #dispatchTarget(
     binding: BindingOf<"dispatch_namespace">,
     { headers }: IncomingMessage,
-  ): Promise<Target> {
+  ): Promise<CallTarget> {
     const options = headerText("the dispatch", headers[cellHeaders.dispatch]);
     const outbound = headerText("the outbound parameters", headers[cellHeaders.outbound] ?? "");
     const context = await this.#customer(binding, options, outbound);
@@ -358,7 +358,7 @@ export class Run implements RunHooks {
     return binding;
   }
 
-  async #serviceTarget({ service, entrypoint }: BindingOf<"service">): Promise<Target> {
+  async #serviceTarget({ service, entrypoint }: BindingOf<"service">): Promise<CallTarget> {
     const { loaded, root } = this.#context;
     const context = await this.#runtime.accountScript(loaded.script.accountId, service, root, this.#depth());
     return { context, entrypoint, params: undefined, seesCf: true };

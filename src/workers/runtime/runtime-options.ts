@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Logger } from "pino";
 import type { AssetServer } from "../assets/asset-server.ts";
-import type { Admission } from "../../sandbox/limits/admission.ts";
+import type { RunAdmission } from "../../sandbox/limits/admission.ts";
 import type { Cells } from "../../sandbox/cells.ts";
 import type { DispatchNamespaces } from "../scripts/namespaces/namespaces.ts";
 import type { Outbound, Send } from "../../edge/origin/outbound.ts";
@@ -31,7 +31,7 @@ export interface RuntimeOptions {
    * that are watched.
    */
   cells: { own: Cells; customers: Cells };
-  subrequests: Admission;
+  subrequests: RunAdmission;
   outbound: Outbound;
   assets: AssetServer;
   tails: Tails;

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { answerWithAsset, type AssetRequest } from "../assets/answer-before-script.ts";
-import type { Client, Kind } from "../../sandbox/limits/admission.ts";
+import { answerWithAsset, type ScriptAssetRequest } from "../assets/answer-before-script.ts";
+import type { WaitingClient, Kind } from "../../sandbox/limits/admission.ts";
 import type { RunOptions } from "../../sandbox/cell.ts";
 import type { Cells } from "../../sandbox/cells.ts";
 import { CellError } from "../../sandbox/errors.ts";
@@ -14,7 +14,7 @@ import type { Outbound } from "../../edge/origin/outbound.ts";
 import { ownerOf } from "../scripts/namespaces/namespaces.ts";
 import type { BindingTypeName } from "../scripts/versions/bindings.ts";
 import type { LiveScript } from "../scripts/runtime-script.ts";
-import type { Owner } from "../scripts/script.ts";
+import type { ScriptOwner } from "../scripts/script.ts";
 import type { TailEvent } from "../tail/event.ts";
 import { requestEvent, triggerEvent } from "../tail/run-event.ts";
 import { openTrace, type RunTrace, type ShowStacks } from "../tail/run-trace.ts";
@@ -26,7 +26,7 @@ import { answerOf } from "./event-answer.ts";
 import { explained } from "./explained.ts";
 import { noObjects, type ObjectCaller, type ObjectGate } from "./object-gate.ts";
 import { Run } from "./run.ts";
-import type { RunContext, RunLimits, Target } from "./run-context.ts";
+import type { RunContext, RunLimits, CallTarget } from "./run-context.ts";
 import { entrypointName, type OutboundScript } from "./run-parts.ts";
 import { withoutVisitor, treeOf, type RunRoot } from "./run-root.ts";
 import type { AnswerImageFetch, RuntimeOptions } from "./runtime-options.ts";
@@ -69,7 +69,11 @@ export class Runtime {
    * Does work for a script outside of the cells, in a slot of its account. Subrequests of a script that was
    * itself fetched do not wait: that fetch has a slot already.
    */
-  async asSubrequest({ loaded, root }: RunContext, client: Client, work: () => Promise<void>): Promise<void> {
+  async asSubrequest(
+    { loaded, root }: RunContext,
+    client: WaitingClient,
+    work: () => Promise<void>,
+  ): Promise<void> {
     const { subrequests } = this.#options;
     const { accountId, owner } = loaded.cell;
     const share = subrequests.of(accountId, owner, root.hops > 0 ? "call" : "request");
@@ -89,7 +93,7 @@ export class Runtime {
   async answer(edgeRequest: EdgeHttpRequest, live: LiveScript, root: RunRoot): Promise<void> {
     const { request, response, ray, host, path } = edgeRequest;
     const context = contextOf(await this.#load(live), root);
-    const asset: AssetRequest = { request, response, host, path, headers: ["cf-ray", ray] };
+    const asset: ScriptAssetRequest = { request, response, host, path, headers: ["cf-ray", ray] };
     if (await answerWithAsset(this.#options.assets, context.loaded.script, asset)) return;
     await this.#run(
       context,
@@ -118,7 +122,7 @@ export class Runtime {
    * the answer of the event's wrapper. Rejects with a CellError.
    */
   async invoke(
-    owner: Owner,
+    owner: ScriptOwner,
     live: LiveScript,
     event: string,
     body: string | Uint8Array,
@@ -152,10 +156,10 @@ export class Runtime {
 
   /** Runs a script for another script; the answer goes to the gateway's response. */
   async runNested(
-    target: Target,
+    target: CallTarget,
     { url, request, response }: { url: URL; request: IncomingMessage; response: ServerResponse },
   ): Promise<void> {
-    const asset: AssetRequest = {
+    const asset: ScriptAssetRequest = {
       request,
       response,
       host: url.hostname,
@@ -178,7 +182,7 @@ export class Runtime {
   }
 
   async runNestedUpgrade(
-    target: Target,
+    target: CallTarget,
     { url, request, socket, head }: { url: URL; request: IncomingMessage; socket: Socket; head: Buffer },
   ): Promise<void> {
     await this.#run(target.context, nestedRequest(target, url, request, null), {
@@ -191,7 +195,7 @@ export class Runtime {
 
   /** A script of an account that another script calls. */
   async accountScript(accountId: string, name: string, root: RunRoot, depth: number): Promise<RunContext> {
-    const owner: Owner = { accountId };
+    const owner: ScriptOwner = { accountId };
     const live = this.#options.scripts.live(owner, name);
     if (live === undefined) throw refusals.notFound();
     return contextOf(await this.#load(live, owner), root, depth);
@@ -222,7 +226,7 @@ export class Runtime {
 
   /** A script whose object is called, or that an event of an object is for. */
   async objectScript(
-    owner: Owner,
+    owner: ScriptOwner,
     live: LiveScript,
     { root, depth, isCustomer, limits, outbound }: ObjectCaller,
   ): Promise<RunContext> {
@@ -281,13 +285,13 @@ export class Runtime {
   }
 
   /** Returns a cached version at once: most requests need no other. */
-  #load(live: LiveScript, owner: Owner = live): LoadedScript | Promise<LoadedScript> {
+  #load(live: LiveScript, owner: ScriptOwner = live): LoadedScript | Promise<LoadedScript> {
     // The namespace may be renamed, and its scripts see the name. Versions belong to one script only.
     const key = `${live.scriptId} ${live.versionId} ${owner.namespace?.name ?? ""}`;
     return this.#cache.peek(key) ?? this.#loadNew(key, live, owner);
   }
 
-  async #loadNew(key: string, live: LiveScript, owner: Owner): Promise<LoadedScript> {
+  async #loadNew(key: string, live: LiveScript, owner: ScriptOwner): Promise<LoadedScript> {
     const loaded = await this.#cache.get(key, async () => this.#options.scripts.loadVersion(owner, live));
     if (loaded === undefined) throw refusals.notFound();
     return loaded;

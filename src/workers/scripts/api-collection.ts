@@ -12,7 +12,7 @@ import type { Subdomains } from "./routing/subdomains.ts";
 import type { Scripts } from "./scripts.ts";
 import type { Deployments } from "./versions/deployments.ts";
 import type { Versions } from "./versions/versions.ts";
-import type { Author, Owner, Script } from "./script.ts";
+import type { Author, ScriptOwner, Script } from "./script.ts";
 import { scriptErrors, scriptNotFound } from "./errors.ts";
 
 /** The services that the operations of scripts use. */
@@ -41,7 +41,7 @@ export interface ScriptCollection {
   path: string;
   /** The word for a script in summaries. */
   noun: string;
-  owner(call: AnyCall): Owner;
+  owner(call: AnyCall): ScriptOwner;
 }
 
 export const accountScripts: ScriptCollection = {
@@ -73,7 +73,7 @@ const names = {
 };
 
 /** Throws if a new script cannot have this name. The name of an account's script becomes a label of its host name. */
-export function checkNewName(owner: Owner, name: string): void {
+export function checkNewName(owner: ScriptOwner, name: string): void {
   const { pattern, text } = owner.namespace === undefined ? names.account : names.namespace;
   if (!pattern.test(name)) throw scriptErrors.name(name, text);
 }

@@ -14,7 +14,7 @@ import {
   type ScriptServices,
 } from "./api-collection.ts";
 import { BindingSchema, bindingResource } from "./resources.ts";
-import type { StoredBinding, Version } from "./script.ts";
+import type { StoredBinding, ScriptVersion } from "./script.ts";
 import { scriptErrors } from "./errors.ts";
 
 const { operation } = operationsFor<ScriptServices>(scriptErrorCodes);
@@ -149,7 +149,7 @@ async function change(
   call: AnyCall,
   changes: ReadonlyMap<string, Secret | null>,
   tags: Readonly<Record<string, string>> = {},
-): Promise<Version> {
+): Promise<ScriptVersion> {
   const { version } = await call.services.versions.revise(
     collection.owner(call),
     nameOf(call),

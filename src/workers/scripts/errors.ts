@@ -1,5 +1,5 @@
 import { defineErrors, inputErrors, type DomainError } from "../../platform/domain-error.ts";
-import type { Owner } from "./script.ts";
+import type { ScriptOwner } from "./script.ts";
 
 export const scriptErrors = defineErrors("scripts", {
   /** Callers use `scriptNotFound`, which picks one of these two. */
@@ -56,5 +56,5 @@ export const scriptErrors = defineErrors("scripts", {
     `The script "${name}" is used by ${by.slice(0, 5).join(", ")}. Delete it with force=true, or remove the bindings first`,
 });
 
-export const scriptNotFound = ({ namespace }: Owner, name: string): DomainError =>
+export const scriptNotFound = ({ namespace }: ScriptOwner, name: string): DomainError =>
   namespace === undefined ? scriptErrors.notFound(name) : scriptErrors.notInNamespace(name, namespace.name);

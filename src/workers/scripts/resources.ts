@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { isoTime } from "../../platform/util/ids.ts";
-import type { Deployment, Script, Share, StoredBinding, Version } from "./script.ts";
+import type { Deployment, Script, VersionShare, StoredBinding, ScriptVersion } from "./script.ts";
 
 export const TimeSchema = z.string().meta({ format: "date-time" });
 export const BindingSchema = z
@@ -38,7 +38,7 @@ export const UploadedSchema = ScriptSchema.extend({
   entry_point: z.string(),
 }).meta({ id: "UploadedScript" });
 
-export function scriptResource(script: Script, { content }: Version): z.input<typeof ScriptSchema> {
+export function scriptResource(script: Script, { content }: ScriptVersion): z.input<typeof ScriptSchema> {
   return {
     id: script.name,
     tag: script.id,
@@ -77,7 +77,7 @@ export const SettingsSchema = z
   })
   .meta({ id: "ScriptSettings" });
 
-export function settingsResource(script: Script, version: Version): z.input<typeof SettingsSchema> {
+export function settingsResource(script: Script, version: ScriptVersion): z.input<typeof SettingsSchema> {
   const { observability, placement, tail_consumers, logpush, tags, usage_model } = scriptResource(
     script,
     version,
@@ -101,7 +101,7 @@ export function bindingResource(binding: StoredBinding): z.input<typeof BindingS
   return binding.type === "secret_text" ? { type: binding.type, name: binding.name } : { ...binding };
 }
 
-export const limitsResource = ({ content }: Version): Record<string, number> => ({
+export const limitsResource = ({ content }: ScriptVersion): Record<string, number> => ({
   ...(content.limits?.cpuMs === undefined ? {} : { cpu_ms: content.limits.cpuMs }),
   ...(content.limits?.subRequests === undefined ? {} : { subrequests: content.limits.subRequests }),
 });
@@ -137,7 +137,7 @@ export const VersionSchema = z
   })
   .meta({ id: "ScriptVersion" });
 
-export function versionResource(version: Version): z.input<typeof VersionSchema> {
+export function versionResource(version: ScriptVersion): z.input<typeof VersionSchema> {
   const { content } = version;
   const createdOn = isoTime(version.createdOn);
   return {
@@ -192,4 +192,4 @@ export const deploymentResource = (deployment: Deployment): z.input<typeof Deplo
   versions: deployment.versions.map(shareResource),
 });
 
-const shareResource = ({ versionId, percentage }: Share) => ({ version_id: versionId, percentage });
+const shareResource = ({ versionId, percentage }: VersionShare) => ({ version_id: versionId, percentage });

@@ -3,13 +3,13 @@ import type { ScriptAssets } from "../assets/config.ts";
 import type { NamedHandler } from "./runtime-script.ts";
 
 /** The owner of a script: an account, or a dispatch namespace of it. */
-export interface Owner {
+export interface ScriptOwner {
   accountId: string;
   namespace?: { id: string; name: string };
 }
 
 /** The scope in which names of scripts are unique. */
-export const ownerId = (owner: Owner): string => owner.namespace?.id ?? owner.accountId;
+export const ownerId = (owner: ScriptOwner): string => owner.namespace?.id ?? owner.accountId;
 
 /** The parts of a script that belong to no version. */
 export interface ScriptSettings {
@@ -18,7 +18,7 @@ export interface ScriptSettings {
   tailConsumers: readonly unknown[] | null;
 }
 
-export interface Share {
+export interface VersionShare {
   versionId: string;
   percentage: number;
 }
@@ -33,7 +33,7 @@ export interface Script {
   tags: readonly string[];
   settings: ScriptSettings;
   /** The live versions: one, or two with their percentages; none for a script that was only uploaded. */
-  live: readonly Share[];
+  live: readonly VersionShare[];
   versionCount: number;
   subdomainEnabled: boolean;
   previewsEnabled: boolean;
@@ -80,7 +80,7 @@ export interface VersionContent {
   author: Author;
 }
 
-export interface Version {
+export interface ScriptVersion {
   id: string;
   scriptId: string;
   /** 1 for the first version of a script. */
@@ -93,7 +93,7 @@ export interface Version {
 export interface Deployment {
   id: string;
   scriptId: string;
-  versions: readonly Share[];
+  versions: readonly VersionShare[];
   source: string;
   authorEmail: string;
   annotations: Readonly<Record<string, string>>;

@@ -16,19 +16,19 @@ import { Domains } from "./routing/domains.ts";
 import { References } from "./references.ts";
 import { ScriptRouter } from "./routing/router.ts";
 import { Routes } from "./routing/routes.ts";
-import type { Author, Owner } from "./script.ts";
+import type { Author, ScriptOwner } from "./script.ts";
 import { Scripts } from "./scripts.ts";
 import { Sealer } from "./versions/sealing.ts";
 import { Subdomains } from "./routing/subdomains.ts";
 import type { BindingTypeName } from "./versions/bindings.ts";
-import type { Upload } from "./versions/version-input.ts";
+import type { VersionUpload } from "./versions/version-input.ts";
 import { Versions } from "./versions/versions.ts";
 
 const noZones = { find: () => undefined };
 
 const may = { takeOver: false, replaceRecords: false };
 const author: Author = { id: "u", email: "who@selvedge.localhost", client: "api" };
-const code = (text: string): Upload["code"] => ({
+const code = (text: string): VersionUpload["code"] => ({
   mainModule: "m.js",
   modules: [
     {
@@ -86,8 +86,8 @@ async function platform(storage: Storage) {
     1_000_000,
   );
   await subdomains.start();
-  const owner: Owner = { accountId: account.id };
-  const put = async (name: string, upload: Partial<Upload> = {}, to: Owner = owner) =>
+  const owner: ScriptOwner = { accountId: account.id };
+  const put = async (name: string, upload: Partial<VersionUpload> = {}, to: ScriptOwner = owner) =>
     versions.upload(to, name, { code: code(name), ...upload }, author, { deploy: true });
   return {
     account,

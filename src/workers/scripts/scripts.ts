@@ -4,7 +4,7 @@ import { isUniqueViolation } from "../../platform/storage/dialects.ts";
 import type { ModuleMap } from "../stack-traces/messages.ts";
 import { newId } from "../../platform/util/ids.ts";
 import type { LiveScript, RuntimeScript } from "./runtime-script.ts";
-import { ownerId, type Owner, type Script, type ScriptSettings, type Share } from "./script.ts";
+import { ownerId, type ScriptOwner, type Script, type ScriptSettings, type VersionShare } from "./script.ts";
 import type { Sealer } from "./versions/sealing.ts";
 import * as store from "./store.ts";
 import { openBinding } from "./versions/stored-bindings.ts";
@@ -84,7 +84,7 @@ export class Scripts {
     this.revision++;
   }
 
-  find(owner: Owner, name: string): Script | undefined {
+  find(owner: ScriptOwner, name: string): Script | undefined {
     return this.#byOwner.get(ownerId(owner))?.get(name);
   }
 
@@ -92,24 +92,24 @@ export class Scripts {
     return this.#byId.get(id);
   }
 
-  get(owner: Owner, name: string): Script {
+  get(owner: ScriptOwner, name: string): Script {
     const script = this.find(owner, name);
     if (script === undefined) throw scriptNotFound(owner, name);
     return script;
   }
 
   /** Sorted by name. */
-  list(owner: Owner): Script[] {
+  list(owner: ScriptOwner): Script[] {
     const scripts = [...(this.#byOwner.get(ownerId(owner))?.values() ?? [])];
     return scripts.sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
-  count(owner: Owner): number {
+  count(owner: ScriptOwner): number {
     return this.#byOwner.get(ownerId(owner))?.size ?? 0;
   }
 
   /** The version for a request. `dice` in [0, 1) chooses between the two versions of a deployment. */
-  live(owner: Owner, name: string, dice = Math.random()): LiveScript | undefined {
+  live(owner: ScriptOwner, name: string, dice = Math.random()): LiveScript | undefined {
     const script = this.find(owner, name);
     const versionId = script && choose(script.live, dice);
     if (script === undefined || versionId === undefined) return undefined;
@@ -121,14 +121,14 @@ export class Scripts {
     return this.loadOf({ accountId }, name);
   }
 
-  async loadOf(owner: Owner, name: string): Promise<RuntimeScript | undefined> {
+  async loadOf(owner: ScriptOwner, name: string): Promise<RuntimeScript | undefined> {
     const live = this.live(owner, name);
     return live && this.loadVersion(owner, live);
   }
 
   /** One version of a script; undefined if it has been deleted. */
   async loadVersion(
-    owner: Owner,
+    owner: ScriptOwner,
     { scriptId, name, versionId }: Pick<LiveScript, "scriptId" | "name" | "versionId">,
   ): Promise<RuntimeScript | undefined> {
     const version = await versionStore.find(this.#storage.read, versionId);
@@ -168,7 +168,7 @@ export class Scripts {
   }
 
   /** Runs `work` with the script locked until the transaction ends. Saved changes are announced to all listeners. */
-  async change<T>(owner: Owner, name: string, work: ScriptWork<T>): Promise<T> {
+  async change<T>(owner: ScriptOwner, name: string, work: ScriptWork<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.#storage.write(async (trx, changed) => {
@@ -187,7 +187,7 @@ export class Scripts {
   }
 
   /** Creates a script without versions. */
-  async create(owner: Owner, name: string, edit: ScriptEdit): Promise<Script> {
+  async create(owner: ScriptOwner, name: string, edit: ScriptEdit): Promise<Script> {
     return this.change(owner, name, async (_trx, current, save) => {
       if (current !== undefined) throw scriptErrors.exists(name);
       const script = edited(newScript(owner, name, Date.now()), edit);
@@ -197,7 +197,7 @@ export class Scripts {
   }
 
   /** Changes the parts that belong to no version. */
-  async edit(owner: Owner, name: string, change: (script: Script) => ScriptEdit): Promise<Script> {
+  async edit(owner: ScriptOwner, name: string, change: (script: Script) => ScriptEdit): Promise<Script> {
     return this.change(owner, name, async (_trx, current, save) => {
       if (current === undefined) throw scriptNotFound(owner, name);
       const script = edited({ ...current, modifiedOn: Date.now() }, change(current));
@@ -207,13 +207,13 @@ export class Scripts {
   }
 
   /** Locks a script that is about to be referenced by name until the transaction ends. Throws if there is none. */
-  async lock(trx: Write, owner: Owner, name: string): Promise<void> {
+  async lock(trx: Write, owner: ScriptOwner, name: string): Promise<void> {
     const script = await store.lock(trx, this.#storage.engine, ownerId(owner), name);
     if (script === undefined) throw scriptNotFound(owner, name);
   }
 
   /** Deletes scripts with all their versions, and ignores names without a script. Returns the deleted names. */
-  async delete(owner: Owner, names: readonly string[]): Promise<string[]> {
+  async delete(owner: ScriptOwner, names: readonly string[]): Promise<string[]> {
     const scripts = names.flatMap((name) => this.find(owner, name) ?? []);
     await this.#storage.write(async (trx, changed) => {
       for (const script of scripts) {
@@ -250,7 +250,7 @@ const edited = (script: Script, { settings, ...edit }: ScriptEdit): Script => ({
   settings: { ...script.settings, ...settings },
 });
 
-function choose(live: readonly Share[], dice: number): string | undefined {
+function choose(live: readonly VersionShare[], dice: number): string | undefined {
   let rest = dice * 100;
   for (const { versionId, percentage } of live) {
     rest -= percentage;
@@ -260,7 +260,7 @@ function choose(live: readonly Share[], dice: number): string | undefined {
 }
 
 /** A script before its first version. */
-export const newScript = (owner: Owner, name: string, now: number): Script => ({
+export const newScript = (owner: ScriptOwner, name: string, now: number): Script => ({
   id: newId(),
   accountId: owner.accountId,
   namespaceId: owner.namespace?.id ?? null,

@@ -1,7 +1,7 @@
 import type { Selectable } from "kysely";
 import type { ScriptsTable } from "../../platform/storage/schema-hosting.ts";
 import type { Read, Write } from "../../platform/storage/storage.ts";
-import type { Script, ScriptSettings, Share } from "./script.ts";
+import type { Script, ScriptSettings, VersionShare } from "./script.ts";
 
 const toScript = (row: Selectable<ScriptsTable>): Script => ({
   id: row.id,
@@ -11,7 +11,7 @@ const toScript = (row: Selectable<ScriptsTable>): Script => ({
   name: row.name,
   tags: JSON.parse(row.tags) as string[],
   settings: JSON.parse(row.settings) as ScriptSettings,
-  live: JSON.parse(row.live_versions) as Share[],
+  live: JSON.parse(row.live_versions) as VersionShare[],
   versionCount: row.version_count,
   subdomainEnabled: row.subdomain_enabled === 1,
   previewsEnabled: row.previews_enabled === 1,

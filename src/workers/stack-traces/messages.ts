@@ -1,12 +1,12 @@
 import type { Place } from "./frames.ts";
 
 /** Requests to the thread: first the source maps of some code, then positions in it. */
-export type Ask =
+export type SourceMapRequest =
   | { type: "keep"; codeId: string; maps: readonly ModuleMap[] }
   | { type: "drop"; codeId: string }
   | { type: "find"; id: number; codeId: string; places: readonly Place[] };
 
-export interface Found {
+export interface SourceMapAnswer {
   id: number;
   places: readonly (Place | undefined)[];
 }

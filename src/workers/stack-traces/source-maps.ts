@@ -3,7 +3,7 @@ import { LRUCache } from "lru-cache";
 import { Turns } from "../../platform/util/turns.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 import { placesIn, shownStack, type Place } from "./frames.ts";
-import type { Ask, Found, ModuleMap } from "./messages.ts";
+import type { SourceMapRequest, SourceMapAnswer, ModuleMap } from "./messages.ts";
 import { moduleUrl } from "../../platform/util/module-url.ts";
 
 /** Time limit for the positions of a stack; after that the maps of its code are not used for a while. */
@@ -128,11 +128,11 @@ class Thread {
     );
   }
 
-  async find(codeId: string, places: readonly Place[], findMs: number): Promise<Found["places"]> {
+  async find(codeId: string, places: readonly Place[], findMs: number): Promise<SourceMapAnswer["places"]> {
     const worker = this.#worker;
     const id = ++this.#lastId;
-    const { promise, resolve, reject } = Promise.withResolvers<Found["places"]>();
-    const take = (found: Found): void => {
+    const { promise, resolve, reject } = Promise.withResolvers<SourceMapAnswer["places"]>();
+    const take = (found: SourceMapAnswer): void => {
       if (found.id === id) resolve(found.places);
     };
     const ended = (): void => reject(this.#fault ?? new Error("the thread that reads source maps ended"));
@@ -152,7 +152,7 @@ class Thread {
     await this.#worker.terminate();
   }
 
-  #post(ask: Ask): void {
+  #post(ask: SourceMapRequest): void {
     this.#worker.postMessage(ask, []);
   }
 }

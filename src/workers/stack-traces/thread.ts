@@ -1,5 +1,5 @@
 import { parentPort } from "node:worker_threads";
-import type { Ask, Found } from "./messages.ts";
+import type { SourceMapRequest, SourceMapAnswer } from "./messages.ts";
 import { originalPlace, readSourceMap, segmentsMax, type ReadMap } from "./source-map.ts";
 
 /* Parses source maps outside the main thread, because they may be large and are untrusted. */
@@ -10,7 +10,7 @@ const uploaded = new Map<string, Map<string, Uint8Array>>();
 const read = new Map<string, ReadMap | undefined>();
 let segments = 0;
 
-parentPort!.on("message", (ask: Ask) => {
+parentPort!.on("message", (ask: SourceMapRequest) => {
   if (ask.type === "keep")
     uploaded.set(ask.codeId, new Map(ask.maps.map(({ module, content }) => [module, content])));
   else if (ask.type === "drop") {
@@ -21,7 +21,7 @@ parentPort!.on("message", (ask: Ask) => {
       const map = mapOf(ask.codeId, place.file);
       return map && originalPlace(map, place);
     });
-    parentPort!.postMessage({ id: ask.id, places } satisfies Found, []);
+    parentPort!.postMessage({ id: ask.id, places } satisfies SourceMapAnswer, []);
   }
 });
 

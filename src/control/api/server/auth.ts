@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { isSecretShaped } from "../../access/secret.ts";
 import type { Actor } from "../../access/actor.ts";
-import type { Refusal, Tokens } from "../../tokens/tokens.ts";
+import type { TokenRefusal, Tokens } from "../../tokens/tokens.ts";
 import { apiErrors, ApiError } from "../errors.ts";
 
-const refusals: Record<Refusal, () => ApiError> = {
+const refusals: Record<TokenRefusal, () => ApiError> = {
   unknown: () => apiErrors.invalidToken(),
   disabled: () => apiErrors.invalidToken("Invalid API Token: the token is disabled"),
   expired: () => apiErrors.invalidToken("Invalid API Token: the token has expired"),

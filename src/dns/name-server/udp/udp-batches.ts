@@ -2,7 +2,7 @@ import { createSocket, type RemoteInfo, type Socket } from "node:dgram";
 import { isIPv6, type AddressInfo } from "node:net";
 import type { Answering } from "../answering.ts";
 import { AF_INET, AF_INET6, batch, DatagramBatch, nameBytes, socketAddress } from "./datagram-batch.ts";
-import type { Client } from "../responder.ts";
+import type { DnsClient } from "../responder.ts";
 import type { SystemCalls } from "./system-calls.ts";
 import { plainAddress } from "../wire/address.ts";
 import { udpBytesMax } from "../wire/constants.ts";
@@ -134,7 +134,7 @@ export class BatchedUdpListener {
     const address = received.address(index);
     const message = received.bodies[index]!;
     const out = this.#answers.bodies[index]!;
-    const client: Client = { address, isTcp: false, takenMs, out, outBytes: 0 };
+    const client: DnsClient = { address, isTcp: false, takenMs, out, outBytes: 0 };
     const answer = this.#answering.answer(message, received.length(index), client);
     if (answer === undefined) return false;
     if (answer instanceof Awaited) {

@@ -1,5 +1,5 @@
 import type { DnsRecord } from "../../records/record.ts";
-import type { RecordTypeName } from "../../records/types/index.ts";
+import type { RecordTypeName } from "../../records/types/record-types.ts";
 import { textChunks } from "../../records/types/text.ts";
 import { ipv4Bytes, ipv6Bytes } from "./address.ts";
 import { ByteWriter } from "./byte-writer.ts";
@@ -9,7 +9,7 @@ import { nameBytes, nameKey } from "./name.ts";
 import { serviceParameterBytes } from "./service-parameters.ts";
 
 /** The parts of a record that its wire form depends on. */
-export type Value = Pick<DnsRecord, "type" | "content" | "data" | "priority">;
+export type EncodableRecord = Pick<DnsRecord, "type" | "content" | "data" | "priority">;
 
 interface Members {
   number: (name: string) => number;
@@ -18,9 +18,9 @@ interface Members {
   name: (name: string) => Buffer;
 }
 
-const hostBytes = ({ content }: Value): Buffer => nameBytes(nameKey(content));
+const hostBytes = ({ content }: EncodableRecord): Buffer => nameBytes(nameKey(content));
 
-const association = (_: Value, { number, text }: Members): Buffer =>
+const association = (_: EncodableRecord, { number, text }: Members): Buffer =>
   new ByteWriter()
     .uint8(number("usage"))
     .uint8(number("selector"))
@@ -28,7 +28,7 @@ const association = (_: Value, { number, text }: Members): Buffer =>
     .bytes(Buffer.from(text("certificate"), "hex"))
     .done();
 
-const serviceBinding = (_: Value, { number, text, name }: Members): Buffer =>
+const serviceBinding = (_: EncodableRecord, { number, text, name }: Members): Buffer =>
   new ByteWriter()
     .uint16(number("priority"))
     .bytes(name("target"))
@@ -36,7 +36,7 @@ const serviceBinding = (_: Value, { number, text, name }: Members): Buffer =>
     .done();
 
 /** Encodes each record type of the API. The files in records/types name the RFCs. */
-const encoders: Record<RecordTypeName, (value: Value, members: Members) => Buffer> = {
+const encoders: Record<RecordTypeName, (value: EncodableRecord, members: Members) => Buffer> = {
   A: ({ content }) => ipv4Bytes(content),
   AAAA: ({ content }) => ipv6Bytes(content),
   CNAME: hostBytes,
@@ -113,7 +113,7 @@ const encoders: Record<RecordTypeName, (value: Value, members: Members) => Buffe
 
 export const typeNumber = (type: RecordTypeName): number => types[type];
 
-export function rdataOf(value: Value): Buffer {
+export function rdataOf(value: EncodableRecord): Buffer {
   const data = value.data ?? {};
   return encoders[value.type](value, {
     number: (name) => data[name] as number,

@@ -2,7 +2,7 @@ import type { NameKey } from "../wire/name.ts";
 import type { RRset } from "./rrset.ts";
 
 /** The part of a response after the question and without the OPT record, ready to be copied. */
-export interface Answer {
+export interface DnsAnswer {
   rcode: number;
   isAuthoritative: boolean;
   answers: number;
@@ -22,14 +22,14 @@ export interface Answer {
 }
 
 /** An RRset with its owner. */
-export interface Entry {
+export interface AnswerEntry {
   owner: NameKey;
   set: RRset;
 }
 
 export interface Sections {
-  answer: Entry[];
-  authority: Entry[];
-  additional: Entry[];
+  answer: AnswerEntry[];
+  authority: AnswerEntry[];
+  additional: AnswerEntry[];
 }
 export const noSections = (): Sections => ({ answer: [], authority: [], additional: [] });

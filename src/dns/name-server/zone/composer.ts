@@ -1,6 +1,6 @@
 import { classes, headerBytes, messageBytesMax, types } from "../wire/constants.ts";
 import { parentOf, rootName, type NameKey } from "../wire/name.ts";
-import type { Answer, Entry, Sections } from "./answer.ts";
+import type { DnsAnswer, AnswerEntry, Sections } from "./answer.ts";
 import { compressibleAt } from "./rrset.ts";
 
 /** The records do not fit into a message of 64 KiB. */
@@ -20,7 +20,7 @@ export function compose(
   sections: Sections,
   question: NameKey,
   forSeveral: boolean,
-): Pick<Answer, "body" | "answers" | "authorities" | "additionals"> {
+): Pick<DnsAnswer, "body" | "answers" | "authorities" | "additionals"> {
   const composer = new Composer(question, forSeveral);
   const answers = composer.section(sections.answer);
   const authorities = composer.section(sections.authority);
@@ -52,7 +52,7 @@ class Composer {
   }
 
   /** Writes entries and returns the number of records. */
-  section(entries: readonly Entry[]): number {
+  section(entries: readonly AnswerEntry[]): number {
     let count = 0;
     for (const { owner, set } of entries) {
       for (const rdata of set.rdatas) this.#record(owner, set.type, set.ttl, rdata);

@@ -6,7 +6,7 @@ import type { DnsSettings } from "../../settings/dns-settings.ts";
  * The configuration of a zone for the name server: everything except its records. Plain data, so that it can
  * be sent to threads.
  */
-export interface ZoneConfiguration {
+export interface ServedZoneConfiguration {
   id: string;
   accountId: string;
   name: string;

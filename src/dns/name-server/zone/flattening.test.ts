@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import { types } from "../wire/constants.ts";
-import { Flattening, type Wanted } from "./flattening.ts";
+import { Flattening, type AddressLookup } from "./flattening.ts";
 
 const wanted = { target: "target.test", type: types.A };
 const found = { addresses: ["192.0.2.1"], ttl: 60 };
@@ -9,7 +9,7 @@ const startMs = Date.UTC(2026, 0, 1);
 
 describe("the addresses of an external name", () => {
   it("are looked up once for all waiting queries", () => {
-    const want = vi.fn<(asked: Wanted) => void>();
+    const want = vi.fn<(asked: AddressLookup) => void>();
     const flattening = new Flattening(want);
     const known = vi.fn<() => void>();
     for (let waiting = 0; waiting < 3; waiting++) {
@@ -22,7 +22,7 @@ describe("the addresses of an external name", () => {
   });
 
   it("are looked up again after their TTL, and are served until then", () => {
-    const want = vi.fn<(asked: Wanted) => void>();
+    const want = vi.fn<(asked: AddressLookup) => void>();
     const flattening = new Flattening(want);
     flattening.set(wanted, found, startMs);
     expect(flattening.find(wanted, startMs + 61_000)).toMatchObject({ addresses: found.addresses, ttl: 30 });

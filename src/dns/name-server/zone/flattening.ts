@@ -7,7 +7,7 @@ export interface Resolved {
   ttl: number;
 }
 /** A lookup of a name's IPv4 or IPv6 addresses. */
-export interface Wanted {
+export interface AddressLookup {
   target: string;
   type: number;
 }
@@ -29,14 +29,14 @@ export class Flattening {
   readonly #cache = new Map<string, CachedAddresses>();
   readonly #failedMs = new Map<string, number>();
   readonly #waiting = new Map<string, (() => void)[]>();
-  readonly #want: (wanted: Wanted) => void;
+  readonly #want: (wanted: AddressLookup) => void;
 
-  constructor(want: (wanted: Wanted) => void) {
+  constructor(want: (wanted: AddressLookup) => void) {
     this.#want = want;
   }
 
   /** The addresses; "failed" if they cannot be found, undefined while they are being looked up. */
-  find(wanted: Wanted, nowMs: number): (Resolved & { untilMs: number }) | "failed" | undefined {
+  find(wanted: AddressLookup, nowMs: number): (Resolved & { untilMs: number }) | "failed" | undefined {
     const key = keyOf(wanted);
     const cached = this.#cache.get(key);
     if (cached !== undefined && nowMs < cached.untilMs) return cached;
@@ -48,14 +48,14 @@ export class Flattening {
   }
 
   /** Calls back after the target has been looked up. */
-  await(wanted: Wanted, then: () => void): void {
+  await(wanted: AddressLookup, then: () => void): void {
     const list = this.#waiting.get(keyOf(wanted));
     if (list === undefined) then();
     else list.push(then);
   }
 
   /** Stores the result of a lookup; undefined if it failed. */
-  set(wanted: Wanted, resolved: Resolved | undefined, nowMs: number): void {
+  set(wanted: AddressLookup, resolved: Resolved | undefined, nowMs: number): void {
     const key = keyOf(wanted);
     if (resolved === undefined) this.#failedMs.set(key, nowMs);
     else {
@@ -69,14 +69,14 @@ export class Flattening {
     for (const then of waiting) then();
   }
 
-  #ask(key: string, wanted: Wanted): void {
+  #ask(key: string, wanted: AddressLookup): void {
     if (this.#waiting.has(key)) return;
     this.#waiting.set(key, []);
     this.#want(wanted);
   }
 }
 
-const keyOf = ({ target, type }: Wanted): string => `${type === types.A ? 4 : 6} ${target}`;
+const keyOf = ({ target, type }: AddressLookup): string => `${type === types.A ? 4 : 6} ${target}`;
 
 function dropOldest(map: Map<string, unknown>): void {
   for (const key of map.keys()) {
@@ -87,8 +87,8 @@ function dropOldest(map: Map<string, unknown>): void {
 
 /** Returned in place of an answer that needs a lookup first. */
 export class Awaited {
-  readonly wanted: Wanted;
-  constructor(wanted: Wanted) {
+  readonly wanted: AddressLookup;
+  constructor(wanted: AddressLookup) {
     this.wanted = wanted;
   }
 }

@@ -1,11 +1,11 @@
 import { types, rcodes, extendedErrors } from "../wire/constants.ts";
 import { addressBytes } from "../wire/address.ts";
 import { isWithin, type NameKey } from "../wire/name.ts";
-import { noSections, type Answer, type Entry, type Sections } from "./answer.ts";
+import { noSections, type DnsAnswer, type AnswerEntry, type Sections } from "./answer.ts";
 import { compose } from "./composer.ts";
 import { Awaited, type Flattening } from "./flattening.ts";
 import type { NameSpace } from "./name-space.ts";
-import type { Contents, Node, Target } from "./node.ts";
+import type { Contents, ZoneNode, CnameTarget } from "./node.ts";
 import type { RRset } from "./rrset.ts";
 import type { ServedZone } from "./zone.ts";
 
@@ -55,7 +55,7 @@ export class Lookup {
   readonly #space: NameSpace;
   readonly #flattening: Flattening;
   /** Cached answers by kind of question and name, which are found without searching for the zone. */
-  readonly #recent = new Map<number, Map<NameKey, Answer>>();
+  readonly #recent = new Map<number, Map<NameKey, DnsAnswer>>();
   #recentEpoch = -1;
   #recentCount = 0;
 
@@ -65,13 +65,13 @@ export class Lookup {
   }
 
   /** The cached answer, if nothing has changed since it was made. */
-  recent(name: NameKey, kind: number, nowMs: number): Answer | undefined {
+  recent(name: NameKey, kind: number, nowMs: number): DnsAnswer | undefined {
     if (this.#recentEpoch !== this.#space.epoch) return undefined;
     const cached = this.#recent.get(kind)?.get(name);
     return cached !== undefined && this.#isCurrent(cached, nowMs) ? cached : undefined;
   }
 
-  #remember(name: NameKey, kind: number, answer: Answer): void {
+  #remember(name: NameKey, kind: number, answer: DnsAnswer): void {
     if (this.#recentEpoch !== this.#space.epoch || this.#recentCount >= recentMax) {
       this.#recent.clear();
       this.#recentEpoch = this.#space.epoch;
@@ -84,7 +84,7 @@ export class Lookup {
   }
 
   /** The answer, or the lookup that it needs first. */
-  answer(zone: ServedZone, question: Question, nowMs: number): Answer | Awaited {
+  answer(zone: ServedZone, question: Question, nowMs: number): DnsAnswer | Awaited {
     const { name, type } = question;
     const match = zone.cutAbove(name) === undefined ? zone.match(name) : undefined;
     if (!question.isSigned && (match?.kind === "none" || match?.kind === "empty"))
@@ -113,11 +113,11 @@ export class Lookup {
     return made;
   }
 
-  #isCurrent(cached: Answer, nowMs: number): boolean {
+  #isCurrent(cached: DnsAnswer, nowMs: number): boolean {
     return (cached.epoch === undefined || cached.epoch === this.#space.epoch) && nowMs < cached.keepUntilMs;
   }
 
-  #make(zone: ServedZone, question: Question, nowMs: number, forSeveral = false): Answer | Awaited {
+  #make(zone: ServedZone, question: Question, nowMs: number, forSeveral = false): DnsAnswer | Awaited {
     const draft: Draft = {
       question,
       sections: noSections(),
@@ -200,7 +200,7 @@ export class Lookup {
     zone: ServedZone,
     name: NameKey,
     contents: Contents,
-    flattened: Target,
+    flattened: CnameTarget,
     nowMs: number,
   ): Awaited | undefined {
     draft.isWide = true;
@@ -226,7 +226,7 @@ export class Lookup {
 
   /** The addresses of a target, from our own zones or from an external lookup. */
   addresses(
-    { target, targetKey }: Target,
+    { target, targetKey }: CnameTarget,
     type: number,
     from: ServedZone,
     nowMs: number,
@@ -268,7 +268,7 @@ const isNegative = ({ sets, alias, flattened }: Contents, type: number): boolean
   type !== types.ANY && !sets.has(type) && alias === undefined && flattened === undefined;
 
 /** An unsigned negative answer, shared by all names of a zone. */
-function negative(zone: ServedZone, rcode: number): Answer {
+function negative(zone: ServedZone, rcode: number): DnsAnswer {
   const { answers } = zone.node(zone.key)!;
   const key = negativeBit | rcode;
   let answer = answers.get(key);
@@ -289,7 +289,7 @@ function negative(zone: ServedZone, rcode: number): Answer {
 }
 
 /** Adds a set, with its signature if the answer is signed. */
-function add(draft: Draft, section: Entry[], zone: ServedZone, owner: NameKey, set: RRset): void {
+function add(draft: Draft, section: AnswerEntry[], zone: ServedZone, owner: NameKey, set: RRset): void {
   section.push({ owner, set });
   if (!draft.question.isSigned || zone.signer === undefined) return;
   const signature = zone.signer.signature(owner, set);
@@ -310,7 +310,7 @@ function deny(draft: Draft, zone: ServedZone, owner: NameKey, present: readonly 
 }
 
 /** Refers to the name servers of a delegated zone (RFC 1034 §4.2.1). */
-function referral(draft: Draft, zone: ServedZone, cut: Node, isWholeAnswer: boolean): void {
+function referral(draft: Draft, zone: ServedZone, cut: ZoneNode, isWholeAnswer: boolean): void {
   draft.isWide = true;
   if (isWholeAnswer) draft.isAuthoritative = false;
   const { authority, additional } = draft.sections;

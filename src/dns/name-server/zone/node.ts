@@ -4,12 +4,12 @@ import { addressBytes } from "../wire/address.ts";
 import { types } from "../wire/constants.ts";
 import { nameKey, type NameKey } from "../wire/name.ts";
 import { serviceParameterBytes } from "../wire/service-parameters.ts";
-import type { Answer } from "./answer.ts";
-import type { ServedRecord, ZoneConfiguration } from "./configuration.ts";
+import type { DnsAnswer } from "./answer.ts";
+import type { ServedRecord, ServedZoneConfiguration } from "./configuration.ts";
 import { effectiveTtl, rrsetOf, type RRset } from "./rrset.ts";
 
 /** The target of a CNAME. */
-export interface Target {
+export interface CnameTarget {
   target: string;
   targetKey: NameKey;
   ttl: number;
@@ -19,16 +19,16 @@ export interface Target {
 export interface Contents {
   sets: ReadonlyMap<number, RRset>;
   /** The CNAME, if it is answered as a CNAME. */
-  alias: (RRset & Target) | undefined;
+  alias: (RRset & CnameTarget) | undefined;
   /** The target whose addresses replace the CNAME. */
-  flattened: Target | undefined;
+  flattened: CnameTarget | undefined;
 }
 
 /** A name of a zone with its records. A change replaces the node, and with it all answers cached here. */
-export class Node {
+export class ZoneNode {
   readonly key: NameKey;
   readonly records: readonly ServedRecord[];
-  readonly answers = new Map<number, Answer>();
+  readonly answers = new Map<number, DnsAnswer>();
   #contents: Contents | undefined;
 
   constructor(key: NameKey, records: readonly ServedRecord[]) {
@@ -41,7 +41,7 @@ export class Node {
   }
 
   /** Encoded at the first query, so that large zones cost little until they are queried. */
-  contents(configuration: ZoneConfiguration, apex: ReadonlyMap<number, RRset> | undefined): Contents {
+  contents(configuration: ServedZoneConfiguration, apex: ReadonlyMap<number, RRset> | undefined): Contents {
     return (this.#contents ??= contentsOf(this.records, configuration, apex));
   }
 
@@ -58,7 +58,7 @@ const replacedByEdge: ReadonlySet<string> = new Set(["A", "AAAA", "CNAME"]);
 
 function contentsOf(
   records: readonly ServedRecord[],
-  configuration: ZoneConfiguration,
+  configuration: ServedZoneConfiguration,
   apex: ReadonlyMap<number, RRset> | undefined,
 ): Contents {
   const isAtEdge = configuration.isProxying && records.some(({ proxied }) => proxied);
@@ -96,7 +96,7 @@ function contentsOf(
  * The apex has the platform's name servers and keys instead of the zone's own records, unless the zone is
  * shared with other providers.
  */
-const isOfPlatform = (type: string, { dnssec, settings }: ZoneConfiguration): boolean =>
+const isOfPlatform = (type: string, { dnssec, settings }: ServedZoneConfiguration): boolean =>
   (type === "NS" && !settings.multi_provider) ||
   (type === "DNSKEY" && dnssec !== undefined && !dnssec.isMultiSigner);
 
@@ -110,7 +110,7 @@ const stopsCname = ({ type }: ServedRecord): boolean =>
 function addEdge(
   sets: Map<number, RRset>,
   records: readonly ServedRecord[],
-  configuration: ZoneConfiguration,
+  configuration: ServedZoneConfiguration,
 ): void {
   const asks = (setting: "ipv4_only" | "ipv6_only"): boolean =>
     records.some(({ proxied, settings }) => proxied && settings[setting] === true);

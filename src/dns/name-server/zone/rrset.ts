@@ -1,5 +1,5 @@
 import { types } from "../wire/constants.ts";
-import { rdataOf, typeNumber, type Value } from "../wire/rdata.ts";
+import { rdataOf, typeNumber, type EncodableRecord } from "../wire/rdata.ts";
 
 /** The records of one type at one name, in wire form. */
 export interface RRset {
@@ -25,7 +25,7 @@ export const effectiveTtl = (ttl: number): number => (ttl === 1 ? automaticTtl :
  * The RRset of records of one type. Its TTL is the lowest of theirs, because an RRset has only one (RFC 2181
  * §5.2).
  */
-export function rrsetOf(records: readonly (Value & { ttl: number })[]): RRset {
+export function rrsetOf(records: readonly (EncodableRecord & { ttl: number })[]): RRset {
   return {
     type: typeNumber(records[0]!.type),
     ttl: Math.min(...records.map(({ ttl }) => effectiveTtl(ttl))),

@@ -2,7 +2,7 @@ import type { NameKey } from "../wire/name.ts";
 import type { RRset } from "./rrset.ts";
 
 /** Signs a zone's answers. dnssec/ implements it and is loaded only if a zone is signed. */
-export interface Signer {
+export interface RRsetSigner {
   /** DNSKEY, CDS and CDNSKEY. */
   apexSets(): RRset[];
   /** The RRSIG of an RRset at an owner, and the time until which it may be cached. */

@@ -1,15 +1,15 @@
 import { ByteWriter } from "../wire/byte-writer.ts";
 import { types } from "../wire/constants.ts";
 import { nameBytes, nameKey, parentOf, type NameKey } from "../wire/name.ts";
-import type { ServedRecord, ZoneConfiguration } from "./configuration.ts";
-import { Node, type Contents } from "./node.ts";
+import type { ServedRecord, ServedZoneConfiguration } from "./configuration.ts";
+import { ZoneNode, type Contents } from "./node.ts";
 import type { RRset } from "./rrset.ts";
-import type { Signer } from "./signer.ts";
+import type { RRsetSigner } from "./signer.ts";
 
 /** How a name matches in a zone (RFC 4592 §3.3.1). */
 export type Match =
-  | { kind: "node"; node: Node }
-  | { kind: "wildcard"; node: Node }
+  | { kind: "node"; node: ZoneNode }
+  | { kind: "wildcard"; node: ZoneNode }
   /** An empty non-terminal: it exists only because a name below it does. */
   | { kind: "empty" }
   | { kind: "none" };
@@ -21,25 +21,25 @@ const none: Match = { kind: "none" };
 export class ServedZone {
   readonly key: NameKey;
   /** Signs with the zone's key; undefined if the zone is not signed. */
-  signer: Signer | undefined;
+  signer: RRsetSigner | undefined;
   /** Incremented by changes of the whole zone. */
   version = 0;
-  #configuration: ZoneConfiguration;
+  #configuration: ServedZoneConfiguration;
   // Computed at the first use after a change.
   #apex: ReadonlyMap<number, RRset> | undefined;
   #negativeSoa: RRset | undefined;
-  readonly #nodes = new Map<NameKey, Node>();
+  readonly #nodes = new Map<NameKey, ZoneNode>();
   readonly #ancestors = new Map<NameKey, number>();
   readonly #cuts = new Set<NameKey>();
 
-  constructor(configuration: ZoneConfiguration, signer: Signer | undefined) {
+  constructor(configuration: ServedZoneConfiguration, signer: RRsetSigner | undefined) {
     this.key = nameKey(configuration.name);
     this.#configuration = configuration;
     this.signer = signer;
-    this.#nodes.set(this.key, new Node(this.key, []));
+    this.#nodes.set(this.key, new ZoneNode(this.key, []));
   }
 
-  get configuration(): ZoneConfiguration {
+  get configuration(): ServedZoneConfiguration {
     return this.#configuration;
   }
 
@@ -48,7 +48,7 @@ export class ServedZone {
     return (this.#negativeSoa ??= soaSet(this.#configuration, negativeTtl(this.#configuration)));
   }
 
-  setConfiguration(configuration: ZoneConfiguration, signer: Signer | undefined): void {
+  setConfiguration(configuration: ServedZoneConfiguration, signer: RRsetSigner | undefined): void {
     this.version++;
     this.#configuration = configuration;
     this.signer = signer;
@@ -66,7 +66,7 @@ export class ServedZone {
     const key = nameKey(name);
     const existed = this.#nodes.has(key);
     const exists = records.length > 0 || key === this.key;
-    if (exists) this.#nodes.set(key, new Node(key, records));
+    if (exists) this.#nodes.set(key, new ZoneNode(key, records));
     else this.#nodes.delete(key);
     if (existed !== exists) this.#countAncestors(key, exists ? 1 : -1);
     const isCut = key !== this.key && !key.startsWith("\x01*") && records.some(({ type }) => type === "NS");
@@ -74,22 +74,22 @@ export class ServedZone {
     else this.#cuts.delete(key);
   }
 
-  node(key: NameKey): Node | undefined {
+  node(key: NameKey): ZoneNode | undefined {
     return this.#nodes.get(key);
   }
 
-  nodes(): Iterable<Node> {
+  nodes(): Iterable<ZoneNode> {
     return this.#nodes.values();
   }
 
-  contents(node: Node): Contents {
+  contents(node: ZoneNode): Contents {
     if (node.key !== this.key) return node.contents(this.#configuration, undefined);
     this.#apex ??= apexSets(this.#configuration, this.signer);
     return node.contents(this.#configuration, this.#apex);
   }
 
   /** The delegation at or above a name that is nearest to the apex, because names below it are not ours. */
-  cutAbove(key: NameKey): Node | undefined {
+  cutAbove(key: NameKey): ZoneNode | undefined {
     if (this.#cuts.size === 0) return undefined;
     let found: NameKey | undefined;
     for (let name = key; name.length > this.key.length; name = parentOf(name)) {
@@ -125,7 +125,10 @@ export class ServedZone {
 }
 
 /** The sets that the platform provides at the apex: SOA, name servers and keys. */
-function apexSets(configuration: ZoneConfiguration, signer: Signer | undefined): ReadonlyMap<number, RRset> {
+function apexSets(
+  configuration: ServedZoneConfiguration,
+  signer: RRsetSigner | undefined,
+): ReadonlyMap<number, RRset> {
   const sets: RRset[] = [
     soaSet(configuration, configuration.settings.soa.ttl),
     {
@@ -139,10 +142,10 @@ function apexSets(configuration: ZoneConfiguration, signer: Signer | undefined):
 }
 
 /** The TTL of negative answers (RFC 2308 §5). */
-const negativeTtl = ({ settings }: ZoneConfiguration): number =>
+const negativeTtl = ({ settings }: ServedZoneConfiguration): number =>
   Math.min(settings.soa.ttl, settings.soa.min_ttl);
 
-function soaSet(configuration: ZoneConfiguration, ttl: number): RRset {
+function soaSet(configuration: ServedZoneConfiguration, ttl: number): RRset {
   const { serial, settings } = configuration;
   const { soa } = settings;
   const rdata = new ByteWriter()

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Message } from "../../../control/api/envelope.ts";
+import type { ApiMessage } from "../../../control/api/envelope.ts";
 import { apiErrors } from "../../../control/api/errors.ts";
 import { operationsFor } from "../../../control/api/operation.ts";
 import { pageQuery, paginate } from "../../../control/api/pagination.ts";
@@ -9,7 +9,7 @@ import { RecordSchema } from "../resource.ts";
 const { listOperation, operation } = operationsFor<object>();
 
 /** The public API scans other name servers for a zone's records. This platform does not, so it finds none. */
-const nothingFound: Message = {
+const nothingFound: ApiMessage = {
   code: 9903,
   message:
     "This platform does not scan other name servers, so no records were found. Import a zone file instead",

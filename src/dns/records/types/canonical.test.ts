@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { recordTypeNames, recordTypes, type RecordTypeName } from "./index.ts";
+import { recordTypeNames, recordTypes, type RecordTypeName } from "./record-types.ts";
 import { canonical } from "./testing.ts";
-import type { Value } from "./type.ts";
+import type { RecordValue } from "./type.ts";
 
-const kept = ({ content, priority }: Value, type: RecordTypeName): string =>
+const kept = ({ content, priority }: RecordValue, type: RecordTypeName): string =>
   priority === undefined || type === "HTTPS" || type === "SVCB" ? content : `${priority} ${content}`;
 
 describe.each(canonical)("%s %j", (type, written, expected) => {

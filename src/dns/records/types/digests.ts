@@ -1,12 +1,12 @@
 import { hex, oneOf, uint16, uint8 } from "./fields.ts";
 import { algorithm } from "./keys.ts";
-import { structured, type Fault } from "./structured.ts";
+import { structured, type FieldFault } from "./structured.ts";
 import type { RecordType } from "./type.ts";
 
 /** Requires `field` to have the number of hex digits for the digest type in the field `kind`. */
 const digits =
   (field: string, kind: string, lengths: Readonly<Record<number, number>>) =>
-  (data: Record<string, unknown>): Fault | undefined => {
+  (data: Record<string, unknown>): FieldFault | undefined => {
     const number = data[kind] as number;
     const length = lengths[number];
     return length === undefined || (data[field] as string).length === length

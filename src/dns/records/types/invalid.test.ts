@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { DomainError } from "../../../platform/domain-error.ts";
-import { recordTypeNames, recordTypes, type RecordTypeName } from "./index.ts";
+import { recordTypeNames, recordTypes, type RecordTypeName } from "./record-types.ts";
 
 const sha1 = "2bb183af".repeat(5);
 const sha256 = "0a1b2c3d".repeat(8);

@@ -1,17 +1,17 @@
 import { dnsErrors, invalidContent, invalidPriority } from "../errors.ts";
 import { uint16, type Field } from "./fields.ts";
-import type { RecordType, Value, ValueInput } from "./type.ts";
+import type { RecordType, RecordValue, ValueInput } from "./type.ts";
 import { splitWords } from "./words.ts";
 
 type Data = Record<string, unknown>;
 /** A field whose value contradicts the others, and the value expected instead. */
-export interface Fault {
+export interface FieldFault {
   field: string;
   expected: string;
 }
 
 interface Options {
-  check?: (data: Data) => Fault | undefined;
+  check?: (data: Data) => FieldFault | undefined;
   /** Where this type's priority is stored: only in the record's `priority`, or in `data` too. */
   priority?: "beside-data" | "in-both";
 }
@@ -43,7 +43,7 @@ export function structured(type: string, fields: readonly Field[], options: Opti
   };
 }
 
-function valueOf(data: Data, fields: readonly Field[], options: Options): Value {
+function valueOf(data: Data, fields: readonly Field[], options: Options): RecordValue {
   const content = fields.map((field) => field.print(data[field.name])).join(" ");
   if (options.priority === undefined) return { content, data };
   const { priority, ...rest } = data as { priority: number };

@@ -53,13 +53,13 @@ const values: Readonly<Record<string, (value: string) => string | undefined>> = 
 };
 const unnamed = (value: string): string | undefined => (/^[\x20-\x7e]*$/.test(value) ? value : undefined);
 
-export interface Parameter {
+export interface ServiceParameter {
   name: string;
   value: string;
 }
 
 /** Parses parameters and sorts them by key. On failure, returns a phrase for the expected value. */
-export function parseParameters(text: string): Parameter[] | string {
+export function parseParameters(text: string): ServiceParameter[] | string {
   const found = new Map<string, string>();
   const pattern = /\s*([a-z0-9-]+)(?:=(?:"([^"\\]*)"|([^\s"\\]*)))?(?=\s|$)\s*/iy;
   while (pattern.lastIndex < text.length) {
@@ -84,5 +84,5 @@ export function parseParameters(text: string): Parameter[] | string {
     .sort((a, b) => keyNumber(a.name)! - keyNumber(b.name)!);
 }
 
-export const printParameter = ({ name, value }: Parameter): string =>
+export const printParameter = ({ name, value }: ServiceParameter): string =>
   value === "" ? name : `${name}="${value}"`;

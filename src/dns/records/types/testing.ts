@@ -1,4 +1,4 @@
-import type { RecordTypeName } from "./index.ts";
+import type { RecordTypeName } from "./record-types.ts";
 
 /**
  * Content as clients or zone files write it, and its stored form. Both begin with the priority, if there is

@@ -8,7 +8,7 @@ export interface ValueInput {
 }
 
 /** A valid value in canonical form. */
-export interface Value {
+export interface RecordValue {
   content: string;
   /** The same value as fields, for types that have them. */
   data?: Record<string, unknown>;
@@ -17,7 +17,7 @@ export interface Value {
 
 /** The rules of one record type. `parse` throws DomainError if the value is invalid. */
 export interface RecordType {
-  parse(input: ValueInput): Value;
+  parse(input: ValueInput): RecordValue;
 }
 
 /** A type whose value is its content only, without data. */

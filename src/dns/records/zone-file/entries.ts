@@ -1,7 +1,7 @@
 import { dnsErrors } from "../errors.ts";
 
 /** One entry of a zone file: its words, including quotes and escapes, and its first line. */
-export interface Entry {
+export interface ZoneFileEntry {
   line: number;
   words: string[];
   /** An entry that begins with a blank has the name of the entry before it. */
@@ -21,13 +21,13 @@ const pattern =
  * Splits a file into entries. Parentheses join lines, quotes protect blanks and semicolons, and a semicolon
  * begins a comment.
  */
-export function* entriesOf(text: string): Generator<Entry> {
-  let open: Entry | undefined;
+export function* entriesOf(text: string): Generator<ZoneFileEntry> {
+  let open: ZoneFileEntry | undefined;
   let depth = 0;
   let line = 0;
   for (const raw of linesOf(text)) {
     line += 1;
-    const entry: Entry = open ?? { line, words: [], isIndented: /^[ \t]/.test(raw), comment: "" };
+    const entry: ZoneFileEntry = open ?? { line, words: [], isIndented: /^[ \t]/.test(raw), comment: "" };
     const end = raw.trimEnd().length;
     pattern.lastIndex = 0;
     while (pattern.lastIndex < end) {

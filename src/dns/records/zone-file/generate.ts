@@ -1,12 +1,12 @@
 import { dnsErrors } from "../errors.ts";
-import type { Entry } from "./entries.ts";
+import type { ZoneFileEntry } from "./entries.ts";
 
 const countMax = 65_536;
 const widthMax = 63;
 const radixes: Readonly<Record<string, number>> = { d: 10, o: 8, x: 16, X: 16 };
 
 /** Expands `$GENERATE 1-3 h$ A 192.0.2.$` into one entry for each number. */
-export function* generate({ line, words, comment }: Entry): Generator<Entry> {
+export function* generate({ line, words, comment }: ZoneFileEntry): Generator<ZoneFileEntry> {
   const range = /^(\d{1,9})-(\d{1,9})(?:\/(\d{1,9}))?$/.exec(words[1] ?? "");
   if (range === null || words.length < 5) {
     throw dnsErrors.importFault(line, "expected $GENERATE start-stop[/step] name [ttl] [class] type value");

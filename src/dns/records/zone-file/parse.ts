@@ -1,7 +1,7 @@
 import { show } from "../../../platform/util/json.ts";
 import { dnsErrors } from "../errors.ts";
 import { automaticTtl, type RecordInput } from "../record.ts";
-import { entriesOf, type Entry } from "./entries.ts";
+import { entriesOf, type ZoneFileEntry } from "./entries.ts";
 import { generate } from "./generate.ts";
 import { parseNotes } from "./notes.ts";
 
@@ -46,7 +46,7 @@ class Reader {
     this.#proxiedByDefault = proxiedByDefault;
   }
 
-  direct(directive: string, { line, words: [, value, more] }: Entry): void {
+  direct(directive: string, { line, words: [, value, more] }: ZoneFileEntry): void {
     const isAlone = value !== undefined && more === undefined;
     if (directive === "$INCLUDE") throw dnsErrors.importFault(line, "$INCLUDE directive not allowed");
     if (directive === "$ORIGIN") {
@@ -65,7 +65,7 @@ class Reader {
     this.#ttl = seconds;
   }
 
-  read(entry: Entry): void {
+  read(entry: ZoneFileEntry): void {
     const words = [...entry.words];
     if (!entry.isIndented) this.#owner = this.#absolute(words.shift()!);
     const name = this.#owner;

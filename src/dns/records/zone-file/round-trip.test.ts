@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { plans } from "../../../control/zones/plans.ts";
 import type { Zone } from "../../../control/zones/zone.ts";
 import { parseRecord, type RecordFields, type RecordInput } from "../record.ts";
-import { recordTypeNames } from "../types/index.ts";
+import { recordTypeNames } from "../types/record-types.ts";
 import { readImport } from "./import.ts";
 import { printZoneFile } from "./print.ts";
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Message } from "../../../control/api/envelope.ts";
+import type { ApiMessage } from "../../../control/api/envelope.ts";
 import { operationsFor } from "../../../control/api/operation.ts";
 import { pageQuery, paginate } from "../../../control/api/pagination.ts";
 import { isoTime } from "../../../platform/util/ids.ts";
@@ -78,7 +78,7 @@ function refuseUnsupported(body: z.output<typeof Unsupported>): void {
 }
 
 /** The public service may rebuild bundles; here they are served unchanged, so the owner gets a message. */
-function bundleAdvice(method: Certificate["bundleMethod"], messages: Message[]): void {
+function bundleAdvice(method: Certificate["bundleMethod"], messages: ApiMessage[]): void {
   if (method === "force") return;
   messages.push({
     code: 1408,

@@ -2,7 +2,13 @@ import { createPrivateKey, createPublicKey, randomBytes, X509Certificate } from 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { authorityCertificate, newKeys, serverCertificate, type KeyPair, type Signer } from "./x509.ts";
+import {
+  authorityCertificate,
+  newKeys,
+  serverCertificate,
+  type KeyPair,
+  type CertificateSigner,
+} from "./x509.ts";
 
 const authorityDays = 3650;
 const serverDays = 90;
@@ -14,7 +20,7 @@ const serverDays = 90;
 export class LocalAuthority {
   /** PEM, for clients that should trust it. */
   readonly certificate: string;
-  readonly #signer: Signer;
+  readonly #signer: CertificateSigner;
 
   constructor(pair: KeyPair) {
     this.certificate = pair.certificate;

@@ -21,7 +21,7 @@ export interface KeyPair {
   privateKey: string;
 }
 
-export interface Signer {
+export interface CertificateSigner {
   name: string;
   key: KeyObject;
   publicKey: KeyObject;
@@ -35,7 +35,7 @@ export const newKeys = (): { publicKey: KeyObject; privateKey: KeyObject } =>
   generateKeyPairSync("ec", { namedCurve: "P-256" });
 
 /** A self-signed CA certificate. */
-export function authorityCertificate(signer: Signer, days: number): string {
+export function authorityCertificate(signer: CertificateSigner, days: number): string {
   const keyCertSignAndCrlSign = bits(Buffer.from([0b0000_0110]), 1);
   return certificate(signer, signer.name, signer.publicKey, days, [
     extension("2.5.29.19", true, sequence(boolean(true), integer(Buffer.from([0])))),
@@ -46,7 +46,7 @@ export function authorityCertificate(signer: Signer, days: number): string {
 
 /** A server certificate for host names and addresses. */
 export function serverCertificate(
-  signer: Signer,
+  signer: CertificateSigner,
   publicKey: KeyObject,
   hosts: readonly string[],
   days: number,
@@ -66,7 +66,7 @@ export function serverCertificate(
 }
 
 function certificate(
-  signer: Signer,
+  signer: CertificateSigner,
   subject: string,
   publicKey: KeyObject,
   days: number,

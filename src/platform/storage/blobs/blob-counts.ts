@@ -1,11 +1,11 @@
-export type Operation = "put" | "get" | "head" | "delete" | "list";
+export type BlobOperation = "put" | "get" | "head" | "delete" | "list";
 type Result = "ok" | "missing" | "unavailable" | "failed";
 
 /** What the metrics show of blobs. */
 export class BlobCounts {
   readonly store: "files" | "s3" | "postgres";
   /** By operation and result. */
-  readonly operations = new Map<`${Operation} ${Result}`, number>();
+  readonly operations = new Map<`${BlobOperation} ${Result}`, number>();
   readonly cache = { hit: 0, miss: 0 };
   /** Reads of content that a row names and the store does not have. */
   missing = 0;
@@ -17,7 +17,7 @@ export class BlobCounts {
     this.store = store;
   }
 
-  note(operation: Operation, result: Result): void {
+  note(operation: BlobOperation, result: Result): void {
     const name = `${operation} ${result}` as const;
     this.operations.set(name, (this.operations.get(name) ?? 0) + 1);
   }

@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import type { Content } from "./content.ts";
+import type { BlobContent } from "./content.ts";
 
 /** Facts that a store keeps beside content. */
 export interface StoredFacts {
@@ -26,7 +26,7 @@ export interface BlobStore {
   /** Larger content is rejected with `BlobTooLarge`. */
   readonly bytesMax: number;
   /** Durable when it resolves. */
-  put(key: string, content: Content): Promise<void>;
+  put(key: string, content: BlobContent): Promise<void>;
   get(key: string): Promise<StoredBlob | undefined>;
   head(key: string): Promise<StoredFacts | undefined>;
   /** Succeeds if there is no content, too. */

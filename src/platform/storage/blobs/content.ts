@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import { sha256 } from "./signature.ts";
 
 /** Content that is complete, so that its parts can be read as often as a store needs them. */
-export interface Content {
+export interface BlobContent {
   sizeBytes: number;
   /** In hex. */
   sha256: string;
@@ -11,14 +11,14 @@ export interface Content {
   read(start: number, end: number): Readable | Uint8Array;
 }
 
-export const contentOf = (bytes: Uint8Array): Content => ({
+export const contentOf = (bytes: Uint8Array): BlobContent => ({
   sizeBytes: bytes.length,
   sha256: sha256(bytes),
   read: (start, end) => bytes.subarray(start, end),
 });
 
 /** The content of a file that does not change. */
-export const contentOfFile = (path: string, sizeBytes: number, digest: string): Content => ({
+export const contentOfFile = (path: string, sizeBytes: number, digest: string): BlobContent => ({
   sizeBytes,
   sha256: digest,
   read: (start, end) =>

@@ -3,7 +3,7 @@ import { sql } from "kysely";
 import { BlobTooLarge } from "../faults.ts";
 import type { Storage } from "../storage.ts";
 import type { BlobStore, Listed, StoredBlob, StoredFacts } from "./blob-store.ts";
-import type { Content } from "./content.ts";
+import type { BlobContent } from "./content.ts";
 
 const chunkBytes = 256 * 1024;
 /** A read costs 9 to 12 times that of a file, and all bytes go through the log of PostgreSQL. */
@@ -20,7 +20,7 @@ export class PostgresStore implements BlobStore {
     this.#storage = storage;
   }
 
-  async put(key: string, content: Content): Promise<void> {
+  async put(key: string, content: BlobContent): Promise<void> {
     if (content.sizeBytes > bytesMax) throw new BlobTooLarge(bytesMax);
     await this.#storage.write(async (trx) => {
       await trx.deleteFrom("blobs").where("key", "=", key).execute();

@@ -5,7 +5,7 @@ import type { Logger } from "pino";
 import { checkKey, type Blob, type BlobFile, type Blobs } from "../blobs.ts";
 import { BlobMissing, BlobsUnavailable, BlobTooLarge, isUnavailable } from "../faults.ts";
 import { BlobCache, type CachedFile } from "./blob-cache.ts";
-import type { BlobCounts, Operation } from "./blob-counts.ts";
+import type { BlobCounts, BlobOperation } from "./blob-counts.ts";
 import type { BlobStore } from "./blob-store.ts";
 import { contentOf, contentOfFile } from "./content.ts";
 import { Incoming } from "./incoming.ts";
@@ -220,7 +220,7 @@ export class RemoteBlobs implements Blobs {
     return removed;
   }
 
-  async #counted<T>(operation: Operation, work: () => Promise<T>): Promise<T> {
+  async #counted<T>(operation: BlobOperation, work: () => Promise<T>): Promise<T> {
     try {
       const result = await work();
       this.#counts.note(

@@ -4,7 +4,7 @@ import type { Dispatcher, Pool } from "undici";
 import { readUpTo } from "../../util/read-up-to.ts";
 import { BlobsUnavailable } from "../faults.ts";
 import { fixedCredentials, type CredentialsSource } from "./credentials.ts";
-import { canonicalQuery, encodePath, sha256, Signer, type Credentials } from "./signature.ts";
+import { canonicalQuery, encodePath, sha256, RequestSigner, type Credentials } from "./signature.ts";
 import { faultOf, S3Fault } from "./s3-xml.ts";
 
 export interface S3Options {
@@ -60,7 +60,7 @@ const emptySha256 = sha256("");
 export class S3Client {
   readonly #options: S3Options;
   readonly #credentials: CredentialsSource;
-  #signer: { credentials: Credentials; signer: Signer } | undefined;
+  #signer: { credentials: Credentials; signer: RequestSigner } | undefined;
   readonly #host: string;
   #pool: Promise<Pool> | undefined;
   /** How far the store's clock is ahead of ours. */
@@ -109,10 +109,10 @@ export class S3Client {
     await this.#credentials.renew();
   }
 
-  async #signerNow(): Promise<Signer> {
+  async #signerNow(): Promise<RequestSigner> {
     const credentials = await this.#credentials.current();
     if (this.#signer?.credentials !== credentials)
-      this.#signer = { credentials, signer: new Signer(credentials, this.#options.region) };
+      this.#signer = { credentials, signer: new RequestSigner(credentials, this.#options.region) };
     return this.#signer.signer;
   }
 

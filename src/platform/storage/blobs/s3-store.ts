@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
 import { BlobsUnavailable } from "../faults.ts";
 import type { BlobStore, Listed, StoredBlob, StoredFacts } from "./blob-store.ts";
-import type { Content } from "./content.ts";
+import type { BlobContent } from "./content.ts";
 import { S3Client, type S3Answer, type S3Body, type S3Options } from "./s3-client.ts";
 import { putStream } from "./s3-stream.ts";
 import { completion, readList, readUploadId, readUploads, S3Fault } from "./s3-xml.ts";
@@ -30,7 +30,7 @@ export class S3Store implements BlobStore {
     this.#prefix = options.prefix;
   }
 
-  async put(key: string, content: Content): Promise<void> {
+  async put(key: string, content: BlobContent): Promise<void> {
     if (content.sizeBytes >= multipartFromBytes) return this.#putParts(key, content);
     await this.#client.text({
       method: "PUT",
@@ -112,7 +112,7 @@ export class S3Store implements BlobStore {
     }
   }
 
-  async #putParts(key: string, content: Content): Promise<void> {
+  async #putParts(key: string, content: BlobContent): Promise<void> {
     const object = this.#prefix + key;
     const { text } = await this.#client.text({
       method: "POST",
@@ -131,7 +131,7 @@ export class S3Store implements BlobStore {
   }
 
   /** Returns the parts' tags. After a failure no part is in progress. */
-  async #putEach(object: string, uploadId: string, content: Content): Promise<string[]> {
+  async #putEach(object: string, uploadId: string, content: BlobContent): Promise<string[]> {
     const count = Math.ceil(content.sizeBytes / partBytes);
     const etags: string[] = [];
     let next = 0;
@@ -159,7 +159,7 @@ export class S3Store implements BlobStore {
     return etags;
   }
 
-  async #complete(key: string, uploadId: string, text: string, content: Content): Promise<void> {
+  async #complete(key: string, uploadId: string, text: string, content: BlobContent): Promise<void> {
     const bytes = Buffer.from(text);
     try {
       await this.#client.text({
@@ -216,13 +216,13 @@ function factsOf({ headers }: S3Answer): StoredFacts {
   return { sizeBytes: Number(headers["content-length"]), sha256: headers[digestHeader] ?? "" };
 }
 
-const bodyOf = (content: Content, start: number, end: number, digest: string): S3Body => ({
+const bodyOf = (content: BlobContent, start: number, end: number, digest: string): S3Body => ({
   sizeBytes: end - start,
   sha256: digest,
   open: () => content.read(start, end),
 });
 
-async function digestOf(content: Content, start: number, end: number): Promise<string> {
+async function digestOf(content: BlobContent, start: number, end: number): Promise<string> {
   const part = content.read(start, end);
   if (part instanceof Uint8Array) return sha256(part);
   const hash = createHash("sha256");

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { sha256, Signer, type UnsignedRequest } from "./signature.ts";
+import { sha256, RequestSigner, type UnsignedRequest } from "./signature.ts";
 
 /** Requests and signatures that AWS publishes in "Signature Calculations for the Authorization Header". */
 const credentials = {
@@ -44,12 +44,12 @@ it.each([
     "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7",
   ],
 ])("signs %s as AWS's example does", (_title, unsigned, signature) => {
-  const { authorization } = new Signer(credentials, "us-east-1").sign(unsigned, now);
+  const { authorization } = new RequestSigner(credentials, "us-east-1").sign(unsigned, now);
   expect(authorization).toMatch(new RegExp(`,Signature=${signature}$`));
 });
 
 it("signs the token of temporary credentials, and derives a key for each day", () => {
-  const signer = new Signer({ ...credentials, sessionToken: "a token" }, "eu-west-1");
+  const signer = new RequestSigner({ ...credentials, sessionToken: "a token" }, "eu-west-1");
   const first = signer.sign(request({}), now);
   expect(first["x-amz-security-token"]).toBe("a token");
   expect(first["authorization"]).toContain(

@@ -39,7 +39,7 @@ export const canonicalQuery = (query: Readonly<Record<string, string>>): string 
     .join("&");
 
 /** Signs requests with AWS Signature Version 4. The key of a day is derived once. */
-export class Signer {
+export class RequestSigner {
   readonly #credentials: Credentials;
   readonly #region: string;
   readonly #service: string;

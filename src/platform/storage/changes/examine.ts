@@ -2,7 +2,7 @@ import type { Change } from "../storage.ts";
 import type { LogPlace } from "./change-log.ts";
 
 /** The last transaction that a node has taken over. `loggedOn` is undefined if its row was gone already. */
-export interface Position {
+export interface LogPosition {
   seq: number;
   loggedOn: number | undefined;
 }
@@ -20,7 +20,7 @@ export interface LogRow {
 
 /** What one statement saw: the head, the transaction at the reader's position, and rows after it in order. */
 export interface LogView {
-  head: Position;
+  head: LogPosition;
   /** When the transaction at the reader's position was logged; undefined if its rows are gone. */
   atPosition: number | undefined;
   rows: readonly LogRow[];
@@ -49,7 +49,7 @@ const gap = (reason: GapReason): Examined => ({
  * log no longer has what the reader took over, for example because the database was restored or failed over to
  * a server that had less. `rowsWanted` says that a transaction has more rows than were read at once.
  */
-export function examine(from: Position, view: LogView): Examined {
+export function examine(from: LogPosition, view: LogView): Examined {
   const { head, rows } = view;
   if (head.seq < from.seq) return gap("rewritten");
   if (from.loggedOn !== undefined && view.atPosition !== from.loggedOn)

@@ -3,7 +3,7 @@ import { Client, type ClientConfig } from "pg";
 import { DatabaseUnavailable } from "../faults.ts";
 import { unawaited } from "../../util/uncaught.ts";
 import { changesChannel } from "./change-log.ts";
-import type { LogRow, LogView, Position } from "./examine.ts";
+import type { LogRow, LogView, LogPosition } from "./examine.ts";
 
 /** The longest wait for a connection, and for an answer to a read. */
 const answerMsMax = 5000;
@@ -71,7 +71,7 @@ export class Feed {
       this.disconnect();
       throw new DatabaseUnavailable(new Error("the server is a standby, and not the primary any more"));
     }
-    const head: Position = { seq: first.head, loggedOn: first.headLoggedOn ?? undefined };
+    const head: LogPosition = { seq: first.head, loggedOn: first.headLoggedOn ?? undefined };
     const changes = rows.filter((row): row is Row & LogRow => row.seq !== null);
     return {
       head,

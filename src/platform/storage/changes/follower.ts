@@ -2,9 +2,9 @@ import type { Read } from "../storage.ts";
 import { unawaited } from "../../util/uncaught.ts";
 import { isUnavailable } from "../faults.ts";
 import { pruneChanges, type LogPlace } from "./change-log.ts";
-import { examine, type GapReason, type LoggedTransaction, type Position } from "./examine.ts";
+import { examine, type GapReason, type LoggedTransaction, type LogPosition } from "./examine.ts";
 import type { Feed } from "./feed.ts";
-import type { Listeners } from "./listeners.ts";
+import type { ChangeListeners } from "./listeners.ts";
 import { OwnChanges } from "./own-changes.ts";
 
 const rowsAtOnce = 5000;
@@ -26,7 +26,7 @@ export interface FollowIntervals {
 
 export interface FollowerParts {
   feed: Feed;
-  listeners: Listeners;
+  listeners: ChangeListeners;
   read: Read;
   /** Called with each failure to follow, and with undefined once following works again. */
   onState?: (failure: unknown) => void;
@@ -41,7 +41,7 @@ export class Follower {
   readonly #parts: FollowerParts;
   readonly #own = new OwnChanges();
   readonly #waiting = new Set<{ seq: number; resolve: () => void }>();
-  #position: Position | undefined;
+  #position: LogPosition | undefined;
   #headSeq = 0;
   #reading: Promise<void> | undefined;
   #isReadingAgain = false;
@@ -249,7 +249,7 @@ export class Follower {
     }
   }
 
-  async #reload(reason: GapReason, head: Position): Promise<void> {
+  async #reload(reason: GapReason, head: LogPosition): Promise<void> {
     this.#own.forgetAll();
     await this.#parts.listeners.reload();
     this.reloads[reason]++;
@@ -269,7 +269,7 @@ export class Follower {
     else this.#moveTo(last);
   }
 
-  #moveTo({ seq, loggedOn }: Position): void {
+  #moveTo({ seq, loggedOn }: LogPosition): void {
     this.#position = { seq, loggedOn };
     this.#own.forget(seq);
     this.#wakeWaiting();

@@ -23,7 +23,7 @@ export const reloadByForgetting =
  * overlapped, older rows could replace newer ones and restore deleted data. Changes that arrive during a call
  * form the next batch.
  */
-export class Listeners {
+export class ChangeListeners {
   readonly #listeners: { listener: ChangeListener; reload: Reload }[] = [];
   readonly #turns = new Turns();
   /** Inside listeners: the batch that they handle. */

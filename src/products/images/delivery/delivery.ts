@@ -3,19 +3,19 @@ import { LRUCache } from "lru-cache";
 import type { Logger } from "pino";
 import type { EdgeHandler, EdgeHttpRequest } from "../../../edge/request/handlers.ts";
 import type { Blobs } from "../../../platform/storage/blobs.ts";
-import type { Directory, Held } from "../directory.ts";
+import type { ImageDirectory, Held } from "../directory.ts";
 import { imageErrors } from "../errors.ts";
 import { contentTypes, imageLimits } from "../image.ts";
-import type { IntermediateCopies } from "../transforms/intermediate-copies.ts";
+import type { IntermediateCopies } from "../results/intermediate-copies.ts";
 import { accepted, applyHints } from "./negotiate.ts";
 import { parseOptions, type Transform } from "../recipe/options.ts";
 import { answerPreflight, hitHeaders, missHeaders, pictureHeaders } from "./picture-headers.ts";
 import { plan, resultFolder, resultKey } from "../recipe/recipe.ts";
 import { isNotModified, noRoute, safeHeaders, sendError, sendStored, visibleError } from "./respond.ts";
-import type { Stored } from "../transforms/results.ts";
+import type { Stored } from "../results/results.ts";
 import { transformOf, variantsOf, type ImageSettings } from "../settings.ts";
 import { verify } from "./signature.ts";
-import type { Transforms, Wanted } from "../transforms/transforms.ts";
+import type { ResultMaker, WantedResult } from "../results/result-maker.ts";
 
 /** A parsed path, cached while the image and the settings of its account are unchanged. */
 interface Route {
@@ -28,7 +28,7 @@ interface Route {
   pictures: Map<string, Picture>;
 }
 
-interface Picture extends Wanted {
+interface Picture extends WantedResult {
   etag: string;
   /** Headers that all responses share, as alternating names and values, which Node writes fastest. */
   headers: readonly string[];
@@ -48,8 +48,8 @@ const hostedMaxAgeSeconds = 172_800;
 export const deliveryPrefix = "/cdn-cgi/imagedelivery";
 
 export interface DeliveryOptions {
-  directory: Directory;
-  transforms: Transforms;
+  directory: ImageDirectory;
+  resultMaker: ResultMaker;
   intermediateCopies: IntermediateCopies;
   blobs: Blobs;
   logger: Logger;
@@ -145,7 +145,7 @@ export class Delivery {
       response.writeHead(304, headers).end();
       return;
     }
-    const inMemory = this.#options.transforms.inMemory(picture.name);
+    const inMemory = this.#options.resultMaker.inMemory(picture.name);
     if (inMemory !== undefined) headers.push(...hitHeaders);
     const stored =
       inMemory === undefined ? await this.#find(route, picture, headers, response) : { bytes: inMemory };
@@ -162,14 +162,14 @@ export class Delivery {
     headers: string[],
     response: ServerResponse,
   ): Promise<Stored | undefined> {
-    const { transforms, blobs } = this.#options;
+    const { resultMaker, blobs } = this.#options;
     const content = held.image!.content!;
     const kept = picture.planned.isUntransformed
       ? {
           ...(await blobs.file(content.blobKey).catch(goneOr({ held }))),
           sizeBytes: content.sizeBytes,
         }
-      : await transforms.kept(picture.name);
+      : await resultMaker.kept(picture.name);
     if (kept !== undefined) {
       headers.push(...hitHeaders);
       return kept;
@@ -179,7 +179,7 @@ export class Delivery {
     response.once("close", leave);
     const startedAt = performance.now();
     try {
-      const made = await transforms.make(held, picture, left.signal);
+      const made = await resultMaker.make(held, picture, left.signal);
       headers.push(...missHeaders(performance.now() - startedAt));
       return made;
     } catch (error) {

@@ -6,7 +6,7 @@ import { failure } from "../../../control/api/envelope.ts";
 import { afterBody } from "../../../platform/util/after-body.ts";
 import { ApiError, apiErrorOf, apiErrors, callerError } from "../../../control/api/errors.ts";
 import { pictureErrorCodes } from "../api-errors.ts";
-import type { Stored } from "../transforms/results.ts";
+import type { Stored } from "../results/results.ts";
 
 /** Headers of every image: any site may show it, and no script in it may run. */
 export const safeHeaders = {

@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
-import { SingleFlight } from "../transforms/single-flight.ts";
-import { Admission, QueueFull } from "./admission.ts";
+import { SingleFlight } from "../results/single-flight.ts";
+import { ImageAdmission, QueueFull } from "./admission.ts";
 
 const megabyte = 1024 * 1024;
-const admission = (limits: Partial<ConstructorParameters<typeof Admission>[0]> = {}): Admission =>
-  new Admission({ slots: 2, memoryBytes: 100 * megabyte, queueMax: 4, ...limits });
+const admission = (limits: Partial<ConstructorParameters<typeof ImageAdmission>[0]> = {}): ImageAdmission =>
+  new ImageAdmission({ slots: 2, memoryBytes: 100 * megabyte, queueMax: 4, ...limits });
 const cost = (cpuMs: number, megabytes = 10) => ({ cpuMs, memoryBytes: megabytes * megabyte });
 const settled = async (promise: Promise<unknown>): Promise<boolean> => {
   const pending = Symbol("pending");

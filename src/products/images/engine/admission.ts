@@ -1,6 +1,6 @@
 import type { Cost } from "./cost.ts";
 
-export interface AdmissionLimits {
+export interface ImageAdmissionLimits {
   /** Concurrent jobs. */
   slots: number;
   memoryBytes: number;
@@ -25,14 +25,14 @@ export class QueueFull extends Error {
 }
 
 /** Runs as many jobs as cores and memory allow. Cheap jobs overtake expensive ones for a limited time. */
-export class Admission {
-  readonly #limits: AdmissionLimits;
+export class ImageAdmission {
+  readonly #limits: ImageAdmissionLimits;
   readonly #queue: Waiting[] = [];
   #running = 0;
   #isAlone = false;
   #memoryBytes = 0;
 
-  constructor(limits: AdmissionLimits) {
+  constructor(limits: ImageAdmissionLimits) {
     this.#limits = limits;
   }
 

@@ -5,7 +5,7 @@ import type { Rights, SourceFormat } from "../image.ts";
 import type { Sides, Transform } from "../recipe/options.ts";
 
 /** An image file and its header. */
-export interface Source {
+export interface CanvasSource {
   path: string;
   options: SharpOptions;
   /** Deadline of the job: `performance.now()`. */
@@ -48,17 +48,17 @@ export class Canvas {
   readonly image: Sharp;
   /** Of one frame. */
   readonly size: Size;
-  readonly source: Source;
+  readonly source: CanvasSource;
   readonly #stage: Stage;
 
-  private constructor(image: Sharp, size: Size, source: Source, stage: Stage) {
+  private constructor(image: Sharp, size: Size, source: CanvasSource, stage: Stage) {
     this.image = image;
     this.size = size;
     this.source = source;
     this.#stage = stage;
   }
 
-  static of(source: Source): Canvas {
+  static of(source: CanvasSource): Canvas {
     const image = sharp(source.path, source.options)
       .timeout({ seconds: secondsLeft(source) })
       .toColourspace("srgb");
@@ -152,7 +152,7 @@ export class Canvas {
 }
 
 /** libvips takes whole seconds, counted from the start of each pass. */
-const secondsLeft = ({ deadline }: Source): number =>
+const secondsLeft = ({ deadline }: CanvasSource): number =>
   Math.max(1, Math.ceil((deadline - performance.now()) / 1000));
 
 const isSame = (a: Size, b: Size): boolean => a.width === b.width && a.height === b.height;
@@ -166,7 +166,7 @@ export async function toPixels(image: Sharp): Promise<Pixels> {
 }
 
 /** Restores the source's EXIF on raw pixels. */
-async function withExifOf(image: Sharp, source: Source): Promise<Buffer> {
+async function withExifOf(image: Sharp, source: CanvasSource): Promise<Buffer> {
   const { data, info } = await image.png({ compressionLevel: 0 }).toBuffer({ resolveWithObject: true });
   const carrier = sharp(source.path, { ...source.options, animated: false })
     .autoOrient()

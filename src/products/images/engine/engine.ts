@@ -1,13 +1,13 @@
 import { availableParallelism } from "node:os";
 import type { Logger } from "pino";
 import { imageErrors } from "../errors.ts";
-import { Admission, QueueFull } from "./admission.ts";
+import { ImageAdmission, QueueFull } from "./admission.ts";
 import type { Cost } from "./cost.ts";
 import { ImageProcess, JobFault, JobOverTime, ProcessEnded } from "./image-process.ts";
-import type { Job, Result } from "./job.ts";
+import type { ImageJob, ImageResult } from "./job.ts";
 import { mebibyte } from "../../../platform/bytes.ts";
 
-export interface EngineOptions {
+export interface ImageEngineOptions {
   /** Concurrent jobs. */
   slots?: number | undefined;
   /** Waiting jobs per slot. */
@@ -39,21 +39,21 @@ export class SourceGone extends Error {}
  * Transforms pictures in a separate process, so that no codec runs in the server process and a crash ends
  * only the image process. The process starts with the first job.
  */
-export class Engine {
+export class ImageEngine {
   readonly #logger: Logger;
   readonly #faceDetector: string | undefined;
-  readonly #admission: Admission;
+  readonly #admission: ImageAdmission;
   readonly #slots: number;
   readonly timeLimitSeconds: number;
   #process: ImageProcess | undefined;
   #isClosed = false;
 
-  constructor(options: EngineOptions) {
+  constructor(options: ImageEngineOptions) {
     this.#logger = options.logger;
     this.#faceDetector = options.faceDetector;
     this.#slots = options.slots ?? availableParallelism();
     this.timeLimitSeconds = options.timeLimitSeconds ?? engineDefaults.timeLimitSeconds;
-    this.#admission = new Admission({
+    this.#admission = new ImageAdmission({
       slots: this.#slots,
       memoryBytes: options.memoryBytes ?? Math.max(engineDefaults.memoryBytes, this.#slots * slotMemoryBytes),
       queueMax: this.#slots * (options.queuePerSlotMax ?? engineDefaults.queuePerSlotMax),
@@ -75,11 +75,11 @@ export class Engine {
    * at fault.
    */
   async run(
-    { picture, output, target }: Pick<Job, "picture" | "output" | "target">,
+    { picture, output, target }: Pick<ImageJob, "picture" | "output" | "target">,
     cost: Cost,
     signal?: AbortSignal,
-  ): Promise<Result> {
-    const job: Job = { picture, output, target, timeLimitSeconds: this.timeLimitSeconds };
+  ): Promise<ImageResult> {
+    const job: ImageJob = { picture, output, target, timeLimitSeconds: this.timeLimitSeconds };
     let crashes = 0;
     for (let attempt = 1; ; attempt++) {
       try {
@@ -101,7 +101,12 @@ export class Engine {
     await this.#process?.end();
   }
 
-  async #admitted(job: Job, cost: Cost, signal: AbortSignal | undefined, isAlone: boolean): Promise<Result> {
+  async #admitted(
+    job: ImageJob,
+    cost: Cost,
+    signal: AbortSignal | undefined,
+    isAlone: boolean,
+  ): Promise<ImageResult> {
     const end = await this.#admission.enter(cost, signal, isAlone).catch((error: unknown) => {
       throw error instanceof QueueFull ? imageErrors.busy(error.retryAfterSeconds) : error;
     });
@@ -122,7 +127,7 @@ export class Engine {
   }
 
   /** The error for the caller. libvips messages may contain paths, so they only go to the log. */
-  #visible(error: unknown, { picture }: Job): unknown {
+  #visible(error: unknown, { picture }: ImageJob): unknown {
     if (error instanceof JobOverTime) return imageErrors.tooLong();
     if (!(error instanceof JobFault)) return error;
     const { kind, message } = error;

@@ -3,15 +3,15 @@ import { existsSync } from "node:fs";
 import { getCompileCacheDir } from "node:module";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { Job, Reply, Request, Result } from "./job.ts";
+import type { ImageJob, ImageReply, Request, ImageResult } from "./job.ts";
 import { moduleUrl } from "../../../platform/util/module-url.ts";
 
-export type Fault = Extract<Reply, { fault: object }>["fault"];
+export type ImageFault = Extract<ImageReply, { fault: object }>["fault"];
 
 /** A fault of the picture, the options or the file system, reported by the image process. */
 export class JobFault extends Error {
-  readonly kind: Fault["kind"];
-  constructor({ kind, message }: Fault) {
+  readonly kind: ImageFault["kind"];
+  constructor({ kind, message }: ImageFault) {
     super(message);
     this.kind = kind;
   }
@@ -43,7 +43,7 @@ export interface ImageProcessOptions {
 }
 
 interface Pending {
-  resolve(result: Result): void;
+  resolve(result: ImageResult): void;
   reject(error: Error): void;
   deadline: NodeJS.Timeout;
 }
@@ -80,7 +80,7 @@ export class ImageProcess {
   constructor(options: ImageProcessOptions, onUnusable: () => void) {
     this.#onUnusable = onUnusable;
     const child = (this.#child = start(options));
-    child.on("message", (reply: Reply) => {
+    child.on("message", (reply: ImageReply) => {
       const pending = this.#settle(reply.id);
       if (pending === undefined) return;
       if ("result" in reply) pending.resolve(reply.result);
@@ -107,9 +107,9 @@ export class ImageProcess {
   }
 
   /** Rejects with a `JobFault`, `JobOverTime` or `ProcessEnded`. */
-  run(job: Job): Promise<Result> {
+  run(job: ImageJob): Promise<ImageResult> {
     const id = ++this.#lastId;
-    const { promise, resolve, reject } = Promise.withResolvers<Result>();
+    const { promise, resolve, reject } = Promise.withResolvers<ImageResult>();
     // The time limit of libvips does not cover reading headers and some encoders.
     const deadline = setTimeout(
       () => {

@@ -13,7 +13,7 @@ export interface DrawOptions {
   composite?: "over" | "in" | "atop" | "out" | "xor" | "lighter";
 }
 
-export type Step =
+export type TransformStep =
   | { kind: "transform"; transform: Transform }
   | { kind: "draw"; overlay: Picture; options: DrawOptions };
 
@@ -23,12 +23,12 @@ export interface Picture {
   /** An upright intermediate copy from which the pixels are read; metadata comes from the file itself. */
   intermediateCopy?: string | undefined;
   probe: Probe;
-  steps: Step[];
+  steps: TransformStep[];
   /** The focus for content-based crops, when it is known already. */
   focus: Focus | null;
 }
 
-export interface Job {
+export interface ImageJob {
   picture: Picture;
   output: Output;
   timeLimitSeconds: number;
@@ -36,7 +36,7 @@ export interface Job {
   target: string | undefined;
 }
 
-export interface Result {
+export interface ImageResult {
   /** Undefined when the target holds the bytes. */
   bytes: Uint8Array | undefined;
   sizeBytes: number;
@@ -47,9 +47,9 @@ export interface Result {
 }
 
 /** Messages between the image process and its parent. */
-export type Request = { id: number; job: Job };
-export type Reply =
-  | { id: number; result: Result }
+export type Request = { id: number; job: ImageJob };
+export type ImageReply =
+  | { id: number; result: ImageResult }
   /**
    * `undecodable`: the source is damaged; `invalid`: the options do not fit it; `time`: over the limit; `gone`: a file does not exist; `internal`: everything else. Only the message of `invalid` is meant for callers.
    */

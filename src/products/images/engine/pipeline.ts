@@ -7,9 +7,9 @@ import { contentTypes, imageLimits, type Focus } from "../image.ts";
 import type { Output } from "../recipe/recipe.ts";
 import { sanitizeSvg } from "../svg/sanitize.ts";
 import { MalformedXml } from "../svg/xml.ts";
-import { Canvas, type Source } from "./canvas.ts";
+import { Canvas, type CanvasSource } from "./canvas.ts";
 import { draw } from "./draw.ts";
-import type { Job, Picture, Result, Step } from "./job.ts";
+import type { ImageJob, Picture, ImageResult, TransformStep } from "./job.ts";
 import { transform } from "./transform.ts";
 
 sharp.concurrency(1); // one thread per job: as many jobs run as there are cores
@@ -28,10 +28,10 @@ sharp.unblock({
 });
 
 /** The result: its bytes, or its JSON description. */
-export type Made = Omit<Result, "bytes" | "sizeBytes"> & { bytes: Buffer };
+export type Made = Omit<ImageResult, "bytes" | "sizeBytes"> & { bytes: Buffer };
 
 /** Decodes a picture, runs its steps in order, and encodes the result. */
-export async function run({ picture, output, timeLimitSeconds }: Job): Promise<Made> {
+export async function run({ picture, output, timeLimitSeconds }: ImageJob): Promise<Made> {
   if (output.format === "svg") return sanitized(picture);
   const deadline = performance.now() + timeLimitSeconds * 1000;
   const opened = await open(picture, output, deadline);
@@ -53,7 +53,7 @@ async function open(
   { path, intermediateCopy, probe }: Picture,
   { isAnimated, metadata }: Pick<Output, "isAnimated" | "metadata">,
   deadline: number,
-): Promise<Source> {
+): Promise<CanvasSource> {
   const options: SharpOptions = {
     limitInputPixels: imageLimits.pixelsMax,
     failOn: "error",
@@ -84,7 +84,7 @@ async function open(
 }
 
 async function runSteps(
-  source: Source,
+  source: CanvasSource,
   { steps, focus }: Picture,
 ): Promise<{ canvas: Canvas; focus: Focus | null }> {
   let canvas = Canvas.of(source);
@@ -101,7 +101,10 @@ async function runSteps(
   return { canvas, focus: found };
 }
 
-async function overlayOf({ overlay }: Extract<Step, { kind: "draw" }>, base: Source): Promise<Canvas> {
+async function overlayOf(
+  { overlay }: Extract<TransformStep, { kind: "draw" }>,
+  base: CanvasSource,
+): Promise<Canvas> {
   const still = { isAnimated: false, metadata: "none" } as const;
   const source = await open(overlay, still, base.deadline);
   return (await runSteps(source, overlay)).canvas;
@@ -110,7 +113,7 @@ async function overlayOf({ overlay }: Extract<Step, { kind: "draw" }>, base: Sou
 const geometry = new Set(["width", "height", "fit", "gravity", "zoom", "rotate", "flip", "trim"]);
 
 /** Whether the palette of a GIF still fits: a step that adds colours needs a new one. */
-function keepsColors(step: Step): boolean {
+function keepsColors(step: TransformStep): boolean {
   if (step.kind === "draw" || step.transform.fit === "pad") return false;
   return Object.keys(step.transform).every((name) => geometry.has(name));
 }
@@ -118,7 +121,7 @@ function keepsColors(step: Step): boolean {
 /** AVIF reaches the same visual quality with a lower value. */
 const avifQuality = (quality: number): number => (quality === 100 ? 100 : Math.max(1, quality - 15));
 
-function encode(canvas: Canvas, output: Output, source: Source, isPaletteKept: boolean): Sharp {
+function encode(canvas: Canvas, output: Output, source: CanvasSource, isPaletteKept: boolean): Sharp {
   const quality = output.quality ?? 85;
   const animation = {
     ...(source.loop === undefined ? {} : { loop: source.loop }),
@@ -154,7 +157,7 @@ function encode(canvas: Canvas, output: Output, source: Source, isPaletteKept: b
 }
 
 /** The public `format=json` response. */
-async function describe(source: Source, canvas: Canvas): Promise<Made> {
+async function describe(source: CanvasSource, canvas: Canvas): Promise<Made> {
   const { width, height } = canvas.size;
   const description = {
     width,

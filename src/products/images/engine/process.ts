@@ -2,12 +2,12 @@ import { closeSync, mkdirSync, openSync, readSync, renameSync, rmSync, writeFile
 import { flushCompileCache } from "node:module";
 import { dirname } from "node:path";
 import { InvalidForImage } from "./invalid.ts";
-import type { Job, Picture, Reply, Request } from "./job.ts";
+import type { ImageJob, Picture, ImageReply, Request } from "./job.ts";
 import { run } from "./pipeline.ts";
 import { unawaited } from "../../../platform/util/uncaught.ts";
 
 /** The image process: runs jobs of its parent, and exits with it. */
-const reply = (message: Reply): void => {
+const reply = (message: ImageReply): void => {
   process.send?.(message);
 };
 
@@ -18,7 +18,7 @@ process.on("disconnect", () => process.exit(0));
 // The next process loads this compiled code.
 setTimeout(() => flushCompileCache(), 500).unref();
 
-async function work(id: number, job: Job): Promise<void> {
+async function work(id: number, job: ImageJob): Promise<void> {
   try {
     const { bytes, ...made } = await run(job);
     const isKept = job.target !== undefined && keep(bytes, job.target);
@@ -61,7 +61,7 @@ function kindOf(
   error: unknown,
   message: string,
   picture: Picture,
-): Extract<Reply, { fault: object }>["fault"]["kind"] {
+): Extract<ImageReply, { fault: object }>["fault"]["kind"] {
   if (error instanceof InvalidForImage) return "invalid";
   if (/timeout/i.test(message)) return "time";
   const unreadable = filesOf(picture)

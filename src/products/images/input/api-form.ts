@@ -11,7 +11,7 @@ import {
   checkMetadata,
   cleanFilename,
   imageLimits,
-  type Content,
+  type ImageContent,
 } from "../image.ts";
 import type { Intake } from "../uploads.ts";
 
@@ -25,7 +25,7 @@ export interface ImageFields {
   expiry: string | undefined;
 }
 export interface ImageForm extends ImageFields {
-  file: { filename: string; content: Content } | undefined;
+  file: { filename: string; content: ImageContent } | undefined;
 }
 type FieldName = "id" | "url" | "metadata" | "requireSignedURLs" | "creator" | "expiry";
 
@@ -88,7 +88,7 @@ export async function readImageFields(
 ): Promise<ImageFields> {
   const type = (request.headers["content-type"] ?? "").toLowerCase();
   if (type.startsWith("multipart/form-data")) {
-    const refuse = async (): Promise<Content> => {
+    const refuse = async (): Promise<ImageContent> => {
       throw imageErrors.invalidUpload("Expected no file: upload it to the uploadURL", "/body/file");
     };
     const { file: _none, ...fields } = await readImageForm(request, names, {

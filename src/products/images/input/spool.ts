@@ -15,7 +15,7 @@ export interface Spooled {
 }
 
 /** Images of one request, in temporary files that are deleted with it. */
-export class Spool {
+export class UploadSpool {
   readonly #folder: string;
   readonly #more: MoreFormats;
   #made: Promise<void> | undefined;

@@ -26,7 +26,7 @@ export interface Recipe {
   output: Output;
 }
 
-export interface Planned {
+export interface PlannedResult {
   recipe: Recipe;
   /** Size of the result, as far as the header determines it. */
   size: Size;
@@ -48,7 +48,7 @@ const avifPixelsMax = 4_000_000;
 export const engineVersion = "sharp 0.35.5, 2";
 
 /** Combines the requested transform and the client's accepted formats into one recipe. */
-export function plan(asked: Transform, probe: Probe, accepted: Accepted): Planned {
+export function plan(asked: Transform, probe: Probe, accepted: Accepted): PlannedResult {
   const warnings: string[] = [];
   if (probe.format === "svg") return planSvg(asked, probe);
   const { transform, size } = resolve(asked, uprightSize(probe), warnings);
@@ -57,7 +57,7 @@ export function plan(asked: Transform, probe: Probe, accepted: Accepted): Planne
 }
 
 /** An SVG is never rasterized: browsers scale it to any size. */
-function planSvg(asked: Transform, { width, height }: Probe): Planned {
+function planSvg(asked: Transform, { width, height }: Probe): PlannedResult {
   const format = asked.format === "json" ? "json" : "svg";
   const output: Output = {
     format,

@@ -1,5 +1,5 @@
 /** Tokens of an XML text, in order. Comments, instructions and the document type are omitted. */
-export type Token =
+export type XmlToken =
   | { kind: "open"; name: string; attributes: Map<string, string>; isEmpty: boolean }
   | { kind: "close"; name: string }
   | { kind: "text"; text: string };
@@ -13,7 +13,7 @@ const depthMax = 256;
  * Tokenizes XML without entity expansion: references to custom entities are dropped, and a document with
  * nested entities is refused.
  */
-export function* readXml(source: string): Generator<Token> {
+export function* readXml(source: string): Generator<XmlToken> {
   const open: string[] = [];
   let hasRoot = false;
   let at = source.startsWith("\ufeff") ? 1 : 0;

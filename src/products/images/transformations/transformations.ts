@@ -5,15 +5,15 @@ import type { EdgeHandler, EdgeHttpRequest } from "../../../edge/request/handler
 import type { Sender } from "../../../edge/origin/outbound.ts";
 import { nextVia } from "../../../edge/http/via.ts";
 import { estimate } from "../engine/cost.ts";
-import type { Engine } from "../engine/engine.ts";
-import type { Result } from "../engine/job.ts";
-import type { MadeResults } from "../transforms/made-results.ts";
+import type { ImageEngine } from "../engine/engine.ts";
+import type { ImageResult } from "../engine/job.ts";
+import type { MadeResults } from "../results/made-results.ts";
 import { accepted, applyHints } from "../delivery/negotiate.ts";
 import type { Transform } from "../recipe/options.ts";
-import { plan, resultKey, type Accepted, type Planned } from "../recipe/recipe.ts";
+import { plan, resultKey, type Accepted, type PlannedResult } from "../recipe/recipe.ts";
 import { answerPreflight, hitHeaders, missHeaders, pictureHeaders } from "../delivery/picture-headers.ts";
 import { isNotModified, noRoute, sendError, sendStored, visibleError } from "../delivery/respond.ts";
-import type { Results, Stored } from "../transforms/results.ts";
+import type { Results, Stored } from "../results/results.ts";
 import { isAllowedOrigin } from "./allowed-origins.ts";
 import { transformationErrors } from "./errors.ts";
 import type { Send } from "../../../edge/origin/outbound.ts";
@@ -34,7 +34,7 @@ export interface TransformationSettings {
 
 interface Options {
   originals: Originals;
-  engine: Engine;
+  engine: ImageEngine;
   results: Results;
   made: MadeResults;
   logger: Logger;
@@ -43,7 +43,7 @@ interface Options {
   send: (...request: [...Parameters<Send>, sender: Sender]) => Promise<void>;
 }
 
-const originHeaders = ["Accept", "image/avif,image/webp,image/*", "User-Agent", "Selvedge"];
+const fetchHeaders = ["Accept", "image/avif,image/webp,image/*", "User-Agent", "Selvedge"];
 const nothing: Accepted = { avif: false, webp: false };
 
 /** Transforms pictures of a zone's own and allowed hosts: `/cdn-cgi/image/<options>/<source>`. */
@@ -109,7 +109,7 @@ export class Transformations {
             accountId: edgeRequest.zone?.configuration?.accountId ?? zone.id,
             via,
           });
-    await this.answer(zone.id, asked, originHeaders, send, request, edgeRequest.response);
+    await this.answer(zone.id, asked, fetchHeaders, send, request, edgeRequest.response);
   }
 
   /** Sends a transformed picture. Rejects with a DomainError while nothing has been sent. */
@@ -177,7 +177,7 @@ export class Transformations {
   async #find(
     original: Original,
     key: string,
-    planned: Planned,
+    planned: PlannedResult,
     headers: string[],
     signal: AbortSignal,
   ): Promise<Stored> {
@@ -198,7 +198,12 @@ export class Transformations {
     return made;
   }
 
-  async #make(original: Original, name: string, planned: Planned, signal: AbortSignal): Promise<Stored> {
+  async #make(
+    original: Original,
+    name: string,
+    planned: PlannedResult,
+    signal: AbortSignal,
+  ): Promise<Stored> {
     const { engine, made } = this.#options;
     const { transform, output } = planned.recipe;
     const cost = estimate(original.probe, planned.recipe, planned.size);
@@ -212,7 +217,7 @@ export class Transformations {
       const { bytes } = await engine.run({ picture, output, target: undefined }, cost, signal);
       return { bytes: Buffer.from(bytes!) };
     }
-    const run = async (target: string, shared: AbortSignal): Promise<Result> => {
+    const run = async (target: string, shared: AbortSignal): Promise<ImageResult> => {
       const result = await engine.run({ picture, output, target }, cost, shared);
       original.focus ??= result.focus;
       return result;

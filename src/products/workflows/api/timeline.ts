@@ -1,6 +1,6 @@
 import { isoTime } from "../../../platform/util/ids.ts";
 import type { InstanceError, InstanceRow, StepError } from "../instance.ts";
-import { entryName, type Attempt, type Entry, type History } from "../store/journal.ts";
+import { entryName, type StepAttempt, type JournalEntry, type History } from "../store/journal.ts";
 import { decode } from "../worker/codec.ts";
 import type { StepConfig } from "../worker/step-config.ts";
 
@@ -62,7 +62,7 @@ export function timeline(row: InstanceRow, history: History): TimelineStep[] {
   return steps;
 }
 
-function stepOf(entry: Entry, row: InstanceRow): TimelineStep {
+function stepOf(entry: JournalEntry, row: InstanceRow): TimelineStep {
   const name = entryName(entry.key);
   const start = isoTime(entry.startedOn);
   const error =
@@ -102,7 +102,7 @@ function stepOf(entry: Entry, row: InstanceRow): TimelineStep {
   }
 }
 
-function attemptOf({ startedOn, endedOn, error }: Attempt): {
+function attemptOf({ startedOn, endedOn, error }: StepAttempt): {
   start: string;
   end: string | null;
   success: boolean | null;
@@ -116,12 +116,13 @@ function attemptOf({ startedOn, endedOn, error }: Attempt): {
   };
 }
 
-const configOf = ({ config }: Entry): object => (config === null ? {} : (JSON.parse(config) as StepConfig));
-const isSensitive = (entry: Entry): boolean =>
+const configOf = ({ config }: JournalEntry): object =>
+  config === null ? {} : (JSON.parse(config) as StepConfig);
+const isSensitive = (entry: JournalEntry): boolean =>
   (configOf(entry) as Partial<StepConfig>).sensitive === "output";
 
 /** The result of a step as a JSON value. */
-export function outputOf(entry: Entry): unknown {
+export function outputOf(entry: JournalEntry): unknown {
   const { outcome } = entry;
   if (outcome === undefined || !("value" in outcome) || outcome.value === null) return null;
   return isSensitive(entry) ? redacted : shown(outcome.value);
@@ -131,7 +132,7 @@ export function outputOf(entry: Entry): unknown {
  * The result of a step as JSON text, truncated when it is long. The public API has this form in an instance's
  * steps.
  */
-function previewOf(entry: Entry): string | null {
+function previewOf(entry: JournalEntry): string | null {
   const output = outputOf(entry);
   if (output === null || output === redacted) return output;
   const text = JSON.stringify(output);

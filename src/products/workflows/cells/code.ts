@@ -1,7 +1,7 @@
 import { ScriptNotFound } from "../../../workers/runtime/errors.ts";
 import type { Runtime } from "../../../workers/runtime/runtime.ts";
 import type { Scripts } from "../../../workers/scripts/scripts.ts";
-import type { Code } from "./cells.ts";
+import type { WorkflowCode } from "./invocation-runner.ts";
 import { requestsWhile } from "./request-guard.ts";
 import type { Prepared } from "./workflow-cells.ts";
 
@@ -16,7 +16,7 @@ const memoryBytesMax = 1024 ** 3;
 /** Finds the code that an instance was created with; undefined when it has been deleted. */
 export const workflowCode =
   (scripts: Pick<Scripts, "find">, runtime: Pick<Runtime, "prepare">) =>
-  async ({ accountId, scriptName, scriptVersion }: Code): Promise<Prepared | undefined> => {
+  async ({ accountId, scriptName, scriptVersion }: WorkflowCode): Promise<Prepared | undefined> => {
     const script = scripts.find({ accountId }, scriptName);
     if (script === undefined) return undefined;
     try {

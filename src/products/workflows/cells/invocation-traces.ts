@@ -1,11 +1,11 @@
 import type { CellFault } from "../../../sandbox/errors.ts";
 import type { RunTrace } from "../../../workers/tail/run-trace.ts";
-import type { Code } from "./cells.ts";
+import type { WorkflowCode } from "./invocation-runner.ts";
 import type { Prepared } from "./workflow-cells.ts";
 import type { Ending } from "../worker/messages.ts";
 
 /** Starts the trace of an invocation; undefined when the script has no tail consumers. */
-export const traceOf = (prepared: Prepared, { className }: Code): RunTrace | undefined =>
+export const traceOf = (prepared: Prepared, { className }: WorkflowCode): RunTrace | undefined =>
   prepared.trace(className, { rpcMethod: "run" });
 
 /** Ends a trace with the ending of its invocation. Without an ending, the cell has died. */

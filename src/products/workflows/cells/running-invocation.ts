@@ -2,7 +2,7 @@ import type { CellRun } from "../../../sandbox/gateway/cell-run.ts";
 import type { SharedWatch } from "../../../sandbox/limits/watch.ts";
 import type { PreparedScript } from "../../../workers/runtime/runtime.ts";
 import type { RunTrace } from "../../../workers/tail/run-trace.ts";
-import type { Code, Manner } from "./cells.ts";
+import type { WorkflowCode, Placement } from "./invocation-runner.ts";
 import type { WorkflowStream } from "./workflow-stream.ts";
 import type { StartMessage } from "../worker/messages.ts";
 
@@ -13,15 +13,15 @@ export interface Prepared extends Pick<PreparedScript, "script" | "hooks" | "tra
 }
 
 /** An invocation that runs, waits for a cell, or stands by. */
-export interface Running {
+export interface RunningInvocation {
   invocation: number;
-  code: Code;
+  code: WorkflowCode;
   /**
    * Undefined while the invocation stands by. A start message can be megabytes, so it is not kept after it is
    * sent.
    */
   start: StartMessage | "sent" | undefined;
-  manner: Manner;
+  manner: Placement;
   /** The cell and stream of the invocation; undefined while it waits for a cell. */
   placement:
     | {

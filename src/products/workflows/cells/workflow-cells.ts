@@ -7,8 +7,8 @@ import { DedicatedCells } from "../../../sandbox/dedicated.ts";
 import { Quarantine } from "../../../sandbox/limits/quarantine.ts";
 import { newCellRun } from "../../../sandbox/gateway/cell-run.ts";
 import { SharedWatch } from "../../../sandbox/limits/watch.ts";
-import type { CellListener, Cells, Code, Manner } from "./cells.ts";
-import type { Prepared, Running, Shared } from "./running-invocation.ts";
+import type { InvocationListener, InvocationRunner, WorkflowCode, Placement } from "./invocation-runner.ts";
+import type { Prepared, RunningInvocation, Shared } from "./running-invocation.ts";
 import { WorkflowStream } from "./workflow-stream.ts";
 import { requestsWhile } from "./request-guard.ts";
 import { endTrace, traceOf } from "./invocation-traces.ts";
@@ -20,7 +20,7 @@ export type { Prepared };
 export interface WorkflowCellsOptions {
   settings: CellSettings;
   /** Resolves with undefined when the script or its version has been deleted. */
-  prepare(code: Code): Promise<Prepared | undefined>;
+  prepare(code: WorkflowCode): Promise<Prepared | undefined>;
   logger: Logger;
   /**
    * Sleeping instances need no cell. A cell idle for `ms` that has grown by more than `growthBytesMax` is
@@ -40,12 +40,12 @@ const abortGraceMs = 10_000;
  * Runs invocations in cells of their own, so that requests never wait for workflows. Shared cells have one
  * stream each; an instance that ended a shared cell runs in a dedicated cell. Cells boot on demand.
  */
-export class WorkflowCells implements Cells {
-  listener!: CellListener;
+export class WorkflowCells implements InvocationRunner {
+  listener!: InvocationListener;
   readonly #options: WorkflowCellsOptions;
   readonly #quarantine: Quarantine;
   readonly #dedicated: DedicatedCells;
-  readonly #running = new Map<number, Running>();
+  readonly #running = new Map<number, RunningInvocation>();
   readonly #shared: Shared[] = [];
   readonly #booting = new Set<Promise<Shared>>();
   readonly #streams = new Map<Cell, Promise<WorkflowStream>>();
@@ -83,11 +83,11 @@ export class WorkflowCells implements Cells {
     return this.#running.size - this.runningCount;
   }
 
-  run(invocation: number, code: Code, start: StartMessage, manner: Manner): void {
+  run(invocation: number, code: WorkflowCode, start: StartMessage, manner: Placement): void {
     this.#add(invocation, code, start, manner);
   }
 
-  standBy(invocation: number, code: Code): void {
+  standBy(invocation: number, code: WorkflowCode): void {
     this.#add(invocation, code, undefined, "shared");
   }
 
@@ -96,8 +96,8 @@ export class WorkflowCells implements Cells {
     return running !== undefined && running.start === undefined;
   }
 
-  #add(invocation: number, code: Code, start: StartMessage | undefined, manner: Manner): void {
-    const running: Running = {
+  #add(invocation: number, code: WorkflowCode, start: StartMessage | undefined, manner: Placement): void {
+    const running: RunningInvocation = {
       invocation,
       code,
       start,
@@ -128,7 +128,7 @@ export class WorkflowCells implements Cells {
   }
 
   /** Instances that need a dedicated cell or a trace cannot use a standby invocation. */
-  #mayStandBy(prepared: Prepared, code: Code): boolean {
+  #mayStandBy(prepared: Prepared, code: WorkflowCode): boolean {
     return (
       prepared.isThere() &&
       !this.#quarantine.has(prepared.script.owner) &&
@@ -151,7 +151,7 @@ export class WorkflowCells implements Cells {
   }
 
   /** The isolate may be hostile and never end the invocation, so it is dropped here. */
-  #abandon(running: Running): void {
+  #abandon(running: RunningInvocation): void {
     if (running.isOver) return;
     running.placement?.stream.forget(running.invocation);
     this.#ended(running.invocation);
@@ -169,7 +169,7 @@ export class WorkflowCells implements Cells {
     await Promise.all(cells.map(async (cell) => cell.process.exited));
   }
 
-  async #begin(running: Running): Promise<void> {
+  async #begin(running: RunningInvocation): Promise<void> {
     const { invocation, code } = running;
     const prepared = await this.#options.prepare(code);
     if (prepared === undefined) {
@@ -194,7 +194,7 @@ export class WorkflowCells implements Cells {
     if (!running.isOver) this.#enter(running, prepared, shared.stream);
   }
 
-  async #runAlone(running: Running, prepared: Prepared): Promise<void> {
+  async #runAlone(running: RunningInvocation, prepared: Prepared): Promise<void> {
     const run = await this.#dedicated.run(prepared.script, { hasFaulted: true }, async (cell) => {
       if (running.isOver) return;
       const stream = await this.#streamOf(cell);
@@ -209,7 +209,7 @@ export class WorkflowCells implements Cells {
     this.#quarantine.recordRun(prepared.script.owner, usedCpuMs, this.#options.settings.stallCpuMs);
   }
 
-  #enter(running: Running, prepared: Prepared, stream: WorkflowStream): void {
+  #enter(running: RunningInvocation, prepared: Prepared, stream: WorkflowStream): void {
     const { script } = prepared;
     const { className } = running.code;
     const cellRun = newCellRun(script);
@@ -244,7 +244,7 @@ export class WorkflowCells implements Cells {
   }
 
   /** Called when an invocation could not start, or its dedicated cell died. */
-  #failed(running: Running, error: unknown): void {
+  #failed(running: RunningInvocation, error: unknown): void {
     if (running.isOver || this.#isClosed) return;
     if (running.start === undefined) {
       this.#ended(running.invocation);
@@ -263,7 +263,7 @@ export class WorkflowCells implements Cells {
     timer.unref();
   }
 
-  #lost(running: Running, isSuspect: boolean): void {
+  #lost(running: RunningInvocation, isSuspect: boolean): void {
     this.#ended(running.invocation);
     this.listener.lost(running.invocation, isSuspect);
   }

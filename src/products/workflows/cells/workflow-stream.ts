@@ -1,6 +1,6 @@
 import type { WebSocket } from "ws";
 import type { Cell } from "../../../sandbox/cell.ts";
-import type { CellListener } from "./cells.ts";
+import type { InvocationListener } from "./invocation-runner.ts";
 import { readEnding } from "./parsed-messages.ts";
 import { frame, messageBytesMax, openCallsMax, readFrames } from "../../../sandbox/worker/frames.ts";
 import type { Ending, Signal } from "../worker/messages.ts";
@@ -28,7 +28,7 @@ export class WorkflowStream {
   /** When an invocation last ended here: `performance.now()`. */
   lastRunAt = performance.now();
   readonly #socket: WebSocket;
-  readonly #calls: () => CellListener;
+  readonly #calls: () => InvocationListener;
   readonly #listener: WorkflowStreamListener;
   /** The running invocations, with their number of unanswered calls. */
   readonly #invocations = new Map<number, { openCalls: number }>();
@@ -39,7 +39,7 @@ export class WorkflowStream {
   private constructor(
     cell: Cell,
     socket: WebSocket,
-    calls: () => CellListener,
+    calls: () => InvocationListener,
     listener: WorkflowStreamListener,
   ) {
     this.cell = cell;
@@ -65,7 +65,7 @@ export class WorkflowStream {
 
   static async open(
     cell: Cell,
-    calls: () => CellListener,
+    calls: () => InvocationListener,
     listener: WorkflowStreamListener,
   ): Promise<WorkflowStream> {
     const { WebSocket } = await import("ws");

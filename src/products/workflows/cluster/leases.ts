@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { Read } from "../../../platform/storage/storage.ts";
-import type { Engine } from "../engine/engine.ts";
+import type { WorkflowEngine } from "../engine/engine.ts";
 import * as store from "../store/store-leases.ts";
 
 /** Number of shards that nodes divide the instances into; migrations/0005-workflows.ts creates them. */
@@ -18,7 +18,7 @@ const giveUpMs = (store.leaseSeconds - 2) * 1000;
 export class Leases {
   readonly #read: Read;
   readonly #node: string;
-  readonly #engine: Engine;
+  readonly #engine: WorkflowEngine;
   readonly #logger: Logger;
   readonly #held = new Set<number>();
   #renewedAt = 0;
@@ -31,7 +31,7 @@ export class Leases {
   /** Whether the node has given its shards to others, except one at most. */
   #isLeaving = false;
 
-  constructor(read: Read, node: string, engine: Engine, logger: Logger) {
+  constructor(read: Read, node: string, engine: WorkflowEngine, logger: Logger) {
     this.#read = read;
     this.#node = node;
     this.#engine = engine;

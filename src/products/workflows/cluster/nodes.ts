@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { Read } from "../../../platform/storage/storage.ts";
 import { perform, type Command } from "../engine/commands.ts";
-import type { Engine } from "../engine/engine.ts";
+import type { WorkflowEngine } from "../engine/engine.ts";
 import type { Nodes } from "../instances.ts";
 import { Leases } from "./leases.ts";
 import * as store from "../store/store-leases.ts";
@@ -9,7 +9,7 @@ import { WorkflowError, workflowErrors } from "../errors.ts";
 import { unawaited } from "../../../platform/util/uncaught.ts";
 
 /** For an installation with a single node. */
-export function singleNode(engine: Engine): Nodes {
+export function singleNode(engine: WorkflowEngine): Nodes {
   return { ownShard: () => 0, perform: async (_shard, command) => perform(engine.operations, command) };
 }
 
@@ -23,13 +23,13 @@ type Answer = { ok: true } | { ok: false; kind: string; message: string; scriptM
 export class SharedNodes implements Nodes {
   readonly leases: Leases;
   readonly #read: Read;
-  readonly #engine: Engine;
+  readonly #engine: WorkflowEngine;
   readonly #logger: Logger;
   readonly #executing = new Set<number>();
   #timer: NodeJS.Timeout | undefined;
   #isPolling = false;
 
-  constructor(read: Read, node: string, engine: Engine, logger: Logger) {
+  constructor(read: Read, node: string, engine: WorkflowEngine, logger: Logger) {
     this.#read = read;
     this.#engine = engine;
     this.#logger = logger;

@@ -1,6 +1,6 @@
 import { isDiskFull } from "../../../platform/storage/faults.ts";
 import { RefusedError } from "./engine-state.ts";
-import type { Control, Operations, RestartFrom } from "./operations.ts";
+import type { InstanceControl, Operations, RestartFrom } from "./operations.ts";
 import { workflowErrors } from "../errors.ts";
 import { FencedError, StorageFaultError } from "../store/writer.ts";
 
@@ -8,7 +8,7 @@ import { FencedError, StorageFaultError } from "../store/writer.ts";
  * A command for one instance, executed by the node that owns it. Nodes send commands to each other as JSON.
  */
 export type Command = { rid: number } & (
-  | { do: Control }
+  | { do: InstanceControl }
   | { do: "restart"; from?: RestartFrom }
   | { do: "event"; type: string; payload: string }
   | { do: "remove" }

@@ -1,34 +1,41 @@
-import type { Change } from "../store/batch.ts";
-import type { Cells, Code } from "../cells/cells.ts";
+import type { InstanceChange } from "../store/batch.ts";
+import type { InvocationRunner, WorkflowCode } from "../cells/invocation-runner.ts";
 import type { Clock } from "../clock.ts";
 import { History, type JournalRow } from "../store/journal.ts";
 import type { EventRow, InstanceRow } from "../instance.ts";
 import { LiveInstance } from "./live-instance.ts";
-import { Scheduler } from "./scheduler.ts";
+import { InstanceScheduler } from "./scheduler.ts";
 import type { InstanceStore } from "../store/store.ts";
 import { Timers } from "./timers.ts";
-import { holdsSlot, isFinal, transition, type Effect, type Input, type Refusal } from "../transitions.ts";
+import {
+  holdsSlot,
+  isFinal,
+  transition,
+  type TransitionEffect,
+  type Input,
+  type TransitionRefusal,
+} from "../transitions.ts";
 import type { StartMessage } from "../worker/messages.ts";
 import { Watchers } from "./watchers.ts";
 import { FencedError, JournalWriter, RefusedWriteError } from "../store/writer.ts";
 import { unawaited } from "../../../platform/util/uncaught.ts";
 
-export interface Version {
+export interface RunnableVersion {
   rid: number;
   workflowName: string;
-  code: Code;
+  code: WorkflowCode;
   stepsMax: number;
 }
 
-export interface EngineOptions {
+export interface WorkflowEngineOptions {
   store: InstanceStore;
-  cells: Cells;
+  cells: InvocationRunner;
   clock: Clock;
   /**
    * `version` finds the version of an instance, undefined when its workflow is deleted; `latestVersion` is for restarts.
    */
-  version(versionRid: number): Promise<Version | undefined>;
-  latestVersion(workflowRid: number): Promise<Version>;
+  version(versionRid: number): Promise<RunnableVersion | undefined>;
+  latestVersion(workflowRid: number): Promise<RunnableVersion>;
   concurrency: number;
   limits: StartMessage["limits"];
   onFault(error: unknown, what: string): void;
@@ -37,7 +44,7 @@ export interface EngineOptions {
 
 /** Thrown when the status of an instance does not allow an operation. */
 export class RefusedError extends Error {
-  readonly reason: Refusal | "notFound" | "cannotRestart";
+  readonly reason: TransitionRefusal | "notFound" | "cannotRestart";
   constructor(reason: RefusedError["reason"], message: string = reason) {
     super(message);
     this.reason = reason;
@@ -52,9 +59,9 @@ const refusedError = {
 
 /** The instances that are in memory, with the operations on them that all parts of the engine share. */
 export class EngineState {
-  readonly options: EngineOptions;
+  readonly options: WorkflowEngineOptions;
   readonly writer: JournalWriter;
-  readonly scheduler: Scheduler;
+  readonly scheduler: InstanceScheduler;
   readonly timers: Timers;
   /** Fencing: the instance that each running invocation may write for, by the invocation's number. */
   readonly invocations = new Map<number, LiveInstance>();
@@ -81,7 +88,7 @@ export class EngineState {
   readonly #unsaved = new Set<LiveInstance>();
   #isStopped = false;
 
-  constructor(options: EngineOptions) {
+  constructor(options: WorkflowEngineOptions) {
     this.options = options;
     const { store, clock } = options;
     this.changes = new Watchers(clock);
@@ -91,7 +98,7 @@ export class EngineState {
       clock,
       (error) => options.onFault(error, "the journal could not be written"),
     );
-    this.scheduler = new Scheduler(options.concurrency, (rid) => this.onSlot(rid));
+    this.scheduler = new InstanceScheduler(options.concurrency, (rid) => this.onSlot(rid));
     this.timers = new Timers(store, clock, (error, what) => options.onFault(error, what));
   }
 
@@ -199,7 +206,7 @@ export class EngineState {
     try {
       await this.writer.append(
         shard,
-        rids.map((rid): Change => ({ kind: "remove", rid })),
+        rids.map((rid): InstanceChange => ({ kind: "remove", rid })),
         isRefusable,
       );
     } finally {
@@ -224,7 +231,11 @@ export class EngineState {
    * Makes changes durable. An instance whose shard was lost is dropped, and its promise never resolves. An
    * instance whose changes the database refuses permanently is ended.
    */
-  async commit(instance: LiveInstance, changes: readonly Change[], isRefusable = false): Promise<void> {
+  async commit(
+    instance: LiveInstance,
+    changes: readonly InstanceChange[],
+    isRefusable = false,
+  ): Promise<void> {
     if (instance.isRemoved) throw new RefusedError("notFound");
     if (instance.isLost) throw new FencedError([]);
     if (changes.some(({ kind }) => kind === "update")) this.#unsaved.delete(instance);
@@ -240,7 +251,7 @@ export class EngineState {
   }
 
   /** Commits changes that no caller awaits. */
-  commitUnawaited(instance: LiveInstance, changes: readonly Change[]): void {
+  commitUnawaited(instance: LiveInstance, changes: readonly InstanceChange[]): void {
     if (changes.length === 0) return this.settle(instance);
     instance.pins++;
     unawaited(
@@ -282,7 +293,7 @@ export class EngineState {
    * Moves an instance through the state machine and returns the changes to commit; undefined when the input
    * came too late.
    */
-  move(instance: LiveInstance, input: Input): Change[] | undefined {
+  move(instance: LiveInstance, input: Input): InstanceChange[] | undefined {
     const move = transition(instance.row.status, input);
     if (move === undefined) return undefined;
     if ("refuse" in move) throw new RefusedError(move.refuse);
@@ -296,7 +307,7 @@ export class EngineState {
     return [...changes, instance.update(this.now)];
   }
 
-  #perform(instance: LiveInstance, effect: Effect): Change[] {
+  #perform(instance: LiveInstance, effect: TransitionEffect): InstanceChange[] {
     const { row } = instance;
     const { now } = this;
     switch (effect) {

@@ -1,4 +1,4 @@
-import { EngineState, RefusedError, type EngineOptions } from "./engine-state.ts";
+import { EngineState, RefusedError, type WorkflowEngineOptions } from "./engine-state.ts";
 import { Operations } from "./operations.ts";
 import type { WholeInstance } from "../store/store.ts";
 import { InvocationCalls } from "./invocation-calls.ts";
@@ -13,7 +13,7 @@ const sweepMs = 1000;
 const sweepRowsMax = 1000;
 
 /** The workflow engine of one node: instances, timers, queue, journal, and the operations on instances. */
-export class Engine {
+export class WorkflowEngine {
   readonly state: EngineState;
   readonly operations: Operations;
   /** Receives the messages of cells. */
@@ -24,7 +24,7 @@ export class Engine {
   /** True while instances of deleted workflows may remain. */
   #hasOrphans = true;
 
-  constructor(options: EngineOptions) {
+  constructor(options: WorkflowEngineOptions) {
     this.state = new EngineState(options);
     this.calls = new InvocationCalls(this.state);
     const starter = new InvocationStarter(this.state);

@@ -1,9 +1,9 @@
-import type { CellListener } from "../cells/cells.ts";
-import type { Change } from "../store/batch.ts";
+import type { InvocationListener } from "../cells/invocation-runner.ts";
+import type { InstanceChange } from "../store/batch.ts";
 import { RefusedError, type EngineState } from "./engine-state.ts";
 import type { LiveInstance, PendingCall } from "./live-instance.ts";
 import { FencedError, RefusedWriteError } from "../store/writer.ts";
-import { entryName, type Entry } from "../store/journal.ts";
+import { entryName, type JournalEntry } from "../store/journal.ts";
 import { malformedMessage, readCall, readNote } from "../cells/parsed-messages.ts";
 import { encodedBytes } from "../worker/codec.ts";
 import {
@@ -27,7 +27,7 @@ const waitsMax = 20_000;
 const rowsMax = 200_000;
 
 /** Handles the calls of invocations. Calls of a fenced invocation are dropped. */
-export class InvocationCalls implements CellListener {
+export class InvocationCalls implements InvocationListener {
   readonly #state: EngineState;
 
   constructor(state: EngineState) {
@@ -70,7 +70,7 @@ export class InvocationCalls implements CellListener {
     const instance = this.#state.invocations.get(invocation);
     if (instance === undefined) return;
     const warnings = "unasked" in ending ? this.#divergence(instance, ending) : [];
-    let moved: Change[] | undefined;
+    let moved: InstanceChange[] | undefined;
     switch (ending.end) {
       case "return":
         if (encodedBytes(ending.value) > this.#state.options.limits.valueBytesMax) {
@@ -121,7 +121,7 @@ export class InvocationCalls implements CellListener {
   deliver(
     instance: LiveInstance,
     event: { type: string; payload: string; at: number },
-  ): { changes: Change[]; done: () => void } | undefined {
+  ): { changes: InstanceChange[]; done: () => void } | undefined {
     const { invocation } = instance;
     for (const pending of invocation?.pending.values() ?? []) {
       if (pending.eventType !== event.type || pending.due <= event.at) continue;
@@ -202,7 +202,7 @@ export class InvocationCalls implements CellListener {
   }
 
   /** The journal row of an attempt that has ended. */
-  #outcome(instance: LiveInstance, message: CallMessage & { 0: "done" | "failed" }): Change {
+  #outcome(instance: LiveInstance, message: CallMessage & { 0: "done" | "failed" }): InstanceChange {
     const { now } = this.#state;
     const [, key, attempt, elapsedMs] = message;
     const config = message.at(-1) as string | null;
@@ -213,7 +213,10 @@ export class InvocationCalls implements CellListener {
   }
 
   /** The answer to a duplicate wait. The first call decided it, and its outcome may not be durable yet. */
-  async #waited(instance: LiveInstance, { key, outcome, eventType, endedOn }: Entry): Promise<WaitAnswer> {
+  async #waited(
+    instance: LiveInstance,
+    { key, outcome, eventType, endedOn }: JournalEntry,
+  ): Promise<WaitAnswer> {
     await this.#state.writer.drain();
     if (outcome !== undefined && "error" in outcome)
       return ["timeout", JSON.parse(outcome.error) as ErrorMessage];
@@ -244,7 +247,7 @@ export class InvocationCalls implements CellListener {
   }
 
   /** Suspends an instance whose invocation ended with only waiting calls open. */
-  #suspend(instance: LiveInstance, waiting: number): Change[] | undefined {
+  #suspend(instance: LiveInstance, waiting: number): InstanceChange[] | undefined {
     const pending = [...(instance.invocation?.pending.values() ?? [])];
     // An answer was sent while the invocation was suspending, so the instance continues at once.
     if (pending.length === 0 || pending.length < waiting) return this.#state.move(instance, "lost");
@@ -256,7 +259,7 @@ export class InvocationCalls implements CellListener {
    * When code finishes or reaches new steps without the steps of the journal, it differs from the code that
    * wrote the journal.
    */
-  #divergence(instance: LiveInstance, { unasked }: { unasked: string[] }): Change[] {
+  #divergence(instance: LiveInstance, { unasked }: { unasked: string[] }): InstanceChange[] {
     if (unasked.length === 0) return [];
     const names = unasked
       .slice(0, 10)
@@ -294,7 +297,7 @@ export class InvocationCalls implements CellListener {
   }
 
   /** A result in the journal shows that the instance makes progress, so its count of dead cells is reset. */
-  #progress(instance: LiveInstance): Change[] {
+  #progress(instance: LiveInstance): InstanceChange[] {
     if (instance.row.crashes === 0) return [];
     instance.row.crashes = 0;
     this.#state.scheduler.cleared(instance.rid);

@@ -1,4 +1,4 @@
-import { RefusedError, type EngineState, type Version } from "./engine-state.ts";
+import { RefusedError, type EngineState, type RunnableVersion } from "./engine-state.ts";
 import { History } from "../store/journal.ts";
 import type { LiveInstance } from "./live-instance.ts";
 import { StandbyInvocations } from "./standby-invocations.ts";
@@ -35,7 +35,7 @@ export class InvocationStarter {
   async #start(instance: LiveInstance): Promise<void> {
     const state = this.#state;
     const { row } = instance;
-    let version: Version | undefined;
+    let version: RunnableVersion | undefined;
     do {
       await instance.restarting;
       version = await state.options.version(row.versionRid);
@@ -52,7 +52,7 @@ export class InvocationStarter {
     state.invocations.set(number, instance);
   }
 
-  #run(instance: LiveInstance, version: Version): number {
+  #run(instance: LiveInstance, version: RunnableVersion): number {
     const { cells, limits } = this.#state.options;
     const start = instance.startMessage(version.workflowName, limits, this.#state.now);
     instance.history.forgetValues();

@@ -1,4 +1,4 @@
-import type { Change } from "../store/batch.ts";
+import type { InstanceChange } from "../store/batch.ts";
 import { History, type JournalRow } from "../store/journal.ts";
 import { scheduleOf, type EventRow, type InstanceRow, type InstanceState } from "../instance.ts";
 import type { HistoryMessage, StartMessage } from "../worker/messages.ts";
@@ -47,7 +47,7 @@ export class LiveInstance {
   }
 
   /** The change that saves the current row. */
-  update(now: number): Change {
+  update(now: number): InstanceChange {
     this.row.modifiedOn = now;
     const { status, run, versionRid, createdOn, modifiedOn, startedOn, endedOn } = this.row;
     const { pausedOn, wakeOn, expiresOn, crashes, output, error } = this.row;
@@ -70,7 +70,7 @@ export class LiveInstance {
   }
 
   /** Appends a row to the journal in memory and returns the change that makes it durable. */
-  record(row: Pick<JournalRow, "kind" | "key" | "at"> & Partial<JournalRow>): Change {
+  record(row: Pick<JournalRow, "kind" | "key" | "at"> & Partial<JournalRow>): InstanceChange {
     const whole: JournalRow = {
       rid: this.rid,
       run: this.row.run,

@@ -1,4 +1,4 @@
-import type { Change } from "../store/batch.ts";
+import type { InstanceChange } from "../store/batch.ts";
 import { RefusedError, type EngineState } from "./engine-state.ts";
 import type { InstanceRow, NewInstance, TriggerSource } from "../instance.ts";
 import { entryKind, entryName } from "../store/journal.ts";
@@ -26,7 +26,7 @@ export interface RestartFrom {
   kind: "do" | "sleep" | "waitForEvent";
 }
 
-export type Control = "pause" | "resume" | "terminate";
+export type InstanceControl = "pause" | "resume" | "terminate";
 
 /** Operations on instances from outside. Each resolves once its effect is durable. */
 export class Operations {
@@ -60,7 +60,7 @@ export class Operations {
       output: null,
       error: null,
     }));
-    const changes = instances.map((instance): Change => ({ kind: "create", instance }));
+    const changes = instances.map((instance): InstanceChange => ({ kind: "create", instance }));
     const [first] = instances;
     const { isIdle } = this.#state.writer;
     const written = this.#state.writer.append(shard, changes, true);
@@ -75,7 +75,7 @@ export class Operations {
     });
   }
 
-  control(rid: number, input: Control): Promise<InstanceRow> {
+  control(rid: number, input: InstanceControl): Promise<InstanceRow> {
     return this.#move(rid, input);
   }
 

@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
-import { Scheduler, type Queued } from "./scheduler.ts";
+import { InstanceScheduler, type Queued } from "./scheduler.ts";
 
 /** The order in which instances get slots (24). */
-function startedBy(limit: number, queue: (scheduler: Scheduler) => void): number[] {
+function startedBy(limit: number, queue: (scheduler: InstanceScheduler) => void): number[] {
   const started: number[] = [];
-  const scheduler = new Scheduler(limit, (rid) => started.push(rid));
+  const scheduler = new InstanceScheduler(limit, (rid) => started.push(rid));
   scheduler.enqueue(of(0, 99), "fresh");
   queue(scheduler);
   for (let at = 0; at < started.length; at++)

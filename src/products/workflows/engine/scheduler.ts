@@ -18,7 +18,7 @@ interface Account {
  * Concurrency slots, limited per account. Woken instances get slots before instances that never ran, which
  * are served in order of creation. All suspects of a node share one slot.
  */
-export class Scheduler {
+export class InstanceScheduler {
   readonly #limit: number;
   readonly #start: (rid: number) => void;
   readonly #accounts = new Map<string, Account>();

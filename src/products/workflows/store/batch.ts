@@ -2,7 +2,7 @@ import type { EventRow, InstanceState, NewInstance } from "../instance.ts";
 import type { JournalRow } from "./journal.ts";
 
 /** One change to make durable. Changes that are appended together are committed together. */
-export type Change =
+export type InstanceChange =
   | { kind: "create"; instance: NewInstance }
   | { kind: "update"; rid: number; state: InstanceState }
   | { kind: "journal"; row: JournalRow }
@@ -13,7 +13,7 @@ export type Change =
   | { kind: "remove"; rid: number };
 
 /** The writes of one transaction, by table. Later changes of a row replace earlier ones. */
-export interface Batch {
+export interface WriteBatch {
   creates: NewInstance[];
   updates: Map<number, InstanceState>;
   journal: JournalRow[];
@@ -24,8 +24,8 @@ export interface Batch {
 }
 
 /** Merges changes in order, so that a store can run them table by table. */
-export function merge(changes: Iterable<Change>): Batch {
-  const batch: Batch = {
+export function merge(changes: Iterable<InstanceChange>): WriteBatch {
+  const batch: WriteBatch = {
     creates: [],
     updates: new Map(),
     journal: [],
@@ -69,7 +69,7 @@ export function merge(changes: Iterable<Change>): Batch {
 }
 
 /** An event that arrives and is taken in the same transaction is never written. */
-function take(batch: Batch, rid: number, number: number): void {
+function take(batch: WriteBatch, rid: number, number: number): void {
   const at = batch.events.findIndex((row) => row.rid === rid && row.number === number);
   if (at >= 0) batch.events.splice(at, 1);
   else batch.consumed.push({ rid, number });

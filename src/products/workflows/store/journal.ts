@@ -37,7 +37,7 @@ export interface JournalRow {
   config: string | null;
 }
 
-export interface Attempt {
+export interface StepAttempt {
   number: number;
   startedOn: number;
   endedOn: number | null;
@@ -48,12 +48,12 @@ export interface Attempt {
 }
 
 /** All rows of one step, sleep or wait. */
-export interface Entry {
+export interface JournalEntry {
   key: string;
   kind: "do" | "rollback" | "sleep" | "waitForEvent";
   startedOn: number;
   endedOn: number | null;
-  attempts: Attempt[];
+  attempts: StepAttempt[];
   config: string | null;
   /** Absent while the step is open. A null value was dropped from memory (see History.forgetValues). */
   outcome?: { value: string | null } | { error: string };
@@ -67,7 +67,7 @@ export interface Entry {
  * because a commit was retried after its response was lost, counts once.
  */
 export class History {
-  readonly entries = new Map<string, Entry>();
+  readonly entries = new Map<string, JournalEntry>();
   readonly warnings: string[] = [];
   stepCount = 0;
   bytes = 0;
@@ -81,7 +81,7 @@ export class History {
     for (const row of rows) this.add(row);
   }
 
-  get(key: string): Entry | undefined {
+  get(key: string): JournalEntry | undefined {
     return this.entries.get(key);
   }
 
@@ -140,7 +140,7 @@ export class History {
   }
 
   /** Open waits for an event type, oldest first. */
-  openWaits(type: string): Entry[] {
+  openWaits(type: string): JournalEntry[] {
     return [...this.entries.values()].filter(
       (entry) => entry.kind === "waitForEvent" && entry.outcome === undefined && entry.eventType === type,
     );
@@ -159,10 +159,10 @@ export class History {
     }
   }
 
-  #open(row: JournalRow): Entry {
+  #open(row: JournalRow): JournalEntry {
     const kind = entryKind(row.key);
     const startedOn = row.startedOn ?? row.at;
-    const entry: Entry = {
+    const entry: JournalEntry = {
       key: row.key,
       kind,
       startedOn,
@@ -177,7 +177,7 @@ export class History {
     return entry;
   }
 
-  #closeAttempt(entry: Entry, row: JournalRow, error: string | null): void {
+  #closeAttempt(entry: JournalEntry, row: JournalRow, error: string | null): void {
     closeInterrupted(entry, row.attempt);
     const open = entry.attempts.find((attempt) => attempt.number === row.attempt);
     if (open === undefined) {
@@ -206,7 +206,7 @@ const interruption = JSON.stringify({
 });
 
 /** An earlier attempt without an end was interrupted with its cell or node. */
-function closeInterrupted(entry: Entry, current: number): void {
+function closeInterrupted(entry: JournalEntry, current: number): void {
   for (const attempt of entry.attempts) {
     if (attempt.number < current && attempt.endedOn === null) {
       attempt.endedOn = attempt.startedOn;
@@ -216,6 +216,7 @@ function closeInterrupted(entry: Entry, current: number): void {
   }
 }
 
-export const entryKind = (key: string): Entry["kind"] => key.slice(0, key.indexOf(":")) as Entry["kind"];
+export const entryKind = (key: string): JournalEntry["kind"] =>
+  key.slice(0, key.indexOf(":")) as JournalEntry["kind"];
 /** The step's display name: "charge-1" for "do:charge-1". */
 export const entryName = (key: string): string => key.slice(key.indexOf(":") + 1);

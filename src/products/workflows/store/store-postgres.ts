@@ -1,6 +1,6 @@
 import { CompiledQuery } from "kysely";
 import type { Read } from "../../../platform/storage/storage.ts";
-import type { Batch } from "./batch.ts";
+import type { WriteBatch } from "./batch.ts";
 import { FencedError, type Lease } from "./writer.ts";
 import { eventColumns, instanceColumns, journalColumns, stateColumns } from "./store-columns.ts";
 
@@ -10,7 +10,7 @@ import { eventColumns, instanceColumns, journalColumns, stateColumns } from "./s
  */
 export async function postgresCommit(
   read: Read,
-  batch: Batch,
+  batch: WriteBatch,
   fence: { node: string; leases: readonly Lease[] },
 ): Promise<(number | null)[]> {
   const statement = new Statement(fence);

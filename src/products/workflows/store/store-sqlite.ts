@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
-import type { Batch } from "./batch.ts";
+import type { WriteBatch } from "./batch.ts";
 import { eventColumns, instanceColumns, journalColumns, stateColumns } from "./store-columns.ts";
 
 /** Row ids reserved from SQLite's sequence at a time. */
@@ -8,7 +8,7 @@ const numbersAtOnce = 1000;
 type Direct = <T>(work: (database: DatabaseSync) => T) => Promise<T>;
 
 /** Writes batches on SQLite: prepared statements in one transaction, on the shared connection. */
-export function sqliteCommit(direct: Direct): (batch: Batch) => Promise<(number | null)[]> {
+export function sqliteCommit(direct: Direct): (batch: WriteBatch) => Promise<(number | null)[]> {
   let statements: Statements | undefined;
   return (batch) =>
     direct((database) => {
@@ -54,7 +54,7 @@ function prepare(database: DatabaseSync) {
   };
 }
 
-function write(statements: Statements, batch: Batch): (number | null)[] {
+function write(statements: Statements, batch: WriteBatch): (number | null)[] {
   const created = batch.creates.map((instance) => {
     const rid = statements.numbers.next();
     const values = instanceColumns.values(instance) as Values;

@@ -1,4 +1,4 @@
-import { merge, type Batch, type Change } from "./batch.ts";
+import { merge, type WriteBatch, type InstanceChange } from "./batch.ts";
 import type { Clock } from "../clock.ts";
 import { vital } from "../../../platform/util/uncaught.ts";
 
@@ -12,7 +12,7 @@ export interface Lease {
  * Writes one batch durably. Resolves with the row id of each create, or null when its id was taken or its
  * workflow deleted.
  */
-export type Commit = (batch: Batch, leases: readonly Lease[]) => Promise<(number | null)[]>;
+export type Commit = (batch: WriteBatch, leases: readonly Lease[]) => Promise<(number | null)[]>;
 
 /** Thrown by a commit when a lease that it needs was lost. None of the batch was written. */
 export class FencedError extends Error {
@@ -39,7 +39,7 @@ export class RefusedWriteError extends Error {
 
 interface Group {
   lease: Lease | undefined;
-  changes: readonly Change[];
+  changes: readonly InstanceChange[];
   refusable: boolean;
   resolve(created: (number | null)[]): void;
   reject(error: Error): void;
@@ -96,7 +96,7 @@ export class JournalWriter {
    */
   async append(
     shard: number | undefined,
-    changes: readonly Change[],
+    changes: readonly InstanceChange[],
     refusable = false,
   ): Promise<(number | null)[]> {
     if (refusable) this.refuseDuringFault();

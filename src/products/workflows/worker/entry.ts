@@ -4,7 +4,7 @@ import { NonRetryableError } from "cloudflare:workflows";
 import { forRun } from "../../../sandbox/worker/run.ts";
 import { traced } from "../../../workers/tail/worker/console.ts";
 import { endingText, type Ending, type StartMessage } from "./messages.ts";
-import { runInvocation, Invocation, type EnginePort, type Workflow } from "./run.ts";
+import { runInvocation, Invocation, type EnginePort, type RunnableWorkflow } from "./run.ts";
 
 /*
  * Runs a script's workflows in its own isolate. Natives are taken before the script's code can replace them.
@@ -20,7 +20,7 @@ const steps = new AsyncLocalStorage<true>();
  * the prototypes of objects.
  */
 type Ask = (what: "begun" | "call" | "note" | "listen", value?: unknown) => Promise<string>;
-type WorkflowClass = new (ctx: object, env: object) => Workflow;
+type WorkflowClass = new (ctx: object, env: object) => RunnableWorkflow;
 type EntrypointClass = new (ctx: ExecutionContext, env: object) => WorkerEntrypoint<object>;
 
 const host = {
@@ -49,7 +49,7 @@ export function invocationsOf(user: Record<string, unknown>): EntrypointClass {
         const exported = user[className];
         if (
           typeof exported !== "function" ||
-          typeof (exported.prototype as Partial<Workflow>)?.run !== "function"
+          typeof (exported.prototype as Partial<RunnableWorkflow>)?.run !== "function"
         )
           throw new TypeError(`The script exports no class "${className}" with a method run()`);
         const port: EnginePort = {

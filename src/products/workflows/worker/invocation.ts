@@ -20,7 +20,7 @@ export interface EnginePort {
 }
 
 /** The environment of an invocation; the simulator has its own. */
-export interface Host {
+export interface InvocationHost {
   after(ms: number, run: () => void): () => void;
   now(): number;
   /** Whether the running code is inside a step's callback, and a way to run code as such. */
@@ -44,7 +44,7 @@ const unaskedMax = 10;
 export class Invocation {
   readonly history: ReadonlyMap<string, HistoryMessage>;
   readonly limits: StartMessage["limits"];
-  readonly host: Host;
+  readonly host: InvocationHost;
   /** Resolves with the ending, unless `run` itself returned or threw. */
   readonly ended: Promise<Ending>;
   readonly #port: EnginePort;
@@ -63,7 +63,7 @@ export class Invocation {
   #noting: (() => void) | undefined;
   #isListening = false;
 
-  constructor(port: EnginePort, start: StartMessage, host: Host) {
+  constructor(port: EnginePort, start: StartMessage, host: InvocationHost) {
     this.#port = port;
     this.host = host;
     this.limits = start.limits;

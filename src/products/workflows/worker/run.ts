@@ -1,9 +1,9 @@
 import { decode, encode, encodedBytes } from "./codec.ts";
 import { outputTooLarge, type Ending, type StartMessage } from "./messages.ts";
-import { Invocation, type Host, type EnginePort } from "./invocation.ts";
+import { Invocation, type InvocationHost, type EnginePort } from "./invocation.ts";
 import { Step, toMessage } from "./step.ts";
 
-export interface Workflow {
+export interface RunnableWorkflow {
   run(event: object, step: Step): unknown;
 }
 
@@ -11,7 +11,7 @@ export interface Workflow {
 export async function runInvocation(
   invocation: Invocation,
   start: StartMessage,
-  workflow: Workflow,
+  workflow: RunnableWorkflow,
 ): Promise<Ending> {
   const payload = decode(start.payload);
   const event = {
@@ -43,4 +43,4 @@ export async function runInvocation(
 }
 
 export { Invocation };
-export type { Host, EnginePort };
+export type { InvocationHost, EnginePort };

@@ -3,10 +3,10 @@ import type { Socket } from "node:net";
 import { finished } from "node:stream/promises";
 import { cellHeaders } from "../../../sandbox/protocol.ts";
 import { MalformedError } from "../../../sandbox/gateway/cell-messages.ts";
-import type { OutboundSockets, SocketAddress } from "../../../edge/origin/outbound-sockets.ts";
+import type { OutboundSockets, SocketDestination } from "../../../edge/origin/outbound-sockets.ts";
 import type { Transport } from "./socket-orders.ts";
 
-interface Opened extends SocketAddress {
+interface Opened extends SocketDestination {
   transport: Transport;
   allowHalfOpen: boolean;
 }

@@ -1,5 +1,5 @@
 import type { LiveScript, RuntimeScript } from "../runtime-script.ts";
-import type { Owner } from "../script.ts";
+import type { ScriptOwner } from "../script.ts";
 import type { Scripts } from "../scripts.ts";
 import { isUniqueViolation } from "../../../platform/storage/dialects.ts";
 import { FreshReads } from "../../../platform/storage/changes/fresh-reads.ts";
@@ -132,7 +132,7 @@ export class DispatchNamespaces {
   }
 }
 
-export const ownerOf = ({ id, accountId, name }: DispatchNamespace): Owner => ({
+export const ownerOf = ({ id, accountId, name }: DispatchNamespace): ScriptOwner => ({
   accountId,
   namespace: { id, name },
 });

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { readJson } from "../../../control/api/body.ts";
 import { operationsFor } from "../../../control/api/operation.ts";
 import { accountScripts, editAccess, nameOf, type ScriptServices } from "../api-collection.ts";
-import type { Route } from "./routes.ts";
+import type { ScriptRoute } from "./routes.ts";
 import { requireRoutesEdit, zoneOfPattern } from "./zone-of-host.ts";
 import { routeErrorCodes } from "./api-errors.ts";
 
@@ -23,7 +23,7 @@ const RouteInputSchema = z.strictObject({
   // Accepted and ignored, so that a response can be sent back.
   id: z.string().optional(),
 });
-const routeResource = ({ id, pattern, script }: Route): z.input<typeof RouteSchema> => ({
+const routeResource = ({ id, pattern, script }: ScriptRoute): z.input<typeof RouteSchema> => ({
   id,
   pattern,
   script,

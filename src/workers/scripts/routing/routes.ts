@@ -8,7 +8,7 @@ import type { Scripts } from "../scripts.ts";
 import * as store from "./store-routes.ts";
 import { routeErrors } from "./errors.ts";
 
-export interface Route {
+export interface ScriptRoute {
   id: string;
   zoneId: string;
   pattern: string;
@@ -21,7 +21,7 @@ export class Routes {
   readonly #storage: Storage;
   readonly #scripts: Scripts;
   readonly #zones: Zones;
-  #tables = new Map<string, RouteTable<Route>>();
+  #tables = new Map<string, RouteTable<ScriptRoute>>();
 
   constructor(storage: Storage, scripts: Scripts, zones: Zones) {
     this.#storage = storage;
@@ -65,25 +65,25 @@ export class Routes {
   }
 
   /** The most specific route of a zone that matches a URL. `path` includes the query. */
-  match(zoneId: string, scheme: "http" | "https", host: string, path: string): Route | undefined {
+  match(zoneId: string, scheme: "http" | "https", host: string, path: string): ScriptRoute | undefined {
     return this.#tables.get(zoneId)?.match(scheme, host, path);
   }
 
-  async list(zoneId: string): Promise<Route[]> {
+  async list(zoneId: string): Promise<ScriptRoute[]> {
     return store.listRoutes(this.#storage.read, zoneId);
   }
 
-  async get(zoneId: string, id: string): Promise<Route> {
+  async get(zoneId: string, id: string): Promise<ScriptRoute> {
     const route = (await this.list(zoneId)).find((each) => each.id === id);
     if (route === undefined) throw routeErrors.notFound(id);
     return route;
   }
 
-  async create(zone: Zone, pattern: string, script: string | null): Promise<Route> {
+  async create(zone: Zone, pattern: string, script: string | null): Promise<ScriptRoute> {
     return this.#save(zone, { id: newId(), zoneId: zone.id, pattern, script });
   }
 
-  async update(zone: Zone, id: string, pattern: string, script: string | null): Promise<Route> {
+  async update(zone: Zone, id: string, pattern: string, script: string | null): Promise<ScriptRoute> {
     return this.#save(zone, { ...(await this.get(zone.id, id)), pattern, script });
   }
 
@@ -110,7 +110,7 @@ export class Routes {
     await this.#storage.write(async (trx, changed) => {
       await this.#scripts.lock(trx, { accountId }, script);
       const all = await store.listRoutes(trx);
-      const isWanted = (route: Route): boolean =>
+      const isWanted = (route: ScriptRoute): boolean =>
         wanted.some(({ zone, pattern }) => zone.id === route.zoneId && pattern === route.pattern);
       const dropped = all.filter((route) => this.#leadsTo(route, accountId, script) && !isWanted(route));
       for (const { zoneId } of dropped) checkZone(this.#zones.find(zoneId)!);
@@ -127,7 +127,7 @@ export class Routes {
     });
   }
 
-  async #save(zone: Zone, route: Route): Promise<Route> {
+  async #save(zone: Zone, route: ScriptRoute): Promise<ScriptRoute> {
     this.#check(zone, route.pattern);
     if (route.script !== null) this.#scripts.get({ accountId: zone.accountId }, route.script);
     try {
@@ -153,10 +153,10 @@ export class Routes {
       throw routeErrors.invalid(text, "a host that is in no zone of another account");
   }
 
-  #leadsTo({ script, zoneId }: Route, accountId: string, name: string): boolean {
+  #leadsTo({ script, zoneId }: ScriptRoute, accountId: string, name: string): boolean {
     return script === name && this.#zones.find(zoneId)?.accountId === accountId;
   }
 }
 
-const tableOf = (routes: readonly Route[]): RouteTable<Route> =>
+const tableOf = (routes: readonly ScriptRoute[]): RouteTable<ScriptRoute> =>
   new RouteTable(routes.map((route) => ({ pattern: parsePattern(route.pattern) as RoutePattern, route })));

@@ -1,20 +1,25 @@
 import type { Read, Write } from "../../../platform/storage/storage.ts";
 import type { Domain } from "./domains.ts";
-import type { Route } from "./routes.ts";
+import type { ScriptRoute } from "./routes.ts";
 
-const toRoute = (row: { id: string; zone_id: string; pattern: string; script: string | null }): Route => ({
+const toRoute = (row: {
+  id: string;
+  zone_id: string;
+  pattern: string;
+  script: string | null;
+}): ScriptRoute => ({
   id: row.id,
   zoneId: row.zone_id,
   pattern: row.pattern,
   script: row.script,
 });
 
-export async function listRoutes(read: Read, zoneId?: string): Promise<Route[]> {
+export async function listRoutes(read: Read, zoneId?: string): Promise<ScriptRoute[]> {
   const query = read.selectFrom("worker_routes").selectAll().orderBy("pattern");
   return (await (zoneId === undefined ? query : query.where("zone_id", "=", zoneId)).execute()).map(toRoute);
 }
 
-export async function putRoute(trx: Write, route: Route): Promise<void> {
+export async function putRoute(trx: Write, route: ScriptRoute): Promise<void> {
   const columns = { pattern: route.pattern, script: route.script };
   await trx
     .insertInto("worker_routes")

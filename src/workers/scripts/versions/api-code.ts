@@ -19,7 +19,7 @@ import {
   type ScriptServices,
 } from "../api-collection.ts";
 import { ScriptSchema, scriptResource, UploadedSchema } from "../resources.ts";
-import type { Script, Version } from "../script.ts";
+import type { Script, ScriptVersion } from "../script.ts";
 import { scriptErrors } from "../errors.ts";
 
 const { operation, rawOperation } = operationsFor<ScriptServices>(scriptErrorCodes);
@@ -155,7 +155,7 @@ export async function deleteScript(
 }
 
 /** The modules as a multipart form, as they were uploaded. */
-export async function contentResponse(call: AnyCall, version: Version): Promise<Response> {
+export async function contentResponse(call: AnyCall, version: ScriptVersion): Promise<Response> {
   const form = new FormData();
   for (const { name, content, contentType } of await call.services.versions.codeOf(version))
     form.append(name, new File([content as Uint8Array<ArrayBuffer> | string], name, { type: contentType }));

@@ -23,7 +23,7 @@ import {
   type ScriptServices,
 } from "../api-collection.ts";
 import { BindingSchema, bindingResource, limitsResource, TimeSchema } from "../resources.ts";
-import type { Script, StoredBinding, Version } from "../script.ts";
+import type { Script, StoredBinding, ScriptVersion } from "../script.ts";
 
 const { listOperation, operation } = operationsFor<ScriptServices>(scriptErrorCodes);
 
@@ -52,7 +52,7 @@ const WorkerVersionSchema = z
   })
   .meta({ id: "WorkerVersion" });
 
-function resource(version: Version): z.input<typeof WorkerVersionSchema> {
+function resource(version: ScriptVersion): z.input<typeof WorkerVersionSchema> {
   const { content } = version;
   return {
     id: version.id,

@@ -6,7 +6,7 @@ import type { StoredModule } from "./store-versions.ts";
 import { scriptErrors } from "../errors.ts";
 
 /** The modules of a script; empty for static assets only. */
-export interface Code {
+export interface ScriptCode {
   mainModule: string;
   modules: readonly StoredModule[];
   sourceMaps: readonly ModuleMap[];
@@ -22,7 +22,7 @@ export interface InspectedCode {
 }
 
 /** Throws if the code cannot run; otherwise returns its properties. */
-export async function inspected({ mainModule, modules, sourceMaps }: Code): Promise<InspectedCode> {
+export async function inspected({ mainModule, modules, sourceMaps }: ScriptCode): Promise<InspectedCode> {
   const inspection =
     mainModule === ""
       ? { handlers: [], namedHandlers: [], exportNames: [] }

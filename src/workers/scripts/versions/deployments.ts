@@ -1,6 +1,6 @@
 import type { Storage, Write } from "../../../platform/storage/storage.ts";
 import { newUuid } from "../../../platform/util/ids.ts";
-import type { Author, Deployment, Owner, Script, Share } from "../script.ts";
+import type { Author, Deployment, ScriptOwner, Script, VersionShare } from "../script.ts";
 import type { Scripts } from "../scripts.ts";
 import * as store from "./store-versions.ts";
 import { scriptErrors, scriptNotFound } from "../errors.ts";
@@ -56,9 +56,9 @@ export class Deployments {
 
   /** Deploys one version, or two with their percentages. */
   async create(
-    owner: Owner,
+    owner: ScriptOwner,
     name: string,
-    shares: readonly Share[],
+    shares: readonly VersionShare[],
     author: Author,
     annotations: Readonly<Record<string, string>>,
   ): Promise<Deployment> {

@@ -1,16 +1,16 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { z } from "zod";
-import type { Message } from "../../../control/api/envelope.ts";
+import type { ApiMessage } from "../../../control/api/envelope.ts";
 import type { UploadForm } from "../../../control/api/upload-form.ts";
 import { validate } from "../../../control/api/validation.ts";
 import { show } from "../../../platform/util/json.ts";
 import { readAssetConfig } from "../../assets/config.ts";
 import { readBindings } from "./bindings.ts";
-import type { Code } from "./code.ts";
+import type { ScriptCode } from "./code.ts";
 import { MigrationsSchema, readMigrations } from "./object-classes.ts";
 import { readModuleCode, readServiceWorkerCode } from "./modules.ts";
 import type { ScriptSettings } from "../script.ts";
-import type { AssetsInput, Revision, Upload, VersionInput } from "./version-input.ts";
+import type { AssetsInput, Revision, VersionUpload, VersionInput } from "./version-input.ts";
 import { defaultCompatibilityDate } from "./versions.ts";
 import { scriptErrors } from "../errors.ts";
 
@@ -102,7 +102,7 @@ const keptOnly: Readonly<Record<string, string>> = {
 type Common = z.output<typeof SettingsInputSchema>;
 
 /** Parses an upload of a whole script. Ignored fields are reported in `messages`. */
-export async function readUpload(form: UploadForm, messages: Message[]): Promise<Upload> {
+export async function readUpload(form: UploadForm, messages: ApiMessage[]): Promise<VersionUpload> {
   const metadata = validate(MetadataSchema, form.metadata, "metadata");
   refuseUnsupported(metadata, MetadataSchema, messages);
   if (metadata.compatibility_date === undefined) {
@@ -132,7 +132,7 @@ const delayOf = (given: z.output<typeof CodeUpdateSchema> | null | undefined): n
 export function readSettings(
   value: unknown,
   known: ReadonlyMap<string, string>,
-  messages: Message[],
+  messages: ApiMessage[],
 ): Revision {
   const settings = validate(SettingsInputSchema, value, "settings");
   refuseUnsupported(settings, SettingsInputSchema, messages);
@@ -192,8 +192,8 @@ async function readCode(
   files: UploadForm["files"],
   { main_module: mainModule, body_part }: Pick<z.output<typeof MetadataSchema>, "main_module" | "body_part">,
   hasAssets: boolean,
-  messages: Message[],
-): Promise<Code> {
+  messages: ApiMessage[],
+): Promise<ScriptCode> {
   if (mainModule !== undefined) return readModuleCode(files, mainModule, messages);
   if (body_part === undefined && hasAssets && files.length === 0)
     return { mainModule: "", modules: [], sourceMaps: [] };
@@ -208,8 +208,8 @@ async function readCode(
 export async function readContent(
   form: UploadForm,
   headers: IncomingHttpHeaders,
-  messages: Message[],
-): Promise<Code> {
+  messages: ApiMessage[],
+): Promise<ScriptCode> {
   const metadata = validate(MetadataSchema, form.metadata, "metadata");
   const main_module = metadata.main_module ?? named(headers["cf-worker-main-module-part"]);
   const body_part = metadata.body_part ?? named(headers["cf-worker-body-part"]);
@@ -228,7 +228,7 @@ const named = (header: string | string[] | undefined): string | undefined =>
 
 function readAssets(
   { assets, keep_assets: keeps }: z.output<typeof MetadataSchema>,
-  messages: Message[],
+  messages: ApiMessage[],
 ): AssetsInput | undefined {
   if (assets === undefined) return keeps === true ? { keep: true, config: undefined } : undefined;
   const given = assets.config === undefined ? undefined : readAssetConfig(assets.config);
@@ -245,7 +245,7 @@ function readAssets(
 function refuseUnsupported(
   metadata: Record<string, unknown>,
   schema: z.ZodObject,
-  messages: Message[],
+  messages: ApiMessage[],
 ): void {
   for (const [field, product] of Object.entries(absentProducts)) {
     if (!asksForSomething(metadata[field])) continue;

@@ -1,7 +1,7 @@
 import { extname } from "node:path";
 import { isBuiltinName } from "../../../sandbox/process/worker-sources.ts";
-import type { Message } from "../../../control/api/envelope.ts";
-import type { Code } from "./code.ts";
+import type { ApiMessage } from "../../../control/api/envelope.ts";
+import type { ScriptCode } from "./code.ts";
 import type { ModuleKind } from "../runtime-script.ts";
 import { parseJson } from "../../../platform/util/json.ts";
 import { readSourceMaps, sourceMapType } from "./source-maps.ts";
@@ -51,8 +51,8 @@ const modulesMax = 1000;
 export async function readModuleCode(
   files: readonly UploadedFile[],
   mainModule: string,
-  messages: Message[],
-): Promise<Code> {
+  messages: ApiMessage[],
+): Promise<ScriptCode> {
   return withSourceMaps(mainModule, await readModules(files, mainModule), files, messages);
 }
 
@@ -60,15 +60,15 @@ export async function readModuleCode(
 export const readServiceWorkerCode = (
   files: readonly UploadedFile[],
   bodyPart: string,
-  messages: Message[],
-): Code => withSourceMaps(bodyPart, readServiceWorker(files, bodyPart), files, messages);
+  messages: ApiMessage[],
+): ScriptCode => withSourceMaps(bodyPart, readServiceWorker(files, bodyPart), files, messages);
 
 const withSourceMaps = (
   mainModule: string,
   modules: readonly StoredModule[],
   files: readonly UploadedFile[],
-  messages: Message[],
-): Code => ({
+  messages: ApiMessage[],
+): ScriptCode => ({
   mainModule,
   modules,
   sourceMaps: readSourceMaps(

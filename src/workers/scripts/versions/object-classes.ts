@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Change, Write } from "../../../platform/storage/storage.ts";
 import { scriptErrors } from "../errors.ts";
-import type { Owner, Script, StoredBinding } from "../script.ts";
+import type { ScriptOwner, Script, StoredBinding } from "../script.ts";
 import { objectErrors } from "./object-errors.ts";
 
 const className = z.string().min(1).max(255);
@@ -60,7 +60,7 @@ export function readMigrations(
 export interface ObjectChange {
   trx: Write;
   changed: (change: Change) => void;
-  owner: Owner;
+  owner: ScriptOwner;
   script: Script;
   migrations: Migrations | undefined;
   /** The names that the script exports; undefined if its source does not show them. */

@@ -1,5 +1,5 @@
 import { posix } from "node:path";
-import type { Message } from "../../../control/api/envelope.ts";
+import type { ApiMessage } from "../../../control/api/envelope.ts";
 import type { ModuleMap } from "../../stack-traces/messages.ts";
 import type { StoredModule } from "./store-versions.ts";
 
@@ -17,7 +17,7 @@ const namePattern = /\/\/[#@] ?sourceMappingURL=([^\s'"`]{1,1024})/g;
 export function readSourceMaps(
   files: readonly { name: string; bytes: Uint8Array }[],
   modules: readonly StoredModule[],
-  messages: Message[],
+  messages: ApiMessage[],
 ): ModuleMap[] {
   if (files.length === 0) return [];
   const byName = new Map(files.map((file) => [posix.normalize(file.name), file]));

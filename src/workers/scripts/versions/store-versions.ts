@@ -7,9 +7,9 @@ import type { Read, Write } from "../../../platform/storage/storage.ts";
 import type { ModuleMap } from "../../stack-traces/messages.ts";
 import type { Module, ModuleKind } from "../runtime-script.ts";
 import { sourceMapType } from "./source-maps.ts";
-import type { Deployment, Share, Version, VersionContent } from "../script.ts";
+import type { Deployment, VersionShare, ScriptVersion, VersionContent } from "../script.ts";
 
-const toVersion = (row: Selectable<ScriptVersionsTable>): Version => ({
+const toVersion = (row: Selectable<ScriptVersionsTable>): ScriptVersion => ({
   id: row.id,
   scriptId: row.script_id,
   number: row.number,
@@ -21,7 +21,7 @@ const toVersion = (row: Selectable<ScriptVersionsTable>): Version => ({
 const toDeployment = (row: Selectable<ScriptDeploymentsTable>): Deployment => ({
   id: row.id,
   scriptId: row.script_id,
-  versions: JSON.parse(row.versions) as Share[],
+  versions: JSON.parse(row.versions) as VersionShare[],
   source: row.source,
   authorEmail: row.author_email,
   annotations: JSON.parse(row.annotations) as Record<string, string>,
@@ -31,13 +31,13 @@ const toDeployment = (row: Selectable<ScriptDeploymentsTable>): Deployment => ({
 /** A module with its uploaded content type. */
 export type StoredModule = Module & { contentType: string };
 
-export async function find(read: Read, id: string): Promise<Version | undefined> {
+export async function find(read: Read, id: string): Promise<ScriptVersion | undefined> {
   const row = await read.selectFrom("script_versions").selectAll().where("id", "=", id).executeTakeFirst();
   return row && toVersion(row);
 }
 
-export async function findMany(read: Read, ids: readonly string[]): Promise<Map<string, Version>> {
-  const found = new Map<string, Version>();
+export async function findMany(read: Read, ids: readonly string[]): Promise<Map<string, ScriptVersion>> {
+  const found = new Map<string, ScriptVersion>();
   for (let at = 0; at < ids.length; at += idsPerQueryMax) {
     const chunk = ids.slice(at, at + idsPerQueryMax);
     const rows = await read.selectFrom("script_versions").selectAll().where("id", "in", chunk).execute();
@@ -47,7 +47,7 @@ export async function findMany(read: Read, ids: readonly string[]): Promise<Map<
 }
 const idsPerQueryMax = 1000;
 
-export async function latest(read: Read, scriptId: string): Promise<Version | undefined> {
+export async function latest(read: Read, scriptId: string): Promise<ScriptVersion | undefined> {
   const row = await read
     .selectFrom("script_versions")
     .selectAll()
@@ -59,7 +59,12 @@ export async function latest(read: Read, scriptId: string): Promise<Version | un
 }
 
 /** Newest first. */
-export async function list(read: Read, scriptId: string, limit: number, offset: number): Promise<Version[]> {
+export async function list(
+  read: Read,
+  scriptId: string,
+  limit: number,
+  offset: number,
+): Promise<ScriptVersion[]> {
   const rows = await read
     .selectFrom("script_versions")
     .selectAll()
@@ -93,7 +98,7 @@ export async function idsBeyond(read: Read, scriptId: string, count: number): Pr
   return rows.map(({ id }) => id);
 }
 
-export async function insert(trx: Write, version: Version): Promise<void> {
+export async function insert(trx: Write, version: ScriptVersion): Promise<void> {
   await trx
     .insertInto("script_versions")
     .values({
@@ -215,8 +220,8 @@ export async function removeDeployments(trx: Write, ids: readonly string[]): Pro
 }
 
 /** Versions whose stored JSON contains a text: a coarse prefilter for versions that name a script. */
-export async function containing(read: Read, ids: readonly string[], text: string): Promise<Version[]> {
-  const found: Version[] = [];
+export async function containing(read: Read, ids: readonly string[], text: string): Promise<ScriptVersion[]> {
+  const found: ScriptVersion[] = [];
   for (let at = 0; at < ids.length; at += idsPerQueryMax) {
     const rows = await read
       .selectFrom("script_versions")

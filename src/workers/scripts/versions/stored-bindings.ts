@@ -1,6 +1,6 @@
 import type { Read } from "../../../platform/storage/storage.ts";
 import type { Binding, InheritBinding } from "./bindings.ts";
-import type { StoredBinding, Version } from "../script.ts";
+import type { StoredBinding, ScriptVersion } from "../script.ts";
 import type { Sealer } from "./sealing.ts";
 import * as store from "./store-versions.ts";
 import { scriptErrors } from "../errors.ts";
@@ -10,7 +10,7 @@ export async function storedBindings(
   read: Read,
   sealer: Sealer,
   scriptId: string,
-  base: Version | undefined,
+  base: ScriptVersion | undefined,
   given: readonly (Binding | InheritBinding)[],
   keep: readonly string[],
 ): Promise<StoredBinding[]> {
@@ -38,7 +38,7 @@ export function openBinding(sealer: Sealer, scriptId: string, binding: StoredBin
 async function inherited(
   read: Read,
   scriptId: string,
-  latest: Version | undefined,
+  latest: ScriptVersion | undefined,
   { name, old_name, version_id }: InheritBinding,
 ): Promise<StoredBinding> {
   const base =

@@ -1,14 +1,14 @@
 import type { AssetConfig } from "../../assets/config.ts";
 import type { RuntimeScript } from "../runtime-script.ts";
-import type { Owner, ScriptSettings, VersionContent } from "../script.ts";
+import type { ScriptOwner, ScriptSettings, VersionContent } from "../script.ts";
 import type { Binding, InheritBinding } from "./bindings.ts";
-import type { Code } from "./code.ts";
+import type { ScriptCode } from "./code.ts";
 import type { Migrations } from "./object-classes.ts";
 
 /** Storage of static assets. A version refers to a manifest that never changes. */
 export interface AssetManifests {
   /** Returns the manifest of a completed upload for this script. Throws if the token is invalid. */
-  complete(owner: Owner, scriptName: string, completionToken: string): Promise<string>;
+  complete(owner: ScriptOwner, scriptName: string, completionToken: string): Promise<string>;
 }
 
 /** The time that code took until it waited for requests, or the reason why it failed. */
@@ -40,7 +40,7 @@ export interface VersionInput {
 export interface Revision extends VersionInput {
   /** Whether the version is deployed at once; true by default. */
   deploy?: boolean | undefined;
-  code?: Code | undefined;
+  code?: ScriptCode | undefined;
   tags?: readonly string[] | undefined;
   settings?: Partial<ScriptSettings> | undefined;
   migrations?: Migrations | undefined;
@@ -48,4 +48,4 @@ export interface Revision extends VersionInput {
   codeUpdateDelayMs?: number | undefined;
 }
 
-export type Upload = Revision & { code: Code };
+export type VersionUpload = Revision & { code: ScriptCode };

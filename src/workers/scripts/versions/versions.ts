@@ -5,7 +5,7 @@ import { newUuid } from "../../../platform/util/ids.ts";
 import { missingResources, type BindingResources } from "./bindings.ts";
 import { deploy } from "./deployments.ts";
 import { inspected, type InspectedCode } from "./code.ts";
-import type { Author, Owner, Script, StoredBinding, Version, VersionContent } from "../script.ts";
+import type { Author, ScriptOwner, Script, StoredBinding, ScriptVersion, VersionContent } from "../script.ts";
 import { newScript, type SaveScript, type Scripts } from "../scripts.ts";
 import { objectErrors } from "./object-errors.ts";
 import { planWithoutObjects, type ObjectChange, type PlanObjects } from "./object-classes.ts";
@@ -13,7 +13,14 @@ import type { Sealer } from "./sealing.ts";
 import * as store from "./store-versions.ts";
 import { openBinding, storedBindings } from "./stored-bindings.ts";
 import { scriptErrors, scriptNotFound } from "../errors.ts";
-import type { AssetManifests, AssetsInput, Revision, Start, Upload, VersionInput } from "./version-input.ts";
+import type {
+  AssetManifests,
+  AssetsInput,
+  Revision,
+  Start,
+  VersionUpload,
+  VersionInput,
+} from "./version-input.ts";
 
 /** The public API's default for uploads: the runtime behaves as on that day. */
 export const defaultCompatibilityDate = "2021-11-02";
@@ -76,7 +83,7 @@ export class Versions {
   }
 
   /** The live version; of two, the first. */
-  async current(script: Script): Promise<Version> {
+  async current(script: Script): Promise<ScriptVersion> {
     const id = script.live[0]?.versionId;
     const version = id === undefined ? undefined : await store.find(this.#storage.read, id);
     if (version === undefined) throw scriptErrors.noVersions();
@@ -84,7 +91,7 @@ export class Versions {
   }
 
   /** As `current`, for many scripts. */
-  async currentOf(scripts: readonly Script[]): Promise<{ script: Script; version: Version }[]> {
+  async currentOf(scripts: readonly Script[]): Promise<{ script: Script; version: ScriptVersion }[]> {
     const ids = scripts.flatMap(({ live }) => live[0]?.versionId ?? []);
     const versions = await store.findMany(this.#storage.read, ids);
     return scripts.flatMap((script) => {
@@ -93,19 +100,19 @@ export class Versions {
     });
   }
 
-  async get(script: Script, id: string): Promise<Version> {
+  async get(script: Script, id: string): Promise<ScriptVersion> {
     const version = await store.find(this.#storage.read, id);
     if (version?.scriptId !== script.id) throw scriptErrors.versionNotFound(id);
     return version;
   }
 
-  async latest(script: Script): Promise<Version> {
+  async latest(script: Script): Promise<ScriptVersion> {
     const version = await store.latest(this.#storage.read, script.id);
     if (version === undefined) throw scriptErrors.noVersions();
     return version;
   }
 
-  async delete(owner: Owner, name: string, id: string): Promise<void> {
+  async delete(owner: ScriptOwner, name: string, id: string): Promise<void> {
     await this.#scripts.change(owner, name, async (trx, script) => {
       const version = script && (await store.find(trx, id));
       if (script === undefined || version?.scriptId !== script.id) throw scriptErrors.versionNotFound(id);
@@ -118,7 +125,7 @@ export class Versions {
   async list(
     script: Script,
     page: { page: number; per_page: number },
-  ): Promise<{ versions: Version[]; totalCount: number }> {
+  ): Promise<{ versions: ScriptVersion[]; totalCount: number }> {
     const [versions, totalCount] = await Promise.all([
       store.list(this.#storage.read, script.id, page.per_page, (page.page - 1) * page.per_page),
       store.count(this.#storage.read, script.id),
@@ -131,18 +138,18 @@ export class Versions {
     return (await store.find(this.#storage.read, id))?.content.assets ?? undefined;
   }
 
-  async codeOf(version: Version): Promise<store.StoredModule[]> {
+  async codeOf(version: ScriptVersion): Promise<store.StoredModule[]> {
     return store.modules(this.#storage.read, version.codeId);
   }
 
   /** Stores new code as a new version, and deploys it unless `deploy` is false. */
   async upload(
-    owner: Owner,
+    owner: ScriptOwner,
     name: string,
-    upload: Upload,
+    upload: VersionUpload,
     author: Author,
     options: { deploy: boolean },
-  ): Promise<{ script: Script; version: Version }> {
+  ): Promise<{ script: Script; version: ScriptVersion }> {
     const code = await inspected(upload.code);
     await this.#checkBindings(owner, name, upload, code.exportNames);
     const assets = await this.#assets(owner, name, upload.assets);
@@ -191,11 +198,11 @@ export class Versions {
    * live: otherwise changing a setting would deploy code that no caller has deployed.
    */
   async revise(
-    owner: Owner,
+    owner: ScriptOwner,
     name: string,
     author: Author,
-    input: (latest: Version) => Revision,
-  ): Promise<{ script: Script; version: Version }> {
+    input: (latest: ScriptVersion) => Revision,
+  ): Promise<{ script: Script; version: ScriptVersion }> {
     for (;;) {
       const latest = await this.latest(this.#scripts.get(owner, name));
       const revised = await this.#revise(owner, name, author, latest, input(latest));
@@ -205,12 +212,12 @@ export class Versions {
   }
 
   async #revise(
-    owner: Owner,
+    owner: ScriptOwner,
     name: string,
     author: Author,
-    latest: Version,
+    latest: ScriptVersion,
     change: Revision,
-  ): Promise<{ script: Script; version: Version } | undefined> {
+  ): Promise<{ script: Script; version: ScriptVersion } | undefined> {
     const { content } = latest;
     const { deploy: isDeployed = true } = change;
     const code = change.code === undefined ? undefined : await inspected(change.code);
@@ -262,7 +269,7 @@ export class Versions {
 
   /** Throws one error for all bindings to missing resources. */
   async #checkBindings(
-    owner: Owner,
+    owner: ScriptOwner,
     name: string,
     { bindings, assets }: VersionInput,
     classNames: ReadonlySet<string> | undefined,
@@ -281,10 +288,10 @@ export class Versions {
 
   /** The static assets of a new version. */
   async #assets(
-    owner: Owner,
+    owner: ScriptOwner,
     name: string,
     input: AssetsInput | undefined,
-  ): Promise<(base: Version | undefined) => ScriptAssets | null> {
+  ): Promise<(base: ScriptVersion | undefined) => ScriptAssets | null> {
     if (input === undefined) return () => null;
     if ("keep" in input) {
       return (base) => {
@@ -299,7 +306,7 @@ export class Versions {
   async #stored(
     read: Read,
     scriptId: string,
-    base: Version | undefined,
+    base: ScriptVersion | undefined,
     { bindings = [], keepBindings = [] }: VersionInput,
   ): Promise<StoredBinding[]> {
     return storedBindings(read, this.#sealer, scriptId, base, bindings, keepBindings);
@@ -307,7 +314,7 @@ export class Versions {
 
   /** Throws if the code does not start with its new bindings. */
   async #start(
-    owner: Owner,
+    owner: ScriptOwner,
     name: string,
     { modules, facts }: Pick<InspectedCode, "modules" | "facts">,
     compatibility: Pick<VersionContent, "compatibilityDate" | "compatibilityFlags">,
@@ -342,11 +349,11 @@ export class Versions {
       codeId,
       deploy: isDeployed,
     }: { content: VersionContent; codeId: string; deploy: boolean },
-  ): Promise<{ script: Script; version: Version }> {
+  ): Promise<{ script: Script; version: ScriptVersion }> {
     const { trx } = objects;
     const plan = await this.planObjects(objects);
     const content = { ...given, bindings: plan.bindings, objectClasses: plan.classes };
-    const version: Version = {
+    const version: ScriptVersion = {
       id: newUuid(),
       scriptId: script.id,
       number: script.versionCount + 1,

@@ -2,9 +2,9 @@ import type { Logger } from "pino";
 import type { Blobs } from "../../../platform/storage/blobs.ts";
 import type { Held } from "../directory.ts";
 import { decodeCpuMs, estimate } from "../engine/cost.ts";
-import type { Engine } from "../engine/engine.ts";
+import type { ImageEngine } from "../engine/engine.ts";
 import { layout, turned, type Size } from "../recipe/geometry.ts";
-import type { Content, Probe } from "../image.ts";
+import type { ImageContent, Probe } from "../image.ts";
 import { resultFolder, resultKey, uprightSize, type Output, type Recipe } from "../recipe/recipe.ts";
 import type { Results } from "./results.ts";
 import { SingleFlight } from "./single-flight.ts";
@@ -44,7 +44,7 @@ export interface IntermediateCopy {
 export class IntermediateCopies {
   /** Longest side in pixels; 0 disables copies. */
   readonly #sidePixels: number;
-  readonly #engine: Engine;
+  readonly #engine: ImageEngine;
   readonly #results: Results;
   readonly #blobs: Blobs;
   readonly #logger: Logger;
@@ -53,7 +53,7 @@ export class IntermediateCopies {
 
   constructor(options: {
     sidePixels: number;
-    engine: Engine;
+    engine: ImageEngine;
     results: Results;
     blobs: Blobs;
     logger: Logger;
@@ -66,7 +66,7 @@ export class IntermediateCopies {
   }
 
   /** Whether a result from an intermediate copy looks the same. */
-  serves(content: Content, { transform, output: wanted }: Recipe): boolean {
+  serves(content: ImageContent, { transform, output: wanted }: Recipe): boolean {
     const isSmallLoss =
       wanted.format === "jpeg" || wanted.format === "webp" || wanted.format === "avif"
         ? (wanted.quality ?? 0) <= servedQualityMax
@@ -82,7 +82,7 @@ export class IntermediateCopies {
   }
 
   /** Replaces the hash of the image's bytes in the names of results made from its copy. */
-  key(content: Content): string {
+  key(content: ImageContent): string {
     return resultKey(content.sha256, this.#recipe());
   }
 
@@ -145,7 +145,7 @@ export class IntermediateCopies {
     return this.#flights.run(name, work, signal);
   }
 
-  #isWorth(content: Content): boolean {
+  #isWorth(content: ImageContent): boolean {
     const isPlain =
       content.frames === 1 && !content.hasAlpha && !content.hasPalette && content.format !== "svg";
     return (
@@ -159,15 +159,15 @@ export class IntermediateCopies {
     return { transform: { width: this.#sidePixels, height: this.#sidePixels }, output };
   }
 
-  #name(content: Content): string {
+  #name(content: ImageContent): string {
     return `${resultFolder(content.blobKey)}/${this.key(content)}`;
   }
 
-  #size(content: Content): Size {
+  #size(content: ImageContent): Size {
     return layout(uprightSize(content), this.#recipe().transform as Partial<Size>, "scale-down").scaled;
   }
 
-  #probe(content: Content): IntermediateCopy["probe"] {
+  #probe(content: ImageContent): IntermediateCopy["probe"] {
     const { sizeBytes, hasAlpha, hasPalette, frames } = content;
     const probe = { format: "jpeg" as const, ...this.#size(content), orientation: 1, isProgressive: false };
     return { ...probe, frames, hasAlpha, hasPalette, sizeBytes };

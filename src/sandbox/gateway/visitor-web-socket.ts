@@ -22,9 +22,9 @@ export interface Visitor {
 /**
  * Sends an upgrade to a script and joins the two connections. Any other answer is passed on, and the
  * connection is closed after it. Resolves at the end, with the script's exception if it threw one; rejects if
- * nothing was sent yet. Sets the run's controller, which breaks the tunnel.
+ * nothing was sent yet. Sets the run's controller, which ends both connections.
  */
-export function tunnel(
+export function joinVisitorWebSocket(
   socketPath: string,
   request: CellRequest,
   visitor: Visitor,

@@ -1,7 +1,7 @@
 import { LRUCache } from "lru-cache";
 import type { Logger } from "pino";
 import { DomainError } from "../../../platform/domain-error.ts";
-import type { Result } from "../engine/job.ts";
+import type { ImageResult } from "../engine/job.ts";
 import { SourceGone } from "../engine/engine.ts";
 import { imageErrors } from "../errors.ts";
 import type { Results, Stored } from "./results.ts";
@@ -29,7 +29,7 @@ export class MadeResults {
   async make(
     name: string,
     isWanted: () => boolean,
-    run: (target: string, signal: AbortSignal) => Promise<Result>,
+    run: (target: string, signal: AbortSignal) => Promise<ImageResult>,
     signal: AbortSignal,
   ): Promise<Stored> {
     const failure = this.#failures.get(name);
@@ -51,7 +51,7 @@ export class MadeResults {
   async #make(
     name: string,
     isWanted: () => boolean,
-    run: (target: string, signal: AbortSignal) => Promise<Result>,
+    run: (target: string, signal: AbortSignal) => Promise<ImageResult>,
     signal: AbortSignal,
   ): Promise<Stored | undefined> {
     const target = this.#results.path(name);

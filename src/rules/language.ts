@@ -11,7 +11,7 @@ export { functions } from "./functions/functions.ts";
 export { formatIp, parseIp } from "./values/ip.ts";
 export { createLists, type ListContents } from "./evaluation/lists.ts";
 export { expressionBytesMax, parseExpression, type ParseOptions, type ParseResult } from "./syntax/parse.ts";
-export type { Phase } from "./syntax/parser.ts";
+export type { ExpressionPhase } from "./syntax/parser.ts";
 export { requestFields, type RequestDescription } from "./request/request-fields.ts";
 export { formatValue, trace, type Trace, type TraceNode } from "./evaluation/trace.ts";
 export { bytesOf, textOf, type Type, type Value } from "./values/types.ts";

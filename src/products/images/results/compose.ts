@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { estimate, type Cost } from "../engine/cost.ts";
-import type { DrawOptions, Picture, Step } from "../engine/job.ts";
+import type { DrawOptions, Picture, TransformStep } from "../engine/job.ts";
 import { imageErrors } from "../errors.ts";
 import { parseTransform, type Transform } from "../recipe/options.ts";
 import { planOutput, resolve, uprightSize, type Output } from "../recipe/recipe.ts";
@@ -146,7 +146,7 @@ function layerOf(
   if (image === undefined) throw imageErrors.invalidTransform(`there is no image ${layer.image}`);
   let size = uprightSize(image.probe);
   let asked: Transform = {};
-  const steps: Step[] = layer.steps.map((step) => {
+  const steps: TransformStep[] = layer.steps.map((step) => {
     if ("draw" in step) {
       const overlay = layerOf(step.draw, images, cost);
       cost.memoryBytes += overlay.size.width * overlay.size.height * 4 + size.width * size.height * 4;

@@ -2,25 +2,25 @@ import type { Logger } from "pino";
 import type { Blobs } from "../../../platform/storage/blobs.ts";
 import type { Held } from "../directory.ts";
 import { estimate } from "../engine/cost.ts";
-import { SourceGone, type Engine } from "../engine/engine.ts";
-import type { Result } from "../engine/job.ts";
-import type { Content, Focus, Image } from "../image.ts";
+import { SourceGone, type ImageEngine } from "../engine/engine.ts";
+import type { ImageResult } from "../engine/job.ts";
+import type { ImageContent, Focus, Image } from "../image.ts";
 import type { MadeResults } from "./made-results.ts";
 import type { IntermediateCopies } from "./intermediate-copies.ts";
-import type { Planned } from "../recipe/recipe.ts";
+import type { PlannedResult } from "../recipe/recipe.ts";
 import type { Results, Stored } from "./results.ts";
 import { sourceFile } from "./source-file.ts";
 import { unawaited } from "../../../platform/util/uncaught.ts";
 
-export interface Wanted {
+export interface WantedResult {
   name: string;
-  planned: Planned;
+  planned: PlannedResult;
   isFromIntermediateCopy: boolean;
 }
 
 /** Results of stored images: cached, or made on request. */
-export class Transforms {
-  readonly #engine: Engine;
+export class ResultMaker {
+  readonly #engine: ImageEngine;
   readonly #results: Results;
   readonly #made: MadeResults;
   readonly #intermediateCopies: IntermediateCopies;
@@ -29,7 +29,7 @@ export class Transforms {
   readonly #saveFocus: (image: Image, focus: Focus) => Promise<void>;
 
   constructor(options: {
-    engine: Engine;
+    engine: ImageEngine;
     results: Results;
     made: MadeResults;
     intermediateCopies: IntermediateCopies;
@@ -56,8 +56,8 @@ export class Transforms {
   }
 
   /** Makes a result, or joins a running job for it. */
-  make(held: Held, wanted: Wanted, signal: AbortSignal): Promise<Stored> {
-    const run = (target: string, shared: AbortSignal): Promise<Result> =>
+  make(held: Held, wanted: WantedResult, signal: AbortSignal): Promise<Stored> {
+    const run = (target: string, shared: AbortSignal): Promise<ImageResult> =>
       this.#run(held, wanted, target, shared).catch((error: unknown) => {
         // The intermediate copy may have been evicted: it is recreated.
         if (!(error instanceof SourceGone && wanted.isFromIntermediateCopy && held.isCurrent)) throw error;
@@ -68,12 +68,12 @@ export class Transforms {
 
   async #run(
     held: Held,
-    { planned, isFromIntermediateCopy }: Wanted,
+    { planned, isFromIntermediateCopy }: WantedResult,
     target: string,
     signal: AbortSignal,
-  ): Promise<Result> {
+  ): Promise<ImageResult> {
     const image = held.image!;
-    const content: Content = image.content!;
+    const content: ImageContent = image.content!;
     const { transform, output } = planned.recipe;
     const intermediateCopy = isFromIntermediateCopy
       ? await this.#intermediateCopies.get(held, signal)

@@ -1,7 +1,7 @@
 import type { Ending, Signal, StartMessage } from "../worker/messages.ts";
 
 /** The code of an instance, fixed when the instance is created. */
-export interface Code {
+export interface WorkflowCode {
   accountId: string;
   scriptName: string;
   scriptVersion: string;
@@ -9,13 +9,13 @@ export interface Code {
 }
 
 /** `alone` is for instances under which cells have died: a dedicated cell keeps them from harming others. */
-export type Manner = "shared" | "alone";
+export type Placement = "shared" | "alone";
 
 /** Runs invocations. Each has a number that is never reused; messages with any other number are dropped. */
-export interface Cells {
-  run(invocation: number, code: Code, start: StartMessage, manner: Manner): void;
+export interface InvocationRunner {
+  run(invocation: number, code: WorkflowCode, start: StartMessage, manner: Placement): void;
   /** Loads the code of an invocation ahead of its instance. No code of the workflow runs until `begin`. */
-  standBy(invocation: number, code: Code): void;
+  standBy(invocation: number, code: WorkflowCode): void;
   /** False when the cell of the standby invocation has died. */
   standsBy(invocation: number): boolean;
   /** Starts a standby invocation. False when that is impossible; the invocation then never starts. */
@@ -25,7 +25,7 @@ export interface Cells {
 }
 
 /** Receives the messages and the end of invocations. */
-export interface CellListener {
+export interface InvocationListener {
   /** Resolves once no part of the message is kept in memory, except for pending waits. */
   call(invocation: number, call: number, message: string): Promise<void> | undefined;
   note(invocation: number, message: string): void;

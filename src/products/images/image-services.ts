@@ -8,20 +8,20 @@ import type { Blobs } from "../../platform/storage/blobs.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import { Delivery } from "./delivery/delivery.ts";
 import { takeDirectUpload } from "./delivery/direct-upload.ts";
-import { accountHash, Directory } from "./directory.ts";
-import { Engine, type EngineOptions } from "./engine/engine.ts";
+import { accountHash, ImageDirectory } from "./directory.ts";
+import { ImageEngine, type ImageEngineOptions } from "./engine/engine.ts";
 import type { Image, MoreFormats } from "./image.ts";
 import { Images } from "./images.ts";
-import { MadeResults } from "./transforms/made-results.ts";
-import { IntermediateCopies } from "./transforms/intermediate-copies.ts";
+import { MadeResults } from "./results/made-results.ts";
+import { IntermediateCopies } from "./results/intermediate-copies.ts";
 import { resultFolder } from "./recipe/recipe.ts";
 import { imageResource } from "./resource.ts";
-import { Results } from "./transforms/results.ts";
+import { Results } from "./results/results.ts";
 import { ImageSettingsService, variantsOf } from "./settings.ts";
-import { Spool } from "./input/spool.ts";
+import { UploadSpool } from "./input/spool.ts";
 import { Originals } from "./transformations/originals.ts";
 import { Transformations, type TransformationSettings } from "./transformations/transformations.ts";
-import { Transforms } from "./transforms/transforms.ts";
+import { ResultMaker } from "./results/result-maker.ts";
 import { Uploads } from "./uploads.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 
@@ -46,7 +46,7 @@ export interface ImagesOptions {
   transformationSettings: (zoneId: string) => TransformationSettings;
   /** Fetches pictures of hosts other than the visitor's. */
   send: (...request: [...Parameters<Send>, sender: Sender]) => Promise<void>;
-  engine?: Partial<Omit<EngineOptions, "logger">>;
+  engine?: Partial<Omit<ImageEngineOptions, "logger">>;
 }
 
 const sweepIntervalMs = 60_000;
@@ -67,11 +67,11 @@ export class ImagesService {
   readonly settings: ImageSettingsService;
   readonly delivery: Delivery;
   readonly transformations: Transformations;
-  readonly engine: Engine;
+  readonly engine: ImageEngine;
   readonly #results: Results;
-  readonly spool: Spool;
+  readonly spool: UploadSpool;
   readonly policy: AddressPolicy;
-  readonly #directory: Directory;
+  readonly #directory: ImageDirectory;
   readonly #sweeper: NodeJS.Timeout;
   #deliveryUrl: string;
 
@@ -79,12 +79,12 @@ export class ImagesService {
     const { storage, blobs, logger, moreFormats } = options;
     this.policy = options.policy;
     this.#deliveryUrl = options.deliveryUrl?.replace(/\/$/, "") ?? "";
-    this.#directory = new Directory(storage, options.accounts);
-    this.spool = new Spool(join(options.cacheFolder, "image-inputs"), {
+    this.#directory = new ImageDirectory(storage, options.accounts);
+    this.spool = new UploadSpool(join(options.cacheFolder, "image-inputs"), {
       ...moreFormats,
       svg: false, // only raster images can be drawn on
     });
-    this.engine = new Engine({ ...options.engine, logger });
+    this.engine = new ImageEngine({ ...options.engine, logger });
     const results = (this.#results = new Results({
       folder: join(options.cacheFolder, "images"),
       memoryBytesMax: options.memoryBytesMax,
@@ -115,7 +115,7 @@ export class ImagesService {
     });
     this.delivery = new Delivery({
       directory: this.#directory,
-      transforms: new Transforms({
+      resultMaker: new ResultMaker({
         engine: this.engine,
         results,
         made,

@@ -11,7 +11,7 @@ import type { AskParent, Dnssec } from "../dnssec/dnssec.ts";
 import { ZoneSigner } from "../dnssec/zone-signer.ts";
 import { ZoneUpdater, type ZoneSources } from "./zone-updater.ts";
 import { dsOf, lookUpAddresses, lookUpDs } from "./look-up.ts";
-import { Listeners } from "./listeners.ts";
+import { DnsListeners } from "./listeners.ts";
 import { Threads } from "./threads.ts";
 import type { DnsRecords } from "../records/records.ts";
 import type { DnsSettingsOfZones } from "../settings/dns-settings.ts";
@@ -21,7 +21,7 @@ import { loadSystemCalls } from "./udp/system-calls.ts";
 import type { Update } from "./update.ts";
 import { types } from "./wire/constants.ts";
 import { nameKey } from "./wire/name.ts";
-import type { Wanted } from "./zone/flattening.ts";
+import type { AddressLookup } from "./zone/flattening.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 
 export interface NameServer {
@@ -82,7 +82,7 @@ function createAnswering(
     { makeSigner: (zoneName, key) => new ZoneSigner(zoneName, key), ...calls },
     logger,
   );
-  const look = async (wanted: Wanted): Promise<void> => {
+  const look = async (wanted: AddressLookup): Promise<void> => {
     const resolved = await lookUpAddresses(resolvers, wanted).catch(() => undefined);
     unawaited(apply({ kind: "resolved", wanted, resolved }));
   };
@@ -120,7 +120,7 @@ export async function createNameServer(
   const setTransfers = (): void => {
     unawaited(apply({ kind: "transfers", config: transfers.config() }));
   };
-  const listeners = new Listeners(
+  const listeners = new DnsListeners(
     authority,
     config.dnsUdp === "batched" ? await loadSystemCalls() : undefined,
   );

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { visitorErrors } from "../http/errors.ts";
 import type { EdgeSettings } from "../http/settings.ts";
 
-export interface Target {
+export interface RequestTarget {
   host: string;
   /** The host as the visitor wrote it, with its port. */
   authority: string;
@@ -12,7 +12,7 @@ export interface Target {
 /**
  * The host and path of a request. Ambiguous requests, which two servers could parse differently, are refused.
  */
-export function target(request: IncomingMessage, settings: EdgeSettings): Target {
+export function parseRequestTarget(request: IncomingMessage, settings: EdgeSettings): RequestTarget {
   const { rawHeaders } = request;
   if (rawHeaders.length / 2 > settings.headerCountMax) throw visitorErrors.headersTooLarge();
   const coding = request.headers["transfer-encoding"]?.toLowerCase();
@@ -45,7 +45,7 @@ export function target(request: IncomingMessage, settings: EdgeSettings): Target
   return { ...parseAuthority(authority), path };
 }
 
-function parseAuthority(authority: string | undefined): Omit<Target, "path"> {
+function parseAuthority(authority: string | undefined): Omit<RequestTarget, "path"> {
   const match = /^(?:([a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?)|(\[[\da-f:.]+\]))(?::(\d{1,5}))?$/i.exec(
     authority ?? "",
   );

@@ -11,8 +11,8 @@ import type { Storage } from "../../platform/storage/storage.ts";
 import { plans } from "../../control/zones/plans.ts";
 import { whileCurrent, workflowCode } from "./cells/code.ts";
 import { systemClock } from "./clock.ts";
-import type { EngineOptions } from "./engine/engine-state.ts";
-import { Engine } from "./engine/engine.ts";
+import type { WorkflowEngineOptions } from "./engine/engine-state.ts";
+import { WorkflowEngine } from "./engine/engine.ts";
 import { Instances } from "./instances.ts";
 import { WorkflowCells } from "./cells/workflow-cells.ts";
 import { SharedNodes, singleNode } from "./cluster/nodes.ts";
@@ -84,7 +84,7 @@ function engineOptions(
   config: Config,
   workflows: Workflows,
   logger: Logger,
-): Omit<EngineOptions, "store" | "cells"> {
+): Omit<WorkflowEngineOptions, "store" | "cells"> {
   const version = async (rid: number) => invokedVersion(workflows, rid, config.workflowStepsMax);
   return {
     clock: systemClock,
@@ -127,7 +127,7 @@ export function createWorkflows(
     },
     logger,
   });
-  const engine = new Engine({ store, cells, ...engineOptions(config, workflows, logger) });
+  const engine = new WorkflowEngine({ store, cells, ...engineOptions(config, workflows, logger) });
   cells.listener = engine.calls;
   workflows.onGone(() => engine.workflowsGone());
   const shared =
