@@ -3,7 +3,7 @@
  * Inspecting one never calls anything. Native functions are saved before the script's code is loaded.
  */
 const { create, defineProperties, defineProperty, getOwnPropertyDescriptors, prototype: anyObject } = Object;
-const { get: getProperty } = Reflect;
+const { apply, get: getProperty } = Reflect;
 const NativeProxy = Proxy;
 
 /** The member under this symbol answers for every name that the binding does not have. */
@@ -13,6 +13,18 @@ type Find = (name: string) => unknown;
 /** Names that promises and JSON read from any value; no binding has them. */
 const isAsked = (name: PropertyKey): boolean => name === "then" || name === "toJSON";
 
+/** Class names of bindings. */
+const bindings = new WeakMap<object, string>();
+/** Those whose methods are those of another script or object. */
+const stubs = new WeakSet();
+const { get: getName, set: setName } = WeakMap.prototype;
+const { add, has } = WeakSet.prototype;
+
+/** The class name of a binding; undefined for any other value. */
+export const bindingName = (value: object): string | undefined =>
+  apply(getName, bindings, [value]) as string | undefined;
+export const isStub = (value: object): boolean => apply(has, stubs, [value]);
+
 export function bindingObject(className: string, members: object): object {
   const { [wildcard]: found, ...methods } = getOwnPropertyDescriptors(members) as PropertyDescriptorMap & {
     [wildcard]?: { value?: Find };
@@ -20,13 +32,20 @@ export function bindingObject(className: string, members: object): object {
   const target = create(classOf(className, methods)) as object;
   const find = found?.value;
   // A proxy, because structuredClone refuses proxies as it refuses workerd's bindings.
-  if (find === undefined) return new NativeProxy(target, {});
+  if (find === undefined) return named(new NativeProxy(target, {}), className);
   const isRemote = (name: PropertyKey): name is string =>
     typeof name === "string" && !isAsked(name) && !(name in target);
-  return new NativeProxy(target, {
+  const stub = new NativeProxy(target, {
     get: (of, name, receiver): unknown => (isRemote(name) ? find(name) : getProperty(of, name, receiver)),
     has: (of, name) => isRemote(name) || name in of,
   });
+  apply(add, stubs, [stub]);
+  return named(stub, className);
+}
+
+function named(binding: object, className: string): object {
+  apply(setName, bindings, [binding, className]);
+  return binding;
 }
 
 /**

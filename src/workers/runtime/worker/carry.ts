@@ -1,5 +1,7 @@
 import { RpcStub as Stub, RpcTarget } from "cloudflare:workers";
 import { currentRun, forRun } from "../../../sandbox/worker/run.ts";
+import { bindingName, isStub } from "./binding-object.ts";
+import { forwarderOf } from "./forwarder.ts";
 
 type Method = (this: unknown, ...args: unknown[]) => unknown;
 
@@ -10,28 +12,67 @@ const runs = new WeakMap<object, string>();
 // Saved before the script's code runs, because a script may replace them.
 const { get, set } = WeakMap.prototype;
 const { apply } = Reflect;
+const { getPrototypeOf, keys, prototype: anyObject } = Object;
+const { isArray } = Array;
+const NativeDomException = DOMException;
 const runOf = (value: object): string | undefined => apply(get, runs, [value]) as string | undefined;
 const prepared = new WeakSet<object>([RpcTarget.prototype]);
 const depthMax = 8;
 
 /**
  * Prepares a value for RPC to another script. Functions and objects with methods keep the run that they were
- * sent in, because a later call back does not name one.
+ * sent in, because a later call back does not name one. Stubs become targets that call them. Values without any of
+ * these stay the same object, so cycles and repeated objects pass.
  */
 export function carry(value: unknown, depth = 0): unknown {
+  if (value === null || (typeof value !== "object" && typeof value !== "function")) return value;
   const run = currentRun();
-  if (run === undefined || depth > depthMax || value === null || value instanceof RpcStub) return value;
+  if (run === undefined || depth > depthMax || value instanceof RpcStub) return value;
+  const binding = bindingName(value);
+  if (binding !== undefined) return carriedBinding(value, binding, run);
   if (typeof value === "function") return carriedFunction(value as Method, run);
-  if (typeof value !== "object") return value;
   if (value instanceof RpcTarget) {
     apply(set, runs, [value, run]);
-    prepare(Object.getPrototypeOf(value) as object);
+    prepare(getPrototypeOf(value) as object);
     return value;
   }
   if (value instanceof Promise) return value.then((settled) => carry(settled, depth));
-  if (Array.isArray(value)) return value.map((each) => carry(each, depth + 1));
-  if (Object.getPrototypeOf(value) !== Object.prototype) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, carry(each, depth + 1)]));
+  if (isArray(value)) return carriedList(value, depth);
+  return getPrototypeOf(value) === anyObject ? carriedObject(value as Record<string, unknown>, depth) : value;
+}
+
+function carriedBinding(value: object, name: string, run: string): object {
+  if (isStub(value)) return forwarderOf(value, run);
+  // workerd's text for its own bindings.
+  const message = `Could not serialize object of type "${name}". This type does not support serialization.`;
+  throw new NativeDomException(message, "DataCloneError");
+}
+
+/** Copied only if an element changes. */
+function carriedList(list: unknown[], depth: number): unknown[] {
+  let copy = list;
+  for (let i = 0; i < list.length; i++) {
+    const each = list[i];
+    const carried = carry(each, depth + 1);
+    if (carried === each) continue;
+    if (copy === list) copy = [...list];
+    copy[i] = carried;
+  }
+  return copy;
+}
+
+function carriedObject(object: Record<string, unknown>, depth: number): object {
+  let copy = object;
+  const names = keys(object);
+  for (let i = 0; i < names.length; i++) {
+    const name = names[i]!;
+    const each = object[name];
+    const carried = carry(each, depth + 1);
+    if (carried === each) continue;
+    if (copy === object) copy = { ...object };
+    copy[name] = carried;
+  }
+  return copy;
 }
 
 /** Functions that are stubs of other scripts have a run already. */
