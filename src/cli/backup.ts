@@ -193,10 +193,13 @@ function report(options: Options, manifest: Manifest, sentence: string): void {
     created_on: manifest.created_on,
     rows: manifest.tables.reduce((total, { rows }) => total + rows, 0),
     blobs: manifest.blobs.count,
+    objects: manifest.objects?.count ?? 0,
     files: manifest.files.length,
     bytes: [...manifest.tables, ...manifest.files].reduce(
       (total, { bytes }) => total + bytes,
-      manifest.blobs.bytes + manifest.blobs.total_bytes,
+      manifest.blobs.bytes +
+        manifest.blobs.total_bytes +
+        (manifest.objects === undefined ? 0 : manifest.objects.bytes + manifest.objects.total_bytes),
     ),
     amended: manifest.amended,
     missing_blobs: missing,
@@ -206,7 +209,7 @@ function report(options: Options, manifest: Manifest, sentence: string): void {
   process.stdout.write(
     options["json"] === true
       ? `${JSON.stringify(facts, null, 2)}\n`
-      : `${sentence}: ${facts.rows} rows, ${facts.blobs} blobs, ${facts.files} files, ` +
+      : `${sentence}: ${facts.rows} rows, ${facts.blobs} blobs, ${facts.objects} databases of objects, ${facts.files} files, ` +
           `${(facts.bytes / 1e6).toFixed(1)} MB.\nNot included: ${facts.left_out.join("; ")}.\n`,
   );
 }

@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, mkdirSync, statSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { readdir, rm, rmdir } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { cellUser } from "../process/launch.ts";
@@ -22,7 +22,7 @@ export class ObjectFolders {
     for (const namespace of namespaces) {
       const path = join(this.path, namespace);
       mkdirSync(path, { recursive: true, mode: 0o700 });
-      if (user !== undefined) chownSync(path, user, user);
+      if (user !== undefined) giveTo(user, path);
     }
   }
 
@@ -55,6 +55,13 @@ export class ObjectFolders {
   async removeEmpty(namespaces: readonly string[]): Promise<void> {
     for (const namespace of namespaces) await rmdir(join(this.path, namespace)).catch(() => {});
   }
+}
+
+/** Gives a folder to a user. A restore creates folders with files of this program's own user. */
+function giveTo(user: number, path: string): void {
+  if (statSync(path).uid === user) return;
+  for (const name of readdirSync(path)) chownSync(join(path, name), user, user);
+  chownSync(path, user, user);
 }
 
 /** The first folder above a path that other users cannot pass through. */

@@ -8,6 +8,7 @@ import { writeLines, writePart } from "../archive/parts.ts";
 import type { Blobs } from "../blobs.ts";
 import { programVersion } from "../program-version.ts";
 import { amendedLines, copyBlobs, type Deviations } from "./copy-blobs.ts";
+import { copyObjects } from "./copy-objects.ts";
 import { textOf, type BackupAt, type Manifest } from "./manifest.ts";
 import { leftOutTables, tablesOf, type Table } from "./model.ts";
 import { NamedRows } from "./named-rows.ts";
@@ -16,8 +17,8 @@ import type { Snapshot, Source } from "./source.ts";
 
 /** How far a backup, a check or a restore is. */
 export interface Progress {
-  step: "tables" | "blobs" | "files" | "reading" | "restoring";
-  /** Rows or blobs that are done. */
+  step: "tables" | "blobs" | "objects" | "files" | "reading" | "restoring";
+  /** Rows, blobs or databases of objects that are done. */
   done: number;
   bytes: number;
 }
@@ -34,14 +35,9 @@ export interface BackupInput {
 
 /** Files in the data folder that cannot be made again: clients trust the local authority. */
 const fileFolders = ["tls"];
-const leftOut = [
-  "the data of Durable Objects and D1 databases",
-  "finished pictures and other caches",
-  "logs",
-  "leases and live sessions of nodes",
-];
+const leftOut = ["finished pictures and other caches", "logs", "leases and live sessions of nodes"];
 
-/** Makes a backup: absent or whole. Order: rows, blobs that they name, files, manifest. */
+/** Makes a backup: absent or whole. Order: rows, blobs that they name, objects, files, manifest. */
 export async function backUp(input: BackupInput): Promise<Manifest> {
   const { place, name } = input.target;
   const archive = await place.begin(name);
@@ -83,6 +79,7 @@ async function write(input: BackupInput, files: Archive): Promise<Manifest> {
     created_on: createdOn.toISOString(),
     tables: archived,
     blobs,
+    objects: await copyObjects(input.dataDir, files, onProgress),
     files: await writeFiles(input.dataDir, files),
     amended,
     missing_blobs: missing,

@@ -7,7 +7,7 @@ import { BackupError } from "../archive/errors.ts";
 
 const marker = ".restoring";
 /** What a restore writes into a data folder. */
-const restored = [marker, "blobs", "tls", "selvedge.db", "selvedge.db.restoring"];
+const restored = [marker, "blobs", "objects", "tls", "selvedge.db", "selvedge.db.restoring"];
 /** Files of the lock, and a folder that the root of a file system has. */
 const ignored: ReadonlySet<string> = new Set(["lost+found", "selvedge.lock", "selvedge.pid"]);
 

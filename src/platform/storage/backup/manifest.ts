@@ -15,6 +15,11 @@ export interface Manifest {
   tables: (Part & { name: string; rows: number; highest_number?: number })[];
   /** The list of blobs is a part; each of its lines is the part of one blob. */
   blobs: Part & { count: number; total_bytes: number };
+  /**
+   * The list of files of Durable Objects and D1 databases is a part; each of its lines is the part of one database.
+   * Absent in archives of older programs.
+   */
+  objects?: Part & { lines: number; count: number; total_bytes: number };
   /** Files of the data folder. */
   files: Part[];
   /** Rows that were changed after the point in time, because their blob was deleted before it was copied. */

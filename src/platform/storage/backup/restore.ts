@@ -10,6 +10,7 @@ import { tablesOf } from "./model.ts";
 import { loadTables, type Target } from "./target.ts";
 import { postgresTarget } from "./target-postgres.ts";
 import { sqliteTarget } from "./target-sqlite.ts";
+import { restoreObjects } from "./copy-objects.ts";
 import { blobParts, verifyParts } from "./verify.ts";
 
 export interface RestoreInput {
@@ -23,7 +24,7 @@ export interface RestoreInput {
 
 /**
  * Restores an archive into an empty data folder and an empty database. The archive is verified before anything
- * is written. Order: rows, blobs, files. Until the end, no node starts with the folder or the database.
+ * is written. Order: rows, blobs, objects, files. Until the end, no node starts with the folder or the database.
  */
 export async function restore(input: RestoreInput): Promise<Manifest> {
   const { archive, dataDir, databaseUrl, onProgress } = input;
@@ -59,6 +60,7 @@ async function write(input: RestoreInput, files: Archive, manifest: Manifest, ta
     copied.bytes += part.bytes;
     onProgress?.(copied);
   }
+  await restoreObjects(files, manifest, dataDir, onProgress);
   const folder = new FolderArchive(dataDir);
   for (const part of manifest.files)
     await folder.write(part.path.replace(/^files\//, ""), readPart(files, part));

@@ -6,6 +6,7 @@ import type { Archive, Part } from "../archive/archive.ts";
 import { damaged } from "../archive/errors.ts";
 import { readLines, readPart } from "../archive/parts.ts";
 import { openBackup, type BackupAt, type Manifest } from "./manifest.ts";
+import { checkObjects, objectParts } from "./copy-objects.ts";
 import { loadTables } from "./target.ts";
 import { sqliteTarget } from "./target-sqlite.ts";
 
@@ -29,6 +30,7 @@ export async function verifyParts(
   }
   if (count !== manifest.blobs.count)
     throw damaged(manifest.blobs.path, `names ${count} blobs instead of ${manifest.blobs.count}`);
+  for await (const part of objectParts(files, manifest)) await read(part);
   return { files, manifest };
 }
 
@@ -36,7 +38,8 @@ export async function* blobParts(files: Archive, { blobs }: Manifest): AsyncGene
   for await (const line of readLines(files, blobs)) yield JSON.parse(line) as Part;
 }
 
-/** Checks an archive: its digests, and that its rows can be restored, in a temporary database. */
+/** Checks an archive: its digests, and that its rows can be restored, in a temporary database, and SQLite's own check of
+ * the databases of objects. */
 export async function verify(backup: BackupAt, onProgress?: (progress: Progress) => void): Promise<Manifest> {
   const { files, manifest } = await verifyParts(backup, onProgress);
   const aside = await mkdtemp(join(tmpdir(), "selvedge-verify-"));
@@ -53,6 +56,7 @@ export async function verify(backup: BackupAt, onProgress?: (progress: Progress)
     } finally {
       await target.close();
     }
+    await checkObjects(files, manifest, aside, onProgress);
   } finally {
     await rm(aside, { recursive: true });
   }

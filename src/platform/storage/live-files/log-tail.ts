@@ -1,0 +1,261 @@
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import {
+  checkFrame,
+  commitOf,
+  frameHeaderBytes,
+  logHeaderBytes,
+  readHeader,
+  wordBuffer,
+  type LogHeader,
+  type Sums,
+} from "./log-format.ts";
+
+/** Consecutive frames of a log, as SQLite wrote them. */
+export interface Frames {
+  salt: string;
+  /** The number of the first one, from 1. */
+  first: number;
+  pageBytes: number;
+  /** Pages of the database after the last frame; 0 if that ends no commit. */
+  pages: number;
+  bytes: Buffer;
+}
+
+/** What was read of a log so far. */
+export interface TailPosition {
+  salt: string;
+  pageBytes: number;
+  frame: number;
+  sums: Sums;
+}
+
+/** Frames are missing: the log began anew, or was replaced, before they were read. */
+export class LogGap extends Error {}
+
+/** A frame, and the checksum up to it. */
+interface Read {
+  frame: number;
+  sums: Sums;
+}
+interface Seen extends Read {
+  /** The checksum of the first of them. */
+  first: string;
+}
+type Piece = Pick<Frames, "first" | "bytes">;
+
+const pieceBytes = 1024 * 1024;
+/** Pieces that are kept while the end of a commit is looked for; those of longer commits are read again. */
+const piecesMax = 32;
+const header = wordBuffer(logHeaderBytes);
+const piece = wordBuffer(pieceBytes + 65_536 + frameHeaderBytes);
+
+/**
+ * Reads the committed frames of the log of a database that another process writes. It takes no locks and opens no
+ * connection, so the writer never notices: a frame counts when its checksum, which covers all frames before it, is
+ * right, and when a frame that ends a commit follows.
+ *
+ * SQLite begins a log anew after 1,000 frames or more, and writes over it from its start. Frames of the log before that
+ * stay behind the new ones for a while, so nothing is missed if `read` is called once for each 1,000 frames.
+ */
+export class LogTail {
+  readonly #path: string;
+  #file: number | undefined;
+  #at: TailPosition | undefined;
+  /** Frames after `#at` that are whole, and belong to no commit yet. */
+  #seen: Seen | undefined;
+  #isSealed: boolean;
+
+  /** `path`: the `-wal` file. `at`: where an earlier one has come. `isSealed`: that one has read a whole log, which is gone. */
+  constructor(path: string, at?: TailPosition, isSealed = at === undefined) {
+    this.#path = path;
+    this.#at = at;
+    this.#isSealed = isSealed;
+  }
+
+  get position(): TailPosition | undefined {
+    return this.#at;
+  }
+
+  /** Whether the log is gone, which SQLite removes when the last connection is closed, and was read to its end. */
+  get isSealed(): boolean {
+    return this.#isSealed;
+  }
+
+  get isOpen(): boolean {
+    return this.#file !== undefined;
+  }
+
+  /**
+   * Passes new frames of complete commits to `take`, in pieces. Throws LogGap if frames are missing, or if those of one
+   * commit have more than `bytesMax` bytes; the position is then undefined.
+   */
+  read(take: (frames: Frames) => void, bytesMax = Number.POSITIVE_INFINITY): void {
+    try {
+      for (;;) {
+        this.#file ??= open(this.#path);
+        if (this.#file === undefined) return;
+        const { size, nlink } = fstatSync(this.#file);
+        if (size >= logHeaderBytes) this.#readFile(this.#file, take, bytesMax);
+        if (nlink !== 0) return;
+        // The log was removed: there may be a new one.
+        this.close();
+        this.#at = this.#seen = undefined;
+        this.#isSealed = true;
+      }
+    } catch (error) {
+      this.#at = this.#seen = undefined;
+      throw error;
+    }
+  }
+
+  close(): void {
+    if (this.#file !== undefined) closeSync(this.#file);
+    this.#file = undefined;
+  }
+
+  #readFile(file: number, take: (frames: Frames) => void, bytesMax: number): void {
+    if (readSync(file, header, 0, logHeaderBytes, 0) < logHeaderBytes) return;
+    const found = readHeader(header);
+    if (found === undefined) return; // it is being written
+    const at = this.#at;
+    if (at === undefined) {
+      if (!this.#isSealed) throw new LogGap("The log is not the one that was read before");
+      this.#begin(found);
+    } else if (at.salt !== found.salt) {
+      if (!isNext(found.salt, at.salt)) throw new LogGap("The log began anew more than once");
+      this.#readOn(file, take, bytesMax);
+      if (this.#lengthOf(file, found) >= this.#at!.frame)
+        throw new LogGap("The log began anew before all of it was read");
+      this.#begin(found);
+    }
+    this.#isSealed = false;
+    this.#readOn(file, take, bytesMax);
+  }
+
+  #begin({ salt, pageBytes, sums }: LogHeader): void {
+    this.#at = { salt, pageBytes, frame: 0, sums };
+    this.#seen = undefined;
+  }
+
+  #readOn(file: number, take: (frames: Frames) => void, bytesMax: number): void {
+    const at = this.#at!;
+    const frameBytes = frameHeaderBytes + at.pageBytes;
+    const isStill = this.#seen !== undefined && this.#isStill(file, this.#seen);
+    const { end, seen, pieces } = this.#scan(file, isStill ? this.#seen! : at);
+    this.#seen =
+      seen.frame === at.frame ? undefined : { ...seen, first: this.#checksumOf(file, at.frame + 1) };
+    if (end === undefined) return;
+    if ((end.frame - at.frame) * frameBytes > bytesMax) throw new LogGap("A commit is too large");
+    const kept = isStill ? undefined : pieces;
+    for (const each of kept ?? this.#readAgain(file, end.frame)) {
+      const last = each.first - 1 + each.bytes.length / frameBytes;
+      const count = Math.min(last, end.frame) - each.first + 1;
+      if (count <= 0) break;
+      const bytes = each.bytes.subarray(0, count * frameBytes);
+      const pages = last >= end.frame ? end.pages : 0;
+      take({ salt: at.salt, pageBytes: at.pageBytes, first: each.first, pages, bytes });
+    }
+    this.#at = { ...at, frame: end.frame, sums: end.sums };
+    if (end.frame === seen.frame) this.#seen = undefined;
+  }
+
+  /** Finds the last commit after a position. Keeps the frames unless they are too many. */
+  #scan(
+    file: number,
+    from: Read,
+  ): { end: (Read & { pages: number }) | undefined; seen: Read; pieces: Piece[] | undefined } {
+    const at = this.#at!;
+    const frameBytes = frameHeaderBytes + at.pageBytes;
+    let { frame, sums } = from;
+    let end: (Read & { pages: number }) | undefined;
+    let pieces: Piece[] | undefined = [];
+    for (;;) {
+      const got = readFrames(file, frame, Math.floor(pieceBytes / frameBytes) || 1, frameBytes);
+      const before = frame;
+      for (let i = 0; i < got; i++) {
+        const next = checkFrame(piece, i * frameBytes, at, sums);
+        if (next === undefined) break;
+        sums = next;
+        frame += 1;
+        const pages = commitOf(piece, i * frameBytes);
+        if (pages !== 0) end = { frame, sums, pages };
+      }
+      const count = frame - before;
+      if (pieces?.length === piecesMax) pieces = undefined;
+      if (count > 0)
+        pieces?.push({ first: before + 1, bytes: Buffer.from(piece.subarray(0, count * frameBytes)) });
+      if (count < got || got === 0) return { end, seen: { frame, sums }, pieces };
+    }
+  }
+
+  /** The frames up to one. They are checked again, because the log may begin anew meanwhile. */
+  *#readAgain(file: number, to: number): Generator<Piece> {
+    const at = this.#at!;
+    const frameBytes = frameHeaderBytes + at.pageBytes;
+    let { frame, sums } = at;
+    while (frame < to) {
+      const count = Math.min(Math.floor(pieceBytes / frameBytes) || 1, to - frame);
+      const got = readFrames(file, frame, count, frameBytes);
+      for (let i = 0; i < got; i++) {
+        const next = checkFrame(piece, i * frameBytes, at, sums);
+        if (next === undefined) throw new LogGap("The log began anew while it was read");
+        sums = next;
+      }
+      if (got < count) throw new LogGap("The log was cut off");
+      yield { first: frame + 1, bytes: Buffer.from(piece.subarray(0, count * frameBytes)) };
+      frame += count;
+    }
+  }
+
+  /** Whether frames that were seen are still there: others replace them when their transaction is rolled back. */
+  #isStill(file: number, { frame, sums, first }: Seen): boolean {
+    return (
+      this.#checksumOf(file, this.#at!.frame + 1) === first && this.#checksumOf(file, frame) === textOf(sums)
+    );
+  }
+
+  #checksumOf(file: number, frame: number): string {
+    const frameBytes = frameHeaderBytes + this.#at!.pageBytes;
+    readSync(file, header, 0, frameHeaderBytes, logHeaderBytes + (frame - 1) * frameBytes);
+    return textOf([header.readInt32BE(16), header.readInt32BE(20)]);
+  }
+
+  /** The number of frames of a log, also of those that belong to no commit. */
+  #lengthOf(file: number, { salt, pageBytes, sums: start }: LogHeader): number {
+    const frameBytes = frameHeaderBytes + pageBytes;
+    let frame = 0;
+    for (let sums = start; ;) {
+      const got = readFrames(file, frame, Math.floor(pieceBytes / frameBytes) || 1, frameBytes);
+      if (got === 0) return frame;
+      for (let i = 0; i < got; i++) {
+        const next = checkFrame(piece, i * frameBytes, { salt, pageBytes }, sums);
+        if (next === undefined) return frame;
+        sums = next;
+        frame += 1;
+      }
+    }
+  }
+}
+
+const textOf = ([one, two]: Sums): string => `${one} ${two}`;
+
+/** Reads whole frames after frame number `after` into `piece`. Returns how many there are, of at most `count`. */
+function readFrames(file: number, after: number, count: number, frameBytes: number): number {
+  const got = readSync(file, piece, 0, count * frameBytes, logHeaderBytes + after * frameBytes);
+  return Math.floor(got / frameBytes);
+}
+
+function open(path: string): number | undefined {
+  try {
+    return openSync(path, "r");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/** Whether a log begins after another one: SQLite adds one to the first half of the salt. */
+function isNext(salt: string, before: string): boolean {
+  const first = (text: string): number => parseInt(text.slice(0, 8), 16);
+  return first(salt) === (first(before) + 1) % 2 ** 32;
+}

@@ -1,0 +1,37 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+
+/** The folder of the data folder that holds the databases of Durable Objects and of D1, a folder for each namespace. */
+export const objectsFolderOf = (dataDir: string): string => join(dataDir, "objects");
+
+const namespacePattern = /^[0-9a-f]{32}$/;
+/** workerd's databases: of an object, and of its facets. */
+const databasePattern = /^[0-9a-f]{64}(?:\.\d{1,5})?\.sqlite$/;
+/** workerd's database of a namespace, with alarms. Cells create it for each namespace that they know. */
+const metadata = "metadata.sqlite";
+/** The numbers of an object's facets. workerd appends to it. */
+const facetsPattern = /^[0-9a-f]{64}\.facets$/;
+
+export const isNamespace = (name: string): boolean => namespacePattern.test(name);
+export const isDatabase = (name: string): boolean => databasePattern.test(name) || name === metadata;
+export const isMetadata = (name: string): boolean => name === metadata;
+export const isFacets = (name: string): boolean => facetsPattern.test(name);
+
+/** A file of the folder of objects. */
+export interface ObjectFile {
+  namespace: string;
+  name: string;
+}
+
+const inOrder = (a: string, b: string): number => (a < b ? -1 : 1);
+
+/** The files of all namespaces that hold data: databases and indexes of facets. */
+export async function* objectFiles(folder: string): AsyncGenerator<ObjectFile> {
+  const namespaces = await readdir(folder).catch(() => []);
+  for (const namespace of namespaces.filter(isNamespace).toSorted(inOrder)) {
+    const names = await readdir(join(folder, namespace)).catch(() => []);
+    if (!names.some((name) => databasePattern.test(name))) continue;
+    for (const name of names.toSorted(inOrder))
+      if (isDatabase(name) || isFacets(name)) yield { namespace, name };
+  }
+}
