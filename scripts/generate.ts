@@ -1,24 +1,11 @@
 import { readFileSync, writeFileSync } from "node:fs";
-import { absentProducts } from "./generate/absent-products.ts";
-import { billOfMaterials } from "./generate/bill-of-materials.ts";
-import { configurationPage } from "./generate/configuration.ts";
-import { errorsPage } from "./generate/errors.ts";
-import { openapi } from "./generate/openapi.ts";
-import { workflowStatesPage } from "./generate/workflow-states.ts";
+import { declarationsModule } from "./generate/declarations.ts";
 
 /** Writes every file that is made from the code. With --check it only reports files that are not current. */
-const files: Record<string, () => string> = {
-  "openapi.json": openapi,
-  "bom.cdx.json": billOfMaterials,
-  "src/control/api/server/absent-products.json": absentProducts,
-  "docs/reference/configuration.md": configurationPage,
-  "docs/reference/errors.md": errorsPage,
-  "docs/reference/workflow-states.md": workflowStatesPage,
-};
 const isCheck = process.argv.includes("--check");
-for (const [path, make] of Object.entries(files)) {
-  const content = make();
-  if (read(path) === content) continue;
+
+function keepCurrent(path: string, content: string): void {
+  if (read(path) === content) return;
   if (isCheck) {
     process.stderr.write(`${path} is not current. Run: npm run generate\n`);
     process.exitCode = 1;
@@ -35,3 +22,24 @@ function read(path: string): string | undefined {
     return undefined;
   }
 }
+
+// First, because the modules of capabilities, which the others load, use it.
+keepCurrent("src/declarations.ts", declarationsModule());
+const [{ absentProducts }, { billOfMaterials }, { configurationPage }, { errorsPage }, { openapi }, states] =
+  await Promise.all([
+    import("./generate/absent-products.ts"),
+    import("./generate/bill-of-materials.ts"),
+    import("./generate/configuration.ts"),
+    import("./generate/errors.ts"),
+    import("./generate/openapi.ts"),
+    import("./generate/workflow-states.ts"),
+  ]);
+const files: Record<string, () => string> = {
+  "openapi.json": openapi,
+  "bom.cdx.json": billOfMaterials,
+  "src/control/api/server/absent-products.json": absentProducts,
+  "docs/reference/configuration.md": configurationPage,
+  "docs/reference/errors.md": errorsPage,
+  "docs/reference/workflow-states.md": states.workflowStatesPage,
+};
+for (const [path, make] of Object.entries(files)) keepCurrent(path, make());

@@ -6,6 +6,8 @@ import type { ApiChecks, BoundOperation } from "./control/api/server/app.ts";
 import type { Operation } from "./control/api/operation.ts";
 import type { EdgeHandler, HandlerPlace, UpgradeHandler } from "./edge/request/handlers.ts";
 import type { Reserved } from "./platform/listen/reserve.ts";
+import type { Declaration, EmptyDeclaration } from "./declaration.ts";
+import type { ConfigOf } from "./platform/config/setting.ts";
 import type { Config } from "./platform/config/settings.ts";
 import type { BindingDeclarations } from "./workers/binding-registry.ts";
 
@@ -86,6 +88,7 @@ interface Bound<S> {
 export interface Capability<S extends object = object> {
   readonly name: string;
   readonly needs: readonly Capability[];
+  readonly declares: Declaration | undefined;
   readonly operations: readonly Operation[];
   readonly idParameters: readonly string[];
   /** Creates the services. `needed` has the services of all `needs`. */
@@ -101,34 +104,39 @@ export type ServicesOf<N extends readonly Capability[], Before = unknown> = N ex
   : Before;
 
 /** The services that the parts of a capability receive: its own, and those of the capabilities that it needs. */
-type Given<N extends readonly Capability[], S> = ServicesOf<N> & Platform & NoInfer<S>;
+type Given<N extends readonly Capability[], S, D extends Declaration> = Needed<N, D> & NoInfer<S>;
+/** Beside the services of its needs, a capability receives the configuration with its own settings. */
+type Needed<N extends readonly Capability[], D extends Declaration> = ServicesOf<N> &
+  Platform & { config: NoInfer<ConfigOf<D["settings"]>> };
 
-interface Declared<N extends readonly Capability[], S extends object, O> {
+interface Declared<N extends readonly Capability[], S extends object, O, D extends Declaration> {
   name: string;
+  /** Its settings, tables, migrations and kinds of change, which are in the file declaration.ts of its folder. */
+  declares?: D;
   /** The capabilities whose services it uses. They are created, loaded and opened before it, and closed after it. */
   needs: N;
   /** Creates the services, under the names that other capabilities see. */
-  create(needed: ServicesOf<N> & Platform): S | Promise<S>;
+  create(needed: Needed<N, D>): S | Promise<S>;
   /** They may use the services that it creates and those that it needs. */
   operations?: readonly Operation<O>[];
   /** The parameters in paths of its operations that must be ids. */
   idParameters?: readonly string[];
-  apiUpgrade?(services: Given<N, S>): ApiUpgrade;
-  edgeHandlers?(services: Given<N, S>): readonly PlacedHandler[];
-  bindings?(services: Given<N, S>): BindingDeclarations;
-  health?(services: Given<N, S>): Record<string, () => Promise<void>>;
+  apiUpgrade?(services: Given<N, S, D>): ApiUpgrade;
+  edgeHandlers?(services: Given<N, S, D>): readonly PlacedHandler[];
+  bindings?(services: Given<N, S, D>): BindingDeclarations;
+  health?(services: Given<N, S, D>): Record<string, () => Promise<void>>;
   /** Called only if metrics are configured. Import prom-client here, not with the module. */
-  metrics?(services: Given<N, S>): Promise<readonly Metric[]>;
+  metrics?(services: Given<N, S, D>): Promise<readonly Metric[]>;
   /** Reads what storage holds. All capabilities exist by then. */
-  load?(services: Given<N, S>, contributions: Contributions): Promise<void> | void;
+  load?(services: Given<N, S, D>, contributions: Contributions): Promise<void> | void;
   /** Opens listening sockets. All capabilities are loaded by then. */
-  listen?(services: Given<N, S>, contributions: Contributions): Promise<Opened | void>;
+  listen?(services: Given<N, S, D>, contributions: Contributions): Promise<Opened | void>;
   /** Starts work that no caller asks for. All listeners are open by then. */
-  run?(services: Given<N, S>): Promise<Work | Stop | void> | Work | Stop | void;
+  run?(services: Given<N, S, D>): Promise<Work | Stop | void> | Work | Stop | void;
   /** Reads files of the configuration again. */
-  reload?(services: Given<N, S>): Promise<void>;
+  reload?(services: Given<N, S, D>): Promise<void>;
   /** Frees what `create` and `load` have made. */
-  close?(services: Given<N, S>): Promise<void> | void;
+  close?(services: Given<N, S, D>): Promise<void> | void;
 }
 
 /** What a declaration is, if its operations use services that it neither creates nor needs: no capability. */
@@ -140,19 +148,25 @@ interface NotServed<Names> {
  * Declares a capability: everything that the platform needs of one of its parts. The compiler refuses its use
  * if its operations use other services than its own and those of its needs.
  */
-export function capability<const N extends readonly Capability[], S extends object, O = unknown>(
-  declared: Declared<N, S, O>,
+export function capability<
+  const N extends readonly Capability[],
+  S extends object,
+  O = unknown,
+  D extends Declaration = EmptyDeclaration,
+>(
+  declared: Declared<N, S, O, D>,
 ): ServicesOf<N> & S extends O ? Capability<S> : NotServed<Exclude<keyof O, keyof (ServicesOf<N> & S)>> {
   const { name, needs, operations = [], idParameters = [] } = declared;
   const complete: Capability<S> = {
     name,
     needs,
+    declares: declared.declares,
     operations,
     idParameters,
     async begin(needed, platform) {
-      const given = { ...platform, ...needed } as ServicesOf<N> & Platform; // start() passes the services of all needs
+      const given = { ...platform, ...needed } as Needed<N, D>; // start() passes the services of all needs
       const created = await declared.create(given);
-      const services: Given<N, S> = { ...given, ...created };
+      const services: Given<N, S, D> = { ...given, ...created };
       return {
         created,
         operations: operations.map((operation) => ({ operation, services })),

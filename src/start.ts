@@ -7,6 +7,8 @@ import type {
   Work,
   Opened,
 } from "./capability.ts";
+import type { Declaration } from "./declaration.ts";
+import { declarations } from "./declarations.ts";
 import { endsWithin } from "./platform/util/ends-within.ts";
 import { handlerPlaces } from "./edge/request/handlers.ts";
 
@@ -109,10 +111,17 @@ export function inOrderOfNeeds(capabilities: readonly Capability[]): Capability[
     if (!listed.has(each))
       throw new Error(`Expected the capability ${each.name}, which ${path.at(-1)!.name} needs, in the list`);
     for (const need of each.needs) add(need, [...path, each]);
+    refuseUnknownDeclaration(each);
     ordered.add(each);
   };
   for (const each of capabilities) add(each, []);
   return [...ordered];
+}
+
+/** Its settings and tables would be missing. */
+function refuseUnknownDeclaration({ name, declares }: Capability): void {
+  if (declares === undefined || declarations.some((each: Declaration) => each === declares)) return;
+  throw new Error(`Expected the declaration of ${name} in src/declarations.ts. Run: npm run generate`);
 }
 
 /** The services that these capabilities created. Throws if two have the same name. */

@@ -1,4 +1,4 @@
-import { dirname } from "node:path";
+import { dirname, join, normalize } from "node:path";
 import { expect, it } from "vitest";
 import { imports, product, text } from "./helpers/sources.ts";
 
@@ -19,22 +19,44 @@ const rooms = [
 /** Files directly in src/ put the rooms together; main.ts starts the command line. */
 const roomOf = (file: string): string => (file.split("/").length > 2 ? file.split("/")[1]! : "wiring");
 
+/** The interface of all capabilities, and that of their static parts. */
+const interfaces = ["src/capability.ts", "src/declaration.ts"];
+/** The modules that are made of what all capabilities declare. */
+const composed = ["src/platform/config/settings.ts"];
+
 it("a room imports only from itself and from the rooms before it", () => {
   const upward = product.flatMap((file) =>
     imports(file)
       .filter((imported) => imported.startsWith("src/"))
-      // The interface of all capabilities, which imports types only.
-      .filter((imported) => imported !== "src/capability.ts" && file !== "src/main.ts")
+      .filter((imported) => !interfaces.includes(imported) && file !== "src/main.ts")
+      .filter((imported) => !(imported === "src/declarations.ts" && composed.includes(file)))
       .filter((imported) => rooms.indexOf(roomOf(imported)) > rooms.indexOf(roomOf(file)))
       .map((imported) => `${file} imports ${imported}`),
   );
   expect(upward).toEqual([]);
 });
 
-it("the interface of all capabilities imports types only, so that every room can import it", () => {
-  const statements = text("src/capability.ts").match(/^import .*$/gm) ?? [];
+it.each(interfaces)("%s imports types only, so that every room can import it", (file) => {
+  const statements = text(file).match(/^import .*$/gm) ?? [];
   expect(statements.length).toBeGreaterThan(0);
   expect(statements.filter((statement) => !statement.startsWith("import type "))).toEqual([]);
+});
+
+it("the declarations of capabilities load nothing but the forms of settings", () => {
+  const loaded = new Set<string>();
+  const load = (file: string): void => {
+    if (loaded.has(file)) return;
+    loaded.add(file);
+    // Types are not loaded, and migrations only for a database that needs them.
+    for (const [, path] of text(file).matchAll(/^import (?!type )[^;"]*\bfrom "(\.[^"]+)"/gm))
+      load(normalize(join(dirname(file), path!)));
+  };
+  load("src/declarations.ts");
+  expect(loaded.size).toBeGreaterThan(20);
+  const isLight = (file: string): boolean =>
+    /^src\/(declarations?|.*\/declaration|platform\/bytes|platform\/util\/ids)\.ts$/.test(file) ||
+    /^src\/platform\/config\/(forms|setting|settings-\w+|plan-names)\.ts$/.test(file);
+  expect([...loaded].filter((file) => !isLight(file))).toEqual([]);
 });
 
 it("every folder belongs to a room", () => {

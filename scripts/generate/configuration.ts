@@ -9,7 +9,7 @@ export function configurationPage(): string {
   });
   return `# Configuration
 
-\`npm run generate\` makes this page from \`src/platform/config/settings.ts\`.
+\`npm run generate\` makes this page from the \`declaration.ts\` of each capability.
 
 A flag overrides the environment, the environment overrides the file, and the file overrides the default. The
 file is \`selvedge.toml\`, or the one that \`--config\` or \`SELVEDGE_CONFIG\` names; its keys are the names of the

@@ -13,10 +13,12 @@ import { smartRouting } from "./smart-routing/capability.ts";
 import { Edge } from "./request/listener.ts";
 import { isLocalVisitor } from "./request/local-visitor.ts";
 import type { EdgeRequest } from "./request/handlers.ts";
+import { declaration } from "./declaration.ts";
 
 /** The listener of visitors' requests. */
 export const edgeServer = capability({
   name: "edge",
+  declares: declaration,
   needs: [reservation, storage, clientInfo, edgeConfiguration, metrics, outbound, smartRouting, zoneSettings],
   create({ config, logger, storage: database, ...needed }) {
     const edgeListener = new OwnListener();

@@ -14,6 +14,7 @@ import { unawaited } from "./util/uncaught.ts";
 import { closeDataFolder } from "./storage/private-files.ts";
 import { waitForDatabase } from "./storage/wait-for-database.ts";
 import { openStorage } from "./storage/storage.ts";
+import { declaration } from "./declaration.ts";
 
 /** How often a node reads the changes of others: alone, and while PostgreSQL notifies it of them. */
 const watchIntervalMs = 500;
@@ -67,6 +68,7 @@ function reportTo(logger: Logger): (failure: unknown) => void {
 
 export const storage = capability({
   name: "storage",
+  declares: declaration,
   needs: [dataFolder],
   async create({ config, logger }) {
     checkBackupSettings(config);

@@ -5,10 +5,12 @@ import { Cells } from "./cells.ts";
 import { Doors } from "./gateway/doors.ts";
 import { RunAdmission } from "./limits/admission.ts";
 import { admissionLimits, cellDefaults } from "./settings.ts";
+import { declaration } from "./declaration.ts";
 
 /** The processes that run code of accounts and of their customers. They boot with the first request. */
 export const sandbox = capability({
   name: "sandbox",
+  declares: declaration,
   needs: [],
   create({ config, logger }) {
     const settings = {

@@ -2,6 +2,7 @@ import { capability } from "../../capability.ts";
 import { storage } from "../../platform/capability.ts";
 import { Accounts } from "./accounts.ts";
 import { ensurePepper } from "./pepper.ts";
+import { declaration } from "./declaration.ts";
 
 /** The secret of the installation, the key of everything that it hashes. */
 export const installation = capability({
@@ -12,6 +13,7 @@ export const installation = capability({
 
 export const accounts = capability({
   name: "accounts",
+  declares: declaration,
   needs: [storage],
   create: (needed) => ({ accounts: new Accounts(needed.storage) }),
   load: (services) => services.accounts.load(),

@@ -11,6 +11,7 @@ import { accounts } from "../accounts/capability.ts";
 import { Members } from "./members.ts";
 import { ensureOwner, type InstallationOwner } from "./owner.ts";
 import { userOperations } from "./api-user.ts";
+import { declaration } from "./declaration.ts";
 
 /** Users, their accounts, and the members of accounts. */
 export const members = capability({
@@ -30,6 +31,7 @@ export const members = capability({
 /** The first user and account, which the first start creates. */
 export const owner = capability({
   name: "owner",
+  declares: declaration,
   needs: [storage, accounts, tokens],
   create: () => ({ owner: { current: undefined as InstallationOwner | undefined } }),
   async load(services) {

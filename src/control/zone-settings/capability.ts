@@ -4,10 +4,12 @@ import { storage } from "../../platform/capability.ts";
 import { zones } from "../zones/capability.ts";
 import { zoneSettingOperations } from "./api-settings.ts";
 import { ZoneSettings } from "./zone-settings.ts";
+import { declaration } from "./declaration.ts";
 
 /** The settings of zones that all products read. */
 export const zoneSettings = capability({
   name: "zone settings",
+  declares: declaration,
   needs: [storage, zones],
   create({ config, ...needed }) {
     const ssl = config.defaultSsl ?? (isOnLoopback(config) ? "flexible" : "full");

@@ -8,11 +8,13 @@ import { dnsActivation, dnsProof, staticActivation } from "./activation.ts";
 import { planOperations } from "./api/api-plans.ts";
 import { zoneOperations } from "./api/api.ts";
 import { verificationKeyOf, Zones } from "./zones.ts";
+import { declaration } from "./declaration.ts";
 
 const activationTickMs = 1000;
 
 export const zones = capability({
   name: "zones",
+  declares: declaration,
   needs: [storage, installation, accounts],
   create: ({ config, pepper, storage: database }) => ({
     zones: new Zones(database, {

@@ -11,9 +11,11 @@ import { dnsSettings } from "../settings/capability.ts";
 import { transfers } from "../transfers/capability.ts";
 import { createNameServer } from "./name-server.ts";
 import { listDnsChallenges } from "../challenges/store.ts";
+import { declaration } from "./declaration.ts";
 
 export const nameServer = capability({
   name: "name server",
+  declares: declaration,
   needs: [reservation, storage, tokens, zones, records, dnssec, dnsSettings, transfers],
   async create({ config, logger, ...needed }) {
     const edgeAddresses = edgeAddressesOf(config);

@@ -11,10 +11,12 @@ import type { Config } from "../../platform/config/settings.ts";
 import type { Logger } from "pino";
 import { RequestCf } from "./request-cf.ts";
 import { TrustedProxies } from "./trusted-proxies.ts";
+import { declaration } from "./declaration.ts";
 
 /** What the edge knows about a visitor: the `cf` object, and the setting that adds scores to it. */
 export const clientInfo = capability({
   name: "client information",
+  declares: declaration,
   needs: [storage, zones, zoneSettings],
   async create({ config, logger, ...needed }) {
     const botManagement = new BotManagementSetting(needed.storage);

@@ -11,10 +11,12 @@ import { Origins } from "./origins.ts";
 import { OutboundSockets } from "./outbound-sockets.ts";
 import { Outbound } from "./outbound.ts";
 import { systemLookUp } from "./resolve.ts";
+import { declaration } from "./declaration.ts";
 
 /** Connections to origins, of the edge and of scripts, and the addresses that they may go to. */
 export const outbound = capability({
   name: "outbound",
+  declares: declaration,
   needs: [tokens, api, metrics, nameServer],
   async create({ config, ...needed }) {
     const settings = await edgeSettingsOf(config);

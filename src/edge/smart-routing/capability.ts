@@ -7,9 +7,11 @@ import { Probes } from "./probes.ts";
 import { relayHandler } from "./relay-handler.ts";
 import { parseRelay, Relays } from "./relays.ts";
 import { SmartRouting } from "./routing.ts";
+import { declaration } from "./declaration.ts";
 
 export const smartRouting = capability({
   name: "smart routing",
+  declares: declaration,
   needs: [zones, outbound],
   create({ config, logger, ...needed }) {
     const { relaySecret } = config;

@@ -8,10 +8,12 @@ import { edgeServer } from "../capability.ts";
 import { certificates } from "./certificates/capability.ts";
 import { authorityFiles } from "./certificates/local-authority.ts";
 import { schemeHandler } from "./scheme-handler.ts";
+import { declaration } from "./declaration.ts";
 
 /** The listener of TLS, which passes requests to the edge. */
 export const tls = capability({
   name: "TLS",
+  declares: declaration,
   needs: [
     reservation,
     storage,

@@ -5,7 +5,7 @@ import { show } from "../util/json.ts";
 import { suggest } from "../util/suggest.ts";
 import { isHostName } from "./forms.ts";
 import type { Setting } from "./setting.ts";
-import { settings, type Config, type SettingName } from "./settings.ts";
+import { faultOf, settings, type Config, type SettingName } from "./settings.ts";
 
 export type Origin = "flag" | "environment" | "file" | "default";
 /** The effective settings, each with the source of its value. */
@@ -44,18 +44,9 @@ export function loadConfig(
     config[name] = found === undefined ? setting.default : parseValue(setting, found[1], found[2]);
     origins[name] = found?.[0] ?? "default";
   }
-  checkTogether(config as Config);
+  const fault = faultOf(config as Config);
+  if (fault !== undefined) throw new ConfigError(fault);
   return { config: config as Config, origins };
-}
-
-/** Settings that are of use only together. */
-function checkTogether({ relays, relaySecret, acmeEabKid, acmeEabKey }: Config): void {
-  if (relays.length > 0 && relaySecret === undefined)
-    throw new ConfigError("Expected a value for relay-secret, as relays are set, but received none");
-  if ((acmeEabKid === undefined) !== (acmeEabKey === undefined))
-    throw new ConfigError(
-      `Expected acme-eab-kid and acme-eab-key together but received only ${acmeEabKid === undefined ? "acme-eab-key" : "acme-eab-kid"}`,
-    );
 }
 
 function readConfigFile(file: string | undefined): Record<string, unknown> {

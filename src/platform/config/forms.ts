@@ -28,6 +28,7 @@ const matching = (expected: string, pattern: RegExp): Form => ({
   accepts: (text) => pattern.test(text),
 });
 
+/** The forms that texts and items of lists can have. */
 export const forms = {
   address: { expected: "an IPv4 or IPv6 address", accepts: (text) => isIP(text) !== 0 },
   network: { expected: "addresses or networks, such as 10.0.0.0/8,", accepts: isNetwork },

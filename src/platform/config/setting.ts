@@ -18,5 +18,23 @@ export type Setting = Kind & {
   secret?: true;
 };
 
+/** The kind of a setting whose value is one of some texts. */
 export const choice = <const C extends readonly string[]>(choices: C) =>
   ({ kind: "choice", choices }) as const;
+
+type Value<S> = S extends { kind: "count" }
+  ? number
+  : S extends { kind: "flag" }
+    ? boolean
+    : S extends { kind: "list" }
+      ? readonly string[]
+      : S extends { choices: readonly (infer C)[] }
+        ? C
+        : string;
+
+/** The values of settings. Those without a default may be undefined. */
+export type ConfigOf<Settings> = {
+  [N in keyof Settings]: Settings[N] extends { default: unknown }
+    ? Value<Settings[N]>
+    : Value<Settings[N]> | undefined;
+};

@@ -1,7 +1,7 @@
 import { forms } from "./forms.ts";
 import { choice, type Setting } from "./setting.ts";
 
-/** Settings of a node: its data, its listeners and its owner. */
+/** Settings of a node: its data, its listeners and its log. */
 export const nodeSettings = {
   dataDir: {
     kind: "text",
@@ -82,42 +82,6 @@ export const nodeSettings = {
     describe:
       "IPv4 and IPv6 addresses in DNS answers for proxied names (default: the addresses of the edge's listener)",
   },
-  dnsThreads: {
-    kind: "count",
-    min: 0,
-    max: 64,
-    flag: "dns-threads",
-    env: "SELVEDGE_DNS_THREADS",
-    default: 0,
-    describe: "threads that answer DNS; 0 to answer on the main thread",
-  },
-  dnsUdp: {
-    ...choice(["single", "batched"]),
-    flag: "dns-udp",
-    env: "SELVEDGE_DNS_UDP",
-    default: "single",
-    describe:
-      "whether a system call receives one datagram or a batch; batches need node:ffi (experimental, Linux)",
-  },
-  dnsResponseRateLimit: {
-    kind: "count",
-    min: 0,
-    max: 1_000_000,
-    flag: "dns-response-rate-limit",
-    env: "SELVEDGE_DNS_RESPONSE_RATE_LIMIT",
-    default: 200,
-    describe:
-      "similar responses in a second to one network (/24 or /56) without a DNS cookie; 0 for no limit",
-  },
-  dnsCookieSecret: {
-    kind: "text",
-    form: forms.hexKey,
-    flag: "dns-cookie-secret",
-    env: "SELVEDGE_DNS_COOKIE_SECRET",
-    describe:
-      "32 hex characters, the same for all servers behind one address (RFC 9018) (default: generated)",
-    secret: true,
-  },
   databaseUrl: {
     kind: "text",
     form: forms.databaseUrl,
@@ -153,14 +117,6 @@ export const nodeSettings = {
     default: 10,
     describe: "how far a node may be behind the changes of other nodes before /readyz is 503",
   },
-  staleEdge: {
-    ...choice(["serve", "refuse"]),
-    flag: "stale-edge",
-    env: "SELVEDGE_STALE_EDGE",
-    default: "serve",
-    describe:
-      "what visitors get from a node that is further behind: the configuration it has, or 503 until it has caught up",
-  },
   blobUrl: {
     kind: "text",
     flag: "blob-url",
@@ -189,37 +145,6 @@ export const nodeSettings = {
     env: "SELVEDGE_BLOB_CACHE_MEGABYTES",
     default: 1024,
     describe: "disk space for copies of blobs in the data folder, if --blob-url is not files",
-  },
-  accountId: {
-    kind: "text",
-    form: forms.id,
-    flag: "account-id",
-    env: "SELVEDGE_ACCOUNT_ID",
-    describe: "id of the first account, 32 hex characters (default: generated)",
-  },
-  apiToken: {
-    kind: "text",
-    form: forms.secret,
-    flag: "api-token",
-    env: "SELVEDGE_API_TOKEN",
-    describe: "the owner's API token, at least 8 characters (default: generated)",
-    secret: true,
-  },
-  email: {
-    kind: "text",
-    form: forms.email,
-    flag: "email",
-    env: "SELVEDGE_EMAIL",
-    default: "owner@selvedge.localhost",
-    describe: "the owner's email address",
-  },
-  apiKey: {
-    kind: "text",
-    form: forms.secret,
-    flag: "api-key",
-    env: "SELVEDGE_API_KEY",
-    describe: "the owner's legacy API key (default: none)",
-    secret: true,
   },
   logLevel: {
     ...choice(["debug", "info", "warn", "error"]),

@@ -1,36 +1,25 @@
-import type { Setting } from "./setting.ts";
-import { backupSettings } from "./settings-backup.ts";
-import { hostingSettings } from "./settings-hosting.ts";
-import { networkSettings } from "./settings-network.ts";
-import { nodeSettings } from "./settings-node.ts";
+import type { Declaration, SettingsOf } from "../../declaration.ts";
+import { declarations } from "../../declarations.ts";
+import type { ConfigOf } from "./setting.ts";
+
+type Settings = SettingsOf<typeof declarations>;
 
 /**
- * Every setting. Flags, environment variables, file keys, `config print` and docs/reference/configuration.md
- * come from this object.
+ * Every setting, as the capabilities declare them. Flags, environment variables, file keys, `config print` and
+ * docs/reference/configuration.md come from this object.
  */
-export const settings = {
-  ...nodeSettings,
-  ...networkSettings,
-  ...hostingSettings,
-  ...backupSettings,
-} as const satisfies Record<string, Setting>;
+export const settings = Object.assign({}, ...declarations.map((each) => each.settings)) as Settings;
 
 /** The name of a setting in code, in camelCase. */
-export type SettingName = keyof typeof settings;
-type Settings = typeof settings;
-type Value<S> = S extends { kind: "count" }
-  ? number
-  : S extends { kind: "flag" }
-    ? boolean
-    : S extends { kind: "list" }
-      ? readonly string[]
-      : S extends { choices: readonly (infer C)[] }
-        ? C
-        : string;
-
+export type SettingName = keyof Settings;
 /** The effective settings. Those without a default may be undefined. */
-export type Config = {
-  [N in SettingName]: Settings[N] extends { default: unknown }
-    ? Value<Settings[N]>
-    : Value<Settings[N]> | undefined;
-};
+export type Config = ConfigOf<Settings>;
+
+/** What is wrong with settings that are of use only together. */
+export function faultOf(config: Config): string | undefined {
+  for (const each of declarations as readonly Declaration[]) {
+    const fault = each.checkSettings?.(config);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}

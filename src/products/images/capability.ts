@@ -12,9 +12,11 @@ import { imagesBinding } from "./binding.ts";
 import { deliveryPrefix } from "./delivery/delivery.ts";
 import { ImagesService } from "./image-services.ts";
 import { answerScriptFetch } from "./transformations/script-fetch.ts";
+import { declaration } from "./declaration.ts";
 
 export const images = capability({
   name: "images",
+  declares: declaration,
   needs: [dataFolder, storage, blobs, accounts, zoneSettings, outbound, edgeServer, runtime],
   create({ config, logger, ...needed }) {
     const service = new ImagesService({

@@ -11,9 +11,11 @@ import { images } from "../images/capability.ts";
 import { snippetOperations } from "./api.ts";
 import { snippetHandler } from "./chain.ts";
 import { Snippets } from "./snippets.ts";
+import { declaration } from "./declaration.ts";
 
 export const snippets = capability({
   name: "snippets",
+  declares: declaration,
   needs: [storage, zones, rulesets, sandbox, outbound, edgeServer, runtime, images],
   create(needed) {
     const created = new Snippets(needed.storage, needed.rulesets);

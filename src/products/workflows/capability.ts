@@ -6,9 +6,11 @@ import { scripts } from "../../workers/scripts/capability.ts";
 import { workflowOperations } from "./api/api.ts";
 import { workflowBinding } from "./binding.ts";
 import { createWorkflows } from "./workflow-services.ts";
+import { declaration } from "./declaration.ts";
 
 export const workflows = capability({
   name: "workflows",
+  declares: declaration,
   needs: [storage, nodes, scripts, runtime],
   create: ({ config, logger, storage: database, ...needed }) =>
     createWorkflows(config, database, needed, logger),

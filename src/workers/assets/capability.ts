@@ -5,12 +5,14 @@ import { blobs, storage } from "../../platform/capability.ts";
 import { AssetServer } from "./asset-server.ts";
 import { Assets } from "./assets.ts";
 import { AssetCollector } from "./collector.ts";
+import { declaration } from "./declaration.ts";
 
 const hourMs = 3_600_000;
 
 /** Static assets of scripts. The operations need scripts and are in `assetUploads`. */
 export const assets = capability({
   name: "assets",
+  declares: declaration,
   needs: [storage, blobs, tokens],
   create({ config, ...needed }) {
     const stored = new Assets(needed.storage, needed.blobs, needed.tokens.hash("asset upload tokens"));

@@ -10,10 +10,12 @@ import { tails } from "../tail/capability.ts";
 import { bindings } from "../capability.ts";
 import { scriptHandlers } from "./edge-handler.ts";
 import { Runtime } from "./runtime.ts";
+import { declaration } from "./declaration.ts";
 
 /** Runs scripts: for visitors, for other scripts, and for events. */
 export const runtime = capability({
   name: "runtime",
+  declares: declaration,
   needs: [sandbox, bindings, outbound, edgeServer, assets, scripts, tails],
   create({ config, logger, edgeSettings, customerCells, ...needed }) {
     const { scripts: stored, namespaces, tails: watched } = needed;

@@ -20,10 +20,12 @@ import { Deployments } from "./versions/deployments.ts";
 import { Sealer } from "./versions/sealing.ts";
 import type { AssetManifests } from "./versions/version-input.ts";
 import { Versions } from "./versions/versions.ts";
+import { declaration } from "./declaration.ts";
 
 /** Stores, deploys and routes scripts, of accounts and of the namespaces that they dispatch to. */
 export const scripts = capability({
   name: "scripts",
+  declares: declaration,
   needs: [storage, accounts, tokens, zones, records, edgeServer, assets, bindings, startup],
   create({ config, storage: database, ...needed }) {
     const sealer = new Sealer(needed.tokens.hash("script secrets"));

@@ -12,6 +12,7 @@ import { tokens } from "../../tokens/capability.ts";
 import { zones } from "../../zones/capability.ts";
 import { createApi } from "./app.ts";
 import { announceEnd, createApiServer, drain, listen } from "./listener.ts";
+import { declaration } from "./declaration.ts";
 
 /** The health of the node. Its own listener answers before the database is open. */
 export const health = capability({
@@ -35,6 +36,7 @@ export const health = capability({
 /** The management API: serves the operations of all capabilities. */
 export const api = capability({
   name: "API",
+  declares: declaration,
   needs: [reservation, storage, nodes, health, accounts, tokens, zones, metrics],
   create: () => ({ apiListener: new OwnListener() }),
   async listen({ config, logger, apiChecks, apiListener, sockets, ...services }, contributions) {

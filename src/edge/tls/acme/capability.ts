@@ -3,10 +3,12 @@ import { zoneSettings } from "../../../control/zone-settings/capability.ts";
 import { zones } from "../../../control/zones/capability.ts";
 import { storage } from "../../../platform/capability.ts";
 import { certificates } from "../certificates/capability.ts";
+import { declaration } from "./declaration.ts";
 
 /** Issues certificates with an ACME authority. Its modules are loaded only if one is configured. */
 export const acme = capability({
   name: "ACME",
+  declares: declaration,
   needs: [storage, zones, zoneSettings, certificates],
   async create({ config, storage: database }) {
     if (config.acmeDirectory === undefined) return { challenges: undefined };

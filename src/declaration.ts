@@ -1,0 +1,72 @@
+import type { Migration } from "kysely/migration";
+import type { ConfigOf, Setting } from "./platform/config/setting.ts";
+
+/** A table by its columns. They exist for the compiler only. */
+export interface Table<Columns = object> {
+  readonly columns?: Columns;
+}
+
+/** Declares the columns of a table, as Kysely reads and writes them. */
+export const table = <Columns extends object>(): Table<Columns> => ({});
+
+/** The databases that a migration can run on. */
+export type Engine = "sqlite" | "postgres";
+
+/** Loads a migration, which may differ between the engines. Called only for a database that needs it. */
+export type LoadMigration = () => Promise<Migration | ((engine: Engine) => Migration)>;
+
+/**
+ * The static part of a capability. Commands that open a database or read the configuration need it without the
+ * capability, so its module loads nothing but the forms of settings.
+ */
+export interface Declaration<
+  Settings extends Record<string, Setting> = Record<string, Setting>,
+  Tables extends Record<string, Table> = Record<string, Table>,
+  Kind extends string = string,
+> {
+  readonly settings: Settings;
+  /** Returns what is wrong with settings that are of use only together. */
+  checkSettings?(config: ConfigOf<Settings>): string | undefined;
+  readonly tables: Tables;
+  /** By their names, such as 0021-d1. The number orders them among the migrations of all capabilities. */
+  readonly migrations: Readonly<Record<string, LoadMigration>>;
+  /** The kinds of its committed changes, for `Storage.write` and its listeners. */
+  readonly changes: readonly Kind[];
+}
+
+/** Has no members, so that an intersection with it adds none. */
+// oxlint-disable-next-line typescript/no-generated-empty-object-type
+type None = Record<never, never>;
+/** A declaration that declares nothing. */
+export type EmptyDeclaration = Declaration<None, None, never>;
+
+/** Declares the static part of a capability: the exported `declaration` of the file declaration.ts in its folder. */
+export function declare<
+  const Settings extends Record<string, Setting> = None,
+  Tables extends Record<string, Table> = None,
+  const Kind extends string = never,
+>(declared: Partial<Declaration<Settings, Tables, Kind>>): Declaration<Settings, Tables, Kind> {
+  const { settings, tables, migrations = {}, changes = [], checkSettings } = declared;
+  return {
+    settings: settings ?? ({} as Settings), // absent: the type is then the default
+    tables: tables ?? ({} as Tables),
+    migrations,
+    changes,
+    ...(checkSettings === undefined ? {} : { checkSettings }),
+  };
+}
+
+/** The intersection of the members of a union. */
+type All<Union> = (Union extends unknown ? (each: Union) => void : never) extends (all: infer I) => void
+  ? I
+  : never;
+
+/** The settings of several declarations. */
+export type SettingsOf<D extends readonly Declaration[]> = All<D[number]["settings"]>;
+/** The tables of several declarations, by name, with their columns. */
+export type TablesOf<D extends readonly Declaration[]> = ColumnsOf<All<D[number]["tables"]>>;
+type ColumnsOf<Tables> = {
+  [Name in keyof Tables]: Tables[Name] extends Table<infer Columns> ? Columns : never;
+};
+/** The kinds of changes of several declarations. */
+export type ChangeKindOf<D extends readonly Declaration[]> = D[number]["changes"][number];
