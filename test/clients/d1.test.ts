@@ -31,6 +31,13 @@ describe("databases", () => {
     expect((await client.d1.database.list({ account_id, name: "sho" })).result).toHaveLength(1);
     const found = await server.call("GET", `/accounts/${account_id}/d1/database/shop?fields=uuid,name`);
     expect(found.body.result).toEqual({ uuid: id, name: "shop" });
+    const fields = ["name", "read_replication"] as const;
+    expect(await client.d1.database.get(id, { account_id, fields: [...fields] })).toEqual({
+      name: "shop",
+      read_replication: { mode: "disabled" },
+    });
+    const unknown = await server.call("GET", `/accounts/${account_id}/d1/database/shop?fields=uuid,owner`);
+    expect(unknown.body.errors).toMatchObject([{ source: { pointer: "/query/fields/1" } }]);
     const mode = { read_replication: { mode: "auto" as const } };
     expect(await client.d1.database.update(id, { account_id, ...mode })).toMatchObject(mode);
     expect(await client.d1.database.edit(id, { account_id })).toMatchObject(mode);

@@ -42,6 +42,15 @@ const cases = {
     await tell(() => db.prepare("select ?").bind(undefined)), await tell(() => db.prepare("").run()),
     await tell(() => db.prepare("select ?, ?").bind(1).run()),
   ],
+  large: async (db) => {
+    const answers = [];
+    for (const value of ["x".repeat(2_000_000), "x".repeat(2_000_001), "\u00e9".repeat(1_000_001), new Uint8Array(2_000_001)])
+      answers.push(await tell(() => db.prepare("select length(?) as n").bind(value).first("n")));
+    for (const length of [2_000_000, 2_000_001]) answers.push(await tell(async () => (await db.prepare("select printf('%.*c', 100000, 'x') as a, substr(hex(zeroblob(1500000)), 1, ?) as text").bind(length).first("text")).length));
+    answers.push(await tell(() => db.prepare("select zeroblob(2000001)").first()));
+    return answers;
+  },
+  dump: (db) => tell(() => db.dump()),
   strangers: async (db) => {
     const answers = {};
     for (const sql of ["attach 'x.db' as y", "pragma journal_mode = delete", "vacuum into 'x'", "begin", "savepoint s",
@@ -161,6 +170,13 @@ it("reports errors with the public texts", async () => {
     "D1_ERROR: No SQL statements detected.",
     "D1_ERROR: Wrong number of parameter bindings for SQL query.",
   ]);
+});
+
+it("refuses texts and blobs of more than 2,000,000 bytes, and dumps", async () => {
+  const refused = { error: "D1_ERROR: string or blob too big: SQLITE_TOOBIG" };
+  const expected = [2_000_000, refused, refused, refused, 2_000_000, refused, refused];
+  expect(await ask("large")).toMatchObject(expected);
+  expect(await ask("dump")).toMatchObject({ error: "D1_DUMP_ERROR: Status + 404" });
 });
 
 it("tells sessions bookmarks that grow with each write", async () => {

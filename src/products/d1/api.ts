@@ -23,6 +23,12 @@ const fields = [
   "read_replication",
 ] as const;
 
+/** Names with commas between them, as wrangler sends them, or one name in each parameter, as the clients do. */
+const FieldsQuery = z
+  .union([z.string().max(1024), z.array(z.string().max(64)).max(fields.length)])
+  .transform((given) => (typeof given === "string" ? given.split(",") : given))
+  .pipe(z.array(z.enum(fields)));
+
 const ListedSchema = z
   .object({
     uuid: z.string(),
@@ -140,11 +146,11 @@ export const d1Operations = [
     path: databasePath,
     summary: "Get a database, by its id or its name",
     ...read,
-    query: z.object({ fields: z.string().max(1024).optional() }),
+    query: z.object({ fields: FieldsQuery.optional() }),
     result: DatabaseSchema,
     async handle(call) {
       const database = databaseOf(call);
-      const asked = call.query.fields?.split(",");
+      const asked = call.query.fields;
       const shows = (name: (typeof fields)[number]): boolean => asked === undefined || asked.includes(name);
       const needsFacts = shows("num_tables") || shows("file_size");
       const facts = needsFacts ? await factsOf(database, call.services) : { num_tables: 0, file_size: 0 };

@@ -21,6 +21,11 @@ export const d1Binding =
         .end(body);
     };
     const format = url.searchParams.get("resultsFormat");
+    if (url.pathname === "/dump") {
+      request.resume();
+      response.writeHead(404).end(); // publicly too, except for the first databases
+      return;
+    }
     if (url.pathname !== "/query" && url.pathname !== "/execute")
       return fail("This method is not supported.");
     if (!formats.has(format)) return fail("Expected a known resultsFormat");

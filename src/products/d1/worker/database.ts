@@ -193,10 +193,9 @@ function messageOf(work: () => void): string | undefined {
 
 const failure = (error: string): Failure => ({ success: false, error });
 
-const formatOf = (query: URLSearchParams): Format => {
-  const format = query.get("resultsFormat");
-  return format === "NONE" || format === "ROWS_AND_COLUMNS" ? format : "ARRAY_OF_OBJECTS";
-};
+/** For `NONE`, which `run` and `exec` ask for, the public service returns rows as objects. */
+const formatOf = (query: URLSearchParams): Format =>
+  query.get("resultsFormat") === "ROWS_AND_COLUMNS" ? "ROWS_AND_COLUMNS" : "ARRAY_OF_OBJECTS";
 
 /** The statements of a text. The values go to them in turn. */
 function statementsOf({ sql, params = [] }: Statement): Statement[] {

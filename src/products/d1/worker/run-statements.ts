@@ -5,8 +5,8 @@ export interface Statement {
   params?: readonly unknown[];
 }
 
-/** How rows are returned: not at all, as arrays, or as objects. */
-export type Format = "NONE" | "ROWS_AND_COLUMNS" | "ARRAY_OF_OBJECTS";
+/** How rows are returned: as arrays, or as objects. */
+export type Format = "ROWS_AND_COLUMNS" | "ARRAY_OF_OBJECTS";
 
 interface Meta {
   served_by: string;
@@ -26,12 +26,15 @@ interface Meta {
 export interface Result {
   success: true;
   meta: Meta;
-  results?: unknown;
+  results: unknown;
 }
 
 /** The answer takes at most about this many bytes of memory, in a process that other databases share. */
 const answerBytesMax = 32 * 1024 * 1024;
 const tooLarge = `The rows of the answer take more than ${answerBytesMax / 1024 / 1024} MiB. Select fewer of them, for example with LIMIT.`;
+/** The public limit of a text or blob; workerd's is 4 MiB. */
+const valueBytesMax = 2_000_000;
+const tooBig = "string or blob too big: SQLITE_TOOBIG";
 /** What a value, a row and a statement take besides their text. */
 const overheadBytes = { value: 24, row: 64, statement: 512 };
 /** Statements of one call. */
@@ -45,7 +48,6 @@ interface Budget {
 /** The figures of the connection before a statement. */
 interface Counters {
   total: number;
-  changes: number;
   rowId: number;
 }
 
@@ -86,7 +88,6 @@ function runOne(
   const { rowsRead, rowsWritten } = cursor;
   const after = countersOf(sql);
   const size_after = sql.databaseSize;
-  const hasChanged = after.total !== before.total;
   return {
     success: true,
     meta: {
@@ -95,24 +96,22 @@ function runOne(
       served_by_primary: true,
       timings: { sql_duration_ms: duration },
       duration,
-      changes: hasChanged ? after.changes : 0,
+      changes: after.total - before.total,
       last_row_id: after.rowId,
-      changed_db: hasChanged || rowsWritten > 0 || size_after !== sizeBefore,
+      changed_db: after.total !== before.total || rowsWritten > 0 || size_after !== sizeBefore,
       size_after,
       rows_read: rowsRead,
       rows_written: rowsWritten,
       total_attempts: 1,
     },
-    ...(results !== undefined && { results }),
+    results,
   };
 }
 
 function countersOf(sql: SqlStorage): Counters {
-  const [row] = sql
-    .exec("SELECT total_changes(), changes(), last_insert_rowid()")
-    .raw<[number, number, number]>();
-  const [total, changes, rowId] = row!;
-  return { total, changes, rowId };
+  const [row] = sql.exec("SELECT total_changes(), last_insert_rowid()").raw<[number, number]>();
+  const [total, rowId] = row!;
+  return { total, rowId };
 }
 
 function readRows(
@@ -130,16 +129,27 @@ function readRows(
     });
     budget.bytes += overheadBytes.row + nameBytes;
     if (budget.bytes > answerBytesMax) throw new Error(tooLarge);
-    if (format !== "NONE") rows.push(shown);
+    rows.push(shown);
   }
-  if (format === "NONE") return undefined;
   if (format === "ROWS_AND_COLUMNS") return { columns, rows };
   return rows.map((row) => Object.fromEntries(row.map((value, i) => [columns[i], value])));
 }
 
 function bytesOf(value: SqlStorageValue): number {
-  if (typeof value === "string") return value.length + overheadBytes.value;
-  return (value instanceof ArrayBuffer ? 4 * value.byteLength : 0) + overheadBytes.value;
+  const bytes = checkedLength(value);
+  return (value instanceof ArrayBuffer ? 4 * bytes : bytes) + overheadBytes.value;
+}
+
+/** The length of a text in characters or of a blob in bytes; 0 for others. Throws if the value is too large. */
+function checkedLength(value: SqlStorageValue): number {
+  if (typeof value === "string") {
+    const mayExceed = value.length > valueBytesMax / 3;
+    if (mayExceed && new TextEncoder().encode(value).length > valueBytesMax) throw new Error(tooBig);
+    return value.length;
+  }
+  if (!(value instanceof ArrayBuffer)) return 0;
+  if (value.byteLength > valueBytesMax) throw new Error(tooBig);
+  return value.byteLength;
 }
 
 /** Blobs are arrays of numbers in both directions. */
@@ -147,8 +157,12 @@ const shownValue = (value: SqlStorageValue): unknown =>
   value instanceof ArrayBuffer ? Array.from(new Uint8Array(value)) : value;
 
 function valueOf(value: unknown): SqlStorageValue {
-  if (Array.isArray(value)) return new Uint8Array(value as number[]).buffer;
   if (typeof value === "boolean") return value ? 1 : 0;
-  if (value === null || typeof value === "number" || typeof value === "string") return value;
+  const given = Array.isArray(value) ? new Uint8Array(value as number[]).buffer : value;
+  if (given === null || typeof given === "number") return given;
+  if (typeof given === "string" || given instanceof ArrayBuffer) {
+    checkedLength(given);
+    return given;
+  }
   throw new Error(`Type '${typeof value}' not supported for value '${JSON.stringify(value)}'`);
 }
