@@ -104,6 +104,8 @@ export interface ObjectEvent {
   /** The id of the script's version. */
   script: string;
   object: ObjectAddress;
+  /** Whether the run's logs are collected. */
+  isTraced?: boolean;
 }
 
 /**

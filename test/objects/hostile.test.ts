@@ -58,6 +58,7 @@ it("a call with another script's namespace, id or name is refused", async () => 
         ...more,
       },
       undefined,
+      "secret",
     );
   expect(await route({})).toHaveProperty("token");
   const foreign = { type: "durable_object_namespace" as const, name: "ROOMS", namespace_id: two!.id };

@@ -159,7 +159,7 @@ export class GatewayServer {
     const token = request.headers[cellHeaders.run];
     if (request.headers[cellHeaders.control] !== this.#secret) unawaited(this.#fetch(url, request, response));
     else if (typeof token === "string" && url.pathname.startsWith("/object"))
-      unawaited(this.#object(url.pathname, token, request, response));
+      unawaited(this.#object(url, token, request, response));
     else if (typeof token === "string") unawaited(this.#control(url.pathname, token, request, response));
     else this.#load(url.pathname, response);
   }
@@ -259,7 +259,7 @@ export class GatewayServer {
 
   /** Answers the system worker's questions about method calls of objects. */
   async #object(
-    path: string,
+    { pathname: path, searchParams }: URL,
     token: string,
     request: IncomingMessage,
     response: ServerResponse,
@@ -271,7 +271,10 @@ export class GatewayServer {
         return;
       }
       if (path === "/object-fault") throw (await this.#doors?.faultOf(token)) ?? new MalformedError();
-      const answer = path === "/object-begin" ? this.objectCalls.take(token) : await this.#route(request);
+      const answer =
+        path === "/object-begin"
+          ? this.objectCalls.take(token)
+          : await this.#route(request, searchParams.get("method") ?? "");
       if (answer === undefined) throw new MalformedError("This call belongs to no request in progress.");
       response.end(JSON.stringify(answer));
     } catch (error) {
@@ -282,10 +285,11 @@ export class GatewayServer {
     }
   }
 
-  async #route(request: IncomingMessage): Promise<ObjectRoute | undefined> {
+  async #route(request: IncomingMessage, method: string): Promise<ObjectRoute | undefined> {
     const run = await this.#runOf(request);
     const binding = headerText("the binding", request.headers[cellHeaders.binding]);
-    return run?.object?.(binding, readReference(request.headers[cellHeaders.object]), this.#slot);
+    const reference = readReference(request.headers[cellHeaders.object]);
+    return run?.object?.(binding, reference, this.#slot, method);
   }
 
   /** Limits the code in transit: a cell that does not read it must not fill the memory of this process. */

@@ -26,9 +26,14 @@ export interface RunHooks {
   child?(child: Child): Promise<RunHooks>;
   /**
    * The script calls a method of a Durable Object. `slot` is that of the calling cell, if it is a cell of objects.
-   * Rejects with an error for the script.
+   * `method` is what live logs show. Rejects with an error for the script.
    */
-  object?(binding: string, reference: ObjectReference, slot: number | undefined): Promise<ObjectRoute>;
+  object?(
+    binding: string,
+    reference: ObjectReference,
+    slot: number | undefined,
+    method: string,
+  ): Promise<ObjectRoute>;
   /** The script opens a WebSocket or another upgrade. Refused when absent. */
   upgrade?(url: URL, request: IncomingMessage, socket: Duplex, head: Buffer): void;
 }

@@ -9,7 +9,7 @@ import type { RunHooks } from "../gateway/run-hooks.ts";
 import { causeOf } from "../process/exit-cause.ts";
 import { scriptHost, type ObjectHost } from "../process/object-config.ts";
 import type { CellScript } from "../process/script.ts";
-import type { ObjectAddress, ObjectRoute } from "../protocol.ts";
+import type { ObjectAddress, ObjectEvent, ObjectRoute } from "../protocol.ts";
 import type { CellSettings } from "../settings.ts";
 import { Faults, objectFault, overloadedCells, tooManyQueued } from "./faults.ts";
 import type { ObjectFolders } from "./folders.ts";
@@ -25,6 +25,12 @@ export interface ObjectTarget {
   object: Omit<ObjectAddress, "standing">;
   /** The same for all objects of a group. Default: the host of scripts' classes. */
   host?: ObjectHost;
+}
+
+/** Someone who watches a method call: its logs are collected. */
+export interface CallWatcher {
+  /** `fault` is set if the call ended with its cell. */
+  end(fault: CellFault | undefined): void;
 }
 
 export interface ObjectCellsOptions {
@@ -116,18 +122,25 @@ export class ObjectCells {
   }
 
   /** Prepares a method call of an object, which the calling cell then makes over the door of the object's cell. */
-  async route(target: ObjectTarget, hooks: RunHooks, callerSlot: number | undefined): Promise<ObjectRoute> {
+  async route(
+    target: ObjectTarget,
+    hooks: RunHooks,
+    callerSlot: number | undefined,
+    watcher?: CallWatcher,
+  ): Promise<ObjectRoute> {
     const leave = this.#enter(target);
     try {
       const { slot, cell } = await this.#cellOf(target);
       const cellRun: CellRun = this.#newRun(target);
       const token = cell.enter(cellRun.script, hooks);
       cell.runs.add(cellRun);
-      const event = { run: token, script: target.script.id, object: this.#addressOf(target) };
+      const event: ObjectEvent = { run: token, script: target.script.id, object: this.#addressOf(target) };
+      if (watcher !== undefined) event.isTraced = true;
       cell.gateway.objectCalls.expect(event, () => {
         cell.leave(token, cellRun);
         if (cellRun.fault === undefined) this.#faults.recordSuccess(target.object.namespace);
         else this.#options.doors.noteFault(token, objectFault(cellRun.fault));
+        watcher?.end(cellRun.fault);
         leave();
       });
       if (slot !== callerSlot) return { slot, token };

@@ -9,7 +9,12 @@ import type { ObjectAddress, ObjectEvent, RunMetadata } from "../protocol.ts";
 /** The customer's instance, with the methods that its wrapper adds (workers/objects/worker/object.ts). */
 interface Instance {
   fetch(request: Request): Promise<Response>;
-  selvedgeCall(run: string, path: readonly string[], args: unknown[] | null): Promise<unknown>;
+  selvedgeCall(
+    run: string,
+    path: readonly string[],
+    args: unknown[] | null,
+    isTraced?: boolean,
+  ): Promise<unknown>;
 }
 
 /** What the wrapper of the class needs to know when it is created. */
@@ -42,7 +47,9 @@ export class Host extends DurableObject<SystemEnv> {
   }
 
   async call(event: ObjectEvent, path: readonly string[], args: unknown[] | null): Promise<unknown> {
-    return this.#within(event, async (instance) => instance.selvedgeCall(event.run, path, args));
+    return this.#within(event, async (instance) =>
+      instance.selvedgeCall(event.run, path, args, event.isTraced),
+    );
   }
 
   /** Ends the instance and the host, without waiting for requests in progress. */

@@ -98,7 +98,8 @@ export class Objects extends WorkerEntrypoint<SystemEnv> {
   ): Promise<unknown> {
     const { env } = this;
     const names = checkedPath(path);
-    const response = await env.GATEWAY.fetch("http://gateway/object", {
+    const method = encodeURIComponent(names.join(".").slice(0, methodLengthMax).toWellFormed());
+    const response = await env.GATEWAY.fetch(`http://gateway/object?method=${method}`, {
       headers: {
         [cellHeaders.control]: env.SECRET,
         [cellHeaders.run]: run,
@@ -135,3 +136,5 @@ export class Door extends WorkerEntrypoint<SystemEnv> {
   }
 }
 const tokenLengthMax = 64;
+/** Length of a method's name in live logs. */
+const methodLengthMax = 256;

@@ -28,6 +28,7 @@ const [encode, decode] = [encodeURIComponent, decodeURIComponent];
 const getHeader = Headers.prototype.get;
 const requestHeaders = Object.getOwnPropertyDescriptor(Request.prototype, "headers")!.get!;
 const requestCf = Object.getOwnPropertyDescriptor(Request.prototype, "cf")!.get!;
+const responseStatus = Object.getOwnPropertyDescriptor(Response.prototype, "status")!.get!;
 const responseHeaders = Object.getOwnPropertyDescriptor(Response.prototype, "headers")!.get!;
 
 const runs = new AsyncLocalStorage<string>();
@@ -187,10 +188,11 @@ export async function fetchDispatched(
   return send(request, withMetadata(metadata));
 }
 
-/** Sends an event about the current run to the gateway. */
-export async function notifyGateway(what: string, body: string): Promise<void> {
+/** Sends an event about the current run to the gateway. Resolves with the status of the answer. */
+export async function notifyGateway(what: string, body: string): Promise<number> {
   const request = new NativeRequest("http://gateway/", { method: "POST", body });
-  await sendForRun(request, [[cellHeaders.event, what]]);
+  const response = await sendForRun(request, [[cellHeaders.event, what]]);
+  return apply(responseStatus, response, []) as number;
 }
 
 /** Reports the stack of an exception: the error loses its stack when it leaves the isolate. */

@@ -2,8 +2,10 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { LRUCache } from "lru-cache";
 import { visitorHeaders } from "../../edge/http/headers.ts";
-import { ObjectRefusal, Refusal } from "../../sandbox/errors.ts";
+import type { RunOptions } from "../../sandbox/cell.ts";
+import { ObjectRefusal, Refusal, type CellFault } from "../../sandbox/errors.ts";
 import type { ObjectCells, ObjectTarget } from "../../sandbox/objects/object-cells.ts";
+import type { CellRequest } from "../../sandbox/gateway/exchange.ts";
 import type { RunHooks } from "../../sandbox/gateway/run-hooks.ts";
 import type { ActingObject } from "../../sandbox/objects/standing.ts";
 import type { ObjectRoute } from "../../sandbox/protocol.ts";
@@ -12,12 +14,18 @@ import { bodyOf, nestedRequest } from "../runtime/cell-requests.ts";
 import { refusals } from "../runtime/errors.ts";
 import type { ObjectCall, ObjectGate } from "../runtime/object-gate.ts";
 import type { RunContext } from "../runtime/run-context.ts";
+import type { Run } from "../runtime/run.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { ScriptOwner, Script } from "../scripts/script.ts";
 import type { Scripts } from "../scripts/scripts.ts";
+import type { Outcome, TailEvent } from "../tail/event.ts";
+import { requestEvent } from "../tail/run-event.ts";
+import type { RunTrace } from "../tail/run-trace.ts";
 import { diceOf, isIdOf } from "./ids.ts";
 import type { ObjectNamespace } from "./namespace.ts";
 import { groupOf, type ObjectNamespaces } from "./namespaces.ts";
+
+import { standingRun } from "./standing-run.ts";
 
 interface Services {
   namespaces: ObjectNamespaces;
@@ -48,13 +56,11 @@ export class ObjectRuns implements ObjectGate {
     call: ObjectCall,
     { url, request, response }: { url: URL; request: IncomingMessage; response: ServerResponse },
   ): Promise<void> {
-    const { runtime, cells } = this.#services;
-    const { target, context } = await this.#resolve(call);
-    const body = bodyOf(request, runtime.bodyBytesMax);
-    await cells.run(target, {
-      request: nestedRequest(entryOf(context), url, request, body),
-      answer: { response, headers: (raw) => [...raw] },
-      hooks: () => runtime.hooksOf(context),
+    const resolved = await this.#resolve(call);
+    const body = bodyOf(request, this.#services.runtime.bodyBytesMax);
+    await this.#run(resolved, nestedRequest(entryOf(resolved.context), url, request, body), {
+      response,
+      headers: (raw) => [...raw],
     });
   }
 
@@ -62,24 +68,56 @@ export class ObjectRuns implements ObjectGate {
     call: ObjectCall,
     { url, request, socket, head }: { url: URL; request: IncomingMessage; socket: Socket; head: Buffer },
   ): Promise<void> {
-    const { runtime, cells } = this.#services;
-    const { target, context } = await this.#resolve(call);
-    await cells.run(target, {
-      request: nestedRequest(entryOf(context), url, request, null),
-      answer: {
-        socket,
-        head,
-        headers: (raw) => visitorHeaders(raw, ""),
-        idleTimeoutMs: runtime.idleTimeoutMs,
-      },
-      hooks: () => runtime.hooksOf(context),
+    const resolved = await this.#resolve(call);
+    await this.#run(resolved, nestedRequest(entryOf(resolved.context), url, request, null), {
+      socket,
+      head,
+      headers: (raw) => visitorHeaders(raw, ""),
+      idleTimeoutMs: this.#services.runtime.idleTimeoutMs,
     });
   }
 
-  async route(call: ObjectCall, slot: number | undefined): Promise<ObjectRoute> {
+  async #run(
+    { target, context }: Resolved,
+    request: CellRequest,
+    answer: RunOptions["answer"],
+  ): Promise<void> {
+    const { runtime, cells } = this.#services;
+    const trace = this.#traceOf(target, context, () => requestEvent(request));
+    if (trace === undefined) {
+      await cells.run(target, { request, answer, hooks: () => runtime.hooksOf(context) });
+      return;
+    }
+    const metadata = { ...request.metadata, isTraced: true };
+    await trace.follow(answer, async (to) => {
+      let last: Run | undefined;
+      const hooks = (): Run => (last = runtime.hooksOf(context, trace));
+      try {
+        await cells.run(target, { request: { ...request, metadata }, answer: to, hooks });
+      } catch (error) {
+        throw await runtime.explained(error, { context, last });
+      }
+    });
+  }
+
+  /** Undefined unless someone watches the object's script. */
+  #traceOf(
+    { object }: ObjectTarget,
+    context: RunContext,
+    event: () => TailEvent["event"],
+  ): RunTrace | undefined {
+    return this.#services.runtime.traceOf(context, event, object.className, object.id);
+  }
+
+  async route(call: ObjectCall, slot: number | undefined, method: string): Promise<ObjectRoute> {
     const { runtime, cells } = this.#services;
     const { target, context } = await this.#resolve(call);
-    return cells.route(target, runtime.hooksOf(context), slot);
+    const trace = this.#traceOf(target, context, () => ({ rpcMethod: method }));
+    const watcher = trace && {
+      end: (fault: CellFault | undefined): void =>
+        trace.end(fault === undefined ? "ok" : outcomeOf(fault), undefined, fault !== undefined),
+    };
+    return cells.route(target, runtime.hooksOf(context, trace), slot, watcher);
   }
 
   /** The hooks of a run that no request began: of a constructor, or of a message of a WebSocket. */
@@ -101,7 +139,10 @@ export class ObjectRuns implements ObjectGate {
       limits: last?.limits,
       outbound: last?.outbound,
     };
-    return runtime.hooksOf(await runtime.objectScript(owner!, live, call));
+    const context = await runtime.objectScript(owner!, live, call);
+    return standingRun(runtime.hooksOf(context), (event) =>
+      runtime.traceOf(context, event, namespace!.className, id),
+    );
   }
 
   async #resolve(call: ObjectCall): Promise<Resolved> {
@@ -145,6 +186,12 @@ export class ObjectRuns implements ObjectGate {
     return namespace;
   }
 }
+
+const outcomeOf = ({ isSuspect, kind }: CellFault): Outcome => {
+  if (!isSuspect) return "unknown";
+  if (kind === "cpu") return "exceededCpu";
+  return kind === "memory" ? "exceededMemory" : "unknown";
+};
 
 const entryOf = (context: RunContext) =>
   ({ context, entrypoint: undefined, params: undefined, seesCf: true }) as const;

@@ -39,8 +39,10 @@ export interface ObjectGate {
     call: ObjectCall,
     exchange: { url: URL; request: IncomingMessage; socket: Socket; head: Buffer },
   ): Promise<void>;
-  /** Prepares a method call. `slot` is that of the calling cell, if it is one of objects. */
-  route(call: ObjectCall, slot: number | undefined): Promise<ObjectRoute>;
+  /**
+   * Prepares a method call. `slot` is that of the calling cell, if it is one of objects; live logs show `method`.
+   */
+  route(call: ObjectCall, slot: number | undefined, method: string): Promise<ObjectRoute>;
 }
 
 /** The call of an object by a run. */

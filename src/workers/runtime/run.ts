@@ -248,13 +248,18 @@ export class Run implements RunHooks {
   }
 
   /** Prepares a method call of an object. */
-  async object(name: string, reference: ObjectReference, slot: number | undefined): Promise<ObjectRoute> {
+  async object(
+    name: string,
+    reference: ObjectReference,
+    slot: number | undefined,
+    method: string,
+  ): Promise<ObjectRoute> {
     return this.#refusing(async () => {
       this.#count();
       const binding = this.#binding(name);
       if (binding?.type !== "durable_object_namespace")
         throw new Refusal(`The binding "${name}" is not a namespace of Durable Objects`);
-      return this.#runtime.objects.route(this.#callOf(binding, reference), slot);
+      return this.#runtime.objects.route(this.#callOf(binding, reference), slot, method);
     });
   }
 

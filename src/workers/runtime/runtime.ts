@@ -237,8 +237,8 @@ export class Runtime {
   }
 
   /** What answers the requests of one run. */
-  hooksOf(context: RunContext): RunHooks {
-    return new Run(this, context);
+  hooksOf(context: RunContext, trace?: RunTrace): Run {
+    return new Run(this, context, trace);
   }
 
   get bodyBytesMax(): number {
@@ -276,7 +276,7 @@ export class Runtime {
     return {
       script: this.cellScript(context),
       hooks: (trace) => new Run(this, context, trace),
-      trace: (entrypoint, event) => this.#trace(context, () => event, entrypoint),
+      trace: (entrypoint, event) => this.traceOf(context, () => event, entrypoint),
     };
   }
 
@@ -308,7 +308,7 @@ export class Runtime {
     if (tree !== undefined && tree.running >= this.#options.limits.treeRunningMax)
       throw depth > 0 ? refusals.running() : new CellError("overloaded", refusals.running().message);
     const { cells } = this.#options;
-    const trace = this.#trace(context, event ?? (() => requestEvent(request)));
+    const trace = this.traceOf(context, event ?? (() => requestEvent(request)));
     const runs: Runs = {
       context,
       request: trace === undefined ? request : traced(request),
@@ -322,7 +322,7 @@ export class Runtime {
       if (trace === undefined) await runs.cells.run(() => this.#attempt(runs, answer));
       else await trace.follow(answer, async (to) => this.#runTraced(runs, to));
     } catch (error) {
-      throw trace === undefined && depth === 0 ? await this.#explained(error, runs) : error;
+      throw trace === undefined && depth === 0 ? await this.explained(error, runs) : error;
     } finally {
       if (tree !== undefined) tree.running--;
     }
@@ -334,24 +334,29 @@ export class Runtime {
     try {
       await runs.cells.run(() => this.#attempt(runs, answer));
     } catch (error) {
-      throw await this.#explained(error, runs);
+      throw await this.explained(error, runs);
     }
   }
 
-  async #explained(error: unknown, { context, last }: Runs): Promise<unknown> {
+  /** A script's error with its stack mapped to the source. */
+  async explained(error: unknown, { context, last }: Pick<Runs, "context" | "last">): Promise<unknown> {
     return explained(error, last?.thrownStack, this.#stacksOf(context.loaded));
   }
 
   /** Undefined unless someone watches the script. */
-  #trace(
+  traceOf(
     { caller, loaded }: RunContext,
     event: () => TailEvent["event"],
     entrypoint?: string,
+    objectId?: string,
   ): RunTrace | undefined {
     const { tails } = this.#options;
     if (!tails.isWatched(caller)) return undefined;
     const { namespace } = loaded.script;
-    return openTrace({ tails, shown: this.#stacksOf(loaded) }, caller, namespace, event, entrypoint);
+    return openTrace({ tails, shown: this.#stacksOf(loaded) }, caller, namespace, event, {
+      entrypoint,
+      objectId,
+    });
   }
 
   /** Maps stacks of a script by its source maps. */

@@ -5,12 +5,14 @@ export interface TailEvent {
   dispatchNamespace?: string;
   entrypoint?: string;
   outcome: Outcome;
-  event: RequestEvent | ScheduledEvent | QueueEvent | RpcEvent | null;
+  event: RequestEvent | ScheduledEvent | QueueEvent | RpcEvent | WebSocketEvent | AlarmEvent | null;
   eventTimestamp: number;
   logs: readonly TailLog[];
   exceptions: readonly TailException[];
   diagnosticsChannelEvents: readonly never[];
-  executionModel: "stateless";
+  executionModel: "stateless" | "durableObject";
+  /** The id of the object, for runs of Durable Objects. */
+  durableObjectId?: string;
   /** Whether logs were dropped. */
   truncated: boolean;
   wallTime: number;
@@ -34,6 +36,16 @@ export interface QueueEvent {
 /** A method call of an entrypoint; for a class of workflows the method is `run`. */
 export interface RpcEvent {
   rpcMethod: string;
+}
+
+/** An event of a WebSocket that an object has accepted for hibernation. */
+export interface WebSocketEvent {
+  getWebSocketEvent: { webSocketEventType: "message" | "close" | "error" };
+}
+
+/** An alarm of an object. */
+export interface AlarmEvent {
+  scheduledTime: string;
 }
 
 export interface TailLog {

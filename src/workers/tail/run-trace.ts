@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { readBytes } from "../../control/api/body.ts";
 import type { RunOptions } from "../../sandbox/cell.ts";
-import { CellError, type CellErrorKind } from "../../sandbox/errors.ts";
+import { CellError, ObjectRefusal, type CellErrorKind } from "../../sandbox/errors.ts";
 import type { Thrown } from "../../sandbox/gateway/exchange.ts";
 import type { Caller } from "../binding.ts";
 import { cellErrorMessages } from "../cell-error-messages.ts";
@@ -20,7 +20,7 @@ const stacksMax = 100;
 
 export type RunStart = Omit<
   TailEvent,
-  "outcome" | "logs" | "exceptions" | "truncated" | "wallTime" | "executionModel" | "diagnosticsChannelEvents"
+  "outcome" | "logs" | "exceptions" | "truncated" | "wallTime" | "diagnosticsChannelEvents"
 >;
 
 /** A watched run: reported when it has ended and its logs have arrived. */
@@ -52,9 +52,9 @@ export class RunTrace {
     } catch (error) {
       const kind = error instanceof CellError ? error.kind : undefined;
       const thrown = kind === "exception" ? ((error as Error).cause as Thrown) : undefined;
-      const message = kind === undefined || kind === "exception" ? undefined : cellErrorMessages[kind];
+      const message = error instanceof ObjectRefusal ? error.message : messageOf(kind);
       this.end(
-        kind === undefined ? "unknown" : outcomes[kind],
+        kind === undefined ? outcomeOf(error) : outcomes[kind],
         thrown ?? (message === undefined ? undefined : { name: "Error", message }),
         kind !== "exception",
       );
@@ -108,7 +108,6 @@ export class RunTrace {
       logs,
       exceptions: [...exceptions, ...later],
       diagnosticsChannelEvents: [],
-      executionModel: "stateless",
       truncated,
       wallTime,
     });
@@ -151,13 +150,15 @@ export function openTrace(
   caller: Caller,
   namespace: string | undefined,
   describe: () => TailEvent["event"],
-  entrypoint?: string,
+  { entrypoint, objectId }: { entrypoint?: string | undefined; objectId?: string | undefined } = {},
 ): RunTrace | undefined {
   const start: RunStart = {
     scriptName: caller.scriptName,
     scriptVersion: { id: caller.versionId },
     ...(namespace === undefined ? {} : { dispatchNamespace: namespace }),
     ...(entrypoint === undefined ? {} : { entrypoint }),
+    ...(objectId === undefined ? {} : { durableObjectId: objectId }),
+    executionModel: objectId === undefined ? "stateless" : "durableObject",
     event: describe(),
     eventTimestamp: Date.now(),
   };
@@ -173,6 +174,16 @@ const outcomes: Record<CellErrorKind, Outcome> = {
   overloaded: "unknown",
   unavailable: "unknown",
 };
+
+const messageOf = (kind: CellErrorKind | undefined): string | undefined =>
+  kind === undefined || kind === "exception" ? undefined : cellErrorMessages[kind];
+
+/** The outcome of a run of an object that ended with a refusal. */
+function outcomeOf(error: unknown): Outcome {
+  if (!(error instanceof ObjectRefusal)) return "unknown";
+  if (error.message.includes("CPU")) return "exceededCpu";
+  return error.message.includes("memory") ? "exceededMemory" : "unknown";
+}
 
 /** Whether the visitor left before the end. */
 const hasLeft = (answer: RunOptions["answer"]): boolean =>

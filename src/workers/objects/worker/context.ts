@@ -1,4 +1,5 @@
 import type { ObjectAddress } from "../../../sandbox/protocol.ts";
+import { watchWork } from "../../tail/worker/console.ts";
 import { absentPart } from "../../runtime/worker/binding-object.ts";
 import { ownId } from "./ids.ts";
 
@@ -12,6 +13,11 @@ export function prepareContext(
 ): void {
   define(ctx, "id", ownId(id, namespace, name, jurisdiction));
   define(ctx, "props", {});
+  const waitUntil = ctx.waitUntil.bind(ctx);
+  define(ctx, "waitUntil", (promise: Promise<unknown>) => {
+    watchWork(promise);
+    waitUntil(promise);
+  });
   // These would show the wrapper's exports.
   define(ctx, "exports", undefined);
   define(ctx, "facets", absentPart("ctx.facets"));

@@ -1,6 +1,7 @@
 import { DurableObject, RpcTarget } from "cloudflare:workers";
 import { forRun, metadataOf, tellThrown } from "../../../sandbox/worker/run.ts";
 import type { InstanceProps } from "../../../sandbox/worker/object-host.ts";
+import { perhapsTraced, tracedInObject } from "../../tail/worker/console.ts";
 import { carry } from "../../runtime/worker/carry.ts";
 import { prepareContext } from "./context.ts";
 
@@ -12,6 +13,7 @@ const anyFunction = Function.prototype as object;
 
 type Method = (this: unknown, ...args: unknown[]) => unknown;
 type Context = DurableObjectState<InstanceProps>;
+type WaitUntil = (promise: Promise<unknown>) => void;
 type ObjectClass = new (ctx: Context, env: object) => object;
 
 /** Names that other scripts cannot call: handlers of events, and members of stubs. */
@@ -46,27 +48,38 @@ export function objectOf(exported: unknown): ObjectClass {
   const Base = exported as ObjectClass;
   const Begun = new NativeProxy(Base, { construct: begin });
   let runOf!: (instance: object) => string;
+  let waitUntilOf!: (instance: object) => WaitUntil;
   class Instance extends Begun {
     readonly #standing: string;
+    readonly #waitUntil: WaitUntil;
     /** Number of events that no request began. */
     #events = 0;
 
     constructor(ctx: Context, env: object) {
       const { standing } = ctx.props.object;
+      const waitUntil = ctx.waitUntil.bind(ctx);
       super(ctx, env);
+      this.#waitUntil = waitUntil;
       this.#standing = standing;
     }
 
     /** Calls the method, or without arguments reads the property, at a path of names. For the host only. */
-    selvedgeCall(run: string, path: readonly string[], args: unknown[] | null): unknown {
-      return forRun(run, () => reach(this, path, args));
+    selvedgeCall(
+      run: string,
+      path: readonly string[],
+      args: unknown[] | null,
+      isTraced: boolean | undefined,
+    ): unknown {
+      if (isTraced !== true) return forRun(run, () => reach(this, path, args));
+      return forRun(run, () => tracedInObject(this.#waitUntil, () => reach(this, path, args), true));
     }
 
     static {
       runOf = (instance) => (#standing in instance ? `${instance.#standing}.${++instance.#events}` : "");
+      waitUntilOf = (instance) => (#waitUntil in instance ? instance.#waitUntil : () => {});
     }
   }
-  wrapHandlers(Instance, Base, runOf);
+  wrapHandlers(Instance, Base, { runOf, waitUntilOf });
   defineProperty(Instance, "name", { value: Base.name, configurable: true });
   defineProperty(Instance.prototype, "constructor", { value: Base, writable: true, configurable: true });
   return Instance;
@@ -81,16 +94,26 @@ function begin(Base: ObjectClass, given: [ctx: Context, env: object], made: Newa
 }
 
 /** Wraps the handlers that the class has: workerd looks at which there are. */
-function wrapHandlers(Instance: ObjectClass, Base: ObjectClass, runOf: (instance: object) => string): void {
+function wrapHandlers(
+  Instance: ObjectClass,
+  Base: ObjectClass,
+  {
+    runOf,
+    waitUntilOf,
+  }: { runOf: (instance: object) => string; waitUntilOf: (instance: object) => WaitUntil },
+): void {
   const handlers = Base.prototype as Record<string, unknown>;
   const prototype = Instance.prototype as object;
   const { fetch } = handlers;
   if (typeof fetch === "function")
     define(prototype, "fetch", async function handle(this: object, request: Request) {
+      const { selvedgeRun: run, isTraced } = metadataOf(request);
+      const call = (): unknown => apply(fetch as Method, this, [request]);
       try {
-        return await forRun(metadataOf(request).selvedgeRun, () => apply(fetch as Method, this, [request]));
+        if (isTraced !== true) return await forRun(run, call);
+        return await forRun(run, () => tracedInObject(waitUntilOf(this), call, false));
       } catch (error) {
-        await forRun(metadataOf(request).selvedgeRun, async () => tellThrown(error));
+        await forRun(run, async () => tellThrown(error));
         throw error;
       }
     });
@@ -98,7 +121,9 @@ function wrapHandlers(Instance: ObjectClass, Base: ObjectClass, runOf: (instance
     const handler = handlers[name];
     if (typeof handler !== "function") continue;
     define(prototype, name, function handle(this: object, ...args: unknown[]) {
-      return forRun(runOf(this), () => apply(handler as Method, this, args));
+      return forRun(runOf(this), () =>
+        perhapsTraced(waitUntilOf(this), name, () => apply(handler as Method, this, args)),
+      );
     });
   }
 }

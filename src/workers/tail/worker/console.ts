@@ -17,12 +17,16 @@ export interface Waiting {
   waitUntil(promise: Promise<unknown>): void;
 }
 
+/** As in workers/objects/standing-run.ts. */
+const unwatchedStatus = 205;
 const charactersMax = 256 * 1024;
 const { stringify, parse } = JSON;
 const now = Date.now.bind(Date);
 interface Collecting {
   collected: Collected;
   characters: number;
+  /** Work that was passed to `waitUntil`. */
+  left: Set<Promise<unknown>>;
 }
 /** By token of the run. */
 const collecting = new Map<string, Collecting>();
@@ -63,31 +67,105 @@ function shown(value: unknown): unknown {
 
 /** Runs a handler, and sends its logs to the gateway after it and everything passed to `waitUntil` have ended. */
 export async function traced<T>(ctx: Waiting, handle: () => T | Promise<T>): Promise<T> {
-  const run = currentRun()!;
-  const collected: Collected = { logs: [], exceptions: [], truncated: false };
-  apply(set, collecting, [run, { collected, characters: 0 }]);
   const waitUntil = ctx.waitUntil.bind(ctx);
-  const left = new Set<Promise<unknown>>();
+  const run = begin();
   ctx.waitUntil = (promise: Promise<unknown>) => {
-    const watched = Promise.resolve(promise)
-      .catch((error: unknown) => {
-        collected.exceptions.push(exceptionOf(error));
-      })
-      .finally(() => left.delete(watched));
-    left.add(watched);
+    watchOf(run, promise);
     waitUntil(promise);
-  };
-  const report = async (): Promise<void> => {
-    // Waited-for work may add more.
-    while (left.size > 0) await Promise.all(left);
-    apply(remove, collecting, [run]);
-    await notifyGateway("trace", stringify(collected));
   };
   try {
     return await handle();
   } finally {
-    waitUntil(report());
+    waitUntil(reported(run));
   }
+}
+
+function begin(): Collecting {
+  const run: Collecting = {
+    collected: { logs: [], exceptions: [], truncated: false },
+    characters: 0,
+    left: new Set(),
+  };
+  apply(set, collecting, [currentRun(), run]);
+  return run;
+}
+
+/** Removes a run when the work that it left running has ended, and sends its logs. */
+async function reported(run: Collecting): Promise<void> {
+  await ended(run);
+  await notifyGateway("trace", stringify(run.collected));
+}
+
+async function ended({ left }: Collecting): Promise<void> {
+  // Waited-for work may add more.
+  while (left.size > 0) await Promise.all(left);
+  apply(remove, collecting, [currentRun()]);
+}
+
+function watchOf({ collected, left }: Collecting, promise: Promise<unknown>): void {
+  const watched = Promise.resolve(promise)
+    .catch((error: unknown) => {
+      collected.exceptions.push(exceptionOf(error));
+    })
+    .finally(() => left.delete(watched));
+  left.add(watched);
+}
+
+/** Lets the current run, if it is watched, wait for work of a `ctx` that several runs share. */
+export function watchWork(promise: Promise<unknown>): void {
+  if (collecting.size === 0) return;
+  const run = collectingNow();
+  if (run !== undefined) watchOf(run, promise);
+}
+
+/** As `traced`, for an event of an object: its `ctx` is of several runs, and its exceptions reach no gateway. */
+export async function tracedInObject<T>(
+  waitUntil: Waiting["waitUntil"],
+  handle: () => T | Promise<T>,
+  tellsExceptions: boolean,
+): Promise<T> {
+  const run = begin();
+  try {
+    return await handle();
+  } catch (error) {
+    if (tellsExceptions) run.collected.exceptions.push(exceptionOf(error));
+    throw error;
+  } finally {
+    waitUntil(reported(run));
+  }
+}
+
+/** Nobody watched at the last question, so none is asked before this time. */
+let askAfter = 0;
+const askEveryMs = 5000;
+
+/**
+ * Runs a handler of an event that no request began, such as a message of a WebSocket: whether someone watches is not
+ * known. If the handler logs or throws, the gateway is asked.
+ */
+export async function perhapsTraced<T>(
+  waitUntil: Waiting["waitUntil"],
+  event: string,
+  handle: () => T | Promise<T>,
+): Promise<T> {
+  if (now() < askAfter) return handle();
+  const run = begin();
+  try {
+    return await handle();
+  } catch (error) {
+    run.collected.exceptions.push(exceptionOf(error));
+    throw error;
+  } finally {
+    waitUntil(asked(run, event));
+  }
+}
+
+async function asked(run: Collecting, event: string): Promise<void> {
+  await ended(run);
+  const { logs, exceptions } = run.collected;
+  if (logs.length + exceptions.length === 0) return;
+  const status = await notifyGateway(`trace ${event}`, stringify(run.collected));
+  if (status === unwatchedStatus) askAfter = now() + askEveryMs;
 }
 
 /** Records an exception of a handler whose run continues. */
