@@ -1,6 +1,8 @@
 import { BlockList, isIP } from "node:net";
 import { networkInterfaces } from "node:os";
 import { LRUCache } from "lru-cache";
+import { formatIp, ipBytes, parseIp } from "../../rules/values/ip.ts";
+import type { IpValue } from "../../rules/values/types.ts";
 
 /**
  * Which requests may reach loopback and private addresses: none; those to zones' origins; also scripts'
@@ -52,7 +54,8 @@ export class AddressPolicy {
   readonly #privateNetworks: PrivateNetworks;
   readonly #ownPorts = new Set<number>();
   readonly #edgePorts = new Set<number>();
-  readonly #known = new LRUCache<string, boolean>({ max: 10_000 });
+  /** By address as written: parsing it and checking the list takes microseconds, on every request. */
+  readonly #known = new LRUCache<string, KnownAddress>({ max: 10_000 });
 
   constructor(privateNetworks: PrivateNetworks) {
     this.#privateNetworks = privateNetworks;
@@ -69,25 +72,31 @@ export class AddressPolicy {
   }
 
   check(address: string, port: number, who: Who): Verdict {
-    const plain = canonical(address);
-    if (plain === undefined) return "invalid";
+    const known = this.#knownAddress(address);
+    if (known === undefined) return "invalid";
     const isOwn = this.#ownPorts.has(port) || (who === "socket" && this.#edgePorts.has(port));
-    if (isOwn && isThisMachine(plain)) return "own_listener";
-    if (!this.#isSpecial(plain)) return "allowed";
+    if (isOwn && isThisMachine(known.canonical)) return "own_listener";
+    if (!known.isSpecial) return "allowed";
     const isOpen =
       this.#privateNetworks === "all" || (this.#privateNetworks === "origins" && who === "origin");
     return isOpen ? "allowed" : "private";
   }
 
-  /** Cached per address: checking the list takes microseconds, on every request. */
-  #isSpecial(address: string): boolean {
-    let isSpecial = this.#known.get(address);
-    if (isSpecial === undefined) {
-      isSpecial = specialList.check(address, isIP(address) === 4 ? "ipv4" : "ipv6");
-      this.#known.set(address, isSpecial);
+  #knownAddress(address: string): KnownAddress | undefined {
+    let known = this.#known.get(address);
+    if (known === undefined) {
+      const plain = canonical(address);
+      if (plain === undefined) return undefined;
+      const isSpecial = specialList.check(plain, isIP(plain) === 4 ? "ipv4" : "ipv6");
+      this.#known.set(address, (known = { canonical: plain, isSpecial }));
     }
-    return isSpecial;
+    return known;
   }
+}
+
+interface KnownAddress {
+  canonical: string;
+  isSpecial: boolean;
 }
 
 /**
@@ -96,9 +105,8 @@ export class AddressPolicy {
  */
 function canonical(address: string): string | undefined {
   if (isIP(address) === 4) return address;
-  if (isIP(address) === 0 || address.includes("%")) return undefined;
-  const spelling = new URL(`http://[${address}]`).hostname.slice(1, -1);
-  return embeddedIPv4(expand(spelling)) ?? spelling;
+  const ip = parseIp(address);
+  return ip === undefined ? undefined : (embeddedIPv4(wordsOf(ip)) ?? formatIp(ip));
 }
 
 /** The IPv4 address inside an IPv6 one: mapped, compatible, translated, NAT64 or 6to4. */
@@ -118,12 +126,9 @@ function embeddedIPv4(words: readonly number[]): string | undefined {
   return undefined;
 }
 
-function expand(spelling: string): number[] {
-  const [head = "", tail] = spelling.split("::");
-  const words = (text: string): number[] =>
-    text === "" ? [] : text.split(":").map((word) => Number.parseInt(word, 16));
-  const [left, right] = [words(head), words(tail ?? "")];
-  return [...left, ...Array.from({ length: 8 - left.length - right.length }, () => 0), ...right];
+function wordsOf(ip: IpValue): number[] {
+  const bytes = ipBytes(ip);
+  return Array.from({ length: bytes.length / 2 }, (_, index) => bytes.readUInt16BE(index * 2));
 }
 
 function isThisMachine(address: string): boolean {

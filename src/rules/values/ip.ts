@@ -59,6 +59,14 @@ function longestZeroRun(groups: readonly number[]): { start: number; length: num
   return best;
 }
 
+/** The bytes of an address in network order: 4 or 16. */
+export function ipBytes(ip: IpValue): Buffer {
+  if (typeof ip === "string") return Buffer.from(ip, "latin1");
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(ip);
+  return bytes;
+}
+
 /** The address with every bit after the first `bits` cleared. */
 export function networkOf(ip: IpValue, bits: number): IpValue {
   if (typeof ip === "number") return bits === 0 ? 0 : (ip & (-1 << (32 - bits))) >>> 0;

@@ -1,19 +1,7 @@
+import * as asn1 from "asn1js";
 import { createHash, generateKeyPairSync, randomBytes, sign, type KeyObject } from "node:crypto";
-import { isIP, isIPv4 } from "node:net";
-import {
-  bits,
-  boolean,
-  explicit,
-  implicit,
-  integer,
-  octets,
-  oid,
-  sequence,
-  set,
-  time,
-  utf8,
-  type Der,
-} from "./der.ts";
+import { isIP } from "node:net";
+import { ipBytes, parseIp } from "../../../rules/values/ip.ts";
 
 /** A certificate and its key, in PEM. */
 export interface KeyPair {
@@ -21,6 +9,7 @@ export interface KeyPair {
   privateKey: string;
 }
 
+/** A certificate authority: its name and its P-256 key. */
 export interface CertificateSigner {
   name: string;
   key: KeyObject;
@@ -28,19 +17,46 @@ export interface CertificateSigner {
 }
 
 const dayMs = 86_400_000;
-const ecdsaWithSha256 = sequence(oid("1.2.840.10045.4.3.2"));
-const distinguishedName = (name: string): Der => sequence(set(sequence(oid("2.5.4.3"), utf8(name))));
+/** The object identifiers of RFC 5280 and RFC 5758. */
+const oids = {
+  commonName: "2.5.4.3",
+  ecdsaWithSha256: "1.2.840.10045.4.3.2",
+  subjectKeyIdentifier: "2.5.29.14",
+  keyUsage: "2.5.29.15",
+  subjectAltName: "2.5.29.17",
+  basicConstraints: "2.5.29.19",
+  authorityKeyIdentifier: "2.5.29.35",
+  extendedKeyUsage: "2.5.29.37",
+  serverAuth: "1.3.6.1.5.5.7.3.1",
+};
+
+const sequence = (...value: asn1.AsnType[]): asn1.Sequence => new asn1.Sequence({ value });
+const oid = (value: string): asn1.ObjectIdentifier => new asn1.ObjectIdentifier({ value });
+const octets = (valueHex: Uint8Array): asn1.OctetString => new asn1.OctetString({ valueHex });
+/** A bit string whose first `count` bits are those of `byte`. */
+const flags = (byte: number, count: number): asn1.BitString =>
+  new asn1.BitString({ valueHex: Uint8Array.of(byte), unusedBits: 8 - count });
+/** A context-specific member [n]: with members of its own, or with the bytes of a string. */
+const tagged = (tagNumber: number, content: asn1.AsnType | Uint8Array): asn1.AsnType => {
+  const idBlock = { tagClass: 3, tagNumber };
+  return content instanceof Uint8Array
+    ? new asn1.Primitive({ idBlock, valueHex: content })
+    : new asn1.Constructed({ idBlock, value: [content] });
+};
+const distinguishedName = (value: string): asn1.Sequence =>
+  sequence(new asn1.Set({ value: [sequence(oid(oids.commonName), new asn1.Utf8String({ value }))] }));
 
 export const newKeys = (): { publicKey: KeyObject; privateKey: KeyObject } =>
   generateKeyPairSync("ec", { namedCurve: "P-256" });
 
 /** A self-signed CA certificate. */
 export function authorityCertificate(signer: CertificateSigner, days: number): string {
-  const keyCertSignAndCrlSign = bits(Buffer.from([0b0000_0110]), 1);
+  const isAuthority = new asn1.Boolean({ value: true });
+  const keyCertSignAndCrlSign = flags(0b0000_0110, 7);
   return certificate(signer, signer.name, signer.publicKey, days, [
-    extension("2.5.29.19", true, sequence(boolean(true), integer(Buffer.from([0])))),
-    extension("2.5.29.15", true, keyCertSignAndCrlSign),
-    extension("2.5.29.14", false, octets(keyId(signer.publicKey))),
+    extension(oids.basicConstraints, true, sequence(isAuthority, new asn1.Integer({ value: 0 }))),
+    extension(oids.keyUsage, true, keyCertSignAndCrlSign),
+    extension(oids.subjectKeyIdentifier, false, octets(keyId(signer.publicKey))),
   ]);
 }
 
@@ -52,16 +68,16 @@ export function serverCertificate(
   days: number,
 ): string {
   const names = hosts.map((host) =>
-    isIP(host) === 0 ? implicit(2, Buffer.from(host)) : implicit(7, addressBytes(host)),
+    isIP(host) === 0 ? tagged(2, Buffer.from(host)) : tagged(7, ipBytes(parseIp(host)!)),
   );
-  const digitalSignature = bits(Buffer.from([0b1000_0000]), 7);
+  const digitalSignature = flags(0b1000_0000, 1);
   return certificate(signer, hosts[0]!, publicKey, days, [
-    extension("2.5.29.19", true, sequence()),
-    extension("2.5.29.15", true, digitalSignature),
-    extension("2.5.29.37", false, sequence(oid("1.3.6.1.5.5.7.3.1"))),
-    extension("2.5.29.17", false, sequence(...names)),
-    extension("2.5.29.14", false, octets(keyId(publicKey))),
-    extension("2.5.29.35", false, sequence(implicit(0, keyId(signer.publicKey)))),
+    extension(oids.basicConstraints, true, sequence()),
+    extension(oids.keyUsage, true, digitalSignature),
+    extension(oids.extendedKeyUsage, false, sequence(oid(oids.serverAuth))),
+    extension(oids.subjectAltName, false, sequence(...names)),
+    extension(oids.subjectKeyIdentifier, false, octets(keyId(publicKey))),
+    extension(oids.authorityKeyIdentifier, false, sequence(tagged(0, keyId(signer.publicKey)))),
   ]);
 }
 
@@ -70,38 +86,45 @@ function certificate(
   subject: string,
   publicKey: KeyObject,
   days: number,
-  extensions: readonly Der[],
+  extensions: readonly asn1.AsnType[],
 ): string {
   const now = Date.now();
+  const algorithm = sequence(oid(oids.ecdsaWithSha256));
+  const version3 = new asn1.Integer({ value: 2 });
   const toBeSigned = sequence(
-    explicit(0, integer(Buffer.from([2]))), // version 3
-    integer(randomBytes(16)),
-    ecdsaWithSha256,
+    tagged(0, version3),
+    asn1.Integer.fromBigInt(BigInt(`0x${randomBytes(16).toString("hex")}`)),
+    algorithm,
     distinguishedName(signer.name),
-    sequence(time(new Date(now - dayMs)), time(new Date(now + days * dayMs))), // tolerates clock differences
+    sequence(time(now - dayMs), time(now + days * dayMs)), // tolerates clock differences
     distinguishedName(subject.slice(0, 64)),
-    spki(publicKey),
-    explicit(3, sequence(...extensions)),
+    asn1.fromBER(spki(publicKey)).result,
+    tagged(3, sequence(...extensions)),
   );
-  const signature = sign("sha256", toBeSigned, signer.key);
-  const der = sequence(toBeSigned, ecdsaWithSha256, bits(signature));
-  const lines = der.toString("base64").match(/.{1,64}/g)!;
+  const valueHex = sign("sha256", new Uint8Array(toBeSigned.toBER()), signer.key);
+  const der = sequence(toBeSigned, algorithm, new asn1.BitString({ valueHex })).toBER();
+  const lines = Buffer.from(der)
+    .toString("base64")
+    .match(/.{1,64}/g)!;
   return `-----BEGIN CERTIFICATE-----\n${lines.join("\n")}\n-----END CERTIFICATE-----\n`;
 }
 
-const extension = (id: string, isCritical: boolean, value: Der): Der =>
-  sequence(oid(id), ...(isCritical ? [boolean(true)] : []), octets(value));
+const extension = (id: string, isCritical: boolean, value: asn1.AsnType): asn1.Sequence =>
+  sequence(
+    oid(id),
+    ...(isCritical ? [new asn1.Boolean({ value: true })] : []),
+    octets(new Uint8Array(value.toBER())),
+  );
 
-const spki = (key: KeyObject): Der => key.export({ type: "spki", format: "der" });
+/** UTCTime until 2049, GeneralizedTime after it, both without fractions (RFC 5280, 4.1.2.5). */
+function time(ms: number): asn1.AsnType {
+  const valueDate = new Date(Math.trunc(ms / 1000) * 1000);
+  return valueDate.getUTCFullYear() < 2050
+    ? new asn1.UTCTime({ valueDate })
+    : new asn1.GeneralizedTime({ valueDate });
+}
+
+const spki = (key: KeyObject): Buffer => key.export({ type: "spki", format: "der" });
 
 /** SHA-1 of the public key bits (RFC 5280, 4.2.1.2): the last 65 bytes of a P-256 key. */
 const keyId = (key: KeyObject): Buffer => createHash("sha1").update(spki(key).subarray(-65)).digest();
-
-function addressBytes(address: string): Buffer {
-  if (isIPv4(address)) return Buffer.from(address.split(".").map(Number));
-  const [head = "", tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split("::");
-  const words = (text = ""): string[] => (text === "" ? [] : text.split(":"));
-  const [left, right] = [words(head), words(tail)];
-  const zeros = Array.from({ length: 8 - left.length - right.length }, () => "0");
-  return Buffer.from([...left, ...zeros, ...right].map((word) => word.padStart(4, "0")).join(""), "hex");
-}

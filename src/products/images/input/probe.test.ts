@@ -131,12 +131,23 @@ it.each([
   ["hsl(120, 100%, 25%)", [0, 128, 0, 1]],
   ["hsl(120deg 100% 25% / .25)", [0, 128, 0, 0.25]],
   ["transparent", [0, 0, 0, 0]],
+  ["hwb(90 10% 10%)", [128, 230, 26, 1]],
+  ["lab(50% 40 59)", [191, 87, 2, 1]],
+  ["rgb(none 2 300)", [0, 2, 255, 1]],
 ])("%s is a colour", (text, [r, g, b, alpha]) => {
   expect(parseColor(text)).toEqual({ r, g, b, alpha: expect.closeTo(alpha!, 3) as number });
 });
-it.each(["", "reddish", "#12", "#12345", "rgb(1,2)", "rgb(a,b,c)", "hsl(x,1%,1%)", "url(x)"])(
-  "%j is not a colour",
-  (text) => {
-    expect(parseColor(text)).toBeUndefined();
-  },
-);
+it.each([
+  "",
+  "reddish",
+  "#12",
+  "#12345",
+  "rgb(1,2)",
+  "rgb(a,b,c)",
+  "hsl(x,1%,1%)",
+  "url(x)",
+  "fff",
+  "constructor",
+])("%j is not a colour", (text) => {
+  expect(parseColor(text)).toBeUndefined();
+});
