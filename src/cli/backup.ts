@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
+import { checkEncryption, encryptionOf } from "../platform/backup-encryption.ts";
 import { ConfigError } from "../platform/config/config.ts";
 import type { Config } from "../platform/config/settings.ts";
 import { backUp, type Progress } from "../platform/storage/backup/back-up.ts";
@@ -13,6 +14,7 @@ import { createLogger } from "../platform/observability/logger.ts";
 import type { Blobs } from "../platform/storage/blobs.ts";
 import { connectPostgres } from "../platform/storage/storage.ts";
 import { blobUrlOf, openBlobs } from "../platform/open-blobs.ts";
+import { openLogFiles } from "../platform/log-shipping/log-files.ts";
 import { restoreLog, type RestoredLog } from "../platform/log-shipping/restore-log.ts";
 import { isBucket, openBackupAt, openPlace } from "../platform/open-place.ts";
 import { addConfigOptions, configOf } from "./config-options.ts";
@@ -30,9 +32,13 @@ export function registerBackupCommands(program: Command): void {
     .description("write a backup of the database, the blobs and the keys, also while nodes run")
     .argument("<target>", "folder or s3://BUCKET/NAME of the backup, which must not exist yet");
   addConfigOptions(backup)
+    .option("--encrypt", "refuse to write the backup without a passphrase")
     .option("--json", "print JSON")
     .action(async (target: string, options: Options) => {
-      const manifest = await runBackup(configOf(options).config, target);
+      const { config } = configOf(options);
+      checkEncryption(config, "the backup", isBucket(target));
+      if (options["encrypt"] === true) insistOnPassphrase(config);
+      const manifest = await runBackup(config, target);
       report(options, manifest, `The backup ${shownOf(target)} is complete`);
     });
   const verifying = backup
@@ -70,6 +76,13 @@ export function registerBackupCommands(program: Command): void {
     });
 }
 
+function insistOnPassphrase(config: Config): void {
+  if (encryptionOf(config).passphrase === undefined)
+    throw new ConfigError(
+      "Expected --backup-passphrase-file or SELVEDGE_BACKUP_PASSPHRASE for --encrypt but received none",
+    );
+}
+
 const shownOf = (target: string): string => (isBucket(target) ? target.replace(/\?.*/, "") : resolve(target));
 
 async function at<T>(target: string, config: Config, work: (archive: BackupAt) => Promise<T>): Promise<T> {
@@ -94,8 +107,9 @@ async function restoreToTime(config: Config, target: string, options: Options): 
   const place = await openPlace(target, config, "the backup folder");
   try {
     const databasePath = databaseUrl.slice("sqlite:".length);
+    const files = await openLogFiles(place.files, encryptionOf(config), { isWriter: false });
     const restored = await withBlobs(config, async (blobs) =>
-      restoreLog({ files: place.files, toMs, dataDir, databasePath, blobs, onProgress: progressPrinter() }),
+      restoreLog({ files, toMs, dataDir, databasePath, blobs, onProgress: progressPrinter() }),
     );
     reportLog(options, restored, shownOf(target));
   } finally {

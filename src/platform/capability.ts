@@ -6,7 +6,7 @@ import { capability } from "../capability.ts";
 import { databaseUrl } from "./config/derived.ts";
 import { during } from "./listen/during.ts";
 import { reserve } from "./listen/reserve.ts";
-import { followLog } from "./log-shipping/follow-log.ts";
+import { checkShippedLog, followLog } from "./log-shipping/follow-log.ts";
 import { shippedBlobs } from "./log-shipping/noted-blobs.ts";
 import { createBlobs } from "./open-blobs.ts";
 import { checkBackupSettings } from "./periodic-backups.ts";
@@ -72,6 +72,7 @@ export const storage = capability({
   needs: [dataFolder],
   async create({ config, logger }) {
     checkBackupSettings(config);
+    await checkShippedLog(config, logger);
     const { logShipping, follower } = followLog(config, logger);
     const opening = waitForDatabase(
       () => openStorage(databaseUrl(config), config.databaseTimeoutSeconds * 1000, follower),

@@ -1,9 +1,11 @@
 import { basename, dirname, resolve } from "node:path";
 import { parseBlobUrl, type S3Url } from "./config/blob-url.ts";
+import { encryptionOf } from "./backup-encryption.ts";
 import { ConfigError } from "./config/config.ts";
 import type { Config } from "./config/settings.ts";
 import { backupCredentials, s3Address } from "./s3-settings.ts";
 import type { ArchivePlace } from "./storage/archive/archive.ts";
+import { EncryptedPlace } from "./storage/archive/encrypted-place.ts";
 import { FolderPlace } from "./storage/archive/folder.ts";
 import type { BackupAt } from "./storage/backup/manifest.ts";
 
@@ -19,22 +21,24 @@ export function bucketUrlOf(text: string, source: string): S3Url {
 
 /** Opens a folder of backups, or a prefix of a bucket. The caller closes it. */
 export async function openPlace(text: string, config: Config, source: string): Promise<ArchivePlace> {
-  if (!isBucket(text)) return new FolderPlace(resolve(text));
-  return openBucket(bucketUrlOf(text, source), config);
+  const encryption = encryptionOf(config);
+  if (!isBucket(text)) return new EncryptedPlace(new FolderPlace(resolve(text)), encryption);
+  return new EncryptedPlace(await openBucket(bucketUrlOf(text, source), config), encryption);
 }
 
 /** Opens the place of one backup, whose name is the last part of the path. The caller closes it. */
 export async function openBackupAt(text: string, config: Config): Promise<BackupAt> {
+  const encryption = encryptionOf(config);
   if (!isBucket(text)) {
     const path = resolve(text);
-    return { place: new FolderPlace(dirname(path)), name: basename(path) };
+    return { place: new EncryptedPlace(new FolderPlace(dirname(path)), encryption), name: basename(path) };
   }
   const url = bucketUrlOf(text, "the backup");
   const parts = url.prefix.split("/").slice(0, -1);
   const name = parts.pop();
   if (name === undefined) throw new ConfigError("Expected a name for the backup, as in s3://BUCKET/NAME");
   const prefix = parts.map((part) => `${part}/`).join("");
-  return { place: await openBucket({ ...url, prefix }, config), name };
+  return { place: new EncryptedPlace(await openBucket({ ...url, prefix }, config), encryption), name };
 }
 
 async function openBucket(url: S3Url, config: Config): Promise<ArchivePlace> {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Logger } from "pino";
 import { ConfigError } from "./config/config.ts";
 import { durationMs } from "./config/forms.ts";
+import { checkEncryption, encryptionOf } from "./backup-encryption.ts";
 import { bucketUrlOf, isBucket, openPlace } from "./open-place.ts";
 import { settings, type Config, type SettingName } from "./config/settings.ts";
 import { backupCredentials } from "./s3-settings.ts";
@@ -26,15 +27,20 @@ const passedOn: readonly SettingName[] = [
   "blobSecretAccessKey",
   "backupAccessKeyId",
   "backupSecretAccessKey",
+  "backupPassphraseFile",
+  "backupUnencrypted",
 ];
 
 /** Throws ConfigError if the settings of periodic backups contradict each other. */
 export function checkBackupSettings(config: Config): void {
-  const { backupEvery, backupFolder, ephemeral } = config;
+  const { backupEvery, backupFolder, backupLog, ephemeral } = config;
   if (backupFolder !== undefined && isBucket(backupFolder)) {
     bucketUrlOf(backupFolder, "--backup-folder");
     backupCredentials(config);
   }
+  const isWritten = backupFolder !== undefined && (backupEvery ?? backupLog) !== undefined;
+  if (isWritten) checkEncryption(config, "--backup-folder", isBucket(backupFolder));
+  else encryptionOf(config);
   checkLogSettings(config);
   if (backupEvery === undefined) return;
   if (backupFolder === undefined)

@@ -200,6 +200,7 @@ it("are made by a node, which deletes the oldest", async () => {
     backupFolder: url.href,
     backupAccessKeyId: s3Credentials.accessKeyId,
     backupSecretAccessKey: s3Credentials.secretAccessKey,
+    backupUnencrypted: true,
     backupEvery: "1s",
     backupKeep: 2,
   });

@@ -23,6 +23,7 @@ const environment = {
   SELVEDGE_API_RATE_LIMIT: "0",
   SELVEDGE_BACKUP_ACCESS_KEY_ID: s3Credentials.accessKeyId,
   SELVEDGE_BACKUP_SECRET_ACCESS_KEY: s3Credentials.secretAccessKey,
+  SELVEDGE_BACKUP_UNENCRYPTED: "true",
 };
 const largeBytes = 200 * 1024;
 let files: Archive = new FolderArchive(target);

@@ -23,6 +23,7 @@ const wrongTexts: Record<string, string> = {
   "backup-access-key-id": "",
   "backup-secret-access-key": "",
   "backup-folder": "/dev/null/backups",
+  "backup-passphrase-file": "/no/such/passphrase",
 };
 
 function wrongValue(setting: Setting): string {

@@ -66,7 +66,8 @@ function readConfigFile(file: string | undefined): Record<string, unknown> {
   return values;
 }
 
-const otherVariables = ["SELVEDGE_CONFIG"];
+/** The passphrase is no setting, because settings can be arguments, which other users of the machine see. */
+const otherVariables = ["SELVEDGE_CONFIG", "SELVEDGE_BACKUP_PASSPHRASE"];
 /** Variables that Kubernetes injects into the pods of a namespace with a Service named "selvedge". */
 const serviceVariable =
   /^SELVEDGE_(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT(?:_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)$/;

@@ -18,6 +18,21 @@ export const backupSettings = {
     describe:
       "folder of the periodic backups, or s3://BUCKET/PREFIX?endpoint=URL&region=NAME; each backup is named after its time",
   },
+  backupPassphraseFile: {
+    kind: "text",
+    flag: "backup-passphrase-file",
+    env: "SELVEDGE_BACKUP_PASSPHRASE_FILE",
+    describe:
+      "file with the passphrase that backups and the shipped log are encrypted with; or the passphrase itself in the environment variable SELVEDGE_BACKUP_PASSPHRASE (default: they are not encrypted)",
+  },
+  backupUnencrypted: {
+    kind: "flag",
+    flag: "backup-unencrypted",
+    env: "SELVEDGE_BACKUP_UNENCRYPTED",
+    default: false,
+    describe:
+      "write backups to a bucket without encryption; with a passphrase: verify and restore unencrypted backups, too",
+  },
   backupAccessKeyId: {
     kind: "text",
     flag: "backup-access-key-id",

@@ -1,7 +1,12 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { Logger } from "pino";
+import { encryptionOf } from "../backup-encryption.ts";
 import { blobUrlOf } from "../open-blobs.ts";
 import type { Config } from "../config/settings.ts";
+import { openPlace } from "../open-place.ts";
+import { BackupError } from "../storage/archive/errors.ts";
 import type { LogFollower } from "../storage/checkpointer.ts";
+import { openLogFiles } from "./log-files.ts";
 import { timesPath } from "./spool.ts";
 import type { Report } from "./log-shipper.ts";
 import type { LogThreadData } from "./thread.ts";
@@ -12,6 +17,30 @@ export interface LogShipping {
   shipsBlobs: boolean;
   /** Everything that was committed until then is at the target. */
   shippedMs: number | undefined;
+}
+
+/** The start of the node waits for the target so long at most. */
+const checkMs = 5000;
+
+/**
+ * Throws BackupError if the passphrase does not open the log that is at the target. A target that is away is no
+ * reason not to start: the thread tries again.
+ */
+export async function checkShippedLog(config: Config, logger: Logger): Promise<void> {
+  const { backupFolder, backupLog } = config;
+  if (backupLog === undefined || backupFolder === undefined) return;
+  const place = await openPlace(backupFolder, config, "--backup-folder");
+  const opening = openLogFiles(place.files, encryptionOf(config), { isWriter: true });
+  const over = new AbortController();
+  try {
+    await Promise.race([opening, delay(checkMs, undefined, { signal: over.signal })]);
+  } catch (error) {
+    if (error instanceof BackupError) throw error;
+    logger.warn({ err: error }, "the target of the log of the database is not available");
+  } finally {
+    over.abort();
+    await place.close();
+  }
 }
 
 /** The thread that ships the log, if a setting asks for it; and its state, which it keeps current. */

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 import type { Config } from "../config/settings.ts";
 import { durationMs } from "../config/forms.ts";
+import { encryptionOf } from "../backup-encryption.ts";
 import { openPlace } from "../open-place.ts";
 import { FileBlobs } from "../storage/blobs.ts";
 import type { CheckpointOptions } from "../storage/checkpointer.ts";
@@ -9,6 +10,7 @@ import { unawaited } from "../util/uncaught.ts";
 import { BlobShipper } from "./blob-shipper.ts";
 import { LinkedBlobs } from "./linked-blobs.ts";
 import { LogCopier } from "./log-copier.ts";
+import { openedLater, openLogFiles } from "./log-files.ts";
 import { LogShipper, type Report } from "./log-shipper.ts";
 import { Spool, spoolFolder, timesPath } from "./spool.ts";
 
@@ -31,11 +33,14 @@ const target = config.backupFolder!;
 const spool = new Spool(spoolFolder(config.dataDir));
 const copier = new LogCopier(path, indexDescriptor, spool, timesPath(config.dataDir));
 const place = await openPlace(target, config, "--backup-folder");
+const files = openedLater(place.shown, () =>
+  openLogFiles(place.files, encryptionOf(config), { isWriter: true }),
+);
 const blobs = shipsBlobs
   ? new BlobShipper(
       new FileBlobs(join(config.dataDir, "blobs")),
       new LinkedBlobs(join(config.dataDir, "blobs"), spool.folder),
-      place.files,
+      files,
     )
   : undefined;
 const report = (news: Report): void => parentPort?.postMessage(news, []);
@@ -43,7 +48,7 @@ const shipper = new LogShipper({
   copier,
   spool,
   blobs,
-  files: place.files,
+  files,
   target,
   dataDir: config.dataDir,
   keepMs: config.backupLogDays * dayMs,

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { orphanAgeMs } from "../blobs.ts";
 import { syncPath } from "../durability.ts";
 import type { Archive, ArchivedFile, ArchivePlace, ListedFile, NewArchive } from "./archive.ts";
-import { BackupError } from "./errors.ts";
+import { BackupError, damaged } from "./errors.ts";
 import { bytesOf, digestFile, digestLine, manifestFile, openArchive } from "./manifest-files.ts";
 
 const readBytes = 256 * 1024;
@@ -24,7 +24,7 @@ export class FolderArchive implements Archive {
 
   /** A file has another name until it is complete and on disk. */
   async write(path: string, content: AsyncIterable<Uint8Array>): Promise<void> {
-    const file = join(this.shown, path);
+    const file = this.#path(path);
     const partial = `${file}.partial-${randomBytes(4).toString("hex")}`;
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });
     try {
@@ -38,30 +38,35 @@ export class FolderArchive implements Archive {
   }
 
   async read(path: string): Promise<ArchivedFile | undefined> {
-    const file = await open(join(this.shown, path)).catch(missing);
+    const file = await open(this.#path(path)).catch(missing);
     if (file === undefined) return undefined;
     const { size } = await file.stat();
     return { sizeBytes: size, stream: file.createReadStream({ highWaterMark: readBytes }) };
   }
 
   async remove(path: string): Promise<void> {
-    await rm(join(this.shown, path), { force: true });
+    await rm(this.#path(path), { force: true });
   }
 
   async *list(prefix: string): AsyncGenerator<ListedFile> {
-    for (const entry of (await readdir(join(this.shown, prefix), { withFileTypes: true }).catch(missing)) ??
-      []) {
+    for (const entry of (await readdir(this.#path(prefix), { withFileTypes: true }).catch(missing)) ?? []) {
       const path = prefix + entry.name;
       if (entry.isDirectory()) yield* this.list(`${path}/`);
       if (!entry.isFile() || partialPattern.test(path)) continue;
-      const found = await stat(join(this.shown, path)).catch(missing);
+      const found = await stat(this.#path(path)).catch(missing);
       if (found !== undefined) yield { path, sizeBytes: found.size, ageMs: Date.now() - found.mtimeMs };
     }
   }
 
   async folders(prefix: string): Promise<string[]> {
-    const entries = await readdir(join(this.shown, prefix), { withFileTypes: true }).catch(missing);
+    const entries = await readdir(this.#path(prefix), { withFileTypes: true }).catch(missing);
     return (entries ?? []).filter((entry) => entry.isDirectory()).map(({ name }) => name);
+  }
+
+  /** Paths come from lists in archives, which may be forged. */
+  #path(path: string): string {
+    if (/(^|\/)\.\.?(\/|$)|\0/.test(path)) throw damaged(path, "is not a name of a file");
+    return join(this.shown, path);
   }
 }
 

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { schemaVersions } from "../migrations/migrate.ts";
 import type { Archive, Part } from "../archive/archive.ts";
 import { BackupError } from "../archive/errors.ts";
+import { writePartList } from "../archive/part-list.ts";
 import { writeLines, writePart } from "../archive/parts.ts";
 import type { Blobs } from "../blobs.ts";
 import { programVersion } from "../program-version.ts";
@@ -133,14 +134,14 @@ async function writeBlobs(
   const progress: Progress = { step: "blobs", done: 0, bytes: 0 };
   const deviations: Deviations = { amended: new Map(), missing: [] };
   let amended = 0;
-  const lines = async function* (): AsyncGenerator<string> {
+  const parts = async function* (): AsyncGenerator<Part> {
     for (const [index, table] of tables.entries()) {
       if (!namesBlobs(table)) continue;
       for await (const part of copyBlobs({ ...input, files }, table, named.linesOf(table), deviations)) {
         progress.done += 1;
         progress.bytes += part.bytes;
         input.onProgress?.(progress);
-        yield `${JSON.stringify(part)}\n`;
+        yield part;
       }
       if (deviations.amended.size === 0) continue;
       archived[index] = await amendTable(files, table, archived[index]!, deviations.amended);
@@ -148,8 +149,7 @@ async function writeBlobs(
       deviations.amended.clear();
     }
   };
-  const { rows, ...part } = await writeLines(files, "blobs.ndjson.zst", lines());
-  const blobs = { ...part, count: rows, total_bytes: progress.bytes };
+  const blobs = await writePartList(files, "blobs.ndjson.zst", parts());
   return { blobs, amended, missing: deviations.missing };
 }
 

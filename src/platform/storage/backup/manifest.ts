@@ -1,5 +1,6 @@
 import { schemaVersions, tooNew } from "../migrations/migrate.ts";
 import type { Archive, ArchivePlace, Part } from "../archive/archive.ts";
+import type { PartList } from "../archive/part-list.ts";
 import { BackupError } from "../archive/errors.ts";
 
 /** manifest.json: what the archive holds. */
@@ -13,8 +14,8 @@ export interface Manifest {
   /** The point in time of the tables, ISO 8601. */
   created_on: string;
   tables: (Part & { name: string; rows: number; highest_number?: number })[];
-  /** The list of blobs is a part; each of its lines is the part of one blob. */
-  blobs: Part & { count: number; total_bytes: number };
+  /** The list of the blobs. */
+  blobs: PartList;
   /**
    * The list of files of Durable Objects and D1 databases is a part; each of its lines is the part of one database.
    * Absent in archives of older programs.

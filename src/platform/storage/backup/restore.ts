@@ -1,5 +1,6 @@
 import type { Archive } from "../archive/archive.ts";
 import { FolderArchive } from "../archive/folder.ts";
+import { readPartList } from "../archive/part-list.ts";
 import { readPart } from "../archive/parts.ts";
 import type { Blobs } from "../blobs.ts";
 import type { Progress } from "./back-up.ts";
@@ -11,7 +12,7 @@ import { loadTables, type Target } from "./target.ts";
 import { postgresTarget } from "./target-postgres.ts";
 import { sqliteTarget } from "./target-sqlite.ts";
 import { restoreObjects } from "./copy-objects.ts";
-import { blobParts, verifyParts } from "./verify.ts";
+import { verifyParts } from "./verify.ts";
 
 export interface RestoreInput {
   archive: BackupAt;
@@ -54,7 +55,7 @@ async function write(input: RestoreInput, files: Archive, manifest: Manifest, ta
   });
   await target.migrate();
   const copied: Progress = { step: "blobs", done: 0, bytes: 0 };
-  for await (const part of blobParts(files, manifest)) {
+  for await (const part of readPartList(files, manifest.blobs)) {
     await blobs.put(part.path.slice(blobPath("").length), readPart(files, part));
     copied.done += 1;
     copied.bytes += part.bytes;

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Progress } from "./back-up.ts";
 import type { Archive, Part } from "../archive/archive.ts";
-import { damaged } from "../archive/errors.ts";
-import { readLines, readPart } from "../archive/parts.ts";
+import { readPartList } from "../archive/part-list.ts";
+import { readPart } from "../archive/parts.ts";
 import { openBackup, type BackupAt, type Manifest } from "./manifest.ts";
 import { checkObjects, objectParts } from "./copy-objects.ts";
 import { loadTables } from "./target.ts";
@@ -23,19 +23,9 @@ export async function verifyParts(
     onProgress?.(progress);
   };
   for (const part of [...manifest.tables, ...manifest.files]) await read(part);
-  let count = 0;
-  for await (const part of blobParts(files, manifest)) {
-    await read(part);
-    count += 1;
-  }
-  if (count !== manifest.blobs.count)
-    throw damaged(manifest.blobs.path, `names ${count} blobs instead of ${manifest.blobs.count}`);
+  for await (const part of readPartList(files, manifest.blobs)) await read(part);
   for await (const part of objectParts(files, manifest)) await read(part);
   return { files, manifest };
-}
-
-export async function* blobParts(files: Archive, { blobs }: Manifest): AsyncGenerator<Part> {
-  for await (const line of readLines(files, blobs)) yield JSON.parse(line) as Part;
 }
 
 /** Checks an archive: its digests, and that its rows can be restored, in a temporary database, and SQLite's own check of

@@ -1,0 +1,71 @@
+import { z } from "zod";
+import type { Archive } from "../storage/archive/archive.ts";
+import { EncryptedArchive } from "../storage/archive/encrypted-archive.ts";
+import { needsPassphrase, refuseUnencrypted, type Encryption } from "../storage/archive/encrypted-place.ts";
+import { BackupError, damaged } from "../storage/archive/errors.ts";
+import { bytesOf, textOf } from "../storage/archive/manifest-files.ts";
+import { newKey, unwrap, wrappedKey } from "../storage/archive/passphrase-key.ts";
+import { chainNames, logFolder } from "./chain.ts";
+
+const keyFile = `${logFolder}key.json`;
+const keyFacts = z.object({ encryption: z.literal(1), key: wrappedKey });
+
+/**
+ * The files of the shipped log. If they are encrypted, then with one key for all chains, because chains share
+ * blobs. Throws BackupError if the passphrase is another one, or if it does not belong to a log that is there.
+ */
+export async function openLogFiles(
+  files: Archive,
+  encryption: Encryption,
+  { isWriter }: { isWriter: boolean },
+): Promise<Archive> {
+  const shown = `The log at ${files.shown}`;
+  const { passphrase } = encryption;
+  const found = await textOf(files, keyFile);
+  if (found !== undefined) {
+    if (passphrase === undefined) throw needsPassphrase(shown);
+    return new EncryptedArchive(files, await unwrap(keyOf(found), passphrase, shown), logFolder);
+  }
+  if (passphrase === undefined) return files;
+  if ((await chainNames(files)).length > 0) {
+    if (isWriter)
+      throw new BackupError(
+        `${shown} is not encrypted, although there is a passphrase. Set --backup-folder to another folder.`,
+      );
+    refuseUnencrypted(shown, encryption);
+  }
+  if (!isWriter) return files;
+  const { key, wrapped } = await newKey(passphrase);
+  await files.write(keyFile, bytesOf(`${JSON.stringify({ encryption: 1, key: wrapped }, null, 2)}\n`));
+  return new EncryptedArchive(files, key, logFolder);
+}
+
+function keyOf(text: string): z.infer<typeof wrappedKey> {
+  try {
+    return keyFacts.parse(JSON.parse(text)).key;
+  } catch {
+    throw damaged(keyFile);
+  }
+}
+
+/** Files that are opened at the first use, and again after a failure, because their place may be away. */
+export function openedLater(shown: string, open: () => Promise<Archive>): Archive {
+  let opening: Promise<Archive> | undefined;
+  const opened = (): Promise<Archive> => {
+    opening ??= open().catch((error: unknown) => {
+      opening = undefined;
+      throw error;
+    });
+    return opening;
+  };
+  return {
+    shown,
+    write: async (path, content) => (await opened()).write(path, content),
+    read: async (path) => (await opened()).read(path),
+    remove: async (path) => (await opened()).remove(path),
+    list: async function* (prefix) {
+      yield* (await opened()).list(prefix);
+    },
+    folders: async (prefix) => (await opened()).folders(prefix),
+  };
+}

@@ -1,0 +1,94 @@
+import { buffer, text } from "node:stream/consumers";
+import { z } from "zod";
+import type { Archive, ArchivePlace, NewArchive } from "./archive.ts";
+import { EncryptedArchive } from "./encrypted-archive.ts";
+import { BackupError, damaged } from "./errors.ts";
+import { bytesOf, manifestFile } from "./manifest-files.ts";
+import { decrypted, encrypted } from "./part-cipher.ts";
+import { newKey, unwrap, wrappedKey } from "./passphrase-key.ts";
+
+/** How backups are encrypted. */
+export interface Encryption {
+  /** Undefined: new backups are not encrypted. */
+  passphrase: string | undefined;
+  /** Whether unencrypted backups are read although there is a passphrase. */
+  acceptsUnencrypted: boolean;
+}
+
+/** The manifest of an encrypted archive: its key, and its encrypted text as base64. */
+const envelope = z.object({ encryption: z.literal(1), key: wrappedKey, manifest: z.base64() });
+
+/**
+ * A place whose archives are encrypted, each with a random key of its own, which its manifest has, encrypted with
+ * the passphrase.
+ */
+export class EncryptedPlace implements ArchivePlace {
+  readonly shown: string;
+  /** As they are: not encrypted. */
+  readonly files: Archive;
+  readonly #place: ArchivePlace;
+  readonly #encryption: Encryption;
+
+  constructor(place: ArchivePlace, encryption: Encryption) {
+    this.shown = place.shown;
+    this.files = place.files;
+    this.#place = place;
+    this.#encryption = encryption;
+  }
+
+  async begin(name: string): Promise<NewArchive> {
+    const archive = await this.#place.begin(name);
+    const { passphrase } = this.#encryption;
+    if (passphrase === undefined) return archive;
+    const { key, wrapped } = await newKey(passphrase);
+    return {
+      files: new EncryptedArchive(archive.files, key),
+      async complete(manifest) {
+        const sealed = await buffer(encrypted(key, manifestFile, bytesOf(manifest)));
+        const facts = { encryption: 1, key: wrapped, manifest: sealed.toString("base64") };
+        await archive.complete(`${JSON.stringify(facts, null, 2)}\n`);
+      },
+      discard: () => archive.discard(),
+    };
+  }
+
+  async open(name: string): Promise<{ files: Archive; manifest: string }> {
+    const { files, manifest } = await this.#place.open(name);
+    const { passphrase } = this.#encryption;
+    const facts = JSON.parse(manifest) as object;
+    if (!("encryption" in facts)) {
+      refuseUnencrypted(files.shown, this.#encryption);
+      return { files, manifest };
+    }
+    if (passphrase === undefined) throw needsPassphrase(files.shown);
+    const { data } = envelope.safeParse(facts);
+    if (data === undefined) throw damaged(manifestFile, "has no key that this program can read");
+    const key = await unwrap(data.key, passphrase, files.shown);
+    const sealed = Buffer.from(data.manifest, "base64");
+    const plain = await text(decrypted(key, manifestFile, oneChunk(sealed)));
+    return { files: new EncryptedArchive(files, key), manifest: plain };
+  }
+
+  names = (): Promise<string[]> => this.#place.names();
+  remove = (name: string): Promise<void> => this.#place.remove(name);
+  removeAttempts = (name: string): Promise<void> => this.#place.removeAttempts(name);
+  close = (): Promise<void> => this.#place.close();
+}
+
+/** With a passphrase, an unencrypted backup is not the operator's own, unless the operator says so. */
+export function refuseUnencrypted(shown: string, encryption: Encryption): void {
+  if (encryption.passphrase !== undefined && !encryption.acceptsUnencrypted)
+    throw new BackupError(
+      `${shown} is not encrypted, although there is a passphrase. It may be a forgery. ` +
+        "If that is as it should be, add --backup-unencrypted.",
+    );
+}
+
+export const needsPassphrase = (shown: string): BackupError =>
+  new BackupError(
+    `${shown} is encrypted. Set --backup-passphrase-file or SELVEDGE_BACKUP_PASSPHRASE to its passphrase.`,
+  );
+
+async function* oneChunk(bytes: Buffer): AsyncGenerator<Buffer> {
+  yield bytes;
+}

@@ -1,0 +1,65 @@
+import { createCipheriv, createDecipheriv, randomBytes, scrypt, type ScryptOptions } from "node:crypto";
+import { z } from "zod";
+import { BackupError } from "./errors.ts";
+
+/** A random key that is encrypted with a passphrase, as it is in a file. Bytes are base64. */
+export type WrappedKey = z.infer<typeof wrappedKey>;
+export const wrappedKey = z.object({
+  kdf: z.literal("scrypt"),
+  n: z.literal([2 ** 14, 2 ** 15, 2 ** 16, 2 ** 17, 2 ** 18, 2 ** 19, 2 ** 20]),
+  r: z.int().min(1).max(16),
+  p: z.int().min(1).max(4),
+  salt: z.base64(),
+  cipher: z.literal("aes-256-gcm"),
+  nonce: z.base64().length(16),
+  key: z.base64().length(64), // 32 bytes and a tag
+});
+
+/** 128 MiB and about half a second of one core for each guess. */
+const defaultCost = { n: 2 ** 17, r: 8, p: 1 } as const;
+const tagBytes = 16;
+
+/** A new random key, and how it is written to a file. */
+export async function newKey(
+  passphrase: string,
+  cost: Pick<WrappedKey, "n" | "r" | "p"> = defaultCost,
+): Promise<{ key: Buffer; wrapped: WrappedKey }> {
+  const key = randomBytes(32);
+  const salt = randomBytes(32);
+  const nonce = randomBytes(12);
+  const facts = { kdf: "scrypt" as const, ...cost, salt: salt.toString("base64") };
+  const seal = createCipheriv("aes-256-gcm", await stretched(passphrase, facts), nonce);
+  const bytes = Buffer.concat([seal.update(key), seal.final(), seal.getAuthTag()]);
+  const wrapped = { nonce: nonce.toString("base64"), key: bytes.toString("base64") };
+  return { key, wrapped: { ...facts, cipher: "aes-256-gcm", ...wrapped } };
+}
+
+/** Throws BackupError if the passphrase is another one. `shown` is what is encrypted with it. */
+export async function unwrap(wrapped: WrappedKey, passphrase: string, shown: string): Promise<Buffer> {
+  const nonce = Buffer.from(wrapped.nonce, "base64");
+  const bytes = Buffer.from(wrapped.key, "base64");
+  const open = createDecipheriv("aes-256-gcm", await stretched(passphrase, wrapped), nonce);
+  open.setAuthTag(bytes.subarray(-tagBytes));
+  const key = open.update(bytes.subarray(0, -tagBytes));
+  try {
+    open.final();
+  } catch {
+    throw new BackupError(
+      `The passphrase does not open ${shown}: it was encrypted with another one. ` +
+        "Check --backup-passphrase-file or SELVEDGE_BACKUP_PASSPHRASE.",
+    );
+  }
+  return key;
+}
+
+type Cost = Pick<WrappedKey, "n" | "r" | "p" | "salt">;
+
+async function stretched(passphrase: string, { n, r, p, salt }: Cost): Promise<Buffer> {
+  const options: ScryptOptions = { N: n, r, p, maxmem: 128 * n * r + 128 * r * p + 2 ** 20 };
+  return new Promise((resolve, reject) => {
+    scrypt(passphrase.normalize("NFC"), Buffer.from(salt, "base64"), 32, options, (error, key) => {
+      if (error === null) resolve(key);
+      else reject(error);
+    });
+  });
+}
