@@ -123,7 +123,7 @@ it("of which two are made at once under one name: one of them is there, whole", 
   expect(refused).toHaveLength(1);
   expect(String(refused[0]!.reason)).toContain("Another backup was written to");
   const { tables, files, blobs: list } = await verify({ place, name: "both" });
-  expect(objects()).toHaveLength(tables.length + files.length + list.count + 3);
+  expect(objects()).toHaveLength(tables.length + files.length + list.count + 4);
 });
 
 it("with a wrong, cut off or missing object are refused, with its name", async () => {
