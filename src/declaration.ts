@@ -2,18 +2,18 @@ import type { Migration } from "kysely/migration";
 import type { ConfigOf, Setting } from "./platform/config/setting.ts";
 
 /** A table by its columns. They exist for the compiler only. */
-export interface Table<Columns = object> {
+export interface DeclaredTable<Columns = object> {
   readonly columns?: Columns;
 }
 
 /** Declares the columns of a table, as Kysely reads and writes them. */
-export const table = <Columns extends object>(): Table<Columns> => ({});
+export const table = <Columns extends object>(): DeclaredTable<Columns> => ({});
 
 /** The databases that a migration can run on. */
-export type Engine = "sqlite" | "postgres";
+export type DatabaseEngine = "sqlite" | "postgres";
 
 /** Loads a migration, which may differ between the engines. Called only for a database that needs it. */
-export type LoadMigration = () => Promise<Migration | ((engine: Engine) => Migration)>;
+export type LoadMigration = () => Promise<Migration | ((engine: DatabaseEngine) => Migration)>;
 
 /**
  * The static part of a capability. Commands that open a database or read the configuration need it without the
@@ -21,7 +21,7 @@ export type LoadMigration = () => Promise<Migration | ((engine: Engine) => Migra
  */
 export interface Declaration<
   Settings extends Record<string, Setting> = Record<string, Setting>,
-  Tables extends Record<string, Table> = Record<string, Table>,
+  Tables extends Record<string, DeclaredTable> = Record<string, DeclaredTable>,
   Kind extends string = string,
 > {
   readonly settings: Settings;
@@ -43,7 +43,7 @@ export type EmptyDeclaration = Declaration<None, None, never>;
 /** Declares the static part of a capability: the exported `declaration` of the file declaration.ts in its folder. */
 export function declare<
   const Settings extends Record<string, Setting> = None,
-  Tables extends Record<string, Table> = None,
+  Tables extends Record<string, DeclaredTable> = None,
   const Kind extends string = never,
 >(declared: Partial<Declaration<Settings, Tables, Kind>>): Declaration<Settings, Tables, Kind> {
   const { settings, tables, migrations = {}, changes = [], checkSettings } = declared;
@@ -66,7 +66,7 @@ export type SettingsOf<D extends readonly Declaration[]> = All<D[number]["settin
 /** The tables of several declarations, by name, with their columns. */
 export type TablesOf<D extends readonly Declaration[]> = ColumnsOf<All<D[number]["tables"]>>;
 type ColumnsOf<Tables> = {
-  [Name in keyof Tables]: Tables[Name] extends Table<infer Columns> ? Columns : never;
+  [Name in keyof Tables]: Tables[Name] extends DeclaredTable<infer Columns> ? Columns : never;
 };
 /** The kinds of changes of several declarations. */
 export type ChangeKindOf<D extends readonly Declaration[]> = D[number]["changes"][number];

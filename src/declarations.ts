@@ -3,11 +3,18 @@ import { declaration as platform } from "./platform/declaration.ts";
 import { declaration as controlApiServer } from "./control/api/server/declaration.ts";
 import { declaration as controlAccounts } from "./control/accounts/declaration.ts";
 import { declaration as controlZones } from "./control/zones/declaration.ts";
+import { declaration as controlTokens } from "./control/tokens/declaration.ts";
 import { declaration as controlMembers } from "./control/members/declaration.ts";
 import { declaration as controlZoneSettings } from "./control/zone-settings/declaration.ts";
+import { declaration as controlRulesets } from "./control/rulesets/declaration.ts";
+import { declaration as dnsRecords } from "./dns/records/declaration.ts";
+import { declaration as dnsDnssec } from "./dns/dnssec/declaration.ts";
+import { declaration as dnsSettings } from "./dns/settings/declaration.ts";
+import { declaration as dnsTransfers } from "./dns/transfers/declaration.ts";
 import { declaration as dnsNameServer } from "./dns/name-server/declaration.ts";
 import { declaration as edgeOrigin } from "./edge/origin/declaration.ts";
 import { declaration as edgeSmartRouting } from "./edge/smart-routing/declaration.ts";
+import { declaration as edgeTlsCertificates } from "./edge/tls/certificates/declaration.ts";
 import { declaration as edgeTlsAcme } from "./edge/tls/acme/declaration.ts";
 import { declaration as edgeClientInfo } from "./edge/client-info/declaration.ts";
 import { declaration as edge } from "./edge/declaration.ts";
@@ -15,7 +22,13 @@ import { declaration as edgeTls } from "./edge/tls/declaration.ts";
 import { declaration as sandbox } from "./sandbox/declaration.ts";
 import { declaration as workersAssets } from "./workers/assets/declaration.ts";
 import { declaration as workersScripts } from "./workers/scripts/declaration.ts";
+import { declaration as workersTail } from "./workers/tail/declaration.ts";
 import { declaration as workersRuntime } from "./workers/runtime/declaration.ts";
+import { declaration as workersObjects } from "./workers/objects/declaration.ts";
+import { declaration as productsD1 } from "./products/d1/declaration.ts";
+import { declaration as productsKv } from "./products/kv/declaration.ts";
+import { declaration as productsQueues } from "./products/queues/declaration.ts";
+import { declaration as productsSchedules } from "./products/schedules/declaration.ts";
 import { declaration as productsImages } from "./products/images/declaration.ts";
 import { declaration as productsSnippets } from "./products/snippets/declaration.ts";
 import { declaration as productsWorkflows } from "./products/workflows/declaration.ts";
@@ -26,11 +39,18 @@ export const declarations = [
   controlApiServer,
   controlAccounts,
   controlZones,
+  controlTokens,
   controlMembers,
   controlZoneSettings,
+  controlRulesets,
+  dnsRecords,
+  dnsDnssec,
+  dnsSettings,
+  dnsTransfers,
   dnsNameServer,
   edgeOrigin,
   edgeSmartRouting,
+  edgeTlsCertificates,
   edgeTlsAcme,
   edgeClientInfo,
   edge,
@@ -38,7 +58,13 @@ export const declarations = [
   sandbox,
   workersAssets,
   workersScripts,
+  workersTail,
   workersRuntime,
+  workersObjects,
+  productsD1,
+  productsKv,
+  productsQueues,
+  productsSchedules,
   productsImages,
   productsSnippets,
   productsWorkflows,

@@ -123,7 +123,8 @@ describe("imports point one way: api → domain → store → storage", () => {
     expect(
       offenders(
         (file) => file.startsWith("src/platform/storage/"),
-        (each) => /^src\/(?!platform\/(storage|util)\/)/.test(each),
+        // What they declare is data.
+        (each) => /^src\/(?!platform\/(storage|util)\/|declarations?\.ts)/.test(each),
       ),
     ).toEqual([]);
   });
@@ -238,8 +239,7 @@ it("files stay small enough to be read at once", () => {
 it("functions stay short enough to be read at once", () => {
   const linesMax = 60;
   // Migrations are tables; the wiring of the program is one list of steps.
-  const isList = (file: string): boolean =>
-    /^src\/(platform\/storage\/migrations\/|server\.ts|\w+-service\.ts)/.test(file);
+  const isList = (file: string): boolean => /\/migrations\/\d{4}-|^src\/server\.ts/.test(file);
   const long = product
     .filter((file) => file.endsWith(".ts") && !isList(file))
     .flatMap((file) => longFunctions(file, linesMax).map((name) => `${file} ${name}`));

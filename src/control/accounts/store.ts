@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { InvitationsTable } from "../../platform/storage/schema.ts";
+import type { InvitationsTable } from "./tables.ts";
 import type { Read, Write } from "../../platform/storage/storage.ts";
 import type { PermissionKey } from "../access/permissions.ts";
 import type { Account, Invitation, Membership, User } from "./accounts.ts";

@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { RulesetsTable } from "../../platform/storage/schema.ts";
+import type { RulesetsTable } from "./tables.ts";
 import type { Read, Write } from "../../platform/storage/storage.ts";
 import type { RulesetPhase, Rule, Ruleset } from "./ruleset.ts";
 

@@ -4,9 +4,11 @@ import { accounts, installation } from "../accounts/capability.ts";
 import { zones } from "../zones/capability.ts";
 import { apiTokenOperations } from "./api.ts";
 import { Tokens } from "./tokens.ts";
+import { declaration } from "./declaration.ts";
 
 export const tokens = capability({
   name: "tokens",
+  declares: declaration,
   needs: [storage, installation, accounts, zones],
   create: (needed) => ({
     tokens: new Tokens(needed.storage, needed.accounts, needed.pepper, needed.zones),

@@ -1,5 +1,6 @@
-import { declare } from "../../declaration.ts";
+import { declare, table } from "../../declaration.ts";
 import { choice } from "../../platform/config/setting.ts";
+import type { ZoneSettingsTable } from "./tables.ts";
 
 /** Settings of zones. */
 export const declaration = declare({
@@ -12,4 +13,8 @@ export const declaration = declare({
         "value of the setting ssl for zones that have not set it (default: flexible while every listener is on loopback, else full)",
     },
   },
+  tables: {
+    zone_settings: table<ZoneSettingsTable>(),
+  },
+  changes: ["zone_setting"],
 });

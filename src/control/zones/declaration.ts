@@ -1,7 +1,8 @@
-import { declare } from "../../declaration.ts";
+import { declare, table } from "../../declaration.ts";
 import { forms } from "../../platform/config/forms.ts";
 import { planNames } from "../../platform/config/plan-names.ts";
 import { choice } from "../../platform/config/setting.ts";
+import type { ZonesTable } from "./tables.ts";
 
 /** Zones. */
 export const declaration = declare({
@@ -46,4 +47,11 @@ export const declaration = declare({
       describe: "DNS resolvers, each ADDRESS or ADDRESS:PORT (default: the system's)",
     },
   },
+  tables: {
+    zones: table<ZonesTable>(),
+  },
+  migrations: {
+    "0012-zone-authority": async () => (await import("./migrations/0012-zone-authority.ts")).zoneAuthority,
+  },
+  changes: ["zone"],
 });

@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { ZonesTable } from "../../platform/storage/schema.ts";
+import type { ZonesTable } from "./tables.ts";
 import type { Read, Write } from "../../platform/storage/storage.ts";
 import type { PlanName } from "../../platform/config/plan-names.ts";
 import { prepared } from "../../platform/storage/prepared.ts";

@@ -3,9 +3,11 @@ import { activationOf } from "../../platform/config/derived.ts";
 import { storage } from "../../platform/capability.ts";
 import { dnssecOperations } from "./api-dnssec.ts";
 import { Dnssec } from "./dnssec.ts";
+import { declaration } from "./declaration.ts";
 
 export const dnssec = capability({
   name: "DNSSEC",
+  declares: declaration,
   needs: [storage],
   create({ config, storage: database }) {
     // Without a delegation there is no parent to wait for.

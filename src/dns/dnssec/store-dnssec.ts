@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { DnssecTable } from "../../platform/storage/schema-network.ts";
+import type { DnssecTable } from "./tables.ts";
 import type { Read, Write } from "../../platform/storage/storage.ts";
 import type { SigningState } from "./dnssec.ts";
 

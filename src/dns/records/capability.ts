@@ -3,9 +3,11 @@ import { zones } from "../../control/zones/capability.ts";
 import { storage } from "../../platform/capability.ts";
 import { dnsOperations } from "./api/api.ts";
 import { DnsRecords } from "./records.ts";
+import { declaration } from "./declaration.ts";
 
 export const records = capability({
   name: "DNS records",
+  declares: declaration,
   needs: [storage, zones],
   create(needed) {
     const created = new DnsRecords(needed.storage);

@@ -1,6 +1,6 @@
 import type { Selectable } from "kysely";
 import { prepared } from "../../platform/storage/prepared.ts";
-import type { DnsRecordsTable } from "../../platform/storage/schema.ts";
+import type { DnsRecordsTable } from "./tables.ts";
 import type { Read, Write } from "../../platform/storage/storage.ts";
 import type { RecordFilter } from "./filter.ts";
 import type { DnsRecord, RecordSettings } from "./record.ts";

@@ -4,9 +4,11 @@ import { records } from "../records/capability.ts";
 import { transferPartyOperations } from "./api-transfer-parties.ts";
 import { outgoingTransferOperations } from "./api-transfers.ts";
 import { OutgoingTransfers } from "./outgoing.ts";
+import { declaration } from "./declaration.ts";
 
 export const transfers = capability({
   name: "zone transfers",
+  declares: declaration,
   needs: [storage, records],
   create: (needed) => ({ transfers: new OutgoingTransfers(needed.storage) }),
   operations: [...outgoingTransferOperations, ...transferPartyOperations],

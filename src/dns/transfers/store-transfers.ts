@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { OutgoingTransfersTable } from "../../platform/storage/schema-network.ts";
+import type { OutgoingTransfersTable } from "./tables.ts";
 import type { Read, Write } from "../../platform/storage/storage.ts";
 import type { NetworkOfPeers, OutgoingTransfer, Peer, TsigSecret } from "./outgoing.ts";
 import type { TransferAlgorithm } from "./tsig.ts";

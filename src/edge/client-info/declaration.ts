@@ -1,5 +1,6 @@
-import { declare } from "../../declaration.ts";
+import { declare, table } from "../../declaration.ts";
 import { forms } from "../../platform/config/forms.ts";
+import type { BotManagementTable } from "./tables.ts";
 
 /** Information about visitors. */
 export const declaration = declare({
@@ -25,4 +26,8 @@ export const declaration = declare({
       describe: "this node's location code, three letters",
     },
   },
+  tables: {
+    bot_management: table<BotManagementTable>(),
+  },
+  changes: ["bot_management"],
 });

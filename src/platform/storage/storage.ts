@@ -12,7 +12,7 @@ import { checkTables, explainingDamage, refuseEmptyFile } from "./damage.ts";
 import { lastStatement } from "./changes/last-statement.ts";
 import { ChangeListeners, type ChangeListener, type Reload } from "./changes/listeners.ts";
 import { migrate } from "./migrations/migrate.ts";
-import type { Database } from "./schema.ts";
+import type { ChangeKind, Database } from "./schema.ts";
 import { closeDatabase } from "./private-files.ts";
 import { openSqlite, sqliteDialect } from "./sqlite.ts";
 import { unawaited } from "../util/uncaught.ts";
@@ -27,37 +27,7 @@ export type Write = Transaction<Database>;
 
 /** One committed configuration change of a row. `parentId` is the zone or account of the row. */
 export interface Change {
-  kind:
-    | "account"
-    | "user"
-    | "api_token"
-    | "zone"
-    | "dns_record"
-    /** A new serial of a zone after a change of records. `id` is the serial. */
-    | "dns_serial"
-    | "ruleset"
-    | "dnssec"
-    | "dns_settings"
-    | "zone_transfers"
-    | "script"
-    | "dispatch_namespace"
-    | "object_namespace"
-    | "d1_database"
-    | "worker_route"
-    | "worker_domain"
-    | "account_subdomain"
-    | "queue"
-    | "schedule"
-    | "tail"
-    | "snippet"
-    | "bot_management"
-    | "zone_setting"
-    | "certificate"
-    | "certificate_pack"
-    | "acme_challenge"
-    | "image"
-    | "image_settings"
-    | "workflow";
+  kind: ChangeKind;
   id: string;
   parentId?: string;
 }

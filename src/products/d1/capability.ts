@@ -7,10 +7,12 @@ import { DatabaseCalls } from "./calls.ts";
 import { Databases } from "./databases.ts";
 import { Transfers } from "./transfers.ts";
 import { tidyTransfers } from "./tidy.ts";
+import { declaration } from "./declaration.ts";
 
 /** SQL databases of accounts. */
 export const d1 = capability({
   name: "D1",
+  declares: declaration,
   needs: [storage, blobs, objects],
   create(needed) {
     const d1Databases = new Databases(needed.storage, needed.platformNamespaces);

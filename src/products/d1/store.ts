@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { D1DatabasesTable } from "../../platform/storage/schema-hosting.ts";
+import type { D1DatabasesTable } from "./tables.ts";
 import type { Read, Write } from "../../platform/storage/storage.ts";
 import type { Database } from "./database.ts";
 

@@ -1,5 +1,12 @@
-import { declare } from "../../declaration.ts";
+import { declare, table } from "../../declaration.ts";
 import { forms } from "../../platform/config/forms.ts";
+import type {
+  ImagesTable,
+  ImageVariantsTable,
+  ImageKeysTable,
+  ImageSettingsTable,
+  ImageOrphansTable,
+} from "./tables.ts";
 
 /** Images. */
 export const declaration = declare({
@@ -69,4 +76,15 @@ export const declaration = declare({
         "module that exports detect(rgb, width, height), which finds faces for gravity=face (default: none)",
     },
   },
+  tables: {
+    images: table<ImagesTable>(),
+    image_variants: table<ImageVariantsTable>(),
+    image_keys: table<ImageKeysTable>(),
+    image_settings: table<ImageSettingsTable>(),
+    image_orphans: table<ImageOrphansTable>(),
+  },
+  migrations: {
+    "0004-images": async () => (await import("./migrations/0004-images.ts")).images,
+  },
+  changes: ["image", "image_settings"],
 });

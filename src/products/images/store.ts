@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { ImagesTable } from "../../platform/storage/schema-hosting.ts";
+import type { ImagesTable } from "./tables.ts";
 import type { Read, Write } from "../../platform/storage/storage.ts";
 import type { ImageContent, Focus, Image } from "./image.ts";
 

@@ -4,9 +4,11 @@ import { kvOperations } from "./api.ts";
 import { kvBinding } from "./binding.ts";
 import { KvNamespaces } from "./kv.ts";
 import { tidyKv } from "./tidy.ts";
+import { declaration } from "./declaration.ts";
 
 export const kv = capability({
   name: "KV",
+  declares: declaration,
   needs: [storage, blobs],
   create: (needed) => ({ kv: new KvNamespaces(needed.storage, needed.blobs) }),
   operations: kvOperations,

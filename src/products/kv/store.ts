@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { KvNamespacesTable } from "../../platform/storage/schema-hosting.ts";
+import type { KvNamespacesTable } from "./tables.ts";
 import { prepared } from "../../platform/storage/prepared.ts";
 import type { Read, Write } from "../../platform/storage/storage.ts";
 import type { KvNamespace } from "./kv.ts";

@@ -10,9 +10,11 @@ import { QueueDispatcher } from "./dispatcher.ts";
 import { QueueMessages } from "./messages.ts";
 import { Queues } from "./queues.ts";
 import { Retirement } from "./retirement.ts";
+import { declaration } from "./declaration.ts";
 
 export const queues = capability({
   name: "queues",
+  declares: declaration,
   needs: [storage, scripts, runtime],
   create({ storage: database, ...needed }) {
     const created = new Queues(database, needed.scripts);

@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { QueueMessagesTable } from "../../platform/storage/schema-hosting.ts";
+import type { QueueMessagesTable } from "./tables.ts";
 import type { Read, Write } from "../../platform/storage/storage.ts";
 import type { ContentType, QueueMessage } from "./queue.ts";
 

@@ -7,10 +7,12 @@ import { scheduleOperations } from "./api.ts";
 import { runScheduled } from "./run.ts";
 import { CronScheduler } from "./scheduler.ts";
 import { Schedules } from "./schedules.ts";
+import { declaration } from "./declaration.ts";
 
 /** Runs scripts at given times. */
 export const schedules = capability({
   name: "schedules",
+  declares: declaration,
   needs: [storage, scripts, runtime],
   create: (needed) => ({ schedules: new Schedules(needed.storage, needed.scripts) }),
   operations: scheduleOperations,

@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { SchedulesTable } from "../../platform/storage/schema-hosting.ts";
+import type { SchedulesTable } from "./tables.ts";
 import type { Read, Write } from "../../platform/storage/storage.ts";
 import type { Schedule } from "./schedule.ts";
 

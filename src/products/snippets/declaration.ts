@@ -1,4 +1,5 @@
-import { declare } from "../../declaration.ts";
+import { declare, table } from "../../declaration.ts";
+import type { SnippetsTable } from "./tables.ts";
 
 /** Snippets. */
 export const declaration = declare({
@@ -22,4 +23,8 @@ export const declaration = declare({
       describe: "memory of one run of a snippet (the public service allows 2)",
     },
   },
+  tables: {
+    snippets: table<SnippetsTable>(),
+  },
+  changes: ["snippet"],
 });

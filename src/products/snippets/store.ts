@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { SnippetsTable } from "../../platform/storage/schema.ts";
+import type { SnippetsTable } from "./tables.ts";
 import type { Read, Write } from "../../platform/storage/storage.ts";
 import type { Snippet, SnippetModule, SnippetSummary } from "./snippet.ts";
 

@@ -1,4 +1,12 @@
-import { declare } from "../../declaration.ts";
+import { declare, table } from "../../declaration.ts";
+import type {
+  WorkflowsTable,
+  WorkflowVersionsTable,
+  WorkflowSettingsTable,
+  WorkflowInstancesTable,
+  WorkflowJournalTable,
+  WorkflowEventsTable,
+} from "./tables.ts";
 
 /** Workflows. */
 export const declaration = declare({
@@ -78,4 +86,19 @@ export const declaration = declare({
       describe: "how long a sleeping or waiting workflow instance stays in memory",
     },
   },
+  tables: {
+    workflows: table<WorkflowsTable>(),
+    workflow_versions: table<WorkflowVersionsTable>(),
+    workflow_settings: table<WorkflowSettingsTable>(),
+    workflow_instances: table<WorkflowInstancesTable>(),
+    workflow_journal: table<WorkflowJournalTable>(),
+    workflow_events: table<WorkflowEventsTable>(),
+  },
+  migrations: {
+    "0005-workflows": async () => (await import("./migrations/0005-workflows.ts")).workflows,
+    "0010-workflow-schedules": async () =>
+      (await import("./migrations/0010-workflow-schedules.ts")).workflowSchedules,
+    "0011-lasting-numbers": async () => (await import("./migrations/0011-lasting-numbers.ts")).lastingNumbers,
+  },
+  changes: ["workflow"],
 });

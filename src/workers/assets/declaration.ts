@@ -1,4 +1,5 @@
-import { declare } from "../../declaration.ts";
+import { declare, table } from "../../declaration.ts";
+import type { AssetFilesTable, AssetManifestsTable } from "./tables.ts";
 
 /** Static assets. */
 export const declaration = declare({
@@ -21,5 +22,9 @@ export const declaration = declare({
       default: 24,
       describe: "hours for which unused static assets are kept",
     },
+  },
+  tables: {
+    asset_files: table<AssetFilesTable>(),
+    asset_manifests: table<AssetManifestsTable>(),
   },
 });

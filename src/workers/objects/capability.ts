@@ -14,10 +14,12 @@ import { ObjectMigrations } from "./migrate.ts";
 import { ObjectNamespaces } from "./namespaces.ts";
 import { ObjectRuns } from "./object-runs.ts";
 import { PlatformNamespaces } from "./platform-namespaces.ts";
+import { declaration } from "./declaration.ts";
 
 /** Durable Objects of scripts. */
 export const objects = capability({
   name: "objects",
+  declares: declaration,
   needs: [storage, dataFolder, sandbox, scripts, runtime],
   create({ logger, folder, storage: database, ...needed }) {
     const objectNamespaces = new ObjectNamespaces(database, needed.scripts);

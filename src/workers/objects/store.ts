@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { ObjectNamespacesTable } from "../../platform/storage/schema-hosting.ts";
+import type { ObjectNamespacesTable } from "./tables.ts";
 import type { Read, Write } from "../../platform/storage/storage.ts";
 import type { ObjectNamespace } from "./namespace.ts";
 

@@ -1,6 +1,16 @@
-import { declare } from "../../declaration.ts";
+import { declare, table } from "../../declaration.ts";
 import { mebibyte } from "../../platform/bytes.ts";
 import { forms } from "../../platform/config/forms.ts";
+import type {
+  DispatchNamespacesTable,
+  ScriptsTable,
+  ScriptVersionsTable,
+  ScriptModulesTable,
+  ScriptDeploymentsTable,
+  WorkerRoutesTable,
+  WorkerDomainsTable,
+  AccountSubdomainsTable,
+} from "./tables.ts";
 
 /** Scripts. */
 export const declaration = declare({
@@ -23,4 +33,15 @@ export const declaration = declare({
       describe: "largest upload of a script, with all modules",
     },
   },
+  tables: {
+    dispatch_namespaces: table<DispatchNamespacesTable>(),
+    scripts: table<ScriptsTable>(),
+    script_versions: table<ScriptVersionsTable>(),
+    script_modules: table<ScriptModulesTable>(),
+    script_deployments: table<ScriptDeploymentsTable>(),
+    worker_routes: table<WorkerRoutesTable>(),
+    worker_domains: table<WorkerDomainsTable>(),
+    account_subdomains: table<AccountSubdomainsTable>(),
+  },
+  changes: ["script", "dispatch_namespace", "worker_route", "worker_domain", "account_subdomain"],
 });

@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { ScriptsTable } from "../../platform/storage/schema-hosting.ts";
+import type { ScriptsTable } from "./tables.ts";
 import type { Read, Write } from "../../platform/storage/storage.ts";
 import type { Script, ScriptSettings, VersionShare } from "./script.ts";
 

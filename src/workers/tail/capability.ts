@@ -8,6 +8,7 @@ import { tailUpgrade } from "./listener.ts";
 import { TailRelay } from "./relay.ts";
 import { Tails } from "./tails.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
+import { declaration } from "./declaration.ts";
 
 /** A token that expires ends its tails within this time. */
 const checkIntervalMs = 60_000;
@@ -15,6 +16,7 @@ const checkIntervalMs = 60_000;
 /** Live logs of runs. */
 export const tails = capability({
   name: "tails",
+  declares: declaration,
   needs: [storage, scripts, tokens],
   create(needed) {
     const created = new Tails(async ({ creator, accountId }) => {

@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { TailsTable } from "../../platform/storage/schema-hosting.ts";
+import type { TailsTable } from "./tables.ts";
 import type { Read, Write } from "../../platform/storage/storage.ts";
 import type { Filter } from "./filter.ts";
 import type { KnownTail } from "./tails.ts";

@@ -1,6 +1,7 @@
-import { declare } from "../../../declaration.ts";
+import { declare, table } from "../../../declaration.ts";
 import { forms } from "../../../platform/config/forms.ts";
 import { choice } from "../../../platform/config/setting.ts";
+import type { AcmeAccountsTable, AcmeChallengesTable } from "./tables.ts";
 
 /** Certificates that an ACME authority issues. */
 export const declaration = declare({
@@ -64,4 +65,9 @@ export const declaration = declare({
     (acmeEabKid === undefined) === (acmeEabKey === undefined)
       ? undefined
       : `Expected acme-eab-kid and acme-eab-key together but received only ${acmeEabKid === undefined ? "acme-eab-key" : "acme-eab-kid"}`,
+  tables: {
+    acme_accounts: table<AcmeAccountsTable>(),
+    acme_challenges: table<AcmeChallengesTable>(),
+  },
+  changes: ["acme_challenge"],
 });

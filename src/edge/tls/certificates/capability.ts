@@ -6,9 +6,11 @@ import { storage } from "../../../platform/capability.ts";
 import { tlsOperations } from "./api.ts";
 import { Certificates } from "./certificates.ts";
 import { CertificatePacks } from "./packs.ts";
+import { declaration } from "./declaration.ts";
 
 export const certificates = capability({
   name: "certificates",
+  declares: declaration,
   needs: [storage, zones, zoneSettings],
   create({ config, storage: database }) {
     const created = new Certificates(database);

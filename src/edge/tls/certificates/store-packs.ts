@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { CertificatePacksTable } from "../../../platform/storage/schema-network.ts";
+import type { CertificatePacksTable } from "./tables.ts";
 import type { Read, Write } from "../../../platform/storage/storage.ts";
 import type { CertificatePack } from "./packs.ts";
 

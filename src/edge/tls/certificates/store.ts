@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { CertificatesTable } from "../../../platform/storage/schema-network.ts";
+import type { CertificatesTable } from "./tables.ts";
 import type { Read, Write } from "../../../platform/storage/storage.ts";
 import type { Certificate } from "./certificates.ts";
 

@@ -1,58 +1,30 @@
 import { sql } from "kysely";
 import { Migrator, type Migration } from "kysely/migration";
-import { initial } from "./0001-initial.ts";
-import { images } from "./0004-images.ts";
-import { workflows } from "./0005-workflows.ts";
-import { assetsQueues } from "./0006-assets-queues.ts";
-import { scripts } from "./0003-scripts.ts";
-import { snippets } from "./0002-snippets.ts";
-import { dnssec } from "./0007-dnssec.ts";
-import { tls } from "./0008-tls.ts";
-import { unusedBlobs } from "./0009-unused-blobs.ts";
-import { workflowSchedules } from "./0010-workflow-schedules.ts";
-import { lastingNumbers } from "./0011-lasting-numbers.ts";
-import { zoneAuthority } from "./0012-zone-authority.ts";
-import { queueLeases } from "./0013-queue-leases.ts";
-import { members } from "./0014-members.ts";
-import { schemaInfo } from "./0015-schema-info.ts";
-import { blobs } from "./0016-blobs.ts";
-import { changeHead } from "./0017-change-head.ts";
-import { nodes } from "./0018-nodes.ts";
-import { tailCreators } from "./0019-tail-creators.ts";
-import { objects } from "./0020-0039/0020-objects.ts";
-import { d1 } from "./0020-0039/0021-d1.ts";
+import type { DatabaseEngine, LoadMigration } from "../../../declaration.ts";
+import { declarations } from "../../../declarations.ts";
 import { UnusableDatabase } from "../faults.ts";
 import type { Storage } from "../storage.ts";
 import { isOlder, programVersion } from "../program-version.ts";
 
-type Engine = Storage["engine"];
 type Connected = Pick<Storage, "read" | "engine">;
 
-/** In order. A database's schema version is the name of the last one that ran there. */
-const migrationsOf = (engine: Engine): Record<string, Migration> => ({
-  "0001-initial": initial(engine),
-  "0002-snippets": snippets,
-  "0003-scripts": scripts(engine),
-  "0004-images": images,
-  "0005-workflows": workflows(engine),
-  "0006-assets-queues": assetsQueues(engine),
-  "0007-dnssec": dnssec,
-  "0008-tls": tls,
-  "0009-unused-blobs": unusedBlobs(engine),
-  "0010-workflow-schedules": workflowSchedules,
-  "0011-lasting-numbers": lastingNumbers(engine),
-  "0012-zone-authority": zoneAuthority,
-  "0013-queue-leases": queueLeases,
-  "0014-members": members,
-  "0015-schema-info": schemaInfo,
-  "0016-blobs": blobs(engine),
-  "0017-change-head": changeHead(engine),
-  "0018-nodes": nodes(engine),
-  "0019-tail-creators": tailCreators,
-  "0020-objects": objects,
-  "0021-d1": d1,
-});
-export const schemaVersions: readonly string[] = Object.keys(migrationsOf("sqlite"));
+const declared: Readonly<Record<string, LoadMigration>> = Object.fromEntries(
+  declarations.flatMap(({ migrations }) => Object.entries(migrations)),
+);
+/** The names of all migrations, in order. A database's schema version is the name of the last one that ran there. */
+export const schemaVersions: readonly string[] = Object.keys(declared).toSorted();
+
+/** The migrations by their names. Each is loaded when it runs. */
+function migrationsOf(engine: DatabaseEngine): Record<string, Migration> {
+  const migrationOf = (load: LoadMigration): Migration => ({
+    async up(db) {
+      const loaded = await load();
+      await (typeof loaded === "function" ? loaded(engine) : loaded).up(db);
+    },
+  });
+  return Object.fromEntries(schemaVersions.map((name) => [name, migrationOf(declared[name]!)]));
+}
+
 export const currentSchema = schemaVersions.at(-1)!;
 
 /**

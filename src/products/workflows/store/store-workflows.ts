@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { WorkflowsTable, WorkflowVersionsTable } from "../../../platform/storage/schema-hosting.ts";
+import type { WorkflowsTable, WorkflowVersionsTable } from "../tables.ts";
 import type { Read, Write } from "../../../platform/storage/storage.ts";
 import { finalStatuses } from "../transitions.ts";
 import type { Retention, Workflow, WorkflowVersion } from "../workflow.ts";

@@ -1,9 +1,5 @@
 import { sql, type Selectable } from "kysely";
-import type {
-  WorkflowEventsTable,
-  WorkflowInstancesTable,
-  WorkflowJournalTable,
-} from "../../../platform/storage/schema-hosting.ts";
+import type { WorkflowEventsTable, WorkflowInstancesTable, WorkflowJournalTable } from "../tables.ts";
 import { isDataRefused } from "../../../platform/storage/dialects.ts";
 import { prepared } from "../../../platform/storage/prepared.ts";
 import type { Storage } from "../../../platform/storage/storage.ts";

@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { DispatchNamespacesTable } from "../../../platform/storage/schema-hosting.ts";
+import type { DispatchNamespacesTable } from "../tables.ts";
 import type { Read, Write } from "../../../platform/storage/storage.ts";
 import type { DispatchNamespace } from "./namespaces.ts";
 

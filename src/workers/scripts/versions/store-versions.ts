@@ -1,8 +1,5 @@
 import type { Selectable } from "kysely";
-import type {
-  ScriptDeploymentsTable,
-  ScriptVersionsTable,
-} from "../../../platform/storage/schema-hosting.ts";
+import type { ScriptDeploymentsTable, ScriptVersionsTable } from "../tables.ts";
 import type { Read, Write } from "../../../platform/storage/storage.ts";
 import type { ModuleMap } from "../../stack-traces/messages.ts";
 import type { Module, ModuleKind } from "../runtime-script.ts";

@@ -1,0 +1,11 @@
+import { declare, table } from "../../declaration.ts";
+import type { DnsRecordsTable } from "./tables.ts";
+
+/** DNS records. */
+export const declaration = declare({
+  tables: {
+    dns_records: table<DnsRecordsTable>(),
+  },
+  // dns_serial: a new serial of a zone after a change of records; its id is the serial.
+  changes: ["dns_record", "dns_serial"],
+});

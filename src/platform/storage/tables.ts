@@ -1,0 +1,72 @@
+import type { Immutable } from "./columns.ts";
+
+export interface MetaTable {
+  key: Immutable<string>;
+  value: string;
+}
+
+/** On PostgreSQL, every committed configuration change; see changes/change-log.ts. */
+export interface ChangesTable {
+  seq: Immutable<number>;
+  n: Immutable<number>;
+  total: Immutable<number>;
+  kind: Immutable<string>;
+  id: Immutable<string>;
+  parent_id: Immutable<string | null>;
+  logged_on: Immutable<number>;
+}
+
+/** On PostgreSQL, the number of the last committed transaction with changes; see changes/change-log.ts. One row. */
+export interface ChangeHeadTable {
+  one: Immutable<1>;
+  seq: number;
+}
+
+/** The nodes of the installation; see nodes/node-registry.ts. Times are epoch milliseconds of the database's clock. */
+export interface NodesTable {
+  id: Immutable<string>;
+  /** A new one with each start. */
+  run: string;
+  name: string;
+  pid: number;
+  /** Which data folder it is, so that a copy can be told from the original. */
+  place: string;
+  version: string;
+  /** Where its blobs are. */
+  blobs: string;
+  started_on: number;
+  seen_on: number;
+  /** Null unless it was stopped. */
+  ended_on: number | null;
+  /** The number of the last change that it has taken over, on PostgreSQL. */
+  seq: number | null;
+}
+
+/** On PostgreSQL, the calls that nodes count against rate limits; see nodes/shared-rates.ts. */
+export interface NodeRatesTable {
+  node: Immutable<string>;
+  run: string;
+  /** JSON: a total for each key, since the start of the node. */
+  totals: string;
+}
+
+/** One row: where the blobs of the installation are. */
+export interface BlobPlaceTable {
+  /** Always the same: the table has one row. */
+  of: Immutable<"blobs">;
+  id: string;
+  shown: string;
+}
+
+export interface BlobsTable {
+  key: Immutable<string>;
+  size_bytes: Immutable<number>;
+  sha256: Immutable<string>;
+  written_on: Immutable<number>;
+}
+
+export interface BlobChunksTable {
+  key: Immutable<string>;
+  number: Immutable<number>;
+  bytes: Immutable<Uint8Array>;
+}
