@@ -57,6 +57,9 @@ it.each(["slowDown", "reset", "lost", "conflict", "error200"] as const)(
     await store.put("k", contentOf(small));
     if (kind !== "error200") s3.fail(kind, ({ method }) => method === "GET", 2);
     expect(await read("k")).toEqual(small);
+    // An answer to HEAD has no body that could say more than its status.
+    if (kind !== "error200") s3.fail(kind, ({ method }) => method === "HEAD", 2);
+    expect(await store.head("k")).toMatchObject({ sizeBytes: small.length });
     expect(s3.faultsLeft).toBe(0);
   },
 );

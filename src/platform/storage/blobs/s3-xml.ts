@@ -13,6 +13,8 @@ export class S3Fault extends Error {
   get isTemporary(): boolean {
     const { status, code } = this;
     if (temporaryCodes.has(code)) return true;
+    // The answer to a HEAD has no body, so its conflicts have no code.
+    if (status === 409 && code === "") return true;
     return status === 408 || status === 429 || status >= 500;
   }
 }
