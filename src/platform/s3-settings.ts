@@ -4,6 +4,7 @@ import type { Config } from "./config/settings.ts";
 import {
   environmentCredentials,
   fixedCredentials,
+  RefusedAddress,
   type CredentialsSource,
 } from "./storage/blobs/credentials.ts";
 
@@ -27,13 +28,13 @@ export function s3Address({
 
 /** The credentials of the blobs' bucket. Throws ConfigError if there are none. */
 export function blobCredentials(config: Config): CredentialsSource {
-  return pairOf(config, "blob") ?? environmentCredentials() ?? refuse("--blob-url", "blob");
+  return pairOf(config, "blob") ?? ofEnvironment() ?? refuse("--blob-url", "blob");
 }
 
 /** The credentials of the backups' bucket: its own, or those of the blobs. Throws ConfigError if there are none. */
 export function backupCredentials(config: Config): CredentialsSource {
   const own = pairOf(config, "backup") ?? pairOf(config, "blob");
-  return own ?? environmentCredentials() ?? refuse("a backup in a bucket", "backup");
+  return own ?? ofEnvironment() ?? refuse("a backup in a bucket", "backup");
 }
 
 function pairOf(config: Config, of: "blob" | "backup"): CredentialsSource | undefined {
@@ -43,6 +44,14 @@ function pairOf(config: Config, of: "blob" | "backup"): CredentialsSource | unde
   if (accessKeyId === undefined || secretAccessKey === undefined)
     throw new ConfigError(`Expected both --${of}-access-key-id and --${of}-secret-access-key`);
   return fixedCredentials({ accessKeyId, secretAccessKey });
+}
+
+function ofEnvironment(): CredentialsSource | undefined {
+  try {
+    return environmentCredentials();
+  } catch (error) {
+    throw error instanceof RefusedAddress ? new ConfigError(error.message) : error;
+  }
 }
 
 function refuse(what: string, of: string): never {

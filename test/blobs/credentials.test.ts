@@ -87,6 +87,18 @@ it("of a container's server are asked for before they expire, and kept while it 
   await store.put("k", content);
 });
 
+it("of a container's server are not asked for over plain HTTP, except at the addresses of AWS", async () => {
+  store = storeWith({ AWS_CONTAINER_CREDENTIALS_FULL_URI: "https://credentials.example/here" });
+  const variable = (url: string) => environmentCredentials({ AWS_CONTAINER_CREDENTIALS_FULL_URI: url });
+  for (const host of ["localhost", "127.0.0.1", "[::1]", "169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"])
+    expect(variable(`http://${host}:80/v1`)).toBeDefined();
+  expect(environmentCredentials({ AWS_CONTAINER_CREDENTIALS_RELATIVE_URI: "/v2/c?id=1" })).toBeDefined();
+  for (const wrong of ["http://credentials.example/", "http://169.254.169.254/latest", "file:///etc/x", "x"])
+    expect(() => variable(wrong)).toThrow(
+      `Expected an https URL, or an http URL of a container's own server`,
+    );
+});
+
 it("are those of the variables before all others, and none without any", async () => {
   expect(environmentCredentials({})).toBeUndefined();
   const { accessKeyId, secretAccessKey } = pair(7);

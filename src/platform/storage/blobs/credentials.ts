@@ -27,7 +27,8 @@ export const fixedCredentials = (credentials: Credentials): CredentialsSource =>
 
 /**
  * Where the environment says that credentials are, in the order of the AWS SDKs: variables, the shared
- * credentials file, or the server of a container. Undefined if it says nothing.
+ * credentials file, or the server of a container. Undefined if it says nothing. Throws
+ * `RefusedAddress`.
  */
 export function environmentCredentials(env: NodeJS.ProcessEnv = process.env): CredentialsSource | undefined {
   const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN } = env;
@@ -37,12 +38,12 @@ export function environmentCredentials(env: NodeJS.ProcessEnv = process.env): Cr
       secretAccessKey: AWS_SECRET_ACCESS_KEY,
       sessionToken: AWS_SESSION_TOKEN,
     });
-  const url = containerUrl(env);
   const { AWS_SHARED_CREDENTIALS_FILE, AWS_PROFILE } = env;
   if (AWS_SHARED_CREDENTIALS_FILE !== undefined || AWS_PROFILE !== undefined) {
     const file = AWS_SHARED_CREDENTIALS_FILE ?? join(homedir(), ".aws/credentials");
     return new RenewedCredentials(async () => readProfile(file, AWS_PROFILE ?? "default"));
   }
+  const url = containerUrl(env);
   return url === undefined ? undefined : new RenewedCredentials(async () => askContainer(url, env));
 }
 
@@ -107,10 +108,31 @@ async function readProfile(file: string, profile: string): Promise<Credentials> 
   return { accessKeyId, secretAccessKey, sessionToken: values.get("aws_session_token") };
 }
 
-/** The address of a container's credentials, as ECS and EKS set it. */
+/** The address of a server of credentials is none to ask. */
+export class RefusedAddress extends Error {}
+
+/** Where credentials may be asked for without TLS, as in the AWS SDKs: this machine, ECS, and EKS. */
+const plainHosts: ReadonlySet<string> = new Set([
+  "localhost",
+  "127.0.0.1",
+  "[::1]",
+  "169.254.170.2",
+  "169.254.170.23",
+  "[fd00:ec2::23]",
+]);
+
+/** The address of a container's credentials, as ECS and EKS set it. Throws for one that would show them to others. */
 function containerUrl(env: NodeJS.ProcessEnv): string | undefined {
-  const { AWS_CONTAINER_CREDENTIALS_RELATIVE_URI: path, AWS_CONTAINER_CREDENTIALS_FULL_URI: url } = env;
-  return path === undefined ? url : `http://169.254.170.2${path}`;
+  const { AWS_CONTAINER_CREDENTIALS_RELATIVE_URI: path, AWS_CONTAINER_CREDENTIALS_FULL_URI: full } = env;
+  const text = path === undefined ? full : `http://169.254.170.2${path}`;
+  if (text === undefined) return undefined;
+  const url = URL.parse(text);
+  if (url?.protocol === "https:" || (url?.protocol === "http:" && plainHosts.has(url.hostname)))
+    return url.href;
+  throw new RefusedAddress(
+    "Expected an https URL, or an http URL of a container's own server, in " +
+      `AWS_CONTAINER_CREDENTIALS_FULL_URI but received ${JSON.stringify(text)}`,
+  );
 }
 
 async function askContainer(url: string, env: NodeJS.ProcessEnv): Promise<Expiring> {
