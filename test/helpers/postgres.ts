@@ -6,8 +6,12 @@ import { Client } from "pg";
 import { freePort } from "./free-port.ts";
 
 export interface TestPostgres {
+  port: number;
+  dataDir: string;
   /** The URL of a fresh, empty database. */
   createDatabase(): Promise<string>;
+  /** Ends the server in order, with all of its connections, as `pg_ctl stop --mode=fast` does. */
+  end(): Promise<void>;
   /** Ends the server at once, with all of its connections; `start` brings it back with what had been committed. */
   crash(): Promise<void>;
   /** Ends the server and its processes with SIGKILL; `start` recovers what had been committed. */
@@ -21,19 +25,22 @@ export interface TestPostgres {
   stop(): Promise<void>;
 }
 
+export const serverFlags = ["-c", "fsync=off", "-c", "max_connections=200"];
+
 /** A real PostgreSQL server of its own, from the packaged binaries. */
 export async function startPostgres(): Promise<TestPostgres> {
   const parent = mkdtempSync(join(tmpdir(), "selvedge-postgres-"));
   chmodSync(parent, 0o755); // as root the server runs as another user, who must reach its folder
   const port = await freePort();
+  const dataDir = join(parent, "data");
   const postgres = new EmbeddedPostgres({
-    databaseDir: join(parent, "data"),
+    databaseDir: dataDir,
     port,
     user: "selvedge",
     password: "selvedge",
     persistent: false,
     createPostgresUser: process.getuid?.() === 0,
-    postgresFlags: ["-c", "fsync=off", "-c", "max_connections=200"],
+    postgresFlags: serverFlags,
     onLog: () => {},
     onError: () => {},
   });
@@ -41,7 +48,7 @@ export async function startPostgres(): Promise<TestPostgres> {
   await postgres.start();
   /** Sends a signal to the server and to its processes for connections; returns their ids. */
   const signal = (name: NodeJS.Signals): number[] => {
-    const [pid] = readFileSync(join(parent, "data/postmaster.pid"), "utf8").split("\n");
+    const [pid] = readFileSync(join(dataDir, "postmaster.pid"), "utf8").split("\n");
     const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ");
     const all = [pid, ...children].map(Number);
     for (const each of all) if (existsSync(`/proc/${each}`)) process.kill(each, name);
@@ -51,26 +58,30 @@ export async function startPostgres(): Promise<TestPostgres> {
     while (pids.some((pid) => existsSync(`/proc/${pid}`))) await new Promise((go) => setTimeout(go, 10));
     isUp = false;
   };
+  const endBy = async (name: NodeJS.Signals): Promise<void> => {
+    const [pid] = readFileSync(join(dataDir, "postmaster.pid"), "utf8").split("\n");
+    process.kill(Number(pid), name);
+    await ended([Number(pid)]);
+  };
   let databases = 0;
   let isUp = true;
   return {
+    port,
+    dataDir,
     async createDatabase() {
       const name = `test_${++databases}`;
       await postgres.createDatabase(name);
       return `postgres://selvedge:selvedge@127.0.0.1:${port}/${name}`;
     },
-    async crash() {
-      const [pid] = readFileSync(join(parent, "data/postmaster.pid"), "utf8").split("\n");
-      process.kill(Number(pid), "SIGQUIT");
-      await ended([Number(pid)]);
-    },
+    end: () => endBy("SIGINT"),
+    crash: () => endBy("SIGQUIT"),
     kill: () => ended(signal("SIGKILL")),
     async start() {
       await postgres.start();
       isUp = true;
     },
     pause: () => void signal("SIGSTOP"),
-    resume: () => void signal("SIGCONT"),
+    resume: () => void (isUp && signal("SIGCONT")),
     async secure({ certificate, privateKey }) {
       const url = `postgres://selvedge:selvedge@127.0.0.1:${port}/postgres`;
       const client = new Client(url);

@@ -16,6 +16,8 @@ import { DatabaseUnavailable } from "./faults.ts";
 const numberTypeIds: ReadonlySet<number> = new Set([20, 1700]);
 /** The longest wait for a connection whose queries may take any time. */
 const connectMsMax = 10_000;
+/** When the server was away, connections that were idle or waited for longer than this are given up. */
+const [idleMsMax, answerMsMax] = [1000, 5000];
 /** Maximum number of connections. */
 const poolMax = 10;
 /**
@@ -34,18 +36,27 @@ export const connectionOf = (connectionString: string): ClientConfig => ({
   types: { getTypeParser },
 });
 
+export interface PooledDialect extends PostgresDialect {
+  /**
+   * Ends the connections that are idle or have waited long for an answer. To be called when the server was away
+   * for another connection: after a failover, nothing may tell the old connections that their server is gone.
+   */
+  dropSilent: () => void;
+}
+
 /**
  * PostgreSQL through `pg`. Returns 64-bit integers as numbers, as with SQLite. `timeoutMs` limits a query and
  * the wait for a connection; undefined means no limit for queries. Throws `DatabaseUnavailable` if the server is
  * unreachable or does not respond.
  */
-export function postgresDialect(connectionString: string, timeoutMs: number | undefined): PostgresDialect {
+export function postgresDialect(connectionString: string, timeoutMs: number | undefined): PooledDialect {
+  const clients = new Set<LimitedClient>();
   const pool = new Pool({
     ...connectionOf(connectionString),
     max: poolMax,
     keepAlive: true,
     connectionTimeoutMillis: timeoutMs ?? connectMsMax,
-    ...(timeoutMs === undefined ? {} : { Client: clientClass(timeoutMs) }),
+    ...(timeoutMs === undefined ? {} : { Client: clientClass(timeoutMs, clients) }),
   });
   // The pool replaces a connection that the server closed, and the query's caller gets the error. Without
   // listeners, the event would end the process.
@@ -56,25 +67,67 @@ export function postgresDialect(connectionString: string, timeoutMs: number | un
       throw new DatabaseUnavailable(error);
     });
   const { options } = pool;
-  return keepingFirstError(new PostgresDialect({ pool: { connect, end: () => pool.end(), options } }));
+  const dialect = new PostgresDialect({ pool: { connect, end: () => pool.end(), options } });
+  const dropSilent = (): void => {
+    for (const client of clients) client.dropIfSilent();
+  };
+  return Object.assign(keepingFirstError(dialect), { dropSilent });
 }
 
 type Query = (text: string, values?: unknown[]) => Promise<QueryResult>;
 
-/** A client that closes its connection if a query times out, because later queries on it would wait too. */
-const clientClass = (timeoutMs: number): new (config?: ClientConfig) => Client =>
+interface LimitedClient extends Client {
+  dropIfSilent(): void;
+}
+
+/**
+ * A client that closes its connection if a query times out, because later queries on it would wait too. Between two
+ * queries, PostgreSQL can end the connection with a message: then `pg` refuses further queries with an error that
+ * has no code. The client is in `clients` until its connection ends.
+ */
+const clientClass = (
+  timeoutMs: number,
+  clients: Set<LimitedClient>,
+): new (config?: ClientConfig) => LimitedClient =>
   class extends Client {
+    #isBroken = false;
+    #isWaiting = true;
+    /** When the client began to wait for the server, or last ended that. */
+    #sinceMs = performance.now();
+
+    constructor(config?: ClientConfig) {
+      super(config);
+      clients.add(this);
+      this.on("error", () => (this.#isBroken = true));
+      this.on("end", () => clients.delete(this));
+    }
+
+    get #stream(): Socket {
+      return (this as unknown as { connection: { stream: Socket } }).connection.stream;
+    }
+
+    dropIfSilent(): void {
+      const msMax = this.#isWaiting ? answerMsMax : idleMsMax;
+      if (performance.now() - this.#sinceMs > msMax) this.#stream.destroy();
+    }
+
     override readonly query = (async (text: string, values?: unknown[]) => {
-      const { stream } = (this as unknown as { connection: { stream: Socket } }).connection;
+      const stream = this.#stream;
       const timer = setTimeout(() => stream.destroy(), timeoutMs);
+      this.#isWaiting = true;
+      this.#sinceMs = performance.now();
       try {
         return await (super.query as Query)(text, values);
       } catch (error) {
         const isGone =
-          error instanceof DatabaseError ? unavailablePattern.test(error.code ?? "") : stream.destroyed;
+          error instanceof DatabaseError
+            ? unavailablePattern.test(error.code ?? "")
+            : this.#isBroken || stream.destroyed;
         throw isGone ? new DatabaseUnavailable(error) : error;
       } finally {
         clearTimeout(timer);
+        this.#isWaiting = false;
+        this.#sinceMs = performance.now();
       }
     }) as Client["query"];
   };

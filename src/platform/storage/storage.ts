@@ -36,6 +36,12 @@ const notifyAgainMs = 1000;
 /** Default timeout of a PostgreSQL query. */
 const queryTimeoutMs = 30_000;
 
+interface PostgresParts {
+  url: string;
+  /** See `PooledDialect`. */
+  dropSilent: () => void;
+}
+
 /**
  * The database. Queries go through `read`. Transactions go through `write`, and are durable when it resolves.
  */
@@ -46,7 +52,7 @@ export class Storage {
   readonly #database: DatabaseSync | undefined;
   readonly #listeners = new ChangeListeners();
   readonly #log: ChangeLog | undefined;
-  readonly #url: string | undefined;
+  readonly #postgres: PostgresParts | undefined;
   #follower: Follower | undefined;
   /** Number of open and waiting transactions. */
   #writes = 0;
@@ -61,18 +67,18 @@ export class Storage {
   #unnotifiedSinceMs: number | undefined;
   #notifying: NodeJS.Timeout | undefined;
 
-  /** `database` is the connection to SQLite, `url` that of PostgreSQL. */
+  /** `database` is the connection to SQLite. */
   constructor(
     read: Read,
     engine: "sqlite" | "postgres",
     durability: Durability,
-    { database, url }: { database?: DatabaseSync; url?: string },
+    { database, postgres }: { database?: DatabaseSync; postgres?: PostgresParts },
   ) {
     this.read = read;
     this.engine = engine;
     this.#durability = durability;
     this.#database = database;
-    this.#url = url;
+    this.#postgres = postgres;
     // A SQLite file has one owner, which notifies its own listeners directly.
     this.#log = engine === "postgres" ? new ChangeLog() : undefined;
   }
@@ -182,7 +188,8 @@ export class Storage {
     if (this.#log === undefined) return;
     const { startFollower } = await import("./changes/start-follower.ts");
     this.#follower = await startFollower({
-      url: this.#url!,
+      url: this.#postgres!.url,
+      onReturned: this.#postgres!.dropSilent,
       token: this.#log.token,
       notify: (payload) => sql`select pg_notify(${changesChannel}, ${payload})`.execute(this.read),
       listeners: this.#listeners,
@@ -345,5 +352,6 @@ function openSqliteFile(path: string): DatabaseSync {
 async function openPostgresStorage(url: string, timeoutMs: number | undefined): Promise<Storage> {
   const { postgresDialect } = await import("./postgres.ts");
   const dialect = postgresDialect(url, timeoutMs);
-  return new Storage(new Kysely<Database>({ dialect }), "postgres", noDurability, { url });
+  const postgres = { url, dropSilent: dialect.dropSilent };
+  return new Storage(new Kysely<Database>({ dialect }), "postgres", noDurability, { postgres });
 }

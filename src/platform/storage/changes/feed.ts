@@ -41,6 +41,8 @@ export interface FeedOptions {
   onNotice: () => void;
   /** The connection was lost, so notifications may have been lost too. */
   onLost: () => void;
+  /** The server can be reached again after a failure. */
+  onReturned?: () => void;
 }
 
 /**
@@ -52,6 +54,7 @@ export class Feed {
   #client: Client | undefined;
   #checkedMs = -Infinity;
   #isClosed = false;
+  #hasFailed = false;
   /**
    * Whether notifications arrive. They do not through a pooler that gives each transaction a connection. Known
    * from a notification that this node has sent to itself.
@@ -97,6 +100,7 @@ export class Feed {
 
   /** Gives the connection up; the next read makes a new one. */
   disconnect(): void {
+    this.#hasFailed = true;
     const client = this.#client;
     this.#client = undefined;
     this.isNotified = false;
@@ -121,7 +125,10 @@ export class Feed {
   async #query<R>(text: string, values: unknown[]): Promise<R[]> {
     const client = await this.#connected();
     try {
-      return (await inTime(client, client.query(text, values))).rows as R[];
+      const { rows } = await inTime(client, client.query(text, values));
+      if (this.#hasFailed) this.#options.onReturned?.();
+      this.#hasFailed = false;
+      return rows as R[];
     } catch (error) {
       this.disconnect();
       throw new DatabaseUnavailable(error);
@@ -149,6 +156,7 @@ export class Feed {
       await inTime(client, client.query(`listen ${changesChannel}`));
       if (this.#isClosed) throw new Error("closed");
     } catch (error) {
+      this.#hasFailed = true;
       destroy(client);
       throw new DatabaseUnavailable(error);
     }

@@ -5,18 +5,25 @@ import { changesChannel } from "./change-log.ts";
 import { Feed, type FeedOptions } from "./feed.ts";
 import { Follower, type FollowerParts } from "./follower.ts";
 
-interface Options extends Omit<FollowerParts, "feed">, Pick<FeedOptions, "token" | "notify"> {
+interface Options extends Omit<FollowerParts, "feed">, Pick<FeedOptions, "token" | "notify" | "onReturned"> {
   url: string;
 }
 
 /** A follower with a connection of its own, at the current end of the log. It imports `pg`, which SQLite does not need. */
-export async function startFollower({ url, token, notify, ...parts }: Options): Promise<Follower> {
+export async function startFollower({
+  url,
+  token,
+  notify,
+  onReturned,
+  ...parts
+}: Options): Promise<Follower> {
   const feed = new Feed({
     connection: connectionOf(url),
     token,
     notify,
     onNotice: () => follower.notice(),
     onLost: () => follower.wake(),
+    ...(onReturned === undefined ? {} : { onReturned }),
   });
   const follower = new Follower({ feed, ...parts });
   try {
