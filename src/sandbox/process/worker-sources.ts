@@ -189,7 +189,7 @@ function entrypointsOf(script: CellScript): string {
         ]
       : []),
     ...objectClasses.map((name, i) => {
-      const made = `${identifier(objectModule)}.objectOf(user[${JSON.stringify(name)}])`;
+      const made = `${identifier(objectModule)}.objectOf(user[${JSON.stringify(name)}], ${JSON.stringify(name)})`;
       return `const object${i} = ${made};\nexport { object${i} as ${JSON.stringify(`Object:${name}`)} };\n`;
     }),
     ...classNames.map((name, i) => {
@@ -199,6 +199,11 @@ function entrypointsOf(script: CellScript): string {
         `rpc${i} as ${JSON.stringify(`Rpc:${name}`)}`,
       ];
       return `const entry${i} = ${entryOf}(${user}), rpc${i} = ${rpcOf}(${user}, entry${i});\nexport { ${names.join(", ")} };\n`;
+    }),
+    ...(objectClasses.length > 0 ? classNames : []).map((name, i) => {
+      const text = JSON.stringify(name);
+      const made = `${identifier(objectModule)}.facetOf(user[${text}], ${text}, entry${i})`;
+      return `const facet${i} = ${made};\nexport { facet${i} as ${JSON.stringify(`Object:${name}`)} };\n`;
     }),
   ].join("");
 }

@@ -1,6 +1,6 @@
 import type { ObjectAddress } from "../../../sandbox/protocol.ts";
 import { watchWork } from "../../tail/worker/console.ts";
-import { absentPart } from "../../runtime/worker/binding-object.ts";
+import { exportsOf, facetsOf, refuseAlarms, type FacetOptions } from "./facets.ts";
 import { ownId } from "./ids.ts";
 
 const { defineProperty } = Object;
@@ -9,19 +9,23 @@ const NativeError = Error;
 /** Replaces the parts of the native `ctx` that belong to the platform. `this.ctx` is the same object. */
 export function prepareContext(
   ctx: DurableObjectState<unknown>,
-  { id, namespace, name, jurisdiction, isSqlite }: ObjectAddress,
+  object: ObjectAddress,
+  facet: FacetOptions | undefined,
 ): void {
-  define(ctx, "id", ownId(id, namespace, name, jurisdiction));
-  define(ctx, "props", {});
+  const { id, namespace, name, jurisdiction, isSqlite } = object;
+  if (facet?.hasTextId !== true) define(ctx, "id", ownId(id, namespace, name, jurisdiction));
+  define(ctx, "props", facet?.props ?? {});
   const waitUntil = ctx.waitUntil.bind(ctx);
   define(ctx, "waitUntil", (promise: Promise<unknown>) => {
     watchWork(promise);
     waitUntil(promise);
   });
-  // These would show the wrapper's exports.
-  define(ctx, "exports", undefined);
-  define(ctx, "facets", absentPart("ctx.facets"));
+  // The native ones would show the wrapper's exports.
+  const native = ctx as unknown as { exports?: Record<string, unknown>; facets: never };
+  define(ctx, "exports", exportsOf(native.exports));
+  define(ctx, "facets", facetsOf(native.facets, object));
   prepareStorage(ctx.storage, isSqlite);
+  if (facet !== undefined) refuseAlarms(ctx.storage, define);
 }
 
 function prepareStorage(storage: DurableObjectStorage, isSqlite: boolean): void {

@@ -75,6 +75,8 @@ export class DurableObjectId {
   }
 }
 
+export const isObjectId = (value: unknown): value is DurableObjectId => isId(value);
+
 /** The hexadecimal form of an id; a script may have replaced `toString`. */
 const toText = DurableObjectId.prototype.toString;
 export const hexOf = (id: DurableObjectId): string => apply(toText, id, []);

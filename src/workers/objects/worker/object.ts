@@ -4,15 +4,22 @@ import type { InstanceProps } from "../../../sandbox/worker/object-host.ts";
 import { perhapsTraced, tracedInObject } from "../../tail/worker/console.ts";
 import { carry } from "../../runtime/worker/carry.ts";
 import { prepareContext } from "./context.ts";
+import { noteClass, type FacetOptions } from "./facets.ts";
 
 // Saved before the script's code runs, because a script may replace them.
 const { apply, construct, get: getProperty, getOwnPropertyDescriptor } = Reflect;
 const { getPrototypeOf, defineProperty, hasOwn, prototype: anyObject } = Object;
 const [NativeProxy, NativeTypeError] = [Proxy, TypeError];
+const { floor, random } = Math;
+const facetEventsMax = 1e12;
 const anyFunction = Function.prototype as object;
 
 type Method = (this: unknown, ...args: unknown[]) => unknown;
-type Context = DurableObjectState<InstanceProps>;
+/** What a host, or an object with facets, gives to an instance. */
+interface GivenProps extends InstanceProps {
+  facet?: FacetOptions;
+}
+type Context = DurableObjectState<GivenProps>;
 type WaitUntil = (promise: Promise<unknown>) => void;
 type ObjectClass = new (ctx: Context, env: object) => object;
 
@@ -36,15 +43,22 @@ const isReserved = (name: string): boolean => {
 const missing = (name: string): Error =>
   new NativeTypeError(`The RPC receiver does not implement the method "${name}".`);
 
+/** As `objectOf`, for an exported class that has no namespace; `other` if it is not a class of objects. */
+export const facetOf = (exported: unknown, name: string, other: unknown): unknown =>
+  typeof exported === "function" && exported.prototype instanceof DurableObject
+    ? objectOf(exported, name)
+    : other;
+
 /**
  * The class that workerd runs for a script's class of Durable Objects. Each event runs within the run that the gateway
  * began for it, so that what the object fetches is its own.
  */
-export function objectOf(exported: unknown): ObjectClass {
+export function objectOf(exported: unknown, name: string): ObjectClass {
   if (typeof exported !== "function")
     throw new NativeTypeError(
       "A class of Durable Objects that the script declared is not exported as a class.",
     );
+  noteClass(name);
   const Base = exported as ObjectClass;
   const Begun = new NativeProxy(Base, { construct: begin });
   let runOf!: (instance: object) => string;
@@ -52,15 +66,16 @@ export function objectOf(exported: unknown): ObjectClass {
   class Instance extends Begun {
     readonly #standing: string;
     readonly #waitUntil: WaitUntil;
-    /** Number of events that no request began. */
-    #events = 0;
+    /** Number of events that no request began. Those of a facet and of its object must differ. */
+    #events: number;
 
     constructor(ctx: Context, env: object) {
-      const { standing } = ctx.props.object;
+      const { object, facet } = ctx.props;
       const waitUntil = ctx.waitUntil.bind(ctx);
       super(ctx, env);
       this.#waitUntil = waitUntil;
-      this.#standing = standing;
+      this.#standing = object.standing;
+      this.#events = facet === undefined ? 0 : floor(random() * facetEventsMax);
     }
 
     /** Calls the method, or without arguments reads the property, at a path of names. For the host only. */
@@ -88,8 +103,8 @@ export function objectOf(exported: unknown): ObjectClass {
 /** Constructs an instance within a run of its own: an object that wakes has no request. */
 function begin(Base: ObjectClass, given: [ctx: Context, env: object], made: NewableFunction): object {
   const [ctx] = given;
-  const { object } = ctx.props;
-  prepareContext(ctx, object);
+  const { object, facet } = ctx.props;
+  prepareContext(ctx, object, facet);
   return forRun(`${object.standing}.0`, () => construct(Base, given, made) as object);
 }
 
