@@ -4,7 +4,7 @@ import { atMost, median, pairedRatio, printGoals, printTable, reported, type Goa
 import { treeCpuMicroseconds } from "./lib/tree.ts";
 
 /*
- * CPU time of a request that goes from the front to a dispatcher and on to a customer's script, beside bare workerd with the same
+ * CPU time of a request that goes from the gateway to a dispatcher and on to a customer's script, beside bare workerd with the same
  * isolates, and beside miniflare; hop by hop; how long a script takes that nobody has called yet; two cells over one.
  */
 /** Until everything that will be compiled has been, which takes about 18,000 requests: a round is 2,000. */
@@ -36,7 +36,7 @@ const bareSide = (path: string, { port, pid }: typeof bare = bare): Side => ({
   pid,
 });
 const sides: Record<string, Side> = {
-  "Selvedge: front → dispatcher → customer": one.side("dispatcher"),
+  "Selvedge: gateway → dispatcher → customer": one.side("dispatcher"),
   "bare: proxy → dispatcher → customer": bareSide("/dispatch"),
   "miniflare: router → customer": {
     url: `http://127.0.0.1:${miniflare.port}`,
@@ -44,14 +44,14 @@ const sides: Record<string, Side> = {
     host: "bare",
     pid: miniflare.pid,
   },
-  "Selvedge: front → script": one.side("alone"),
+  "Selvedge: gateway → script": one.side("alone"),
   "bare: proxy → script": bareSide("/script"),
   "bare: proxy → workerd": bareSide("/entry"),
 };
 const cpu: Record<string, number[]> = {};
-const front: Record<string, number[]> = {};
+const gateway: Record<string, number[]> = {};
 const perSecond: Record<string, number[]> = {};
-for (const name of Object.keys(sides)) [cpu[name], front[name], perSecond[name]] = [[], [], []];
+for (const name of Object.keys(sides)) [cpu[name], gateway[name], perSecond[name]] = [[], [], []];
 for (let round = -warmUpRounds; round < rounds; round++) {
   const all = Object.entries(sides);
   // Each begins once in a while, and none comes twice in a row.
@@ -61,7 +61,7 @@ for (let round = -warmUpRounds; round < rounds; round++) {
     const seconds = await load(url, count, connections, () => ({ method: "GET", path, headers: { host } }));
     if (round < 0) continue; // warm-up
     const after = treeCpuMicroseconds(pid);
-    front[name]!.push((after.own - before.own) / count);
+    gateway[name]!.push((after.own - before.own) / count);
     cpu[name]!.push((after.own + after.below - before.own - before.below) / count);
     perSecond[name]!.push(count / seconds);
   }
@@ -71,8 +71,8 @@ printTable(
   Object.keys(sides).map((name) => [
     name,
     median(cpu[name]!),
-    median(front[name]!),
-    median(cpu[name]!.map((all, i) => all - front[name]![i]!)),
+    median(gateway[name]!),
+    median(cpu[name]!.map((all, i) => all - gateway[name]![i]!)),
     median(perSecond[name]!),
   ]),
 );

@@ -10,7 +10,7 @@ import {
   reported,
 } from "./lib/measure.ts";
 
-/** CPU time of the front for a request to a script: nobody watches, another script is watched, or this one. */
+/** CPU time of the gateway for a request to a script: nobody watches, another script is watched, or this one. */
 const rounds = 9;
 const [count, connections] = [1500, 16];
 const code = `export default { fetch(request) { console.log("asked", request.url); return new Response("ok"); } };`;
@@ -41,7 +41,7 @@ for (let round = -2; round < rounds; round++) {
   }
 }
 printTable(
-  ["watched", "per second", "CPU µs each, front"],
+  ["watched", "per second", "CPU µs each, gateway"],
   order().map((side) => [side, median(perSecond[side]), median(cpu[side])]),
 );
 printGoals([

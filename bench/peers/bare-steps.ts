@@ -14,24 +14,24 @@ import { workerdPath } from "../../src/sandbox/process/launch.ts";
  */
 const main = `
 import { RpcTarget } from "cloudflare:workers";
-class Lane extends RpcTarget { commit() { return ""; } }
+class Journal extends RpcTarget { commit() { return ""; } }
 export default { fetch(request, env) {
   const [client, server] = Object.values(new WebSocketPair());
   server.accept();
   server.addEventListener("message", async ({ data }) => {
     const [id, count] = data.split(" ");
-    server.send(id + " " + await env.SCRIPT.run(new Lane(), Number(count)));
+    server.send(id + " " + await env.SCRIPT.run(new Journal(), Number(count)));
   });
   return new Response(null, { status: 101, webSocket: client });
 } };`;
 const script = `
 import { WorkerEntrypoint } from "cloudflare:workers";
 export default class extends WorkerEntrypoint {
-  async run(lane, count) {
+  async run(socket, count) {
     let sum = 0;
     for (let i = 0; i < count; i++) {
       const value = await (async () => i)();
-      await lane.commit(JSON.stringify(["done", "do:s" + i + "-1", 1, 0, "j" + JSON.stringify(value)]));
+      await socket.commit(JSON.stringify(["done", "do:s" + i + "-1", 1, 0, "j" + JSON.stringify(value)]));
       sum += value;
     }
     return sum;
@@ -62,10 +62,10 @@ const port = await new Promise<string>((resolve) =>
     if (found !== undefined) resolve(found);
   }),
 );
-const lane = new WebSocket(`ws://127.0.0.1:${port}/`, { perMessageDeflate: false });
-await new Promise<void>((resolve) => lane.once("open", () => resolve()));
+const socket = new WebSocket(`ws://127.0.0.1:${port}/`, { perMessageDeflate: false });
+await new Promise<void>((resolve) => socket.once("open", () => resolve()));
 const waiting = new Map<string, ServerResponse>();
-lane.on("message", (message: Buffer) => {
+socket.on("message", (message: Buffer) => {
   const [id, sum] = message.toString().split(" ") as [string, string];
   waiting.get(id)!.end(sum);
   waiting.delete(id);
@@ -74,7 +74,7 @@ let started = 0;
 const server = createServer((request, response) => {
   const id = String(started++);
   waiting.set(id, response);
-  lane.send(`${id} ${request.url!.slice(1)}`);
+  socket.send(`${id} ${request.url!.slice(1)}`);
 });
 server.keepAliveTimeout = 60_000;
 server.listen(0, "127.0.0.1", () => process.stdout.write(String((server.address() as AddressInfo).port)));

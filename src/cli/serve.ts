@@ -57,7 +57,7 @@ export function registerServeCommand(program: Command): void {
 
 /**
  * Stops at the first SIGTERM or SIGINT, and exits at the second. A signal during the start is obeyed at its end, because the
- * ready file may already have said that the platform is there.
+ * ready file may already have reported that the platform is there.
  */
 function stopOnSignals(
   lameDuckMs: number,

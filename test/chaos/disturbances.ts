@@ -137,13 +137,13 @@ export async function disturb(
   {
     isOver,
     calmMsMax,
-    said,
+    report,
     healed,
   }: {
     isOver: () => boolean;
     /** The longest time between two. */
     calmMsMax: number;
-    said: (line: string) => void;
+    report: (line: string) => void;
     /** Resolves when all nodes are ready again. */
     healed: () => Promise<void>;
   },
@@ -163,7 +163,7 @@ export async function disturb(
       if (second.part === first.part) round.unshift(second);
       else now.push(second);
     }
-    said(now.map(({ name, part }) => `${name} (${part})`).join(", "));
+    report(now.map(({ name, part }) => `${name} (${part})`).join(", "));
     for (const { name } of now) counts.set(name, (counts.get(name) ?? 0) + 1);
     await Promise.all(now.map(async (disturbance) => disturbance.run()));
     // Some of the next ones come before the nodes are ready again.

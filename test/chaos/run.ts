@@ -25,7 +25,7 @@ export interface ChaosOptions {
   perKind: number;
   /** Disturbances to choose from; default: all. */
   only?: (disturbance: Disturbance) => boolean;
-  said?: (line: string) => void;
+  report?: (line: string) => void;
 }
 
 export interface ChaosReport extends Verdict {
@@ -40,7 +40,7 @@ export interface ChaosReport extends Verdict {
   disturbances: Record<string, number>;
   reads: number;
   unanswered: number;
-  /** Reads that showed an older state than the promise allows, of nodes that said that they were ready. */
+  /** Reads that showed an older state than the promise allows, of nodes that reported to be ready. */
   stale: string[];
   /** The oldest state that a ready node has shown, in milliseconds. */
   lagMsMax: number;
@@ -52,7 +52,7 @@ export interface ChaosReport extends Verdict {
 
 /** Disturbs two nodes that share a database and a store, and compares what they say with what was acknowledged. */
 export async function nodesChaos(options: ChaosOptions): Promise<ChaosReport> {
-  const { said = () => {} } = options;
+  const { report = () => {} } = options;
   const origin = createServer((request, response) => response.end(request.headers.host));
   await new Promise<void>((resolve) => origin.listen(0, "127.0.0.1", resolve));
   const platform = await startPlatform();
@@ -65,7 +65,7 @@ export async function nodesChaos(options: ChaosOptions): Promise<ChaosReport> {
   const kinds = kindsOf({ ...ground, accountHash: first.ready.account_hash });
   const things = new Things(kinds, tally, options.perKind);
   const watch = new Watch(platform.nodes);
-  said("everything is up");
+  report("everything is up");
 
   const end = performance.now() + options.seconds * 1000;
   const isOver = (): boolean => performance.now() >= end;
@@ -76,13 +76,13 @@ export async function nodesChaos(options: ChaosOptions): Promise<ChaosReport> {
   const counts = await disturb(chosen, random, {
     isOver,
     calmMsMax: options.calmMsMax,
-    said,
+    report,
     healed: () => watch.measure(),
   });
   await watch.measure();
   isDone = true;
   await load;
-  said("all disturbances are over");
+  report("all disturbances are over");
   const verdict = await verify(platform, things, facts);
   watch.stop();
   for (const node of platform.nodes) await node.terminate();

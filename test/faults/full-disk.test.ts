@@ -87,8 +87,8 @@ it.skipIf(!canMakeDisks)(
         const answer = await send(write);
         if (answer.status < 300) continue;
         untried.delete(write.kind);
-        const said = [answer.status, answer.errors[0]?.code === 5453 || answer.errors[0]?.code === 10507];
-        expect([show(write.kind, answer), ...said]).toEqual([show(write.kind, answer), 507, true]);
+        const results = [answer.status, answer.errors[0]?.code === 5453 || answer.errors[0]?.code === 10507];
+        expect([show(write.kind, answer), ...results]).toEqual([show(write.kind, answer), 507, true]);
         expect(answer.headers.get("retry-after")).toBe("60");
         expect(answer.text).not.toContain(disk.inside);
       }

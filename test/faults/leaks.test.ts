@@ -33,11 +33,11 @@ export default {
       send: () => env.JOBS.send("message"), create: () => env.FLOW.create(),
       info: () => env.IMAGES.info(new Response("no image").body),
     };
-    const said = [];
+    const results = [];
     for (const ask of Object.values(asked)) {
-      try { await ask(); } catch (error) { said.push(String(error?.message)); }
+      try { await ask(); } catch (error) { results.push(String(error?.message)); }
     }
-    return Response.json(said);
+    return Response.json(results);
   },
 };`;
 
@@ -95,7 +95,7 @@ async function askForEverything(): Promise<void> {
   }
   const { status, body } = await server.ask("asking");
   if (status === 200)
-    for (const said of JSON.parse(body) as string[]) expect(leaksIn(said, true)).toEqual([]);
+    for (const result of JSON.parse(body) as string[]) expect(leaksIn(result, true)).toEqual([]);
 }
 
 it("the check detects a leak", async () => {

@@ -30,8 +30,8 @@ export async function newDisk(bytes: number): Promise<SmallDisk> {
     holder.kill("SIGKILL");
     rmSync(inside, { recursive: true, force: true });
   });
-  const [said] = (await once(holder.stdout, "data")) as [Buffer];
-  const pid = said.toString().trim();
+  const [output] = (await once(holder.stdout, "data")) as [Buffer];
+  const pid = output.toString().trim();
   const isOwnUser = readlinkSync(`/proc/${pid}/ns/user`) !== readlinkSync("/proc/self/ns/user");
   const user = isOwnUser ? ["--user", "--preserve-credentials"] : [];
   return {

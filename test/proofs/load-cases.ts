@@ -119,11 +119,11 @@ export const cases: Record<string, LoadCase> = {
       }
     },
     async run({ edge, greedy }, tally, signal, count) {
-      const lane = async (first: number): Promise<void> => {
+      const client = async (first: number): Promise<void> => {
         for (let i = first; !signal.aborted; i += 4)
           tally.add(await ask({ edge, host: greedy.hostOf(`large-${i % count}`), signal }));
       };
-      await Promise.all([0, 1, 2, 3].map(lane));
+      await Promise.all([0, 1, 2, 3].map(client));
     },
   },
   "WebSockets that stay open": {
@@ -179,19 +179,19 @@ export const cases: Record<string, LoadCase> = {
       ),
     run: visitors("computing"),
   },
-  "a convicted script that sleeps": {
+  "a culprited script that sleeps": {
     scale: whole(40),
     deploy: async ({ greedy }) =>
-      greedy.deploy("convict", handler(`if (request.url.endsWith("/spin")) for (;;); ${sleeping}`)),
+      greedy.deploy("culprit", handler(`if (request.url.endsWith("/spin")) for (;;); ${sleeping}`)),
     async run(stage, tally, signal, count) {
       const { edge, greedy } = stage;
       const spinner = async (): Promise<void> => {
         while (!signal.aborted) {
-          tally.add(await ask({ edge, host: greedy.hostOf("convict"), path: "/spin", signal }));
+          tally.add(await ask({ edge, host: greedy.hostOf("culprit"), path: "/spin", signal }));
           await sleep(1000, undefined, { signal }).catch(() => {});
         }
       };
-      await Promise.all([spinner(), visitors("convict")(stage, tally, signal, count)]);
+      await Promise.all([spinner(), visitors("culprit")(stage, tally, signal, count)]);
     },
   },
   "twelve accounts in league": {

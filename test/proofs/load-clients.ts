@@ -66,7 +66,7 @@ export class Tally {
 
 /** Keeps so many requests under way until the signal. */
 export async function keepAsking(count: number, of: Ask, tally: Tally, signal: AbortSignal): Promise<void> {
-  const lane = async (): Promise<void> => {
+  const client = async (): Promise<void> => {
     while (!signal.aborted) {
       const answer = await ask({ ...of, signal });
       if (signal.aborted) return;
@@ -75,7 +75,7 @@ export async function keepAsking(count: number, of: Ask, tally: Tally, signal: A
       if (answer.status !== 200) await sleep(refusedMs, undefined, { signal }).catch(() => {});
     }
   };
-  await Promise.all(Array.from({ length: count }, lane));
+  await Promise.all(Array.from({ length: count }, client));
 }
 
 /**

@@ -147,7 +147,7 @@ if (import.meta.main) {
   });
   const say = (line: string): void => void process.stdout.write(`${line}\n`);
   say(
-    "| greedy | innocent requests | failed | p50, p99, most ms | cells, the largest, all MiB | front MiB | answers to the greedy |",
+    "| greedy | innocent requests | failed | p50, p99, most ms | cells, the largest, all MiB | server MiB | answers to the greedy |",
   );
   say("| --- | --- | --- | --- | --- | --- | --- |");
   const failures = new Map<string, number>();

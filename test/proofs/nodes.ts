@@ -17,7 +17,7 @@ const report = await nodesChaos({
   writers: 4,
   readers: 4,
   perKind: 2,
-  said: (line) => process.stdout.write(`${(performance.now() / 1000).toFixed(0)} s: ${line}\n`),
+  report: (line) => process.stdout.write(`${(performance.now() / 1000).toFixed(0)} s: ${line}\n`),
 });
 const list = (counts: Record<string, number>): string =>
   Object.entries(counts)

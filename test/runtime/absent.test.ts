@@ -39,14 +39,14 @@ test("caches store nothing, and validate their arguments", async () => {
   await hosting.deploy(
     "caching",
     `const early = caches.default; export default { async fetch(request) {
-      const said = [];
+      const results = [];
       for (const cache of [early, await caches.open("a name")]) {
         const attempt = async (key, response) => cache.put(key, response).then(() => "put", (error) => error.message);
         let readBytes = 0;
         const body = new ReadableStream({ pull(each) { readBytes += 1000; each.enqueue(new Uint8Array(1000)); if (readBytes === 5000) each.close(); } });
         const used = new Response("x");
         await used.text();
-        said.push([
+        results.push([
           await attempt(request, new Response(body)), readBytes,
           await cache.match(request) === undefined, await cache.match("http://x/") === undefined, await cache.delete(request),
           await attempt(new Request("http://x/", { method: "POST" }), new Response("x")),
@@ -56,7 +56,7 @@ test("caches store nothing, and validate their arguments", async () => {
           await cache.match("no address").then(() => "found", ({ name }) => name),
         ]);
       }
-      return Response.json(said);
+      return Response.json(results);
     } };`,
   );
   const each = [
@@ -85,11 +85,11 @@ test("connect() of a binding that has fetch(), also where the other script has a
   const jwt = await sendAssets(hosting, assets, { "/index.html": "an asset" });
   await hosting.deploy("connecting", {
     code: `export default { async fetch(_request, env) {
-      const said = [];
+      const results = [];
       for (const each of [env.SERVICE, env.CUSTOMERS.get("any"), env.ASSETS]) {
-        try { said.push(String(await each.connect("example.com:5432"))); } catch (error) { said.push(error.message); }
+        try { results.push(String(await each.connect("example.com:5432"))); } catch (error) { results.push(error.message); }
       }
-      return Response.json(said);
+      return Response.json(results);
     } };`,
     bindings: [
       { type: "service", name: "SERVICE", service: "library" },

@@ -65,7 +65,7 @@ export async function chaos(seconds: number, say: (line: string) => void = () =>
     await deployAll(hosting, outside.url);
     for (const name of Object.keys(innocents)) await hosting.ask("dispatcher", `/${name}`);
     const names = Object.keys(innocents);
-    const lane = async (first: number): Promise<void> => {
+    const client = async (first: number): Promise<void> => {
       for (let i = first; !isOver(); i++) {
         const started = performance.now();
         const answer = await hosting.ask("dispatcher", `/${names[i % names.length]}`).catch(failed);
@@ -98,7 +98,7 @@ export async function chaos(seconds: number, say: (line: string) => void = () =>
         }
       }
     };
-    await Promise.all([...[0, 1, 2, 3].map(lane), ...Object.keys(culprits).map(wrong), killer()]);
+    await Promise.all([...[0, 1, 2, 3].map(client), ...Object.keys(culprits).map(wrong), killer()]);
   } finally {
     await outside.close();
     await hosting.close(0);

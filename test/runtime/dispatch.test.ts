@@ -174,9 +174,9 @@ describe("limits", () => {
   });
 
   const fetches = (count: number): string => `
-    const said = [];
-    for (let i = 0; i < ${count}; i++) said.push(await (await fetch("OUTSIDE/" + i)).text());
-    return Response.json(said);`;
+    const results = [];
+    for (let i = 0; i < ${count}; i++) results.push(await (await fetch("OUTSIDE/" + i)).text());
+    return Response.json(results);`;
 
   test("subRequests counts every fetch", async () => {
     const limits = "{ limits: { subRequests: 2 } }";
@@ -190,8 +190,8 @@ describe("limits", () => {
     });
     // Concurrent fetches count as well.
     const together = `return Response.json(await Promise.all(Array.from({ length: 5 }, () => fetch("OUTSIDE/").then(() => "let", ({ message }) => message))));`;
-    const said = JSON.parse((await dispatched(together, limits)).body) as string[];
-    expect(said.toSorted()).toEqual([
+    const results = JSON.parse((await dispatched(together, limits)).body) as string[];
+    expect(results.toSorted()).toEqual([
       ...Array.from({ length: 3 }, () => "Too many subrequests."),
       "let",
       "let",
@@ -210,9 +210,9 @@ describe("limits", () => {
     const id = await hosting.createKv("counted", { key: "value" });
     await hosting.deployCustomer("shop", "reading", {
       code: `export default { async fetch(request, { KV }) {
-        const said = [];
-        for (let i = 0; i < 3; i++) said.push(await KV.get("key").catch(({ message }) => message));
-        return Response.json(said);
+        const results = [];
+        for (let i = 0; i < 3; i++) results.push(await KV.get("key").catch(({ message }) => message));
+        return Response.json(results);
       } };`,
       bindings: [{ type: "kv_namespace", name: "KV", namespace_id: id }],
     });

@@ -112,11 +112,11 @@ async function deployAll(hosting: Hosting, count: number, say: (line: string) =>
   return round((performance.now() - started) / 1000);
 }
 
-async function inParallel(lanes: number, work: () => Promise<boolean>): Promise<void> {
-  const lane = async (): Promise<void> => {
+async function inParallel(clients: number, work: () => Promise<boolean>): Promise<void> {
+  const client = async (): Promise<void> => {
     while (await work());
   };
-  await Promise.all(Array.from({ length: lanes }, lane));
+  await Promise.all(Array.from({ length: clients }, client));
 }
 
 const round = (value: number): number => Math.round(value * 10) / 10;

@@ -20,7 +20,7 @@ beforeAll(async () => {
       export default class extends WorkerEntrypoint {
         async fetch(request) {
           const { method, url, cf } = request;
-          return Response.json({ method, url, body: await request.text(), colo: cf?.colo, header: request.headers.get("x-said") });
+          return Response.json({ method, url, body: await request.text(), colo: cf?.colo, header: request.headers.get("x-header") });
         }
         async sum(a, b) { return a + b; }
         async look(path) { return outside(path); }
@@ -67,9 +67,9 @@ describe("a service binding", () => {
   test("passes requests on as they are", async () => {
     expect(
       await evaluate(
-        `(await LIBRARY.fetch("https://any.example/x?y", { method: "POST", body: "said", headers: { "x-said": "yes" } })).json()`,
+        `(await LIBRARY.fetch("https://any.example/x?y", { method: "POST", body: "sent", headers: { "x-header": "yes" } })).json()`,
       ),
-    ).toEqual({ method: "POST", url: "https://any.example/x?y", body: "said", colo: "DEV", header: "yes" });
+    ).toEqual({ method: "POST", url: "https://any.example/x?y", body: "sent", colo: "DEV", header: "yes" });
     expect(await evaluate(`(await LIBRARY.fetch(request)).json()`)).toMatchObject({
       url: `http://${hosting.hostOf("caller")}/path?a=1`,
     });

@@ -30,7 +30,7 @@ const echo = `export default { fetch(request, env) {
     const text = data === "fetch" ? await (await fetch("OUTSIDE/late")).text() : "heard " + data;
     server.send(text);
   });
-  return new Response(null, { status: 101, webSocket: client, headers: { "x-said": "yes" } });
+  return new Response(null, { status: 101, webSocket: client, headers: { "x-header": "yes" } });
 } };`;
 
 describe("a visitor's WebSocket", () => {
@@ -39,7 +39,7 @@ describe("a visitor's WebSocket", () => {
     const socket = hosting.connect("echo");
     const upgraded = once(socket, "upgrade") as Promise<[{ headers: IncomingHttpHeaders }]>;
     await once(socket, "open");
-    expect((await upgraded)[0].headers["x-said"]).toBe("yes");
+    expect((await upgraded)[0].headers["x-header"]).toBe("yes");
     for (const text of ["one", "two"]) {
       socket.send(text);
       expect(await nextMessage(socket)).toBe(`heard ${text}`);

@@ -76,13 +76,13 @@ async function deploy(name: string, code: string): Promise<void> {
 /** Frames that a script sends for its own and for guessed invocations. */
 const lines = (): string => `
 const ending = JSON.stringify({ end: "throw", error: { name: "Error", message: "not mine" }, unasked: [] });
-const said = ["{}"];
+const frames = ["{}"];
 for (let ms = ${started.from}; ms <= ${started.to}; ms++)
   for (let n = 1; n <= 40; n++) {
     const invocation = ms * 1024 + n;
-    said.push("E\\t" + invocation + "\\t" + ending, "E " + invocation + " 0 " + ending.length + "\\n" + ending);
+    frames.push("E\\t" + invocation + "\\t" + ending, "E " + invocation + " 0 " + ending.length + "\\n" + ending);
   }
-const evil = said.join("\\n");`;
+const evil = frames.join("\\n");`;
 
 const names = [
   "products/workflows/worker/entry.js",

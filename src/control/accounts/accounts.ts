@@ -77,7 +77,7 @@ export class Accounts {
     this.#storage = storage;
     this.#everything = new FreshReads(
       () => store.loadAll(storage.read),
-      (everything) => this.#place(everything),
+      (everything) => this.#install(everything),
     );
     storage.onChange(async (changes) => {
       if (changes.some((change) => change.kind === "account" || change.kind === "user")) await this.load();
@@ -88,7 +88,7 @@ export class Accounts {
     await this.#everything.load();
   }
 
-  #place(everything: store.Everything): void {
+  #install(everything: store.Everything): void {
     this.#accounts = new Map(everything.accounts.map((account) => [account.id, account]));
     this.#users = new Map(everything.users.map((user) => [user.id, user]));
     this.#memberships = new Map(everything.memberships.map((membership) => [membership.id, membership]));

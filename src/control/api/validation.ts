@@ -57,8 +57,8 @@ function describe(issue: z.core.$ZodIssue, root: unknown, schema: z.ZodType, whe
 function withoutEchoes(issues: readonly z.core.$ZodIssue[]): z.core.$ZodIssue[] {
   const wrongTypes = new Map<string, z.core.$ZodIssue>();
   for (const issue of issues) {
-    const place = JSON.stringify(issue.path);
-    if (issue.code === "invalid_type" && !wrongTypes.has(place)) wrongTypes.set(place, issue);
+    const path = JSON.stringify(issue.path);
+    if (issue.code === "invalid_type" && !wrongTypes.has(path)) wrongTypes.set(path, issue);
   }
   return issues.filter((issue) => (wrongTypes.get(JSON.stringify(issue.path)) ?? issue) === issue);
 }

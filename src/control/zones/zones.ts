@@ -64,7 +64,7 @@ export class Zones {
     this.#ownership = options.ownership ?? localOwnership;
     this.#all = new FreshReads(
       () => store.loadAll(storage.read),
-      (zones) => this.#place(zones),
+      (zones) => this.#install(zones),
     );
     storage.onChange(async (changes) => {
       const ids = new Set(changes.flatMap((change) => (change.kind === "zone" ? [change.id] : [])));
@@ -77,7 +77,7 @@ export class Zones {
     await this.#all.load();
   }
 
-  #place(zones: readonly Zone[]): void {
+  #install(zones: readonly Zone[]): void {
     const ids = new Set(zones.map((zone) => zone.id));
     for (const id of this.#zones.keys()) if (!ids.has(id)) this.#set(id, undefined);
     for (const zone of zones) this.#set(zone.id, zone);

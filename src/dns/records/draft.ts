@@ -29,7 +29,7 @@ export class Draft {
     this.#zone = zone;
     this.#makeId = makeId;
     this.#nowMs = nowMs;
-    for (const record of records) this.#place(record);
+    for (const record of records) this.#index(record);
   }
 
   get inserted(): DnsRecord[] {
@@ -72,7 +72,7 @@ export class Draft {
       commentModifiedOn: fields.comment === null ? null : this.#nowMs,
       tagsModifiedOn: fields.tags.length === 0 ? null : this.#nowMs,
     };
-    this.#place(record);
+    this.#index(record);
     this.#inserted.set(record.id, record);
     this.touchedNames.add(record.name);
     return record;
@@ -96,7 +96,7 @@ export class Draft {
       ),
     };
     this.#byName.get(current.name)?.delete(current.id);
-    this.#place(record);
+    this.#index(record);
     this.#updated.set(record.id, record);
     this.touchedNames.add(current.name).add(record.name);
     return record;
@@ -111,7 +111,7 @@ export class Draft {
     return record;
   }
 
-  #place(record: DnsRecord): void {
+  #index(record: DnsRecord): void {
     this.#byId.set(record.id, record);
     const atName = this.#byName.get(record.name);
     if (atName === undefined) this.#byName.set(record.name, new Map([[record.id, record]]));

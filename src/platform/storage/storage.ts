@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { Kysely, sql, type Transaction } from "kysely";
-import { ChangeLog, changesChannel, type LogPlace } from "./changes/change-log.ts";
+import { ChangeLog, changesChannel, type TransactionId } from "./changes/change-log.ts";
 import type { Follower, FollowIntervals } from "./changes/follower.ts";
 import type { LogFollower } from "./checkpointer.ts";
 import { noDurability, walDurability, type Durability } from "./durability.ts";
@@ -90,11 +90,11 @@ export class Storage {
   async write<T>(work: (trx: Write, changed: (change: Change) => void) => Promise<T>): Promise<T> {
     const changes: Change[] = [];
     this.#writes++;
-    const { result, place } = await this.#noting(
+    const { result, transaction } = await this.#noting(
       (this.#log === undefined
         ? this.read.transaction().execute(async (trx) => ({
             result: await work(trx, (change) => changes.push(change)),
-            place: undefined,
+            transaction: undefined,
           }))
         : this.#writeLogged(this.#log, work, changes)
       ).finally(() => this.#writes--),
@@ -102,7 +102,7 @@ export class Storage {
     // Listeners are notified of every commit, even if it may not be on disk.
     const flushed = this.#noting(this.#durability.flush());
     await flushed.catch(() => {});
-    await this.#notify(changes, place);
+    await this.#notify(changes, transaction);
     await flushed;
     return result;
   }
@@ -112,8 +112,8 @@ export class Storage {
     log: ChangeLog,
     work: (trx: Write, changed: (change: Change) => void) => Promise<T>,
     changes: Change[],
-  ): Promise<{ result: T; place: LogPlace | undefined }> {
-    let place: LogPlace | undefined;
+  ): Promise<{ result: T; transaction: TransactionId | undefined }> {
+    let transaction: TransactionId | undefined;
     try {
       return await this.read.transaction().execute(async (trx) => {
         const { guarded, end } = lastStatement(trx);
@@ -122,14 +122,14 @@ export class Storage {
           changes.push(change);
         });
         end.isReached = true;
-        if (changes.length === 0) return { result, place };
-        place = await log.append(trx, changes);
-        this.#follower?.expect(place);
-        return { result, place };
+        if (changes.length === 0) return { result, transaction };
+        transaction = await log.append(trx, changes);
+        this.#follower?.expect(transaction);
+        return { result, transaction };
       });
     } catch (error) {
       // The commit may have succeeded. Then this node reads the change as if it came from another one.
-      if (place !== undefined) this.#follower?.settle(place, false);
+      if (transaction !== undefined) this.#follower?.settle(transaction, false);
       throw error;
     }
   }
@@ -240,13 +240,13 @@ export class Storage {
   }
 
   /** Notifies listeners of a commit, and repeats it until every listener has succeeded. */
-  async #notify(changes: readonly Change[], place: LogPlace | undefined): Promise<void> {
-    const follower = place === undefined ? undefined : this.#follower;
+  async #notify(changes: readonly Change[], transaction: TransactionId | undefined): Promise<void> {
+    const follower = transaction === undefined ? undefined : this.#follower;
     try {
       await this.#listeners.notify(changes);
     } catch (error) {
       // The follower repeats the changes in the order of the log.
-      if (follower !== undefined) follower.settle(place!, false);
+      if (follower !== undefined) follower.settle(transaction!, false);
       else {
         this.#unnotified.push(...changes);
         this.#unnotifiedSinceMs ??= performance.now();
@@ -254,7 +254,7 @@ export class Storage {
       }
       throw error;
     }
-    follower?.settle(place!, true);
+    follower?.settle(transaction!, true);
   }
 
   #tellLater(): void {
@@ -276,7 +276,7 @@ export class Storage {
   }
 }
 
-/** What a node knows of its place in the log of changes. */
+/** What a node knows of its position in the log of changes. */
 export interface Following {
   /** The highest number of a change that is in effect at this node. */
   readonly seq: number;

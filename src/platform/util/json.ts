@@ -25,8 +25,8 @@ export function parseJson(text: string, fault: (why: string) => Error, valuesMax
 }
 
 function whyNot(message: string): string {
-  const place = /\(line (\d+) column (\d+)\)$/.exec(message);
-  if (place !== null) return `it cannot be read at line ${place[1]}, column ${place[2]}`;
+  const found = /\(line (\d+) column (\d+)\)$/.exec(message);
+  if (found !== null) return `it cannot be read at line ${found[1]}, column ${found[2]}`;
   const token = /^Unexpected token '(.)'/su.exec(message)?.[1];
   return token === undefined ? "it ends too early" : `it has ${show(token)} where a value was expected`;
 }

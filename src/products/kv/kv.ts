@@ -94,13 +94,13 @@ export class KvNamespaces {
     for (let attempt = 0; attempt < 3; attempt++) {
       const entry = await store.find(this.#storage.read, namespaceId, bytes);
       if (entry === undefined) return undefined;
-      const facts = {
+      const properties = {
         metadata: entry.metadata === null ? undefined : (JSON.parse(entry.metadata) as unknown),
         expiration: entry.expiresOn === null ? undefined : Math.floor(entry.expiresOn / 1000),
       };
-      if (entry.blobKey === null) return { content: entry.value!, sizeBytes: entry.value!.length, ...facts };
+      if (entry.blobKey === null) return { content: entry.value!, sizeBytes: entry.value!.length, ...properties };
       const blob = await this.#blobs.get(entry.blobKey);
-      if (blob !== undefined) return { content: blob.stream, sizeBytes: blob.sizeBytes, ...facts };
+      if (blob !== undefined) return { content: blob.stream, sizeBytes: blob.sizeBytes, ...properties };
     }
     throw new Error(`the value of a key in the namespace ${namespaceId} is missing from the blobs`);
   }

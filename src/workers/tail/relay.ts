@@ -47,7 +47,7 @@ export class TailRelay {
     tails.link({
       made: async (tail) => this.#write(tail, async (trx) => store.insert(trx, tail, this.#node, Date.now())),
       connected: async (tail) =>
-        this.#write(tail, async (trx) => store.hold(trx, tail.id, this.#node, Date.now())),
+        this.#write(tail, async (trx) => store.claim(trx, tail.id, this.#node, Date.now())),
       ended: async (tail, isForAll) =>
         this.#write(tail, async (trx) => store.remove(trx, [tail.id], isForAll ? undefined : this.#node)),
       seek: async (id) => {

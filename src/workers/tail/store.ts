@@ -54,7 +54,7 @@ export async function insert(trx: Write, tail: KnownTail, holder: string, now: n
     .execute();
 }
 
-export async function hold(trx: Write, id: string, holder: string, now: number): Promise<void> {
+export async function claim(trx: Write, id: string, holder: string, now: number): Promise<void> {
   await trx
     .updateTable("tails")
     .set({ holder, is_connected: 1, seen_on: now })

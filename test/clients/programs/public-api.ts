@@ -60,7 +60,7 @@ export async function asPublicApi(server: TestServer): Promise<PublicApi> {
   const script = `mount --bind ${files.hosts} /etc/hosts && ip link set lo up && exec "$@"`;
   const inside = [
     process.execPath,
-    resolve(import.meta.dirname, "tls-front.ts"),
+    resolve(import.meta.dirname, "tls-proxy.ts"),
     files.socket,
     files.certificate,
   ];

@@ -138,9 +138,9 @@ async function visit(tab: Tab, origin: string, look: (page: Page) => Promise<voi
       await action;
     } catch (error) {
       const shown = await text().catch(() => "");
-      const said = errors.map((each) => each.text).join("; ");
+      const lines = errors.map((each) => each.text).join("; ");
       throw new Error(
-        `not done: ${wanted}; the page ${tab.url()} shows: ${shown.slice(0, 500)}${said && `; its console: ${said}`}`,
+        `not done: ${wanted}; the page ${tab.url()} shows: ${shown.slice(0, 500)}${lines && `; its console: ${lines}`}`,
         { cause: error },
       );
     }

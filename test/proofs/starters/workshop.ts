@@ -127,9 +127,9 @@ export class Wrangler {
 
   /** Answers with the name of the script that it uploaded, which is the configuration's. */
   async deploy(): Promise<string> {
-    const said = await this.run("deploy");
-    const uploaded = /^Uploaded (\S+) \(/m.exec(said);
-    if (uploaded === null) throw new Error(`wrangler names no uploaded script: ${said.slice(-500)}`);
+    const output = await this.run("deploy");
+    const uploaded = /^Uploaded (\S+) \(/m.exec(output);
+    if (uploaded === null) throw new Error(`wrangler names no uploaded script: ${output.slice(-500)}`);
     return uploaded[1]!;
   }
 
@@ -190,7 +190,7 @@ async function run(command: string, args: readonly string[], options: Options): 
 function causeIn(output: string): string | undefined {
   // oxlint-disable-next-line no-control-regex
   const lines = output.replaceAll(/\u001B\[[0-9;?]*[A-Za-z]/g, "").split("\n");
-  const said = lines
+  const messages = lines
     .map((each) => each.replace(/^[\s│╰├✘╭×▲]+/u, "").trim())
     .filter(
       (each) => each !== "" && !/^npm warn|complete log of this run|^at |^throw |^ERROR +Error$/.test(each),
@@ -204,8 +204,8 @@ function causeIn(output: string): string | undefined {
     /\berror\b|failed/i,
   ];
   for (const pattern of patterns) {
-    const found = said.find((each) => pattern.test(each));
+    const found = messages.find((each) => pattern.test(each));
     if (found !== undefined) return found.slice(0, 400);
   }
-  return said.at(-1)?.slice(0, 400);
+  return messages.at(-1)?.slice(0, 400);
 }

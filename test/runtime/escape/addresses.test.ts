@@ -96,14 +96,14 @@ describe("addresses", () => {
     ])
       expect(await prison.hostile(`return (await fetch(${JSON.stringify(url)})).status`)).toBe(403);
     await prison.hosting.deploy(
-      "asking-the-front",
+      "asking-the-gateway",
       `export default { async fetch() {
-        const said = [];
+        const results = [];
         for (const path of ["script/" + encodeURIComponent("x"), "nested"])
-          said.push(await fetch("http://gateway/" + path, { headers: { "x-selvedge-outcome": "guess" } }).then(({ status }) => status, () => "refused"));
-        return Response.json(said);
+          results.push(await fetch("http://gateway/" + path, { headers: { "x-selvedge-outcome": "guess" } }).then(({ status }) => status, () => "refused"));
+        return Response.json(results);
       } };`,
     );
-    expect(JSON.parse((await prison.hosting.ask("asking-the-front")).body)).toEqual(["refused", "refused"]);
+    expect(JSON.parse((await prison.hosting.ask("asking-the-gateway")).body)).toEqual(["refused", "refused"]);
   });
 });

@@ -72,11 +72,11 @@ describe("customers share nothing", () => {
     ["never stops fetching", `for (;;) await fetch("OUTSIDE").catch(() => {})`],
     ["recurses", `const deeper = () => deeper() + 1; return deeper()`],
   ])("one that %s harms itself only", async (_what, body) => {
-    const [said, ...others] = await Promise.all([
+    const [results, ...others] = await Promise.all([
       prison.hostile(body, { metadata: { compatibility_flags: ["nodejs_compat"] } }),
       ...Array.from({ length: 10 }, () => prison.innocent()),
     ]);
-    expect(said).toMatch(/thrown|error/);
+    expect(results).toMatch(/thrown|error/);
     expect(others).toEqual(others.map(() => unharmed));
     expect(await prison.innocent()).toEqual(unharmed);
   });

@@ -63,10 +63,10 @@ describe("headers between the gateway and its cells", () => {
       "customer",
       `export default { async fetch(request) {
         const own = { "x-selvedge-outcome": "forged", "x-selvedge-control": "forged", "x-selvedge-child": "forged", "x-selvedge-run": "forged" };
-        const said = [...request.headers.keys()].filter((name) => name.includes("selvedge"));
+        const results = [...request.headers.keys()].filter((name) => name.includes("selvedge"));
         const plain = await (await fetch("${prison.outside.url}/plain", { headers: own })).json();
         const posted = await (await fetch("${prison.outside.url}/posted", { method: "POST", body: "x" })).json();
-        return Response.json([said, plain, posted]);
+        return Response.json([results, plain, posted]);
       } };`,
     );
     await prison.hosting.deploy("to-unwalled", {

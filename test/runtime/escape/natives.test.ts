@@ -76,10 +76,10 @@ describe("the wrapper's natives cannot be replaced", () => {
       let again; try { again = await fetch("OUTSIDE/again", { headers: { "x-selvedge-run": "forged", "x-selvedge-binding": "SECRETS" } }); } catch {}
       let secret; try { secret = await (await fetch("http://binding/value?key=password", { headers: { "x-selvedge-binding": "SECRETS" } })).text(); } catch {}
       return [answer?.status ?? 403, again?.status ?? 403, secret ?? "walled"];`;
-    const said = await prison.hostile(body, { top: top + pollution });
+    const results = await prison.hostile(body, { top: top + pollution });
     // It may only have broken itself.
-    if (Array.isArray(said)) expect(said).toEqual([403, 403, "walled"]);
-    else expect(said).toMatch(/thrown|error/);
+    if (Array.isArray(results)) expect(results).toEqual([403, 403, "walled"]);
+    else expect(results).toMatch(/thrown|error/);
     expect(prison.outside.seen).toEqual([]);
     expect(await prison.innocent()).toEqual(unharmed);
   });

@@ -37,18 +37,18 @@ export function visitsOf(target: Target, zone: string): Record<Visited, () => Pr
       await target.call("DELETE", `${path}/${id}`).catch(() => {});
     },
     async edge() {
-      const { status, body } = await target.askHost(host, "/", { method: "POST", body: "said" });
-      assert.deepEqual([status, body], [200, "said"]);
-      const scripted = await target.ask("echo", "/", { method: "POST", body: "said" });
-      assert.deepEqual([scripted.status, scripted.body], [200, "said"]);
+      const { status, body } = await target.askHost(host, "/", { method: "POST", body: "sent" });
+      assert.deepEqual([status, body], [200, "sent"]);
+      const scripted = await target.ask("echo", "/", { method: "POST", body: "sent" });
+      assert.deepEqual([scripted.status, scripted.body], [200, "sent"]);
     },
     async webSocket() {
       for (const to of [host, target.hostOf("echo")]) {
         const socket = target.connect("echo", "/socket", to);
         const message = nextMessage(socket);
         await inTime(once(socket, "open"));
-        socket.send("said");
-        assert.equal(await inTime(message), "said");
+        socket.send("sent");
+        assert.equal(await inTime(message), "sent");
         socket.terminate();
       }
     },

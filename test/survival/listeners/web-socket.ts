@@ -48,12 +48,12 @@ export function webSocketFrame(random: Random): Buffer {
     ? Buffer.from(random.pick(payloads), "latin1")
     : randomBytes(random, random.below(300));
   const mask = random.chance(85) ? randomBytes(random, 4) : undefined;
-  const said = random.chance(94) ? payload.length : random.pick([0, 1, 126, 2 ** 16, 2 ** 32, 2 ** 53]);
-  const head = Buffer.alloc(said < 126 ? 2 : said < 65_536 ? 4 : 10);
+  const announced = random.chance(94) ? payload.length : random.pick([0, 1, 126, 2 ** 16, 2 ** 32, 2 ** 53]);
+  const head = Buffer.alloc(announced < 126 ? 2 : announced < 65_536 ? 4 : 10);
   head[0] = (random.chance(85) ? 0x80 : 0) | (random.chance(95) ? 0 : random.below(8) << 4) | opcode;
-  head[1] = (mask === undefined ? 0 : 0x80) | (said < 126 ? said : said < 65_536 ? 126 : 127);
-  if (head.length === 4) head.writeUInt16BE(said, 2);
-  if (head.length === 10) head.writeBigUInt64BE(random.chance(95) ? BigInt(said) : 2n ** 64n - 1n, 2);
+  head[1] = (mask === undefined ? 0 : 0x80) | (announced < 126 ? announced : announced < 65_536 ? 126 : 127);
+  if (head.length === 4) head.writeUInt16BE(announced, 2);
+  if (head.length === 10) head.writeBigUInt64BE(random.chance(95) ? BigInt(announced) : 2n ** 64n - 1n, 2);
   if (mask !== undefined) for (let i = 0; i < payload.length; i++) payload[i]! ^= mask[i % 4]!;
   const frame = Buffer.concat([head, mask ?? Buffer.alloc(0), payload]);
   return random.chance(5) ? spoiled(random, frame) : frame;

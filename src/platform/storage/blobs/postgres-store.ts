@@ -38,9 +38,9 @@ export class PostgresStore implements BlobStore {
   }
 
   async get(key: string): Promise<StoredBlob | undefined> {
-    const facts = await this.head(key);
-    if (facts === undefined) return undefined;
-    return { ...facts, stream: Readable.from(this.#chunks(key, facts), { objectMode: false }) };
+    const head = await this.head(key);
+    if (head === undefined) return undefined;
+    return { ...head, stream: Readable.from(this.#chunks(key, head), { objectMode: false }) };
   }
 
   async head(key: string): Promise<StoredFacts | undefined> {

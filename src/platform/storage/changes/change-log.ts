@@ -6,8 +6,8 @@ import { leastSeq } from "../nodes/node-store.ts";
 /** The channel of NOTIFY. The payload is the notifying node's token, a space, and the number of the change. */
 export const changesChannel = "selvedge_changes";
 
-/** A committed transaction's place in the log. */
-export interface LogPlace {
+/** Identifies a committed transaction in the log. */
+export interface TransactionId {
   seq: number;
   /** Epoch milliseconds by the database's clock. With `seq` it identifies the transaction. */
   loggedOn: number;
@@ -33,11 +33,11 @@ export class ChangeLog {
   readonly token = randomUUID();
 
   /** Logs the changes of a transaction, as its last statement. Throws if the counter row is missing. */
-  async append(trx: Write, changes: readonly Change[]): Promise<LogPlace> {
+  async append(trx: Write, changes: readonly Change[]): Promise<TransactionId> {
     const kinds = changes.map(({ kind }) => kind);
     const ids = changes.map(({ id }) => id);
     const parentIds = changes.map(({ parentId }) => parentId ?? null);
-    const { rows } = await sql<LogPlace>`
+    const { rows } = await sql<TransactionId>`
       with head as (
         update change_head set seq = seq + 1 where one = 1
         returning seq, (extract(epoch from clock_timestamp()) * 1000)::bigint as logged_on
@@ -50,10 +50,10 @@ export class ChangeLog {
       select seq, logged_on as "loggedOn", pg_notify(${changesChannel}, ${this.token} || ' ' || seq),
         set_config('idle_in_transaction_session_timeout', ${idleMsMax}, true)
       from head`.execute(trx);
-    const place = rows[0];
-    if (place === undefined)
+    const row = rows[0];
+    if (row === undefined)
       throw new Error("The table change_head has no row, so other nodes would not see this change");
-    return { seq: place.seq, loggedOn: place.loggedOn };
+    return { seq: row.seq, loggedOn: row.loggedOn };
   }
 }
 

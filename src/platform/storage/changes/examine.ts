@@ -1,5 +1,5 @@
 import type { Change } from "../storage.ts";
-import type { LogPlace } from "./change-log.ts";
+import type { TransactionId } from "./change-log.ts";
 
 /** The last transaction that a node has taken over. `loggedOn` is undefined if its row was gone already. */
 export interface LogPosition {
@@ -29,7 +29,7 @@ export interface LogView {
 }
 
 /** A transaction of the log with all of its changes. */
-export interface LoggedTransaction extends LogPlace {
+export interface LoggedTransaction extends TransactionId {
   changes: Change[];
 }
 

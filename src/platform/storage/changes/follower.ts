@@ -1,7 +1,7 @@
 import type { Read } from "../storage.ts";
 import { unawaited } from "../../util/uncaught.ts";
 import { isUnavailable } from "../faults.ts";
-import { pruneChanges, type LogPlace } from "./change-log.ts";
+import { pruneChanges, type TransactionId } from "./change-log.ts";
 import { examine, type GapReason, type LoggedTransaction, type LogPosition } from "./examine.ts";
 import type { Feed } from "./feed.ts";
 import type { ChangeListeners } from "./listeners.ts";
@@ -128,15 +128,15 @@ export class Follower {
     return this.takenOver >= seq;
   }
 
-  /** A transaction of this node will be at this place in the log if it commits. */
-  expect(place: LogPlace): void {
-    if (this.#position !== undefined) this.#own.expect(place);
+  /** This transaction of this node will be in the log if it commits. */
+  expect(transaction: TransactionId): void {
+    if (this.#position !== undefined) this.#own.expect(transaction);
   }
 
   /** Whether that transaction has committed and all listeners have handled its changes. */
-  settle(place: LogPlace, isHandled: boolean): void {
+  settle(transaction: TransactionId, isHandled: boolean): void {
     if (this.#position === undefined) return;
-    this.#own.settle(place, isHandled);
+    this.#own.settle(transaction, isHandled);
     // The reader passes what was not handled to the listeners again, if it was committed.
     if (!isHandled) this.wake();
     else if (this.#reading === undefined) this.#passOwn();
@@ -259,7 +259,7 @@ export class Follower {
 
   /** Advances past this node's own changes, without reading them. */
   #passOwn(): void {
-    let last: LogPlace | undefined;
+    let last: TransactionId | undefined;
     for (let seq = this.takenOver + 1; ; seq++) {
       const handled = this.#own.handledAt(seq);
       if (handled === undefined) break;

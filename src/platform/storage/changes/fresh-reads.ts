@@ -2,18 +2,18 @@ import { Turns } from "../../util/turns.ts";
 
 /**
  * Reads what a service keeps in memory, one read at a time, so that an older result never replaces a newer one.
- * `place` puts a result into fresh maps, at once.
+ * `install` puts a result into fresh maps, at once.
  */
 export class FreshReads<T> {
   readonly #read: () => Promise<T>;
-  readonly #place: (result: T) => void;
+  readonly #install: (result: T) => void;
   readonly #turns = new Turns();
   #reads = 0;
-  #placed = 0;
+  #installed = 0;
 
-  constructor(read: () => Promise<T>, place: (result: T) => void) {
+  constructor(read: () => Promise<T>, install: (result: T) => void) {
     this.#read = read;
-    this.#place = place;
+    this.#install = install;
   }
 
   async load(): Promise<void> {
@@ -27,9 +27,9 @@ export class FreshReads<T> {
       result: await this.#read(),
     }));
     return () => {
-      if (number < this.#placed) return;
-      this.#placed = number;
-      this.#place(result);
+      if (number < this.#installed) return;
+      this.#installed = number;
+      this.#install(result);
     };
   };
 }

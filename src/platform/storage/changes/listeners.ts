@@ -57,11 +57,11 @@ export class ChangeListeners {
   async reload(): Promise<void> {
     await this.#take(async () => {
       const read = await Promise.allSettled(this.#listeners.map(async ({ reload }) => reload()));
-      const placed = read.map(async (each) => {
+      const reloads = read.map(async (each) => {
         if (each.status === "rejected") throw each.reason;
         await each.value();
       });
-      throwFirst(await Promise.allSettled(placed));
+      throwFirst(await Promise.allSettled(reloads));
     });
   }
 

@@ -1,8 +1,8 @@
-import type { LogPlace } from "./change-log.ts";
+import type { TransactionId } from "./change-log.ts";
 
 const ownMax = 10_000;
 
-interface Own extends LogPlace {
+interface Own extends TransactionId {
   isHandled: Promise<boolean>;
   settle(isHandled: boolean): void;
   /** Undefined while the writer does not know. */
@@ -20,30 +20,30 @@ export class OwnChanges {
   /** The highest number of a handled change. */
   seq = 0;
 
-  expect(place: LogPlace): void {
+  expect(transaction: TransactionId): void {
     const { promise, resolve } = Promise.withResolvers<boolean>();
-    const own: Own = { ...place, isHandled: promise, settle: resolve, outcome: undefined };
-    this.#bySeq.set(place.seq, [...(this.#bySeq.get(place.seq) ?? []), own]);
+    const own: Own = { ...transaction, isHandled: promise, settle: resolve, outcome: undefined };
+    this.#bySeq.set(transaction.seq, [...(this.#bySeq.get(transaction.seq) ?? []), own]);
   }
 
-  settle(place: LogPlace, isHandled: boolean): void {
-    const own = this.#bySeq.get(place.seq)?.find((each) => isSame(each, place) && each.outcome === undefined);
-    if (isHandled) this.seq = Math.max(this.seq, place.seq);
+  settle(transaction: TransactionId, isHandled: boolean): void {
+    const own = this.#bySeq.get(transaction.seq)?.find((each) => isSame(each, transaction) && each.outcome === undefined);
+    if (isHandled) this.seq = Math.max(this.seq, transaction.seq);
     if (own === undefined) return;
     own.outcome = isHandled;
     own.settle(isHandled);
-    if (!isHandled) this.#keep(place.seq, (each) => each !== own);
+    if (!isHandled) this.#keep(transaction.seq, (each) => each !== own);
     else if (this.#bySeq.size > ownMax) this.#forgetOldest();
   }
 
   /** Whether the listeners have handled a transaction because this node wrote it. */
-  async isHandled(place: LogPlace): Promise<boolean> {
-    const candidates = (this.#bySeq.get(place.seq) ?? []).filter((each) => isSame(each, place));
+  async isHandled(transaction: TransactionId): Promise<boolean> {
+    const candidates = (this.#bySeq.get(transaction.seq) ?? []).filter((each) => isSame(each, transaction));
     return (await Promise.all(candidates.map(({ isHandled }) => isHandled))).includes(true);
   }
 
   /** The own transaction with this number, if its changes have been handled. */
-  handledAt(seq: number): LogPlace | undefined {
+  handledAt(seq: number): TransactionId | undefined {
     return this.#bySeq.get(seq)?.find(({ outcome }) => outcome === true);
   }
 
@@ -72,4 +72,4 @@ export class OwnChanges {
   }
 }
 
-const isSame = (a: LogPlace, b: LogPlace): boolean => a.seq === b.seq && a.loggedOn === b.loggedOn;
+const isSame = (a: TransactionId, b: TransactionId): boolean => a.seq === b.seq && a.loggedOn === b.loggedOn;

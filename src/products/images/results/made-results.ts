@@ -58,7 +58,7 @@ export class MadeResults {
     const result = await run(target, signal);
     if (result.bytes !== undefined) {
       this.#logger.warn({ path: target }, "a result could not be stored on disk");
-      return this.#results.hold(name, Buffer.from(result.bytes), isWanted);
+      return this.#results.keepInMemory(name, Buffer.from(result.bytes), isWanted);
     }
     this.#results.adopt(name, result.sizeBytes, isWanted);
     return undefined;

@@ -201,7 +201,7 @@ export class Results {
   }
 
   /** Keeps bytes that could not be written to disk. */
-  hold(name: string, bytes: Buffer, isWanted: () => boolean): Stored {
+  keepInMemory(name: string, bytes: Buffer, isWanted: () => boolean): Stored {
     if (isWanted()) this.#memory.set(name, bytes);
     return { bytes };
   }

@@ -20,7 +20,7 @@ export function timelinePage(workflow: Workflow, row: InstanceRow, history: Hist
   const begin = row.startedOn ?? row.createdOn;
   const end = Math.max(row.endedOn ?? row.modifiedOn, begin + 1);
   const error = shownError(row.error);
-  const facts: [string, string][] = [
+  const fields: [string, string][] = [
     ["Workflow", escape(workflow.name)],
     ["Status", row.status],
     ["Created", new Date(row.createdOn).toISOString()],
@@ -34,7 +34,7 @@ export function timelinePage(workflow: Workflow, row: InstanceRow, history: Hist
   return `<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${escape(row.id)}</title><style>${style}</style>
 <h1>${escape(row.id)}</h1>
-<dl>${facts.map(([name, value]) => `<dt>${name}<dd>${value}`).join("")}</dl>
+<dl>${fields.map(([name, value]) => `<dt>${name}<dd>${value}`).join("")}</dl>
 <table><thead><tr><th>Step<th>Kind<th>Time<th>Duration<th>Attempts<th>Result</thead><tbody>
 ${steps.map((step) => stepRow(step, begin, end)).join("\n")}
 </tbody></table></html>

@@ -69,9 +69,9 @@ let last = 1_800_000_000_000_000;
 async function run(script: string, start: string): Promise<Frame[]> {
   const invocation = ++last;
   const ended = new Promise<void>((resolve) =>
-    onFrame.set(invocation, ({ kind, call, text: said }) => {
+    onFrame.set(invocation, ({ kind, call, text: content }) => {
       if (kind === "E") resolve();
-      if (kind === "C" && said !== "") socket.send(frame("A", invocation, call, said));
+      if (kind === "C" && content !== "") socket.send(frame("A", invocation, call, content));
     }),
   );
   socket.send(

@@ -364,7 +364,7 @@ export class EngineState {
 
   #enqueue(instance: LiveInstance, from: "woken" | "fresh"): void {
     const { rid, accountId, workflowRid, crashes } = instance.row;
-    this.scheduler.enqueue({ rid, accountId, workflowRid, isSuspect: crashes > 0 }, from);
+    this.scheduler.enqueue({ rid, accountId, workflowRid, isQuarantined: crashes > 0 }, from);
   }
 
   /** Adds an instance that is queued in the database to the queue in memory. */

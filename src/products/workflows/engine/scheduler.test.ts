@@ -14,7 +14,7 @@ function startedBy(limit: number, queue: (scheduler: InstanceScheduler) => void)
 const workflows = new Map<number, number>();
 function of(rid: number, workflowRid: number): Queued {
   workflows.set(rid, workflowRid);
-  return { rid, accountId: "a", workflowRid, isSuspect: false };
+  return { rid, accountId: "a", workflowRid, isQuarantined: false };
 }
 
 it("workflows take turns, however many instances of one came first", () => {

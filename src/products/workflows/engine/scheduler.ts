@@ -3,8 +3,8 @@ export interface Queued {
   rid: number;
   accountId: string;
   workflowRid: number;
-  /** A cell died under the instance. Until it progresses, no other suspect runs. */
-  isSuspect: boolean;
+  /** A cell died under the instance. Until it progresses, no other quarantined instance runs. */
+  isQuarantined: boolean;
 }
 
 interface Account {
@@ -16,15 +16,15 @@ interface Account {
 
 /**
  * Concurrency slots, limited per account. Woken instances get slots before instances that never ran, which
- * are served in order of creation. All suspects of a node share one slot.
+ * are served in order of creation. All quarantined instances of a node share one slot.
  */
 export class InstanceScheduler {
   readonly #limit: number;
   readonly #start: (rid: number) => void;
   readonly #accounts = new Map<string, Account>();
   readonly #holders = new Map<number, Queued>();
-  readonly #suspects = new Map<number, Queued>();
-  #suspect: number | undefined;
+  readonly #quarantined = new Map<number, Queued>();
+  #quarantinedRunning: number | undefined;
   #queued = 0;
 
   constructor(limit: number, start: (rid: number) => void) {
@@ -42,7 +42,7 @@ export class InstanceScheduler {
   enqueue(instance: Queued, from: "woken" | "fresh"): void {
     const account = this.#account(instance.accountId);
     this.#queued++;
-    if (instance.isSuspect) this.#suspects.set(instance.rid, instance);
+    if (instance.isQuarantined) this.#quarantined.set(instance.rid, instance);
     else if (from === "woken") account.woken.set(instance.rid, instance);
     else {
       let queue = account.fresh.get(instance.workflowRid);
@@ -56,7 +56,7 @@ export class InstanceScheduler {
   leave(rid: number, accountId: string, workflowRid: number): void {
     const account = this.#account(accountId);
     const fresh = account.fresh.get(workflowRid);
-    if (this.#suspects.delete(rid) || account.woken.delete(rid) || fresh?.delete(rid) === true) {
+    if (this.#quarantined.delete(rid) || account.woken.delete(rid) || fresh?.delete(rid) === true) {
       this.#queued--;
       if (fresh?.size === 0) account.fresh.delete(workflowRid);
     }
@@ -67,11 +67,11 @@ export class InstanceScheduler {
       this.#accounts.delete(accountId);
   }
 
-  /** Clears the suspicion of an instance that made progress, and frees the suspects' slot. */
+  /** Ends the quarantine of an instance that made progress, and frees its slot. */
   cleared(rid: number): void {
-    if (this.#suspect !== rid) return;
-    this.#suspect = undefined;
-    const [next] = this.#suspects.values();
+    if (this.#quarantinedRunning !== rid) return;
+    this.#quarantinedRunning = undefined;
+    const [next] = this.#quarantined.values();
     if (next !== undefined) this.#pump(this.#account(next.accountId));
   }
 
@@ -94,12 +94,12 @@ export class InstanceScheduler {
   }
 
   #next(account: Account): Queued | undefined {
-    if (this.#suspect === undefined) {
-      for (const suspect of this.#suspects.values()) {
-        if (this.#account(suspect.accountId) !== account) continue;
-        this.#suspects.delete(suspect.rid);
-        this.#suspect = suspect.rid;
-        return suspect;
+    if (this.#quarantinedRunning === undefined) {
+      for (const instance of this.#quarantined.values()) {
+        if (this.#account(instance.accountId) !== account) continue;
+        this.#quarantined.delete(instance.rid);
+        this.#quarantinedRunning = instance.rid;
+        return instance;
       }
     }
     for (const woken of account.woken.values()) {

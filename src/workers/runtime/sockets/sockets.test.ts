@@ -14,7 +14,7 @@ import { RunSockets } from "./sockets.ts";
 /** Sends orders as a cell does, including orders that the wrapper never sends. */
 const settings = { ...edgeDefaults };
 let outbound: OutboundSockets;
-let front: Server;
+let proxy: Server;
 let sockets: RunSockets;
 const echo = createServer((socket) => {
   connected.push(socket.on("error", () => {}));
@@ -30,7 +30,7 @@ beforeAll(async () => {
     settings,
   );
   sockets = new RunSockets(outbound, false);
-  front = createHttpServer((incoming, response) => {
+  proxy = createHttpServer((incoming, response) => {
     const order = readOrder(decodeURIComponent(incoming.headers[cellHeaders.socket] as string));
     const done = order.do === "open" ? sockets.open(order, response) : sockets.go(order, incoming, response);
     done.catch((error: Error) => {
@@ -38,17 +38,17 @@ beforeAll(async () => {
       if (!response.headersSent) response.writeHead(403).end(error.message);
     });
   });
-  for (const server of [echo, front]) await once(server.listen(0, "127.0.0.1"), "listening");
+  for (const server of [echo, proxy]) await once(server.listen(0, "127.0.0.1"), "listening");
 });
 afterAll(() => {
   echo.close();
-  front.close();
-  front.closeAllConnections();
+  proxy.close();
+  proxy.closeAllConnections();
 });
 
 const send = (order: object, body?: string): ReturnType<typeof request> => {
   const outgoing = request({
-    port: portOf(front),
+    port: portOf(proxy),
     method: "POST",
     agent: false,
     headers: { [cellHeaders.socket]: encodeURIComponent(JSON.stringify(order)) },

@@ -16,7 +16,7 @@ export interface InspectedCode {
   modules: readonly StoredModule[];
   sourceMaps: readonly ModuleMap[];
   /** Properties of the code that are stored with the version. */
-  facts: Pick<VersionContent, "mainModule" | "etag" | "handlers" | "namedHandlers" | "hasSourceMaps">;
+  inspected: Pick<VersionContent, "mainModule" | "etag" | "handlers" | "namedHandlers" | "hasSourceMaps">;
   /** Undefined if the source does not show them. */
   exportNames: ReadonlySet<string> | undefined;
 }
@@ -32,7 +32,7 @@ export async function inspected({ mainModule, modules, sourceMaps }: ScriptCode)
   return {
     modules,
     sourceMaps,
-    facts: {
+    inspected: {
       mainModule,
       etag: etagOf(modules),
       handlers,

@@ -169,7 +169,7 @@ export class Versions {
       const bindings = await this.#stored(trx, script.id, base, upload);
       const objects = { trx, changed, owner, script, migrations, exportNames, bindings };
       const content: VersionContent = {
-        ...code.facts,
+        ...code.inspected,
         ...compatibility,
         startupTimeMs,
         bindings,
@@ -231,7 +231,7 @@ export class Versions {
     };
     let { startupTimeMs } = content;
     if (startsAgain(change)) {
-      const runs = code ?? { modules: await this.codeOf(latest), facts: content };
+      const runs = code ?? { modules: await this.codeOf(latest), inspected: content };
       const bindings =
         change.bindings ?? content.bindings.map(({ name }) => ({ type: "inherit" as const, name }));
       startupTimeMs = await this.#start(owner, name, runs, compatibility, { ...change, bindings });
@@ -253,7 +253,7 @@ export class Versions {
         bindings,
         assets: assets(base),
         author,
-        ...code?.facts,
+        ...code?.inspected,
       };
       const codeId = code === undefined ? base.codeId : newUuid();
       const edited: Script = {
@@ -316,7 +316,7 @@ export class Versions {
   async #start(
     owner: ScriptOwner,
     name: string,
-    { modules, facts }: Pick<InspectedCode, "modules" | "facts">,
+    { modules, inspected }: Pick<InspectedCode, "modules" | "inspected">,
     compatibility: Pick<VersionContent, "compatibilityDate" | "compatibilityFlags">,
     input: VersionInput,
   ): Promise<number> {
@@ -325,7 +325,7 @@ export class Versions {
     const { id } = this.#scripts.find(owner, name) ?? newScript(owner, name, 0);
     const bindings = await this.#stored(read, id, await store.latest(read, id), input);
     const { fault, tookMs } = await this.#startCode({
-      ...facts,
+      ...inspected,
       ...compatibility,
       id: "",
       scriptId: id,

@@ -13,13 +13,13 @@ const [socketPath, certificate, key, command, ...args] = process.argv.slice(2) a
   string,
   string,
 ];
-const front = createServer({ cert: readFileSync(certificate), key: readFileSync(key) }, (client) => {
+const proxy = createServer({ cert: readFileSync(certificate), key: readFileSync(key) }, (client) => {
   const upstream = connect(socketPath);
   client.pipe(upstream).pipe(client);
   client.on("error", () => upstream.destroy());
   upstream.on("error", () => client.destroy());
 });
-front.listen(443, "127.0.0.1", () => {
+proxy.listen(443, "127.0.0.1", () => {
   const child = spawn(command, args, { stdio: "inherit" });
   child.on("error", (error) => {
     console.error(error.message);
