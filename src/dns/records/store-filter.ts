@@ -3,12 +3,12 @@ import type { Storage } from "../../platform/storage/storage.ts";
 import type { Database } from "../../platform/storage/schema.ts";
 import type { ContentFilter, RecordFilter, TextFilter } from "./filter.ts";
 
-export type Engine = Storage["engine"];
+export type DatabaseEngine = Storage["engine"];
 type Condition = Expression<SqlBool>;
 
 /** The SQL condition of a list's filters, over columns of `dns_records`. It ignores case. */
 export const matching =
-  (engine: Engine, filter: RecordFilter) =>
+  (engine: DatabaseEngine, filter: RecordFilter) =>
   (eb: ExpressionBuilder<Database, "dns_records">): Condition => {
     const conditions: Condition[] = [
       ...(filter.type === undefined ? [] : [eb("type", "=", filter.type)]),
@@ -94,7 +94,7 @@ function compareQuoted({ operator, text }: TextFilter): Condition {
 }
 
 /** A filter on tags: "name" for its presence, or "name:value" with an operator on the value. */
-function compareTags(engine: Engine, { operator, text }: TextFilter): Condition {
+function compareTags(engine: DatabaseEngine, { operator, text }: TextFilter): Condition {
   const colon = text.indexOf(":");
   const name = escapeLike(colon < 0 ? text : text.slice(0, colon));
   const value = colon < 0 ? "" : escapeLike(text.slice(colon + 1));
@@ -117,7 +117,7 @@ function compareTags(engine: Engine, { operator, text }: TextFilter): Condition 
 }
 
 /** Whether a condition is true for any element of the column `tags`, a JSON array of strings. */
-function anyTag(engine: Engine, test: (tag: Expression<unknown>) => Condition): Condition {
+function anyTag(engine: DatabaseEngine, test: (tag: Expression<unknown>) => Condition): Condition {
   const tags = sql.ref("dns_records.tags");
   const elements =
     engine === "sqlite"

@@ -4,7 +4,7 @@ import type { DnsRecordsTable } from "./tables.ts";
 import type { Read, Write } from "../../platform/storage/storage.ts";
 import type { RecordFilter } from "./filter.ts";
 import type { DnsRecord, RecordSettings } from "./record.ts";
-import { matching, type Engine } from "./store-filter.ts";
+import { matching, type DatabaseEngine } from "./store-filter.ts";
 import type { RecordTypeName } from "./types/record-types.ts";
 
 const toRecord = (row: Selectable<DnsRecordsTable>): DnsRecord => ({
@@ -175,7 +175,7 @@ export async function countOfAccount(read: Read, accountId: string): Promise<num
 
 export async function list(
   read: Read,
-  engine: Engine,
+  engine: DatabaseEngine,
   zoneId: string,
   filter: RecordFilter,
 ): Promise<{ records: DnsRecord[]; totalCount: number }> {

@@ -98,7 +98,8 @@ export class KvNamespaces {
         metadata: entry.metadata === null ? undefined : (JSON.parse(entry.metadata) as unknown),
         expiration: entry.expiresOn === null ? undefined : Math.floor(entry.expiresOn / 1000),
       };
-      if (entry.blobKey === null) return { content: entry.value!, sizeBytes: entry.value!.length, ...properties };
+      if (entry.blobKey === null)
+        return { content: entry.value!, sizeBytes: entry.value!.length, ...properties };
       const blob = await this.#blobs.get(entry.blobKey);
       if (blob !== undefined) return { content: blob.stream, sizeBytes: blob.sizeBytes, ...properties };
     }

@@ -27,7 +27,9 @@ export class OwnChanges {
   }
 
   settle(transaction: TransactionId, isHandled: boolean): void {
-    const own = this.#bySeq.get(transaction.seq)?.find((each) => isSame(each, transaction) && each.outcome === undefined);
+    const own = this.#bySeq
+      .get(transaction.seq)
+      ?.find((each) => isSame(each, transaction) && each.outcome === undefined);
     if (isHandled) this.seq = Math.max(this.seq, transaction.seq);
     if (own === undefined) return;
     own.outcome = isHandled;
