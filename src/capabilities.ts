@@ -21,6 +21,7 @@ import { acme } from "./edge/tls/acme/capability.ts";
 import { tls } from "./edge/tls/capability.ts";
 import { certificates } from "./edge/tls/certificates/capability.ts";
 import { metrics } from "./platform/observability/capability.ts";
+import { accessLogs } from "./platform/access-log/capability.ts";
 import { backups } from "./platform/capability-backups.ts";
 import { nodes } from "./platform/capability-nodes.ts";
 import { blobs, dataFolder, reservation, storage } from "./platform/capability.ts";
@@ -50,6 +51,7 @@ export const capabilities = [
   blobs,
   nodes,
   metrics,
+  accessLogs,
   installation,
   accounts,
   zones,

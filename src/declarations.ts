@@ -1,6 +1,7 @@
 // `npm run generate` makes this file from the list in capabilities.ts.
 import { declaration as platform } from "./platform/declaration.ts";
 import { declaration as controlApiServer } from "./control/api/server/declaration.ts";
+import { declaration as platformAccessLog } from "./platform/access-log/declaration.ts";
 import { declaration as controlAccounts } from "./control/accounts/declaration.ts";
 import { declaration as controlZones } from "./control/zones/declaration.ts";
 import { declaration as controlTokens } from "./control/tokens/declaration.ts";
@@ -37,6 +38,7 @@ import { declaration as productsWorkflows } from "./products/workflows/declarati
 export const declarations = [
   platform,
   controlApiServer,
+  platformAccessLog,
   controlAccounts,
   controlZones,
   controlTokens,

@@ -1,6 +1,7 @@
 import type { AddressInfo } from "node:net";
 import { capability } from "../capability.ts";
 import { zoneSettings } from "../control/zone-settings/capability.ts";
+import { accessLogs } from "../platform/access-log/capability.ts";
 import { reservation, storage } from "../platform/capability.ts";
 import { metrics } from "../platform/observability/capability.ts";
 import { OwnListener } from "../platform/own-listener.ts";
@@ -19,7 +20,17 @@ import { declaration } from "./declaration.ts";
 export const edgeServer = capability({
   name: "edge",
   declares: declaration,
-  needs: [reservation, storage, clientInfo, edgeConfiguration, metrics, outbound, smartRouting, zoneSettings],
+  needs: [
+    reservation,
+    storage,
+    accessLogs,
+    clientInfo,
+    edgeConfiguration,
+    metrics,
+    outbound,
+    smartRouting,
+    zoneSettings,
+  ],
   create({ config, logger, storage: database, ...needed }) {
     const edgeListener = new OwnListener();
     const edgeTlsListener = new OwnListener();
@@ -39,6 +50,7 @@ export const edgeServer = capability({
       sslMode: (zoneId) => needed.zoneSettings.value(zoneId, "ssl"),
       routing: needed.routing,
       observe: needed.metrics?.edge,
+      accessLog: needed.edgeLog,
       snapshot: needed.snapshot,
       policy: needed.policy,
       lookUp: systemLookUp(),

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { CipherNameAndProtocol as TlsCipher, TLSSocket } from "node:tls";
+import { cipherName } from "../../platform/util/cipher-name.ts";
 import { helloOf } from "../tls/client-hello.ts";
 
 export interface ConnectionFacts {
@@ -65,16 +66,6 @@ function helloFacts(socket: TLSSocket): Partial<ConnectionFacts> {
     tlsClientExtensionsSha1: hello.extensionsSha1,
     tlsClientExtensionsSha1Le: hello.extensionsSha1Le,
   };
-}
-
-/** TLS 1.3 suites name no key exchange; the public name has only the cipher: `AEAD-AES128-GCM-SHA256`. */
-export function cipherName(name: string): string {
-  const match = /^TLS_(AES|CHACHA20)_(.+)$/.exec(name);
-  if (match === null) return name;
-  const [, algorithm, rest] = match as unknown as [string, string, string];
-  return algorithm === "AES"
-    ? `AEAD-AES${rest.replaceAll("_", "-")}`
-    : `AEAD-CHACHA20-${rest.replaceAll("_", "-")}`;
 }
 
 const textOf = (value: string | string[] | undefined): string =>

@@ -4,6 +4,8 @@ import type { SslMode } from "../../control/zone-settings/ssl-mode.ts";
 /** A path to an origin: a connection to one of its addresses, direct or through another node. */
 export interface Path {
   dispatcher: Dispatcher;
+  /** The origin's address, for the access log. */
+  address: string;
   /** Converts the headers, a flat list that starts with Host, for this path. */
   headers?(headers: readonly string[]): string[];
   /** The failure of the path itself that a response reports, if it is not from the origin. */

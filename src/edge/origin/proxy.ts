@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Readable } from "node:stream";
 import type { Dispatcher } from "undici";
+import type { AccessRecord } from "../../platform/access-log/access-record.ts";
 import { afterBody } from "../../platform/util/after-body.ts";
 import { CountedBody } from "../http/body.ts";
 import { visitorErrors } from "../http/errors.ts";
@@ -21,6 +22,8 @@ export interface OriginRequest {
   /** TLS settings for the origin; undefined for plain HTTP. */
   tls: OriginTls | undefined;
   ray: string;
+  /** The visitor's entry in the access log; undefined if there is none. */
+  record?: AccessRecord | undefined;
   /** Chooses the path when smart routing is on; otherwise the addresses are tried in turn. */
   route: EdgeRoute | undefined;
 }
@@ -56,7 +59,7 @@ export async function forward(
     await origin.route.send(attempt, isRepeatable, () => body?.isTouched !== true);
   } else {
     await origins.connect(origin.addresses, origin.port, async (address) =>
-      attempt({ dispatcher: await origins.pool(origin.tenant, address, origin.port, origin.tls) }),
+      attempt({ dispatcher: await origins.pool(origin.tenant, address, origin.port, origin.tls), address }),
     );
   }
   // The origin may respond before the end of the body; the rest must not block the visitor's connection.
@@ -89,6 +92,8 @@ function dispatch(
     };
     response.on("close", abandon);
     const headers = path.headers?.(origin.headers) ?? origin.headers;
+    const { record } = origin;
+    record?.asksOrigin(path.address);
     path.dispatcher.dispatch(
       { method: origin.method, path: origin.path, headers, body },
       {
@@ -104,6 +109,7 @@ function dispatch(
             started.abort(failure);
             return;
           }
+          record?.originAnswers(status);
           // HTTP/2 has no raw headers.
           const raw = Array.isArray(started.rawHeaders)
             ? (started.rawHeaders as Buffer[]).map((each) => each.toString("latin1"))

@@ -28,9 +28,10 @@ export async function joinOriginWebSocket(
   origins: Origins,
   settings: EdgeSettings,
 ): Promise<void> {
-  await origins.connect(origin.addresses, origin.port, (address) =>
-    attempt(socket, head, origin, address, settings),
-  );
+  await origins.connect(origin.addresses, origin.port, (address) => {
+    origin.record?.asksOrigin(address);
+    return attempt(socket, head, origin, address, settings);
+  });
 }
 
 /** Connects to an address and sends the request without its end. */
@@ -110,6 +111,7 @@ function attempt(
     };
     upstream.on("response", (answer) => {
       const { statusCode = 0 } = answer;
+      origin.record?.originAnswers(statusCode);
       if (statusCode < 200) {
         refuse(statusCode === 101 ? undefined : `the origin responded with status ${statusCode}`);
         upstream.destroy();
@@ -131,6 +133,7 @@ function attempt(
         return;
       }
       socket.off("close", leave);
+      origin.record?.originAnswers(101);
       const headers = visitorHeaders(answer.rawHeaders, origin.ray, 101);
       const upgraded = { socket: originSocket, head: originHead };
       joinUpgraded({ socket, head }, upgraded, answer.statusMessage ?? "", headers, settings.idleTimeoutMs);

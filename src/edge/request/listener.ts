@@ -1,7 +1,9 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, ServerResponse, type IncomingMessage, type Server } from "node:http";
 import { isIP, type AddressInfo, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { announceEnd, drain, listen } from "../../control/api/server/listener.ts";
+import type { AccessRecord } from "../../platform/access-log/access-record.ts";
+import { CountedServerResponse } from "../../platform/access-log/counted-response.ts";
 import type { ListenAt } from "../../platform/listen/listen.ts";
 import { whileAnswering } from "../../platform/observability/last-net.ts";
 import { observeAnswer } from "../../platform/observability/observation.ts";
@@ -46,6 +48,7 @@ interface Found extends RequestTarget {
   cf: () => string;
   describe: () => RequestDescription;
   readBody: () => Promise<void>;
+  record: AccessRecord | undefined;
 }
 
 /** The edge: finds the zone of each request in memory and proxies the request to its origin. */
@@ -68,6 +71,7 @@ export class Edge {
     this.#upgradeHandlers = options.upgradeHandlers ?? [];
     this.#origins = options.origins ?? new Origins(settings, options.policy);
     this.#server = createServer({
+      ServerResponse: options.accessLog === undefined ? ServerResponse : CountedServerResponse,
       insecureHTTPParser: false,
       requireHostHeader: false, // answered with our own page
       maxHeaderSize: settings.headerBytesMax,
@@ -152,10 +156,11 @@ export class Edge {
     // connection.
     if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
     let found: Found | undefined;
-    const { observe } = this.#options;
+    const { accessLog, observe } = this.#options;
     if (observe !== undefined) observeAnswer(response, request, observe, () => found?.zone?.name);
+    const record = accessLog?.begin(request, response, ray);
     try {
-      found = this.#find(request, ray);
+      found = this.#find(request, ray, record);
       // A request that a handler passes on instead may have another body, or none.
       if (found.zone?.readsBody === true) await found.readBody();
       await this.#pass(0, found, request, response, found.path, ray);
@@ -169,8 +174,9 @@ export class Edge {
     this.#webSockets.add(socket);
     socket.on("close", () => this.#webSockets.delete(socket));
     socket.on("error", () => socket.destroy());
+    const record = this.#options.accessLog?.beginUpgrade(request, socket, ray);
     try {
-      await this.#passUpgrade(this.#find(request, ray), request, socket, head, ray);
+      await this.#passUpgrade(this.#find(request, ray, record), request, socket, head, ray);
     } catch (error) {
       const refusal = this.#visitorError(error, request, ray);
       endWithErrorPage(socket, request, refusal, ray);
@@ -178,7 +184,7 @@ export class Edge {
   }
 
   /** The zone and the record of a request. Throws when the zone is paused or the record is not proxied. */
-  #find(request: IncomingMessage, ray: string): Found {
+  #find(request: IncomingMessage, ray: string, record: AccessRecord | undefined): Found {
     const { snapshot, settings } = this.#options;
     const asked = this.#target(request, settings);
     const { host, path } = asked;
@@ -222,7 +228,7 @@ export class Edge {
     const readBody = async (): Promise<void> => {
       body ??= await readPrefix(request, bodyPrefixBytesMax(settings, zone));
     };
-    return {
+    const found: Found = {
       host,
       path,
       authority: asked.authority,
@@ -235,7 +241,13 @@ export class Edge {
       cf,
       describe,
       readBody,
+      record,
     };
+    if (record !== undefined) {
+      record.view = found;
+      if (this.#options.accessLog!.needsCf) record.cf = describe().cf;
+    }
+    return found;
   }
 
   /** Offers a request to the handlers from `index` on, and sends it to the origin when none takes it. */
@@ -306,6 +318,7 @@ export class Edge {
       port,
       tls,
       ray,
+      record: found.record,
       route:
         zone.configuration?.smartRouting === "on" ? routing?.route(zone.id, addresses, port, tls) : undefined,
       headers: originHeaders({
@@ -383,6 +396,7 @@ const edgeRequestOf = (
   cf: found.cf,
   describe: found.describe,
   readBody: found.readBody,
+  record: found.record,
   scriptHeaders: () => scriptHeaders(forwarded(found, request, found.authority, ray)),
 });
 

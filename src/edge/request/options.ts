@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import type { SslMode } from "../../control/zone-settings/ssl-mode.ts";
+import type { AccessLog } from "../../platform/access-log/access-log.ts";
 import type { Observe } from "../../platform/observability/observation.ts";
 import type { RequestCf } from "../client-info/request-cf.ts";
 import type { Routing } from "../configuration/route.ts";
@@ -28,6 +29,8 @@ export interface EdgeOptions {
   sslMode?: (zoneId: string) => SslMode;
   /** Called at the end of each request. */
   observe?: Observe | undefined;
+  /** Writes a line for each request; without it there is no log. */
+  accessLog?: AccessLog | undefined;
   /** Builds the `cf` object; without it the object is empty. */
   requestCf?: RequestCf;
   /** Whether requests are refused because the configuration is too old; without it they never are. */

@@ -54,6 +54,7 @@ export class Relays {
     const token = this.#token(address, port, tls);
     return {
       dispatcher,
+      address,
       headers: ([name, host, ...others]) => [
         name!,
         relayHost,

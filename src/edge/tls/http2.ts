@@ -7,6 +7,8 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { ReadableOptions } from "node:stream";
+import type { CountedResponse, SentHeaders } from "../../platform/access-log/access-record.ts";
+import { chunkBytes } from "../../platform/access-log/counted-response.ts";
 
 /** Forbidden in HTTP/2 responses (RFC 9113, 8.2.2). */
 const ofConnections: ReadonlySet<string> = new Set([
@@ -60,7 +62,10 @@ export class VisitorRequest extends Http2ServerRequest {
 }
 
 /** An HTTP/2 response with the interface of an HTTP/1.1 response. */
-export class VisitorResponse extends Http2ServerResponse<VisitorRequest> {
+export class VisitorResponse extends Http2ServerResponse<VisitorRequest> implements CountedResponse {
+  bodyBytes = 0;
+  headAtMs = 0;
+  sentHeaders: SentHeaders | undefined;
   /** False for 205 (RFC 9110, 15.3.6), where Node ends the stream with the head. */
   #hasBody = true;
 
@@ -85,6 +90,8 @@ export class VisitorResponse extends Http2ServerResponse<VisitorRequest> {
       flat.push(name, value);
     }
     this.#hasBody = status !== 205;
+    this.headAtMs = performance.now();
+    this.sentHeaders = flat;
     return super.writeHead(status, flat as never);
   }
 
@@ -95,11 +102,17 @@ export class VisitorResponse extends Http2ServerResponse<VisitorRequest> {
   }
 
   override write(...args: unknown[]): boolean {
+    this.#count(args);
     return !this.#hasBody || super.write(...(args as [string]));
   }
 
   override end(...args: unknown[]): this {
+    this.#count(args);
     return this.#hasBody ? super.end(...(args as [string])) : super.end();
+  }
+
+  #count([chunk, encoding]: readonly unknown[]): void {
+    if (this.#hasBody && this.req.method !== "HEAD") this.bodyBytes += chunkBytes(chunk, encoding);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { CellError } from "../../sandbox/errors.ts";
+import { CellError, type CellErrorKind } from "../../sandbox/errors.ts";
 import type {
   EdgeHandler,
   EdgeHttpRequest,
@@ -12,6 +12,16 @@ import type { ScriptRouter } from "../scripts/routing/router.ts";
 import { visitorError } from "./errors.ts";
 import type { RunRoot } from "./run-root.ts";
 import type { Runtime } from "./runtime.ts";
+
+/** The outcome of a run, in the words of the public data set's field `WorkerStatus`. */
+const logStatuses: Record<CellErrorKind, string> = {
+  cpu: "exceededCpu",
+  memory: "exceededMemory",
+  crashed: "internalError",
+  exception: "exception",
+  overloaded: "loadShed",
+  unavailable: "internalError",
+};
 
 const rootOf = (
   edgeRequest: EdgeRequest,
@@ -52,10 +62,13 @@ export function scriptHandlers(
     root: RunRoot,
     run: Promise<void>,
   ): Promise<true> => {
+    const { record } = edgeRequest;
+    record?.runsScript(live.name);
     try {
       await run;
       return true;
     } catch (error) {
+      record?.scriptFails(error instanceof CellError ? logStatuses[error.kind] : "unknown");
       if (!(error instanceof CellError)) throw error;
       const { name: script, accountId: account, versionId: version } = live;
       logger.warn(

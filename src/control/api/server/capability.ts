@@ -1,5 +1,6 @@
 import { capability } from "../../../capability.ts";
 import { serveDashboard } from "../../../platform/dashboard/pages.ts";
+import { accessLogs } from "../../../platform/access-log/capability.ts";
 import { nodes } from "../../../platform/capability-nodes.ts";
 import { reservation, storage } from "../../../platform/capability.ts";
 import { listenAt } from "../../../platform/listen/listen.ts";
@@ -37,7 +38,7 @@ export const health = capability({
 export const api = capability({
   name: "API",
   declares: declaration,
-  needs: [reservation, storage, nodes, health, accounts, tokens, zones, metrics],
+  needs: [reservation, storage, accessLogs, nodes, health, accounts, tokens, zones, metrics],
   create: () => ({ apiListener: new OwnListener() }),
   async listen({ config, logger, apiChecks, apiListener, sockets, ...services }, contributions) {
     const app = createApi({
@@ -51,7 +52,11 @@ export const api = capability({
       bodyBytesMax: config.apiBodyBytesMax,
       ...apiChecks,
     });
-    const server = createApiServer(app, services.health, services.metrics?.api, serveDashboard);
+    const server = createApiServer(app, services.health, {
+      observe: services.metrics?.api,
+      pages: serveDashboard,
+      accessLog: services.apiLog,
+    });
     if (contributions.apiUpgrade !== undefined) server.on("upgrade", contributions.apiUpgrade);
     apiListener.listensAt(await listen(server, sockets.take("apiListen")));
     return {

@@ -1,8 +1,10 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, ServerResponse, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { getRequestListener } from "@hono/node-server";
 import type { Env, Hono } from "hono";
+import type { AccessLog } from "../../../platform/access-log/access-log.ts";
+import { CountedServerResponse } from "../../../platform/access-log/counted-response.ts";
 import type { Health } from "../../../platform/observability/health.ts";
 import { answerHealth } from "../../../platform/observability/health-listener.ts";
 import { whileAnswering } from "../../../platform/observability/last-net.ts";
@@ -14,16 +16,22 @@ import { unawaited } from "../../../platform/util/uncaught.ts";
 /** Answers a request and returns true, or returns false and leaves it to the next handler. */
 export type Pages = (request: IncomingMessage, response: ServerResponse) => boolean;
 
+interface ApiServerOptions {
+  observe?: Observe | undefined;
+  pages?: Pages;
+  accessLog?: AccessLog | undefined;
+}
+
 /** The HTTP server of the management API, with `/healthz` and `/readyz` for monitoring. */
 export function createApiServer<E extends Env>(
   app: Hono<E>,
   health: Health,
-  observe?: Observe,
-  pages?: Pages,
+  { observe, pages, accessLog }: ApiServerOptions = {},
 ): Server {
   const listener = getRequestListener(app.fetch);
   const server = createServer(
     {
+      ServerResponse: accessLog === undefined ? ServerResponse : CountedServerResponse,
       requestTimeout: 30 * 60_000, // for an upload of 100 MB over a slow connection
       headersTimeout: 30_000,
       keepAliveTimeout: 65_000,
@@ -36,6 +44,7 @@ export function createApiServer<E extends Env>(
         () => {
           if (!answerHealth(request, response, health) && pages?.(request, response) !== true) {
             if (observe !== undefined) observeAnswer(response, request, observe);
+            accessLog?.begin(request, response, undefined);
             unawaited(listener(request, response));
           }
         },

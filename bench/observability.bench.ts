@@ -1,0 +1,93 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { api, startPeer, startSelvedge } from "./lib/child.ts";
+import { load } from "./lib/load.ts";
+import {
+  atMost,
+  cpuMicroseconds,
+  median,
+  pairedRatio,
+  printGoals,
+  printTable,
+  type Goal,
+} from "./lib/measure.ts";
+
+/**
+ * CPU time of a proxied kilobyte with the access log, beside the same without it, in rounds that alternate. All sides are
+ * started anew several times, because two launches of the same program differ by more than a log costs.
+ */
+const launches = 7;
+const rounds = 6;
+const warmUpRounds = 5;
+const count = 4000;
+const connections = 16;
+const host = "www.bench.example";
+const folder = mkdtempSync(join(tmpdir(), "selvedge-bench-"));
+const flags = {
+  "no log": [],
+  "access log": ["--access-log", join(folder, "access.log")],
+  "one line in 100": ["--access-log", join(folder, "sampled.log"), "--access-log-one-in", "100"],
+} as const satisfies Record<string, readonly string[]>;
+type Side = keyof typeof flags;
+const names = Object.keys(flags) as Side[];
+
+const origin = await startPeer("origin.ts");
+const medians: Record<Side, number[]> = { "no log": [], "access log": [], "one line in 100": [] };
+const ratios: Record<Side, number[]> = { "no log": [], "access log": [], "one line in 100": [] };
+for (let launch = 0; launch < launches; launch++) {
+  const cpu = await measured(launch % 2 === 0 ? names : names.toReversed());
+  for (const side of names) {
+    medians[side].push(median(cpu[side]));
+    ratios[side].push(pairedRatio(cpu[side], cpu["no log"]));
+  }
+}
+await origin.stop();
+rmSync(folder, { recursive: true });
+printTable(
+  ["", "CPU µs each", "ratios of the launches"],
+  names.map((side) => [
+    side,
+    median(medians[side]),
+    ratios[side]
+      .toSorted((a, b) => a - b)
+      .map((ratio) => ratio.toFixed(3))
+      .join(", "),
+  ]),
+);
+const goals: Goal[] = [
+  atMost("CPU per request, access log / none", median(ratios["access log"]), 1.06),
+  atMost("CPU per request, one line in 100 / none", median(ratios["one line in 100"]), 1.02),
+];
+printGoals(goals);
+
+/** CPU time of one request in each round, of sides that are started in the given order. */
+async function measured(order: readonly Side[]): Promise<Record<Side, number[]>> {
+  const cpu: Record<Side, number[]> = { "no log": [], "access log": [], "one line in 100": [] };
+  const sides: [Side, Awaited<ReturnType<typeof edgeWith>>][] = [];
+  for (const name of order) sides.push([name, await edgeWith(flags[name])]);
+  for (let round = -warmUpRounds; round < rounds; round++) {
+    for (const [name, { ready, pid }] of round % 2 === 0 ? sides : sides.toReversed()) {
+      const before = cpuMicroseconds(pid);
+      await load(ready.edge, count, connections, () => ({ method: "GET", path: "/1024", headers: { host } }));
+      if (round >= 0) cpu[name].push((cpuMicroseconds(pid) - before) / count);
+    }
+  }
+  for (const [, side] of sides) await side.stop();
+  return cpu;
+}
+
+async function edgeWith(args: readonly string[]): ReturnType<typeof startSelvedge> {
+  const selvedge = await startSelvedge(args);
+  const zone = await api<{ id: string }>(selvedge.ready, "POST", "/zones", { name: "bench.example" });
+  await api(selvedge.ready, "POST", `/zones/${zone.id}/dns_records`, {
+    type: "A",
+    name: "www",
+    content: "127.0.0.1",
+    proxied: true,
+  });
+  await api(selvedge.ready, "PUT", `/zones/${zone.id}/rulesets/phases/http_request_origin/entrypoint`, {
+    rules: [{ action: "route", expression: "true", action_parameters: { origin: { port: origin.port } } }],
+  });
+  return selvedge;
+}

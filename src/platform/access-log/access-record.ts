@@ -1,0 +1,124 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { TLSSocket } from "node:tls";
+import { cipherName } from "../util/cipher-name.ts";
+
+/** What the edge has found out about a request before it chooses an answer. */
+export interface AccessView {
+  host: string;
+  path: string;
+  clientAddress: string;
+  isTls: boolean;
+  /** Set if a script has sent the request. */
+  via: object | undefined;
+  zone: { name: string } | undefined;
+}
+
+/** A visitor's connection. It is read while the request begins: a closed stream of HTTP/2 has lost it. */
+export interface AccessConnection {
+  port: number | undefined;
+  /** Undefined without TLS. */
+  protocol: string | undefined;
+  cipher: string | undefined;
+}
+
+function connectionOf({ socket }: IncomingMessage): AccessConnection {
+  const tls = "encrypted" in socket ? (socket as TLSSocket) : undefined;
+  const cipher = tls?.getCipher();
+  return {
+    port: socket.remotePort,
+    protocol: tls?.getProtocol() ?? undefined,
+    cipher: cipher === undefined ? undefined : cipherName(cipher.name),
+  };
+}
+
+/** The headers of an answer, as `writeHead` takes them: an object, or a flat list of names and values. */
+export type SentHeaders = Readonly<Record<string, unknown>> | readonly unknown[];
+
+/** A response that counts its body. */
+export interface CountedResponse {
+  bodyBytes: number;
+  /** When the head was written, on the clock of `performance.now()`; 0 before. */
+  headAtMs: number;
+  /** What `writeHead` received beside the headers that were set before. */
+  sentHeaders: SentHeaders | undefined;
+}
+
+/** A header of an answer whose head was written. `name` is in lower case. */
+export function sentHeader(
+  response: ServerResponse & Partial<CountedResponse>,
+  name: string,
+): string | undefined {
+  const { sentHeaders = [] } = response;
+  const flat = Array.isArray(sentHeaders) ? sentHeaders : Object.entries(sentHeaders).flat();
+  for (let i = 0; i < flat.length; i += 2)
+    if (String(flat[i]).toLowerCase() === name) return String(flat[i + 1]);
+  return response.getHeader(name)?.toString();
+}
+
+/** One request's entry in the access log. The parts that handle the request fill in what they learn. */
+export class AccessRecord {
+  readonly startMs = performance.now();
+  endMs = 0;
+  readonly request: IncomingMessage;
+  /** Undefined for an upgraded connection. */
+  readonly response: (ServerResponse & Partial<CountedResponse>) | undefined;
+  readonly ray: string | undefined;
+  /** Undefined if no chosen field needs it. */
+  readonly connection: AccessConnection | undefined;
+  view: AccessView | undefined;
+  /** The properties of `request.cf`, if a chosen field needs them. */
+  cf: Readonly<Record<string, unknown>> | undefined;
+  /** The status on an upgraded connection. */
+  status = 0;
+  originAddress: string | undefined;
+  originStatus: number | undefined;
+  originStartMs = 0;
+  /** From the request to the head of the origin's response. */
+  originMs: number | undefined;
+  /** The script that the request's route names. */
+  scriptName: string | undefined;
+  scriptStatus: string | undefined;
+  scriptStartMs = 0;
+  /** From the start of the script to the end of the response. */
+  scriptMs: number | undefined;
+
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse | undefined,
+    ray: string | undefined,
+    needsConnection: boolean,
+  ) {
+    this.request = request;
+    this.response = response;
+    this.ray = ray;
+    if (needsConnection) this.connection = connectionOf(request);
+  }
+
+  asksOrigin(address: string | undefined): void {
+    this.originAddress = address;
+    this.originStartMs = performance.now();
+  }
+
+  originAnswers(status: number): void {
+    this.originStatus = status;
+    this.originMs = performance.now() - this.originStartMs;
+  }
+
+  runsScript(name: string): void {
+    this.scriptName = name;
+    this.scriptStartMs = performance.now();
+  }
+
+  /** Says why the script has not answered. */
+  scriptFails(status: string): void {
+    this.scriptStatus = status;
+  }
+
+  /** Called once the response has closed. The script may still be running then. */
+  end(): void {
+    this.endMs = performance.now();
+    if (this.scriptName === undefined) return;
+    this.scriptMs = this.endMs - this.scriptStartMs;
+    this.scriptStatus ??= this.response?.writableFinished === false ? "canceled" : "ok";
+  }
+}

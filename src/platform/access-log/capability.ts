@@ -1,0 +1,51 @@
+import { capability } from "../../capability.ts";
+import { AccessLog } from "./access-log.ts";
+import { defaultFields, timestamps } from "./fields.ts";
+import { declaration } from "./declaration.ts";
+import { LineWriter } from "./line-writer.ts";
+import type { Config } from "../config/settings.ts";
+
+/** The logs of requests: at the edge, and of the management API. */
+export const accessLogs = capability({
+  name: "access logs",
+  declares: declaration,
+  needs: [],
+  create({ config, logger }) {
+    const writers = new Map<string, LineWriter>();
+    const openLog = (target: string | undefined, oneIn: number): AccessLog | undefined => {
+      if (target === undefined) return undefined;
+      // Both logs may have one target.
+      const lines =
+        writers.get(target) ??
+        new LineWriter(target, (error) => logger.warn({ err: error }, "lines of an access log are lost"));
+      writers.set(target, lines);
+      return new AccessLog(lines, { format: formatOf(config), oneIn });
+    };
+    return {
+      edgeLog: openLog(config.accessLog, config.accessLogOneIn),
+      apiLog: openLog(config.apiAccessLog, 1),
+      accessLogWriters: [...writers.values()],
+    };
+  },
+  metrics: async ({ accessLogWriters }) => (await import("./metrics.ts")).accessLogMetrics(accessLogWriters),
+  async reload({ accessLogWriters, logger }) {
+    for (const lines of accessLogWriters) {
+      await lines
+        .reopen()
+        .catch((error: unknown) =>
+          logger.warn({ err: error }, "an access log could not be opened again; the old file stays in use"),
+        );
+    }
+  },
+  async close({ accessLogWriters }) {
+    await Promise.all(accessLogWriters.map((lines) => lines.close()));
+  },
+});
+
+const formatOf = ({ accessLogFields, accessLogTimestamps, colo, ...config }: Config) => ({
+  fields: accessLogFields.length === 0 ? defaultFields : accessLogFields,
+  requestHeaders: config.accessLogRequestHeaders.map((name) => name.toLowerCase()),
+  responseHeaders: config.accessLogResponseHeaders.map((name) => name.toLowerCase()),
+  timestamp: timestamps[accessLogTimestamps],
+  colo,
+});

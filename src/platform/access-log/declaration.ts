@@ -1,0 +1,73 @@
+import { declare } from "../../declaration.ts";
+import type { Form } from "../config/forms.ts";
+import { choice } from "../config/setting.ts";
+import { fieldNames } from "./fields.ts";
+import { secretHeaders } from "./redact.ts";
+
+/** Credentials never appear in a log. */
+const loggedHeader: Form = {
+  expected: `a header's name, and none that carries a credential (${[...secretHeaders].join(", ")}),`,
+  accepts: (name) => /^[!#$%&'*+.^`|~\w-]{1,100}$/.test(name) && !secretHeaders.has(name.toLowerCase()),
+};
+
+/** The logs of requests. */
+export const declaration = declare({
+  settings: {
+    accessLog: {
+      kind: "text",
+      flag: "access-log",
+      env: "SELVEDGE_ACCESS_LOG",
+      describe:
+        "file for a line of JSON for each request at the edge, or - for standard output; opened again on SIGHUP (default: no log)",
+    },
+    accessLogFields: {
+      kind: "list",
+      form: {
+        expected: `one of ${fieldNames.join(", ")};`,
+        accepts: (name: string) => fieldNames.includes(name),
+      },
+      flag: "access-log-fields",
+      env: "SELVEDGE_ACCESS_LOG_FIELDS",
+      default: [],
+      describe: "fields of a line, in their order (default: the twenty of docs/observability.md)",
+    },
+    accessLogRequestHeaders: {
+      kind: "list",
+      form: loggedHeader,
+      flag: "access-log-request-headers",
+      env: "SELVEDGE_ACCESS_LOG_REQUEST_HEADERS",
+      default: [],
+      describe: "headers of requests to log, in the field RequestHeaders",
+    },
+    accessLogResponseHeaders: {
+      kind: "list",
+      form: loggedHeader,
+      flag: "access-log-response-headers",
+      env: "SELVEDGE_ACCESS_LOG_RESPONSE_HEADERS",
+      default: [],
+      describe: "headers of answers to log, in the field ResponseHeaders",
+    },
+    accessLogTimestamps: {
+      ...choice(["rfc3339", "unix", "unixnano"]),
+      flag: "access-log-timestamps",
+      env: "SELVEDGE_ACCESS_LOG_TIMESTAMPS",
+      default: "rfc3339",
+      describe: "form of the times in access logs",
+    },
+    accessLogOneIn: {
+      kind: "count",
+      min: 1,
+      max: 1_000_000,
+      flag: "access-log-one-in",
+      env: "SELVEDGE_ACCESS_LOG_ONE_IN",
+      default: 1,
+      describe: "logs one request of so many, chosen at random",
+    },
+    apiAccessLog: {
+      kind: "text",
+      flag: "api-access-log",
+      env: "SELVEDGE_API_ACCESS_LOG",
+      describe: "the same for calls of the management API, never sampled (default: no log)",
+    },
+  },
+});

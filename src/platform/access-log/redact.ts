@@ -1,0 +1,20 @@
+/** Names of query parameters whose values are credentials, or sign a URL. */
+const secret =
+  /([?&;](?:sig|signature|verify|exp_sig|token|auth|key|pass|pwd|code|jwt|secret|password|passwd|credentials?|access[_-]?token|id[_-]?token|refresh[_-]?token|client[_-]?secret|api[_-]?key|apikey|session(?:[_-]?id)?|x-(?:amz|goog)-(?:signature|credential|security-token)|awsaccesskeyid)=)[^&;#\s]*/gi;
+
+/** A path or URL whose query carries no credential: their values become `REDACTED`. */
+export const withoutSecrets = (url: string): string =>
+  url.includes("=") ? url.replace(secret, "$1REDACTED") : url;
+
+/** Headers that carry credentials. They never appear in a log. */
+export const secretHeaders: ReadonlySet<string> = new Set([
+  "authorization",
+  "proxy-authorization",
+  "cookie",
+  "set-cookie",
+  "x-auth-key",
+  "x-auth-email",
+  "x-auth-user-service-key",
+  "x-api-key",
+  "selvedge-cf",
+]);
