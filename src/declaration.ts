@@ -9,6 +9,14 @@ export interface DeclaredTable<Columns = object> {
 /** Declares the columns of a table, as Kysely reads and writes them. */
 export const table = <Columns extends object>(): DeclaredTable<Columns> => ({});
 
+/** A type of bindings by its fields and its check, which the capability brings. They exist for the compiler only. */
+export interface DeclaredBinding<Type = object> {
+  readonly type?: Type;
+}
+
+/** Declares a type of bindings, as the type of a value that `bindingType` made. */
+export const binding = <Type extends object>(): DeclaredBinding<Type> => ({});
+
 /** The databases that a migration can run on. */
 export type DatabaseEngine = "sqlite" | "postgres";
 
@@ -23,6 +31,7 @@ export interface Declaration<
   Settings extends Record<string, Setting> = Record<string, Setting>,
   Tables extends Record<string, DeclaredTable> = Record<string, DeclaredTable>,
   Kind extends string = string,
+  Bindings extends Record<string, DeclaredBinding> = Record<string, DeclaredBinding>,
 > {
   readonly settings: Settings;
   /** Returns what is wrong with settings that are of use only together. */
@@ -32,26 +41,32 @@ export interface Declaration<
   readonly migrations: Readonly<Record<string, LoadMigration>>;
   /** The kinds of its committed changes, for `Storage.write` and its listeners. */
   readonly changes: readonly Kind[];
+  /** The types of bindings that it brings, for scripts. */
+  readonly bindings: Bindings;
 }
 
 /** Has no members, so that an intersection with it adds none. */
 // oxlint-disable-next-line typescript/no-generated-empty-object-type
 type None = Record<never, never>;
 /** A declaration that declares nothing. */
-export type EmptyDeclaration = Declaration<None, None, never>;
+export type EmptyDeclaration = Declaration<None, None, never, None>;
 
 /** Declares the static part of a capability: the exported `declaration` of the file declaration.ts in its folder. */
 export function declare<
   const Settings extends Record<string, Setting> = None,
   Tables extends Record<string, DeclaredTable> = None,
   const Kind extends string = never,
->(declared: Partial<Declaration<Settings, Tables, Kind>>): Declaration<Settings, Tables, Kind> {
-  const { settings, tables, migrations = {}, changes = [], checkSettings } = declared;
+  Bindings extends Record<string, DeclaredBinding> = None,
+>(
+  declared: Partial<Declaration<Settings, Tables, Kind, Bindings>>,
+): Declaration<Settings, Tables, Kind, Bindings> {
+  const { settings, tables, bindings, migrations = {}, changes = [], checkSettings } = declared;
   return {
     settings: settings ?? ({} as Settings), // absent: the type is then the default
     tables: tables ?? ({} as Tables),
     migrations,
     changes,
+    bindings: bindings ?? ({} as Bindings),
     ...(checkSettings === undefined ? {} : { checkSettings }),
   };
 }
@@ -67,6 +82,11 @@ export type SettingsOf<D extends readonly Declaration[]> = All<D[number]["settin
 export type TablesOf<D extends readonly Declaration[]> = ColumnsOf<All<D[number]["tables"]>>;
 type ColumnsOf<Tables> = {
   [Name in keyof Tables]: Tables[Name] extends DeclaredTable<infer Columns> ? Columns : never;
+};
+/** The types of bindings of several declarations, by name. */
+export type BindingTypesOf<D extends readonly Declaration[]> = TypesOf<All<D[number]["bindings"]>>;
+type TypesOf<Bindings> = {
+  [Name in keyof Bindings]: Bindings[Name] extends DeclaredBinding<infer Type> ? Type : never;
 };
 /** The kinds of changes of several declarations. */
 export type ChangeKindOf<D extends readonly Declaration[]> = D[number]["changes"][number];

@@ -23,6 +23,8 @@ import { declaration as edgeTls } from "./edge/tls/declaration.ts";
 import { declaration as sandbox } from "./sandbox/declaration.ts";
 import { declaration as workersAssets } from "./workers/assets/declaration.ts";
 import { declaration as workersScripts } from "./workers/scripts/declaration.ts";
+import { declaration as workersAssetsUploads } from "./workers/assets/uploads/declaration.ts";
+import { declaration as workersDispatch } from "./workers/dispatch/declaration.ts";
 import { declaration as workersTail } from "./workers/tail/declaration.ts";
 import { declaration as workersRuntime } from "./workers/runtime/declaration.ts";
 import { declaration as workersObjects } from "./workers/objects/declaration.ts";
@@ -60,6 +62,8 @@ export const declarations = [
   sandbox,
   workersAssets,
   workersScripts,
+  workersAssetsUploads,
+  workersDispatch,
   workersTail,
   workersRuntime,
   workersObjects,

@@ -26,6 +26,7 @@ const composed = [
   "src/platform/config/settings.ts",
   "src/platform/storage/migrations/migrate.ts",
   "src/platform/storage/schema.ts",
+  "src/workers/bindings.ts",
 ];
 
 it("a room imports only from itself and from the rooms before it", () => {

@@ -1,28 +1,31 @@
 import type { CellBinding } from "../sandbox/process/script.ts";
-import type { Binding } from "./scripts/versions/bindings.ts";
-import type { BindingRegistry } from "./binding-registry.ts";
+import type { BindingDeclaration, BindingRegistry } from "./binding-registry.ts";
+import type { Binding, BindingTypeName } from "./bindings.ts";
 import type { RuntimeScript } from "./scripts/runtime-script.ts";
 
+/** How a script sees the bindings of a type. */
+interface Shown {
+  isolate?: BindingDeclaration<BindingTypeName>["isolate"];
+  value?(binding: Binding, script: RuntimeScript): unknown;
+}
+const shown = ({ type }: Binding, registry: BindingRegistry): Shown | undefined => registry.find(type);
+
 /** The bindings that are plain values. */
-export function plainEnv({ bindings, version }: RuntimeScript): Record<string, unknown> {
+export function plainEnv(script: RuntimeScript, registry: BindingRegistry): Record<string, unknown> {
   const env: Record<string, unknown> = {};
-  for (const binding of bindings) {
-    if (binding.type === "plain_text" || binding.type === "secret_text") env[binding.name] = binding.text;
-    else if (binding.type === "json") env[binding.name] = binding.json;
-    else if (binding.type === "version_metadata") env[binding.name] = version;
+  for (const binding of script.bindings) {
+    const type = shown(binding, registry);
+    if (type?.value !== undefined) env[binding.name] = type.value(binding, script);
   }
   return env;
 }
 
-const isPlain = ({ type }: Binding): boolean =>
-  type === "plain_text" || type === "secret_text" || type === "json" || type === "version_metadata";
-
 /** The bindings that wrappers create. */
 export function madeBindings({ bindings }: RuntimeScript, registry: BindingRegistry): CellBinding[] {
   return bindings
-    .filter((binding) => !isPlain(binding))
+    .filter((binding) => shown(binding, registry)?.value === undefined)
     .map((binding) => {
-      const isolate = registry.find(binding.type)?.isolate;
+      const isolate = shown(binding, registry)?.isolate;
       if (isolate === undefined) throw new Error(`Bindings of type ${binding.type} cannot be used here`);
       return { systemEntrypoint: undefined, ...isolate, name: binding.name, description: binding };
     });

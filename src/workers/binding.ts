@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { errorHeaders, type ScriptError } from "../sandbox/gateway/error-headers.ts";
-import type { Binding, BindingOf } from "./scripts/versions/bindings.ts";
+import type { Binding, BindingOf } from "./bindings.ts";
 
 /** The script that makes a request. Derived from the token of the run, never from the request itself. */
 export interface Caller {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { BindingTypeName } from "../../src/workers/scripts/versions/bindings.ts";
+import type { BindingTypeName } from "../../src/workers/bindings.ts";
 import { startHosting, type Hosting } from "./platform.ts";
 import { sendAssets } from "../scripts/harness.ts";
 

@@ -2,7 +2,7 @@ import { capability } from "../../capability.ts";
 import { blobs, storage } from "../../platform/capability.ts";
 import { objects } from "../../workers/objects/capability.ts";
 import { d1Operations } from "./api.ts";
-import { d1Binding } from "./binding.ts";
+import { d1Binding, d1Type } from "./binding.ts";
 import { DatabaseCalls } from "./calls.ts";
 import { Databases } from "./databases.ts";
 import { Transfers } from "./transfers.ts";
@@ -23,6 +23,7 @@ export const d1 = capability({
   operations: d1Operations,
   bindings: ({ d1Databases, d1Calls }) => ({
     d1: {
+      type: d1Type,
       isolate: {
         module: "products/d1/worker/binding.js",
         factory: "d1Database",

@@ -1,5 +1,6 @@
-import { declare, table } from "../../declaration.ts";
+import { binding, declare, table } from "../../declaration.ts";
 import type { D1DatabasesTable } from "./tables.ts";
+import type { d1Type } from "./binding.ts";
 
 /** D1. */
 export const declaration = declare({
@@ -10,4 +11,7 @@ export const declaration = declare({
     "0021-d1": async () => (await import("./migrations/0021-d1.ts")).d1,
   },
   changes: ["d1_database"],
+  bindings: {
+    d1: binding<typeof d1Type>(),
+  },
 });

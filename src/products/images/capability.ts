@@ -8,7 +8,7 @@ import { mebibyte } from "../../platform/bytes.ts";
 import { blobs, dataFolder, storage } from "../../platform/capability.ts";
 import { runtime } from "../../workers/runtime/capability.ts";
 import { imageOperations } from "./api.ts";
-import { imagesBinding } from "./binding.ts";
+import { imagesBinding, imagesType } from "./binding.ts";
 import { deliveryPrefix } from "./delivery/delivery.ts";
 import { ImagesService } from "./image-services.ts";
 import { answerScriptFetch } from "./transformations/script-fetch.ts";
@@ -51,6 +51,7 @@ export const images = capability({
   ],
   bindings: (services) => ({
     images: {
+      type: imagesType,
       isolate: {
         module: "products/images/worker/binding.js",
         factory: "imagesBinding",

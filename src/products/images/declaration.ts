@@ -1,4 +1,4 @@
-import { declare, table } from "../../declaration.ts";
+import { binding, declare, table } from "../../declaration.ts";
 import { forms } from "../../platform/config/forms.ts";
 import type {
   ImagesTable,
@@ -7,6 +7,7 @@ import type {
   ImageSettingsTable,
   ImageOrphansTable,
 } from "./tables.ts";
+import type { imagesType } from "./binding.ts";
 
 /** Images. */
 export const declaration = declare({
@@ -87,4 +88,7 @@ export const declaration = declare({
     "0004-images": async () => (await import("./migrations/0004-images.ts")).images,
   },
   changes: ["image", "image_settings"],
+  bindings: {
+    images: binding<typeof imagesType>(),
+  },
 });

@@ -1,7 +1,7 @@
 import { capability } from "../../capability.ts";
 import { blobs, storage } from "../../platform/capability.ts";
 import { kvOperations } from "./api.ts";
-import { kvBinding } from "./binding.ts";
+import { kvBinding, kvNamespaceType } from "./binding.ts";
 import { KvNamespaces } from "./kv.ts";
 import { tidyKv } from "./tidy.ts";
 import { declaration } from "./declaration.ts";
@@ -15,6 +15,7 @@ export const kv = capability({
   idParameters: ["namespace_id"],
   bindings: (services) => ({
     kv_namespace: {
+      type: kvNamespaceType,
       isolate: { module: "products/kv/worker/binding.js", factory: "kvNamespace", className: "KvNamespace" },
       handler: kvBinding(services.kv),
       exists: async (accountId, id) => (await services.kv.findNamespace(accountId, id)) !== undefined,

@@ -4,7 +4,7 @@ import { endsWithin } from "../../platform/util/ends-within.ts";
 import { runtime } from "../../workers/runtime/capability.ts";
 import { scripts } from "../../workers/scripts/capability.ts";
 import { queueOperations } from "./api.ts";
-import { queueBinding } from "./binding.ts";
+import { queueBinding, queueType } from "./binding.ts";
 import { deliverTo } from "./delivery.ts";
 import { QueueDispatcher } from "./dispatcher.ts";
 import { QueueMessages } from "./messages.ts";
@@ -30,6 +30,7 @@ export const queues = capability({
   idParameters: ["queue_id", "subscription_id", "consumer_id"],
   bindings: (services) => ({
     queue: {
+      type: queueType,
       isolate: {
         module: "products/queues/worker/binding.js",
         factory: "queueBinding",

@@ -1,5 +1,6 @@
-import { declare, table } from "../../declaration.ts";
+import { binding, declare, table } from "../../declaration.ts";
 import type { QueuesTable, QueueConsumersTable, QueueMessagesTable } from "./tables.ts";
+import type { queueType } from "./binding.ts";
 
 /** Queues. */
 export const declaration = declare({
@@ -12,4 +13,7 @@ export const declaration = declare({
     "0013-queue-leases": async () => (await import("./migrations/0013-queue-leases.ts")).queueLeases,
   },
   changes: ["queue"],
+  bindings: {
+    queue: binding<typeof queueType>(),
+  },
 });

@@ -4,7 +4,7 @@ import { storage } from "../../platform/capability.ts";
 import { runtime } from "../../workers/runtime/capability.ts";
 import { scripts } from "../../workers/scripts/capability.ts";
 import { workflowOperations } from "./api/api.ts";
-import { workflowBinding } from "./binding.ts";
+import { workflowBinding, workflowType } from "./binding.ts";
 import { createWorkflows } from "./workflow-services.ts";
 import { declaration } from "./declaration.ts";
 
@@ -17,6 +17,7 @@ export const workflows = capability({
   operations: workflowOperations,
   bindings: (services) => ({
     workflow: {
+      type: workflowType,
       isolate: {
         module: "products/workflows/worker/binding.js",
         factory: "workflowBinding",

@@ -1,4 +1,4 @@
-import { declare, table } from "../../declaration.ts";
+import { binding, declare, table } from "../../declaration.ts";
 import type {
   WorkflowsTable,
   WorkflowVersionsTable,
@@ -7,6 +7,7 @@ import type {
   WorkflowJournalTable,
   WorkflowEventsTable,
 } from "./tables.ts";
+import type { workflowType } from "./binding.ts";
 
 /** Workflows. */
 export const declaration = declare({
@@ -101,4 +102,7 @@ export const declaration = declare({
     "0011-lasting-numbers": async () => (await import("./migrations/0011-lasting-numbers.ts")).lastingNumbers,
   },
   changes: ["workflow"],
+  bindings: {
+    workflow: binding<typeof workflowType>(),
+  },
 });

@@ -2,17 +2,22 @@ import { capability } from "../../capability.ts";
 import { accounts } from "../../control/accounts/capability.ts";
 import { zones } from "../../control/zones/capability.ts";
 import { assets } from "../assets/capability.ts";
+import { bindings } from "../capability.ts";
 import { scripts } from "../scripts/capability.ts";
 import { dispatchOperations } from "./api.ts";
+import { dispatchNamespaceType } from "./binding-type.ts";
+import { declaration } from "./declaration.ts";
 
 /** Namespaces of customers' scripts. */
 export const dispatch = capability({
   name: "dispatch",
-  needs: [accounts, zones, assets, scripts],
+  declares: declaration,
+  needs: [accounts, zones, assets, bindings, scripts],
   create: () => ({}),
   operations: dispatchOperations,
   bindings: ({ namespaces }) => ({
     dispatch_namespace: {
+      type: dispatchNamespaceType,
       isolate: {
         module: "workers/runtime/worker/dispatch.js",
         factory: "dispatchNamespace",

@@ -15,6 +15,7 @@ import { ObjectNamespaces } from "./namespaces.ts";
 import { ObjectRuns } from "./object-runs.ts";
 import { PlatformNamespaces } from "./platform-namespaces.ts";
 import { declaration } from "./declaration.ts";
+import { objectNamespaceType } from "./binding-type.ts";
 
 /** Durable Objects of scripts. */
 export const objects = capability({
@@ -57,6 +58,7 @@ export const objects = capability({
   operations: objectOperations,
   bindings: () => ({
     durable_object_namespace: {
+      type: objectNamespaceType,
       isolate: {
         module: "workers/objects/worker/binding.js",
         factory: "objectNamespace",

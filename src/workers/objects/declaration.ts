@@ -1,5 +1,6 @@
-import { declare, table } from "../../declaration.ts";
+import { binding, declare, table } from "../../declaration.ts";
 import type { ObjectNamespacesTable } from "./tables.ts";
+import type { objectNamespaceType } from "./binding-type.ts";
 
 /** Durable Objects. */
 export const declaration = declare({
@@ -10,4 +11,7 @@ export const declaration = declare({
     "0020-objects": async () => (await import("./migrations/0020-objects.ts")).objects,
   },
   changes: ["object_namespace"],
+  bindings: {
+    durable_object_namespace: binding<typeof objectNamespaceType>(),
+  },
 });

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { Refusal } from "../../sandbox/errors.ts";
 import type { ObjectReference, ObjectRoute } from "../../sandbox/protocol.ts";
-import type { BindingOf } from "../scripts/versions/bindings.ts";
+import type { BindingOf } from "../bindings.ts";
 import type { Caller } from "../binding.ts";
 import type { RunContext, RunLimits } from "./run-context.ts";
 import type { OutboundScript } from "./run-parts.ts";

@@ -1,6 +1,6 @@
 import { answerHead } from "../../platform/util/raw-http.ts";
 import { errorHeaders, type ScriptError } from "../../sandbox/gateway/error-headers.ts";
-import type { BindingOf } from "../scripts/versions/bindings.ts";
+import type { BindingOf } from "../bindings.ts";
 
 /** The outbound script of a dispatch namespace, which handles customers' fetches, with its parameters. */
 export interface OutboundScript {

@@ -13,7 +13,7 @@ import type { Dispatched, LateRun, NestedRun, RunHooks } from "../../sandbox/gat
 import { VisitorError } from "../../edge/http/errors.ts";
 import type { Send, Sender } from "../../edge/origin/outbound.ts";
 import { hopsMax, type Via } from "../../edge/http/via.ts";
-import type { Binding, BindingOf } from "../scripts/versions/bindings.ts";
+import type { Binding, BindingOf } from "../bindings.ts";
 import type { RunTrace } from "../tail/run-trace.ts";
 import { endWith } from "../../platform/util/raw-http.ts";
 import { throwInScript } from "../binding.ts";

@@ -12,7 +12,7 @@ import type { EdgeHttpRequest, EdgeUpgradeRequest } from "../../edge/request/han
 import { visitorHeaders } from "../../edge/http/headers.ts";
 import type { Outbound } from "../../edge/origin/outbound.ts";
 import { ownerOf } from "../scripts/namespaces/namespaces.ts";
-import type { BindingTypeName } from "../scripts/versions/bindings.ts";
+import type { BindingTypeName } from "../bindings.ts";
 import type { LiveScript } from "../scripts/runtime-script.ts";
 import type { ScriptOwner } from "../scripts/script.ts";
 import type { TailEvent } from "../tail/event.ts";

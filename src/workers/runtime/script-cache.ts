@@ -107,7 +107,7 @@ export const cellOf = (
   modules: script.modules,
   compatibilityDate: script.compatibilityDate,
   compatibilityFlags: script.compatibilityFlags,
-  env: plainEnv(script),
+  env: plainEnv(script, bindings),
   bindings: madeBindings(script, bindings),
   classNames: script.namedHandlers
     .map(({ name }) => name)

@@ -1,3 +1,4 @@
+import type { BindingRegistry } from "../binding-registry.ts";
 import { apiErrors } from "../../control/api/errors.ts";
 import type { Accounts } from "../../control/accounts/accounts.ts";
 import type { Call } from "../../control/api/operation.ts";
@@ -17,6 +18,7 @@ import { scriptErrors, scriptNotFound } from "./errors.ts";
 
 /** The services that the operations of scripts use. */
 export interface ScriptServices {
+  bindings: BindingRegistry;
   accounts: Accounts;
   zones: Zones;
   scripts: Scripts;

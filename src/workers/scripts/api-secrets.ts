@@ -2,7 +2,8 @@ import { z } from "zod";
 import { readJson } from "../../control/api/body.ts";
 import { operationsFor, type Operation } from "../../control/api/operation.ts";
 import { scriptErrorCodes } from "./api-errors.ts";
-import { bindingName, secretText, type Binding, type InheritBinding } from "./versions/bindings.ts";
+import { bindingName, secretText } from "../binding-type.ts";
+import type { Binding, InheritBinding } from "../bindings.ts";
 import {
   authorOf,
   editAccess,

@@ -73,7 +73,7 @@ export function settingsOperations(collection: ScriptCollection): Operation<Scri
           authorOf(call),
           ({ content }) => {
             const known = new Map(content.bindings.map(({ name, type }) => [name, type]));
-            return readSettings(metadata, known, call.messages);
+            return readSettings(metadata, known, call.messages, call.services.bindings);
           },
         );
         return settingsResource(script, version);

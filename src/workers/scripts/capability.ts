@@ -21,6 +21,7 @@ import { Sealer } from "./versions/sealing.ts";
 import type { AssetManifests } from "./versions/version-input.ts";
 import { Versions } from "./versions/versions.ts";
 import { declaration } from "./declaration.ts";
+import { textType, jsonType, versionMetadataType, serviceType } from "./binding-types.ts";
 
 /** Stores, deploys and routes scripts, of accounts and of the namespaces that they dispatch to. */
 export const scripts = capability({
@@ -69,7 +70,12 @@ export const scripts = capability({
   operations: scriptOperations,
   idParameters: ["route_id", "domain_id"],
   bindings: ({ scripts: stored }) => ({
+    plain_text: { type: textType, value: ({ text }) => text },
+    secret_text: { type: textType, value: ({ text }) => text },
+    json: { type: jsonType, value: ({ json }) => json },
+    version_metadata: { type: versionMetadataType, value: (_, { version }) => version },
     service: {
+      type: serviceType,
       isolate: {
         module: "workers/runtime/worker/service.js",
         factory: "service",

@@ -1,4 +1,4 @@
-import { declare, table } from "../../declaration.ts";
+import { binding, declare, table } from "../../declaration.ts";
 import { mebibyte } from "../../platform/bytes.ts";
 import { forms } from "../../platform/config/forms.ts";
 import type {
@@ -11,6 +11,7 @@ import type {
   WorkerDomainsTable,
   AccountSubdomainsTable,
 } from "./tables.ts";
+import type { textType, jsonType, versionMetadataType, serviceType } from "./binding-types.ts";
 
 /** Scripts. */
 export const declaration = declare({
@@ -44,4 +45,11 @@ export const declaration = declare({
     account_subdomains: table<AccountSubdomainsTable>(),
   },
   changes: ["script", "dispatch_namespace", "worker_route", "worker_domain", "account_subdomain"],
+  bindings: {
+    plain_text: binding<typeof textType>(),
+    secret_text: binding<typeof textType>(),
+    json: binding<typeof jsonType>(),
+    version_metadata: binding<typeof versionMetadataType>(),
+    service: binding<typeof serviceType>(),
+  },
 });

@@ -1,5 +1,5 @@
 import type { ScriptAssets } from "../assets/config.ts";
-import type { Binding } from "./versions/bindings.ts";
+import type { Binding } from "../bindings.ts";
 
 export const moduleKinds = ["js", "cjs", "text", "data", "json", "wasm"] as const;
 export type ModuleKind = (typeof moduleKinds)[number];

@@ -1,4 +1,4 @@
-import type { Binding, BindingOf } from "./versions/bindings.ts";
+import type { Binding, BindingOf } from "../bindings.ts";
 import type { ScriptAssets } from "../assets/config.ts";
 import type { NamedHandler } from "./runtime-script.ts";
 

@@ -20,7 +20,10 @@ import type { Author, ScriptOwner } from "./script.ts";
 import { Scripts } from "./scripts.ts";
 import { Sealer } from "./versions/sealing.ts";
 import { Subdomains } from "./routing/subdomains.ts";
-import type { BindingTypeName } from "./versions/bindings.ts";
+import { kvNamespaceType } from "../../products/kv/binding.ts";
+import { BindingRegistry } from "../binding-registry.ts";
+import { dispatchNamespaceType } from "../dispatch/binding-type.ts";
+import { serviceType, textType } from "./binding-types.ts";
 import type { VersionUpload } from "./versions/version-input.ts";
 import { Versions } from "./versions/versions.ts";
 
@@ -69,18 +72,26 @@ async function platform(storage: Storage) {
   const records = new DnsRecords(storage);
   const domains = new Domains(storage, scripts, zones, new DomainRecords(records));
   const subdomains = new Subdomains(storage, accounts);
-  const resources = {
-    async exists(type: BindingTypeName, accountId: string, name: string) {
-      if (type === "service") return scripts.find({ accountId }, name) !== undefined;
-      return type !== "dispatch_namespace" || namespaces.find(accountId, name) !== undefined;
+  const registry = new BindingRegistry();
+  registry.set({
+    plain_text: { type: textType },
+    secret_text: { type: textType },
+    service: {
+      type: serviceType,
+      exists: async (accountId, name) => scripts.find({ accountId }, name) !== undefined,
     },
-  };
+    dispatch_namespace: {
+      type: dispatchNamespaceType,
+      exists: async (accountId, name) => namespaces.find(accountId, name) !== undefined,
+    },
+    kv_namespace: { type: kvNamespaceType, exists: async () => true },
+  });
   const manifests = { complete: async () => "manifest" };
   const versions = new Versions(
     storage,
     scripts,
     sealer,
-    resources,
+    registry,
     manifests,
     async () => ({ fault: undefined, tookMs: 0 }),
     1_000_000,

@@ -1,6 +1,14 @@
 import type { BindingHandler } from "../../binding.ts";
 import type { ScriptAssets } from "../config.ts";
 import { sendAnswer, type AssetServer } from "../asset-server.ts";
+import { bindingType } from "../../binding-type.ts";
+
+/** A binding to the script's own static assets. */
+export const assetsType = bindingType({
+  fields: {},
+  check: async (_, { hasAssets }) =>
+    hasAssets ? undefined : "static assets, but the upload has neither metadata.assets nor keep_assets",
+});
 
 /** Handles the `assets` binding: a script fetches its static assets as a visitor would. */
 export const assetsBinding =

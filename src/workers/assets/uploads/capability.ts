@@ -1,18 +1,21 @@
 import { capability } from "../../../capability.ts";
 import { scripts } from "../../scripts/capability.ts";
 import { assetOperations } from "./api.ts";
-import { assetsBinding } from "./binding.ts";
+import { assetsBinding, assetsType } from "./binding.ts";
 import { assets } from "../capability.ts";
+import { declaration } from "./declaration.ts";
 
 /** Uploads of assets for a script, and the script's access to them. */
 export const assetUploads = capability({
   name: "asset uploads",
+  declares: declaration,
   needs: [assets, scripts],
   create: () => ({}),
   operations: assetOperations,
   idParameters: ["asset_hash"],
   bindings: ({ assetServer, versions }) => ({
     assets: {
+      type: assetsType,
       isolate: { module: "workers/assets/worker/binding.js", factory: "assets", className: "Fetcher" },
       handler: assetsBinding(assetServer, async (id) => versions.assetsOf(id)),
     },

@@ -5,7 +5,7 @@ import type { MultipartLimits } from "../../../control/api/multipart.ts";
 import { operationsFor, type Operation } from "../../../control/api/operation.ts";
 import { scriptErrorCodes } from "../api-errors.ts";
 import { readSniffedUploadForm, readUploadForm, type UploadForm } from "../../../control/api/upload-form.ts";
-import { idText } from "./bindings.ts";
+import { idText } from "../../binding-type.ts";
 import { MetadataSchema, readContent, readUpload } from "./metadata.ts";
 import {
   authorOf,
@@ -67,7 +67,7 @@ export function codeOperations(collection: ScriptCollection): Operation<ScriptSe
         const name = nameOf(call);
         checkNewName(owner, name);
         const form = await readForm(call, readSniffedUploadForm);
-        const upload = await readUpload(form, call.messages);
+        const upload = await readUpload(form, call.messages, call.services.bindings);
         const { script, version } = await call.services.versions.upload(owner, name, upload, authorOf(call), {
           deploy: true,
         });

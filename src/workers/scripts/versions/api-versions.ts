@@ -4,7 +4,7 @@ import { scriptErrorCodes } from "../api-errors.ts";
 import { pageQuery, paginate } from "../../../control/api/pagination.ts";
 import { readUploadForm } from "../../../control/api/upload-form.ts";
 import { UploadBody, UploadQuery, readForm } from "./api-code.ts";
-import { idText } from "./bindings.ts";
+import { idText } from "../../binding-type.ts";
 import { readUpload } from "./metadata.ts";
 import {
   accountScripts,
@@ -80,7 +80,7 @@ const versionOperations = [
     async handle(call) {
       const owner = accountScripts.owner(call);
       const form = await readForm(call, readUploadForm);
-      const upload = await readUpload(form, call.messages);
+      const upload = await readUpload(form, call.messages, call.services.bindings);
       const options = { deploy: false };
       const { version } = await call.services.versions.upload(
         owner,

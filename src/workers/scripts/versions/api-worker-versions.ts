@@ -4,7 +4,9 @@ import { operationsFor } from "../../../control/api/operation.ts";
 import { scriptErrorCodes } from "../api-errors.ts";
 import { pageQuery } from "../../../control/api/pagination.ts";
 import { isoTime } from "../../../platform/util/ids.ts";
-import { bindingName, readBindings, type Binding, type InheritBinding } from "./bindings.ts";
+import { bindingName } from "../../binding-type.ts";
+import { readBindings } from "./bindings.ts";
+import type { Binding, InheritBinding } from "../../bindings.ts";
 import {
   AnnotationsSchema,
   CompatibilityDate,
@@ -23,6 +25,7 @@ import {
   type ScriptServices,
 } from "../api-collection.ts";
 import { BindingSchema, bindingResource, limitsResource, TimeSchema } from "../resources.ts";
+import type { BindingRegistry } from "../../binding-registry.ts";
 import type { Script, StoredBinding, ScriptVersion } from "../script.ts";
 
 const { listOperation, operation } = operationsFor<ScriptServices>(scriptErrorCodes);
@@ -90,6 +93,7 @@ const patchBytesMax = 4 * 1024 * 1024;
 function patchedBindings(
   bindings: readonly StoredBinding[],
   env: NonNullable<z.output<typeof VersionPatchSchema>["env"]>,
+  registry: BindingRegistry,
 ): (Binding | InheritBinding)[] {
   const kept = bindings
     .filter(({ name }) => !Object.hasOwn(env, name))
@@ -97,7 +101,7 @@ function patchedBindings(
   const given = Object.entries(env).flatMap(([name, binding]) =>
     binding === null ? [] : [{ name, ...binding }],
   );
-  return readBindings([...kept, ...given], "body/env");
+  return readBindings([...kept, ...given], "body/env", registry);
 }
 
 /** Versions of scripts as JSON. */
@@ -137,7 +141,7 @@ export const workerVersionOperations = [
         contentType,
         bytes: Buffer.from(content_base64, "base64"),
       }));
-      const upload = await readUpload({ metadata, files }, call.messages);
+      const upload = await readUpload({ metadata, files }, call.messages, call.services.bindings);
       const { version } = await versions.upload(
         accountScripts.owner(call),
         script.name,
@@ -172,7 +176,7 @@ export const workerVersionOperations = [
           compatibilityDate: patch.compatibility_date,
           compatibilityFlags: patch.compatibility_flags,
           annotations: patch.annotations,
-          bindings: env && patchedBindings(content.bindings, env),
+          bindings: env && patchedBindings(content.bindings, env, call.services.bindings),
           deploy: call.query.deploy === "true",
         }),
       );

@@ -5,6 +5,7 @@ import type { UploadForm } from "../../../control/api/upload-form.ts";
 import { validate } from "../../../control/api/validation.ts";
 import { show } from "../../../platform/util/json.ts";
 import { readAssetConfig } from "../../assets/config.ts";
+import type { BindingRegistry } from "../../binding-registry.ts";
 import { readBindings } from "./bindings.ts";
 import type { ScriptCode } from "./code.ts";
 import { MigrationsSchema, readMigrations } from "./object-classes.ts";
@@ -102,7 +103,11 @@ const keptOnly: Readonly<Record<string, string>> = {
 type Common = z.output<typeof SettingsInputSchema>;
 
 /** Parses an upload of a whole script. Ignored fields are reported in `messages`. */
-export async function readUpload(form: UploadForm, messages: ApiMessage[]): Promise<VersionUpload> {
+export async function readUpload(
+  form: UploadForm,
+  messages: ApiMessage[],
+  registry: BindingRegistry,
+): Promise<VersionUpload> {
   const metadata = validate(MetadataSchema, form.metadata, "metadata");
   refuseUnsupported(metadata, MetadataSchema, messages);
   if (metadata.compatibility_date === undefined) {
@@ -115,7 +120,7 @@ export async function readUpload(form: UploadForm, messages: ApiMessage[]): Prom
   return {
     ...readCommon(metadata),
     code: await readCode(form.files, metadata, assets !== undefined, messages),
-    bindings: readBindings(metadata.bindings ?? [], "metadata/bindings"),
+    bindings: readBindings(metadata.bindings ?? [], "metadata/bindings", registry),
     keepBindings: metadata.keep_bindings ?? keptByDefault,
     assets,
     tags: tagsOf(metadata),
@@ -133,6 +138,7 @@ export function readSettings(
   value: unknown,
   known: ReadonlyMap<string, string>,
   messages: ApiMessage[],
+  registry: BindingRegistry,
 ): Revision {
   const settings = validate(SettingsInputSchema, value, "settings");
   refuseUnsupported(settings, SettingsInputSchema, messages);
@@ -143,6 +149,7 @@ export function readSettings(
       readBindings(
         settings.bindings.map((each) => kept(each, known)),
         "settings/bindings",
+        registry,
       ),
     tags: tagsOf(settings),
   };

@@ -1,5 +1,5 @@
 import type { Read } from "../../../platform/storage/storage.ts";
-import type { Binding, InheritBinding } from "./bindings.ts";
+import type { Binding, InheritBinding } from "../../bindings.ts";
 import type { StoredBinding, ScriptVersion } from "../script.ts";
 import type { Sealer } from "./sealing.ts";
 import * as store from "./store-versions.ts";

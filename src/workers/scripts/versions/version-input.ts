@@ -1,7 +1,7 @@
 import type { AssetConfig } from "../../assets/config.ts";
 import type { RuntimeScript } from "../runtime-script.ts";
 import type { ScriptOwner, ScriptSettings, VersionContent } from "../script.ts";
-import type { Binding, InheritBinding } from "./bindings.ts";
+import type { Binding, InheritBinding } from "../../bindings.ts";
 import type { ScriptCode } from "./code.ts";
 import type { Migrations } from "./object-classes.ts";
 

@@ -2,7 +2,8 @@ import { DomainErrors } from "../../../platform/domain-error.ts";
 import type { ScriptAssets } from "../../assets/config.ts";
 import type { Read, Storage, Write } from "../../../platform/storage/storage.ts";
 import { newUuid } from "../../../platform/util/ids.ts";
-import { missingResources, type BindingResources } from "./bindings.ts";
+import { missingResources } from "./bindings.ts";
+import type { BindingRegistry } from "../../binding-registry.ts";
 import { deploy } from "./deployments.ts";
 import { inspected, type InspectedCode } from "./code.ts";
 import type { Author, ScriptOwner, Script, StoredBinding, ScriptVersion, VersionContent } from "../script.ts";
@@ -50,7 +51,7 @@ export class Versions {
   readonly #storage: Storage;
   readonly #scripts: Scripts;
   readonly #sealer: Sealer;
-  readonly #resources: BindingResources;
+  readonly #bindings: BindingRegistry;
   readonly #manifests: AssetManifests;
   readonly #needs: ((trx: Write, versionIds: readonly string[]) => Promise<readonly string[]>)[] = [];
   readonly #startCode: Start;
@@ -63,7 +64,7 @@ export class Versions {
     storage: Storage,
     scripts: Scripts,
     sealer: Sealer,
-    resources: BindingResources,
+    bindings: BindingRegistry,
     manifests: AssetManifests,
     startCode: Start,
     uploadBytesMax: number,
@@ -71,7 +72,7 @@ export class Versions {
     this.#storage = storage;
     this.#scripts = scripts;
     this.#sealer = sealer;
-    this.#resources = resources;
+    this.#bindings = bindings;
     this.#manifests = manifests;
     this.#startCode = startCode;
     this.uploadBytesMax = uploadBytesMax;
@@ -276,10 +277,9 @@ export class Versions {
     keptAssets: ScriptAssets | null = null,
   ): Promise<void> {
     const given = (bindings ?? []).filter((binding) => binding.type !== "inherit");
-    const errors = await missingResources(given, {
+    const errors = await missingResources(given, this.#bindings, {
       accountId: owner.accountId,
       scriptName: owner.namespace === undefined ? name : undefined,
-      resources: this.#resources,
       hasAssets: assets !== undefined || keptAssets !== null,
       classNames,
     });
