@@ -15,6 +15,8 @@ export const cellHeaders = {
   image: "x-selvedge-image",
   /** JSON of ObjectReference: the Durable Object that a request through a binding is for. */
   object: "x-selvedge-object",
+  /** JSON of AlarmNotice: the alarm of the Durable Object that sends the request. */
+  alarm: "x-selvedge-alarm",
   dispatch: "x-selvedge-dispatch",
   outbound: "x-selvedge-outbound",
   /** JSON: the dispatch inside the cell that a request is for. */
@@ -45,6 +47,7 @@ export const wrapperHeaders = [
   cellHeaders.socket,
   cellHeaders.image,
   cellHeaders.object,
+  cellHeaders.alarm,
 ] as const;
 
 /**
@@ -73,6 +76,32 @@ export interface RunMetadata {
   params?: Record<string, unknown>;
   /** The Durable Object that the request is for, in a cell of objects. */
   object?: ObjectAddress;
+  /** The request is the object's alarm. */
+  alarm?: AlarmCall;
+}
+
+/** An attempt to run an object's alarm. */
+export interface AlarmCall {
+  /** Attempts of this alarm that have failed. */
+  retryCount: number;
+  /** `run` the alarm, `last`: after a failure it is not tried again, or `drop` it without running it. */
+  order: "run" | "last" | "drop";
+}
+
+/** What an object tells about its alarm: when it is due, in milliseconds since 1970, or null without one. */
+export interface AlarmNotice {
+  due: number | null;
+  /** A random number of the instance. Of the notices of one instance, that with the highest number is the newest. */
+  instance: number;
+  number: number;
+  /** The name that the object's id was made of, if the instance knows it. */
+  name?: string;
+  jurisdiction?: string;
+}
+
+/** How an attempt ended. `idle`: the object has no alarm that is due. After `failed` the alarm is still set. */
+export interface AlarmOutcome extends AlarmNotice {
+  outcome: "idle" | "done" | "failed";
 }
 
 /** A Durable Object as a script's wrapper names it. The gateway checks it against the binding. */

@@ -16,6 +16,8 @@ export class Counter extends DurableObject {
   write(writer, n) { this.ctx.storage.sql.exec("insert into writes values (?, ?)", writer, n); return this.instance; }
   all() { return this.ctx.storage.sql.exec("select writer, count(*) as count, max(n) as last from writes group by writer").toArray(); }
   spin() { for (;;); }
+  plan(ms) { return this.ctx.storage.setAlarm(Date.now() + Number(ms)); }
+  alarm({ retryCount }) { this.write("alarm " + this.ctx.id.name, retryCount); }
 }
 export default { async fetch(request, env) {
   const [, name, method, ...args] = new URL(request.url).pathname.split("/");
@@ -102,7 +104,7 @@ async function call(server: ServerProcess, method: string, path: string, body?: 
   return ((await response.json()) as { result: Record<string, string> }).result;
 }
 
-it("objects survive a SIGKILL of the program, and end with it", async () => {
+it("objects and their alarms survive a SIGKILL of the program, and end with it", async () => {
   const environment = { SELVEDGE_API_TOKEN: ownerToken };
   const first = await serve(["--data-dir", folder], environment);
   await call(first, "PUT", "/workers/scripts/counters", uploadForm({ code, bindings, metadata }));
@@ -112,10 +114,16 @@ it("objects survive a SIGKILL of the program, and end with it", async () => {
     JSON.parse((await visit(ready.edge, host, path)).body) as Answer;
   expect((await ask(first, "/one/write/a/1")).error).toBeUndefined();
   expect((await ask(first, "/one/write/a/2")).error).toBeUndefined();
+  for (const name of ["past", "soon"])
+    expect(await ask(first, `/${name}/plan/${name === "past" ? 500 : 8000}`)).toEqual({});
   first.process.kill("SIGKILL");
   await first.exited;
   const second = await serve(["--data-dir", folder], environment);
   expect((await ask(second, "/one/all")).ok).toEqual([{ writer: "a", count: 2, last: 2 }]);
+  for (const name of ["past", "soon"])
+    await expect
+      .poll(async () => (await ask(second, `/${name}/all`)).ok, { timeout: 20_000 })
+      .toEqual([{ writer: `alarm ${name}`, count: 1, last: 0 }]);
   second.process.kill("SIGTERM");
   await second.exited;
   expect(readdirSync(folder)).toContain("objects");

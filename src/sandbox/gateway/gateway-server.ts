@@ -58,6 +58,8 @@ export class GatewayServer {
   readonly #slot: number | undefined;
   /** For a cell of objects: the hooks of a run that no request began. */
   standing: ((token: string) => Promise<RunHooks | undefined>) | undefined;
+  /** For a cell of objects: stores what an object tells of its alarm. `notice` is JSON. */
+  alarm: ((token: string, notice: string) => Promise<void>) | undefined;
   /** Method calls that a cell of objects expects. */
   readonly objectCalls = new ObjectCalls();
 
@@ -166,6 +168,12 @@ export class GatewayServer {
 
   async #fetch(url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
+      const alarm = request.headers[cellHeaders.alarm];
+      if (alarm !== undefined) {
+        await this.#noteAlarm(request.headers[cellHeaders.run], headerText("the alarm", alarm));
+        response.writeHead(204).end();
+        return;
+      }
       const run = await this.#runOf(request);
       const what = request.headers[cellHeaders.channel];
       if (run === undefined) refuse(response, "This fetch belongs to no request in progress.");
@@ -174,6 +182,12 @@ export class GatewayServer {
     } catch (error) {
       refuse(response, refusalText(error));
     }
+  }
+
+  async #noteAlarm(token: unknown, notice: string): Promise<void> {
+    if (this.alarm === undefined || typeof token !== "string")
+      throw new MalformedError("Only a Durable Object has an alarm.");
+    await this.alarm(token, notice);
   }
 
   /** Finds the run that a request belongs to. The hooks of a dispatched run are made at its first request. */

@@ -3,13 +3,15 @@ import { newId } from "../../platform/util/ids.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 import type { RunOptions } from "../cell.ts";
 import { CellError, CellFault, type FaultKind } from "../errors.ts";
+import { readAlarmNotice } from "../gateway/alarm-messages.ts";
+import { MalformedError } from "../gateway/cell-messages.ts";
 import type { Doors } from "../gateway/doors.ts";
 import { newCellRun, type CellRun } from "../gateway/cell-run.ts";
 import type { RunHooks } from "../gateway/run-hooks.ts";
 import { causeOf } from "../process/exit-cause.ts";
 import { scriptHost, type ObjectHost } from "../process/object-config.ts";
 import type { CellScript } from "../process/script.ts";
-import type { ObjectAddress, ObjectEvent, ObjectRoute } from "../protocol.ts";
+import type { AlarmNotice, ObjectAddress, ObjectEvent, ObjectRoute } from "../protocol.ts";
 import type { CellSettings } from "../settings.ts";
 import { Faults, objectFault, overloadedCells, tooManyQueued } from "./faults.ts";
 import type { ObjectFolders } from "./folders.ts";
@@ -40,6 +42,8 @@ export interface ObjectCellsOptions {
   logger: Logger;
   /** The hooks for an object that acts without a request; undefined if it may not. */
   standing: (object: ActingObject) => Promise<RunHooks | undefined>;
+  /** An object tells of its alarm. Resolves when that is stored. */
+  alarm: (object: ActingObject, notice: AlarmNotice) => Promise<void>;
   /** The namespaces of a group. */
   namespacesOf: (group: string) => readonly string[];
 }
@@ -308,12 +312,7 @@ export class ObjectCells {
       const open = new OpenCell({ slot, ...place }, cell, namespaces, spares, limits);
       this.#open.set(slot, open);
       doors.open(slot, cell.door);
-      cell.gateway.standing = async (token) => {
-        const object = this.#tokens.read(token);
-        return object !== undefined && open.namespaces.has(object.namespace)
-          ? this.#options.standing(object)
-          : undefined;
-      };
+      this.#answerActing(open);
       unawaited(cell.process.exited.then((exit) => this.#end(open, causeOf(exit))));
       this.#timer ??= setInterval(() => this.#look(), lookEveryMs).unref();
       return open;
@@ -322,6 +321,24 @@ export class ObjectCells {
       logger.error({ err: error }, "a cell of objects could not be started");
       throw overloadedCells();
     }
+  }
+
+  /** Answers objects that act without a request, and those that tell of their alarms. */
+  #answerActing(open: OpenCell): void {
+    const { gateway } = open.cell;
+    const actingOf = (token: string): ActingObject | undefined => {
+      const object = this.#tokens.read(token);
+      return object !== undefined && open.namespaces.has(object.namespace) ? object : undefined;
+    };
+    gateway.standing = async (token) => {
+      const object = actingOf(token);
+      return object && this.#options.standing(object);
+    };
+    gateway.alarm = async (token, notice) => {
+      const object = actingOf(token);
+      if (object === undefined || open.cell.isDead) throw new MalformedError("This object has no alarm.");
+      await this.#options.alarm(object, readAlarmNotice(notice));
+    };
   }
 
   #look(): void {

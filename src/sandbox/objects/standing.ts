@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 
 const prefix = "object.";
-const pattern = /^object\.([0-9a-f]{32})\.([0-9a-f]{64})\.([0-9a-f]{32})\.\d{1,15}$/;
+const pattern = /^object\.([0-9a-f]{32})\.([0-9a-f]{64})\.([0-9a-f]{32})\.a?\d{1,15}$/;
 
 /** An object that acts without a request: in its constructor, or for a message of a WebSocket. */
 export interface ActingObject {

@@ -4,7 +4,7 @@
  */
 import { DurableObject } from "cloudflare:workers";
 import { acquire, isolateOf, load, release, type SystemEnv } from "./loader.ts";
-import type { ObjectAddress, ObjectEvent, RunMetadata } from "../protocol.ts";
+import type { AlarmCall, AlarmOutcome, ObjectAddress, ObjectEvent, RunMetadata } from "../protocol.ts";
 
 /** The customer's instance, with the methods that its wrapper adds (workers/objects/worker/object.ts). */
 interface Instance {
@@ -15,6 +15,7 @@ interface Instance {
     args: unknown[] | null,
     isTraced?: boolean,
   ): Promise<unknown>;
+  selvedgeAlarm(run: string, call: AlarmCall): Promise<AlarmOutcome>;
 }
 
 /** What the wrapper of the class needs to know when it is created. */
@@ -50,6 +51,10 @@ export class Host extends DurableObject<SystemEnv> {
     return this.#within(event, async (instance) =>
       instance.selvedgeCall(event.run, path, args, event.isTraced),
     );
+  }
+
+  async fire(event: ObjectEvent, alarm: AlarmCall): Promise<AlarmOutcome> {
+    return this.#within(event, async (instance) => instance.selvedgeAlarm(event.run, alarm));
   }
 
   /** Ends the instance and the host, without waiting for requests in progress. */

@@ -3,12 +3,20 @@ import { waitUntil, WorkerEntrypoint } from "cloudflare:workers";
 import { childHeaders } from "./dispatch.ts";
 import type { SystemEnv } from "./loader.ts";
 import { checkedPath } from "./path.ts";
-import { cellHeaders, type ObjectAddress, type ObjectEvent, type ObjectRoute } from "../protocol.ts";
+import {
+  cellHeaders,
+  type AlarmCall,
+  type AlarmOutcome,
+  type ObjectAddress,
+  type ObjectEvent,
+  type ObjectRoute,
+} from "../protocol.ts";
 
 /** The host of an object (object-host.ts). `args` is null to read a property instead of calling it. */
 interface HostStub {
   fetch(request: Request): Promise<Response>;
   call(event: ObjectEvent, path: readonly string[], args: unknown[] | null): Promise<unknown>;
+  fire(event: ObjectEvent, alarm: AlarmCall): Promise<AlarmOutcome>;
   reset(): Promise<void>;
 }
 interface HostNamespace {
@@ -41,6 +49,10 @@ export const fetchObject = async (
   address: ObjectAddress,
   env: SystemEnv,
 ): Promise<Response> => hostOf(address, env).fetch(request);
+
+/** Runs the alarm of an object, and answers with its outcome. */
+export const fireAlarm = async (event: ObjectEvent, alarm: AlarmCall, env: SystemEnv): Promise<Response> =>
+  Response.json(await hostOf(event.object, env).fire(event, alarm));
 
 /** Ends the instances of a deleted namespace, so that none of them writes any more. */
 export async function resetObjects(namespace: string, env: SystemEnv): Promise<void> {

@@ -7,6 +7,7 @@ import {
   cellHeaders,
   withMetadata,
   wrapperHeaders,
+  type AlarmNotice,
   type DispatchMetadata,
   type RunMetadata,
 } from "../protocol.ts";
@@ -193,6 +194,11 @@ export async function notifyGateway(what: string, body: string): Promise<number>
   const request = new NativeRequest("http://gateway/", { method: "POST", body });
   const response = await sendForRun(request, [[cellHeaders.event, what]]);
   return apply(responseStatus, response, []) as number;
+}
+
+/** Tells the gateway the alarm of the object that this run belongs to. Rejects if that cannot be stored. */
+export async function tellAlarm(notice: AlarmNotice): Promise<void> {
+  await sendForRun(new NativeRequest("http://gateway/"), [[cellHeaders.alarm, encode(stringify(notice))]]);
 }
 
 /** Reports the stack of an exception: the error loses its stack when it leaves the isolate. */

@@ -6,7 +6,7 @@ import { beginDispatcher, childHeaders, dispatch, endDispatcher } from "./dispat
 import { acquire, load, loadedIds, release, unloadDownTo, type SystemEnv } from "./loader.ts";
 import { cellHeaders, type RunMetadata } from "../protocol.ts";
 import { checkedPath, type RemoteMethod, type Remote } from "./path.ts";
-import { fetchObject, resetObjects } from "./objects.ts";
+import { fetchObject, fireAlarm, resetObjects } from "./objects.ts";
 import { thrownText } from "./thrown.ts";
 import { openWorkflowStream, type InvocationPort, type WorkflowStreamHost } from "./workflow-stream.ts";
 
@@ -17,7 +17,7 @@ export default {
     const metadata = request.cf as unknown as RunMetadata | undefined;
     // A ping, or an order to unload scripts.
     if (metadata === undefined) return pong(request, env);
-    const { selvedgeRun: run, script: id, generation, object, entrypoint = "Entry" } = metadata;
+    const { selvedgeRun: run, script: id, generation, object, alarm, entrypoint = "Entry" } = metadata;
     if (id === undefined)
       return metadata.workflowStream === env.SECRET
         ? openWorkflowStream(invocationsOf(env))
@@ -30,6 +30,8 @@ export default {
     }
     acquire(id, env);
     try {
+      if (object !== undefined && alarm !== undefined)
+        return await fireAlarm({ run, script: id, object }, alarm, env);
       if (object !== undefined) return await fetchObject(request, object, env);
       const worker = load(id, env);
       // An empty run loads the script without running it.

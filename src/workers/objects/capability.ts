@@ -10,6 +10,7 @@ import { runtime } from "../runtime/capability.ts";
 import { scripts } from "../scripts/capability.ts";
 import type { ScriptOwner, Script } from "../scripts/script.ts";
 import { objectOperations } from "./api.ts";
+import { Alarms } from "./alarms.ts";
 import { ObjectMigrations } from "./migrate.ts";
 import { ObjectNamespaces } from "./namespaces.ts";
 import { ObjectRuns } from "./object-runs.ts";
@@ -26,7 +27,8 @@ export const objects = capability({
     const objectNamespaces = new ObjectNamespaces(database, needed.scripts);
     const objectFolders = new ObjectFolders(join(folder, "objects"));
     const objectCells: ObjectCells = new ObjectCells({
-      standing: async (object) => runs.standing(object),
+      standing: async (object) => runs.acting.standing(object),
+      alarm: async (object, notice) => objectAlarms.note(object, notice),
       settings: objectSettings,
       folders: objectFolders,
       doors: needed.doors,
@@ -48,12 +50,14 @@ export const objects = capability({
       ownerOf,
     });
     needed.runtime.objects = runs;
+    const objectAlarms = new Alarms(database, runs.acting, logger);
     objectNamespaces.onGone((id) => {
+      objectAlarms.forget(id);
       const gone = objectCells.forget(id);
       unawaited(gone.catch((error: unknown) => logger.error({ err: error, namespace: id }, notRemoved)));
     });
     const platformNamespaces = new PlatformNamespaces(objectCells);
-    return { objectNamespaces, objectFolders, objectCells, platformNamespaces };
+    return { objectNamespaces, objectFolders, objectCells, objectAlarms, platformNamespaces };
   },
   operations: objectOperations,
   bindings: () => ({
@@ -67,10 +71,12 @@ export const objects = capability({
       },
     },
   }),
-  async load({ objectNamespaces, objectCells }) {
+  async load({ objectNamespaces, objectCells, objectAlarms }) {
     await objectNamespaces.start();
+    await objectAlarms.load();
     await objectCells.sweep(async (ids) => objectNamespaces.existing(ids));
   },
+  run: ({ objectAlarms }) => objectAlarms.start(),
   close: ({ objectCells }) => objectCells.close(),
 });
 

@@ -3,38 +3,21 @@ import type { Socket } from "node:net";
 import { LRUCache } from "lru-cache";
 import { visitorHeaders } from "../../edge/http/headers.ts";
 import type { RunOptions } from "../../sandbox/cell.ts";
-import { ObjectRefusal, Refusal, type CellFault } from "../../sandbox/errors.ts";
-import type { ObjectCells, ObjectTarget } from "../../sandbox/objects/object-cells.ts";
+import { Refusal, type CellFault } from "../../sandbox/errors.ts";
+import type { ObjectTarget } from "../../sandbox/objects/object-cells.ts";
 import type { CellRequest } from "../../sandbox/gateway/exchange.ts";
-import type { RunHooks } from "../../sandbox/gateway/run-hooks.ts";
-import type { ActingObject } from "../../sandbox/objects/standing.ts";
 import type { ObjectRoute } from "../../sandbox/protocol.ts";
-import { withoutVisitor } from "../runtime/run-root.ts";
 import { bodyOf, nestedRequest } from "../runtime/cell-requests.ts";
 import { refusals } from "../runtime/errors.ts";
 import type { ObjectCall, ObjectGate } from "../runtime/object-gate.ts";
 import type { RunContext } from "../runtime/run-context.ts";
 import type { Run } from "../runtime/run.ts";
-import type { Runtime } from "../runtime/runtime.ts";
-import type { ScriptOwner, Script } from "../scripts/script.ts";
-import type { Scripts } from "../scripts/scripts.ts";
 import type { Outcome, TailEvent } from "../tail/event.ts";
 import { requestEvent } from "../tail/run-event.ts";
 import type { RunTrace } from "../tail/run-trace.ts";
+import { ActingObjects, targetOf, type LastDispatches, type ObjectRunServices } from "./acting.ts";
 import { diceOf, isIdOf } from "./ids.ts";
 import type { ObjectNamespace } from "./namespace.ts";
-import { groupOf, type ObjectNamespaces } from "./namespaces.ts";
-
-import { standingRun } from "./standing-run.ts";
-
-interface Services {
-  namespaces: ObjectNamespaces;
-  scripts: Scripts;
-  runtime: Runtime;
-  cells: ObjectCells;
-  /** The owner of a script: its account or its dispatch namespace. */
-  ownerOf: (script: Script) => ScriptOwner | undefined;
-}
 
 /** An object that is called, with the run that the call begins. */
 interface Resolved {
@@ -44,12 +27,13 @@ interface Resolved {
 
 /** Calls objects for scripts, after checking that the script may. */
 export class ObjectRuns implements ObjectGate {
-  readonly #services: Services;
-  /** The last dispatch to a customer, by namespace: its objects act with the same limits and outbound script. */
-  readonly #customers = new LRUCache<string, Pick<ObjectCall, "limits" | "outbound">>({ max: 10_000 });
+  readonly #services: ObjectRunServices;
+  readonly #customers: LastDispatches = new LRUCache({ max: 10_000 });
+  readonly acting: ActingObjects;
 
-  constructor(services: Services) {
+  constructor(services: ObjectRunServices) {
     this.#services = services;
+    this.acting = new ActingObjects(services, this.#customers);
   }
 
   async fetch(
@@ -120,31 +104,6 @@ export class ObjectRuns implements ObjectGate {
     return cells.route(target, runtime.hooksOf(context, trace), slot, watcher);
   }
 
-  /** The hooks of a run that no request began: of a constructor, or of a message of a WebSocket. */
-  async standing({ namespace: namespaceId, id }: ActingObject): Promise<RunHooks | undefined> {
-    const { scripts, runtime, namespaces } = this.#services;
-    const namespace = namespaces.find(namespaceId);
-    const script = namespace?.scriptId == null ? undefined : scripts.findById(namespace.scriptId);
-    const owner = script && this.#services.ownerOf(script);
-    const live = script && owner && scripts.live(owner, script.name, diceOf(id));
-    if (live === undefined) return undefined;
-    const isCustomer = owner!.namespace !== undefined;
-    const last = this.#customers.get(namespaceId);
-    // Without the outbound script of a dispatch a customer's object may not act.
-    if (isCustomer && last === undefined) return undefined;
-    const call = {
-      root: withoutVisitor(),
-      depth: 0,
-      isCustomer,
-      limits: last?.limits,
-      outbound: last?.outbound,
-    };
-    const context = await runtime.objectScript(owner!, live, call);
-    return standingRun(runtime.hooksOf(context), (event) =>
-      runtime.traceOf(context, event, namespace!.className, id),
-    );
-  }
-
   async #resolve(call: ObjectCall): Promise<Resolved> {
     const { reference } = call;
     const namespace = this.#namespaceOf(call);
@@ -153,25 +112,9 @@ export class ObjectRuns implements ObjectGate {
     const owner = script && this.#services.ownerOf(script);
     const live = script && owner && this.#services.scripts.live(owner, script.name, diceOf(reference.id));
     if (live === undefined) throw refusals.notFound();
-    const { runtime, scripts } = this.#services;
     if (call.isCustomer) this.#customers.set(namespace.id, { limits: call.limits, outbound: call.outbound });
-    const context = await runtime.objectScript(owner!, live, call);
-    const { objectClasses = [], codeUpdateDelayMs = 0 } = context.loaded.script;
-    if (!objectClasses.includes(namespace.className))
-      throw new ObjectRefusal(
-        `The Worker's version has no class "${namespace.className}" of Durable Objects.`,
-      );
-    const { id, className, isSqlite } = namespace;
-    const object = {
-      ...reference,
-      namespace: id,
-      className,
-      isSqlite,
-      serial: scripts.revision,
-      delayMs: codeUpdateDelayMs,
-    };
-    const target = { group: groupOf(script!), script: runtime.cellScript(context), object };
-    return { target, context };
+    const context = await this.#services.runtime.objectScript(owner!, live, call);
+    return { target: targetOf(this.#services, { namespace, script: script!, context }, reference), context };
   }
 
   /** The namespace of a call. What the caller's isolate says is not trusted: not even that the id is of the namespace. */

@@ -9,3 +9,15 @@ export interface ObjectNamespacesTable {
   sqlite: Immutable<Flag>;
   created_on: Immutable<number>;
 }
+
+/** When objects have to be asked for their alarms, which are stored in the objects. Never later than the alarm. */
+export interface ObjectAlarmsTable {
+  namespace_id: Immutable<string>;
+  object_id: Immutable<string>;
+  /** Milliseconds since 1970. */
+  due: number;
+  /** Attempts of the alarm that have failed. */
+  retries: number;
+  /** JSON: the object's name, and what a run of it has from its last dispatch. */
+  origin: string;
+}

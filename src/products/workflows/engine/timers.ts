@@ -1,52 +1,7 @@
 import type { Clock } from "../clock.ts";
 import type { InstanceStore } from "../store/store.ts";
+import { DueHeap } from "../../../platform/timers/due-heap.ts";
 import { vital } from "../../../platform/util/uncaught.ts";
-
-/** A binary heap of instances by due time. A timer is only a hint to look at its instance. */
-class DueHeap {
-  readonly #items: { due: number; rid: number }[] = [];
-
-  get next(): { due: number; rid: number } | undefined {
-    return this.#items[0];
-  }
-
-  push(due: number, rid: number): void {
-    const items = this.#items;
-    let at = items.push({ due, rid }) - 1;
-    while (at > 0) {
-      const parent = (at - 1) >> 1;
-      if (items[parent]!.due <= due) break;
-      items[at] = items[parent]!;
-      at = parent;
-    }
-    items[at] = { due, rid };
-  }
-
-  /** Takes up to `max` due instances. */
-  take(now: number, max: number): number[] {
-    const rids: number[] = [];
-    while (rids.length < max && this.#items.length > 0 && this.#items[0]!.due <= now) rids.push(this.#pop());
-    return rids;
-  }
-
-  #pop(): number {
-    const items = this.#items;
-    const { rid } = items[0]!;
-    const last = items.pop()!;
-    if (items.length === 0) return rid;
-    let at = 0;
-    for (;;) {
-      let child = 2 * at + 1;
-      if (child >= items.length) break;
-      if (child + 1 < items.length && items[child + 1]!.due < items[child]!.due) child++;
-      if (items[child]!.due >= last.due) break;
-      items[at] = items[child]!;
-      at = child;
-    }
-    items[at] = last;
-    return rid;
-  }
-}
 
 /** Later timers stay in the database. */
 const horizonMs = 10 * 60_000;
@@ -64,7 +19,8 @@ export class Timers {
   readonly #store: Pick<InstanceStore, "waking">;
   readonly #clock: Clock;
   readonly #onFault: (error: unknown, what: string) => void;
-  readonly #heap = new DueHeap();
+  /** Ids of instances. A timer is only a hint to look at its instance. */
+  readonly #heap = new DueHeap<number>();
   #timer: { due: number; cancel: () => void } | undefined;
   #horizonEnd = 0;
   #isStopped = false;
@@ -138,7 +94,7 @@ export class Timers {
     const rids = this.#heap.take(now, wakesPerTurnMax);
     const { next } = this.#heap;
     if (rids.length > 0) this.onDue(rids);
-    else if (next !== undefined && next.due - now <= nearMs) this.onNear(next.rid);
+    else if (next !== undefined && next.due - now <= nearMs) this.onNear(next.item);
     this.#set();
   }
 }

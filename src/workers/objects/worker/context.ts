@@ -1,17 +1,25 @@
 import type { ObjectAddress } from "../../../sandbox/protocol.ts";
 import { watchWork } from "../../tail/worker/console.ts";
 import { exportsOf, facetsOf, refuseAlarms, type FacetOptions } from "./facets.ts";
+import { Alarm, hideAlarm } from "./alarms.ts";
 import { ownId } from "./ids.ts";
 
+const { apply } = Reflect;
 const { defineProperty } = Object;
 const NativeError = Error;
+
+/** Whether `deleteAll` deletes the alarm, too: the default from the compatibility date 2026-02-24. */
+const { delete_all_deletes_alarm: deletesAlarm = false } =
+  (globalThis as { Cloudflare?: { compatibilityFlags?: { delete_all_deletes_alarm?: boolean } } }).Cloudflare
+    ?.compatibilityFlags ?? {};
 
 /** Replaces the parts of the native `ctx` that belong to the platform. `this.ctx` is the same object. */
 export function prepareContext(
   ctx: DurableObjectState<unknown>,
   object: ObjectAddress,
   facet: FacetOptions | undefined,
-): void {
+  hasAlarmHandler: boolean,
+): Alarm | undefined {
   const { id, namespace, name, jurisdiction, isSqlite } = object;
   if (facet?.hasTextId !== true) define(ctx, "id", ownId(id, namespace, name, jurisdiction));
   define(ctx, "props", facet?.props ?? {});
@@ -24,17 +32,28 @@ export function prepareContext(
   const native = ctx as unknown as { exports?: Record<string, unknown>; facets: never };
   define(ctx, "exports", exportsOf(native.exports));
   define(ctx, "facets", facetsOf(native.facets, object));
-  prepareStorage(ctx.storage, isSqlite);
-  if (facet !== undefined) refuseAlarms(ctx.storage, define);
+  const { storage } = ctx;
+  const alarm =
+    facet === undefined ? new Alarm(ctx, storage.kv as never, object, hasAlarmHandler) : undefined;
+  if (alarm === undefined) refuseAlarms(storage, define);
+  else prepareAlarm(storage, alarm);
+  prepareStorage(storage, isSqlite);
+  return alarm;
+}
+
+function prepareAlarm(storage: DurableObjectStorage, alarm: Alarm): void {
+  const { transaction, deleteAll, kv } = storage as unknown as Record<string, (...args: unknown[]) => never>;
+  alarm.addTo(storage as never);
+  hideAlarm(kv as never);
+  define(storage, "transaction", async (closure: unknown) =>
+    alarm.within(async (wrapped) => apply(transaction!, storage, [wrapped]), closure),
+  );
+  define(storage, "deleteAll", async (options?: unknown) =>
+    alarm.deleteAll(async () => apply(deleteAll!, storage, [options]), !deletesAlarm),
+  );
 }
 
 function prepareStorage(storage: DurableObjectStorage, isSqlite: boolean): void {
-  for (const name of ["setAlarm", "deleteAlarm", "getAlarm"])
-    define(storage, name, async () => {
-      throw new NativeError(
-        `${name}() is not available here: alarms of Durable Objects are not supported yet.`,
-      );
-    });
   for (const name of ["getCurrentBookmark", "getBookmarkForTime", "onNextSessionRestoreBookmark"])
     define(storage, name, async () => {
       throw new NativeError(

@@ -1,18 +1,24 @@
 import { DurableObject, RpcTarget } from "cloudflare:workers";
 import { forRun, metadataOf, tellThrown } from "../../../sandbox/worker/run.ts";
+import type { AlarmCall, AlarmOutcome } from "../../../sandbox/protocol.ts";
 import type { InstanceProps } from "../../../sandbox/worker/object-host.ts";
 import { perhapsTraced, tracedInObject } from "../../tail/worker/console.ts";
 import { carry } from "../../runtime/worker/carry.ts";
+import type { Alarm } from "./alarms.ts";
 import { prepareContext } from "./context.ts";
 import { noteClass, type FacetOptions } from "./facets.ts";
 
 // Saved before the script's code runs, because a script may replace them.
 const { apply, construct, get: getProperty, getOwnPropertyDescriptor } = Reflect;
 const { getPrototypeOf, defineProperty, hasOwn, prototype: anyObject } = Object;
-const [NativeProxy, NativeTypeError] = [Proxy, TypeError];
+const [NativeProxy, NativeTypeError, NativePromise] = [Proxy, TypeError, Promise];
 const { floor, random } = Math;
 const facetEventsMax = 1e12;
 const anyFunction = Function.prototype as object;
+const { get: getAlarm, set: setAlarm } = WeakMap.prototype;
+
+/** The alarms of instances, by their `ctx`. */
+const alarms = new WeakMap<object, Alarm>();
 
 type Method = (this: unknown, ...args: unknown[]) => unknown;
 /** What a host, or an object with facets, gives to an instance. */
@@ -30,6 +36,7 @@ const reserved = [
   "constructor",
   "dup",
   "fetch",
+  "selvedgeAlarm",
   "selvedgeCall",
   "webSocketClose",
   "webSocketError",
@@ -61,11 +68,16 @@ export function objectOf(exported: unknown, name: string): ObjectClass {
   noteClass(name);
   const Base = exported as ObjectClass;
   const Begun = new NativeProxy(Base, { construct: begin });
+  const handlers = Base.prototype as Record<string, unknown>;
+  const { alarm } = handlers;
   let runOf!: (instance: object) => string;
+  let alarmOf!: (instance: object) => Alarm | undefined;
   let waitUntilOf!: (instance: object) => WaitUntil;
   class Instance extends Begun {
     readonly #standing: string;
     readonly #waitUntil: WaitUntil;
+    /** Undefined in a facet. */
+    readonly #alarm: Alarm | undefined;
     /** Number of events that no request began. Those of a facet and of its object must differ. */
     #events: number;
 
@@ -76,6 +88,7 @@ export function objectOf(exported: unknown, name: string): ObjectClass {
       this.#waitUntil = waitUntil;
       this.#standing = object.standing;
       this.#events = facet === undefined ? 0 : floor(random() * facetEventsMax);
+      this.#alarm = apply(getAlarm, alarms, [ctx]) as Alarm | undefined;
     }
 
     /** Calls the method, or without arguments reads the property, at a path of names. For the host only. */
@@ -85,16 +98,25 @@ export function objectOf(exported: unknown, name: string): ObjectClass {
       args: unknown[] | null,
       isTraced: boolean | undefined,
     ): unknown {
-      if (isTraced !== true) return forRun(run, () => reach(this, path, args));
-      return forRun(run, () => tracedInObject(this.#waitUntil, () => reach(this, path, args), true));
+      const call = (): unknown => reach(this, path, args);
+      const traced = isTraced === true ? () => tracedInObject(this.#waitUntil, call, true) : call;
+      return afterAlarm(alarmOf(this), forRun(run, traced));
+    }
+
+    /** Runs the alarm. For the host only. */
+    selvedgeAlarm(run: string, call: AlarmCall): Promise<AlarmOutcome> {
+      const handler = (info: object): unknown =>
+        perhapsTraced(this.#waitUntil, "alarm", () => apply(alarm as Method, this, [info]));
+      return forRun(run, () => this.#alarm!.fire(call, isHandler(alarm) ? handler : undefined));
     }
 
     static {
       runOf = (instance) => (#standing in instance ? `${instance.#standing}.${++instance.#events}` : "");
+      alarmOf = (instance) => (isHandler(alarm) && #alarm in instance ? instance.#alarm : undefined);
       waitUntilOf = (instance) => (#waitUntil in instance ? instance.#waitUntil : () => {});
     }
   }
-  wrapHandlers(Instance, Base, { runOf, waitUntilOf });
+  wrapHandlers(Instance, handlers, { runOf, waitUntilOf, alarmOf });
   defineProperty(Instance, "name", { value: Base.name, configurable: true });
   defineProperty(Instance.prototype, "constructor", { value: Base, writable: true, configurable: true });
   return Instance;
@@ -104,20 +126,26 @@ export function objectOf(exported: unknown, name: string): ObjectClass {
 function begin(Base: ObjectClass, given: [ctx: Context, env: object], made: NewableFunction): object {
   const [ctx] = given;
   const { object, facet } = ctx.props;
-  prepareContext(ctx, object, facet);
+  const { alarm } = Base.prototype as Record<string, unknown>;
+  apply(setAlarm, alarms, [ctx, prepareContext(ctx, object, facet, isHandler(alarm))]);
   return forRun(`${object.standing}.0`, () => construct(Base, given, made) as object);
+}
+
+const isHandler = (value: unknown): boolean => typeof value === "function";
+
+/** What handlers need of an instance. */
+interface InstanceParts {
+  runOf: (instance: object) => string;
+  waitUntilOf: (instance: object) => WaitUntil;
+  alarmOf: (instance: object) => Alarm | undefined;
 }
 
 /** Wraps the handlers that the class has: workerd looks at which there are. */
 function wrapHandlers(
   Instance: ObjectClass,
-  Base: ObjectClass,
-  {
-    runOf,
-    waitUntilOf,
-  }: { runOf: (instance: object) => string; waitUntilOf: (instance: object) => WaitUntil },
+  handlers: Record<string, unknown>,
+  { runOf, waitUntilOf, alarmOf }: InstanceParts,
 ): void {
-  const handlers = Base.prototype as Record<string, unknown>;
   const prototype = Instance.prototype as object;
   const { fetch } = handlers;
   if (typeof fetch === "function")
@@ -125,8 +153,12 @@ function wrapHandlers(
       const { selvedgeRun: run, isTraced } = metadataOf(request);
       const call = (): unknown => apply(fetch as Method, this, [request]);
       try {
-        if (isTraced !== true) return await forRun(run, call);
-        return await forRun(run, () => tracedInObject(waitUntilOf(this), call, false));
+        const response = await (isTraced === true
+          ? forRun(run, () => tracedInObject(waitUntilOf(this), call, false))
+          : forRun(run, call));
+        const telling = alarmOf(this)?.telling;
+        if (telling !== undefined) await telling;
+        return response;
       } catch (error) {
         await forRun(run, async () => tellThrown(error));
         throw error;
@@ -141,6 +173,19 @@ function wrapHandlers(
       );
     });
   }
+}
+
+/** Holds a result back until the gateway knows the object's alarm. */
+function afterAlarm(alarm: Alarm | undefined, result: unknown): unknown {
+  if (alarm === undefined) return result;
+  const isReady = alarm.telling === undefined && !(result instanceof NativePromise);
+  return isReady ? result : afterResult(alarm, result);
+}
+
+async function afterResult(alarm: Alarm, result: unknown): Promise<unknown> {
+  const value: unknown = await result;
+  if (alarm.telling !== undefined) await alarm.telling;
+  return value;
 }
 
 const define = (target: object, name: string, value: unknown): void => {

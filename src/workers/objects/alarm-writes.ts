@@ -1,0 +1,67 @@
+import type { Logger } from "pino";
+import type { Storage } from "../../platform/storage/storage.ts";
+import { unawaited } from "../../platform/util/uncaught.ts";
+import { writeAlarms, type StoredAlarm } from "./alarm-store.ts";
+
+type Batch = Map<string, { namespace: string; id: string; alarm: StoredAlarm | undefined }>;
+
+/** Time after which changes are written that nobody waits for. */
+const lazyMs = 500;
+
+/** Writes the times of alarms. All that changes during one transaction is in the next one. */
+export class AlarmWrites {
+  readonly #storage: Storage;
+  readonly #logger: Logger;
+  #batch: Batch = new Map();
+  #current: Promise<void> = Promise.resolve();
+  #next: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(storage: Storage, logger: Logger) {
+    this.#storage = storage;
+    this.#logger = logger;
+  }
+
+  /** Writes an alarm, or removes it, soon. */
+  note(namespace: string, id: string, alarm: StoredAlarm | undefined): void {
+    this.#batch.set(`${namespace} ${id}`, { namespace, id, alarm });
+    this.#timer ??= setTimeout(() => this.#writeLazily(), lazyMs).unref();
+  }
+
+  /** Resolves when everything noted is on disk. */
+  async write(): Promise<void> {
+    this.#next ??= this.#writeAfter(this.#current);
+    await this.#next;
+  }
+
+  async #writeAfter(before: Promise<void>): Promise<void> {
+    await before.catch(() => {});
+    this.#next = undefined;
+    this.#current = this.#writeBatch();
+    await this.#current;
+  }
+
+  #writeLazily(): void {
+    this.#timer = undefined;
+    unawaited(
+      this.write().catch((error: unknown) => {
+        this.#logger.warn({ err: error }, "times of alarms could not be stored; they are stored later");
+        this.#timer ??= setTimeout(() => this.#writeLazily(), lazyMs).unref();
+      }),
+    );
+  }
+
+  async #writeBatch(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const batch = this.#batch;
+    if (batch.size === 0) return;
+    this.#batch = new Map();
+    try {
+      await writeAlarms(this.#storage, batch);
+    } catch (error) {
+      for (const [key, each] of batch) if (!this.#batch.has(key)) this.#batch.set(key, each);
+      throw error;
+    }
+  }
+}

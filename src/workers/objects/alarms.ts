@@ -1,0 +1,303 @@
+import type { Logger } from "pino";
+import type { Storage } from "../../platform/storage/storage.ts";
+import { DueHeap } from "../../platform/timers/due-heap.ts";
+import { unawaited } from "../../platform/util/uncaught.ts";
+import { CellError, ObjectRefusal, Refusal } from "../../sandbox/errors.ts";
+import type { ActingObject } from "../../sandbox/objects/standing.ts";
+import type { AlarmCall, AlarmNotice, AlarmOutcome } from "../../sandbox/protocol.ts";
+import { loadAlarms, type ActingOrigin } from "./alarm-store.ts";
+import { AlarmWrites } from "./alarm-writes.ts";
+
+/** Attempts after the first one: public. */
+export const retriesMax = 6;
+const firstRetryMs = 2000;
+/** The longest time between attempts is 2 s × 2⁹. */
+const doublingsMax = 9;
+const jitter = 0.25;
+/** Alarms of one owner that run at the same time: each of its cells has one thread. */
+const runningMax = 32;
+const timerMsMax = 60_000;
+const dueAtOnceMax = 1000;
+
+/** Time until the next attempt after a number of failed ones; `random` is in [0, 1). */
+export const retryDelayMs = (failed: number, firstMs = firstRetryMs, random = Math.random()): number =>
+  firstMs * 2 ** Math.min(failed - 1, doublingsMax) * (1 + jitter * random);
+
+interface Alarm extends ActingObject {
+  readonly key: string;
+  /** Milliseconds since 1970; Infinity for none. */
+  due: number;
+  /** What is stored for a restart: never later than `due`, or an object would be asked too late. */
+  storedDue: number;
+  /** Attempts that count against the limit, and all attempts: those that the platform failed do not count. */
+  retries: number;
+  failures: number;
+  origin: ActingOrigin;
+  /** The last notice; see AlarmNotice. */
+  instance: number;
+  number: number;
+  state: "set" | "queued" | "running";
+}
+
+/** The alarms of one owner of cells. */
+interface Line {
+  readonly waiting: Set<Alarm>;
+  running: number;
+}
+
+export interface AlarmRunner {
+  /** The owner of the cells of a namespace; undefined for a namespace without objects of scripts. */
+  ownerOf(namespace: string): string | undefined;
+  /** What the next run of an object needs, as far as it is known. */
+  originOf(object: ActingObject, notice: AlarmNotice): ActingOrigin;
+  run(object: ActingObject, call: AlarmCall, origin: ActingOrigin): Promise<AlarmOutcome>;
+}
+
+/**
+ * Runs the alarms of objects. The alarm itself is stored in its object, as part of the object's transactions. Here is
+ * only when to ask: in memory, and in a table from which a restart continues.
+ */
+export class Alarms {
+  readonly #storage: Storage;
+  readonly #runner: AlarmRunner;
+  readonly #logger: Logger;
+  readonly #writes: AlarmWrites;
+  readonly #alarms = new Map<string, Alarm>();
+  #heap = new DueHeap<Alarm>();
+  readonly #lines = new Map<string, Line>();
+  #timer: { due: number; timeout: NodeJS.Timeout } | undefined;
+  #isRunning = false;
+  /** Changed by tests only. */
+  firstRetryMs = firstRetryMs;
+  /** Alarms that ran, and attempts that failed. */
+  readonly counts = { ran: 0, failed: 0 };
+  /** Called with the lateness of each first attempt. */
+  onRun: (lateMs: number) => void = () => {};
+
+  constructor(storage: Storage, runner: AlarmRunner, logger: Logger) {
+    this.#storage = storage;
+    this.#runner = runner;
+    this.#logger = logger;
+    this.#writes = new AlarmWrites(storage, logger);
+  }
+
+  get size(): number {
+    return this.#alarms.size;
+  }
+
+  async load(): Promise<void> {
+    for (const { namespace, id, due, retries, origin } of await loadAlarms(this.#storage)) {
+      const alarm = this.#add({ namespace, id });
+      Object.assign(alarm, { due, storedDue: due, retries, failures: retries, origin });
+      this.#heap.push(due, alarm);
+    }
+  }
+
+  /** Starts to run alarms. Returns the function that ends it. */
+  start(): () => Promise<void> {
+    this.#isRunning = true;
+    this.#set();
+    return async () => {
+      this.#isRunning = false;
+      clearTimeout(this.#timer?.timeout);
+      this.#timer = undefined;
+      await this.#writes.write();
+    };
+  }
+
+  /** An object tells of its alarm. Resolves when a restart would know it. Rejects if it cannot be stored. */
+  async note(object: ActingObject, notice: AlarmNotice): Promise<void> {
+    if (this.#runner.ownerOf(object.namespace) === undefined)
+      throw new Refusal("The namespace of Durable Objects does not exist any more.");
+    const known = this.#alarms.get(keyOf(object));
+    if (known === undefined && notice.due === null) return;
+    const alarm = known ?? this.#add(object);
+    if (isOlder(notice, alarm)) return;
+    alarm.origin = this.#runner.originOf(object, notice);
+    this.#adopt(alarm, notice);
+    if (alarm.due >= alarm.storedDue) return;
+    this.#store(alarm);
+    await this.#writes.write();
+  }
+
+  /** Asks an object for its alarm now: its data was replaced. */
+  ask(object: ActingObject): void {
+    const alarm = this.#alarms.get(keyOf(object)) ?? this.#add(object);
+    this.#reset(alarm, Date.now());
+    this.#store(alarm);
+  }
+
+  /** Forgets the alarms of a deleted namespace, or of one of its objects. Their rows go with the namespace. */
+  forget(namespace: string, id?: string): void {
+    for (const alarm of id === undefined
+      ? [...this.#alarms.values()]
+      : [this.#alarms.get(keyOf({ namespace, id }))]) {
+      if (alarm?.namespace !== namespace) continue;
+      alarm.due = Infinity;
+      this.#remove(alarm);
+    }
+  }
+
+  #add(object: ActingObject): Alarm {
+    const alarm: Alarm = {
+      ...object,
+      key: keyOf(object),
+      due: Infinity,
+      storedDue: Infinity,
+      retries: 0,
+      failures: 0,
+      origin: {},
+      instance: -1,
+      number: 0,
+      state: "set",
+    };
+    this.#alarms.set(alarm.key, alarm);
+    return alarm;
+  }
+
+  #adopt(alarm: Alarm, { due, instance, number }: AlarmNotice): void {
+    Object.assign(alarm, { instance, number });
+    this.#reset(alarm, due ?? Infinity);
+    if (due === null) this.#remove(alarm);
+  }
+
+  /** Sets the time of an alarm that has not been tried. */
+  #reset(alarm: Alarm, due: number): void {
+    Object.assign(alarm, { retries: 0, failures: 0 });
+    this.#arm(alarm, due);
+  }
+
+  #arm(alarm: Alarm, due: number): void {
+    alarm.due = due;
+    if (alarm.state === "queued") this.#lineOf(alarm)?.waiting.delete(alarm);
+    if (alarm.state !== "running") alarm.state = "set";
+    if (due === Infinity || alarm.state === "running") return;
+    // Times that were replaced stay in the heap until they are due.
+    if (this.#heap.size > 2 * this.#alarms.size + dueAtOnceMax) this.#clean();
+    this.#heap.push(due, alarm);
+    this.#set();
+  }
+
+  #clean(): void {
+    this.#heap = new DueHeap();
+    for (const alarm of this.#alarms.values())
+      if (alarm.due !== Infinity && alarm.state === "set") this.#heap.push(alarm.due, alarm);
+  }
+
+  /** An alarm that runs stays known, so that its outcome is compared with later notices. */
+  #remove(alarm: Alarm): void {
+    if (alarm.state === "running") return;
+    this.#lineOf(alarm)?.waiting.delete(alarm);
+    this.#alarms.delete(alarm.key);
+    this.#store(alarm);
+  }
+
+  #store(alarm: Alarm): void {
+    const { namespace, id, due, retries, origin, storedDue } = alarm;
+    alarm.storedDue = due;
+    if (due !== Infinity) this.#writes.note(namespace, id, { namespace, id, due, retries, origin });
+    else if (storedDue !== Infinity) this.#writes.note(namespace, id, undefined);
+  }
+
+  #set(): void {
+    const due = this.#heap.next?.due;
+    if (due === undefined || !this.#isRunning) return;
+    if (this.#timer !== undefined) {
+      if (this.#timer.due <= due) return;
+      clearTimeout(this.#timer.timeout);
+    }
+    // Short, because the clock may be set and the machine may sleep.
+    const afterMs = Math.min(Math.max(0, due - Date.now()), timerMsMax);
+    this.#timer = { due, timeout: setTimeout(() => this.#fire(), afterMs).unref() };
+  }
+
+  #fire(): void {
+    this.#timer = undefined;
+    const now = Date.now();
+    const owners = new Set<string>();
+    for (const alarm of this.#heap.take(now, dueAtOnceMax)) {
+      if (this.#alarms.get(alarm.key) !== alarm || alarm.state !== "set" || alarm.due > now) continue;
+      const owner = this.#runner.ownerOf(alarm.namespace);
+      if (owner === undefined) continue; // `forget` follows
+      owners.add(owner);
+      alarm.state = "queued";
+      let line = this.#lines.get(owner);
+      if (line === undefined) this.#lines.set(owner, (line = { waiting: new Set(), running: 0 }));
+      line.waiting.add(alarm);
+    }
+    for (const owner of owners) this.#pump(owner);
+    this.#set();
+  }
+
+  #lineOf({ namespace }: Alarm): Line | undefined {
+    return this.#lines.get(this.#runner.ownerOf(namespace) ?? "");
+  }
+
+  #pump(owner: string): void {
+    const line = this.#lines.get(owner)!;
+    for (const alarm of line.waiting) {
+      if (line.running >= runningMax || !this.#isRunning) return;
+      line.waiting.delete(alarm);
+      line.running++;
+      unawaited(
+        this.#try(alarm).finally(() => {
+          line.running--;
+          this.#pump(owner);
+        }),
+      );
+    }
+    if (line.running === 0 && line.waiting.size === 0) this.#lines.delete(owner);
+  }
+
+  async #try(alarm: Alarm): Promise<void> {
+    const { due, retries, origin, number, instance } = alarm;
+    alarm.state = "running";
+    if (alarm.failures === 0) this.onRun(Date.now() - due);
+    const order = retries > retriesMax ? "drop" : retries === retriesMax ? "last" : "run";
+    let outcome: AlarmOutcome | undefined;
+    let error: unknown;
+    try {
+      outcome = await this.#runner.run(alarm, { retryCount: retries, order }, origin);
+    } catch (thrown) {
+      error = thrown;
+    }
+    alarm.state = "set";
+    if (this.#alarms.get(alarm.key) !== alarm || !this.#isRunning) return;
+    const isNoted = alarm.instance !== instance || alarm.number !== number;
+    if (outcome === undefined) {
+      this.#logger.debug({ err: error, namespace: alarm.namespace, object: alarm.id }, "an alarm failed");
+      if (isNoted) this.#arm(alarm, alarm.due);
+      else this.#failed(alarm, countsAsFailed(error));
+    } else if (isOlder(outcome, alarm)) this.#arm(alarm, alarm.due);
+    else this.#ended(alarm, outcome);
+    if (alarm.due === Infinity) this.#remove(alarm);
+    else if (alarm.due !== alarm.storedDue) this.#store(alarm);
+  }
+
+  #ended(alarm: Alarm, notice: AlarmOutcome): void {
+    const { outcome, instance, number, due } = notice;
+    Object.assign(alarm, { instance, number });
+    if (outcome === "done") this.counts.ran++;
+    if (outcome === "failed") this.#failed(alarm, true);
+    else this.#reset(alarm, due ?? Infinity);
+  }
+
+  #failed(alarm: Alarm, counts: boolean): void {
+    this.counts.failed++;
+    alarm.failures++;
+    if (counts) alarm.retries++;
+    const delayMs = alarm.retries > retriesMax ? 0 : retryDelayMs(alarm.failures, this.firstRetryMs);
+    this.#arm(alarm, Date.now() + delayMs);
+  }
+}
+
+const keyOf = ({ namespace, id }: ActingObject): string => `${namespace} ${id}`;
+
+const isOlder = (notice: AlarmNotice, { instance, number }: Alarm): boolean =>
+  notice.instance === instance && notice.number < number;
+
+/** Whether the object is to blame: it exceeded a limit, or its constructor threw. */
+const countsAsFailed = (error: unknown): boolean =>
+  error instanceof CellError
+    ? error.kind === "exception"
+    : error instanceof ObjectRefusal && error.flags.length === 0;
