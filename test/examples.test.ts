@@ -105,6 +105,18 @@ describe("the examples", () => {
     );
   });
 
+  it("durable-object: one of ten guests gets a seat; deploying again keeps the class", async () => {
+    const printed = "1 of 10 guests got the seat, and all answers name 1 guest\n";
+    expect(await run("examples/durable-object/deploy.js")).toBe(printed);
+    expect(await run("examples/durable-object/deploy.js")).toBe(printed);
+  });
+
+  it("d1: a script and the API use one database; deploying again changes nothing", async () => {
+    const printed = "{ name: 'Ada', text: 'What a view!' } true\n";
+    expect(await run("examples/d1/deploy.js")).toBe(printed);
+    expect(await run("examples/d1/deploy.js")).toBe(printed);
+  });
+
   it("edge: an origin rule and a snippet apply to the requests that they select", async () => {
     expect(await run("examples/edge/deploy.js")).toBe(
       "/ 200 no header origin of www.garden.example\n/app/ 200 DENY origin of www.garden.example\n",

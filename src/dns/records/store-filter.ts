@@ -1,9 +1,8 @@
 import { sql, type Expression, type ExpressionBuilder, type SqlBool } from "kysely";
-import type { Storage } from "../../platform/storage/storage.ts";
+import type { DatabaseEngine } from "../../declaration.ts";
 import type { Database } from "../../platform/storage/schema.ts";
 import type { ContentFilter, RecordFilter, TextFilter } from "./filter.ts";
 
-export type DatabaseEngine = Storage["engine"];
 type Condition = Expression<SqlBool>;
 
 /** The SQL condition of a list's filters, over columns of `dns_records`. It ignores case. */

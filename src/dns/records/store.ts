@@ -4,7 +4,8 @@ import type { DnsRecordsTable } from "./tables.ts";
 import type { Read, Write } from "../../platform/storage/storage.ts";
 import type { RecordFilter } from "./filter.ts";
 import type { DnsRecord, RecordSettings } from "./record.ts";
-import { matching, type DatabaseEngine } from "./store-filter.ts";
+import type { DatabaseEngine } from "../../declaration.ts";
+import { matching } from "./store-filter.ts";
 import type { RecordTypeName } from "./types/record-types.ts";
 
 const toRecord = (row: Selectable<DnsRecordsTable>): DnsRecord => ({
