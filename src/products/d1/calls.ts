@@ -115,10 +115,15 @@ class Collected extends CollectedResponse {
 const isFailure = (value: unknown): value is { success: false; error: string } =>
   typeof value === "object" && value !== null && (value as { success?: unknown }).success === false;
 
+/** Kept, because the id of an object takes two digests. */
+const targets = new WeakMap<Database, ObjectTarget>();
+
 function targetOf(database: Database): ObjectTarget {
+  const known = targets.get(database);
+  if (known !== undefined) return known;
   const { accountId } = database;
   const namespace = namespaceOf(database);
-  return {
+  const target: ObjectTarget = {
     group: platformGroupOf(accountId),
     host,
     object: {
@@ -143,6 +148,8 @@ function targetOf(database: Database): ObjectTarget {
       env: {},
     },
   };
+  targets.set(database, target);
+  return target;
 }
 
 function bodyOf(body: Uint8Array | Readable): CellBody {

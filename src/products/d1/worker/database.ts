@@ -22,6 +22,8 @@ interface Failure {
 export class Database extends DurableObject<object> {
   /** Ends with the import or the export in progress. */
   #busy: Promise<void> | undefined;
+  /** The number of writes that the storage holds, once it is known. */
+  #known: number | undefined;
 
   override async fetch(request: Request): Promise<Response> {
     const { pathname, searchParams } = new URL(request.url);
@@ -71,11 +73,13 @@ export class Database extends DurableObject<object> {
 
   #run(statements: readonly Statement[], format: Format): unknown[] {
     const { storage } = this.ctx;
-    return storage.transactionSync(() => {
-      const { results, hasWritten } = runStatements(storage, statements, format);
-      if (hasWritten) this.#noteWrite();
-      return results;
+    const { results, hasWritten } = storage.transactionSync(() => {
+      const ran = runStatements(storage.sql, statements, format);
+      if (ran.hasWritten) this.#noteWrite();
+      return ran;
     });
+    if (hasWritten) this.#known = undefined;
+    return results;
   }
 
   #noteWrite(): void {
@@ -83,7 +87,7 @@ export class Database extends DurableObject<object> {
   }
 
   #writes(): number {
-    return this.ctx.storage.kv.get<number>(writesKey) ?? 0;
+    return (this.#known ??= this.ctx.storage.kv.get<number>(writesKey) ?? 0);
   }
 
   /** The number of writes, which is part of bookmarks, goes along with every answer. */
@@ -140,6 +144,7 @@ export class Database extends DurableObject<object> {
         else transaction.rollback();
       });
     } finally {
+      this.#known = undefined;
       free();
     }
     if (error !== undefined) return this.#shown(failure(error));

@@ -45,20 +45,21 @@ interface Budget {
   bytes: number;
 }
 
-/** The figures of the connection before a statement. */
-interface Counters {
-  total: number;
+/** Figures of the connection and of the database, after a statement. */
+interface Figures {
+  changes: number;
   rowId: number;
+  bytes: number;
 }
 
 const notEmpty = ({ sql }: Statement): boolean => sql.replaceAll(/^\s*--.*/gm, "").trim().length > 0;
 
 /**
- * Runs the statements in one transaction: all of them, or none. Returns the results, and whether anything was written.
- * Throws workerd's errors, whose texts are the public ones.
+ * Runs the statements of a transaction. Returns the results, and whether anything was written. Throws workerd's errors,
+ * whose texts are the public ones.
  */
 export function runStatements(
-  storage: DurableObjectStorage,
+  sql: SqlStorage,
   statements: readonly Statement[],
   format: Format,
 ): { results: Result[]; hasWritten: boolean } {
@@ -67,28 +68,27 @@ export function runStatements(
   if (asked.length > statementsMax)
     throw new Error(`A call takes at most ${statementsMax} statements, and this one has ${asked.length}.`);
   const budget: Budget = { bytes: asked.length * overheadBytes.statement };
-  const results = storage.transactionSync(() =>
-    asked.map((each) => runOne(storage.sql, each, format, budget)),
-  );
+  let before = figuresOf(sql);
+  const results = asked.map((each) => {
+    const [result, after] = runOne(sql, each, { format, budget, before });
+    before = after;
+    return result;
+  });
   return { results, hasWritten: results.some(({ meta }) => meta.changed_db) };
 }
 
 function runOne(
   sql: SqlStorage,
   { sql: text, params = [] }: Statement,
-  format: Format,
-  budget: Budget,
-): Result {
-  const before = countersOf(sql);
-  const sizeBefore = sql.databaseSize;
+  { format, budget, before }: { format: Format; budget: Budget; before: Figures },
+): [Result, Figures] {
   const begin = performance.now();
   const cursor = sql.exec(text, ...params.map(valueOf));
   const results = readRows(cursor, format, budget);
   const duration = performance.now() - begin;
   const { rowsRead, rowsWritten } = cursor;
-  const after = countersOf(sql);
-  const size_after = sql.databaseSize;
-  return {
+  const after = figuresOf(sql);
+  const result: Result = {
     success: true,
     meta: {
       served_by: "selvedge",
@@ -96,22 +96,23 @@ function runOne(
       served_by_primary: true,
       timings: { sql_duration_ms: duration },
       duration,
-      changes: after.total - before.total,
+      changes: after.changes - before.changes,
       last_row_id: after.rowId,
-      changed_db: after.total !== before.total || rowsWritten > 0 || size_after !== sizeBefore,
-      size_after,
+      changed_db: after.changes !== before.changes || rowsWritten > 0 || after.bytes !== before.bytes,
+      size_after: after.bytes,
       rows_read: rowsRead,
       rows_written: rowsWritten,
       total_attempts: 1,
     },
     results,
   };
+  return [result, after];
 }
 
-function countersOf(sql: SqlStorage): Counters {
+function figuresOf(sql: SqlStorage): Figures {
   const [row] = sql.exec("SELECT total_changes(), last_insert_rowid()").raw<[number, number]>();
-  const [total, rowId] = row!;
-  return { total, rowId };
+  const [changes, rowId] = row!;
+  return { changes, rowId, bytes: sql.databaseSize };
 }
 
 function readRows(
