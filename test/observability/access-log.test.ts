@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import { toFile } from "cloudflare";
 import { WebSocket, WebSocketServer } from "ws";
 import { ConfigError, loadConfig } from "../../src/platform/config/config.ts";
-import { fieldNames } from "../../src/platform/access-log/fields.ts";
+import { fieldNames } from "../../src/platform/access-log/declaration.ts";
 import { LineWriter } from "../../src/platform/access-log/line-writer.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 import { visit } from "../helpers/visit.ts";

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { CipherNameAndProtocol as TlsCipher, TLSSocket } from "node:tls";
-import { cipherName } from "../../platform/util/cipher-name.ts";
+import { cipherName } from "../../platform/access-log/cipher-name.ts";
 import { helloOf } from "../tls/client-hello.ts";
 
 export interface ConnectionFacts {

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { describe, expect, it } from "vitest";
-import { cipherName } from "../../platform/util/cipher-name.ts";
+import { cipherName } from "../../platform/access-log/cipher-name.ts";
 import { scoreBot } from "./bot-score.ts";
 import type { GeoSource } from "./geo-source.ts";
 import { RequestCf } from "./request-cf.ts";

@@ -161,6 +161,7 @@ export class Edge {
     const record = accessLog?.begin(request, response, ray);
     try {
       found = this.#find(request, ray, record);
+      if (record !== undefined) accessLog!.sees(record, found);
       // A request that a handler passes on instead may have another body, or none.
       if (found.zone?.readsBody === true) await found.readBody();
       await this.#pass(0, found, request, response, found.path, ray);
@@ -174,9 +175,12 @@ export class Edge {
     this.#webSockets.add(socket);
     socket.on("close", () => this.#webSockets.delete(socket));
     socket.on("error", () => socket.destroy());
-    const record = this.#options.accessLog?.beginUpgrade(request, socket, ray);
+    const { accessLog } = this.#options;
+    const record = accessLog?.beginUpgrade(request, socket, ray);
     try {
-      await this.#passUpgrade(this.#find(request, ray, record), request, socket, head, ray);
+      const found = this.#find(request, ray, record);
+      if (record !== undefined) accessLog!.sees(record, found);
+      await this.#passUpgrade(found, request, socket, head, ray);
     } catch (error) {
       const refusal = this.#visitorError(error, request, ray);
       endWithErrorPage(socket, request, refusal, ray);
@@ -228,7 +232,7 @@ export class Edge {
     const readBody = async (): Promise<void> => {
       body ??= await readPrefix(request, bodyPrefixBytesMax(settings, zone));
     };
-    const found: Found = {
+    return {
       host,
       path,
       authority: asked.authority,
@@ -243,11 +247,6 @@ export class Edge {
       readBody,
       record,
     };
-    if (record !== undefined) {
-      record.view = found;
-      if (this.#options.accessLog!.needsCf) record.cf = describe().cf;
-    }
-    return found;
   }
 
   /** Offers a request to the handlers from `index` on, and sends it to the origin when none takes it. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import { AccessRecord } from "./access-record.ts";
+import { AccessRecord, type AccessView, type CfProperties } from "./access-record.ts";
 import { fieldsOfCf, fieldsOfConnection, lineFormatter, type LineFormat } from "./fields.ts";
 import type { LineWriter } from "./line-writer.ts";
 
@@ -12,8 +12,7 @@ export interface AccessLogOptions {
 
 /** Writes a line for each request, or for a sample of them. */
 export class AccessLog {
-  /** Whether a field needs the properties of `request.cf`. */
-  readonly needsCf: boolean;
+  readonly #needsCf: boolean;
   readonly #needsConnection: boolean;
   readonly #lines: Pick<LineWriter, "add">;
   readonly #format: (record: AccessRecord) => string;
@@ -24,7 +23,7 @@ export class AccessLog {
     this.#format = lineFormatter(format);
     this.#oneIn = oneIn;
     this.#needsConnection = format.fields.some((field) => fieldsOfConnection.has(field));
-    this.needsCf = format.fields.some((field) => fieldsOfCf.has(field));
+    this.#needsCf = format.fields.some((field) => fieldsOfCf.has(field));
   }
 
   /** Begins the record of a request. Its line is written when the response has closed. Undefined: not in the sample. */
@@ -46,6 +45,12 @@ export class AccessLog {
     noteStatus(socket, record);
     socket.on("close", () => this.#end(record));
     return record;
+  }
+
+  /** Notes what the edge has found out about a request. */
+  sees(record: AccessRecord, view: AccessView & { describe(): { cf?: CfProperties } }): void {
+    record.view = view;
+    if (this.#needsCf) record.cf = view.describe().cf;
   }
 
   #isLeftOut(): boolean {

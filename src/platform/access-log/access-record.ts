@@ -1,6 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { TLSSocket } from "node:tls";
-import { cipherName } from "../util/cipher-name.ts";
+import { cipherName } from "./cipher-name.ts";
+
+/** Properties of `request.cf`. */
+export type CfProperties = Readonly<Record<string, unknown>>;
 
 /** What the edge has found out about a request before it chooses an answer. */
 export interface AccessView {
@@ -67,7 +70,7 @@ export class AccessRecord {
   readonly connection: AccessConnection | undefined;
   view: AccessView | undefined;
   /** The properties of `request.cf`, if a chosen field needs them. */
-  cf: Readonly<Record<string, unknown>> | undefined;
+  cf: CfProperties | undefined;
   /** The status on an upgraded connection. */
   status = 0;
   originAddress: string | undefined;

@@ -1,7 +1,7 @@
 import { capability } from "../../capability.ts";
 import { AccessLog } from "./access-log.ts";
 import { defaultFields, timestamps } from "./fields.ts";
-import { declaration } from "./declaration.ts";
+import { declaration, type FieldName } from "./declaration.ts";
 import { LineWriter } from "./line-writer.ts";
 import type { Config } from "../config/settings.ts";
 
@@ -43,7 +43,7 @@ export const accessLogs = capability({
 });
 
 const formatOf = ({ accessLogFields, accessLogTimestamps, colo, ...config }: Config) => ({
-  fields: accessLogFields.length === 0 ? defaultFields : accessLogFields,
+  fields: accessLogFields.length === 0 ? defaultFields : (accessLogFields as readonly FieldName[]),
   requestHeaders: config.accessLogRequestHeaders.map((name) => name.toLowerCase()),
   responseHeaders: config.accessLogResponseHeaders.map((name) => name.toLowerCase()),
   timestamp: timestamps[accessLogTimestamps],

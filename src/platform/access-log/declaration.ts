@@ -1,8 +1,55 @@
 import { declare } from "../../declaration.ts";
 import type { Form } from "../config/forms.ts";
 import { choice } from "../config/setting.ts";
-import { fieldNames } from "./fields.ts";
-import { secretHeaders } from "./redact.ts";
+
+/** Every field that a log can have. */
+export const fieldNames = [
+  "BotScore",
+  "ClientASN",
+  "ClientCountry",
+  "ClientIP",
+  "ClientRequestHost",
+  "ClientRequestMethod",
+  "ClientRequestPath",
+  "ClientRequestProtocol",
+  "ClientRequestReferer",
+  "ClientRequestScheme",
+  "ClientRequestURI",
+  "ClientRequestUserAgent",
+  "ClientSSLCipher",
+  "ClientSSLProtocol",
+  "ClientSrcPort",
+  "EdgeColoCode",
+  "EdgeEndTimestamp",
+  "EdgeResponseBodyBytes",
+  "EdgeResponseContentType",
+  "EdgeResponseStatus",
+  "EdgeStartTimestamp",
+  "EdgeTimeToFirstByteMs",
+  "OriginIP",
+  "OriginResponseDurationMs",
+  "OriginResponseStatus",
+  "RayID",
+  "WorkerScriptName",
+  "WorkerStatus",
+  "WorkerSubrequest",
+  "WorkerWallTimeUs",
+  "ZoneName",
+] as const;
+export type FieldName = (typeof fieldNames)[number];
+
+/** Headers that carry credentials. They never appear in a log. */
+const secretHeaders: ReadonlySet<string> = new Set([
+  "authorization",
+  "proxy-authorization",
+  "cookie",
+  "set-cookie",
+  "x-auth-key",
+  "x-auth-email",
+  "x-auth-user-service-key",
+  "x-api-key",
+  "selvedge-cf",
+]);
 
 /** Credentials never appear in a log. */
 const loggedHeader: Form = {
@@ -24,7 +71,7 @@ export const declaration = declare({
       kind: "list",
       form: {
         expected: `one of ${fieldNames.join(", ")};`,
-        accepts: (name: string) => fieldNames.includes(name),
+        accepts: (name: string) => (fieldNames as readonly string[]).includes(name),
       },
       flag: "access-log-fields",
       env: "SELVEDGE_ACCESS_LOG_FIELDS",

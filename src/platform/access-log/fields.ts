@@ -1,4 +1,5 @@
 import { sentHeader, type AccessRecord } from "./access-record.ts";
+import type { FieldName } from "./declaration.ts";
 import { withoutSecrets } from "./redact.ts";
 
 /** The JSON text of a field; undefined if it is not known for this request. */
@@ -54,7 +55,7 @@ function rfc3339(): Timestamp {
 }
 
 /** The fields, by the names of the public data set `http_requests`. */
-export const fieldWriters = {
+const fieldWriters = {
   BotScore: ({ cf }) => {
     const score = (cf?.["botManagement"] as { score?: unknown } | undefined)?.score;
     return typeof score === "number" ? String(score) : undefined;
@@ -94,20 +95,16 @@ export const fieldWriters = {
   WorkerSubrequest: ({ view }) => (view === undefined ? undefined : String(view.via !== undefined)),
   WorkerWallTimeUs: ({ scriptMs }) => (scriptMs === undefined ? undefined : whole(scriptMs * 1000)),
   ZoneName: ({ view }) => text(view?.zone?.name),
-} as const satisfies Record<string, Write>;
+} as const satisfies Record<
+  Exclude<FieldName, "EdgeStartTimestamp" | "EdgeEndTimestamp" | "EdgeColoCode">,
+  Write
+>;
 
-const timed = ["EdgeStartTimestamp", "EdgeEndTimestamp"] as const;
-/** Fields that are the same in each line of a node. */
-const constant = ["EdgeColoCode"] as const;
-
-type FieldName = keyof typeof fieldWriters | (typeof timed)[number] | (typeof constant)[number];
-/** Every field that a log can have. */
-export const fieldNames: readonly string[] = [...Object.keys(fieldWriters), ...timed, ...constant].toSorted();
 /** The fields that need the properties of `request.cf`. */
-export const fieldsOfCf: ReadonlySet<string> = new Set(["BotScore", "ClientASN", "ClientCountry"]);
+export const fieldsOfCf: ReadonlySet<FieldName> = new Set(["BotScore", "ClientASN", "ClientCountry"]);
 
 /** The fields that need facts of the connection. */
-export const fieldsOfConnection: ReadonlySet<string> = new Set([
+export const fieldsOfConnection: ReadonlySet<FieldName> = new Set([
   "ClientSSLCipher",
   "ClientSSLProtocol",
   "ClientSrcPort",
@@ -139,7 +136,7 @@ export const defaultFields: readonly FieldName[] = [
 
 /** How lines are written. */
 export interface LineFormat {
-  fields: readonly string[];
+  fields: readonly FieldName[];
   requestHeaders: readonly string[];
   responseHeaders: readonly string[];
   timestamp: Timestamp;
@@ -148,7 +145,7 @@ export interface LineFormat {
 
 /** Returns a function that writes a record as one line of JSON, without the fields that are not known. */
 export function lineFormatter(format: LineFormat): (record: AccessRecord) => string {
-  const writers: Record<string, Write> = {
+  const writers: Record<FieldName, Write> = {
     ...fieldWriters,
     EdgeStartTimestamp: ({ startMs }) => format.timestamp(startMs),
     EdgeEndTimestamp: ({ endMs }) => format.timestamp(endMs),
@@ -156,7 +153,7 @@ export function lineFormatter(format: LineFormat): (record: AccessRecord) => str
   };
   const fields: { prefix: string; write: Write }[] = format.fields.map((name) => ({
     prefix: `,${JSON.stringify(name)}:`,
-    write: writers[name]!,
+    write: writers[name],
   }));
   if (format.requestHeaders.length > 0)
     fields.push({

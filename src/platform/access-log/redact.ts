@@ -5,16 +5,3 @@ const secret =
 /** A path or URL whose query carries no credential: their values become `REDACTED`. */
 export const withoutSecrets = (url: string): string =>
   url.includes("=") ? url.replace(secret, "$1REDACTED") : url;
-
-/** Headers that carry credentials. They never appear in a log. */
-export const secretHeaders: ReadonlySet<string> = new Set([
-  "authorization",
-  "proxy-authorization",
-  "cookie",
-  "set-cookie",
-  "x-auth-key",
-  "x-auth-email",
-  "x-auth-user-service-key",
-  "x-api-key",
-  "selvedge-cf",
-]);
