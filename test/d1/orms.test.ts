@@ -33,7 +33,7 @@ beforeAll(async () => {
   hosting = await startHosting();
   for (const name of ["drizzle", "kysely"]) {
     const { outputFiles } = await bundle({
-      entryPoints: [join(folder, `${name}.ts`)],
+      entryPoints: [join(folder, `${name}.js`)],
       bundle: true,
       write: false,
       format: "esm",

@@ -1,4 +1,3 @@
-import type { D1Database } from "@cloudflare/workers-types";
 import { count, eq, gt, sql, sum } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { migrate } from "drizzle-orm/d1/migrator";
@@ -11,7 +10,7 @@ const customers = sqliteTable("customers", {
   name: text("name").notNull().unique(),
   since: integer("since", { mode: "timestamp_ms" }).notNull(),
   isActive: integer("is_active", { mode: "boolean" }).notNull().default(true),
-  settings: text("settings", { mode: "json" }).$type<{ tags: string[] }>(),
+  settings: text("settings", { mode: "json" }),
 });
 const orders = sqliteTable("orders", {
   id: integer("id").primaryKey({ autoIncrement: true }),
@@ -27,10 +26,9 @@ const ordersCustomer = relations(orders, ({ one }) => ({
   customer: one(customers, { fields: [orders.customerId], references: [customers.id] }),
 }));
 const schema = { customers, orders, customersOrders, ordersCustomer };
-const open = (binding: D1Database) => drizzle(binding, { schema });
-type Database = ReturnType<typeof open>;
+const open = (binding) => drizzle(binding, { schema });
 
-const tasks: Record<string, (db: Database) => Promise<unknown>> = {
+const tasks = {
   async migrate(db) {
     await migrate(db, { migrationsFolder: "migrations" });
     return db.values(sql`select count(*) from __drizzle_migrations`);
@@ -62,7 +60,7 @@ const tasks: Record<string, (db: Database) => Promise<unknown>> = {
       ])
       .then(
         () => "done",
-        (error: Error) => (error.cause as Error).message,
+        (error) => error.cause.message,
       );
     return [failed, await db.$count(customers)];
   },
@@ -95,8 +93,8 @@ const tasks: Record<string, (db: Database) => Promise<unknown>> = {
 };
 
 export default {
-  async fetch(request: Request, env: { DB: D1Database }): Promise<Response> {
-    const task = tasks[new URL(request.url).pathname.slice(1)]!;
+  async fetch(request, env) {
+    const task = tasks[new URL(request.url).pathname.slice(1)];
     return Response.json((await task(open(env.DB))) ?? null);
   },
 };

@@ -1,14 +1,9 @@
-import type { D1Database } from "@cloudflare/workers-types";
-import { Kysely, sql, type Generated } from "kysely";
+import { Kysely, sql } from "kysely";
 import { Migrator } from "kysely/migration";
 import { D1Dialect } from "kysely-d1";
 
 /* A script with Kysely: tables, rows, joins, and what D1 refuses. Each path is a task. */
-interface Schema {
-  people: { id: Generated<number>; name: string; age: number | null };
-  pets: { id: Generated<number>; owner: number; name: string };
-}
-const tasks: Record<string, (db: Kysely<Schema>) => Promise<unknown>> = {
+const tasks = {
   async create(db) {
     await db.schema
       .createTable("people")
@@ -46,26 +41,22 @@ const tasks: Record<string, (db: Kysely<Schema>) => Promise<unknown>> = {
         .numUpdatedRows,
     ),
   window: async (db) =>
-    (
-      await sql<{ n: number }>`select row_number() over (order by name desc) as n, name from people`.execute(
-        db,
-      )
-    ).rows,
+    (await sql`select row_number() over (order by name desc) as n, name from people`.execute(db)).rows,
   transaction: async (db) =>
     db
       .transaction()
       .execute(async (trx) => trx.selectFrom("people").selectAll().execute())
       .then(
         () => "done",
-        (error: Error) => error.message,
+        (error) => error.message,
       ),
   remove: async (db) => String((await db.deleteFrom("pets").executeTakeFirst()).numDeletedRows),
 };
 
 export default {
-  async fetch(request: Request, env: { DB: D1Database }): Promise<Response> {
-    const db = new Kysely<Schema>({ dialect: new D1Dialect({ database: env.DB }) });
-    const task = tasks[new URL(request.url).pathname.slice(1)]!;
+  async fetch(request, env) {
+    const db = new Kysely({ dialect: new D1Dialect({ database: env.DB }) });
+    const task = tasks[new URL(request.url).pathname.slice(1)];
     return Response.json((await task(db)) ?? null);
   },
 };
