@@ -95,7 +95,7 @@ async function startEdge(originPort: number): Promise<number> {
   return (await edge.listen({ host: "127.0.0.1", port: 0 })).port;
 }
 
-/** What a child process of this benchmark is. All of them run with the setting that `bin/selvedge.js` makes. */
+/** The part of a child process in this benchmark. All of them run with the setting that `bin/selvedge.js` makes. */
 async function play(role: string, originPort: number): Promise<void> {
   setFlagsFromString("--external-memory-accounted-in-global-limit");
   process.once("SIGTERM", () => process.exit(0));

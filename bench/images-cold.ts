@@ -179,7 +179,7 @@ export async function coldSection(
     }
   }
 
-  // What a client gets that asks for nothing but a width, beside what the library does by itself.
+  // The result of a client that asks only for a width, compared with the library's own.
   const byDefault = await compare(
     {
       webp: { pid, call: () => getWhole(`${url}/${fresh("fit=scale-down")}`, { accept: "image/webp" }) },
@@ -238,7 +238,7 @@ async function focusGoals({ pid, ready, url, path }: Stage): Promise<Goal[]> {
     return () =>
       getWhole(`${urlOf(calls)}/w=${600 + (calls++ % 100)},h=500,fit=cover,f=webp,gravity=${gravity}`);
   };
-  // What stands behind the end of a picture makes it another, of which nothing is known yet.
+  // Bytes behind the end of a picture make it another one, which is in no cache.
   const rounds = 16;
   const bytes = readFileSync(path);
   const others: string[] = [];
@@ -311,7 +311,7 @@ export async function ipxSection(
           pid: direct.pid,
           call: () => getWhole(`${direct.url}/${fresh(`q=80,f=${format}`)}`),
         },
-        // What no server can be quicker than that asks this library for the same.
+        // The lower limit for any server that uses this library.
         library: {
           pid: bare.pid,
           call: () => bare.run({ path, width: 800, format, settings: "ours", quality: 80 }),
@@ -383,7 +383,7 @@ export async function thumbnailSection(
     ({ width, height }) => getWhole(`${small.url}/w=${width},h=${height},f=webp`),
     ({ width }) => bare.run({ path: small.path, width, format: "webp", settings: "ours" }),
   );
-  // Of processes that have ended only whole ticks are told: many in a round make them small.
+  // The CPU time of ended processes is counted in whole ticks: many in a round make the error small.
   const count = 8;
   for (const [format, suffix, goal] of [
     ["webp", "webp[Q=85,effort=2]", 0.65],

@@ -57,7 +57,7 @@ function nanosecondsPerChange({ snapshot, perZone }: Side): number {
   return Number(process.hrtime.bigint() - start) / changesPerRound / 2;
 }
 
-/** What finding a host costs, and changing one, by the number of zones and of records. */
+/** The cost of finding a host, and of changing one, by the number of zones and of records. */
 export default async function lookup(): Promise<void> {
   const many = side(1000, 100);
   const few = side(10, 10_000);

@@ -15,7 +15,7 @@ import {
 
 /**
  * CPU time of a proxied kilobyte with the access log, beside the same without it, in rounds that alternate. All sides are
- * started anew several times, because two launches of the same program differ by more than a log costs.
+ * restarted several times, because two launches of the same program differ by more than a log costs.
  */
 const launches = 7;
 const rounds = 6;

@@ -22,7 +22,7 @@ import {
 import { startDatabase } from "./workflows-lib.ts";
 
 /**
- * What an operator pays: starts of the package and of a clone, reads of blobs in a bucket, changes at another node,
+ * The costs for an operator: starts of the package and of a clone, reads of blobs in a bucket, changes at another node,
  * writes during a backup, and writes of one and of eight clients. BENCH_MEGABYTES is the size of the backup.
  */
 const rounds = Number(process.env["BENCH_ROUNDS"] ?? 5);

@@ -8,7 +8,7 @@ import { treeCpuMicroseconds } from "./lib/tree.ts";
 /*
  * `node bench/paired.ts CHECKOUT [LAUNCHES [ROUNDS [KIND]]]`: CPU time of this checkout's requests beside another checkout's, in
  * rounds that alternate: through the proxy, through a snippet, to a script, to a customer's script, of workflows, and of images. CHECKOUT
- * is a folder with its dependencies installed, for example a worktree of the commit before. Both sides are started anew
+ * is a folder with its dependencies installed, for example a worktree of the commit before. Both sides are restarted
  * LAUNCHES times, because a process keeps what V8 and the allocator decided in it: two launches of the same checkout differ
  * by up to 10 %. The result is the median of the launches.
  */
@@ -65,7 +65,7 @@ interface Measured {
   other: number;
   /** The ratio of the sums. */
   ratio: number;
-  /** How much of the difference the server's own process causes, and how much its cells; parts of `other`. */
+  /** The parts of the difference that the server's own process and its cells cause; parts of `other`. */
   server: number;
   cells: number;
 }

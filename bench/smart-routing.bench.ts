@@ -11,7 +11,7 @@ import type { LinkOrder, Ways } from "./peers/links.ts";
 import { chart } from "./smart-routing-chart.ts";
 
 /**
- * What smart routing gains and costs over slow links: two nodes, two origins and the links between them, each its own process.
+ * The gain and the cost of smart routing over slow links: two nodes, two origins and the links between them, each its own process.
  * Two zones differ in the setting only, and are asked side by side, so that the same machine, at the same time, serves both.
  */
 const perSecond = 40;

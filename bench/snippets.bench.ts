@@ -14,7 +14,7 @@ import {
   type Goal,
 } from "./lib/measure.ts";
 
-/** What a snippet costs: CPU time beside bare workerd that runs the same module, and what it takes to start one. */
+/** The cost of a snippet: CPU time compared with bare workerd that runs the same module, and the start of one. */
 const rounds = 11;
 const code = `export default {
   async fetch(request) {

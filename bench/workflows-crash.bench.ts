@@ -64,7 +64,7 @@ interface Crashing extends Mortal {
   name: "selvedge" | "restate";
   /** Resolves when all are taken for good. */
   create(ids: readonly string[]): Promise<void>;
-  /** What the instance returned; undefined as long as it runs. */
+  /** The result of the instance; undefined as long as it runs. */
   output(id: string): Promise<unknown>;
 }
 const path = "/workflows/Crashing/instances";
@@ -117,7 +117,7 @@ async function crash(engine: Crashing, round: number): Promise<Figures> {
   await until(() => heard.acknowledged >= all / 2);
   await delay(stepMs / 2); // in the middle of the next one
   await engine.kill();
-  // What ran in a process that stays is over when nothing has begun for longer than a step takes.
+  // The runs in a process that stays are over when nothing has begun for longer than a step takes.
   await until(() => performance.now() - heard.lastAt > 2 * stepMs);
   const restartedAt = performance.now();
   heard.firstAt = 0;

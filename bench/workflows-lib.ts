@@ -140,7 +140,7 @@ export function installPeers(): void {
 export interface Restate extends SleepingEngine, Mortal {
   /** A call of a handler. */
   post<T>(path: string, body?: unknown): Promise<T>;
-  /** What a workflow returned; undefined as long as it runs. */
+  /** The result of a workflow; undefined as long as it runs. */
   output(workflow: string, id: string): Promise<unknown>;
   pids: number[];
 }
@@ -310,7 +310,7 @@ export async function startMiniflare(): Promise<WorkflowEngine> {
   };
 }
 
-/** The least that steps in an isolate of their own can cost: each is told over RPC, and nobody keeps it. */
+/** The lower limit for steps in an isolate of their own: each is sent over RPC, and not stored. */
 export async function startFloor(): Promise<WorkflowEngine> {
   const peer = await startPeer("bare-steps.ts");
   const pool = new Pool(`http://127.0.0.1:${peer.port}`, { connections, pipelining: 1 });

@@ -9,7 +9,7 @@ import { atLeast, atMost, median, pairedRatio, printGoals, printTable, reported 
 import { installPeers, startDbos, startOurs, startRestate, type SleepingEngine } from "./workflows-lib.ts";
 
 /**
- * How many instances 64 clients create in a second, each durable before its answer; and how long a status takes while
+ * The instances that 64 clients create in a second, each durable before its answer; and the time of a status while
  * 128 workflows run. The one who asks is a thread of its own, so that it waits for nothing that the load does.
  */
 const rounds = Number(process.env["BENCH_ROUNDS"] ?? 5);

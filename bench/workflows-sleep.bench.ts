@@ -51,7 +51,7 @@ async function create(count: number, at: (index: number) => number): Promise<num
   return count / ((performance.now() - start) / 1000);
 }
 
-// What the first thousand leave behind is the process's own: code that was compiled, buffers that are kept.
+// The first thousand leave memory that belongs to the process: compiled code and buffers.
 await create(1000, () => Date.now());
 await until(({ complete = 0 }) => complete === 1000);
 await delay(restMs);

@@ -11,12 +11,12 @@ import type { ConfigOf } from "./platform/config/setting.ts";
 import type { Config } from "./platform/config/settings.ts";
 import type { BindingDeclarations } from "./workers/binding-registry.ts";
 
-/** What every capability receives, beside the services of those that it needs. */
+/** The parameters of every capability, in addition to the services of those that it needs. */
 export interface Platform {
   config: Config;
   logger: Logger;
   apiChecks: ApiChecks;
-  /** What the caller has reserved already. */
+  /** The resources that the caller has reserved already. */
   reserved: Reserved | undefined;
 }
 
@@ -52,7 +52,7 @@ export interface PlacedHandler {
   upgradeHandler?: UpgradeHandler;
 }
 
-/** What all capabilities declare for others. It is complete when the first capability loads. */
+/** The declarations of all capabilities for others. They are complete when the first capability loads. */
 export interface Contributions {
   operations: readonly BoundOperation[];
   /** Path parameters whose values are ids of 32 hexadecimal digits. */
@@ -67,7 +67,7 @@ export interface Contributions {
   metrics(): Promise<Metric[]>;
 }
 
-/** What a capability contributes, bound to its services. */
+/** The contributions of a capability, bound to its services. */
 interface Bound<S> {
   /** The services that it created. */
   created: S;
@@ -139,7 +139,7 @@ interface Declared<N extends readonly Capability[], S extends object, O, D exten
   close?(services: Given<N, S, D>): Promise<void> | void;
 }
 
-/** What a declaration is, if its operations use services that it neither creates nor needs: no capability. */
+/** The type of a declaration whose operations use services that it neither creates nor needs: no capability. */
 interface NotServed<Names> {
   operationsUse: Names;
 }

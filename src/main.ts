@@ -14,7 +14,7 @@ export async function main(argv: readonly string[]): Promise<void> {
     .exitOverride();
   registerServeCommand(program);
   registerConfigCommand(program);
-  // What takes a while to load, and serving starts without.
+  // Slow to load, and not needed for the start of serve.
   if (argv[2] !== "serve") {
     (await import("./cli/backup.ts")).registerBackupCommands(program);
     (await import("./cli/blobs.ts")).registerBlobsCommand(program);

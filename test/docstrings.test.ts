@@ -25,7 +25,7 @@ function importedNames(file: string): { name: string; from: string }[] {
   });
 }
 
-/** How many lines before a declaration hold a comment's end. Zero if it has none. */
+/** The number of lines before a declaration that hold a comment's end. Zero if it has none. */
 function isDocumented(source: string, name: string): boolean | undefined {
   const declaration = new RegExp(
     `^export (?:declare |abstract |async )*(?:function\\*?|class|interface|type|const|let) ${name.replace("$", "\\$")}\\b`,

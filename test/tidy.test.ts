@@ -123,7 +123,7 @@ describe("imports point one way: api → domain → store → storage", () => {
     expect(
       offenders(
         (file) => file.startsWith("src/platform/storage/"),
-        // What they declare is data.
+        // Their declarations are data.
         (each) => /^src\/(?!platform\/(storage|util)\/|declarations?\.ts)/.test(each),
       ),
     ).toEqual([]);
@@ -298,4 +298,37 @@ it("a name of an exported class or type has one meaning", () => {
 
 it("a source file has a name of its own: none is called index.ts", () => {
   expect(sources.filter((file) => file.endsWith("/index.ts"))).toEqual([]);
+});
+
+/** Lines of prose: comments of code, and Markdown outside of blocks of code. */
+function proseOf(file: string): string[] {
+  const lines = text(file).split("\n");
+  if (file.endsWith(".md")) {
+    let isCode = false;
+    return lines.filter((line) => {
+      if (line.startsWith("```")) isCode = !isCode;
+      return !isCode;
+    });
+  }
+  return lines.flatMap((line) => /^\s*(?:\/\/|\/?\*).*|(?<=\s)\/\/ .*/.exec(line)?.[0] ?? []);
+}
+
+it("no sentence begins with a relative clause in place of a noun, or uses an archaic word", () => {
+  const written = files.filter(
+    (file) =>
+      /^(src|test|bench|scripts|docs|examples|dashboard|bin|packaging)\/.*\.(ts|js|md)$|^\w+\.md$/.test(
+        file,
+      ) && !/conformance|^test\/tidy/.test(file),
+  );
+  // "What a run needs." has no noun: "The parameters of a run." has one. Questions are allowed.
+  const clause =
+    /(?:^\s*(?:\/\/|\/?\*+|-|\|)?\s*|(?<!\d)[.:;]\s+)(?:What|Whom?|How much|How many|Which)\s[^?]*$/;
+  const archaic =
+    /\b(?:lest|hence|thus|whence|lent|dear|anew|shortly|whilst|upon|tells? of|told of|(?:is|are|was|were) told)\b/;
+  const found = written.flatMap((file) =>
+    proseOf(file)
+      .filter((line) => clause.test(line) || archaic.test(line))
+      .map((line) => `${file}: ${line.trim()}`),
+  );
+  expect(found).toEqual([]);
 });

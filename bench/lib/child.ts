@@ -44,7 +44,7 @@ const loggedMax = 1000;
 export interface Started extends Child {
   ready: Ready;
   dataDir: string;
-  /** What it has logged since it started: errors only. */
+  /** Its log since the start: errors only. */
   logged: readonly string[];
   /** kill -9 of it and of all that it started; its data stay. */
   kill(): Promise<void>;

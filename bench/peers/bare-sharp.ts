@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import sharp from "sharp";
 
-/** The bare library: does what it is told by its parent, with nothing around it. */
+/** The bare library: does the jobs of its parent, with nothing around it. */
 export interface BareJob {
   path: string;
   width: number;

@@ -87,7 +87,7 @@ export function productionPaths(): Map<string, boolean> {
   return found;
 }
 
-/** Where a package finds another one, as Node looks for it: in its own folder first, then in those around it. */
+/** The folder in which a package finds another one, as Node searches: its own folder first, then in those around it. */
 function resolve(from: string, name: string): string | undefined {
   for (let folder = from; ; folder = folder.replace(/\/?node_modules\/(@[^/]+\/)?[^/]+$/, "")) {
     const path = `${folder === "" ? "" : `${folder}/`}node_modules/${name}`;

@@ -14,7 +14,7 @@ export const pages = files.filter((file) => file.endsWith(".md") && !file.starts
 export const filesIn = (folder: string): string[] => files.filter((file) => dirname(file) === folder);
 
 /**
- * Where a file or folder of the project is on the site: pages under their own path, README.md as the index of its folder,
+ * The path of a file or folder of the project on the site: pages under their own path, README.md as the index of its folder,
  * pictures as they are, and any other file or folder as a page below `files/`.
  */
 export function addressOf(file: string): string {

@@ -75,7 +75,7 @@ export async function openBlobs(
 }
 
 /**
- * Where the blobs of a URL are, in a form that nodes can compare. For files, it names the folder's own id.
+ * The location of the blobs of a URL, in a form that nodes can compare. For files, it names the folder's own id.
  */
 export async function placeOf(url: BlobUrl, storage: Storage, folder: string): Promise<BlobPlace> {
   if (url.kind === "files") return placeOfFiles(storage.engine, blobFolder(folder));

@@ -33,7 +33,7 @@ import { isUnprocessed } from "./gateway/unprocessed.ts";
 import { endCellRun, suspectsOf, type CellRun } from "./gateway/cell-run.ts";
 import { unawaited } from "../platform/util/uncaught.ts";
 
-/** What a cell needs for one run of a script. */
+/** The parameters of one run of a script. */
 export interface RunOptions {
   script: CellScript;
   /** A request without a body may be sent again after a fault; one with a body is sent once. */

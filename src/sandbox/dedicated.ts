@@ -25,7 +25,7 @@ interface Kept {
   watch: DedicatedWatch;
 }
 
-/** What is known of the owner (see Quarantine), and whether another script made the call. */
+/** The record of the owner (see Quarantine), and whether another script made the call. */
 interface OwnerState {
   hasFaulted?: boolean;
   isHeavy?: boolean;

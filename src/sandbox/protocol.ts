@@ -88,7 +88,7 @@ export interface AlarmCall {
   order: "run" | "last" | "drop";
 }
 
-/** What an object tells about its alarm: when it is due, in milliseconds since 1970, or null without one. */
+/** An object's message about its alarm: its time in milliseconds since 1970, or null without one. */
 export interface AlarmNotice {
   due: number | null;
   /** A random number of the instance. Of the notices of one instance, that with the highest number is the newest. */

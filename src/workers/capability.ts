@@ -4,7 +4,7 @@ import { sandbox } from "../sandbox/capability.ts";
 import { BindingRegistry } from "./binding-registry.ts";
 import { Startup } from "./startup.ts";
 
-/** What scripts can bind: the types of all capabilities. */
+/** The types of bindings of all capabilities. */
 export const bindings = capability({
   name: "bindings",
   needs: [],

@@ -55,7 +55,7 @@ export class Facts {
   /** Pulls all messages; returns the acknowledged ones that are missing, and those that no call sent. */
   async messages(call: Call): Promise<{ lost: string[]; wrong: string[] }> {
     const pulled = new Set<string>();
-    // What a node that was killed had leased becomes visible again after a while, so an empty pull is no end.
+    // Messages that a killed node had leased become visible again later, so an empty pull is no end.
     const { sent, acknowledged } = this.#messages;
     for (const end = performance.now() + 60_000; performance.now() < end;) {
       const { result } = await call("POST", `${this.#made.queue}/messages/pull`, { batch_size: 100 });

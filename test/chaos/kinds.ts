@@ -14,7 +14,7 @@ import {
 } from "./reads.ts";
 import type { Kind } from "./thing.ts";
 
-/** What all kinds need, made once before the disturbances. */
+/** The resources of all kinds, made once before the disturbances. */
 export interface Ground {
   account: string;
   accountHash: string;
@@ -321,7 +321,7 @@ function values({ account, namespace, subdomain }: Ground): Kind[] {
 
 function pictures({ account, accountHash }: Ground): Kind[] {
   const base = `/accounts/${account}/images/v1`;
-  /** What each node has delivered of an image, which has to be the same each time. */
+  /** The bytes that each node has delivered for an image, which must be the same each time. */
   const delivered = new Map<string, string>();
   return [
     {

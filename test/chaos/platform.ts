@@ -18,7 +18,7 @@ export interface Platform {
   postgres: TestPostgres;
   databaseUrl: string;
   store: Store;
-  /** Where the logs are. */
+  /** The folder of the logs. */
   folder: string;
   /** Ends everything, and deletes the logs unless they are wanted. */
   stop(keepLogs: boolean): Promise<void>;
@@ -32,7 +32,7 @@ export class ChaosNode {
   readonly name: string;
   readonly folder: SmallFolder;
   readonly logFile: string;
-  /** What went wrong with the process itself. */
+  /** Faults of the process itself. */
   readonly faults: string[] = [];
   readonly #args: readonly string[];
   readonly #environment: Record<string, string>;

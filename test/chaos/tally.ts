@@ -1,6 +1,6 @@
 import type { Answered } from "../helpers/writes.ts";
 
-/** What became of a write. Only "refused" is certain to have had no effect. */
+/** The outcome of a write. Only "refused" is certain to have had no effect. */
 export type Fate = "acknowledged" | "refused" | "unknown";
 
 const codeOf = (error: unknown): string => {

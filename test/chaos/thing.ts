@@ -1,7 +1,7 @@
 import type { Answered, Call } from "../helpers/writes.ts";
 import type { ChaosNode } from "./platform.ts";
 
-/** What a read has seen: which versions look like this. Undefined: no answer that says anything. */
+/** The versions that look like the result of a read. Undefined: the answer does not show a version. */
 export type Seen = { isOf: (version: number) => boolean; text: string } | undefined;
 
 /** A way to read something at a node. */
@@ -21,7 +21,7 @@ export interface Thing {
 /** Makes a thing at its first version; throws if a step is refused. */
 export type Kind = { name: string; make: (n: number, call: Call) => Promise<Thing> };
 
-/** What the writer of one thing knows. It sends one write at a time, so versions are in order. */
+/** The knowledge of the writer of one thing. It sends one write at a time, so versions are in order. */
 export class History {
   /** When the API acknowledged a version, of `performance.now()`. */
   readonly #acknowledged: { version: number; at: number }[] = [];

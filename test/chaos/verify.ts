@@ -9,7 +9,7 @@ export interface Verdict {
   /** Acknowledged writes that a node does not show. */
   lost: string[];
   wrong: string[];
-  /** What the two nodes answer differently. */
+  /** Answers that differ between the two nodes. */
   different: string[];
   /** Uncaught exceptions, and ends that failed. */
   process: string[];
@@ -54,7 +54,7 @@ export async function verify(platform: Platform, things: Things, facts: readonly
   return verdict;
 }
 
-/** What was acknowledged, or is open, is there in every way at both nodes, and the same at both. */
+/** Every acknowledged or open thing is complete at both nodes, and the same at both. */
 async function checkThing(
   { kind, thing, history }: Known,
   calls: ReadonlyMap<ChaosNode, Call>,

@@ -16,7 +16,7 @@ export interface World {
   pack?: (folder: string, upgrade: boolean) => void;
   log?: (line: string) => void;
 }
-/** What visitors and the owner see at the end of the day. */
+/** The view of visitors and of the owner at the end of the day. */
 export interface Seen {
   /** Status of the image, whether it has the bytes of the first machine's, and the number of zones, for each machine. */
   images: Record<string, [number, boolean]>;

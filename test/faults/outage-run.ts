@@ -5,7 +5,7 @@ import { startTestServer, type TestServer } from "../helpers/server.ts";
 import { visit } from "../helpers/visit.ts";
 import { elapsedUntil, startScene, type Outage, type Scene } from "./outages.ts";
 
-/** What an outage of PostgreSQL did to two nodes. */
+/** The effect of an outage of PostgreSQL on two nodes. */
 export interface OutageReport {
   /** From its begin until `/readyz` of both nodes was 503. */
   unreadyMs: number;

@@ -3,7 +3,7 @@ import { Http2ServerResponse } from "node:http2";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Where the program, and the data folders of tests, lie on this machine. */
+/** The folders of the program, and of the data of tests, on this machine. */
 const places = [process.cwd(), join(tmpdir(), "selvedge-")];
 
 /** Words of file systems, databases, V8 and libraries, which say what went wrong inside. */
@@ -19,7 +19,7 @@ const insideWords = [
 /** The errors of D1, which are SQLite's words about the caller's own SQL. */
 const isOfD1 = /"code": ?7500\b|\bD1_(?:EXEC_)?ERROR: /;
 
-/** What a text tells of this machine, or of the inside of the program. An answer that is no error may say the latter. */
+/** The parts of a text that reveal this machine or the inside of the program. An answer that is no error may reveal the latter. */
 export function leaksIn(text: string, isError: boolean): string[] {
   const found = places.filter((place) => text.includes(place));
   if (isError && !isOfD1.test(text))
@@ -43,7 +43,7 @@ const isOurs = (head: string): boolean =>
   /^(?:x-request-id|cf-resized|x-selvedge-error|server: selvedge)/im.test(head);
 const isText = (head: string): boolean => /^content-type: *(?:text\/|application\/json)/im.test(head);
 
-/** What has leaked in this process since it was emptied. */
+/** The leaks in this process since the list was emptied. */
 export const leaks: string[] = ((globalThis as { leaks?: string[] }).leaks ??= []);
 
 /** From now on, looks into every answer of this process's servers. */

@@ -7,7 +7,7 @@ export interface Way {
   loss?: number;
 }
 
-/** What TCP waits before it sends again what was lost, at least. */
+/** The shortest time that TCP waits before it sends lost bytes again. */
 const retransmissionMs = 200;
 
 export interface Link {

@@ -1,4 +1,4 @@
-/** What a message that was put together wrongly looks like. Values as they came, after "received", may look like anything. */
+/** The look of a message that was composed wrongly. Values as received, after "received", may look like anything. */
 const holes = [
   / {2}/,
   /^\s|\s$/,

@@ -3,7 +3,7 @@ import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 export interface MovingAddress {
   /** The same URL, at this address. */
   urlOf(url: string): string;
-  /** Where new connections go; undefined: they are refused. `isCut`: those that exist are reset. */
+  /** The target of new connections; undefined: they are refused. `isCut`: those that exist are reset. */
   moveTo(port: number | undefined, isCut: boolean): void;
   close(): Promise<void>;
 }

@@ -19,7 +19,7 @@ export const temporaryFolder = (): string => mkdtempSync(join(tmpdir(), "selvedg
 /** All that this test file has started. */
 export const servers: Pick<ServerProcess, "stderr">[] = [];
 
-/** `selvedge serve` as a process of its own, when it is ready. What stands in `enter` runs it. */
+/** `selvedge serve` as a process of its own, when it is ready. The command in `enter` runs it. */
 export async function serve(
   args: readonly string[],
   environment: Record<string, string> = {},

@@ -47,7 +47,7 @@ function shortened(value: unknown): unknown {
   });
 }
 
-/** Which fields there are, and of what types. */
+/** The fields and their types. */
 function shapeOf(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(shapeOf).join()}]`;
   if (typeof value !== "object" || value === null) return value === null ? "null" : typeof value;

@@ -7,7 +7,7 @@ import { errorReply, S3Buckets, type Reply } from "./s3-buckets.ts";
 export const s3Credentials = { accessKeyId: "AKTEST", secretAccessKey: "secret of the double" };
 
 /**
- * What happens to a call instead of its answer. `lost`: the call has its effect, and its connection ends
+ * A fault of a call in place of its answer. `lost`: the call has its effect, and its connection ends
  * without an answer. `cut`: half of the answer's body. `error200`: status 200 with an error document.
  */
 export type S3FaultKind = "slowDown" | "lost" | "reset" | "cut" | "error200" | "conflict";

@@ -150,7 +150,7 @@ it("returns errors in the envelope, also to a client that is still sending", asy
     [(await create()).uploadURL, 400, 5400], // zeros are not an image
   ] as const;
   for (const [url, status, code] of cases) {
-    // Which side is faster differs between attempts.
+    // The faster side differs between attempts.
     const answers = await Promise.all(Array.from({ length: 10 }, () => post(url, large)));
     for (const answer of answers) {
       const { success, errors } = (await answer.json()) as Answer["body"];

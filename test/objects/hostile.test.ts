@@ -6,7 +6,7 @@ import type { Caller } from "../../src/workers/binding.ts";
 import { withoutVisitor } from "../../src/workers/runtime/run-root.ts";
 import { startHosting, type Hosting } from "../runtime/platform.ts";
 
-/** What comes out of a cell is not trusted: the gateway checks each call against the caller's bindings. */
+/** Messages from a cell are not trusted: the gateway checks each call against the caller's bindings. */
 let hosting: Hosting;
 beforeAll(async () => (hosting = await startHosting()));
 afterAll(async () => hosting?.close(0));

@@ -4,7 +4,7 @@ import { ownerToken } from "../helpers/server.ts";
 import { startHosting, startOutside, type Hosting, type Outside } from "../runtime/platform.ts";
 
 /**
- * What objects can do, once for a caller in another cell, and once for an object that calls one in its own cell. The
+ * The features of objects, once for a caller in another cell, and once for an object that calls one in its own cell. The
  * rows are in matrix/rows.js. With a new release of workerd, this test shows what has changed.
  */
 const code = readFileSync(new URL("matrix/rows.js", import.meta.url), "utf8");

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Calls } from "../runtime/platform.ts";
 import { ask, keepAsking, type Tally } from "./load-clients.ts";
 
-/** Where a greedy account does its worst. */
+/** The stages on which a greedy account does its worst. */
 export interface Stage {
   edge: string;
   greedy: Calls;

@@ -50,7 +50,7 @@ export function ask({ edge, host, path = "/", body, agent, signal }: Ask): Promi
   });
 }
 
-/** What was answered how often. */
+/** The number of answers of each kind. */
 export class Tally {
   readonly #counts = new Map<string, number>();
 

@@ -165,7 +165,7 @@ if (import.meta.main) {
   };
   const cells = ["--cells", "1", "--cell-memory-megabytes", String(cellMebibytes)];
   for (const only of Object.keys(cases).filter((name) => name.includes(values.case))) {
-    // What one case leaves behind is not the next one's.
+    // Nothing of one case remains for the next one.
     const platform = await startSelvedge(["--ephemeral", "--private-networks", "all", ...cells]);
     const options = {
       seconds: Number(values.seconds),

@@ -13,7 +13,7 @@ import { keep, limitsMs, make, Wrangler } from "./starters/workshop.ts";
  *
  *   node test/proofs/starters.ts [--only NAME]…
  *
- * Projects and Chromium are kept in node_modules/.cache/selvedge-clients: the second run makes nothing anew.
+ * Projects and Chromium are kept in node_modules/.cache/selvedge-clients: the second run makes nothing again.
  * A starter that cannot be made or built here is skipped with the cause, such as a template on GitHub without a way to
  * it; the creators' own caches of templates are used as always. A deployment that is refused, or a page that is not as
  * it should be, fails the proof.

@@ -13,7 +13,7 @@ const SafeMap = Map, describe = String;
 const secret = /x-selvedge|selvedgeRun|channel-|__selvedge|[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-/;
 let isQuiet = false;
 
-/** What is visible in a value without running code of others. */
+/** The parts of a value that are visible without running code of others. */
 function textOf(value, depth = 0) {
   if (typeof value === "string") return value;
   if (typeof value === "function" || typeof value !== "object" || value === null || depth > 2) return "";
@@ -79,7 +79,7 @@ function sabotage(seed, oneIn) {
   install();
 }
 const visited = new Set();
-/** What this module itself runs on, or what the language calls by itself and cannot be replaced with a proxy. */
+/** Functions that this module itself uses, or that the language calls by itself, so that no proxy can replace them. */
 const kept = new Set(["constructor", "Proxy", "Reflect", "process"]);
 function patch(object, path) {
   if (object === null || (typeof object !== "object" && typeof object !== "function") || apply(has, visited, [object])) return;

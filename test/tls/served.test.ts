@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { openLocalAuthority, type LocalAuthority } from "../../src/edge/tls/certificates/local-authority.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
 
-/** Which certificate a visitor gets: uploaded, from files, or of the local authority. */
+/** The certificate that a visitor gets: uploaded, from files, or of the local authority. */
 let server: TestServer;
 let authority: LocalAuthority;
 let zoneId: string;

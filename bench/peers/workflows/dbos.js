@@ -23,7 +23,7 @@ await DBOS.launch();
 async function answer(request, response) {
   request.resume();
   const handle = await DBOS.startWorkflow(workflows[request.url])();
-  // What sleeps for an hour is begun, and that is all.
+  // Workflows that sleep for an hour are only started.
   response.end(request.url === "/sleep" ? "" : String(await handle.getResult()));
 }
 const server = createServer((request, response) => void answer(request, response));

@@ -10,7 +10,7 @@ export interface ActorOwner {
   may(permission: PermissionKey, accountId: string): boolean;
 }
 
-/** Which token or key a caller has, for checking later what it may do then. */
+/** The token or key of a caller, for checking its permissions later. */
 export type CallerId = Pick<Actor, "kind" | "id">;
 
 /** The authenticated caller of a call, with its permissions. */

@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import type { BusboyFileStream, BusboyInstance } from "@fastify/busboy";
 import { apiErrors } from "./errors.ts";
 
-/** What a multipart body may have. Exceeding a limit throws an `ApiError` that names it. */
+/** Limits of a multipart body. Exceeding a limit throws an `ApiError` that names it. */
 export interface MultipartLimits {
   /** Bytes of the whole body. */
   bodyBytesMax: number;

@@ -7,7 +7,7 @@ import type { Zone } from "../zones/zone.ts";
 import type { ApiMessage, Page } from "./envelope.ts";
 import type { ErrorCodes } from "./errors.ts";
 
-/** Where the permission must be held: on the zone or account in the path, or on the caller's own user. */
+/** The resource of the permission: the zone or account in the path, or the caller's own user. */
 export type Access =
   | { scope: "zone" | "account"; permission: PermissionKey }
   | { scope: "user"; permission: PermissionKey }

@@ -35,7 +35,7 @@ export interface NameServer {
   close(): Promise<void>;
 }
 
-/** What the name server answers from. */
+/** The services that the name server reads. */
 export interface NameServerSources {
   storage: Storage;
   zones: Zones;

@@ -39,7 +39,7 @@ export class RecordChanges {
     }, nothingToReload);
   }
 
-  /** What listeners keep of records they must also reload, through `Storage.onChange`. */
+  /** Listeners must also reload the records that they keep, through `Storage.onChange`. */
   onChange(listener: RecordListener): void {
     this.#listeners.push(listener);
   }

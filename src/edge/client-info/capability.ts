@@ -13,7 +13,7 @@ import { RequestCf } from "./request-cf.ts";
 import { TrustedProxies } from "./trusted-proxies.ts";
 import { declaration } from "./declaration.ts";
 
-/** What the edge knows about a visitor: the `cf` object, and the setting that adds scores to it. */
+/** Information of the edge about a visitor: the `cf` object, and the setting that adds scores to it. */
 export const clientInfo = capability({
   name: "client information",
   declares: declaration,

@@ -5,7 +5,7 @@ import { formatIp, ipBytes, parseIp } from "../../rules/values/ip.ts";
 import type { IpValue } from "../../rules/values/types.ts";
 
 /**
- * Which requests may reach loopback and private addresses: none; those to zones' origins; also scripts'
+ * Requests that may reach loopback and private addresses: none; those to zones' origins; also scripts'
  * fetches.
  */
 export type PrivateNetworks = "deny" | "origins" | "all";

@@ -18,7 +18,7 @@ export const handlerPlaces = [
   "snippets",
   "scripts",
 ] as const;
-/** Where a handler stands in the order of handlers. */
+/** The positions of handlers, in their order. */
 export type HandlerPlace = (typeof handlerPlaces)[number];
 
 /** A parsed and accepted request, before any handler has processed it. */

@@ -33,6 +33,7 @@ import type { EdgeZone, HostEntry } from "../configuration/snapshot.ts";
 import type { EdgeSettings } from "../http/settings.ts";
 import { parseRequestTarget, type RequestTarget } from "./request-target.ts";
 import { hopsMax, viaName, type Via } from "../http/via.ts";
+import { servedEntry } from "./served-entry.ts";
 import { isWebSocket, joinOriginWebSocket } from "../origin/upgrade.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 
@@ -194,12 +195,7 @@ export class Edge {
     const { host, path } = asked;
     if (this.#options.isStale?.() === true) throw visitorErrors.stale();
     const zone = snapshot.findZone(host);
-    const entry = zone?.resolve(host);
-    if (zone !== undefined && entry !== undefined) {
-      if (zone.isPaused) throw visitorErrors.paused();
-      if (!entry.isProxied)
-        throw entry.targets.length === 0 ? visitorErrors.unknownHost() : visitorErrors.unproxied();
-    }
+    const entry = servedEntry(zone, host);
     const { requestCf, viaHeader } = this.#options;
     const viaText = request.headers[viaName];
     const via = typeof viaText === "string" ? viaHeader?.read(viaText, host) : undefined;

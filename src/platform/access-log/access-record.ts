@@ -5,7 +5,7 @@ import { cipherName } from "./cipher-name.ts";
 /** Properties of `request.cf`. */
 export type CfProperties = Readonly<Record<string, unknown>>;
 
-/** What the edge has found out about a request before it chooses an answer. */
+/** The data of a request that the edge has before it chooses an answer. */
 export interface AccessView {
   host: string;
   path: string;
@@ -42,7 +42,7 @@ export interface CountedResponse {
   bodyBytes: number;
   /** When the head was written, on the clock of `performance.now()`; 0 before. */
   headAtMs: number;
-  /** What `writeHead` received beside the headers that were set before. */
+  /** The arguments of `writeHead`, in addition to the headers that were set before. */
   sentHeaders: SentHeaders | undefined;
 }
 

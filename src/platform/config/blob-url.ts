@@ -1,6 +1,6 @@
 import { ConfigError } from "./config.ts";
 
-/** Where the bytes of images, assets and large values are kept. */
+/** The store for the bytes of images, assets and large values. */
 export type BlobUrl = { kind: "files" } | { kind: "postgres" } | S3Url;
 export interface S3Url {
   kind: "s3";

@@ -3,7 +3,7 @@ import { isId } from "../util/ids.ts";
 
 /** The form that a text setting, or each item of a list, must have. */
 export interface Form {
-  /** What an error message says was expected. */
+  /** The expectation in an error message. */
   expected: string;
   accepts(text: string): boolean;
 }

@@ -15,7 +15,7 @@ export type SettingName = keyof Settings;
 /** The effective settings. Those without a default may be undefined. */
 export type Config = ConfigOf<Settings>;
 
-/** What is wrong with settings that are of use only together. */
+/** Faults of settings that are of use only together. */
 export function faultOf(config: Config): string | undefined {
   for (const each of declarations as readonly Declaration[]) {
     const fault = each.checkSettings?.(config);

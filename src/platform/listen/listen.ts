@@ -1,6 +1,6 @@
 import { Server, type AddressInfo, type BoundSocket, type ListenOptions } from "node:net";
 
-/** Where a server listens: a socket that is bound already, its descriptor, or an address. */
+/** The address of a listener: a socket that is bound already, its descriptor, or an address. */
 export type ListenAt = BoundSocket | { fd: number } | Pick<ListenOptions, "host" | "port" | "reusePort">;
 
 /** Listens and returns the bound address. */

@@ -4,7 +4,7 @@ import { FolderOwner } from "../storage/folder-owner.ts";
 import type { PassedSockets } from "./passed.ts";
 import { Sockets } from "./sockets.ts";
 
-/** What a node must have for itself before it opens its database: its sockets and its data folder. */
+/** The resources that a node reserves before it opens its database: its sockets and its data folder. */
 export interface Reserved extends Disposable {
   sockets: Sockets;
 }

@@ -11,7 +11,7 @@ import { timesPath } from "./spool.ts";
 import type { Report } from "./log-shipper.ts";
 import type { LogThreadData } from "./thread.ts";
 
-/** What is known about the shipping of the log. */
+/** The state of the shipping of the log. */
 export interface LogShipping {
   /** Whether blobs are shipped too, because they are files of the data folder. */
   shipsBlobs: boolean;

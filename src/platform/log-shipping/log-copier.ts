@@ -5,19 +5,19 @@ import { encodeSegment, frameHeaderBytes, logHeaderBytes, type Mark, type Positi
 import type { Spool, SpoolState } from "./spool.ts";
 
 const segmentBytesMax = 8 * 1024 * 1024;
-/** A log that is longer has to begin anew, for which writers wait some milliseconds. */
+/** A log that is longer is restarted, for which writers wait some milliseconds. */
 const logBytesMax = 128 * 1024 * 1024;
 const shortenAgainMs = 30_000;
 /** Marks that wait for their frames. */
 const marksMax = 100_000;
 
-/** The log began anew before all of it was copied. */
+/** The log was restarted before all of it was copied. */
 export class LogLost extends Error {}
 
 /**
  * Copies the frames of the log into segments, and makes the checkpoints, so that SQLite overwrites no frame that is
  * not copied. Only this thread makes checkpoints. While it copies, a read transaction keeps the log from
- * beginning anew; the checkpoint reaches up to the beginning of that transaction at most.
+ * restarting the log; the checkpoint reaches up to the beginning of that transaction at most.
  */
 export class LogCopier {
   readonly #path: string;
@@ -110,7 +110,7 @@ export class LogCopier {
     const isLong = (this.#state?.frame ?? 0) * this.#pageBytes > logBytesMax;
     if (!isLong || performance.now() - this.#shortenedAt < shortenAgainMs) return;
     this.#shortenedAt = performance.now();
-    // Without writers the log can begin anew.
+    // Without writers the log can be restarted.
     this.#inTransaction("begin immediate", () => {
       this.#copyNew();
       this.#checkpoint();

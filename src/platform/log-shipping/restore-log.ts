@@ -29,7 +29,7 @@ export interface RestoreLogInput {
   onProgress?: (progress: Progress) => void;
 }
 
-/** What a restore from the log of changes brought back. */
+/** The result of a restore from the log of changes. */
 export interface RestoredLog {
   /** The last commit that is in the database was made then, or before. */
   restoredMs: number;

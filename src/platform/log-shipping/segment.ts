@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 
-/** A position in a chain: how often the log has begun anew, and the last frame. */
+/** A position in a chain: the number of restarts of the log, and the last frame. */
 export interface Position {
   generation: number;
   frame: number;

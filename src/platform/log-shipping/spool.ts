@@ -13,7 +13,7 @@ import {
 import { dirname, join } from "node:path";
 import { parseName } from "./segment.ts";
 
-/** Where the copying of the log has come, so that the next process can go on. */
+/** The progress of the copying of the log, from which the next process continues. */
 export interface SpoolState {
   /** The setting that says where the log is shipped to. */
   target: string;
@@ -30,7 +30,7 @@ export interface SpoolState {
   frame: number;
   /** The checksum in the header of that frame, which covers all frames before it. */
   checksum: string;
-  /** Whether the database file had all frames by then, so that the log may have begun anew since. */
+  /** Whether the database file had all frames by then, so that the log may have been restarted since. */
   isSealed: boolean;
 }
 

@@ -4,7 +4,7 @@ import { moduleUrl } from "../util/module-url.ts";
 
 const restartMs = 1000;
 
-/** What the thread for checkpoints gets. */
+/** The parameters of the thread for checkpoints. */
 export interface CheckpointOptions {
   path: string;
   intervalMs: number;

@@ -2,11 +2,11 @@ import { closeSync, existsSync, mkdirSync, openSync, readSync, renameSync, write
 import { endianness } from "node:os";
 import { dirname } from "node:path";
 
-/** Where a SQLite log ends: its salt, which changes when the log begins anew, and the number of committed frames. */
+/** The end of a SQLite log: its salt, which changes when the log is restarted, and the number of committed frames. */
 export interface LogEnd {
   salt: string;
   frames: number;
-  /** Frames whose pages are in the database file. When all are, the next writer begins the log anew. */
+  /** Frames whose pages are in the database file. When all are, the next writer restarts the log. */
   moved: number;
 }
 

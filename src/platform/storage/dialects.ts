@@ -33,7 +33,7 @@ export async function inTurnsOfStarts<T>(storage: Storage, work: () => Promise<T
   });
 }
 
-/** What several nodes would remove leftovers of. The numbers are those of locks. */
+/** Leftovers that several nodes would remove. The numbers are those of locks. */
 const sweeps = { images: 1, kv: 2, assets: 3 };
 const sweepLock = 0x7377_6570;
 

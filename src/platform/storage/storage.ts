@@ -276,7 +276,7 @@ export class Storage {
   }
 }
 
-/** What a node knows of its position in the log of changes. */
+/** A node's position in the log of changes. */
 export interface Following {
   /** The highest number of a change that is in effect at this node. */
   readonly seq: number;

@@ -29,10 +29,10 @@ export interface NodesTable {
   run: string;
   name: string;
   pid: number;
-  /** Which data folder it is, so that a copy can be told from the original. */
+  /** Identifies the data folder, and differs for a copy of it. */
   place: string;
   version: string;
-  /** Where its blobs are. */
+  /** The location of its blobs. */
   blobs: string;
   started_on: number;
   seen_on: number;

@@ -3,7 +3,7 @@ export interface Database {
   id: string;
   accountId: string;
   name: string;
-  /** Where it should be, and where it must be. There is one place here, so both are only kept. */
+  /** The wanted and the required location. There is one location here, so both are only kept. */
   locationHint: string | null;
   jurisdiction: string | null;
   /** There are no replicas here: every query reads the newest state. */

@@ -2,7 +2,7 @@ import type { ErrorCodes } from "../../control/api/errors.ts";
 import type { imageErrors } from "./errors.ts";
 import type { transformationErrors } from "./transformations/errors.ts";
 
-/** Where a public code has another meaning, the specification decides. */
+/** The specification decides if a public code has another meaning. */
 export const imageErrorCodes: ErrorCodes<typeof imageErrors> = {
   "images.invalidFormat": [400, 5400],
   "images.invalidUpload": [400, 5400],

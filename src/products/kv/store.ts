@@ -142,7 +142,7 @@ async function blobsOf(trx: Write, namespaceId: string, keys: readonly Uint8Arra
   return rows.map(({ blob_key }) => blob_key!);
 }
 
-/** Which of the blobs are referenced. */
+/** Returns those of the blobs that are referenced. */
 export async function namedBlobs(read: Read, keys: readonly string[]): Promise<Set<string>> {
   const rows = await read
     .selectFrom("kv_entries")

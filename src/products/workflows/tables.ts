@@ -62,7 +62,7 @@ export interface WorkflowInstancesTable {
   error: string | null;
 }
 
-/** What instances have done, in the order of `seq`: the results that a restarted run reads. */
+/** The journal of instances, in the order of `seq`: the results that a restarted run reads. */
 export interface WorkflowJournalTable {
   seq: OrderOnly;
   rid: Immutable<number>;

@@ -7,7 +7,7 @@ const timeMax = 9_223_372_036_854;
 
 const isWhole = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
-/** Parses what an object tells of its alarm. Throws a MalformedError. */
+/** Parses an object's message about its alarm. Throws a MalformedError. */
 export function readAlarmNotice(text: string): AlarmNotice {
   return noticeOf(readObject(text, "the alarm"));
 }

@@ -58,7 +58,7 @@ export class GatewayServer {
   readonly #slot: number | undefined;
   /** For a cell of objects: the hooks of a run that no request began. */
   standing: ((token: string) => Promise<RunHooks | undefined>) | undefined;
-  /** For a cell of objects: stores what an object tells of its alarm. `notice` is JSON. */
+  /** For a cell of objects: stores an object's message about its alarm. `notice` is JSON. */
   alarm: ((token: string, notice: string) => Promise<void>) | undefined;
   /** Method calls that a cell of objects expects. */
   readonly objectCalls = new ObjectCalls();

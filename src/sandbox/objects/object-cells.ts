@@ -42,7 +42,7 @@ export interface ObjectCellsOptions {
   logger: Logger;
   /** The hooks for an object that acts without a request; undefined if it may not. */
   standing: (object: ActingObject) => Promise<RunHooks | undefined>;
-  /** An object tells of its alarm. Resolves when that is stored. */
+  /** An object has set or deleted its alarm. Resolves when that is stored. */
   alarm: (object: ActingObject, notice: AlarmNotice) => Promise<void>;
   /** The namespaces of a group. */
   namespacesOf: (group: string) => readonly string[];
@@ -323,7 +323,7 @@ export class ObjectCells {
     }
   }
 
-  /** Answers objects that act without a request, and those that tell of their alarms. */
+  /** Answers objects that act without a request, and messages about alarms. */
   #answerActing(open: OpenCell): void {
     const { gateway } = open.cell;
     const actingOf = (token: string): ActingObject | undefined => {

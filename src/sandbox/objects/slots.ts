@@ -2,7 +2,7 @@ import { unawaited } from "../../platform/util/uncaught.ts";
 import type { CellSettings } from "../settings.ts";
 import { overloadedCells, queuedTooLong, tooManyQueued } from "./faults.ts";
 
-/** Whom a cell is for. Cells of the platform run no code of the account, such as those of its databases. */
+/** The owner of a cell. Cells of the platform run no code of the account, such as those of its databases. */
 export interface SlotOwner {
   accountId: string;
   isPlatform: boolean;
@@ -21,7 +21,7 @@ interface Waiter {
   refuse: (error: Error) => void;
 }
 
-/** What slots need to know about the cells in them. */
+/** The properties of cells that slots use. */
 export interface SlotCells {
   /** Since when the cell of a slot is idle; undefined if it is not. */
   idleSince(slot: number): number | undefined;

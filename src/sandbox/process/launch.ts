@@ -18,7 +18,7 @@ export interface Launch {
 export interface Protection {
   name: string;
   isActive: boolean;
-  /** What the measure does, or how to enable it. */
+  /** The effect of the measure, or the way to enable it. */
   detail: string;
 }
 

@@ -1,7 +1,7 @@
 import type { WorkerdConfig } from "./workerd-config.ts";
 import { workerSource } from "./worker-sources.ts";
 
-/** What a cell of objects stores: the folder of all namespaces, and the ids of those that it may use. */
+/** The storage of a cell of objects: the folder of all namespaces, and the ids of those that it may use. */
 export interface ObjectStores {
   folder: string;
   namespaces: readonly string[];

@@ -39,7 +39,7 @@ export interface CellBinding {
   /** The argument of the function. */
   description: { name: string };
   /**
-   * What the system worker gives to the binding: an entrypoint that calls another script in the same cell, or the
+   * The parameter of the binding from the system worker: an entrypoint that calls another script in the same cell, or the
    * client of D1.
    */
   systemEntrypoint?: "D1" | "Dispatch" | "Objects" | "Service" | undefined;

@@ -18,7 +18,7 @@ interface Instance {
   selvedgeAlarm(run: string, call: AlarmCall): Promise<AlarmOutcome>;
 }
 
-/** What the wrapper of the class needs to know when it is created. */
+/** The parameters of the wrapper of the class. */
 export interface InstanceProps {
   object: ObjectAddress;
 }

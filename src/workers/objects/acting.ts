@@ -33,7 +33,7 @@ export interface ObjectRunServices {
 /** The last dispatch to a customer, by namespace: its objects act with the same limits and outbound script. */
 export type LastDispatches = LRUCache<string, Pick<ObjectCall, "limits" | "outbound">>;
 
-/** What an object runs. */
+/** The code of an object's run. */
 export interface ObjectCode {
   namespace: ObjectNamespace;
   script: Script;

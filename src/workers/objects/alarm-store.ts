@@ -2,7 +2,7 @@ import type { Storage } from "../../platform/storage/storage.ts";
 import type { RunLimits } from "../runtime/run-context.ts";
 import type { OutboundScript } from "../runtime/run-parts.ts";
 
-/** What an object's run needs that no request begins: its name, and a customer's last dispatch. */
+/** The data of a run that no request begins: the object's name, and a customer's last dispatch. */
 export interface ActingOrigin {
   name?: string | undefined;
   jurisdiction?: string | undefined;

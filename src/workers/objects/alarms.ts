@@ -27,7 +27,7 @@ interface Alarm extends ActingObject {
   readonly key: string;
   /** Milliseconds since 1970; Infinity for none. */
   due: number;
-  /** What is stored for a restart: never later than `due`, or an object would be asked too late. */
+  /** The stored time, for a restart: never later than `due`, or an object would be asked too late. */
   storedDue: number;
   /** Attempts that count against the limit, and all attempts: those that the platform failed do not count. */
   retries: number;
@@ -48,7 +48,7 @@ interface Line {
 export interface AlarmRunner {
   /** The owner of the cells of a namespace; undefined for a namespace without objects of scripts. */
   ownerOf(namespace: string): string | undefined;
-  /** What the next run of an object needs, as far as it is known. */
+  /** The data of an object's next run, as far as it is known. */
   originOf(object: ActingObject, notice: AlarmNotice): ActingOrigin;
   run(object: ActingObject, call: AlarmCall, origin: ActingOrigin): Promise<AlarmOutcome>;
 }
@@ -105,7 +105,7 @@ export class Alarms {
     };
   }
 
-  /** An object tells of its alarm. Resolves when a restart would know it. Rejects if it cannot be stored. */
+  /** An object has set or deleted its alarm. Resolves when a restart would know it. Rejects if it cannot be stored. */
   async note(object: ActingObject, notice: AlarmNotice): Promise<void> {
     if (this.#runner.ownerOf(object.namespace) === undefined)
       throw new Refusal("The namespace of Durable Objects does not exist any more.");

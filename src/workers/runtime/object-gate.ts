@@ -17,7 +17,7 @@ export interface ObjectCall extends ObjectCaller {
   reference: ObjectReference;
 }
 
-/** What a run of an object has from its caller. */
+/** The part of a run of an object that comes from its caller. */
 export interface ObjectCaller {
   /** Whether the caller is in a dispatch namespace. */
   isCustomer: boolean;

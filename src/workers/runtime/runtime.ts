@@ -236,7 +236,7 @@ export class Runtime {
       : contextOf(loaded, root, depth);
   }
 
-  /** What answers the requests of one run. */
+  /** Answers the requests of one run. */
   hooksOf(context: RunContext, trace?: RunTrace): Run {
     return new Run(this, context, trace);
   }
@@ -386,7 +386,7 @@ export class Runtime {
   }
 }
 
-/** What the attempts to run a script for one request have in common. */
+/** The common data of the attempts to run a script for one request. */
 interface Runs {
   readonly context: RunContext;
   readonly request: CellRequest;

@@ -89,7 +89,7 @@ export function byNameOrId(call: AnyCall, text: string): Script {
   return found;
 }
 
-/** Who makes a change, and with which client. */
+/** The author of a change, and the client that made it. */
 export function authorOf({ actor, services, incoming }: AnyCall): Author {
   const user = actor.userId === null ? undefined : services.accounts.findUser(actor.userId);
   const agent = incoming.headers["user-agent"] ?? "";

@@ -5,7 +5,7 @@ import { debian, environmentOf, npm } from "../../clients/programs/packages.ts";
 
 const seeTimeoutMs = 20_000;
 
-/** What this proof calls of playwright-core, which is fetched when the proof runs. */
+/** The part of playwright-core that this proof calls, which is fetched when the proof runs. */
 interface Driver {
   chromium: {
     launch(options: { executablePath: string; args: string[]; env: NodeJS.ProcessEnv }): Promise<Chromium>;
@@ -56,7 +56,7 @@ export interface Page {
   text(): Promise<string>;
 }
 
-/** What a visit came to: the title, the texts that were waited for, and errors of the page's console. */
+/** The result of a visit: the title, the texts that were waited for, and errors of the page's console. */
 export interface Seen {
   title: string;
   texts: string[];
@@ -132,7 +132,7 @@ async function visit(tab: Tab, origin: string, look: (page: Page) => Promise<voi
   const text = async (): Promise<string> =>
     // oxlint-disable-next-line typescript/no-base-to-string
     String(await tab.evaluate(`(document.body?.innerText ?? "").replace(/\\s+/g, " ").trim()`));
-  /** What fails is told with what the page shows instead. */
+  /** An error names the failure and the text that the page shows instead. */
   const orShown = async (wanted: string, action: Promise<unknown>): Promise<void> => {
     try {
       await action;

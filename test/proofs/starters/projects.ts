@@ -60,7 +60,7 @@ const seesAt = (path: string, ...texts: string[]): Project["look"] =>
     for (const text of texts) await page.sees(text);
   };
 
-/** Where the starter's own words are another project's to change: the page is there, says something, and runs without errors. */
+/** For starters whose words another project may change: the page is there, says something, and runs without errors. */
 const showsSomething: Project["look"] = async (page) => {
   await page.open("/");
   await page.holds(`(document.body?.innerText ?? "").trim() !== ""`);

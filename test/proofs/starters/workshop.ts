@@ -16,7 +16,7 @@ const outputCharsMax = 2 ** 20;
 const cache = resolve("node_modules/.cache/selvedge-clients/starters");
 
 export interface Recipe {
-  /** What `npm create` is told: the initializer with its version, then arguments after the project's name. */
+  /** The arguments of `npm create`: the initializer with its version, then arguments after the project's name. */
   create: readonly [initializer: string, ...args: string[]];
   /** Adds what a starter leaves to its user, before it is built. */
   prepare?: (folder: string) => Promise<unknown>;
@@ -172,7 +172,7 @@ async function run(command: string, args: readonly string[], options: Options): 
     child.stdout.destroy();
     child.stderr.destroy();
   }, timeoutMs);
-  // What a program leaves behind would hold the pipes open: it ends with the program.
+  // Child processes of a program would hold the pipes open, so they end with the program.
   child.once("exit", end);
   const code = await new Promise<number | null>((ended, failed) => {
     child.once("error", failed);

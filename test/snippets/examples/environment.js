@@ -1,4 +1,4 @@
-// What there is, and what there is not.
+// The globals that exist, and some that do not.
 const names = [
   "caches",
   "Cache",

@@ -54,7 +54,7 @@ export class RateLimiter {
   /** Adds calls at other nodes, or takes back what was counted for them. */
   #add(caller: string, calls: number): void {
     this.#beginWindow(this.#now());
-    // What is taken back may belong to the last window.
+    // Calls that are taken back may belong to the last window.
     this.#counts.set(caller, Math.max(0, (this.#counts.get(caller) ?? 0) + calls));
   }
 }

@@ -12,7 +12,7 @@ export interface FieldFault {
 
 interface Options {
   check?: (data: Data) => FieldFault | undefined;
-  /** Where this type's priority is stored: only in the record's `priority`, or in `data` too. */
+  /** The location of this type's priority: only in the record's `priority`, or in `data` too. */
   priority?: "beside-data" | "in-both";
 }
 

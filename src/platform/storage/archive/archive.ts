@@ -42,7 +42,7 @@ export interface NewArchive {
   discard(): Promise<void>;
 }
 
-/** Where backups are: a folder of folders, or a prefix of a bucket. */
+/** The location of backups: a folder of folders, or a prefix of a bucket. */
 export interface ArchivePlace {
   readonly shown: string;
   /** Begins an archive. Throws BackupError if there is one of that name, or none can be made. */

@@ -6,14 +6,14 @@ import { FolderOwner } from "../folder-owner.ts";
 import { BackupError } from "../archive/errors.ts";
 
 const marker = ".restoring";
-/** What a restore writes into a data folder. */
+/** The files that a restore writes into a data folder. */
 const restored = [marker, "blobs", "objects", "tls", "selvedge.db", "selvedge.db.restoring"];
 /** Files of the lock, and a folder that the root of a file system has. */
 const ignored: ReadonlySet<string> = new Set(["lost+found", "selvedge.lock", "selvedge.pid"]);
 
 /**
  * Runs a restore into an empty data folder. It holds the folder's lock, and a marker keeps nodes from starting
- * there until the restore is done. What a failed or killed restore wrote is removed.
+ * there until the restore is done. The files of a failed or killed restore are removed.
  */
 export async function inEmptyFolder<T>(dataDir: string, work: () => Promise<T>): Promise<T> {
   using owner = new FolderOwner(dataDir);

@@ -15,7 +15,7 @@ export interface CopyContext {
   files: Archive;
 }
 
-/** What differs from the snapshot. */
+/** Differences from the snapshot. */
 export interface Deviations {
   /** By the row's key: rows that were changed after the snapshot, as they are now; undefined if deleted. */
   amended: Map<string, Row | undefined>;

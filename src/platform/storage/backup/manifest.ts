@@ -27,7 +27,7 @@ export interface Manifest {
   amended: number;
   /** Blobs that rows name and that did not exist. */
   missing_blobs: string[];
-  /** What is not in the archive. */
+  /** Parts that are not in the archive. */
   left_out: string[];
 }
 

@@ -28,7 +28,7 @@ export function postgresTarget(url: string): Target {
         );
     },
     async prepare(schema) {
-      // What an unfinished restore left, or an empty database of a schema that may be newer than the backup's.
+      // The remains of an unfinished restore, or an empty database of a schema that may be newer than the backup's.
       await dropTables(read);
       await migrate(connected, schema);
       await sql`insert into meta (key, value) values (${marker}, '') on conflict do nothing`.execute(read);

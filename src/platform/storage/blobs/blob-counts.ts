@@ -1,7 +1,7 @@
 export type BlobOperation = "put" | "get" | "head" | "delete" | "list";
 type Result = "ok" | "missing" | "unavailable" | "failed";
 
-/** What the metrics show of blobs. */
+/** The counts of blobs in the metrics. */
 export class BlobCounts {
   readonly store: "files" | "s3" | "postgres";
   /** By operation and result. */

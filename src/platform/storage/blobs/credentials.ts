@@ -26,7 +26,7 @@ export const fixedCredentials = (credentials: Credentials): CredentialsSource =>
 });
 
 /**
- * Where the environment says that credentials are, in the order of the AWS SDKs: variables, the shared
+ * The source of credentials that the environment names, in the order of the AWS SDKs: variables, the shared
  * credentials file, or the server of a container. Undefined if it says nothing. Throws
  * `RefusedAddress`.
  */

@@ -1,6 +1,6 @@
 import type { Blobs } from "../blobs.ts";
 
-/** What a move of blobs did. */
+/** The result of a move of blobs. */
 export interface Moved {
   copied: number;
   copiedBytes: number;

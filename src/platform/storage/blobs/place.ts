@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import type { Storage } from "../storage.ts";
 import { missing } from "./incoming.ts";
 
-/** Where an installation's blobs are, as the database records it. */
+/** The location of an installation's blobs, as the database records it. */
 export interface BlobPlace {
   /** `files`, `files:FOLDER_ID`, `postgres`, or `s3://BUCKET/PREFIX`. */
   id: string;

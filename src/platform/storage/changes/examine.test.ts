@@ -15,7 +15,7 @@ const logOf = (totals: readonly number[]): LogRow[] =>
     })),
   );
 
-/** What a read of at most `rowsMax` rows after `seq` returns. */
+/** The result of a read of at most `rowsMax` rows after `seq`. */
 function viewOf(log: readonly LogRow[], head: number, seq: number, rowsMax: number): LogView {
   const rows = log.filter((row) => row.seq > seq).slice(0, rowsMax);
   const loggedOn = (wanted: number): number | undefined =>

@@ -18,7 +18,7 @@ export interface LogRow {
   logged_on: number;
 }
 
-/** What one statement saw: the head, the transaction at the reader's position, and rows after it in order. */
+/** The result of one statement: the head, the transaction at the reader's position, and rows after it in order. */
 export interface LogView {
   head: LogPosition;
   /** When the transaction at the reader's position was logged; undefined if its rows are gone. */

@@ -62,7 +62,7 @@ export class Follower {
     this.#parts = parts;
   }
 
-  /** Takes the current head as position. What is loaded after this call is at least as new. */
+  /** Takes the current head as position. Data that is loaded after this call is at least as new. */
   async start(): Promise<void> {
     const { head } = await this.#parts.feed.read(0, 0);
     this.#position = head;

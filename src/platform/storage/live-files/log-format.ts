@@ -8,7 +8,7 @@ export const frameHeaderBytes = 24;
 /** The checksum up to a frame, which covers the header of the log and all frames before it. */
 export type Sums = readonly [number, number];
 
-/** The header of a log. The salt changes when the log begins anew. */
+/** The header of a log. The salt changes when the log is restarted. */
 export interface LogHeader {
   salt: string;
   pageBytes: number;

@@ -21,7 +21,7 @@ export interface Frames {
   bytes: Buffer;
 }
 
-/** What was read of a log so far. */
+/** The part of a log that was read so far. */
 export interface TailPosition {
   salt: string;
   pageBytes: number;
@@ -29,7 +29,7 @@ export interface TailPosition {
   sums: Sums;
 }
 
-/** Frames are missing: the log began anew, or was replaced, before they were read. */
+/** Frames are missing: the log was restarted or replaced before they were read. */
 export class LogGap extends Error {}
 
 /** A frame, and the checksum up to it. */
@@ -54,7 +54,7 @@ const piece = wordBuffer(pieceBytes + 65_536 + frameHeaderBytes);
  * connection, so the writer never notices: a frame counts when its checksum, which covers all frames before it, is
  * right, and when a frame that ends a commit follows.
  *
- * SQLite begins a log anew after 1,000 frames or more, and writes over it from its start. Frames of the log before that
+ * SQLite restarts a log after 1,000 frames or more, and writes over it from its start. Frames of the log before that
  * stay behind the new ones for a while, so nothing is missed if `read` is called once for each 1,000 frames.
  */
 export class LogTail {
@@ -188,7 +188,7 @@ export class LogTail {
     }
   }
 
-  /** The frames up to one. They are checked again, because the log may begin anew meanwhile. */
+  /** The frames up to one. They are checked again, because the log may be restarted meanwhile. */
   *#readAgain(file: number, to: number): Generator<Piece> {
     const at = this.#at!;
     const frameBytes = frameHeaderBytes + at.pageBytes;

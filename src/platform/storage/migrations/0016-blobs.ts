@@ -1,7 +1,7 @@
 import { sql, type Kysely } from "kysely";
 import type { Migration } from "kysely/migration";
 
-/** Where the blobs are, and, on PostgreSQL, the blobs of `--blob-url postgres`. */
+/** The location of the blobs, and, on PostgreSQL, the blobs of `--blob-url postgres`. */
 export const blobs = (engine: "sqlite" | "postgres"): Migration => ({
   async up(db: Kysely<unknown>): Promise<void> {
     await db.schema

@@ -33,7 +33,7 @@ export const currentSchema = schemaVersions.at(-1)!;
  */
 const oldestProgram = "0.1.0";
 
-/** What a database says about its schema. */
+/** The schema that a database has. */
 export interface SchemaInfo {
   writtenBy: string;
   oldestProgram: string;

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Who a node is: the same after each start on its data folder. */
+/** The identity of a node: the same after each start on its data folder. */
 export interface NodeIdentity {
   /** A UUID. */
   id: string;

@@ -26,7 +26,7 @@ export interface NodeRow {
   seq: number | null;
 }
 
-/** What a start writes about its node. */
+/** The data of a node that its start writes. */
 export type NewNode = Omit<NodeRow, "startedOn" | "seenOn" | "endedOn" | "seq">;
 
 const now = (engine: Engine): RawBuilder<number> =>

@@ -6,7 +6,7 @@ import type { Storage } from "../storage.ts";
 
 /** A limit whose calls are counted over all nodes. */
 export interface SharedLimit {
-  /** How many calls each call counts for until the next exchange: the number of live nodes. */
+  /** The weight of a call until the next exchange: the number of live nodes. */
   readonly weight: number;
   /** Tells other nodes of calls that were counted here, times the weight. A negative count takes calls back. */
   note(key: string, calls: number): void;
@@ -17,7 +17,7 @@ export const ownLimit: SharedLimit = { weight: 1, note: () => {} };
 
 interface Total {
   calls: number;
-  /** What was counted beyond the calls since the last exchange. */
+  /** The count beyond the calls since the last exchange. */
   surplus: number;
   usedAtMs: number;
 }

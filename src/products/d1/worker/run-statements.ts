@@ -35,12 +35,12 @@ const tooLarge = `The rows of the answer take more than ${answerBytesMax / 1024 
 /** The public limit of a text or blob; workerd's is 4 MiB. */
 const valueBytesMax = 2_000_000;
 const tooBig = "string or blob too big: SQLITE_TOOBIG";
-/** What a value, a row and a statement take besides their text. */
+/** The bytes of a value, a row and a statement besides their text. */
 const overheadBytes = { value: 24, row: 64, statement: 512 };
 /** Statements of one call. */
 const statementsMax = 10_000;
 
-/** Where the answer's bytes are counted, for all statements of a call. */
+/** Counts the answer's bytes, for all statements of a call. */
 interface Budget {
   bytes: number;
 }

@@ -2,7 +2,7 @@
  * Splits SQL text into statements. Imports nothing, because the object of a database loads it inside workerd.
  */
 
-/** Where the scanner is: in code, in a quoted text that ends with this character, or in a comment. */
+/** The state of the scanner: in code, in a quoted text that ends with this character, or in a comment. */
 type Place = "code" | "'" | '"' | "`" | "]" | "line" | "block";
 
 const quotes: Readonly<Record<string, Place>> = { "'": "'", '"': '"', "`": "`", "[": "]" };

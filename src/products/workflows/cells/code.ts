@@ -9,7 +9,7 @@ import type { Prepared } from "./workflow-cells.ts";
 const limits = { cpuMs: 30_000, subRequests: 10_000 };
 
 /**
- * How much the cell of an instance may grow: its V8 heap, its buffers, and those of its neighbours, in bytes.
+ * The growth limit of an instance's cell: its V8 heap, its buffers, and those of its neighbours, in bytes.
  */
 const memoryBytesMax = 1024 ** 3;
 

@@ -38,7 +38,7 @@ export async function findInstance(
   return row && toInstance(row);
 }
 
-/** How many of these ids exist in a workflow. */
+/** The number of these ids that exist in a workflow. */
 export async function countExisting(
   read: Read,
   workflowRid: number,

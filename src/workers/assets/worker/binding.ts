@@ -1,9 +1,9 @@
 import { connect } from "../../runtime/worker/binding-object.ts";
 
-/* What a script sees as its own static assets. */
+/* The binding of a script to its own static assets. */
 type BindingFetch = (path: string, init?: RequestInit) => Promise<Response>;
 
-/** What of a request the choice of an answer depends on. */
+/** The headers on which the choice of an answer depends. */
 const passedHeaders = ["authorization", "if-none-match", "if-range", "range"];
 
 export function assets(call: BindingFetch): object {
@@ -16,7 +16,7 @@ export function assets(call: BindingFetch): object {
         const value = request.headers.get(name);
         if (value !== null) headers.set(name, value);
       }
-      // What scripts can unpack: an answer that they read, and one that they pass on.
+      // Scripts can unpack gzip, in an answer that they read and in one that they pass on.
       if (/\bgzip\b/.test(request.headers.get("accept-encoding") ?? ""))
         headers.set("accept-encoding", "gzip");
       return call(pathname + search, { method: request.method, headers, redirect: "manual" });

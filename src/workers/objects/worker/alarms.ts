@@ -14,7 +14,7 @@ const { defineProperty } = Object;
 const ready = Promise.resolve();
 
 /**
- * Where the alarm of an object is stored: in its own database, so that it is part of the same transactions. SQL cannot
+ * The store of an object's alarm: its own database, so that it is part of the same transactions. SQL cannot
  * reach the table of keys, and this key is the last one of all, so lists end before it.
  */
 const alarmKey = "\u{10FFFF}selvedge alarm";
@@ -36,7 +36,7 @@ interface Waiting {
   waitUntil(promise: Promise<unknown>): void;
 }
 
-/** The alarm of one instance. workerd gives facets none. The gateway is told of each change, and calls `fire`. */
+/** The alarm of one instance. workerd gives facets none. The gateway receives each change, and calls `fire`. */
 export class Alarm {
   readonly #object: ObjectAddress;
   readonly #ctx: Waiting;

@@ -26,7 +26,7 @@ interface Binding {
   namespace_id?: string;
 }
 
-/** Where a namespace or an object should be. There is one place here, so they are checked and change nothing. */
+/** The wanted location of a namespace or an object. There is one location here, so they are checked and change nothing. */
 const jurisdictions = ["eu", "fedramp", "us"];
 const locations = ["wnam", "enam", "sam", "weur", "eeur", "apac", "oc", "afr", "me"];
 

@@ -19,7 +19,7 @@ const NativeProxy = Proxy;
 const NativeTypeError = TypeError;
 const NativeRequest = Request;
 
-/** What a facet of a customer's object has besides the address of that object. */
+/** The properties of a facet besides the address of the customer's object. */
 export interface FacetOptions {
   props: unknown;
   /** Whether its `ctx.id` is the text that the customer chose. */

@@ -21,7 +21,7 @@ const { get: getAlarm, set: setAlarm } = WeakMap.prototype;
 const alarms = new WeakMap<object, Alarm>();
 
 type Method = (this: unknown, ...args: unknown[]) => unknown;
-/** What a host, or an object with facets, gives to an instance. */
+/** The parameters of an instance from its host, or from an object with facets. */
 interface GivenProps extends InstanceProps {
   facet?: FacetOptions;
 }
@@ -133,7 +133,7 @@ function begin(Base: ObjectClass, given: [ctx: Context, env: object], made: Newa
 
 const isHandler = (value: unknown): boolean => typeof value === "function";
 
-/** What handlers need of an instance. */
+/** The properties of an instance that handlers use. */
 interface InstanceParts {
   runOf: (instance: object) => string;
   waitUntilOf: (instance: object) => WaitUntil;

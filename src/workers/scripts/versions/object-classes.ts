@@ -68,7 +68,7 @@ export interface ObjectChange {
   bindings: readonly StoredBinding[];
 }
 
-/** What a new version becomes: its bindings with the ids of namespaces, its classes, and the script's tag. */
+/** The properties of a new version: its bindings with the ids of namespaces, its classes, and the script's tag. */
 export interface ObjectPlan {
   bindings: readonly StoredBinding[];
   classes: readonly string[];
