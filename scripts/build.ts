@@ -21,6 +21,7 @@ const entries = [
   "platform/storage/checkpoint",
   "products/images/engine/process",
   "sandbox/limits/cpu-limiter-thread",
+  "workers/objects/query/process",
   "workers/scripts/versions/inspect-thread",
   "workers/stack-traces/thread",
 ];

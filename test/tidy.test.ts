@@ -261,6 +261,7 @@ it("messages of unknown errors are never sent to callers", () => {
     "src/products/images/engine/trim.ts", // looked at, not passed on
     "src/products/snippets/check-module.ts", // about the caller's own code
     "src/products/workflows/api/resource.ts", // about durations, from our own parser
+    "src/workers/objects/query/process.ts", // about the caller's own statement
     "src/workers/scripts/versions/inspect.ts", // about the caller's own code
     "src/workers/scripts/versions/modules.ts", // about the caller's own code
   ]);

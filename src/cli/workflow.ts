@@ -53,7 +53,7 @@ async function follow(name: string, instance: string, options: WatchOptions): Pr
   return last;
 }
 
-async function firstAccount(api: string, headers: Record<string, string>): Promise<string> {
+export async function firstAccount(api: string, headers: Record<string, string>): Promise<string> {
   const response = await fetch(`${api}/accounts`, { headers });
   if (!response.ok) throw new Error(await faultOf(response));
   const { result } = (await response.json()) as { result: { id: string }[] };
@@ -61,7 +61,7 @@ async function firstAccount(api: string, headers: Record<string, string>): Promi
   return result[0].id;
 }
 
-async function faultOf(response: Response): Promise<string> {
+export async function faultOf(response: Response): Promise<string> {
   const { errors } = (await response.json()) as { errors: { code: number; message: string }[] };
   return errors.map(({ code, message }) => `${message} (${code})`).join("; ");
 }

@@ -312,10 +312,12 @@ export class Cell {
     return this.#gateway;
   }
 
-  /** For a cell of objects: ends the instances of a namespace. */
-  async reset(namespace: string): Promise<void> {
-    const { body } = await this.#control.request({ method: "GET", path: `/?reset=${namespace}` });
+  /** For a cell of objects: ends the instances of a namespace, or ends one and deletes its data. */
+  async reset(namespace: string, object?: string): Promise<void> {
+    const path = `/?reset=${namespace}${object === undefined ? "" : `&object=${object}`}`;
+    const { statusCode, body } = await this.#control.request({ method: "GET", path });
     await body.dump();
+    if (statusCode !== 204) throw new Error(`the cell answered a reset with ${statusCode}`);
   }
 
   /** Address of the stream of workflows: one WebSocket that carries many invocations. */

@@ -6,7 +6,8 @@ import { memberOperations } from "../../src/control/members/api-members.ts";
 import { membershipOperations } from "../../src/control/members/api-memberships.ts";
 import { assetOperations } from "../../src/workers/assets/uploads/api.ts";
 import { dispatchOperations } from "../../src/workers/dispatch/api.ts";
-import { objectOperations } from "../../src/workers/objects/api.ts";
+import { namespaceOperations } from "../../src/workers/objects/api.ts";
+import { objectOperations } from "../../src/workers/objects/api-object.ts";
 import { d1Operations } from "../../src/products/d1/api.ts";
 import { kvOperations } from "../../src/products/kv/api.ts";
 import { imageOperations } from "../../src/products/images/api.ts";
@@ -43,6 +44,7 @@ const calledElsewhere = new Set<Operation>([
   ...assetOperations,
   ...scriptOperations,
   ...dispatchOperations,
+  ...namespaceOperations,
   ...objectOperations,
   ...kvOperations,
   ...d1Operations,

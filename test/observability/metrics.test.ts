@@ -74,6 +74,13 @@ it("returns both histograms of smart routing, and its paths", async () => {
 it("reports cells, certificates and the process", async () => {
   expect(await valueOf('selvedge_cells{of="accounts",kind="shared"}')).toBe(0);
   expect(await valueOf("selvedge_certificate_packs_failing")).toBe(0);
+  for (const name of [
+    "object_cells",
+    "objects_live",
+    'object_events_total{kind="method"}',
+    'object_faults_total{of="facet"}',
+  ])
+    expect(await valueOf(`selvedge_${name}`), name).toBe(0);
   expect(await valueOf("process_resident_memory_bytes")).toBeGreaterThan(1_000_000);
 });
 

@@ -60,6 +60,8 @@ export class GatewayServer {
   standing: ((token: string) => Promise<RunHooks | undefined>) | undefined;
   /** For a cell of objects: stores an object's message about its alarm. `notice` is JSON. */
   alarm: ((token: string, notice: string) => Promise<void>) | undefined;
+  /** For a cell of objects: workerd failed to call a facet. */
+  onFacetFault: () => void = () => {};
   /** Method calls that a cell of objects expects. */
   readonly objectCalls = new ObjectCalls();
 
@@ -281,6 +283,11 @@ export class GatewayServer {
     try {
       if (path === "/object-end") {
         this.objectCalls.end(token);
+        response.writeHead(204).end();
+        return;
+      }
+      if (path === "/object-facet-fault") {
+        this.onFacetFault();
         response.writeHead(204).end();
         return;
       }

@@ -90,6 +90,9 @@ export class ObjectCells {
     });
   }
 
+  /** Since the start: requests and method calls of objects, cells that were ended after a fault, and faults of facets. */
+  readonly events = { requests: 0, calls: 0, cellFaults: 0, facetFaults: 0 };
+
   /** Number of running cells, and of requests and sockets in them. */
   get counts(): { cells: number; requests: number } {
     let requests = 0;
@@ -104,6 +107,7 @@ export class ObjectCells {
 
   /** Sends a request to an object. Rejects with an ObjectRefusal or, for an exception of the object, a CellError. */
   async run(target: ObjectTarget, options: Omit<RunOptions, "script">): Promise<void> {
+    this.events.requests++;
     await this.#queue(target, async () => {
       const object = this.#addressOf(target);
       let request = { ...options.request, metadata: { ...options.request.metadata, object } };
@@ -132,6 +136,7 @@ export class ObjectCells {
     callerSlot: number | undefined,
     watcher?: CallWatcher,
   ): Promise<ObjectRoute> {
+    this.events.calls++;
     const leave = this.#enter(target);
     try {
       const { slot, cell } = await this.#cellOf(target);
@@ -187,6 +192,13 @@ export class ObjectCells {
     }
     await this.#ending.get(namespace);
     await this.#options.folders.remove(namespace);
+  }
+
+  /** Ends an object and deletes its data, in its cell, which starts if it is not running. */
+  async remove(target: ObjectTarget): Promise<void> {
+    const { namespace, id } = target.object;
+    const { cell } = await this.#cellOf(target);
+    await cell.reset(namespace, id);
   }
 
   /** Removes data of namespaces that no longer exist: the program may have ended before it was removed. */
@@ -312,6 +324,7 @@ export class ObjectCells {
       const open = new OpenCell({ slot, ...place }, cell, namespaces, spares, limits);
       this.#open.set(slot, open);
       doors.open(slot, cell.door);
+      cell.gateway.onFacetFault = () => this.events.facetFaults++;
       this.#answerActing(open);
       unawaited(cell.process.exited.then((exit) => this.#end(open, causeOf(exit))));
       this.#timer ??= setInterval(() => this.#look(), lookEveryMs).unref();
@@ -360,6 +373,7 @@ export class ObjectCells {
     const suspects = new Set(cell.die(kind).flatMap((cellRun) => this.#namespaces.get(cellRun) ?? []));
     cell.gateway.objectCalls.close();
     if (kind !== "ended" && kind !== "killed") {
+      this.events.cellFaults++;
       this.#options.logger.warn({ group: open.group, fault: kind, suspects: [...suspects] }, faultMessage);
       this.#faults.record(suspects);
     }

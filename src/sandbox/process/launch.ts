@@ -188,7 +188,8 @@ function works(command: string, args: readonly string[], user: number | undefine
 }
 
 /** Whether a file and all folders above it are accessible to every user. */
-function canBeReachedByNobody(path: string): boolean {
+/** Whether every user can pass through the folders of a path. */
+export function canBeReachedByNobody(path: string): boolean {
   for (let at = path; at !== "/"; at = join(at, "..")) {
     if ((statSync(at).mode & 0o001) === 0) return false;
   }

@@ -4,6 +4,7 @@
  */
 import { DurableObject } from "cloudflare:workers";
 import { acquire, isolateOf, load, release, type SystemEnv } from "./loader.ts";
+import { cellHeaders } from "../protocol.ts";
 import type { AlarmCall, AlarmOutcome, ObjectAddress, ObjectEvent, RunMetadata } from "../protocol.ts";
 
 /** The customer's instance, with the methods that its wrapper adds (workers/objects/worker/object.ts). */
@@ -63,6 +64,13 @@ export class Host extends DurableObject<SystemEnv> {
     this.ctx.abort("deleted");
   }
 
+  /** Ends the instance, and deletes its database and those of its facets. */
+  async remove(): Promise<void> {
+    this.#end(new Error("Durable Object has been deleted."));
+    this.ctx.facets.delete(facetName);
+    await this.ctx.storage.sync();
+  }
+
   async #within<T>(event: ObjectEvent, use: (instance: Instance) => Promise<T>): Promise<T> {
     const running = this.#instanceFor(event);
     this.#inFlight++;
@@ -72,11 +80,19 @@ export class Host extends DurableObject<SystemEnv> {
     } catch (error) {
       // The exception may have broken the instance: the next event asks for it again.
       if (this.#running === running) this.#running = undefined;
+      if (isFacetFault(error)) this.#restart(error as Error);
       throw error;
     } finally {
       this.#inFlight--;
       release(running.script);
     }
+  }
+
+  /** Lets the next event open the facet again, and tells the gateway. */
+  #restart(error: Error): void {
+    this.#end(error);
+    const headers = { [cellHeaders.control]: this.env.SECRET, [cellHeaders.run]: "facet" };
+    this.ctx.waitUntil(this.env.GATEWAY.fetch("http://gateway/object-facet-fault", { headers }));
   }
 
   /** The instance of the newest version, or the older one while it is busy. */
@@ -125,3 +141,7 @@ export class Host extends DurableObject<SystemEnv> {
     }
   }
 }
+
+/** Faults of workerd in calls of facets, which go on for minutes in the same facet (workerd issue 7485). */
+const isFacetFault = (error: unknown): boolean =>
+  error instanceof Error && /^(?:internal error|Unable to deserialize cloned data)/.test(error.message);

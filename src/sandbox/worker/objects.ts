@@ -18,6 +18,7 @@ interface HostStub {
   call(event: ObjectEvent, path: readonly string[], args: unknown[] | null): Promise<unknown>;
   fire(event: ObjectEvent, alarm: AlarmCall): Promise<AlarmOutcome>;
   reset(): Promise<void>;
+  remove(): Promise<void>;
 }
 interface HostNamespace {
   idFromString(id: string): object;
@@ -67,6 +68,17 @@ export async function resetObjects(namespace: string, env: SystemEnv): Promise<v
     ),
   );
   called.delete(namespace);
+}
+
+/** Ends an instance, and deletes its data. */
+export async function removeObject(
+  address: Pick<ObjectAddress, "namespace" | "id">,
+  env: SystemEnv,
+): Promise<void> {
+  await hostOf(address, env).remove();
+  await hostOf(address, env)
+    .reset()
+    .catch(() => {}); // the host ends itself
 }
 
 /** Calls a method of an object in this cell, and tells the gateway when the call has ended. */

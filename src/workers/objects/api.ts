@@ -6,18 +6,24 @@ import { objectErrors } from "../scripts/versions/object-errors.ts";
 import { scriptErrorCodes } from "../scripts/api-errors.ts";
 import { listObjects } from "./listing.ts";
 import type { ObjectFolders } from "../../sandbox/objects/folders.ts";
+import type { Alarms } from "./alarms.ts";
 import type { ObjectNamespace } from "./namespace.ts";
 import type { ObjectNamespaces } from "./namespaces.ts";
+import type { ObjectRuns } from "./object-runs.ts";
+import type { ObjectQueries } from "./query/queries.ts";
 
 export interface ObjectServices {
   scripts: Scripts;
   objectNamespaces: ObjectNamespaces;
   objectFolders: ObjectFolders;
+  objectQueries: ObjectQueries;
+  objectRuns: ObjectRuns;
+  objectAlarms: Alarms;
 }
 
 const { listOperation, operation } = operationsFor<ObjectServices>(scriptErrorCodes);
 
-const path = "/accounts/{account_id}/workers/durable_objects/namespaces";
+export const namespacesPath = "/accounts/{account_id}/workers/durable_objects/namespaces";
 const access = { scope: "account", permission: "workers_scripts:read" } as const;
 
 const NamespaceSchema = z
@@ -30,13 +36,15 @@ const NamespaceSchema = z
   })
   .meta({ id: "DurableObjectNamespace" });
 
-const ObjectSchema = z.object({ id: z.string(), hasStoredData: z.boolean() }).meta({ id: "DurableObject" });
+const ObjectSchema = z
+  .object({ id: z.string(), hasStoredData: z.boolean(), storedBytes: z.int() })
+  .meta({ id: "DurableObject" });
 
-export const objectOperations = [
+export const namespaceOperations = [
   listOperation({
     id: "durable_object_namespace_list",
     method: "GET",
-    path,
+    path: namespacesPath,
     summary: "List the namespaces of Durable Objects of an account's scripts and customers' scripts",
     access,
     query: pageQuery({ default: 20, max: 1000 }),
@@ -49,7 +57,7 @@ export const objectOperations = [
   operation({
     id: "durable_object_list",
     method: "GET",
-    path: `${path}/{namespace_id}/objects`,
+    path: `${namespacesPath}/{namespace_id}/objects`,
     summary: "List the Durable Objects of a namespace that have stored data",
     access,
     query: z.object({
@@ -62,9 +70,9 @@ export const objectOperations = [
       const namespace = services.objectNamespaces.find(params["namespace_id"]!);
       if (namespace?.accountId !== account.id) throw objectErrors.namespaceNotFound(params["namespace_id"]!);
       if (query.cursor !== undefined && !/^[0-9a-f]{64}$/.test(query.cursor)) throw objectErrors.cursor();
-      const { ids, next } = await listObjects(services.objectFolders.path, namespace.id, query);
-      call.resultInfo = { count: ids.length, cursor: next ?? "" };
-      return ids.map((id) => ({ id, hasStoredData: true }));
+      const { objects, next } = await listObjects(services.objectFolders.path, namespace.id, query);
+      call.resultInfo = { count: objects.length, cursor: next ?? "" };
+      return objects.map((object) => ({ ...object, hasStoredData: true }));
     },
   }),
 ];

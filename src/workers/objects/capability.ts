@@ -9,11 +9,13 @@ import { objectSettings } from "../../sandbox/settings.ts";
 import { runtime } from "../runtime/capability.ts";
 import { scripts } from "../scripts/capability.ts";
 import type { ScriptOwner, Script } from "../scripts/script.ts";
-import { objectOperations } from "./api.ts";
 import { Alarms } from "./alarms.ts";
+import { namespaceOperations } from "./api.ts";
+import { objectOperations } from "./api-object.ts";
 import { ObjectMigrations } from "./migrate.ts";
 import { ObjectNamespaces } from "./namespaces.ts";
 import { ObjectRuns } from "./object-runs.ts";
+import { ObjectQueries } from "./query/queries.ts";
 import { PlatformNamespaces } from "./platform-namespaces.ts";
 import { declaration } from "./declaration.ts";
 import { objectNamespaceType } from "./binding-type.ts";
@@ -42,7 +44,7 @@ export const objects = capability({
       const namespace = needed.namespaces.list(accountId).find(({ id }) => id === namespaceId);
       return namespace && { accountId, namespace };
     };
-    const runs = new ObjectRuns({
+    const runs: ObjectRuns = new ObjectRuns({
       namespaces: objectNamespaces,
       scripts: needed.scripts,
       runtime: needed.runtime,
@@ -57,9 +59,17 @@ export const objects = capability({
       unawaited(gone.catch((error: unknown) => logger.error({ err: error, namespace: id }, notRemoved)));
     });
     const platformNamespaces = new PlatformNamespaces(objectCells);
-    return { objectNamespaces, objectFolders, objectCells, objectAlarms, platformNamespaces };
+    return {
+      objectNamespaces,
+      objectFolders,
+      objectCells,
+      objectAlarms,
+      objectRuns: runs,
+      objectQueries: new ObjectQueries(),
+      platformNamespaces,
+    };
   },
-  operations: objectOperations,
+  operations: [...namespaceOperations, ...objectOperations],
   bindings: () => ({
     durable_object_namespace: {
       type: objectNamespaceType,
@@ -71,6 +81,8 @@ export const objects = capability({
       },
     },
   }),
+  metrics: async ({ objectCells, objectFolders, objectAlarms }) =>
+    (await import("./metrics.ts")).objectMetrics(objectCells, objectFolders, objectAlarms),
   async load({ objectNamespaces, objectCells, objectAlarms }) {
     await objectNamespaces.start();
     await objectAlarms.load();

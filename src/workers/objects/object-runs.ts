@@ -6,6 +6,7 @@ import type { RunOptions } from "../../sandbox/cell.ts";
 import { Refusal, type CellFault } from "../../sandbox/errors.ts";
 import type { ObjectTarget } from "../../sandbox/objects/object-cells.ts";
 import type { CellRequest } from "../../sandbox/gateway/exchange.ts";
+import type { CellScript } from "../../sandbox/process/script.ts";
 import type { ObjectRoute } from "../../sandbox/protocol.ts";
 import { bodyOf, nestedRequest } from "../runtime/cell-requests.ts";
 import { refusals } from "../runtime/errors.ts";
@@ -18,6 +19,7 @@ import type { RunTrace } from "../tail/run-trace.ts";
 import { ActingObjects, targetOf, type LastDispatches, type ObjectRunServices } from "./acting.ts";
 import { diceOf, isIdOf } from "./ids.ts";
 import type { ObjectNamespace } from "./namespace.ts";
+import { groupOf } from "./namespaces.ts";
 
 /** An object that is called, with the run that the call begins. */
 interface Resolved {
@@ -104,6 +106,21 @@ export class ObjectRuns implements ObjectGate {
     return cells.route(target, runtime.hooksOf(context, trace), slot, watcher);
   }
 
+  /** Ends an object and deletes its data. Its code does not run. */
+  async remove(
+    { id: namespace, accountId, scriptId, className, isSqlite }: ObjectNamespace,
+    id: string,
+  ): Promise<void> {
+    const script = this.#services.scripts.findById(scriptId!);
+    if (script === undefined) throw refusals.notFound();
+    const object = { id, namespace, className, isSqlite, serial: 0, delayMs: 0 };
+    await this.#services.cells.remove({
+      group: groupOf(script),
+      object,
+      script: { ...noScript, owner: `namespace ${namespace}`, accountId },
+    });
+  }
+
   async #resolve(call: ObjectCall): Promise<Resolved> {
     const { reference } = call;
     const namespace = this.#namespaceOf(call);
@@ -129,6 +146,19 @@ export class ObjectRuns implements ObjectGate {
     return namespace;
   }
 }
+
+/** For a cell that starts without running a script. */
+const noScript: Omit<CellScript, "owner" | "accountId"> = {
+  id: "",
+  profile: "script",
+  mainModule: "",
+  modules: [],
+  compatibilityDate: "",
+  compatibilityFlags: [],
+  cpuMs: 1000,
+  memoryBytes: 0,
+  env: {},
+};
 
 const outcomeOf = ({ isSuspect, kind }: CellFault): Outcome => {
   if (!isSuspect) return "unknown";

@@ -35,5 +35,9 @@ export const objectErrors = defineErrors("objects", {
     };
   },
   namespaceNotFound: (id: string) => `The account has no namespace of Durable Objects "${id}"`,
+  objectNotFound: (id: string) => `The namespace has no Durable Object "${id}" with stored data`,
+  query: (message: string) => ({ message, pointer: "/body/sql" }),
+  queryTime: () => "The query took more than 30 seconds, or too much memory, and was ended",
+  queriesBusy: () => "Other queries of objects are in progress. Try again when they have ended",
   cursor: () => ({ message: "Expected the cursor of an earlier page", pointer: "/query/cursor" }),
 });

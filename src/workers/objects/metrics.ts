@@ -1,0 +1,119 @@
+import { open, readdir, readlink, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { Counter, Gauge, Histogram, type Metric } from "prom-client";
+import { metricPrefix } from "../../platform/observability/metrics.ts";
+import type { ObjectFolders } from "../../sandbox/objects/folders.ts";
+import type { ObjectCells } from "../../sandbox/objects/object-cells.ts";
+import type { Alarms } from "./alarms.ts";
+
+/** Metrics of Durable Objects, those of databases included. */
+export const objectMetrics = (cells: ObjectCells, folders: ObjectFolders, alarms: Alarms): Metric[] => [
+  ...alarmMetrics(alarms),
+  gauge("object_cells", "Processes of objects", () => cells.counts.cells),
+  gauge(
+    "object_events_running",
+    "Requests, method calls and sockets of objects in progress",
+    () => cells.counts.requests,
+  ),
+  gauge("objects_live", "Objects and facets in memory with an open database", async () =>
+    liveObjects(cells.pids),
+  ),
+  gauge("object_fsync_seconds", "Time to write and flush 4 KiB where objects are stored", async () =>
+    fsyncSeconds(folders.path),
+  ),
+  new Counter({
+    name: `${metricPrefix}object_events_total`,
+    help: "Requests and method calls of objects",
+    labelNames: ["kind"],
+    registers: [],
+    collect() {
+      this.reset();
+      this.inc({ kind: "request" }, cells.events.requests);
+      this.inc({ kind: "method" }, cells.events.calls);
+    },
+  }),
+  new Counter({
+    name: `${metricPrefix}object_faults_total`,
+    help: "Processes of objects that were ended after a fault, and calls that workerd failed to make",
+    labelNames: ["of"],
+    registers: [],
+    collect() {
+      this.reset();
+      this.inc({ of: "cell" }, cells.events.cellFaults);
+      this.inc({ of: "facet" }, cells.events.facetFaults);
+    },
+  }),
+];
+
+function alarmMetrics(alarms: Alarms): Metric[] {
+  const lateness = new Histogram({
+    name: `${metricPrefix}alarm_lateness_seconds`,
+    help: "Time between the time of an alarm and its first attempt",
+    buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 30],
+    registers: [],
+  });
+  alarms.onRun = (lateMs) => lateness.observe(lateMs / 1000);
+  return [
+    lateness,
+    gauge("alarms", "Alarms of objects that are set", () => alarms.size),
+    new Counter({
+      name: `${metricPrefix}alarm_runs_total`,
+      help: "Alarms that ran, and attempts that failed",
+      labelNames: ["result"],
+      registers: [],
+      collect() {
+        this.reset();
+        this.inc({ result: "ran" }, alarms.counts.ran);
+        this.inc({ result: "failed" }, alarms.counts.failed);
+      },
+    }),
+  ];
+}
+
+const gauge = (
+  name: string,
+  help: string,
+  value: () => number | undefined | Promise<number | undefined>,
+): Gauge =>
+  new Gauge({
+    name: `${metricPrefix}${name}`,
+    help,
+    registers: [],
+    async collect() {
+      const now = await value();
+      if (now !== undefined) this.set(now);
+    },
+  });
+
+/** workerd has the database of a live object open. Platforms without /proc show none. */
+async function liveObjects(pids: readonly number[]): Promise<number> {
+  let count = 0;
+  for (const pid of pids) {
+    const folder = `/proc/${pid}/fd`;
+    const names = await readdir(folder).catch(() => []);
+    const paths = await Promise.all(names.map(async (name) => readlink(join(folder, name)).catch(() => "")));
+    count += paths.filter((path) => /\/[0-9a-f]{64}\.\d+\.sqlite$/.test(path)).length;
+  }
+  return count;
+}
+
+const block = Buffer.alloc(4096);
+
+/** Undefined while no object has been stored. */
+async function fsyncSeconds(folder: string): Promise<number | undefined> {
+  const path = join(folder, `fsync-${process.pid}`);
+  try {
+    const file = await open(path, "w", 0o600);
+    try {
+      const startedAt = performance.now();
+      await file.write(block);
+      await file.datasync();
+      return (performance.now() - startedAt) / 1000;
+    } finally {
+      await file.close();
+      await rm(path, { force: true });
+    }
+  } catch {
+    return undefined;
+  }
+}
