@@ -17,6 +17,11 @@ export async function checkFiles(config: Config): Promise<void> {
     check("a folder that can be created or written", "backup-folder", backupFolder, writableFolder);
   const inFolder = "a file in a folder that can be written";
   if (readyFile !== undefined) check(inFolder, "ready-file", readyFile, (file) => writable(dirname(file)));
+  for (const [flag, file] of [
+    ["access-log", config.accessLog],
+    ["api-access-log", config.apiAccessLog],
+  ] as const)
+    if (file !== undefined && file !== "-") check(inFolder, flag, file, (path) => writable(dirname(path)));
   for (const file of originCa) check("a PEM file with certificates", "origin-ca", file, certificatesIn);
   if (acmeCa !== undefined) check("a PEM file with certificates", "acme-ca", acmeCa, certificatesIn);
   if (imageFaceDetector !== undefined)

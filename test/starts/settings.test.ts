@@ -11,6 +11,8 @@ import { temporaryFolder } from "../helpers/process.ts";
 const wrongTexts: Record<string, string> = {
   "data-dir": "/dev/null/data",
   "ready-file": "/dev/null/ready.json",
+  "access-log": "/dev/null/access.log",
+  "api-access-log": "/dev/null/api.log",
   "geo-city": "/no/such.mmdb",
   "geo-asn": "/no/such.mmdb",
   "acme-ca": "/no/such.pem",
