@@ -130,12 +130,17 @@ export class Database extends DurableObject<object> {
     try {
       await storage.transaction(async (transaction) => {
         // Made here: a transaction waits for no stream that began before it.
-        const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+        const reader = body.getReader();
+        const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
         const splitter = new StatementSplitter();
+        const feed = (bytes: Uint8Array | undefined): void => {
+          run(splitter.push(textOf(decoder, bytes)));
+          if (bytes === undefined) run(splitter.end());
+        };
         // After a failed statement the rest is read too, so that the answer can be sent.
         for (;;) {
           const { done, value } = await reader.read();
-          if (error === undefined) error = messageOf(() => run(done ? splitter.end() : splitter.push(value)));
+          error ??= messageOf(() => feed(done ? undefined : value));
           if (splitter.pendingLength > statementLengthMax) error ??= "statement too long: SQLITE_TOOBIG";
           if (done) break;
         }
@@ -184,6 +189,15 @@ async function statementsIn(request: Request): Promise<Statement | Statement[] |
   const asked: unknown = await request.json().catch(() => undefined);
   if (Array.isArray(asked)) return asked.every(isStatement) ? asked : undefined;
   return isStatement(asked) ? asked : undefined;
+}
+
+/** The text of the next bytes, or of the end. Throws for bytes that are no text: they would be stored as other ones. */
+function textOf(decoder: TextDecoder, bytes: Uint8Array | undefined): string {
+  try {
+    return bytes === undefined ? decoder.decode() : decoder.decode(bytes, { stream: true });
+  } catch {
+    throw new Error("Expected a file of UTF-8 text");
+  }
 }
 
 /** The message of what the function throws. */
