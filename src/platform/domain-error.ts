@@ -7,6 +7,8 @@ interface Details {
   originStatus?: number;
   /** The errors behind this one, which callers see too. */
   reasons?: readonly DomainError[];
+  /** More about the error, for clients that read it. */
+  meta?: Readonly<Record<string, unknown>>;
 }
 
 /** An error with a public message. It knows no protocol: each protocol maps the kind to codes of its own. */
@@ -17,14 +19,19 @@ export class DomainError<Kind extends string = string> extends Error {
   readonly retryAfterSeconds: number | undefined;
   readonly originStatus: number | undefined;
   readonly reasons: readonly DomainError[];
+  readonly meta: Readonly<Record<string, unknown>> | undefined;
 
-  constructor(kind: Kind, { message, pointer, retryAfterSeconds, originStatus, reasons = [] }: Details) {
+  constructor(
+    kind: Kind,
+    { message, pointer, retryAfterSeconds, originStatus, reasons = [], meta }: Details,
+  ) {
     super(message);
     this.kind = kind;
     this.pointer = pointer;
     this.retryAfterSeconds = retryAfterSeconds;
     this.originStatus = originStatus;
     this.reasons = reasons;
+    this.meta = meta;
   }
 }
 

@@ -69,10 +69,10 @@ describe("uploads", () => {
       "Cannot apply new-class migration to class 'Room' that is not exported by script.",
     ],
     [
-      "declarative classes of Durable Objects",
+      "declarative classes of Durable Objects that are not exported",
       { exports: { Room: { type: "durable-object", storage: "sqlite" } } },
-      10021,
-      "exports is not supported here",
+      100402,
+      "[config_references_nonexistent_class] class 'Room'",
     ],
     ["containers", { containers: [{ class_name: "A" }] }, 10021, "Containers are not part of this"],
     [

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { ask } from "../scripts/harness.ts";
+import { isPrevious } from "./harness.ts";
 import { useProject } from "./use-project.ts";
 
 /** Unmodified wrangler deploys classes of Durable Objects with their migrations. */
@@ -55,3 +56,28 @@ it(
   },
   timeout,
 );
+
+// wrangler 3 knows no exports.
+if (!isPrevious)
+  it(
+    "deploys classes that are declared in exports",
+    async () => {
+      const live = { type: "durable-object", storage: "sqlite" };
+      const config = (class_name: string, exports: object) => ({
+        name: "declared",
+        main: "index.ts",
+        compatibility_date: "2026-01-01",
+        durable_objects: { bindings: [{ name: "ROOMS", class_name }] },
+        exports,
+      });
+      const answer = async (): Promise<string> => (await ask(used.server, "declared")).body;
+      used.project.write({ "wrangler.json": config("Room", { Room: live }), "index.ts": source("Room") });
+      expect(await used.project.run(["deploy"])).toMatch(/Created: Room/);
+      expect(await answer()).toBe("visit 1");
+      const renamed = { Room: { type: "durable-object", state: "renamed", renamed_to: "Hall" }, Hall: live };
+      used.project.write({ "wrangler.json": config("Hall", renamed), "index.ts": source("Hall") });
+      expect(await used.project.run(["deploy"])).toMatch(/Renamed: Room → Hall/);
+      expect(await answer()).toBe("visit 2");
+    },
+    timeout,
+  );

@@ -31,6 +31,7 @@ export const ErrorSchema = z
     message: z.string(),
     source: z.object({ pointer: z.string() }).optional(),
     error_chain: z.array(z.object({ code: z.int(), message: z.string() })).optional(),
+    meta: z.record(z.string(), z.unknown()).optional(),
   })
   .meta({ id: "Error" });
 
@@ -82,6 +83,7 @@ export function failure(error: ApiError | ApiErrors, requestId: string): Respons
       message: e.message,
       ...(e.pointer === undefined ? {} : { source: { pointer: e.pointer } }),
       ...(e.chain.length === 0 ? {} : { error_chain: e.chain }),
+      ...(e.meta === undefined ? {} : { meta: e.meta }),
     })),
     messages: [],
   };

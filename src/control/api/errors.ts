@@ -14,6 +14,7 @@ export class ApiError extends Error {
   readonly pointer: string | undefined;
   readonly chain: readonly { code: number; message: string }[];
   readonly retryAfterSeconds: number | undefined;
+  readonly meta: Readonly<Record<string, unknown>> | undefined;
 
   constructor(
     status: number,
@@ -23,6 +24,7 @@ export class ApiError extends Error {
       pointer?: string | undefined;
       chain?: readonly { code: number; message: string }[];
       retryAfterSeconds?: number | undefined;
+      meta?: Readonly<Record<string, unknown>> | undefined;
       cause?: unknown;
     } = {},
   ) {
@@ -32,6 +34,7 @@ export class ApiError extends Error {
     this.pointer = more.pointer;
     this.chain = more.chain ?? [];
     this.retryAfterSeconds = more.retryAfterSeconds;
+    this.meta = more.meta;
   }
 }
 
@@ -72,10 +75,10 @@ function mapped(error: DomainError, errorCodes: ErrorCodes): ApiError | undefine
   const known: ErrorCodes = { ...inputErrorCodes, ...errorCodes };
   const codes = known[error.kind];
   if (codes === undefined) return undefined;
-  const { message, pointer, retryAfterSeconds } = error;
+  const { message, pointer, retryAfterSeconds, meta } = error;
   const chain = error.reasons.map((reason) => ({ code: known[reason.kind]![1], message: reason.message }));
   const status = codes[0] === "origin" ? error.originStatus! : codes[0];
-  return new ApiError(status, codes[1], message, { pointer, retryAfterSeconds, chain });
+  return new ApiError(status, codes[1], message, { pointer, retryAfterSeconds, chain, meta });
 }
 
 /** Errors that any operation can return. The errors of one domain are in its errors.ts and api-errors.ts. */

@@ -71,8 +71,8 @@ export class Alarms {
   firstRetryMs = firstRetryMs;
   /** Alarms that ran, and attempts that failed. */
   readonly counts = { ran: 0, failed: 0 };
-  /** Called with the lateness of each first attempt. */
-  onRun: (lateMs: number) => void = () => {};
+  /** Called with the lateness of each first attempt, and the namespace. */
+  onRun: (lateMs: number, namespace: string) => void = () => {};
 
   constructor(storage: Storage, runner: AlarmRunner, logger: Logger) {
     this.#storage = storage;
@@ -252,7 +252,7 @@ export class Alarms {
   async #try(alarm: Alarm): Promise<void> {
     const { due, retries, origin, number, instance } = alarm;
     alarm.state = "running";
-    if (alarm.failures === 0) this.onRun(Date.now() - due);
+    if (alarm.failures === 0) this.onRun(Date.now() - due, alarm.namespace);
     const order = retries > retriesMax ? "drop" : retries === retriesMax ? "last" : "run";
     let outcome: AlarmOutcome | undefined;
     let error: unknown;

@@ -12,6 +12,7 @@ export const scriptErrorCodes: ErrorCodes<typeof scriptErrors> & ErrorCodes<type
   "objects.twice": [400, 10021],
   "objects.tag": [412, 10079],
   "objects.migrationInVersion": [400, 10211],
+  "objects.exports": [400, 100402],
   "objects.unavailable": [400, 10021],
   "objects.namespaceNotFound": [404, 10066],
   "objects.objectNotFound": [404, 10066],

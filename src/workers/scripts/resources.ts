@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ReconciliationSchema } from "./versions/object-exports.ts";
 import { isoTime } from "../../platform/util/ids.ts";
 import type { Deployment, Script, VersionShare, StoredBinding, ScriptVersion } from "./script.ts";
 
@@ -36,6 +37,7 @@ export const UploadedSchema = ScriptSchema.extend({
   startup_time_ms: z.int(),
   deployment_id: z.string(),
   entry_point: z.string(),
+  exports_reconciliation: ReconciliationSchema.optional(),
 }).meta({ id: "UploadedScript" });
 
 export function scriptResource(script: Script, { content }: ScriptVersion): z.input<typeof ScriptSchema> {

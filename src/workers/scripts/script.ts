@@ -74,6 +74,8 @@ export interface VersionContent {
   hasSourceMaps?: boolean;
   /** The classes with Durable Objects; undefined for versions from before there were any. */
   objectClasses?: readonly string[];
+  /** Classes with Durable Objects that the script expects from others, with the names of those scripts. */
+  objectTransfers?: Readonly<Record<string, string>>;
   /** Time that a busy object may go on with the previous version. */
   codeUpdateDelayMs?: number;
   annotations: Readonly<Record<string, string>>;

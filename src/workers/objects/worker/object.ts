@@ -61,12 +61,8 @@ export const facetOf = (exported: unknown, name: string, other: unknown): unknow
  * began for it, so that what the object fetches is its own.
  */
 export function objectOf(exported: unknown, name: string): ObjectClass {
-  if (typeof exported !== "function")
-    throw new NativeTypeError(
-      "A class of Durable Objects that the script declared is not exported as a class.",
-    );
+  const Base = classOf(exported);
   noteClass(name);
-  const Base = exported as ObjectClass;
   const Begun = new NativeProxy(Base, { construct: begin });
   const handlers = Base.prototype as Record<string, unknown>;
   const { alarm } = handlers;
@@ -120,6 +116,13 @@ export function objectOf(exported: unknown, name: string): ObjectClass {
   defineProperty(Instance, "name", { value: Base.name, configurable: true });
   defineProperty(Instance.prototype, "constructor", { value: Base, writable: true, configurable: true });
   return Instance;
+}
+
+function classOf(exported: unknown): ObjectClass {
+  if (typeof exported === "function") return exported as ObjectClass;
+  throw new NativeTypeError(
+    "A class of Durable Objects that the script declared is not exported as a class.",
+  );
 }
 
 /** Constructs an instance within a run of its own: an object that wakes has no request. */

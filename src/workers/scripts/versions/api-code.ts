@@ -68,14 +68,16 @@ export function codeOperations(collection: ScriptCollection): Operation<ScriptSe
         checkNewName(owner, name);
         const form = await readForm(call, readSniffedUploadForm);
         const upload = await readUpload(form, call.messages, call.services.bindings);
-        const { script, version } = await call.services.versions.upload(owner, name, upload, authorOf(call), {
-          deploy: true,
-        });
+        const options = { deploy: true };
+        const { versions } = call.services;
+        const added = await versions.upload(owner, name, upload, authorOf(call), options);
+        const { script, version, reconciliation } = added;
         return {
           ...scriptResource(script, version),
           startup_time_ms: version.content.startupTimeMs,
           deployment_id: version.id,
           entry_point: version.content.mainModule,
+          ...(reconciliation && { exports_reconciliation: reconciliation }),
         };
       },
     }),

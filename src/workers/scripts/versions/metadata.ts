@@ -9,6 +9,7 @@ import type { BindingRegistry } from "../../binding-registry.ts";
 import { readBindings } from "./bindings.ts";
 import type { ScriptCode } from "./code.ts";
 import { MigrationsSchema, readMigrations } from "./object-classes.ts";
+import { ExportsSchema, readExports } from "./object-exports.ts";
 import { readModuleCode, readServiceWorkerCode } from "./modules.ts";
 import type { ScriptSettings } from "../script.ts";
 import type { AssetsInput, Revision, VersionUpload, VersionInput } from "./version-input.ts";
@@ -74,6 +75,7 @@ export const MetadataSchema = z
     keep_bindings: z.array(z.string()).max(listedMax).optional(),
     keep_assets: flag.optional(),
     migrations: MigrationsSchema.nullish(),
+    exports: ExportsSchema.nullish(),
     code_update_strategy: CodeUpdateSchema.nullish(),
     assets: z
       .strictObject({ jwt: z.string().optional(), config: z.record(z.string(), z.unknown()).optional() })
@@ -92,7 +94,7 @@ const harmless: ReadonlySet<string> = new Set(["package_dependencies"]);
 const absentProducts: Readonly<Record<string, string>> = {
   containers: "Containers",
 };
-const unsupported = ["exports", "streaming_tail_consumers", "cache_options", "capnp_schema"] as const;
+const unsupported = ["streaming_tail_consumers", "cache_options", "capnp_schema"] as const;
 
 /** Fields that are stored and shown without effect, with the message for the client when they are used. */
 const keptOnly: Readonly<Record<string, string>> = {
@@ -125,6 +127,7 @@ export async function readUpload(
     assets,
     tags: tagsOf(metadata),
     migrations: readMigrations(metadata.migrations),
+    exports: readExports(metadata.exports, metadata.migrations != null),
     codeUpdateDelayMs: delayOf(metadata.code_update_strategy),
   };
 }

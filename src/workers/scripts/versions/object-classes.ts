@@ -3,6 +3,7 @@ import type { Change, Write } from "../../../platform/storage/storage.ts";
 import { scriptErrors } from "../errors.ts";
 import type { ScriptOwner, Script, StoredBinding } from "../script.ts";
 import { objectErrors } from "./object-errors.ts";
+import type { ObjectExports, Reconciliation } from "./object-exports.ts";
 
 const className = z.string().min(1).max(255);
 const classNames = z.array(className).max(100);
@@ -63,6 +64,10 @@ export interface ObjectChange {
   owner: ScriptOwner;
   script: Script;
   migrations: Migrations | undefined;
+  /** What the classes shall be, instead of migrations. */
+  exports: ObjectExports | undefined;
+  /** The sources of transfers that the previous version expects, by class. */
+  transfers: Readonly<Record<string, string>>;
   /** The names that the script exports; undefined if its source does not show them. */
   exportNames: ReadonlySet<string> | undefined;
   bindings: readonly StoredBinding[];
@@ -72,6 +77,9 @@ export interface ObjectChange {
 export interface ObjectPlan {
   bindings: readonly StoredBinding[];
   classes: readonly string[];
+  /** The sources of transfers that it expects, by class. */
+  transfers: Readonly<Record<string, string>>;
+  reconciliation?: Reconciliation | undefined;
   migrationTag: string | null;
   /** Writes the changes, after the row of the script has been written. */
   write(): Promise<void>;
@@ -81,8 +89,12 @@ export interface ObjectPlan {
 export type PlanObjects = (change: ObjectChange) => Promise<ObjectPlan>;
 
 /** The plan of a version that neither has nor uses objects. */
-export const planWithoutObjects: PlanObjects = async ({ script, migrations, bindings }) => {
-  if (migrations !== undefined || bindings.some(({ type }) => type === "durable_object_namespace"))
+export const planWithoutObjects: PlanObjects = async ({ script, migrations, exports, bindings }) => {
+  if (
+    migrations !== undefined ||
+    exports !== undefined ||
+    bindings.some(({ type }) => type === "durable_object_namespace")
+  )
     throw objectErrors.unavailable();
-  return { bindings, classes: [], migrationTag: script.migrationTag, write: async () => {} };
+  return { bindings, classes: [], transfers: {}, migrationTag: script.migrationTag, write: async () => {} };
 };

@@ -1,3 +1,4 @@
+import type { ExportFinding } from "./object-exports.ts";
 import { defineErrors, inputErrors } from "../../../platform/domain-error.ts";
 
 const reapplied =
@@ -27,6 +28,11 @@ export const objectErrors = defineErrors("objects", {
       : `Migration tag precondition failed; current tag is ${current}`,
   migrationInVersion: () =>
     "Version upload failed. You attempted to upload a version of a Worker that includes a Durable Object migration, but migrations must be fully applied via a non-versioned deployment.",
+  exports: (texts: readonly string[], details: readonly ExportFinding[]) => ({
+    message: texts.join("; "),
+    pointer: "/metadata/exports",
+    meta: { details },
+  }),
   unavailable: () => {
     const reason = inputErrors.absentProduct("Durable Objects");
     return {

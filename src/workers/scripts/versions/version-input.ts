@@ -4,6 +4,7 @@ import type { ScriptOwner, ScriptSettings, VersionContent } from "../script.ts";
 import type { Binding, InheritBinding } from "../../bindings.ts";
 import type { ScriptCode } from "./code.ts";
 import type { Migrations } from "./object-classes.ts";
+import type { ObjectExports } from "./object-exports.ts";
 
 /** Storage of static assets. A version refers to a manifest that never changes. */
 export interface AssetManifests {
@@ -44,6 +45,7 @@ export interface Revision extends VersionInput {
   tags?: readonly string[] | undefined;
   settings?: Partial<ScriptSettings> | undefined;
   migrations?: Migrations | undefined;
+  exports?: ObjectExports | undefined;
   /** Time that busy Durable Objects may go on with the previous version. */
   codeUpdateDelayMs?: number | undefined;
 }

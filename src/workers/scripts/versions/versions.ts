@@ -9,6 +9,7 @@ import { inspected, type InspectedCode } from "./code.ts";
 import type { Author, ScriptOwner, Script, StoredBinding, ScriptVersion, VersionContent } from "../script.ts";
 import { newScript, type SaveScript, type Scripts } from "../scripts.ts";
 import { objectErrors } from "./object-errors.ts";
+import type { Reconciliation } from "./object-exports.ts";
 import { planWithoutObjects, type ObjectChange, type PlanObjects } from "./object-classes.ts";
 import type { Sealer } from "./sealing.ts";
 import * as store from "./store-versions.ts";
@@ -45,6 +46,13 @@ const withSettings = (
 /** Whether the code must start again: it, or how the runtime behaves, has changed. */
 const startsAgain = ({ code, compatibilityDate, compatibilityFlags }: Revision): boolean =>
   code !== undefined || compatibilityDate !== undefined || compatibilityFlags !== undefined;
+
+interface AddedVersion {
+  script: Script;
+  version: ScriptVersion;
+  /** What `exports` of the upload have changed. */
+  reconciliation: Reconciliation | undefined;
+}
 
 /** Creates versions of scripts. A version never changes; every change of a script creates a new one. */
 export class Versions {
@@ -150,7 +158,7 @@ export class Versions {
     upload: VersionUpload,
     author: Author,
     options: { deploy: boolean },
-  ): Promise<{ script: Script; version: ScriptVersion }> {
+  ): Promise<AddedVersion> {
     const code = await inspected(upload.code);
     await this.#checkBindings(owner, name, upload, code.exportNames);
     const assets = await this.#assets(owner, name, upload.assets);
@@ -159,16 +167,19 @@ export class Versions {
       compatibilityFlags: upload.compatibilityFlags ?? [],
     };
     const startupTimeMs = await this.#start(owner, name, code, compatibility, upload);
-    if (upload.migrations !== undefined && !options.deploy) throw objectErrors.migrationInVersion();
+    if ((upload.migrations ?? upload.exports) !== undefined && !options.deploy)
+      throw objectErrors.migrationInVersion();
     return this.#scripts.change(owner, name, async (trx, current, save, changed) => {
       if (current === undefined && !options.deploy) throw scriptNotFound(owner, name);
       const now = Date.now();
       const script = current ?? newScript(owner, name, now);
       const base = current && (await store.latest(trx, script.id));
-      const { migrations, codeUpdateDelayMs = 0 } = upload;
+      const { migrations, exports, codeUpdateDelayMs = 0 } = upload;
+      const transfers = base?.content.objectTransfers ?? {};
       const { exportNames } = code;
       const bindings = await this.#stored(trx, script.id, base, upload);
-      const objects = { trx, changed, owner, script, migrations, exportNames, bindings };
+      const classes = { migrations, exports, transfers, exportNames };
+      const objects = { trx, changed, owner, script, bindings, ...classes };
       const content: VersionContent = {
         ...code.inspected,
         ...compatibility,
@@ -245,7 +256,9 @@ export class Versions {
       const bindings =
         change.bindings === undefined ? content.bindings : await this.#stored(trx, current.id, base, change);
       const exportNames = code?.exportNames;
-      const objects = { trx, changed, owner, script: current, migrations: undefined, exportNames, bindings };
+      const transfers = content.objectTransfers ?? {};
+      const classes = { migrations: undefined, exports: undefined, transfers, exportNames };
+      const objects = { trx, changed, owner, script: current, bindings, ...classes };
       const revised: VersionContent = {
         ...content,
         ...withSettings(content, change),
@@ -349,10 +362,11 @@ export class Versions {
       codeId,
       deploy: isDeployed,
     }: { content: VersionContent; codeId: string; deploy: boolean },
-  ): Promise<{ script: Script; version: ScriptVersion }> {
+  ): Promise<AddedVersion> {
     const { trx } = objects;
     const plan = await this.planObjects(objects);
-    const content = { ...given, bindings: plan.bindings, objectClasses: plan.classes };
+    const { bindings, classes: objectClasses, transfers: objectTransfers, reconciliation } = plan;
+    const content = { ...given, bindings, objectClasses, objectTransfers };
     const version: ScriptVersion = {
       id: newUuid(),
       scriptId: script.id,
@@ -374,7 +388,7 @@ export class Versions {
     await store.insert(trx, version);
     if (isDeployed && next.namespaceId === null) await deploy(trx, next, content.author, content.annotations);
     await this.#prune(trx, next);
-    return { script: next, version };
+    return { script: next, version, reconciliation };
   }
 
   /** Deletes versions that are neither live nor among the latest. */
