@@ -6,6 +6,9 @@ import { join, resolve } from "node:path";
 import { Cell } from "../sandbox/cell.ts";
 import { protections, workerdPath } from "../sandbox/process/launch.ts";
 import { cellDefaults } from "../sandbox/settings.ts";
+import { durationMs } from "../platform/config/forms.ts";
+import { openPlace } from "../platform/open-place.ts";
+import { checkBackupSettings, periodicBackups } from "../platform/periodic-backups.ts";
 import { parseAddress } from "../platform/config/config.ts";
 import { FolderOwner } from "../platform/storage/folder-owner.ts";
 import type { Config } from "../platform/config/settings.ts";
@@ -29,7 +32,7 @@ const freeBytesAdvised = 1024 ** 3;
  * missing data folder.
  */
 export async function diagnose(config: Config): Promise<Finding[]> {
-  const looking = [cell(), listeners(config), database(config), geo(config)];
+  const looking = [cell(), listeners(config), database(config), backups(config), geo(config)];
   const findings = [...versions(), ...protectionFindings(), ...dataFolder(config), ...certificates(config)];
   return [...findings, ...(await Promise.all(looking)).flat()].toSorted(
     (a, b) => areas.indexOf(a.area) - areas.indexOf(b.area),
@@ -169,6 +172,32 @@ async function notifications(url: string): Promise<Finding> {
         detail:
           "PostgreSQL cannot notify nodes through this connection, as with a pooler of transactions: changes reach other nodes within half a second. Connect directly, or pool sessions",
       };
+}
+
+/** A late backup is advice, because it is no reason not to start or to serve. */
+async function backups(config: Config): Promise<Finding[]> {
+  const finding = { area: "storage", name: "backups" } as const;
+  const { backupEvery, backupFolder, ephemeral } = config;
+  try {
+    checkBackupSettings(config);
+  } catch (error) {
+    return [{ ...finding, state: "fault", detail: messageOf(error) }];
+  }
+  if (ephemeral) return [];
+  if (backupEvery === undefined || backupFolder === undefined)
+    return [{ ...finding, state: "advice", detail: "none are made periodically: set --backup-every" }];
+  try {
+    const place = await openPlace(backupFolder, config, "--backup-folder");
+    const [newest] = await periodicBackups(place).finally(() => place.close());
+    if (newest === undefined)
+      return [{ ...finding, state: "advice", detail: `there is none at ${place.shown} yet` }];
+    const began = `the newest one at ${place.shown} began ${new Date(newest.timeMs).toISOString()}`;
+    return Date.now() - newest.timeMs > 2 * durationMs(backupEvery)
+      ? [{ ...finding, state: "advice", detail: `${began}, more than two intervals of ${backupEvery} ago` }]
+      : [{ ...finding, state: "ok", detail: began }];
+  } catch (error) {
+    return [{ ...finding, state: "advice", detail: messageOf(error) }];
+  }
 }
 
 async function geo({ geoCity, geoAsn }: Config): Promise<Finding[]> {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -41,6 +41,29 @@ describe("doctor", () => {
     expect(finding("a cell starts")!.detail).toMatch(/^in \d+ ms, as process \d+$/);
     expect(finding("no way out")).toMatchObject({ area: "protections", state: "ok" });
     expect(finding("bubblewrap")!.detail).not.toBe("");
+  });
+
+  it("says when the last backup was made, and when it is late", async () => {
+    const backups = join(folder, "backups");
+    const settings = { backupEvery: "6h", backupFolder: backups };
+    const states: [number | undefined, string, string][] = [
+      [undefined, "advice", "there is none at"],
+      [13, "advice", "more than two intervals of 6h ago"],
+      [11, "ok", "began 20"],
+    ];
+    for (const [hours, state, detail] of states) {
+      if (hours !== undefined) {
+        const name = new Date(Date.now() - hours * 3_600_000).toISOString().replaceAll(":", "-");
+        mkdirSync(join(backups, name), { recursive: true });
+      }
+      expect((await look(settings))("backups")).toMatchObject({
+        state,
+        detail: expect.stringContaining(detail),
+      });
+    }
+    expect((await look({}))("backups")).toMatchObject({ state: "advice" });
+    const bucket = { backupEvery: "6h", backupFolder: "s3://bucket/backups", backupUnencrypted: true };
+    expect((await look(bucket))("backups")).toMatchObject({ state: "fault" });
   });
 
   it("names occupied ports, unreachable databases and unreadable files", async () => {

@@ -139,7 +139,7 @@ export class PeriodicBackups {
     const startedMs = Date.now();
     try {
       if (this.lastSuccessMs === undefined) {
-        this.lastSuccessMs = (await this.#backups())[0]?.timeMs;
+        this.lastSuccessMs = (await periodicBackups(this.#place))[0]?.timeMs;
         // A clock that was ahead when that one was made does not put off the next.
         const nextMs = Math.min(this.lastSuccessMs ?? 0, startedMs) + this.#everyMs;
         if (this.lastSuccessMs !== undefined && nextMs > startedMs) return this.#runAt(nextMs);
@@ -177,27 +177,27 @@ export class PeriodicBackups {
     throw new Error(`selvedge backup ended with ${String(code)}: ${output.trim()}`);
   }
 
-  /** Complete backups, newest first. */
-  async #backups(): Promise<{ name: string; timeMs: number }[]> {
-    const names = await this.#place.names();
-    return names
-      .flatMap((name) => {
-        const timeMs = timeOf(name);
-        return timeMs === undefined ? [] : [{ name, timeMs }];
-      })
-      .toSorted((one, other) => other.timeMs - one.timeMs);
-  }
-
   /** The newest stays, and so does the one that was just made, which a clock that jumped back makes look old. */
   async #removeOld(madeMs: number): Promise<void> {
     const { backupKeep, backupKeepDays } = this.#config;
     const oldestMs = backupKeepDays === 0 ? 0 : Date.now() - backupKeepDays * dayMs;
-    for (const [index, { name, timeMs }] of (await this.#backups()).entries()) {
+    for (const [index, { name, timeMs }] of (await periodicBackups(this.#place)).entries()) {
       if (index === 0 || timeMs === madeMs || (index < backupKeep && timeMs >= oldestMs)) continue;
       await this.#place.remove(name);
       this.#logger.info({ backup: name }, "old backup deleted");
     }
   }
+}
+
+/** Complete periodic backups at a place, newest first, with the times when they began. */
+export async function periodicBackups(place: ArchivePlace): Promise<{ name: string; timeMs: number }[]> {
+  const names = await place.names();
+  return names
+    .flatMap((name) => {
+      const timeMs = timeOf(name);
+      return timeMs === undefined ? [] : [{ name, timeMs }];
+    })
+    .toSorted((one, other) => other.timeMs - one.timeMs);
 }
 
 function environmentOf(config: Config): Record<string, string> {
