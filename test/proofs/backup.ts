@@ -1,24 +1,30 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
+import { timesInTurns } from "../../bench/lib/in-turns.ts";
+import { restoreLog } from "../../src/platform/log-shipping/restore-log.ts";
+import { FolderPlace } from "../../src/platform/storage/archive/folder.ts";
+import { FileBlobs } from "../../src/platform/storage/blobs.ts";
 import { numbersOf, startPairWriters } from "../helpers/pair-writers.ts";
-import { callerOf, type Call } from "../helpers/writes.ts";
+import { callerOf } from "../helpers/writes.ts";
 
 /**
  * `node test/proofs/backup.ts [MEGABYTES] [ROUNDS]`: a running platform with that much data in SQLite is backed
  * up while 50 writers write.
  *
- * 1. Latency of writes, without and with a backup in turns.
+ * 1. Latency of writes, while a backup runs and while a signal stops it, in turns.
  * 2. Every backup is restored and served: whole pairs, and nothing that was acknowledged before is missing.
  * 3. `kill -9` of the backup at random times: the folder is absent, or `verify` accepts it.
+ * 4. Restores from the shipped log to each of 100 acknowledged writes have exactly those before it.
  */
 const megabytes = Number(process.argv[2] ?? 1000);
 const rounds = Number(process.argv[3] ?? 5);
 const writersMax = 50;
+const writesMax = 100;
 const run = promisify(execFile);
 const environment = {
   ...process.env,
@@ -31,6 +37,7 @@ const environment = {
 const folder = mkdtempSync(join(tmpdir(), "selvedge-backup-"));
 const dataDir = join(folder, "data");
 
+const isChain = (name: unknown): boolean => String(name).endsWith("chain.json");
 const selvedge = async (...args: string[]): Promise<void> => {
   await run(process.execPath, ["bin/selvedge.js", ...args]);
 };
@@ -49,39 +56,19 @@ function fill(path: string, namespace: string): void {
   database.close();
 }
 
-interface Latencies {
-  count: number;
-  p50: number;
-  p99: number;
-  max: number;
-}
-
-/** One writer after the other, until `end` resolves. */
-async function latenciesUntil(call: Call, values: string, end: Promise<unknown>): Promise<Latencies> {
-  const taken: number[] = [];
-  const state = { isEnded: false };
-  const ended = end.finally(() => (state.isEnded = true));
-  while (!state.isEnded) {
-    const startedMs = performance.now();
-    await call("PUT", `${values}/values/latency`, String(taken.length));
-    taken.push(performance.now() - startedMs);
-  }
-  await ended;
-  taken.sort((one, other) => one - other);
-  const at = (part: number): number => Number(taken[Math.floor(taken.length * part)]!.toFixed(1));
-  return { count: taken.length, p50: at(0.5), p99: at(0.99), max: Number(taken.at(-1)!.toFixed(1)) };
-}
-
 interface Running {
   api: string;
   account_id: string;
+  pid: number;
   stop(): Promise<void>;
+  /** As a loss of power of the process: SIGKILL. */
+  kill(): Promise<void>;
 }
 
-async function start(data: string): Promise<Running> {
+async function start(data: string, more: string[] = []): Promise<Running> {
   const readyFile = join(folder, "ready.json");
   rmSync(readyFile, { force: true });
-  const args = ["bin/selvedge.js", "serve", "--data-dir", data, "--ready-file", readyFile];
+  const args = ["bin/selvedge.js", "serve", "--data-dir", data, "--ready-file", readyFile, ...more];
   const child = spawn(process.execPath, args, { env: environment, stdio: "ignore" });
   while (!existsSync(readyFile)) {
     if (child.exitCode !== null) throw new Error(`serve ended with ${child.exitCode}`);
@@ -92,7 +79,11 @@ async function start(data: string): Promise<Running> {
     child.kill("SIGTERM");
     await once(child, "exit");
   };
-  return { ...ready, stop };
+  const kill = async (): Promise<void> => {
+    process.kill(ready.pid, "SIGKILL");
+    await once(child, "exit");
+  };
+  return { ...ready, stop, kill };
 }
 
 const first = await start(dataDir);
@@ -105,19 +96,34 @@ const call = callerOf(server.api);
 const values = `${base}/${namespace}`;
 const walBytes = (): number => statSync(join(dataDir, "selvedge.db-wal")).size;
 
+const at = (times: readonly number[], part: number): number =>
+  Number(times.toSorted((one, other) => one - other)[Math.floor(times.length * part)]!.toFixed(1));
+const summary = (times: readonly number[]) => ({
+  count: times.length,
+  p50: at(times, 0.5),
+  p99: at(times, 0.99),
+  max: Number(Math.max(...times).toFixed(1)),
+  over50: times.filter((ms) => ms > 50).length,
+});
+
 console.log(`1. latency of writes in ms, ${megabytes} MB`);
 for (let round = 0; round < 3; round++) {
   const target = join(folder, `latency-${round}`);
   const startedMs = performance.now();
-  const during = await latenciesUntil(call, values, selvedge("backup", target, "--data-dir", dataDir));
-  const seconds = (performance.now() - startedMs) / 1000;
-  const quiet = await latenciesUntil(call, values, new Promise((over) => setTimeout(over, seconds * 1000)));
+  const args = ["bin/selvedge.js", "backup", target, "--data-dir", dataDir];
+  const child = spawn(process.execPath, args, { stdio: "ignore", detached: true });
+  let count = 0;
+  const { running, stopped } = await timesInTurns(child, () =>
+    call("PUT", `${values}/values/latency`, String(count++)),
+  );
+  if (child.exitCode !== 0) throw new Error(`backup ended with ${child.exitCode}`);
   console.log({
-    round,
-    backupSeconds: Number(seconds.toFixed(1)),
-    quiet,
-    during,
+    seconds: Number(((performance.now() - startedMs) / 1000).toFixed(1)),
+    stopped: summary(stopped),
+    running: summary(running),
+    p99Ratio: Number((at(running, 0.99) / at(stopped, 0.99)).toFixed(2)),
     walMegabytes: walBytes() / 1e6,
+    load: loadavg().map((each) => Number(each.toFixed(1))),
   });
   rmSync(target, { recursive: true });
 }
@@ -160,4 +166,44 @@ for (let round = 0; round < rounds * 4; round++) {
 }
 console.log({ killed: rounds * 4, whole });
 await server.stop();
+
+console.log(`4. restores to each of ${writesMax} acknowledged writes, also after kill -9`);
+const counted = join(folder, "counted");
+const shipped = join(folder, "shipped");
+let node = await start(counted, ["--backup-folder", shipped, "--backup-log", "1s"]);
+const countedBase = `/accounts/${node.account_id}/storage/kv/namespaces`;
+const { id } = (await callerOf(node.api)("POST", countedBase, { title: "counted" })).result as { id: string };
+while (
+  !existsSync(join(shipped, "log")) ||
+  !readdirSync(join(shipped, "log"), { recursive: true }).some(isChain)
+)
+  await new Promise((over) => setTimeout(over, 50));
+/** When each write was acknowledged. */
+const acknowledgedMs: number[] = [];
+for (let n = 0; n < writesMax; n++) {
+  if (n === writesMax >> 1) {
+    await node.kill();
+    node = await start(counted, ["--backup-folder", shipped, "--backup-log", "1s"]);
+  }
+  const { status } = await callerOf(node.api)("PUT", `${countedBase}/${id}/values/n-${n}`, String(n));
+  if (status !== 200) throw new Error(`status ${status}`);
+  acknowledgedMs.push(Date.now());
+  while (Date.now() === acknowledgedMs[n]) await new Promise((over) => setTimeout(over, 1));
+}
+await node.stop();
+for (const [n, toMs] of acknowledgedMs.entries()) {
+  const to = join(folder, "restored-to");
+  const into = {
+    dataDir: to,
+    databasePath: join(to, "selvedge.db"),
+    blobs: new FileBlobs(join(to, "blobs")),
+  };
+  await restoreLog({ files: new FolderPlace(shipped).files, toMs, ...into });
+  const database = new DatabaseSync(into.databasePath, { readOnly: true });
+  const { count } = database.prepare("select count(*) as count from kv_entries").get() as { count: number };
+  database.close();
+  if (count !== n + 1) throw new Error(`the restore to write ${n} has ${count} values instead of ${n + 1}`);
+  rmSync(to, { recursive: true });
+}
+console.log({ restores: acknowledgedMs.length });
 rmSync(folder, { recursive: true });
