@@ -188,7 +188,8 @@ async function backups(config: Config): Promise<Finding[]> {
     return [{ ...finding, state: "advice", detail: "none are made periodically: set --backup-every" }];
   try {
     const place = await openPlace(backupFolder, config, "--backup-folder");
-    const [newest] = await periodicBackups(place).finally(() => place.close());
+    await using _closed = { [Symbol.asyncDispose]: async () => place.close() };
+    const [newest] = await periodicBackups(place);
     if (newest === undefined)
       return [{ ...finding, state: "advice", detail: `there is none at ${place.shown} yet` }];
     const began = `the newest one at ${place.shown} began ${new Date(newest.timeMs).toISOString()}`;
