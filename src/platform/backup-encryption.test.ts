@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, it, vi } from "vitest";
+import { product, text } from "../../test/helpers/sources.ts";
 import { temporaryFolder } from "../../test/helpers/process.ts";
 import { checkEncryption, encryptionOf } from "./backup-encryption.ts";
 import { loadConfig } from "./config/config.ts";
@@ -53,4 +54,16 @@ it("wants a passphrase or the operator's word for a bucket, and not both", () =>
     [{ backupPassphraseFile }, false],
   ] as const)
     checkEncryption(config(flags), "the backup", isBucket);
+});
+
+it("encrypts the shipped logs, too: the files of a place are opened in one way", () => {
+  const users = product.flatMap((file) =>
+    text(file)
+      .split("\n")
+      .filter((line) => line.includes("place.files"))
+      .map((line) => `${file}: ${line.trim()}`),
+  );
+  expect(users.length).toBeGreaterThan(2);
+  const others = users.filter((line) => !line.includes("openLogFiles(place.files, "));
+  expect(others).toEqual(["src/platform/storage/archive/encrypted-place.ts: this.files = place.files;"]);
 });
