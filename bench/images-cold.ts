@@ -124,7 +124,7 @@ async function compare<S extends string>(
 }
 
 /** As it comes, further sizes of a picture are made from its intermediate copy. This makes each as the first ones are made. */
-const fromImages = ["--image-mezzanine-pixels", "0"];
+const fromImages = ["--image-intermediate-pixels", "0"];
 
 export async function coldSection(
   asItComes: Stage,

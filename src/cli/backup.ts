@@ -43,7 +43,7 @@ export function registerBackupCommands(program: Command): void {
     });
   const verifying = backup
     .command("verify")
-    .description("check that a backup is as it was written and can be restored")
+    .description("check that a backup is unchanged and can be restored")
     .argument("<target>", "folder or s3://BUCKET/NAME of the backup");
   addConfigOptions(verifying)
     .option("--json", "print JSON")

@@ -11,7 +11,7 @@ const marks: Record<Finding["state"], string> = { ok: "ok", advice: "advice", fa
 export function registerDoctorCommand(program: Command): void {
   const doctor = program
     .command("doctor")
-    .description("check what serve needs: versions, protections, ports, folders, database");
+    .description("check the requirements of serve: versions, protections, ports, folders, database");
   addConfigOptions(doctor)
     .option("--json", "print JSON")
     .action(async (options: Record<string, unknown>) => {

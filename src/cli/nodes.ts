@@ -19,7 +19,7 @@ const timeoutMs = 10_000;
 export function registerNodesCommand(program: Command): void {
   const nodes = program
     .command("nodes")
-    .description("list the nodes that use the database of this configuration, and what became of them");
+    .description("list the nodes that use the database of this configuration, and their states");
   addConfigOptions(nodes)
     .option("--json", "print JSON")
     .action(async (options: Record<string, unknown>) => {

@@ -11,7 +11,7 @@ export const declaration = declare({
       env: "SELVEDGE_STALE_EDGE",
       default: "serve",
       describe:
-        "what visitors get from a node that is further behind: the configuration it has, or 503 until it has caught up",
+        "answer of a node that is further behind: with the configuration that it has (serve), or 503 until it has caught up (refuse)",
     },
     ruleBodyKilobytes: {
       kind: "count",
@@ -20,7 +20,7 @@ export const declaration = declare({
       flag: "rule-body-kilobytes",
       env: "SELVEDGE_RULE_BODY_KILOBYTES",
       default: 1024,
-      describe: "how much of a request's body rules can see; the zone's plan may allow less",
+      describe: "length of a request's body that rules can read; the zone's plan may allow less",
     },
     errorDetails: {
       ...choice(["local", "none"]),

@@ -24,8 +24,7 @@ it("the guard ends what the kernel does not, also processes that are made meanwh
   });
   const [line] = (await once(server.stdout, "data")) as [Buffer];
   const pids = JSON.parse(line.toString()) as number[];
-  await delay(100);
-  expect(pids.map(stateOf)).toEqual([true, true, true]);
+  await vi.waitFor(() => expect(pids.map(stateOf)).toEqual([true, true, true]));
   server.kill("SIGKILL");
   await vi.waitFor(() => expect(pids.map(stateOf)).toEqual([false, false, true]), 10_000);
   process.kill(pids[2]!, "SIGKILL");
@@ -35,7 +34,7 @@ it("no process of a cell outlives a server that is killed at any moment of its s
   for (let moment = 0; moment < 6; moment++) {
     const boot = new KilledBoot();
     await boot.begun();
-    await delay(moment * 16);
+    await delay(moment * 16); // the moment is what the test varies
     await boot.kill();
     expect(await boot.left(), `after ${moment * 16} ms`).toEqual([]);
   }

@@ -76,7 +76,7 @@ describe("once there is one", () => {
   beforeAll(async () => {
     [platform, bare] = await Promise.all([
       startImagePlatform(),
-      startImagePlatform({ imageMezzaninePixels: 0 }),
+      startImagePlatform({ imageIntermediatePixels: 0 }),
     ]);
     [id, bareId] = await Promise.all([platform.store(large), bare.store(large)]);
     await untilReady(platform, id);
@@ -140,7 +140,7 @@ describe("which images", () => {
   });
 
   it("is disabled by the setting", async () => {
-    const platform = await start({ imageMezzaninePixels: 0 });
+    const platform = await start({ imageIntermediatePixels: 0 });
     const id = await platform.store(large);
     const sources = watchSources(platform);
     for (const width of [300, 301, 302, 303]) await platform.deliver(id, `w=${width},f=jpeg`);

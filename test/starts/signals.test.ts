@@ -119,14 +119,35 @@ async function stopUnderLoad(): Promise<unknown[]> {
 
   const failures: unknown[] = [];
   const agent = new Agent({ keepAlive: true });
+  const counts: { answered: number }[] = [];
+  const counted = (visit: () => Promise<string>): (() => Promise<string>) => {
+    const count = { answered: 0 };
+    counts.push(count);
+    return async () => {
+      const body = await visit();
+      count.answered++;
+      return body;
+    };
+  };
   const loads = [
-    load(async () => fetchFrom(edge, "/", { agent: false }), failures),
-    load(async () => fetchFrom(edge, "/", { agent: false }), failures),
-    load(async () => fetchFrom(edge, "/", { agent }), failures),
-    load(overHttp2(tls!), failures),
+    load(
+      counted(async () => fetchFrom(edge, "/", { agent: false })),
+      failures,
+    ),
+    load(
+      counted(async () => fetchFrom(edge, "/", { agent: false })),
+      failures,
+    ),
+    load(
+      counted(async () => fetchFrom(edge, "/", { agent })),
+      failures,
+    ),
+    load(counted(overHttp2(tls!)), failures),
   ];
   const download = fetchFrom(edge, "/download", { agent });
-  await delay(300);
+  const everyLoadIsAnswered = (): void =>
+    expect(Math.min(...counts.map(({ answered }) => answered))).toBeGreaterThan(0);
+  await vi.waitFor(everyLoadIsAnswered, { timeout: 10_000 });
 
   server.process.kill("SIGTERM");
   await vi.waitFor(async () =>

@@ -4,6 +4,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Client } from "pg";
 import type { Ready } from "../../src/server.ts";
 
 /** Workflows whose processes are killed, and an outside witness that records their steps. */
@@ -54,6 +55,11 @@ export class Witness {
   }
   get acknowledgedCount(): number {
     return this.#acknowledged.size;
+  }
+  /** Resolves once this number of further steps is acknowledged. */
+  async acknowledges(more: number): Promise<void> {
+    const count = this.acknowledgedCount + more;
+    while (this.acknowledgedCount < count) await pause(10);
   }
   forget(): void {
     this.#begun.clear();
@@ -271,4 +277,17 @@ function descendants(root: number): number[] {
     queue.push(...below);
   }
   return all;
+}
+
+/** The numbers of shards that live nodes hold, in ascending order. */
+export async function shardsByOwner(database: Client): Promise<number[]> {
+  const { rows } = await database.query<{ count: string }>(
+    "select count(*) as count from workflow_shards where lease_until > now() group by owner order by count",
+  );
+  return rows.map(({ count }) => Number(count));
+}
+
+/** Resolves once two nodes hold half of the shards each. */
+export async function areEven(database: Client): Promise<void> {
+  while ((await shardsByOwner(database)).join() !== "32,32") await pause(50);
 }

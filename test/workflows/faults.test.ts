@@ -33,7 +33,7 @@ async function start(node: Node): Promise<void> {
   await node.deploy(witness);
 }
 
-/** Resolves once no more steps are acknowledged. */
+/** Resolves once no step was acknowledged for 1.5 seconds: nothing else shows that all of them wait. */
 async function stands(): Promise<number> {
   for (;;) {
     const count = witness.acknowledgedCount;
@@ -53,7 +53,7 @@ it("PostgreSQL is away, for longer than leases last", async () => {
   await postgres.crash();
   await expect(node.create("refused", 1)).rejects.toThrow("10503");
   const acknowledged = await stands();
-  await pause(11_000);
+  await pause(11_000); // leases last ten seconds
   await expect(node.create("refused", 1)).rejects.toThrow("10503");
   expect(witness.acknowledgedCount).toBe(acknowledged);
   await postgres.start();

@@ -1,9 +1,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { Client } from "pg";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { startPostgres, type TestPostgres } from "../helpers/postgres.ts";
-import { Node, pause, Witness } from "./crash.ts";
+import { areEven, Node, pause, Witness } from "./crash.ts";
 
 /**
  * Two nodes that share a PostgreSQL database share the instances. When one dies, the other takes them all
@@ -12,12 +13,15 @@ import { Node, pause, Witness } from "./crash.ts";
 const witness = new Witness();
 const folders: string[] = [];
 let postgres: TestPostgres;
+let database: Client;
 let first: Node;
 let second: Node;
 
 beforeAll(async () => {
   postgres = await startPostgres();
   const url = await postgres.createDatabase();
+  database = new Client(url);
+  await database.connect();
   await witness.listen();
   const node = (): Node => {
     folders.push(mkdtempSync(join(tmpdir(), "workflows-nodes-")));
@@ -42,6 +46,7 @@ afterAll(async () => {
   await second.stop();
   await first.stop();
   witness.close();
+  await database.end();
   await postgres.stop();
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 });
@@ -53,8 +58,7 @@ interface Row {
 const path = "/workflows/crash/instances";
 
 it("each takes half of the work, and forwards commands for the other's instances", async () => {
-  // The shares are even when the second node has been seen: within two beats of two seconds.
-  await pause(5000);
+  await areEven(database);
   await first.create("a", 10);
   await second.create("b", 10);
   // Sent to the node that does not own it.
@@ -70,18 +74,21 @@ it("each takes half of the work, and forwards commands for the other's instances
 it("a suspended node whose instances were taken over starts no step of them again", async () => {
   const before = (await second.counts())["complete"]!;
   await first.create("z", 40);
-  await pause(700);
+  await witness.acknowledges(60);
   process.kill(first.pid, "SIGSTOP");
   await second.completed(before + 40, 60_000);
   process.kill(first.pid, "SIGCONT");
-  // A pending action would happen once it has taken its share again.
-  await pause(5000);
+  // A pending action would happen once it has taken its share again, and runs instances.
+  await areEven(database);
+  let attempt = 0;
+  await vi.waitFor(async () => first.create(`y${attempt++}`, 1), { timeout: 20_000 });
+  await witness.acknowledges(10);
   expect(witness.violations).toEqual([]);
 }, 120_000);
 
 it("continues a dead node's instances, and repeats no acknowledged step", async () => {
   const ids = [...(await first.create("c", 30)), ...(await second.create("d", 30))];
-  await pause(800);
+  await witness.acknowledges(100);
   const killedAt = performance.now();
   await first.kill("both");
   const status = async (): Promise<Row[]> => (await second.call("GET", `${path}?per_page=100`)) as Row[];
@@ -101,9 +108,9 @@ it("continues a dead node's instances, and repeats no acknowledged step", async 
 it("continues its own instances after a suspension longer than its leases", async () => {
   const before = (await second.counts())["complete"]!;
   await second.create("e", 20);
-  await pause(700);
+  await witness.acknowledges(30);
   process.kill(second.pid, "SIGSTOP");
-  await pause(11_000);
+  await pause(11_000); // leases last ten seconds
   process.kill(second.pid, "SIGCONT");
   await second.completed(before + 20, 60_000);
   expect(witness.violations).toEqual([]);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Client } from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { startPostgres, type TestPostgres } from "../helpers/postgres.ts";
-import { Node, pause, Witness } from "./crash.ts";
+import { areEven, Node, pause, shardsByOwner, Witness } from "./crash.ts";
 
 /** A node that is stopped gives its instances to the others first, however long it then goes on serving. */
 const witness = new Witness();
@@ -40,21 +40,14 @@ afterAll(async () => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 });
 
-async function shardsByOwner(): Promise<number[]> {
-  const { rows } = await database.query<{ count: string }>(
-    "select count(*) as count from workflow_shards where lease_until > now() group by owner order by count",
-  );
-  return rows.map(({ count }) => Number(count));
-}
-
 it("another node takes over before the leases end, and the stopping one still serves", async () => {
-  while ((await shardsByOwner()).join() !== "32,32") await pause(50);
+  await areEven(database);
   await first.create("a", 20);
-  await pause(500);
+  await witness.acknowledges(20);
   const signalledAt = performance.now();
   process.kill(first.pid, "SIGTERM");
   // One shard stays, for instances that are created meanwhile.
-  while ((await shardsByOwner()).join() !== "1,63") await pause(10);
+  while ((await shardsByOwner(database)).join() !== "1,63") await pause(10);
   // Leases that are not given back end after ten seconds.
   const tookMs = performance.now() - signalledAt;
   process.stdout.write(`taken over ${tookMs.toFixed(0)} ms after SIGTERM\n`);

@@ -27,7 +27,7 @@ export const declaration = declare({
       flag: "activation",
       env: "SELVEDGE_ACTIVATION",
       describe:
-        "how pending zones become active: at once (static), or once the public DNS names our servers (dns) (default: static while every listener is on loopback, else dns)",
+        "how pending zones become active: at once (static), or once the public DNS names this installation's name servers (dns) (default: static while every listener is on loopback, else dns)",
     },
     activationIntervalSeconds: {
       kind: "count",

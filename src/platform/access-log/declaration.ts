@@ -108,13 +108,14 @@ export const declaration = declare({
       flag: "access-log-one-in",
       env: "SELVEDGE_ACCESS_LOG_ONE_IN",
       default: 1,
-      describe: "logs one request of so many, chosen at random",
+      describe: "one request in this many is logged, chosen at random",
     },
     apiAccessLog: {
       kind: "text",
       flag: "api-access-log",
       env: "SELVEDGE_API_ACCESS_LOG",
-      describe: "the same for calls of the management API, never sampled (default: no log)",
+      describe:
+        "file for a line of JSON for each call of the management API, or -; never sampled (default: no log)",
     },
   },
 });

@@ -61,7 +61,7 @@ export const backupSettings = {
     flag: "backup-log-days",
     env: "SELVEDGE_BACKUP_LOG_DAYS",
     default: 7,
-    describe: "days that the shipped log goes back at least",
+    describe: "days that the shipped log covers at least",
   },
   backupKeep: {
     kind: "count",

@@ -122,7 +122,7 @@ export const nodeSettings = {
     flag: "blob-url",
     env: "SELVEDGE_BLOB_URL",
     describe:
-      "where images, assets and large values are kept: files (in the data folder), postgres (in the database; small installations), or s3://BUCKET[/PREFIX]?endpoint=URL&region=NAME (default: files; with both --ephemeral and PostgreSQL: postgres)",
+      "store for images, assets and large values: files (in the data folder), postgres (in the database; small installations), or s3://BUCKET[/PREFIX]?endpoint=URL&region=NAME (default: files; with both --ephemeral and PostgreSQL: postgres)",
   },
   blobAccessKeyId: {
     kind: "text",

@@ -15,7 +15,7 @@ import type { LogThreadData } from "./thread.ts";
 export interface LogShipping {
   /** Whether blobs are shipped too, because they are files of the data folder. */
   shipsBlobs: boolean;
-  /** Everything that was committed until then is at the target. */
+  /** All commits until then are at the target. */
   shippedMs: number | undefined;
 }
 

@@ -25,7 +25,7 @@ export interface ShipperOptions {
   report: (report: Report) => void;
 }
 export interface Report {
-  /** Everything that was committed until then is at the target. */
+  /** All commits until then are at the target. */
   shippedMs?: number;
   error?: unknown;
 }

@@ -20,7 +20,7 @@ export const logMetrics = (shipping: { shippedMs: number | undefined } | undefin
     : [
         new Gauge({
           name: `${metricPrefix}backup_log_shipped_timestamp_seconds`,
-          help: "Everything that was committed until then is at the target of the shipped log; 0 before the first copy",
+          help: "Time until which all commits are at the target of the shipped log; 0 before the first copy",
           registers: [],
           collect() {
             this.set((shipping.shippedMs ?? 0) / 1000);

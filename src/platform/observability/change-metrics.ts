@@ -15,7 +15,7 @@ export function changeMetrics(storage: Pick<Storage, "following" | "lagSeconds">
     }),
     new Gauge({
       name: `${metricPrefix}change_seq`,
-      help: "Number of the last change: that all nodes have committed, and that is in effect at this node",
+      help: "Number of the last change that all nodes have committed, and of the last one in effect at this node",
       labelNames: ["of"],
       registers: [],
       collect() {

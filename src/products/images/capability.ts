@@ -28,7 +28,7 @@ export const images = capability({
       cacheFolder: join(needed.folder, "cache"),
       memoryBytesMax: config.imageMemoryMegabytes * mebibyte,
       diskBytesMax: config.imageDiskMegabytes * mebibyte,
-      intermediateCopySidePixels: config.imageMezzaninePixels,
+      intermediateCopySidePixels: config.imageIntermediatePixels,
       deliveryUrl: config.deliveryUrl,
       moreFormats: { avif: config.imageAcceptAvif, svg: config.imageAcceptSvg },
       transformationSettings: (zoneId) => ({

@@ -45,12 +45,12 @@ export const declaration = declare({
       default: 2048,
       describe: "disk space for transformed images, in the data folder",
     },
-    imageMezzaninePixels: {
+    imageIntermediatePixels: {
       kind: "count",
       min: 0,
       max: 12_000,
-      flag: "image-mezzanine-pixels",
-      env: "SELVEDGE_IMAGE_MEZZANINE_PIXELS",
+      flag: "image-intermediate-pixels",
+      env: "SELVEDGE_IMAGE_INTERMEDIATE_PIXELS",
       default: 2560,
       describe:
         "longer side of the intermediate copy of a large image, from which smaller results are made; 0 for no copy",

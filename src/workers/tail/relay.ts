@@ -127,7 +127,7 @@ export class TailRelay {
       if (leaving.length > 0) await this.#storage.write(async (trx) => store.addEvents(trx, leaving));
       await this.#receive(all.filter(({ watcher, isForeign }) => watcher !== undefined && !isForeign));
     } catch (error) {
-      this.#logger.warn({ err: error }, "what other nodes have to tell of runs could not be exchanged");
+      this.#logger.warn({ err: error }, "live logs could not be exchanged with other nodes");
     } finally {
       this.#isBusy = false;
     }

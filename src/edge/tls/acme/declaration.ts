@@ -27,7 +27,7 @@ export const declaration = declare({
       env: "SELVEDGE_ACME_CHALLENGE",
       default: "dns-01",
       describe:
-        "how ACME validates names of zones: in our DNS, with wildcards (dns-01), or over HTTP at each proxied name (http-01); partial zones always use http-01",
+        "how ACME validates names of zones: in this installation's DNS, with wildcards (dns-01), or over HTTP at each proxied name (http-01); partial zones always use http-01",
     },
     acmeCa: {
       kind: "text",

@@ -87,7 +87,10 @@ export class ImageEngine {
       } catch (error) {
         if (!(error instanceof ProcessEnded)) throw this.#visible(error, job);
         if (this.#isClosed) throw imageErrors.unavailable();
-        this.#logger.warn({ path: picture.path, attempt, err: error }, "the image process ended under a job");
+        this.#logger.warn(
+          { path: picture.path, attempt, err: error },
+          "the image process ended during a job",
+        );
         if (error.by === "crash" && error.jobs === 1) crashes += 1;
         if (crashes === crashesMax) throw imageErrors.undecodable();
         if (attempt === attemptsMax) throw imageErrors.unavailable();

@@ -34,7 +34,7 @@ it("ends an idle cell that has grown; the next instance gets a new one", async (
   const run = async (id: string, megabytes: number): Promise<unknown> =>
     (await harness.ended((await harness.create(id, { megabytes })).rid)).output;
   expect(await run("small", 1)).toBe(1);
-  await new Promise((resolve) => setTimeout(resolve, 1000));
+  await new Promise((resolve) => setTimeout(resolve, 1000)); // twice the idle time, in which the cell would end
   expect(harness.cells.pids).toHaveLength(1);
   expect(await run("large", 80)).toBe(2);
   await vi.waitFor(() => expect(harness.cells.pids).toEqual([]), { timeout: 10_000 });
