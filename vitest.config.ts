@@ -3,6 +3,7 @@ import { defineConfig } from "vitest/config";
 const shared = {
   testTimeout: 60_000,
   hookTimeout: 60_000,
+  expect: { poll: { timeout: 10_000 } }, // a busy machine may need more than the default second
 
   pool: "forks" as const,
   setupFiles: ["./test/setup.ts", "./test/helpers/none-uncaught.ts"],
