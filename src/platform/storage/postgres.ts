@@ -16,8 +16,8 @@ import { DatabaseUnavailable } from "./faults.ts";
 const numberTypeIds: ReadonlySet<number> = new Set([20, 1700]);
 /** The longest wait for a connection whose queries may take any time. */
 const connectMsMax = 10_000;
-/** When the server was away, connections that were idle or waited for longer than this are given up. */
-const [idleMsMax, answerMsMax] = [1000, 5000];
+/** A query is given this time before its connection counts as silent. */
+const freshMs = 1000;
 /** Maximum number of connections. */
 const poolMax = 10;
 /**
@@ -38,10 +38,11 @@ export const connectionOf = (connectionString: string): ClientConfig => ({
 
 export interface PooledDialect extends PostgresDialect {
   /**
-   * Ends the connections that are idle or have waited long for an answer. To be called when the server was away
-   * for another connection: after a failover, nothing may tell the old connections that their server is gone.
+   * Ends the connections that have had no answer since then (by `performance.now()`); the latest queries get a
+   * second for theirs. To be called when the server was away for another connection: after a failover, nothing may tell the
+   * old connections that their server is gone.
    */
-  dropSilent: () => void;
+  dropSilent: (sinceMs: number) => void;
 }
 
 /**
@@ -68,8 +69,8 @@ export function postgresDialect(connectionString: string, timeoutMs: number | un
     });
   const { options } = pool;
   const dialect = new PostgresDialect({ pool: { connect, end: () => pool.end(), options } });
-  const dropSilent = (): void => {
-    for (const client of clients) client.dropIfSilent();
+  const dropSilent = (sinceMs: number): void => {
+    for (const client of clients) client.dropIfSilent(sinceMs);
   };
   return Object.assign(keepingFirstError(dialect), { dropSilent });
 }
@@ -77,7 +78,7 @@ export function postgresDialect(connectionString: string, timeoutMs: number | un
 type Query = (text: string, values?: unknown[]) => Promise<QueryResult>;
 
 interface LimitedClient extends Client {
-  dropIfSilent(): void;
+  dropIfSilent(sinceMs: number): void;
 }
 
 /**
@@ -91,9 +92,8 @@ const clientClass = (
 ): new (config?: ClientConfig) => LimitedClient =>
   class extends Client {
     #isBroken = false;
-    #isWaiting = true;
-    /** When the client began to wait for the server, or last ended that. */
-    #sinceMs = performance.now();
+    #askedMs = performance.now();
+    #answeredMs = 0;
 
     constructor(config?: ClientConfig) {
       super(config);
@@ -106,18 +106,20 @@ const clientClass = (
       return (this as unknown as { connection: { stream: Socket } }).connection.stream;
     }
 
-    dropIfSilent(): void {
-      const msMax = this.#isWaiting ? answerMsMax : idleMsMax;
-      if (performance.now() - this.#sinceMs > msMax) this.#stream.destroy();
+    dropIfSilent(sinceMs: number): void {
+      if (this.#answeredMs >= sinceMs) return;
+      if (performance.now() - this.#askedMs >= freshMs) this.#stream.destroy();
+      else setTimeout(() => this.dropIfSilent(sinceMs), freshMs).unref();
     }
 
     override readonly query = (async (text: string, values?: unknown[]) => {
       const stream = this.#stream;
       const timer = setTimeout(() => stream.destroy(), timeoutMs);
-      this.#isWaiting = true;
-      this.#sinceMs = performance.now();
+      this.#askedMs = performance.now();
       try {
-        return await (super.query as Query)(text, values);
+        const result = await (super.query as Query)(text, values);
+        this.#answeredMs = performance.now();
+        return result;
       } catch (error) {
         const isGone =
           error instanceof DatabaseError
@@ -126,8 +128,6 @@ const clientClass = (
         throw isGone ? new DatabaseUnavailable(error) : error;
       } finally {
         clearTimeout(timer);
-        this.#isWaiting = false;
-        this.#sinceMs = performance.now();
       }
     }) as Client["query"];
   };

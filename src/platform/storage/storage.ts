@@ -39,7 +39,7 @@ const queryTimeoutMs = 30_000;
 interface PostgresParts {
   url: string;
   /** See `PooledDialect`. */
-  dropSilent: () => void;
+  dropSilent: (sinceMs: number) => void;
 }
 
 /**

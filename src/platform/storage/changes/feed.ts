@@ -41,8 +41,8 @@ export interface FeedOptions {
   onNotice: () => void;
   /** The connection was lost, so notifications may have been lost too. */
   onLost: () => void;
-  /** The server can be reached again after a failure. */
-  onReturned?: () => void;
+  /** The server answers again after a failure, with the time of the failure by `performance.now()`. */
+  onReturned?: (failedMs: number) => void;
 }
 
 /**
@@ -54,7 +54,8 @@ export class Feed {
   #client: Client | undefined;
   #checkedMs = -Infinity;
   #isClosed = false;
-  #hasFailed = false;
+  /** The first failure since the last answer. */
+  #failedMs: number | undefined;
   /**
    * Whether notifications arrive. They do not through a pooler that gives each transaction a connection. Known
    * from a notification that this node has sent to itself.
@@ -100,7 +101,7 @@ export class Feed {
 
   /** Gives the connection up; the next read makes a new one. */
   disconnect(): void {
-    this.#hasFailed = true;
+    this.#failedMs ??= performance.now();
     const client = this.#client;
     this.#client = undefined;
     this.isNotified = false;
@@ -126,8 +127,8 @@ export class Feed {
     const client = await this.#connected();
     try {
       const { rows } = await inTime(client, client.query(text, values));
-      if (this.#hasFailed) this.#options.onReturned?.();
-      this.#hasFailed = false;
+      if (this.#failedMs !== undefined) this.#options.onReturned?.(this.#failedMs);
+      this.#failedMs = undefined;
       return rows as R[];
     } catch (error) {
       this.disconnect();
@@ -156,7 +157,7 @@ export class Feed {
       await inTime(client, client.query(`listen ${changesChannel}`));
       if (this.#isClosed) throw new Error("closed");
     } catch (error) {
-      this.#hasFailed = true;
+      this.#failedMs ??= performance.now();
       destroy(client);
       throw new DatabaseUnavailable(error);
     }
