@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import type { Logger } from "pino";
 import { capabilities, type Services } from "./capabilities.ts";
 import type { ApiChecks } from "./control/api/server/app.ts";
-import { authorityFiles } from "./edge/tls/certificates/local-authority.ts";
+import { authorityFiles } from "./edge/tls/certificates/authority-files.ts";
 import type { Config } from "./platform/config/settings.ts";
 import type { Reserved } from "./platform/listen/reserve.ts";
 import { dashboardPath } from "./platform/dashboard/pages.ts";

@@ -3,7 +3,8 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { InvalidArgumentError, type Command } from "commander";
 import { configOf } from "./config-options.ts";
-import { authorityFiles, openLocalAuthority } from "../edge/tls/certificates/local-authority.ts";
+import { authorityFiles } from "../edge/tls/certificates/authority-files.ts";
+import { openLocalAuthority } from "../edge/tls/certificates/local-authority.ts";
 
 interface Place {
   config?: string;

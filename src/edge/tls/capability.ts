@@ -6,7 +6,7 @@ import { edgeConfiguration } from "../configuration/capability.ts";
 import { outbound } from "../origin/capability.ts";
 import { edgeServer } from "../capability.ts";
 import { certificates } from "./certificates/capability.ts";
-import { authorityFiles } from "./certificates/local-authority.ts";
+import { authorityFiles } from "./certificates/authority-files.ts";
 import { schemeHandler } from "./scheme-handler.ts";
 import { declaration } from "./declaration.ts";
 

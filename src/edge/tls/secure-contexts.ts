@@ -2,6 +2,7 @@ import { createSecureContext, type SecureContext } from "node:tls";
 import { LRUCache } from "lru-cache";
 import type { LocalAuthority } from "./certificates/local-authority.ts";
 import type { KeyPair } from "./certificates/x509.ts";
+import { entriesMax } from "../../platform/util/loading-cache.ts";
 
 /** A certificate that may be served; higher ranks are preferred. */
 export interface ServedCertificate extends KeyPair {
@@ -21,7 +22,7 @@ export class SecureContexts {
   /** In order of preference. */
   readonly #byName = new Map<string, ServedCertificate[]>();
   readonly #contexts = new WeakMap<ServedCertificate, SecureContext>();
-  readonly #local = new LRUCache<string, SecureContext>({ max: contextsMax, ttl: localMs });
+  readonly #local = new LRUCache<string, SecureContext>({ ...entriesMax(contextsMax), ttl: localMs });
   readonly #ownerOf = new WeakMap<ServedCertificate, string>();
   readonly #isKnown: (host: string) => boolean;
   readonly #mayServe: (owner: string, host: string) => boolean;

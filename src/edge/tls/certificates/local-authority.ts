@@ -2,6 +2,7 @@ import { createPrivateKey, createPublicKey, randomBytes, X509Certificate } from 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
+import { authorityFiles } from "./authority-files.ts";
 import {
   authorityCertificate,
   newKeys,
@@ -38,12 +39,6 @@ export class LocalAuthority {
     };
   }
 }
-
-/** The authority's files in the data folder. */
-export const authorityFiles = (dataDir: string): { certificate: string; key: string } => ({
-  certificate: join(dataDir, "tls", "authority.pem"),
-  key: join(dataDir, "tls", "authority.key"),
-});
 
 /** Opens the authority in the data folder, and creates it on first use. */
 export function openLocalAuthority(dataDir: string): LocalAuthority {
