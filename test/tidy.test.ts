@@ -246,6 +246,14 @@ it("functions stay short enough to be read at once", () => {
   expect(long.toSorted()).toEqual([...stillLong].toSorted());
 });
 
+it("caches allocate as they grow, and not for all entries at once", () => {
+  const options = /new LRUCache(?:<[^;]*?>)?\(\s*(\{[^;]*?\})\s*\)/g;
+  const allocating = product.filter((file) =>
+    [...text(file).matchAll(options)].some(([, each]) => /\bmax:/.test(each!) && !/maxSize:/.test(each!)),
+  );
+  expect(allocating).toEqual([]); // use entriesMax of platform/util/loading-cache.ts
+});
+
 it("messages of unknown errors are never sent to callers", () => {
   // Code in isolates reports scripts' own errors to them. Commands and configuration report to the operator.
   const isInside = (file: string): boolean => !/^src\/(cli|platform\/config)\/|\/worker\//.test(file);

@@ -6,7 +6,7 @@ import { reloadByForgetting } from "../../platform/storage/changes/listeners.ts"
 import { lockAccount } from "../../platform/storage/dialects.ts";
 import type { Change, Storage, Write } from "../../platform/storage/storage.ts";
 import { newId } from "../../platform/util/ids.ts";
-import { LoadingCache } from "../../platform/util/loading-cache.ts";
+import { LoadingCache, entriesMax } from "../../platform/util/loading-cache.ts";
 import type { Zones } from "../zones/zones.ts";
 import { Actor, type CallerId, type ActorOwner } from "../access/actor.ts";
 import { addressesOf, refuseDelegation, type Delegation } from "./delegation.ts";
@@ -62,7 +62,7 @@ export class Tokens {
   readonly #pepper: string;
   // Unknown hashes are not cached, so that a flood of bad tokens cannot evict valid ones.
   /** Keyed by a plain SHA-256 of the secret, which is faster than the stored keyed hash. */
-  readonly #known = new LoadingCache<string, Known>(new LRUCache({ max: cacheMax }));
+  readonly #known = new LoadingCache<string, Known>(new LRUCache(entriesMax(cacheMax)));
 
   constructor(storage: Storage, accounts: Accounts, pepper: string, zones: Pick<Zones, "find">) {
     this.#storage = storage;

@@ -8,6 +8,7 @@ import type { RRset } from "../name-server/zone/rrset.ts";
 import { Overloaded, type RRsetSigner } from "../name-server/zone/signer.ts";
 import { nsecRdata } from "./denial.ts";
 import { algorithm, dnskeyRdata, dsRdata } from "./key.ts";
+import { entriesMax } from "../../platform/util/loading-cache.ts";
 
 const hourMs = 3_600_000;
 const validityMs = 48 * hourMs;
@@ -38,8 +39,8 @@ export class ZoneSigner implements RRsetSigner {
   readonly #privateKey: KeyObject;
   /** Keyed by the RRset object, so that a signature is collected together with its set. */
   readonly #signatures = new WeakMap<RRset, Signature>();
-  readonly #synthesized = new LRUCache<string, Signature>({ max: synthesizedMax });
-  readonly #denials = new LRUCache<string, RRset>({ max: synthesizedMax });
+  readonly #synthesized = new LRUCache<string, Signature>(entriesMax(synthesizedMax));
+  readonly #denials = new LRUCache<string, RRset>(entriesMax(synthesizedMax));
   #tokens = synthesizedPerSecond;
   #tokensMs = 0;
 

@@ -6,6 +6,7 @@ import { watchFile } from "../../platform/util/watch-file.ts";
 import { isEuropeanUnion } from "./countries.ts";
 import type { GeoProperties, GeoSource } from "./geo-source.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
+import { entriesMax } from "../../platform/util/loading-cache.ts";
 
 export interface GeoFiles {
   city?: string | undefined;
@@ -20,7 +21,7 @@ export class GeoError extends ConfigError {}
 
 /** MMDB files, kept in memory and reloaded when they change. */
 export class GeoDatabase implements GeoSource {
-  readonly #known = new LRUCache<string, GeoProperties>({ max: addressesKept });
+  readonly #known = new LRUCache<string, GeoProperties>(entriesMax(addressesKept));
   readonly #readers = new Map<keyof GeoFiles, Reader<Response>>();
   readonly #unwatch: (() => void)[] = [];
   #reload: () => Promise<void> = async () => {};

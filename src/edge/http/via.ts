@@ -1,6 +1,7 @@
 import { hash, timingSafeEqual } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { randomText } from "../../platform/util/ids.ts";
+import { entriesMax } from "../../platform/util/loading-cache.ts";
 
 /** Longest chain of calls between scripts for one request; equals the public service's limit. */
 export const hopsMax = 16;
@@ -47,9 +48,9 @@ const pattern = /^(0|[1-9]\d{0,2})\.([\w-]{22})\.([\w-]{22})$/;
  */
 export class ViaHeader {
   readonly #key: string;
-  readonly #trees = new LRUCache<string, CallTree>({ max: treesMax });
+  readonly #trees = new LRUCache<string, CallTree>(entriesMax(treesMax));
   /** Signatures by count and host. */
-  readonly #macs = new LRUCache<string, string>({ max: macsMax });
+  readonly #macs = new LRUCache<string, string>(entriesMax(macsMax));
 
   constructor(key: string) {
     this.#key = key;

@@ -3,6 +3,7 @@ import { networkInterfaces } from "node:os";
 import { LRUCache } from "lru-cache";
 import { formatIp, ipBytes, parseIp } from "../../rules/values/ip.ts";
 import type { IpValue } from "../../rules/values/types.ts";
+import { entriesMax } from "../../platform/util/loading-cache.ts";
 
 /**
  * Requests that may reach loopback and private addresses: none; those to zones' origins; also scripts'
@@ -55,7 +56,7 @@ export class AddressPolicy {
   readonly #ownPorts = new Set<number>();
   readonly #edgePorts = new Set<number>();
   /** By address as written: parsing it and checking the list takes microseconds, on every request. */
-  readonly #known = new LRUCache<string, KnownAddress>({ max: 10_000 });
+  readonly #known = new LRUCache<string, KnownAddress>(entriesMax(10_000));
 
   constructor(privateNetworks: PrivateNetworks) {
     this.#privateNetworks = privateNetworks;

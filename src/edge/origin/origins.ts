@@ -5,6 +5,7 @@ import type { AddressPolicy, Verdict, Who } from "./address-policy.ts";
 import { originError, tlsError, visitorErrors, VisitorError } from "../http/errors.ts";
 import type { OriginTls } from "../configuration/route.ts";
 import type { EdgeSettings } from "../http/settings.ts";
+import { entriesMax } from "../../platform/util/loading-cache.ts";
 
 const downMs = 10_000;
 
@@ -23,14 +24,14 @@ export class Origins {
   readonly #policy: AddressPolicy;
   readonly #who: Who;
   readonly #pools: LRUCache<string, Pool>;
-  readonly #downUntilMs = new LRUCache<string, number>({ max: 10_000 });
+  readonly #downUntilMs = new LRUCache<string, number>(entriesMax(10_000));
 
   constructor(settings: EdgeSettings, policy: AddressPolicy, who: Who = "origin") {
     this.#settings = settings;
     this.#policy = policy;
     this.#who = who;
     this.#pools = new LRUCache({
-      max: settings.originsMax,
+      ...entriesMax(settings.originsMax),
       // An evicted pool finishes its requests.
       dispose: (pool) => {
         pool.close().catch(() => {});

@@ -3,6 +3,7 @@ import { isIP } from "node:net";
 import { LRUCache } from "lru-cache";
 import { VisitorError, visitorErrors } from "../http/errors.ts";
 import type { EdgeSnapshot, OriginTarget } from "../configuration/snapshot.ts";
+import { entriesMax } from "../../platform/util/loading-cache.ts";
 
 export type LookUp = (name: string) => Promise<string[]>;
 
@@ -28,8 +29,11 @@ const askSystem: LookUp = async (name) =>
  * slow name must not occupy them all.
  */
 export function systemLookUp(ask: LookUp = askSystem, answerWithinMs = deadlineMs): LookUp {
-  const cache = new LRUCache<string, { addresses: string[]; atMs: number }>({ max: 10_000, ttl: staleMs });
-  const failures = new LRUCache<string, { error: unknown }>({ max: 10_000, ttl: failureMs });
+  const cache = new LRUCache<string, { addresses: string[]; atMs: number }>({
+    ...entriesMax(10_000),
+    ttl: staleMs,
+  });
+  const failures = new LRUCache<string, { error: unknown }>({ ...entriesMax(10_000), ttl: failureMs });
   const underWay = new Map<string, Promise<string[]>>();
   const question = (name: string): Promise<string[]> => {
     let answer = underWay.get(name);

@@ -9,6 +9,7 @@ import { OriginPath } from "./origin-path.ts";
 import { PathGroup } from "./path-group.ts";
 import type { SetAside } from "./probes.ts";
 import type { Relays } from "./relays.ts";
+import { entriesMax } from "../../platform/util/loading-cache.ts";
 
 const groupsMax = 10_000;
 const addressesMax = 16;
@@ -20,7 +21,7 @@ export class SmartRouting implements Routing {
   readonly #analytics: Analytics;
   readonly #logger: Pick<Logger, "warn" | "info">;
   readonly #groups = new LRUCache<string, { zoneId: string; port: number; group: PathGroup }>({
-    max: groupsMax,
+    ...entriesMax(groupsMax),
   });
 
   constructor(origins: Origins, relays: Relays, analytics: Analytics, logger: Pick<Logger, "warn" | "info">) {

@@ -7,6 +7,7 @@ import { isStorable, type Image } from "./image.ts";
 import type { ImageSettings } from "./settings.ts";
 import * as settingsStore from "./store-settings.ts";
 import * as store from "./store.ts";
+import { entriesMax } from "../../platform/util/loading-cache.ts";
 
 /** An image's record. Caches derived from it check `isCurrent` instead of reading the record again. */
 export interface Held {
@@ -27,12 +28,14 @@ const accountsMax = 5000;
 export class ImageDirectory {
   readonly #storage: Storage;
   readonly #accounts: Accounts;
-  readonly #images = new LRUCache<string, { held: Held; loaded: Promise<Held> }>({ max: imagesMax });
+  readonly #images = new LRUCache<string, { held: Held; loaded: Promise<Held> }>({
+    ...entriesMax(imagesMax),
+  });
   readonly #settings = new LRUCache<
     string,
     { current: { isCurrent: boolean }; loaded: Promise<ImageSettings> }
   >({
-    max: accountsMax,
+    ...entriesMax(accountsMax),
   });
   #accountIds = new Map<string, string>();
 

@@ -12,6 +12,7 @@ import { probe } from "./input/probe.ts";
 import { checkedImage } from "./input/format-check.ts";
 import * as store from "./store.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
+import { entriesMax } from "../../platform/util/loading-cache.ts";
 
 export interface NewImage {
   accountId: string;
@@ -42,7 +43,7 @@ export class Uploads {
   readonly #logger: Logger;
   readonly #more: MoreFormats;
   readonly #imagesMax: number;
-  readonly #counts = new LRUCache<string, Promise<{ images: number }>>({ max: 1000, ttl: countMs });
+  readonly #counts = new LRUCache<string, Promise<{ images: number }>>({ ...entriesMax(1000), ttl: countMs });
 
   constructor(
     storage: Storage,

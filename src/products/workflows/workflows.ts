@@ -5,7 +5,7 @@ import { isForeignKeyViolation } from "../../platform/storage/dialects.ts";
 import { FreshReads } from "../../platform/storage/changes/fresh-reads.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import { newUuid } from "../../platform/util/ids.ts";
-import { LoadingCache } from "../../platform/util/loading-cache.ts";
+import { LoadingCache, entriesMax } from "../../platform/util/loading-cache.ts";
 import * as store from "./store/store-workflows.ts";
 import { workflowLimits, type Retention, type Workflow, type WorkflowVersion } from "./workflow.ts";
 import { workflowErrors } from "./errors.ts";
@@ -30,9 +30,9 @@ interface Everything {
 export class Workflows {
   readonly #storage: Storage;
   readonly #scripts: Pick<Scripts, "live">;
-  readonly #versions = new LoadingCache<number, WorkflowVersion>(new LRUCache({ max: versionsMax }));
+  readonly #versions = new LoadingCache<number, WorkflowVersion>(new LRUCache(entriesMax(versionsMax)));
   /** The newest version of each workflow, keyed by workflow and deployed code. */
-  readonly #current = new LoadingCache<string, WorkflowVersion>(new LRUCache({ max: versionsMax }));
+  readonly #current = new LoadingCache<string, WorkflowVersion>(new LRUCache(entriesMax(versionsMax)));
   readonly #goneListeners: (() => void)[] = [];
   readonly #reads = new FreshReads(
     () => this.#read(),

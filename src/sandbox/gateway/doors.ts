@@ -5,6 +5,7 @@ import { endWith } from "../../platform/util/raw-http.ts";
 import { within } from "../../platform/util/ends-within.ts";
 import type { ObjectRefusal } from "../errors.ts";
 import { doorTarget as target } from "../process/object-config.ts";
+import { entriesMax } from "../../platform/util/loading-cache.ts";
 
 const faultMs = 1000;
 const waitingMax = 10_000;
@@ -21,7 +22,7 @@ export class Doors {
   readonly #paths = new Map<number, string>();
 
   /** Why calls ended with their cells, by token. */
-  readonly #faults = new LRUCache<string, ObjectRefusal>({ max: 10_000 });
+  readonly #faults = new LRUCache<string, ObjectRefusal>(entriesMax(10_000));
   readonly #waiting = new Map<string, (fault: ObjectRefusal) => void>();
 
   /** Notes why a call ended with its cell. */

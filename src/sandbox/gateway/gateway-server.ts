@@ -20,6 +20,7 @@ import { protocolLimits } from "../settings.ts";
 import type { Traffic } from "../limits/traffic.ts";
 import { loadable } from "../process/worker-sources.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
+import { entriesMax } from "../../platform/util/loading-cache.ts";
 
 /** Time after the answer in which work that a script left running may still make requests. */
 const afterAnswerMs = 30_000;
@@ -44,7 +45,7 @@ export class GatewayServer {
       ),
   });
   /** By id: whether the code was sent to the cell. */
-  readonly #sent = new LRUCache<string, true>({ max: 10_000 });
+  readonly #sent = new LRUCache<string, true>(entriesMax(10_000));
   loads = 0;
   /** Length of the JSON that was sent to the cell. */
   loadedBytes = 0;

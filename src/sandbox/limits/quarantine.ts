@@ -1,4 +1,5 @@
 import { LRUCache } from "lru-cache";
+import { entriesMax } from "../../platform/util/loading-cache.ts";
 
 interface OwnerRecord {
   /** Runs alone without a fault since the last fault. */
@@ -22,9 +23,9 @@ const historyMs = 60_000;
  * across all versions of its script.
  */
 export class Quarantine {
-  readonly #records = new LRUCache<string, OwnerRecord>({ max: 10_000, ttl: 3_600_000 });
+  readonly #records = new LRUCache<string, OwnerRecord>({ ...entriesMax(10_000), ttl: 3_600_000 });
   /** Number of recent quarantines, by owner. */
-  readonly #recentCounts = new LRUCache<string, number>({ max: 10_000, ttl: historyMs });
+  readonly #recentCounts = new LRUCache<string, number>({ ...entriesMax(10_000), ttl: historyMs });
   readonly #runsToTrust: number;
   #revision = 0;
 

@@ -20,6 +20,7 @@ import { ActingObjects, targetOf, type LastDispatches, type ObjectRunServices } 
 import { diceOf, isIdOf } from "./ids.ts";
 import type { ObjectNamespace } from "./namespace.ts";
 import { groupOf } from "./namespaces.ts";
+import { entriesMax } from "../../platform/util/loading-cache.ts";
 
 /** An object that is called, with the run that the call begins. */
 interface Resolved {
@@ -30,7 +31,7 @@ interface Resolved {
 /** Calls objects for scripts, after checking that the script may. */
 export class ObjectRuns implements ObjectGate {
   readonly #services: ObjectRunServices;
-  readonly #customers: LastDispatches = new LRUCache({ max: 10_000 });
+  readonly #customers: LastDispatches = new LRUCache(entriesMax(10_000));
   readonly acting: ActingObjects;
 
   constructor(services: ObjectRunServices) {

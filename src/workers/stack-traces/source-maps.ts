@@ -5,6 +5,7 @@ import { unawaited } from "../../platform/util/uncaught.ts";
 import { placesIn, shownStack, type Place } from "./frames.ts";
 import type { SourceMapRequest, SourceMapAnswer, ModuleMap } from "./messages.ts";
 import { moduleUrl } from "../../platform/util/module-url.ts";
+import { entriesMax } from "../../platform/util/loading-cache.ts";
 
 /** Time limit for the positions of a stack; after that the maps of its code are not used for a while. */
 const defaultFindMs = 2000;
@@ -26,8 +27,8 @@ export class SourceMaps {
   readonly #load: (codeId: string) => Promise<readonly ModuleMap[]>;
   readonly #findMs: number;
   readonly #turns = new Turns();
-  readonly #places = new LRUCache<string, Place | typeof nowhere>({ max: placesKept });
-  readonly #bad = new LRUCache<string, true>({ max: 1000, ttl: badMs });
+  readonly #places = new LRUCache<string, Place | typeof nowhere>(entriesMax(placesKept));
+  readonly #bad = new LRUCache<string, true>({ ...entriesMax(1000), ttl: badMs });
   #thread: Thread | undefined;
   #idle: NodeJS.Timeout | undefined;
   #waiting = 0;

@@ -2,8 +2,9 @@ import type { IncomingHttpHeaders } from "node:http";
 import { LRUCache } from "lru-cache";
 import type { Transform } from "../recipe/options.ts";
 import type { Accepted } from "../recipe/recipe.ts";
+import { entriesMax } from "../../../platform/util/loading-cache.ts";
 
-const known = new LRUCache<string, Accepted>({ max: 500 });
+const known = new LRUCache<string, Accepted>(entriesMax(500));
 const nothing: Accepted = { avif: false, webp: false };
 /** Longer Accept headers are ignored. */
 const acceptCharactersMax = 1024;

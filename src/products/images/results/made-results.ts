@@ -6,6 +6,7 @@ import { SourceGone } from "../engine/engine.ts";
 import { imageErrors } from "../errors.ts";
 import type { Results, Stored } from "./results.ts";
 import { SingleFlight } from "./single-flight.ts";
+import { entriesMax } from "../../../platform/util/loading-cache.ts";
 
 /** How long an undecodable picture is not retried. Other failures are not remembered. */
 const failureMs = 30_000;
@@ -16,7 +17,7 @@ export class MadeResults {
   readonly #logger: Logger;
   /** Resolves with undefined when the result is in the store. */
   readonly #flights = new SingleFlight<Stored | undefined>();
-  readonly #failures = new LRUCache<string, DomainError>({ max: 10_000, ttl: failureMs });
+  readonly #failures = new LRUCache<string, DomainError>({ ...entriesMax(10_000), ttl: failureMs });
 
   constructor(results: Results, logger: Logger) {
     this.#results = results;

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { LRUCache } from "lru-cache";
 import type { Logger } from "pino";
 import { unawaited } from "../../../platform/util/uncaught.ts";
+import { entriesMax } from "../../../platform/util/loading-cache.ts";
 
 /**
  * A result: small ones are in memory, others are streamed from their file. One with `release` is leased: the
@@ -50,7 +51,7 @@ export class Results {
    * reads.
    */
   readonly #files = new LRUCache<string, Promise<FileHandle>>({
-    max: filesMax,
+    ...entriesMax(filesMax),
     dispose: (file) => {
       file.then((handle) => handle.close()).catch(() => {});
     },

@@ -15,6 +15,7 @@ import type { ReceivedAnswer } from "./exchange.ts";
 import type { Send } from "../../../edge/origin/outbound.ts";
 import { fetchOriginal } from "./fetch-original.ts";
 import { freshnessOf } from "./freshness.ts";
+import { entriesMax } from "../../../platform/util/loading-cache.ts";
 
 /** A picture of an origin, stored among the results. */
 export interface Original {
@@ -56,12 +57,12 @@ export class Originals {
   readonly #folder: string;
   readonly #more: MoreFormats;
   readonly #known = new LRUCache<string, Known>({
-    max: knownMax,
+    ...entriesMax(knownMax),
     dispose: ({ original }, _key, reason) => {
       if (reason !== "evict") original.isCurrent = false;
     },
   });
-  readonly #unstorable = new LRUCache<string, true>({ max: knownMax, ttl: unstorableMs });
+  readonly #unstorable = new LRUCache<string, true>({ ...entriesMax(knownMax), ttl: unstorableMs });
   readonly #flights = new SingleFlight<Original | undefined>();
   readonly #fetchesOf = new Map<string, number>();
   #fetches = 0;
