@@ -101,3 +101,6 @@ export type Services = ServicesOf<typeof capabilities>;
 
 /** Every operation of the management API. */
 export const operations = capabilities.flatMap((each: Capability) => each.operations);
+
+/** The errors of all capabilities, in the order of the list. */
+export const errorTables = capabilities.flatMap((each: Capability) => each.errors);

@@ -3,8 +3,11 @@ import type { Duplex } from "node:stream";
 import type { Logger } from "pino";
 import type { Metric } from "prom-client";
 import type { ApiChecks, BoundOperation } from "./control/api/server/app.ts";
+import type { ApiError, ErrorCodes } from "./control/api/errors.ts";
 import type { Operation } from "./control/api/operation.ts";
+import type { VisitorError } from "./edge/http/errors.ts";
 import type { EdgeHandler, HandlerPlace, UpgradeHandler } from "./edge/request/handlers.ts";
+import type { DomainError } from "./platform/domain-error.ts";
 import type { Reserved } from "./platform/listen/reserve.ts";
 import type { Declaration, EmptyDeclaration } from "./declaration.ts";
 import type { ConfigOf } from "./platform/config/setting.ts";
@@ -84,12 +87,20 @@ interface Bound<S> {
   close(): Promise<void>;
 }
 
+/** Errors for callers. The codes of errors of a domain are in a table of the API. */
+export interface ErrorTable {
+  title: string;
+  errors: Readonly<Record<string, (...details: never[]) => ApiError | DomainError | VisitorError>>;
+  codes?: ErrorCodes;
+}
+
 /** A part of the platform that creates the services `S`. Declare one with `capability`. */
 export interface Capability<S extends object = object> {
   readonly name: string;
   readonly needs: readonly Capability[];
   readonly declares: Declaration | undefined;
   readonly operations: readonly Operation[];
+  readonly errors: readonly ErrorTable[];
   readonly idParameters: readonly string[];
   /** Creates the services. `needed` has the services of all `needs`. */
   begin(needed: object, platform: Platform): Promise<Bound<S>>;
@@ -119,6 +130,8 @@ interface Declared<N extends readonly Capability[], S extends object, O, D exten
   create(needed: Needed<N, D>): S | Promise<S>;
   /** They may use the services that it creates and those that it needs. */
   operations?: readonly Operation<O>[];
+  /** Its errors, for the reference page and for the tests of messages. */
+  errors?: readonly ErrorTable[];
   /** The parameters in paths of its operations that must be ids. */
   idParameters?: readonly string[];
   apiUpgrade?(services: Given<N, S, D>): ApiUpgrade;
@@ -156,12 +169,13 @@ export function capability<
 >(
   declared: Declared<N, S, O, D>,
 ): ServicesOf<N> & S extends O ? Capability<S> : NotServed<Exclude<keyof O, keyof (ServicesOf<N> & S)>> {
-  const { name, needs, operations = [], idParameters = [] } = declared;
+  const { name, needs, operations = [], errors = [], idParameters = [] } = declared;
   const complete: Capability<S> = {
     name,
     needs,
     declares: declared.declares,
     operations,
+    errors,
     idParameters,
     async begin(needed, platform) {
       const given = { ...platform, ...needed } as Needed<N, D>; // start() passes the services of all needs

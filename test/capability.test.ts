@@ -31,10 +31,10 @@ const folder = {
   "capability.ts": `import { capability } from "../../capability.ts";
     import { storage } from "../../platform/capability.ts";
     import { bindings } from "../../workers/capability.ts";
-    import { noteOperations } from "./api.ts";
+    import { noteErrorCodes, noteOperations } from "./api.ts";
     import { noteBinding, noteType } from "./binding.ts";
     import { declaration } from "./declaration.ts";
-    import { Notes } from "./notes.ts";
+    import { noteErrors, Notes } from "./notes.ts";
 
     export const notes = capability({
       name: "notes",
@@ -42,6 +42,7 @@ const folder = {
       needs: [storage, bindings],
       create: ({ config, storage: database }) => ({ notes: new Notes(database, config.notesMax) }),
       operations: noteOperations,
+      errors: [{ title: "Notes", errors: noteErrors, codes: noteErrorCodes }],
       idParameters: ["note_id"],
       bindings: (services) => ({
         note: {
@@ -128,10 +129,12 @@ const folder = {
       },
     };`,
   "api.ts": `import { z } from "zod";
+    import type { ErrorCodes } from "../../control/api/errors.ts";
     import { operationsFor } from "../../control/api/operation.ts";
-    import type { Notes } from "./notes.ts";
+    import type { noteErrors, Notes } from "./notes.ts";
 
-    const { operation } = operationsFor<{ notes: Notes }>({ "notes.tooMany": [409, 1409] });
+    export const noteErrorCodes: ErrorCodes<typeof noteErrors> = { "notes.tooMany": [409, 1409] };
+    const { operation } = operationsFor<{ notes: Notes }>(noteErrorCodes);
 
     export const noteOperations = [
       operation({
@@ -227,6 +230,7 @@ it("a new capability is a folder, one line in the list, and what is generated fr
     .filter((path) => readFileSync(join(scratch, path), "utf8") !== readFileSync(path, "utf8"));
   expect(changed).toEqual([
     "docs/reference/configuration.md",
+    "docs/reference/errors.md",
     "openapi.json",
     "src/capabilities.ts",
     "src/declarations.ts",

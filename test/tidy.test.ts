@@ -141,7 +141,9 @@ describe("imports point one way: api → domain → store → storage", () => {
   it("domains know no HTTP status: they throw a DomainError, for which api-errors.ts has the codes", () => {
     // Bindings are APIs too: they answer the calls of scripts.
     const isApi = (file: string): boolean =>
-      /^src\/control\/api\/|\/([\w-]+-)?api(-[\w-]+)?\.ts$|\/api\/|\/binding\.ts$/.test(file);
+      /^src\/(control\/api\/|capability\.ts$)|\/([\w-]+-)?api(-[\w-]+)?\.ts$|\/api\/|\/binding\.ts$/.test(
+        file,
+      );
     const found = product.filter(
       (file) => !isApi(file) && imports(file).includes("src/control/api/errors.ts"),
     );

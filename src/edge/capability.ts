@@ -15,6 +15,7 @@ import { Edge } from "./request/listener.ts";
 import { isLocalVisitor } from "./request/local-visitor.ts";
 import type { EdgeRequest } from "./request/handlers.ts";
 import { declaration } from "./declaration.ts";
+import { visitorErrors } from "./http/errors.ts";
 
 /** The listener of visitors' requests. */
 export const edgeServer = capability({
@@ -78,4 +79,5 @@ export const edgeServer = capability({
     edgeListener.listensAt(await edge.listen(sockets.take("edgeListen")));
     return edge;
   },
+  errors: [{ title: "Visitors at the edge", errors: visitorErrors }],
 });

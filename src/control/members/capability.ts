@@ -12,12 +12,15 @@ import { Members } from "./members.ts";
 import { ensureOwner, type InstallationOwner } from "./owner.ts";
 import { userOperations } from "./api-user.ts";
 import { declaration } from "./declaration.ts";
+import { memberErrors } from "./errors.ts";
+import { memberErrorCodes } from "./api-errors.ts";
 
 /** Users, their accounts, and the members of accounts. */
 export const members = capability({
   name: "members",
   needs: [storage, accounts, tokens, zones],
   create: (needed) => ({ members: new Members(needed.storage, needed.accounts, needed.tokens) }),
+  errors: [{ title: "Members of accounts", errors: memberErrors, codes: memberErrorCodes }],
   operations: together([
     ...userOperations,
     ...accountOperations,

@@ -3,6 +3,8 @@ import { storage } from "../../platform/capability.ts";
 import { rulesetOperations } from "./api.ts";
 import { Rulesets } from "./rulesets.ts";
 import { declaration } from "./declaration.ts";
+import { rulesetErrors } from "./errors.ts";
+import { rulesetErrorCodes } from "./api-errors.ts";
 
 export const rulesets = capability({
   name: "rulesets",
@@ -10,5 +12,6 @@ export const rulesets = capability({
   needs: [storage],
   create: (needed) => ({ rulesets: new Rulesets(needed.storage) }),
   operations: rulesetOperations,
+  errors: [{ title: "Rulesets", errors: rulesetErrors, codes: rulesetErrorCodes }],
   idParameters: ["ruleset_id"],
 });

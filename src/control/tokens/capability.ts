@@ -5,6 +5,8 @@ import { zones } from "../zones/capability.ts";
 import { apiTokenOperations } from "./api.ts";
 import { Tokens } from "./tokens.ts";
 import { declaration } from "./declaration.ts";
+import { tokenErrors } from "./errors.ts";
+import { tokenErrorCodes } from "./api-errors.ts";
 
 export const tokens = capability({
   name: "tokens",
@@ -14,5 +16,6 @@ export const tokens = capability({
     tokens: new Tokens(needed.storage, needed.accounts, needed.pepper, needed.zones),
   }),
   operations: apiTokenOperations,
+  errors: [{ title: "Tokens", errors: tokenErrors, codes: tokenErrorCodes }],
   idParameters: ["token_id"],
 });

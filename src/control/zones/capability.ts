@@ -9,6 +9,8 @@ import { planOperations } from "./api/api-plans.ts";
 import { zoneOperations } from "./api/api.ts";
 import { verificationKeyOf, Zones } from "./zones.ts";
 import { declaration } from "./declaration.ts";
+import { zoneErrors } from "./errors.ts";
+import { zoneErrorCodes } from "./api/api-errors.ts";
 
 const activationTickMs = 1000;
 
@@ -32,6 +34,7 @@ export const zones = capability({
     }),
   }),
   operations: [...zoneOperations, ...planOperations],
+  errors: [{ title: "Zones", errors: zoneErrors, codes: zoneErrorCodes }],
   idParameters: ["zone_id", "plan_id"],
   load: (services) => services.zones.load(),
   run({ logger, zones: known }) {

@@ -4,6 +4,8 @@ import { storage } from "../../platform/capability.ts";
 import { dnssecOperations } from "./api-dnssec.ts";
 import { Dnssec } from "./dnssec.ts";
 import { declaration } from "./declaration.ts";
+import { dnssecErrors } from "./errors.ts";
+import { dnssecErrorCodes } from "./api-errors.ts";
 
 export const dnssec = capability({
   name: "DNSSEC",
@@ -15,5 +17,6 @@ export const dnssec = capability({
     return { dnssec: new Dnssec(database, intervalSeconds) };
   },
   operations: dnssecOperations,
+  errors: [{ title: "DNSSEC", errors: dnssecErrors, codes: dnssecErrorCodes }],
   load: (services) => services.dnssec.load(),
 });

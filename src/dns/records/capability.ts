@@ -4,6 +4,8 @@ import { storage } from "../../platform/capability.ts";
 import { dnsOperations } from "./api/api.ts";
 import { DnsRecords } from "./records.ts";
 import { declaration } from "./declaration.ts";
+import { dnsErrors } from "./errors.ts";
+import { dnsErrorCodes } from "./api/api-errors.ts";
 
 export const records = capability({
   name: "DNS records",
@@ -17,5 +19,6 @@ export const records = capability({
     return { records: created };
   },
   operations: dnsOperations,
+  errors: [{ title: "DNS records", errors: dnsErrors, codes: dnsErrorCodes }],
   idParameters: ["dns_record_id"],
 });

@@ -5,6 +5,8 @@ import { transferPartyOperations } from "./api-transfer-parties.ts";
 import { outgoingTransferOperations } from "./api-transfers.ts";
 import { OutgoingTransfers } from "./outgoing.ts";
 import { declaration } from "./declaration.ts";
+import { transferErrors } from "./errors.ts";
+import { transferErrorCodes } from "./api-errors.ts";
 
 export const transfers = capability({
   name: "zone transfers",
@@ -12,6 +14,7 @@ export const transfers = capability({
   needs: [storage, records],
   create: (needed) => ({ transfers: new OutgoingTransfers(needed.storage) }),
   operations: [...outgoingTransferOperations, ...transferPartyOperations],
+  errors: [{ title: "Zone transfers", errors: transferErrors, codes: transferErrorCodes }],
   idParameters: ["acl_id", "tsig_id", "peer_id"],
   load: (services) => services.transfers.load(),
 });

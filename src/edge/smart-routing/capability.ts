@@ -8,6 +8,8 @@ import { relayHandler } from "./relay-handler.ts";
 import { parseRelay, Relays } from "./relays.ts";
 import { SmartRouting } from "./routing.ts";
 import { declaration } from "./declaration.ts";
+import { smartRoutingErrors } from "./errors.ts";
+import { smartRoutingErrorCodes } from "./api-errors.ts";
 
 export const smartRouting = capability({
   name: "smart routing",
@@ -28,6 +30,7 @@ export const smartRouting = capability({
     return { smartRouting: analytics, routing, relays };
   },
   operations: smartRoutingOperations,
+  errors: [{ title: "Smart routing", errors: smartRoutingErrors, codes: smartRoutingErrorCodes }],
   edgeHandlers({ config, origins, edgeSettings }) {
     const { relaySecret } = config;
     if (relaySecret === undefined) return [];

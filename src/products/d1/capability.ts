@@ -8,6 +8,8 @@ import { Databases } from "./databases.ts";
 import { Transfers } from "./transfers.ts";
 import { tidyTransfers } from "./tidy.ts";
 import { declaration } from "./declaration.ts";
+import { d1Errors } from "./errors.ts";
+import { d1ErrorCodes } from "./api-errors.ts";
 
 /** SQL databases of accounts. */
 export const d1 = capability({
@@ -21,6 +23,7 @@ export const d1 = capability({
     return { d1Databases, d1Calls, d1Transfers };
   },
   operations: d1Operations,
+  errors: [{ title: "D1", errors: d1Errors, codes: d1ErrorCodes }],
   bindings: ({ d1Databases, d1Calls }) => ({
     d1: {
       type: d1Type,

@@ -13,6 +13,9 @@ import { deliveryPrefix } from "./delivery/delivery.ts";
 import { ImagesService } from "./image-services.ts";
 import { answerScriptFetch } from "./transformations/script-fetch.ts";
 import { declaration } from "./declaration.ts";
+import { imageErrors } from "./errors.ts";
+import { imageErrorCodes, transformationErrorCodes } from "./api-errors.ts";
+import { transformationErrors } from "./transformations/errors.ts";
 
 export const images = capability({
   name: "images",
@@ -45,6 +48,10 @@ export const images = capability({
     return { images: service };
   },
   operations: imageOperations,
+  errors: [
+    { title: "Images", errors: imageErrors, codes: imageErrorCodes },
+    { title: "Transformations of zones", errors: transformationErrors, codes: transformationErrorCodes },
+  ],
   edgeHandlers: (services) => [
     { place: "image-delivery", handler: services.images.delivery.handler },
     { place: "image-transformation", handler: services.images.transformations.handler },

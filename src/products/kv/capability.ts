@@ -5,6 +5,8 @@ import { kvBinding, kvNamespaceType } from "./binding.ts";
 import { KvNamespaces } from "./kv.ts";
 import { tidyKv } from "./tidy.ts";
 import { declaration } from "./declaration.ts";
+import { kvErrors } from "./errors.ts";
+import { kvErrorCodes } from "./api-errors.ts";
 
 export const kv = capability({
   name: "KV",
@@ -12,6 +14,7 @@ export const kv = capability({
   needs: [storage, blobs],
   create: (needed) => ({ kv: new KvNamespaces(needed.storage, needed.blobs) }),
   operations: kvOperations,
+  errors: [{ title: "Key-value namespaces", errors: kvErrors, codes: kvErrorCodes }],
   idParameters: ["namespace_id"],
   bindings: (services) => ({
     kv_namespace: {

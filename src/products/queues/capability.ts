@@ -11,6 +11,8 @@ import { QueueMessages } from "./messages.ts";
 import { Queues } from "./queues.ts";
 import { Retirement } from "./retirement.ts";
 import { declaration } from "./declaration.ts";
+import { queueErrors } from "./errors.ts";
+import { queueErrorCodes } from "./api-errors.ts";
 
 export const queues = capability({
   name: "queues",
@@ -27,6 +29,7 @@ export const queues = capability({
     return { queues: created, queueMessages: new QueueMessages(database, created) };
   },
   operations: queueOperations,
+  errors: [{ title: "Queues", errors: queueErrors, codes: queueErrorCodes }],
   idParameters: ["queue_id", "subscription_id", "consumer_id"],
   bindings: (services) => ({
     queue: {

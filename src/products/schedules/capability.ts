@@ -8,6 +8,8 @@ import { runScheduled } from "./run.ts";
 import { CronScheduler } from "./scheduler.ts";
 import { Schedules } from "./schedules.ts";
 import { declaration } from "./declaration.ts";
+import { scheduleErrors } from "./errors.ts";
+import { scheduleErrorCodes } from "./api-errors.ts";
 
 /** Runs scripts at given times. */
 export const schedules = capability({
@@ -16,6 +18,7 @@ export const schedules = capability({
   needs: [storage, scripts, runtime],
   create: (needed) => ({ schedules: new Schedules(needed.storage, needed.scripts) }),
   operations: scheduleOperations,
+  errors: [{ title: "Schedules", errors: scheduleErrors, codes: scheduleErrorCodes }],
   load: (services) => services.schedules.load(),
   async run(services) {
     const run = runScheduled(services.scripts, services.runtime);

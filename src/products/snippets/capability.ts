@@ -12,6 +12,8 @@ import { snippetOperations } from "./api.ts";
 import { snippetHandler } from "./chain.ts";
 import { Snippets } from "./snippets.ts";
 import { declaration } from "./declaration.ts";
+import { snippetErrors } from "./errors.ts";
+import { snippetErrorCodes } from "./api-errors.ts";
 
 export const snippets = capability({
   name: "snippets",
@@ -25,6 +27,7 @@ export const snippets = capability({
     return { snippets: created };
   },
   operations: snippetOperations,
+  errors: [{ title: "Snippets", errors: snippetErrors, codes: snippetErrorCodes }],
   edgeHandlers: (services) => [
     {
       place: "snippets",

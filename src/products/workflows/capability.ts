@@ -7,6 +7,8 @@ import { workflowOperations } from "./api/api.ts";
 import { workflowBinding, workflowType } from "./binding.ts";
 import { createWorkflows } from "./workflow-services.ts";
 import { declaration } from "./declaration.ts";
+import { workflowErrors } from "./errors.ts";
+import { workflowErrorCodes } from "./api/api-errors.ts";
 
 export const workflows = capability({
   name: "workflows",
@@ -15,6 +17,7 @@ export const workflows = capability({
   create: ({ config, logger, storage: database, ...needed }) =>
     createWorkflows(config, database, needed, logger),
   operations: workflowOperations,
+  errors: [{ title: "Workflows", errors: workflowErrors, codes: workflowErrorCodes }],
   bindings: (services) => ({
     workflow: {
       type: workflowType,

@@ -7,6 +7,8 @@ import { scripts } from "../scripts/capability.ts";
 import { dispatchOperations } from "./api.ts";
 import { dispatchNamespaceType } from "./binding-type.ts";
 import { declaration } from "./declaration.ts";
+import { namespaceErrors } from "../scripts/namespaces/errors.ts";
+import { namespaceErrorCodes } from "./api-errors.ts";
 
 /** Namespaces of customers' scripts. */
 export const dispatch = capability({
@@ -15,6 +17,7 @@ export const dispatch = capability({
   needs: [accounts, zones, assets, bindings, scripts],
   create: () => ({}),
   operations: dispatchOperations,
+  errors: [{ title: "Dispatch namespaces", errors: namespaceErrors, codes: namespaceErrorCodes }],
   bindings: ({ namespaces }) => ({
     dispatch_namespace: {
       type: dispatchNamespaceType,

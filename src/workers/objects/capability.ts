@@ -19,6 +19,8 @@ import { ObjectQueries } from "./query/queries.ts";
 import { PlatformNamespaces } from "./platform-namespaces.ts";
 import { declaration } from "./declaration.ts";
 import { objectNamespaceType } from "./binding-type.ts";
+import { objectErrors } from "../scripts/versions/object-errors.ts";
+import { scriptErrorCodes } from "../scripts/api-errors.ts";
 
 /** Durable Objects of scripts. */
 export const objects = capability({
@@ -70,6 +72,7 @@ export const objects = capability({
     };
   },
   operations: [...namespaceOperations, ...objectOperations],
+  errors: [{ title: "Durable Objects", errors: objectErrors, codes: scriptErrorCodes }],
   bindings: () => ({
     durable_object_namespace: {
       type: objectNamespaceType,

@@ -22,6 +22,10 @@ import type { AssetManifests } from "./versions/version-input.ts";
 import { Versions } from "./versions/versions.ts";
 import { declaration } from "./declaration.ts";
 import { textType, jsonType, versionMetadataType, serviceType } from "./binding-types.ts";
+import { scriptErrors } from "./errors.ts";
+import { scriptErrorCodes } from "./api-errors.ts";
+import { routeErrors, scriptDomainErrors, subdomainErrors } from "./routing/errors.ts";
+import { routeErrorCodes, scriptDomainErrorCodes, subdomainErrorCodes } from "./routing/api-errors.ts";
 
 /** Stores, deploys and routes scripts, of accounts and of the namespaces that they dispatch to. */
 export const scripts = capability({
@@ -68,6 +72,12 @@ export const scripts = capability({
     };
   },
   operations: scriptOperations,
+  errors: [
+    { title: "Scripts", errors: scriptErrors, codes: scriptErrorCodes },
+    { title: "Routes to scripts", errors: routeErrors, codes: routeErrorCodes },
+    { title: "Domains of scripts", errors: scriptDomainErrors, codes: scriptDomainErrorCodes },
+    { title: "Subdomains of accounts", errors: subdomainErrors, codes: subdomainErrorCodes },
+  ],
   idParameters: ["route_id", "domain_id"],
   bindings: ({ scripts: stored }) => ({
     plain_text: { type: textType, value: ({ text }) => text },

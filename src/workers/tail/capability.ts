@@ -9,6 +9,8 @@ import { TailRelay } from "./relay.ts";
 import { Tails } from "./tails.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 import { declaration } from "./declaration.ts";
+import { tailErrors } from "./errors.ts";
+import { tailErrorCodes } from "./api-errors.ts";
 
 /** A token that expires ends its tails within this time. */
 const checkIntervalMs = 60_000;
@@ -27,6 +29,7 @@ export const tails = capability({
     return { tails: created };
   },
   operations: tailOperations,
+  errors: [{ title: "Live logs", errors: tailErrors, codes: tailErrorCodes }],
   idParameters: ["tail_id"],
   apiUpgrade: (services) => tailUpgrade(services.tails, services.logger),
   async run({ storage: database, tails: watched, logger }) {

@@ -14,6 +14,7 @@ import { zones } from "../../zones/capability.ts";
 import { createApi } from "./app.ts";
 import { announceEnd, createApiServer, drain, listen } from "./listener.ts";
 import { declaration } from "./declaration.ts";
+import { apiErrors } from "../errors.ts";
 
 /** The health of the node. Its own listener answers before the database is open. */
 export const health = capability({
@@ -64,6 +65,7 @@ export const api = capability({
       close: (deadlineMs) => drain(server, deadlineMs),
     };
   },
+  errors: [{ title: "Every operation", errors: apiErrors }],
 });
 
 /** The listener of the metrics. It is here because the platform room knows no HTTP listeners. */

@@ -7,6 +7,8 @@ import { tlsOperations } from "./api.ts";
 import { Certificates } from "./certificates.ts";
 import { CertificatePacks } from "./packs.ts";
 import { declaration } from "./declaration.ts";
+import { certificateErrors, packErrors } from "./errors.ts";
+import { certificateErrorCodes, packErrorCodes } from "./api-errors.ts";
 
 export const certificates = capability({
   name: "certificates",
@@ -18,6 +20,10 @@ export const certificates = capability({
     return { certificates: created, certificatePacks: packs };
   },
   operations: together(tlsOperations),
+  errors: [
+    { title: "Certificates", errors: certificateErrors, codes: certificateErrorCodes },
+    { title: "Certificate packs", errors: packErrors, codes: packErrorCodes },
+  ],
   idParameters: ["custom_certificate_id", "certificate_pack_id"],
   metrics: async ({ zones: known, ...services }) =>
     (await import("./metrics.ts")).certificateMetrics(

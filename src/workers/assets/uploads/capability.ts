@@ -4,6 +4,8 @@ import { assetOperations } from "./api.ts";
 import { assetsBinding, assetsType } from "./binding.ts";
 import { assets } from "../capability.ts";
 import { declaration } from "./declaration.ts";
+import { assetErrors } from "../errors.ts";
+import { assetErrorCodes } from "./api-errors.ts";
 
 /** Uploads of assets for a script, and the script's access to them. */
 export const assetUploads = capability({
@@ -12,6 +14,7 @@ export const assetUploads = capability({
   needs: [assets, scripts],
   create: () => ({}),
   operations: assetOperations,
+  errors: [{ title: "Static assets", errors: assetErrors, codes: assetErrorCodes }],
   idParameters: ["asset_hash"],
   bindings: ({ assetServer, versions }) => ({
     assets: {
