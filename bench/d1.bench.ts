@@ -75,7 +75,7 @@ const ask = async ({ url, host }: Side, path: string, count: number): Promise<nu
   load(url, count, 1, () => ({ method: "GET", path, headers: { host } }));
 for (const side of Object.values(sides)) await ask(side, "/prepare", 1);
 
-/** What a request does, how often, and the number of requests of a round. */
+/** The work of a request, its repetitions, and the number of requests of a round. */
 const kinds = {
   "one read": { path: "/read/1", queries: 1, requests: 150 },
   "one write": { path: "/write/1", queries: 1, requests: 150 },

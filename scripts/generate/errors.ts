@@ -23,5 +23,5 @@ export function errorsPage(): string {
     });
     return `## ${title}\n\n| code | status | message |\n|---|---|---|\n${rows.join("\n")}\n`;
   });
-  return `# Errors\n\n\`npm run generate\` makes this page from the code. "…" stands for a value of the call.\n\n${sections.join("\n")}`;
+  return `# Errors\n\n\`npm run generate\` makes this page from the code. "…" stands for a value of the call. Messages are in the\n\`errors.ts\` of the folder that throws them, status and code in the \`api-errors.ts\` beside it.\n\n${sections.join("\n")}`;
 }

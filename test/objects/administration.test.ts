@@ -8,7 +8,7 @@ import { objectMetrics } from "../../src/workers/objects/metrics.ts";
 import { ownerToken } from "../helpers/server.ts";
 import { startHosting, type Hosting } from "../runtime/platform.ts";
 
-/** What the API and the command line show of objects, and how they are queried and deleted. */
+/** Objects in the API and on the command line: lists, queries and deletion. */
 const code = `import { DurableObject } from "cloudflare:workers";
 let made = 0;
 export class Room extends DurableObject {

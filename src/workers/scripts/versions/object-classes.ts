@@ -64,7 +64,7 @@ export interface ObjectChange {
   owner: ScriptOwner;
   script: Script;
   migrations: Migrations | undefined;
-  /** What the classes shall be, instead of migrations. */
+  /** The wanted classes, instead of migrations. */
   exports: ObjectExports | undefined;
   /** The sources of transfers that the previous version expects, by class. */
   transfers: Readonly<Record<string, string>>;

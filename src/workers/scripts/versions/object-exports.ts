@@ -35,7 +35,7 @@ export interface ExportFinding {
   referencing_scripts?: readonly string[];
 }
 
-/** What reconciling `exports` with the existing namespaces has changed. */
+/** The changes from reconciling `exports` with the existing namespaces. */
 export interface Reconciliation {
   created: string[];
   updated: string[];

@@ -50,7 +50,7 @@ const startsAgain = ({ code, compatibilityDate, compatibilityFlags }: Revision):
 interface AddedVersion {
   script: Script;
   version: ScriptVersion;
-  /** What `exports` of the upload have changed. */
+  /** The changes that `exports` of the upload made. */
   reconciliation: Reconciliation | undefined;
 }
 
