@@ -214,7 +214,7 @@ describe("headers", () => {
     expect(answer.headers).not.toHaveProperty("x-secret");
   });
 
-  it("detects a loop", async () => {
+  it("answers 508 to a request that has passed through before", async () => {
     const { edge } = await pair((_incoming, response) => response.end("never"));
     expect((await visit(edge.url, host, "/", { "cdn-loop": "other; v=1, Selvedge" })).status).toBe(508);
     expect((await visit(edge.url, host, "/", { "cdn-loop": "other" })).status).toBe(200);
@@ -290,7 +290,7 @@ describe("visitor errors", () => {
     });
   });
 
-  it("a paused zone", async () => {
+  it("a paused zone answers 503", async () => {
     const { edge } = await pair((_incoming, response) => response.end());
     edge.zone.isPaused = true;
     expect((await visit(edge.url, host)).status).toBe(503);

@@ -231,7 +231,7 @@ describe("uploads", () => {
     expect((await put(compatibility, good, `${scripts}/other`)).body.messages).toEqual([]);
   });
 
-  it("change nothing", async () => {
+  it("leave the deployed version unchanged when they are refused", async () => {
     expect((await ask(server, "kept")).body).toBe("the first");
   });
 });
@@ -255,7 +255,7 @@ describe("missing resources", () => {
   });
 });
 
-describe("changes that cannot be", () => {
+describe("impossible changes are refused", () => {
   it("of secrets", async () => {
     const path = `${scripts}/kept/settings`;
     const settings = JSON.stringify({ bindings: [{ type: "plain_text", name: "TAKEN", text: "x" }] });
