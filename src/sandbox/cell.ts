@@ -66,6 +66,8 @@ export class Cell {
   /** Numbers of runs that were sent to the cell, and of those that were answered. */
   begun = 0;
   answers = 0;
+  /** For a cell of objects: number of instances that were started, as far as is known here. */
+  objectStarts = 0;
   /** Ids of the scripts that were sent to this cell. */
   readonly scripts = new Set<string>();
   lastActivityAt = performance.now();

@@ -89,7 +89,7 @@ export async function startClocks(): Promise<{ hosting: Hosting; other: Calls }>
 
 async function main([count = 10_000, spanS = 20]: readonly number[]): Promise<void> {
   const { hosting, other } = await startClocks();
-  const leadMs = 5000 + count * 12;
+  const leadMs = 5000 + count * 30;
   console.log("spread", await lateness(hosting, other, { count, spanMs: spanS * 1000, leadMs }));
   console.log("at once", await lateness(hosting, other, { count: Math.ceil(count / 10), spanMs: 1, leadMs }));
   await hosting.close(0);

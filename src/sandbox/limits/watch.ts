@@ -12,19 +12,23 @@ export type WatchedCell = Pick<
 > & {
   readonly traffic: Pick<Traffic, "bytes">;
   readonly process: Pick<CellProcess, "cpuMs" | "rssBytes">;
+  /** Number of instances of objects that were started, if it is a cell of objects. */
+  readonly objectStarts?: number;
 };
 
 /**
  * Expected growth of a cell's memory: for each loaded script (its code as text, parsed, decoded, compiled and
  * in the script's own form), each request while it is in progress (80 KiB were measured) and after it until
  * the next garbage collection (14 KiB for small ones), each subrequest (60 KiB; 160 KiB if it calls another
- * script), each byte that passes (received and sent), and a slow drift.
+ * script), each object that starts, each byte that passes (received and sent), and a slow drift.
  */
 const scriptBytes = 3 * 1024 * 1024;
 const bytesPerCodeByte = 10;
 const requestBytes = 128 * 1024;
 const subrequestBytes = 192 * 1024;
 const answerBytes = 256 * 1024;
+/** An object with storage; 512 KB were measured. */
+const objectBytes = 640 * 1024;
 const passingBytesPerByte = 2;
 const driftBytesPerMs = 24 * 1024;
 /** CPU time without a sign of life after which a cell is pinged. */
@@ -57,6 +61,7 @@ export class SharedWatch {
   #begun = 0;
   #subrequests = 0;
   #answers = 0;
+  #objectStarts = 0;
   #rssBytes: number;
 
   constructor(cell: WatchedCell, now: number) {
@@ -113,13 +118,14 @@ export class SharedWatch {
     if (elapsedMs < memoryEveryMs) return undefined;
     const rssBytes = this.#cell.process.rssBytes();
     this.#rssBytes = rssBytes;
-    const { loads, loadedBytes, begun, subrequests, answers, traffic } = this.#cell;
+    const { loads, loadedBytes, begun, subrequests, answers, traffic, objectStarts = 0 } = this.#cell;
     const expectedBytes =
       (loads - this.#loads) * scriptBytes +
       (loadedBytes - this.#loadedBytes) * bytesPerCodeByte +
       (begun - this.#begun) * requestBytes +
       (subrequests - this.#subrequests) * subrequestBytes +
       (answers - this.#answers) * answerBytes +
+      (objectStarts - this.#objectStarts) * objectBytes +
       (traffic.bytes - this.#memoryTrafficBytes) * passingBytesPerByte +
       elapsedMs * driftBytesPerMs;
     this.#memoryAt = now;
@@ -129,6 +135,7 @@ export class SharedWatch {
     this.#begun = begun;
     this.#subrequests = subrequests;
     this.#answers = answers;
+    this.#objectStarts = objectStarts;
     this.#floorBytes = Math.min(rssBytes, this.#floorBytes + expectedBytes);
     let limitBytes = settings.memoryBytesMax;
     for (const cellRun of this.#cell.runs) limitBytes = Math.min(limitBytes, cellRun.script.memoryBytes);

@@ -86,6 +86,7 @@ export class ObjectCells {
         const open = this.#open.get(slot);
         return open?.isIdle(performance.now(), roomAfterMs) === true ? open.lastUsedAt : undefined;
       },
+      isOpen: (slot) => this.#open.has(slot),
       end: (slot) => this.#end(this.#open.get(slot)!, "ended"),
     });
   }
@@ -252,11 +253,11 @@ export class ObjectCells {
   }
 
   async #cellOf(target: ObjectTarget): Promise<OpenCell> {
-    const { namespace } = target.object;
+    const { namespace, id } = target.object;
     for (;;) {
       const opening = this.#cells.get(namespace) ?? this.#start(target);
       const open = await opening;
-      open.use();
+      open.use(id);
       if (!open.cell.isDead) return open;
       if (this.#cells.get(namespace) === opening) this.#cells.delete(namespace);
     }

@@ -3,6 +3,9 @@ import { SharedWatch } from "../limits/watch.ts";
 import type { FaultKind } from "../errors.ts";
 import type { CellSettings } from "../settings.ts";
 
+/** workerd ends an instance without requests after this time. */
+const evictedAfterMs = 10_000;
+
 /** A running cell of objects. */
 export class OpenCell {
   readonly slot: number;
@@ -16,6 +19,8 @@ export class OpenCell {
   readonly isAlone: boolean;
   /** When a call was last sent here: the cell may not know of it yet. */
   #usedAt = performance.now();
+  /** When objects were last called, those that were not called for the longest time first. */
+  readonly #objects = new Map<string, number>();
   readonly #watch: SharedWatch;
   readonly #settings: CellSettings;
 
@@ -41,8 +46,19 @@ export class OpenCell {
     return fault ?? (this.#watch.rssBytes > this.#settings.cellBytesMax ? "memory" : undefined);
   }
 
-  use(): void {
-    this.#usedAt = performance.now();
+  /** An object of the cell is called. */
+  use(object: string): void {
+    const now = performance.now();
+    this.#usedAt = now;
+    const before = this.#objects.get(object) ?? -Infinity;
+    if (now - before > evictedAfterMs) this.cell.objectStarts++;
+    // The object becomes the last one.
+    this.#objects.delete(object);
+    this.#objects.set(object, now);
+    for (const [oldest, usedAt] of this.#objects) {
+      if (now - usedAt <= evictedAfterMs) break;
+      this.#objects.delete(oldest);
+    }
   }
 
   /** When the last call began, or the last sign of life came. */

@@ -9,9 +9,10 @@ class Bench {
   readonly slots: Slots;
 
   constructor(objectCellsMax = 16) {
-    const limits = { objectCellsMax, objectAccountShare: 0.25, objectWaitMs: 5000 };
+    const limits = { objectCellsMax, objectAccountShare: 0.25, objectWaitMs: 5000, patienceMs: 1000 };
     this.slots = new Slots(limits, {
       idleSince: (slot) => this.idle.get(slot),
+      isOpen: () => true,
       end: (slot) => this.end(slot),
     });
   }
@@ -95,17 +96,33 @@ it("an account with its share ends its own cell that was idle longest, and gets 
 });
 
 it("when all slots are in use, an idle cell makes room; without one the caller waits for it", async () => {
-  const bench = new Bench();
-  await bench.claimAll(["a", "b", "c", "d"], 4);
+  const bench = new Bench(2);
+  await bench.claimAll(["a", "b"], 1);
   const late = outcome(bench.slots.claim(objects("late")));
   const refused = outcome(bench.slots.claim(objects("other")));
   await vi.advanceTimersByTimeAsync(3000);
-  bench.idle.set(9, 1);
+  bench.idle.set(1, 1);
   bench.slots.retry();
-  await bench.gone(9);
-  expect([late.is, refused.is]).toEqual([9, "waits"]);
+  await bench.gone(1);
+  expect([late.is, refused.is]).toEqual([1, "waits"]);
   await vi.advanceTimersByTimeAsync(2000);
   expect(refused).toEqual(noSlot);
+});
+
+it("an account without a cell takes a busy one of an account with several, but no databases, and only once", async () => {
+  const bench = new Bench();
+  await bench.claimAll(["a", "b", "c", "d"], 4);
+  const late = outcome(bench.slots.claim(objects("late")));
+  await vi.advanceTimersByTimeAsync(999);
+  expect(bench.ended).toEqual([]);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(bench.ended).toEqual([2]);
+  const own = outcome(bench.slots.claim(objects("a")));
+  await bench.gone(2);
+  expect(late.is).toBe(2);
+  const second = outcome(bench.slots.claim(objects("late")));
+  await vi.advanceTimersByTimeAsync(5000);
+  expect([bench.ended, own, second]).toEqual([[2], noSlot, noSlot]);
 });
 
 it("a slot is free after its cell has ended or has not started", async () => {

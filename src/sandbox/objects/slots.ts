@@ -25,13 +25,15 @@ interface Waiter {
 export interface SlotCells {
   /** Since when the cell of a slot is idle; undefined if it is not. */
   idleSince(slot: number): number | undefined;
+  /** Whether the slot has a cell that has started. */
+  isOpen(slot: number): boolean;
   /** Ends the cell of a slot, which calls `ending`. */
   end(slot: number): void;
 }
 
 const keyOf = ({ accountId, isPlatform }: SlotOwner): string => `${accountId} ${isPlatform}`;
 
-type Limits = Pick<CellSettings, "objectCellsMax" | "objectAccountShare" | "objectWaitMs">;
+type Limits = Pick<CellSettings, "objectCellsMax" | "objectAccountShare" | "objectWaitMs" | "patienceMs">;
 
 /** Cells that may wait for a slot at the same time, for each account: those of scripts, and those of the platform. */
 const waitersMax = 100;
@@ -45,17 +47,20 @@ export class Slots {
   readonly #accountMax: number;
   readonly #scriptsMax: number;
   readonly #waitMs: number;
+  readonly #patienceMs: number;
   readonly #cells: SlotCells;
   readonly #held = new Map<number, Held>();
   /** Oldest first. */
   readonly #waiters = new Set<Waiter>();
   #isClosed = false;
 
-  constructor({ objectCellsMax, objectAccountShare, objectWaitMs }: Limits, cells: SlotCells) {
+  constructor(limits: Limits, cells: SlotCells) {
+    const { objectCellsMax, objectAccountShare } = limits;
     this.#count = objectCellsMax;
     this.#accountMax = Math.min(objectCellsMax, Math.max(2, Math.floor(objectCellsMax * objectAccountShare)));
     this.#scriptsMax = Math.max(1, this.#accountMax - 1);
-    this.#waitMs = objectWaitMs;
+    this.#waitMs = limits.objectWaitMs;
+    this.#patienceMs = limits.patienceMs;
     this.#cells = cells;
   }
 
@@ -70,17 +75,20 @@ export class Slots {
       throw tooManyQueued();
     let waiter: Waiter | undefined;
     let timer: NodeJS.Timeout | undefined;
+    let patience: NodeJS.Timeout | undefined;
     try {
       return await new Promise<number>((give, refuse) => {
         waiter = { owner, give, refuse };
         timer = setTimeout(() => {
           refuse(this.#ownOf(owner) === undefined ? overloadedCells() : queuedTooLong());
         }, this.#waitMs);
+        patience = setTimeout(() => this.#takeBusy(waiter!), this.#patienceMs);
         this.#waiters.add(waiter);
         this.retry();
       });
     } finally {
       clearTimeout(timer);
+      clearTimeout(patience);
       this.#waiters.delete(waiter!);
     }
   }
@@ -123,6 +131,27 @@ export class Slots {
   close(): void {
     this.#isClosed = true;
     for (const { refuse } of this.#waiters) refuse(overloadedCells());
+  }
+
+  /**
+   * An account without a cell gets one of the account with most, though it is busy: otherwise a few accounts together
+   * could hold all. The requests there fail, and may be sent again.
+   */
+  #takeBusy(waiter: Waiter): void {
+    const all = [...this.#held.values()];
+    const { accountId } = waiter.owner;
+    if (!this.#waiters.has(waiter) || all.some(({ owner }) => owner.accountId === accountId)) return;
+    const byAccount = [...Map.groupBy(all, ({ owner }) => owner.accountId).values()];
+    const largest = byAccount.sort((a, b) => b.length - a.length)[0] ?? [];
+    const found = largest.findLast(
+      ({ slot, gone, owner }) => gone === undefined && !owner.isPlatform && this.#cells.isOpen(slot),
+    );
+    if (largest.length < 2 || found === undefined) return;
+    const { slot } = found;
+    this.#cells.end(slot);
+    this.#held.set(slot, { slot, owner: waiter.owner, gone: undefined });
+    this.#waiters.delete(waiter);
+    waiter.give(found.gone!.then(() => slot));
   }
 
   #take(owner: SlotOwner): Promise<number> | undefined {

@@ -17,11 +17,15 @@ interface Instance {
     isTraced?: boolean,
   ): Promise<unknown>;
   selvedgeAlarm(run: string, call: AlarmCall): Promise<AlarmOutcome>;
+  /** The version that runs. */
+  selvedgeScript(): Promise<string>;
 }
 
 /** The parameters of the wrapper of the class. */
 export interface InstanceProps {
   object: ObjectAddress;
+  /** The id of the script's version. */
+  script: string;
 }
 
 const facetName = "main";
@@ -33,12 +37,16 @@ interface Running {
   /** The isolate of the script: it differs when the script was unloaded meanwhile. */
   isolate: string | undefined;
   serial: number;
+  /** Until it is known that the facet is of this version. */
+  checked: Promise<void> | undefined;
 }
 
 export class Host extends DurableObject<SystemEnv> {
   #running: Running | undefined;
   /** The version of the facet, which outlives a broken instance. */
   #script: string | undefined;
+  /** Whether this host has opened the facet before. */
+  #hasStarted = false;
   #inFlight = 0;
   /** When a newer version was first asked for. */
   #waitsSince = 0;
@@ -76,6 +84,7 @@ export class Host extends DurableObject<SystemEnv> {
     this.#inFlight++;
     acquire(running.script, this.env);
     try {
+      if (running.checked !== undefined) await running.checked;
       return await use(running.instance);
     } catch (error) {
       // The exception may have broken the instance: the next event asks for it again.
@@ -103,7 +112,7 @@ export class Host extends DurableObject<SystemEnv> {
     const isOther = running !== undefined && running.script !== script;
     if (isOther || this.#isStale(script)) this.#end(new Error(updated));
     this.#waitsSince = 0;
-    return this.#start(script, { object });
+    return this.#start({ object, script });
   }
 
   #mayGoOn({ script, isolate, serial }: Running, event: ObjectEvent): boolean {
@@ -126,16 +135,41 @@ export class Host extends DurableObject<SystemEnv> {
     this.#script = undefined;
   }
 
-  #start(script: string, props: InstanceProps): Running {
+  #start(props: InstanceProps): Running {
+    const { script } = props;
+    const running: Running = {
+      instance: this.#open(props),
+      script,
+      isolate: isolateOf(script),
+      serial: props.object.serial,
+      checked: undefined,
+    };
+    if (!this.#hasStarted) running.checked = this.#check(running, props);
+    this.#hasStarted = true;
+    return (this.#running = running);
+  }
+
+  /** A facet that sleeps with sockets outlives its host, so it may be of a version that the next host does not know. */
+  async #check(running: Running, props: InstanceProps): Promise<void> {
+    const script = await running.instance.selvedgeScript().catch(() => undefined); // the event gets the error
+    if (script !== undefined && script !== running.script) {
+      this.ctx.facets.abort(facetName, new Error(updated));
+      running.instance = this.#open(props);
+    }
+    running.checked = undefined;
+  }
+
+  #open(props: InstanceProps): Instance {
     const { env } = this;
+    const { script, object } = props;
     acquire(script, env);
     try {
       const instance = this.ctx.facets.get(facetName, () => ({
-        class: load(script, env).getDurableObjectClass(`Object:${props.object.className}`, { props }),
-        id: props.object.id,
+        class: load(script, env).getDurableObjectClass(`Object:${object.className}`, { props }),
+        id: object.id,
       })) as unknown as Instance;
       this.#script = script;
-      return (this.#running = { instance, script, isolate: isolateOf(script), serial: props.object.serial });
+      return instance;
     } finally {
       release(script);
     }

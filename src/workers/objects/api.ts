@@ -6,7 +6,7 @@ import { objectErrors } from "../scripts/versions/object-errors.ts";
 import { scriptErrorCodes } from "../scripts/api-errors.ts";
 import { listObjects } from "./listing.ts";
 import type { ObjectFolders } from "../../sandbox/objects/folders.ts";
-import type { Alarms } from "./alarms.ts";
+import type { Alarms } from "./alarms/alarms.ts";
 import type { ObjectNamespace } from "./namespace.ts";
 import type { ObjectNamespaces } from "./namespaces.ts";
 import type { ObjectRuns } from "./object-runs.ts";

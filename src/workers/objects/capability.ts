@@ -9,7 +9,7 @@ import { objectSettings } from "../../sandbox/settings.ts";
 import { runtime } from "../runtime/capability.ts";
 import { scripts } from "../scripts/capability.ts";
 import type { ScriptOwner, Script } from "../scripts/script.ts";
-import { Alarms } from "./alarms.ts";
+import { Alarms } from "./alarms/alarms.ts";
 import { namespaceOperations } from "./api.ts";
 import { objectOperations } from "./api-object.ts";
 import { ObjectMigrations } from "./migrate.ts";

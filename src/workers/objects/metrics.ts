@@ -4,7 +4,7 @@ import { Counter, Gauge, Histogram, type Metric } from "prom-client";
 import { metricPrefix } from "../../platform/observability/metrics.ts";
 import type { ObjectFolders } from "../../sandbox/objects/folders.ts";
 import type { ObjectCells } from "../../sandbox/objects/object-cells.ts";
-import type { Alarms } from "./alarms.ts";
+import type { Alarms } from "./alarms/alarms.ts";
 
 /** Metrics of Durable Objects, those of databases included. */
 export const objectMetrics = (cells: ObjectCells, folders: ObjectFolders, alarms: Alarms): Metric[] => [

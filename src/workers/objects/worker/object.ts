@@ -15,10 +15,12 @@ const [NativeProxy, NativeTypeError, NativePromise] = [Proxy, TypeError, Promise
 const { floor, random } = Math;
 const facetEventsMax = 1e12;
 const anyFunction = Function.prototype as object;
-const { get: getAlarm, set: setAlarm } = WeakMap.prototype;
+const { get: getWeak, set: setWeak } = WeakMap.prototype;
 
 /** The alarms of instances, by their `ctx`. */
 const alarms = new WeakMap<object, Alarm>();
+/** The versions of instances. */
+const scripts = new WeakMap<object, string>();
 
 type Method = (this: unknown, ...args: unknown[]) => unknown;
 /** The parameters of an instance from its host, or from an object with facets. */
@@ -38,6 +40,7 @@ const reserved = [
   "fetch",
   "selvedgeAlarm",
   "selvedgeCall",
+  "selvedgeScript",
   "webSocketClose",
   "webSocketError",
   "webSocketMessage",
@@ -84,7 +87,7 @@ export function objectOf(exported: unknown, name: string): ObjectClass {
       this.#waitUntil = waitUntil;
       this.#standing = object.standing;
       this.#events = facet === undefined ? 0 : floor(random() * facetEventsMax);
-      this.#alarm = apply(getAlarm, alarms, [ctx]) as Alarm | undefined;
+      this.#alarm = apply(getWeak, alarms, [ctx]) as Alarm | undefined;
     }
 
     /** Calls the method, or without arguments reads the property, at a path of names. For the host only. */
@@ -128,10 +131,12 @@ function classOf(exported: unknown): ObjectClass {
 /** Constructs an instance within a run of its own: an object that wakes has no request. */
 function begin(Base: ObjectClass, given: [ctx: Context, env: object], made: NewableFunction): object {
   const [ctx] = given;
-  const { object, facet } = ctx.props;
+  const { object, facet, script } = ctx.props;
   const { alarm } = Base.prototype as Record<string, unknown>;
-  apply(setAlarm, alarms, [ctx, prepareContext(ctx, object, facet, isHandler(alarm))]);
-  return forRun(`${object.standing}.0`, () => construct(Base, given, made) as object);
+  apply(setWeak, alarms, [ctx, prepareContext(ctx, object, facet, isHandler(alarm))]);
+  const instance = forRun(`${object.standing}.0`, () => construct(Base, given, made) as object);
+  apply(setWeak, scripts, [instance, script]);
+  return instance;
 }
 
 const isHandler = (value: unknown): boolean => typeof value === "function";
@@ -151,6 +156,9 @@ function wrapHandlers(
 ): void {
   const prototype = Instance.prototype as object;
   const { fetch } = handlers;
+  define(prototype, "selvedgeScript", function version(this: object) {
+    return apply(getWeak, scripts, [this]) as string;
+  });
   if (typeof fetch === "function")
     define(prototype, "fetch", async function handle(this: object, request: Request) {
       const { selvedgeRun: run, isTraced } = metadataOf(request);

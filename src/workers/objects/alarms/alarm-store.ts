@@ -1,6 +1,6 @@
-import type { Storage } from "../../platform/storage/storage.ts";
-import type { RunLimits } from "../runtime/run-context.ts";
-import type { OutboundScript } from "../runtime/run-parts.ts";
+import type { Storage } from "../../../platform/storage/storage.ts";
+import type { RunLimits } from "../../runtime/run-context.ts";
+import type { OutboundScript } from "../../runtime/run-parts.ts";
 
 /** The data of a run that no request begins: the object's name, and a customer's last dispatch. */
 export interface ActingOrigin {

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
-import type { Storage } from "../../platform/storage/storage.ts";
-import { unawaited } from "../../platform/util/uncaught.ts";
+import type { Storage } from "../../../platform/storage/storage.ts";
+import { unawaited } from "../../../platform/util/uncaught.ts";
 import { writeAlarms, type StoredAlarm } from "./alarm-store.ts";
 
 type Batch = Map<string, { namespace: string; id: string; alarm: StoredAlarm | undefined }>;

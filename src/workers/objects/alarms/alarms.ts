@@ -1,10 +1,10 @@
 import type { Logger } from "pino";
-import type { Storage } from "../../platform/storage/storage.ts";
-import { DueHeap } from "../../platform/timers/due-heap.ts";
-import { unawaited } from "../../platform/util/uncaught.ts";
-import { CellError, ObjectRefusal, Refusal } from "../../sandbox/errors.ts";
-import type { ActingObject } from "../../sandbox/objects/standing.ts";
-import type { AlarmCall, AlarmNotice, AlarmOutcome } from "../../sandbox/protocol.ts";
+import type { Storage } from "../../../platform/storage/storage.ts";
+import { DueHeap } from "../../../platform/timers/due-heap.ts";
+import { unawaited } from "../../../platform/util/uncaught.ts";
+import { CellError, ObjectRefusal, Refusal } from "../../../sandbox/errors.ts";
+import type { ActingObject } from "../../../sandbox/objects/standing.ts";
+import type { AlarmCall, AlarmNotice, AlarmOutcome } from "../../../sandbox/protocol.ts";
 import { loadAlarms, type ActingOrigin } from "./alarm-store.ts";
 import { AlarmWrites } from "./alarm-writes.ts";
 
