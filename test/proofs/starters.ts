@@ -35,10 +35,9 @@ if (unknown.length > 0)
 const root = mkdtempSync(join(tmpdir(), "selvedge-starters-"));
 const browser = await startBrowser();
 if ("missing" in browser) process.stderr.write(`nothing is looked at: ${browser.missing}\n`);
-const server = await startTestServer({ privateNetworks: "all" });
+const server = await startTestServer({ privateNetworks: "all", edgeTlsListen: "127.0.0.1:0" });
 const { subdomain } = (await server.call("GET", `/accounts/${server.ready.account_id}/workers/subdomain`))
   .body.result as { subdomain: string };
-const { port } = new URL(server.ready.edge);
 
 const rows: Row[] = [];
 for (const name of only) {
@@ -78,7 +77,10 @@ async function attempt(name: string, project: Project): Promise<Row> {
     await project.provide?.(wrangler, folder, server);
     const script = await wrangler.deploy();
     row.deployed = `wrangler ${wrangler.version}`;
-    const origin = `http://${script}.${subdomain}.workers.localhost:${port}`;
+    const { protocol, port } = new URL(
+      project.isSecure === true ? server.ready.edge_tls! : server.ready.edge,
+    );
+    const origin = `${protocol}//${script}.${subdomain}.workers.localhost:${port}`;
     if ("missing" in browser) {
       row.seen = "not looked at";
       return { ...row, result: "works as far as deployed" };

@@ -1,6 +1,7 @@
 import { capability } from "../../capability.ts";
 import { nodes } from "../../platform/capability-nodes.ts";
 import { storage } from "../../platform/capability.ts";
+import { sandbox } from "../../sandbox/capability.ts";
 import { runtime } from "../../workers/runtime/capability.ts";
 import { scripts } from "../../workers/scripts/capability.ts";
 import { workflowOperations } from "./api/api.ts";
@@ -13,7 +14,7 @@ import { workflowErrorCodes } from "./api/api-errors.ts";
 export const workflows = capability({
   name: "workflows",
   declares: declaration,
-  needs: [storage, nodes, scripts, runtime],
+  needs: [storage, nodes, sandbox, scripts, runtime],
   create: ({ config, logger, storage: database, ...needed }) =>
     createWorkflows(config, database, needed, logger),
   operations: workflowOperations,

@@ -2,6 +2,7 @@ import { availableParallelism } from "node:os";
 import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
 import { cellDefaults } from "../../sandbox/settings.ts";
+import type { Doors } from "../../sandbox/gateway/doors.ts";
 import type { Config } from "../../platform/config/settings.ts";
 import type { Runtime } from "../../workers/runtime/runtime.ts";
 import type { Scripts } from "../../workers/scripts/scripts.ts";
@@ -43,6 +44,7 @@ interface NeededServices {
   scripts: Scripts;
   versions: Versions;
   runtime: Runtime;
+  doors: Doors;
   /** Undefined: this node counts alone. */
   sharedRates?: SharedRates | undefined;
 }
@@ -110,7 +112,7 @@ function engineOptions(
 export function createWorkflows(
   config: Config,
   storage: Storage,
-  { scripts, versions, runtime, sharedRates }: NeededServices,
+  { scripts, versions, runtime, sharedRates, doors }: NeededServices,
   logger: Logger,
 ): WorkflowServices {
   const workflows = new Workflows(storage, scripts);
@@ -121,6 +123,7 @@ export function createWorkflows(
   const prepare = workflowCode(scripts, runtime);
   const cells = new WorkflowCells({
     settings: cellSettings(config),
+    doors,
     async prepare(code) {
       const prepared = await prepare(code);
       return prepared && shared ? whileCurrent(prepared, () => engine.state.isCurrent()) : prepared;

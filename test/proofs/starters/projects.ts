@@ -18,6 +18,8 @@ export interface Project extends Recipe {
   /** Makes what the starter's configuration names, on every run. */
   provide?: (wrangler: Wrangler, folder: string, server: TestServer) => Promise<unknown>;
   look: (page: Page, server: TestServer) => Promise<void>;
+  /** Whether it is visited over HTTPS, because its client opens `wss:` on every host but localhost itself. */
+  isSecure?: boolean;
 }
 
 const flags = ["--no-deploy", "--no-git", "--no-open", "--no-auto-update", "--no-agents"];
@@ -134,6 +136,49 @@ const looksAtCommon: Project["look"] = async (page) => {
   await page.open("/api/none", 404);
   await page.sees("Not Found.");
 };
+/** Creates the database that the configuration names, and applies the migrations. */
+const aDatabase = (name: string, file: string): NonNullable<Project["provide"]> =>
+  async function provide(wrangler, folder, server) {
+    await wrangler.run("d1", "create", name);
+    const path = `/accounts/${server.ready.account_id}/d1/database/${name}`;
+    const { body } = await server.call("GET", path);
+    const { uuid } = body.result as { uuid: string };
+    const config = join(folder, file);
+    const text = readFileSync(config, "utf8");
+    await writeFile(config, text.replace(/("database_id": )"[^"]*"/, `$1"${uuid}"`));
+    await wrangler.run("d1", "migrations", "apply", "DB", "--remote");
+  };
+const looksAtChat: Project["look"] = async (page) => {
+  await page.open("/room-of-the-proof");
+  // The page forgets what is sent before the room's first answer, so it comes first for a socket of the proof too.
+  await page.holds(`(globalThis.proof ??= Object.assign(
+    new WebSocket("wss://" + location.host + "/parties/chat/room-of-the-proof"),
+    { onmessage() { globalThis.hasAnswer = true; } },
+  )) && globalThis.hasAnswer === true`);
+  for (const message of ["Hello, room!", "Is anybody here?"]) {
+    await page.fills("input[name=content]", message);
+    await page.clicks("button", "Send");
+    await page.sees(message);
+  }
+  // The messages come from the object's database, over a new WebSocket.
+  await page.open("/room-of-the-proof");
+  await page.sees("Hello, room!");
+  await page.sees("Is anybody here?");
+};
+/** A workflow tells an object about its steps, and the page reads them over the object's WebSocket. */
+const looksAtSteps: Project["look"] = async (page) => {
+  const canStart = `![...document.querySelectorAll("button")].find(({ innerText }) => innerText === "START").disabled`;
+  await page.open("/");
+  await page.holds(canStart);
+  await page.clicks("button", "START");
+  await page.clicks("button", "Approve");
+  await page.holds(canStart);
+};
+/** A worker with a web page that asks an object for a greeting. */
+const greets: Project["look"] = async (page) => {
+  await page.open("/");
+  await page.sees("Hello, world!");
+};
 const countsClicks: Project["look"] = async (page) => {
   await page.open("/");
   await page.clicks("button", /count is/i);
@@ -166,6 +211,12 @@ export const projects: Record<string, Project> = {
   "with-assets-js": { create: example("hello-world", "hello-world-with-assets", "js"), look: looksAtAssets },
   workflows: { create: example("hello-world", "hello-world-workflows"), look: looksAtWorkflow },
   "workflows-js": { create: example("hello-world", "hello-world-workflows", "js"), look: looksAtWorkflow },
+  "durable-object": { create: example("hello-world", "hello-world-durable-object"), look: greets },
+  "durable-object-js": { create: example("hello-world", "hello-world-durable-object", "js"), look: greets },
+  "durable-object-assets": {
+    create: example("hello-world", "hello-world-durable-object-with-assets"),
+    look: greets,
+  },
   /** Hono and chanfana, with routes that check what comes. */
   openapi: {
     create: example("hello-world", "openapi"),
@@ -271,6 +322,36 @@ export const projects: Record<string, Project> = {
       await page.holds(`document.title !== "" && document.querySelector("article") !== null`);
     },
   },
+  "hello-world-do-template": {
+    create: template("hello-world-do-template"),
+    look: seesAt("/", "Hello, World!"),
+  },
+  "d1-template": {
+    create: template("d1-template"),
+    provide: aDatabase("d1-template-database", "wrangler.json"),
+    look: seesAt("/", "Successfully connected d1-template to D1", "Kristian"),
+  },
+  "chanfana-openapi-template": {
+    create: template("chanfana-openapi-template"),
+    provide: aDatabase("openapi-template-db", "wrangler.jsonc"),
+    async look(page) {
+      await page.open("/tasks");
+      await page.sees('"result":[]');
+      const task = { name: "Plants", slug: "plants", description: "Water them", completed: false };
+      const body = JSON.stringify({ ...task, due_date: "2026-12-24T00:00:00Z" });
+      const headers = '{ "content-type": "application/json" }';
+      await page.holds(`fetch("/tasks", { method: "POST", headers: ${headers}, body: ${JSON.stringify(body)} })
+        .then(({ status }) => status === 201)`);
+      await page.open("/tasks?search=Plants");
+      await page.sees("Water them");
+    },
+  },
+  "durable-chat-template": {
+    create: template("durable-chat-template"),
+    look: looksAtChat,
+    isSecure: true,
+  },
+  "workflows-starter-template": { create: template("workflows-starter-template"), look: looksAtSteps },
   "to-do-list-kv-template": {
     create: template("to-do-list-kv-template"),
     async provide(wrangler, folder, { ready }) {

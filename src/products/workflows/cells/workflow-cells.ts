@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import type { Doors } from "../../../sandbox/gateway/doors.ts";
 import type { Cell } from "../../../sandbox/cell.ts";
 import { CellError, CellFault, type FaultKind } from "../../../sandbox/errors.ts";
 import { causeOf } from "../../../sandbox/process/exit-cause.ts";
@@ -22,6 +23,8 @@ export interface WorkflowCellsOptions {
   /** Resolves with undefined when the script or its version has been deleted. */
   prepare(code: WorkflowCode): Promise<Prepared | undefined>;
   logger: Logger;
+  /** Lead to the cells of objects, for method calls of objects. */
+  doors?: Doors;
   /**
    * Sleeping instances need no cell. A cell idle for `ms` that has grown by more than `growthBytesMax` is
    * ended.
@@ -338,9 +341,10 @@ export class WorkflowCells implements InvocationRunner {
   async #boot(): Promise<Cell> {
     if (this.#isClosed) throw new CellError("unavailable", "Workflows have been stopped");
     const id = ++this.#cells;
-    const { settings, logger } = this.#options;
+    const { settings, logger, doors } = this.#options;
     const { Cell } = await import("../../../sandbox/cell.ts");
-    const cell = await Cell.boot(id, settings, (line) => logger.debug({ cell: `workflows ${id}` }, line));
+    const onMessage = (line: string): void => logger.debug({ cell: `workflows ${id}` }, line);
+    const cell = await Cell.boot(id, settings, onMessage, { doors });
     unawaited(cell.process.exited.then((exit) => this.#fault(cell, causeOf(exit))));
     return cell;
   }
