@@ -3,9 +3,9 @@ import type { StoredBinding } from "../scripts/script.ts";
 import type { Scripts } from "../scripts/scripts.ts";
 import type { MigrationStep, ObjectChange, ObjectPlan } from "../scripts/versions/object-classes.ts";
 import { objectErrors } from "../scripts/versions/object-errors.ts";
-import { ObjectClasses } from "./classes.ts";
+import { ObjectClasses } from "./classes/classes.ts";
 import type { ObjectNamespace } from "./namespace.ts";
-import { Reconciler } from "./reconcile.ts";
+import { Reconciler } from "./classes/reconcile.ts";
 import * as store from "./store.ts";
 
 type ObjectBinding = Extract<StoredBinding, { type: "durable_object_namespace" }>;

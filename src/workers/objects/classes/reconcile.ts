@@ -1,12 +1,12 @@
-import type { Script } from "../scripts/script.ts";
-import type { Scripts } from "../scripts/scripts.ts";
-import type { ObjectChange } from "../scripts/versions/object-classes.ts";
-import { objectErrors } from "../scripts/versions/object-errors.ts";
-import type { ExportFinding, ObjectExport, Reconciliation } from "../scripts/versions/object-exports.ts";
-import * as versionStore from "../scripts/versions/store-versions.ts";
+import type { Script } from "../../scripts/script.ts";
+import type { Scripts } from "../../scripts/scripts.ts";
+import type { ObjectChange } from "../../scripts/versions/object-classes.ts";
+import { objectErrors } from "../../scripts/versions/object-errors.ts";
+import type { ExportFinding, ObjectExport, Reconciliation } from "../../scripts/versions/object-exports.ts";
+import * as versionStore from "../../scripts/versions/store-versions.ts";
 import type { ObjectClasses } from "./classes.ts";
-import type { ObjectNamespace } from "./namespace.ts";
-import * as store from "./store.ts";
+import type { ObjectNamespace } from "../namespace.ts";
+import * as store from "../store.ts";
 
 type Entry<State> = Extract<ObjectExport, { state: State }>;
 type Finding = Omit<ExportFinding, "class">;

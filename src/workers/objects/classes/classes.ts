@@ -1,8 +1,8 @@
-import type { ObjectChange } from "../scripts/versions/object-classes.ts";
-import { objectErrors } from "../scripts/versions/object-errors.ts";
-import type { ObjectNamespace } from "./namespace.ts";
-import { groupOf } from "./namespaces.ts";
-import * as store from "./store.ts";
+import type { ObjectChange } from "../../scripts/versions/object-classes.ts";
+import { objectErrors } from "../../scripts/versions/object-errors.ts";
+import type { ObjectNamespace } from "../namespace.ts";
+import { groupOf } from "../namespaces.ts";
+import * as store from "../store.ts";
 
 /** The namespaces of a script while migrations are applied. */
 export class ObjectClasses {
