@@ -164,6 +164,24 @@ it("unknown objects, and ids of other namespaces, are not found", async () => {
   }
 });
 
+it("an upload that is refused gives back the ids that it took", async () => {
+  await ask("/live/write/one");
+  const { objectCells } = hosting.services;
+  const next = (): string => {
+    const id = objectCells.newId(hosting.account);
+    objectCells.giveBack(id);
+    return id;
+  };
+  const before = next();
+  const exported = ["A", "B", "C"].map((name) => `export class ${name} { fetch() {} }`).join("\n");
+  const refused = hosting.deploy("refused", {
+    code: `${exported}\nexport default { fetch() {} };`,
+    metadata: { migrations: { new_tag: "v1", new_sqlite_classes: ["A", "B", "C", "Absent"] } },
+  });
+  await expect(refused).rejects.toThrow("that is not exported by script");
+  expect(next()).toBe(before);
+});
+
 it("metrics count what is live, and what has run", async () => {
   const { objectCells, objectFolders, objectAlarms } = hosting.services;
   const registry = new Registry();

@@ -141,7 +141,11 @@ it("deleted classes and scripts leave nothing", async () => {
     `${base()}/durable_objects/namespaces/${await idOf("gone_A")}/objects`,
   );
   expect(objects.body.result).toEqual([
-    { id: expect.stringMatching(/^[0-9a-f]{64}$/) as string, hasStoredData: true },
+    {
+      id: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
+      hasStoredData: true,
+      storedBytes: expect.any(Number) as number,
+    },
   ]);
 
   const deleted = { old_tag: "v1", new_tag: "v2", deleted_classes: ["A"] };

@@ -39,7 +39,7 @@ export const objects = capability({
       logger,
       namespacesOf: (group) => objectNamespaces.ofGroup(group),
     });
-    const migrations = new ObjectMigrations(database, needed.scripts, (group) => objectCells.newId(group));
+    const migrations = new ObjectMigrations(database, needed.scripts, objectCells);
     needed.versions.planObjects = async (change) => migrations.plan(change);
     const ownerOf = ({ accountId, namespaceId }: Script): ScriptOwner | undefined => {
       if (namespaceId === null) return { accountId };

@@ -10,20 +10,42 @@ import * as store from "./store.ts";
 
 type ObjectBinding = Extract<StoredBinding, { type: "durable_object_namespace" }>;
 
+export interface NamespaceIds {
+  /** Chooses the id of a new namespace of a group. */
+  newId(group: string): string;
+  /** Takes back an id that no namespace has got. */
+  giveBack(id: string): void;
+}
+
 /** Applies migrations to the namespaces of scripts, and resolves bindings to them. */
 export class ObjectMigrations {
   readonly #storage: Storage;
   readonly #scripts: Scripts;
-  /** Chooses the id of a new namespace of a group. */
-  readonly #newId: (group: string) => string;
+  readonly #ids: NamespaceIds;
 
-  constructor(storage: Storage, scripts: Scripts, newId: (group: string) => string) {
+  constructor(storage: Storage, scripts: Scripts, ids: NamespaceIds) {
     this.#storage = storage;
     this.#scripts = scripts;
-    this.#newId = newId;
+    this.#ids = ids;
   }
 
   async plan(change: ObjectChange): Promise<ObjectPlan> {
+    const taken: string[] = [];
+    const newId = (group: string): string => {
+      const id = this.#ids.newId(group);
+      taken.push(id);
+      return id;
+    };
+    try {
+      return await this.#plan(change, newId);
+    } catch (error) {
+      // A cell has few spare ids, and nothing was stored.
+      for (const id of taken.toReversed()) this.#ids.giveBack(id);
+      throw error;
+    }
+  }
+
+  async #plan(change: ObjectChange, newId: NamespaceIds["newId"]): Promise<ObjectPlan> {
     const { trx, script, migrations, exports, bindings } = change;
     const own = await store.ofScript(trx, script.id);
     const bindsObjects = bindings.some(({ type }) => type === "durable_object_namespace");
@@ -36,7 +58,7 @@ export class ObjectMigrations {
         write: async () => {},
       };
     if (this.#storage.engine !== "sqlite") throw objectErrors.unavailable();
-    const classes = new ObjectClasses(change, own, this.#newId);
+    const classes = new ObjectClasses(change, own, newId);
     if (migrations !== undefined) {
       if (migrations.oldTag !== script.migrationTag) throw objectErrors.tag(script.migrationTag);
       for (const step of migrations.steps) await this.#apply(step, classes, change);
