@@ -45,6 +45,14 @@ describe("databases", () => {
     expect(await client.d1.database.get(id, { account_id })).toMatchObject(shown);
   });
 
+  it("answer with many rows", async () => {
+    const many =
+      "with recursive n(i) as (select 1 union all select i + 1 from n where i < 50000) select i from n";
+    const [found] = await query(many);
+    expect(found!.results).toHaveLength(50_000);
+    expect(found!.results![49_999]).toEqual({ i: 50_000 });
+  });
+
   it("need the permission of D1", async () => {
     const resources = { [`com.cloudflare.api.account.${account_id}`]: "*" };
     const reader = await server.clientWith("D1 Read", resources);

@@ -4,7 +4,7 @@ import type { Account } from "../accounts/accounts.ts";
 import type { Actor } from "../access/actor.ts";
 import type { PermissionKey } from "../access/permissions.ts";
 import type { Zone } from "../zones/zone.ts";
-import type { ApiMessage, Page } from "./envelope.ts";
+import type { ApiMessage, Page, PreparedJson } from "./envelope.ts";
 import type { ErrorCodes } from "./errors.ts";
 
 /** The resource of the permission: the zone or account in the path, or the caller's own user. */
@@ -98,7 +98,7 @@ export function operationsFor<S extends object>(errorCodes: ErrorCodes = {}) {
     operation: <R extends z.ZodType, Q extends Fields = undefined, B extends Schema = undefined>(
       declared: Declared<Q, B> & {
         result: R;
-        handle(call: Call<Out<Q>, Out<B>, S>): Promise<z.input<R>>;
+        handle(call: Call<Out<Q>, Out<B>, S>): Promise<z.input<R> | PreparedJson>;
       },
     ): Operation<S> => complete(declared, "result", errorCodes),
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { PreparedJson } from "../../control/api/envelope.ts";
 import { operationsFor, type Call } from "../../control/api/operation.ts";
 import { d1ErrorCodes } from "./api-errors.ts";
 import { databaseLimits } from "./database.ts";
@@ -41,26 +42,18 @@ const MetaSchema = z.looseObject({
   rows_written: z.int(),
 });
 
-type Row = Record<string, unknown>;
-interface Rows {
-  columns: string[];
-  rows: unknown[][];
-}
-interface Result<R> {
-  success: true;
-  meta: z.input<typeof MetaSchema>;
-  results: R;
-}
-
-async function run<R>(call: Call<unknown, z.output<typeof QuerySchema>, D1Services>, format: string) {
+/** The rows go from the database to the client as they are. */
+async function run(
+  call: Call<unknown, z.output<typeof QuerySchema>, D1Services>,
+  format: string,
+): Promise<PreparedJson> {
   const { body, services } = call;
   const database = databaseOf(call);
   if ((body.sql === undefined) === (body.batch === undefined)) throw d1Errors.parameters();
   const statements = body.batch ?? [{ sql: body.sql!, params: body.params ?? [] }];
   const path = `/statements?resultsFormat=${format}`;
   const options = { isRead: statements.every((each) => isRead(each.sql)) };
-  const { value } = await services.d1Calls.ask<Result<R>[]>(database, path, statements, options);
-  return value;
+  return services.d1Calls.results(database, path, statements, options);
 }
 
 const common = {
@@ -85,7 +78,7 @@ export const queryOperations = [
         })
         .meta({ id: "D1Result" }),
     ),
-    handle: async (call) => run<Row[]>(call, "ARRAY_OF_OBJECTS"),
+    handle: async (call) => run(call, "ARRAY_OF_OBJECTS"),
   }),
   operation({
     ...common,
@@ -101,6 +94,6 @@ export const queryOperations = [
         })
         .meta({ id: "D1RawResult" }),
     ),
-    handle: async (call) => run<Rows>(call, "ROWS_AND_COLUMNS"),
+    handle: async (call) => run(call, "ROWS_AND_COLUMNS"),
   }),
 ];

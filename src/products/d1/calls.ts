@@ -1,4 +1,5 @@
 import { Readable } from "node:stream";
+import { PreparedJson } from "../../control/api/envelope.ts";
 import { CellError, ObjectRefusal } from "../../sandbox/errors.ts";
 import type { Answerable, CellBody } from "../../sandbox/gateway/exchange.ts";
 import type { RunHooks } from "../../sandbox/gateway/run-hooks.ts";
@@ -84,22 +85,50 @@ export class DatabaseCalls {
     return this.#collect<T>(database, { path, body, isRead });
   }
 
+  /** As `ask`, for a list of results of up to `answerBytesMax`, which is not parsed here. */
+  async results(
+    database: Database,
+    path: string,
+    input: unknown,
+    { isRead }: { isRead: boolean },
+  ): Promise<PreparedJson> {
+    const { body } = await this.#collected(database, {
+      path,
+      body: Buffer.from(JSON.stringify(input)),
+      isRead,
+    });
+    // A failure is an object.
+    if (body[0] !== listStart) valueOf(body);
+    return new PreparedJson(body);
+  }
+
   /** As `ask`, with a stream as the body. */
   async give<T>(database: Database, path: string, body: Readable): Promise<Answer<T>> {
     return this.#collect<T>(database, { path, body, isRead: false });
   }
 
   async #collect<T>(database: Database, call: DatabaseCall): Promise<Answer<T>> {
+    const { body, bookmark } = await this.#collected(database, call);
+    return { value: valueOf(body) as T, bookmark };
+  }
+
+  async #collected(database: Database, call: DatabaseCall): Promise<Collected> {
     const response = new Collected(databaseLimits.answerBytesMax);
     try {
       await this.send(database, call, response);
     } catch (error) {
       throw error instanceof ObjectRefusal ? d1Errors.failed(error.message) : error;
     }
-    const value = JSON.parse(response.body.toString()) as T | { success: false; error: string };
-    if (isFailure(value)) throw d1Errors.sql(value.error);
-    return { value, bookmark: response.bookmark };
+    return response;
   }
+}
+
+const listStart = "[".charCodeAt(0);
+
+function valueOf(body: Buffer): unknown {
+  const value: unknown = JSON.parse(body.toString());
+  if (isFailure(value)) throw d1Errors.sql(value.error);
+  return value;
 }
 
 class Collected extends CollectedResponse {

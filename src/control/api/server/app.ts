@@ -11,7 +11,7 @@ import { zoneErrors } from "../../zones/errors.ts";
 import { absentProduct } from "./absent-products.ts";
 import { authenticate } from "./auth.ts";
 import { readBody } from "../body.ts";
-import { failure, success, successPage, type Page } from "../envelope.ts";
+import { failure, PreparedJson, preparedSuccess, success, successPage, type Page } from "../envelope.ts";
 import { apiErrorOf, apiErrors, ApiError, ApiErrors, callerError, type ErrorCodes } from "../errors.ts";
 import type { Call, Operation } from "../operation.ts";
 import { canonicalPath, comparePaths, routePattern } from "./paths.ts";
@@ -150,18 +150,38 @@ async function perform(
   if (operation.query !== undefined) call.query = validate(operation.query, queryOf(incoming.url), "query");
   call.body = await readBody(operation, request, options.bodyBytesMax);
 
-  const result = await operation.handle(call as Call<never, never, never>);
-  options.onAnswer?.(operation, result, request);
+  const result: unknown = await operation.handle(call as Call<never, never, never>);
+  if (options.onAnswer !== undefined || options.validateResults === true)
+    lookAt(operation, result instanceof PreparedJson ? result.value : result, request, options);
   if (operation.answer === "raw") return withSeq(await toReceive(result as Response, request), storage);
-  if (options.validateResults === true) checkResult(operation, result);
-  const body =
-    operation.answer === "page"
-      ? successPage(result as Page<unknown>, call.messages)
-      : success(result, call.messages, call.resultInfo);
-  return new Response(JSON.stringify(body), {
+  return new Response(textOf(operation, result, call), {
     status: operation.status ?? 200,
     headers: { "content-type": "application/json", "x-request-id": call.requestId, ...seqHeader(storage) },
   });
+}
+
+function lookAt(
+  operation: Operation,
+  result: unknown,
+  request: IncomingMessage,
+  { onAnswer, validateResults }: ApiOptions,
+): void {
+  onAnswer?.(operation, result, request);
+  if (validateResults === true && operation.answer !== "raw") checkResult(operation, result);
+}
+
+/** The envelope of a result, as JSON. */
+function textOf(
+  { answer }: Operation,
+  result: unknown,
+  { messages, resultInfo }: Call<unknown, unknown, object>,
+): string | Uint8Array<ArrayBuffer> {
+  if (result instanceof PreparedJson) return preparedSuccess(result, messages);
+  return JSON.stringify(
+    answer === "page"
+      ? successPage(result as Page<unknown>, messages)
+      : success(result, messages, resultInfo),
+  );
 }
 
 /**
