@@ -19,7 +19,7 @@ import type { AlarmRunner } from "./alarms/alarms.ts";
 import { diceOf, isIdOf } from "./ids.ts";
 import type { ObjectNamespace } from "./namespace.ts";
 import { groupOf, type ObjectNamespaces } from "./namespaces.ts";
-import { standingRun } from "./standing-run.ts";
+import { standingRun } from "../tail/standing-run.ts";
 
 export interface ObjectRunServices {
   namespaces: ObjectNamespaces;

@@ -4,7 +4,7 @@ import { operationsFor, type Call } from "../../control/api/operation.ts";
 import { scriptErrorCodes } from "../scripts/api-errors.ts";
 import { objectErrors } from "../scripts/versions/object-errors.ts";
 import { namespacesPath, type ObjectServices } from "./api.ts";
-import { hasObject, objectFile } from "./listing.ts";
+import { hasObject, objectFile } from "./query/listing.ts";
 import type { ObjectNamespace } from "./namespace.ts";
 import { isIdOf } from "./ids.ts";
 import { queryLimits } from "./query/job.ts";

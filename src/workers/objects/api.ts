@@ -4,7 +4,7 @@ import { pageQuery, paginate } from "../../control/api/pagination.ts";
 import type { Scripts } from "../scripts/scripts.ts";
 import { objectErrors } from "../scripts/versions/object-errors.ts";
 import { scriptErrorCodes } from "../scripts/api-errors.ts";
-import { listObjects } from "./listing.ts";
+import { listObjects } from "./query/listing.ts";
 import type { ObjectFolders } from "../../sandbox/objects/folders.ts";
 import type { Alarms } from "./alarms/alarms.ts";
 import type { ObjectNamespace } from "./namespace.ts";

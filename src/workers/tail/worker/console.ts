@@ -17,7 +17,7 @@ export interface Waiting {
   waitUntil(promise: Promise<unknown>): void;
 }
 
-/** As in workers/objects/standing-run.ts. */
+/** As in workers/tail/standing-run.ts. */
 const unwatchedStatus = 205;
 const charactersMax = 256 * 1024;
 const { stringify, parse } = JSON;

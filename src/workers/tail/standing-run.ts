@@ -1,8 +1,8 @@
 import { cellHeaders } from "../../sandbox/protocol.ts";
 import type { RunHooks } from "../../sandbox/gateway/run-hooks.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
-import type { AlarmEvent, WebSocketEvent } from "../tail/event.ts";
-import type { RunTrace } from "../tail/run-trace.ts";
+import type { AlarmEvent, WebSocketEvent } from "./event.ts";
+import type { RunTrace } from "./run-trace.ts";
 
 /** As in workers/tail/worker/console.ts. */
 const unwatchedStatus = 205;
