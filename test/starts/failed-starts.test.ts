@@ -39,6 +39,7 @@ const listeners = {
   "edge-tls-listen": "edge, TLS",
   "metrics-listen": "metrics",
   "dns-listen": "name server",
+  "health-listen": "health",
 };
 
 it.each(Object.entries(listeners))(
