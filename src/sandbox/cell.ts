@@ -63,10 +63,9 @@ export class Cell {
   readonly runs = new Set<CellRun>();
   /** The runs that were answered last: work that they left running may still cause a fault. */
   readonly recent: CellRun[] = [];
-  /** Numbers of runs that were sent to the cell, and of those that were answered. */
+  /** Numbers of runs that were sent to the cell and that were answered, and of objects that were started. */
   begun = 0;
   answers = 0;
-  /** For a cell of objects: number of instances that were started, as far as is known here. */
   objectStarts = 0;
   /** Ids of the scripts that were sent to this cell. */
   readonly scripts = new Set<string>();
@@ -84,7 +83,6 @@ export class Cell {
   readonly #channels = new Map<string, Promise<Channel | Thrown>>();
   readonly #openChannels = new Map<string, Channel>();
   #isDead = false;
-
   private constructor(
     id: number,
     process: CellProcess,
