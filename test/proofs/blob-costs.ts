@@ -14,7 +14,7 @@ import { FileBlobs, type Blobs } from "../../src/platform/storage/blobs.ts";
 import { temporaryFolder } from "../helpers/process.ts";
 
 /**
- * What blobs in a bucket cost beside blobs in files: CPU time of the first and of later reads of 1 MB, and the memory
+ * Blobs in a bucket are compared with blobs in files: CPU time of the first and of later reads of 1 MB, and the memory
  * of an upload of 100 MB. `node test/proofs/blob-costs.ts`
  */
 const folder = temporaryFolder();
