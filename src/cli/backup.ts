@@ -15,6 +15,9 @@ import type { Blobs } from "../platform/storage/blobs.ts";
 import { connectPostgres } from "../platform/storage/storage.ts";
 import { blobUrlOf, openBlobs } from "../platform/open-blobs.ts";
 import { openLogFiles } from "../platform/log-shipping/log-files.ts";
+import type { RestoredObjects } from "../platform/object-log/history.ts";
+import { restoreObjectLog } from "../platform/object-log/restore-objects.ts";
+import { logPrefix } from "../platform/object-log/segment.ts";
 import { restoreLog, type RestoredLog } from "../platform/log-shipping/restore-log.ts";
 import { isBucket, openBackupAt, openPlace } from "../platform/open-place.ts";
 import { addConfigOptions, configOf } from "./config-options.ts";
@@ -107,24 +110,46 @@ async function restoreToTime(config: Config, target: string, options: Options): 
   const place = await openPlace(target, config, "the backup folder");
   try {
     const databasePath = databaseUrl.slice("sqlite:".length);
-    const files = await openLogFiles(place.files, encryptionOf(config), { isWriter: false });
+    const [encryption, isWriter] = [encryptionOf(config), false];
+    const files = await openLogFiles(place.files, encryption, { isWriter });
+    const ofObjects = await openLogFiles(place.files, encryption, { isWriter, prefix: logPrefix });
+    let objects: RestoredObjects | undefined;
+    const also = async (): Promise<void> => {
+      objects = await restoreObjectLog(ofObjects, dataDir, toMs);
+    };
     const restored = await withBlobs(config, async (blobs) =>
-      restoreLog({ files, toMs, dataDir, databasePath, blobs, onProgress: progressPrinter() }),
+      restoreLog({ files, toMs, dataDir, databasePath, blobs, also, onProgress: progressPrinter() }),
     );
-    reportLog(options, restored, shownOf(target));
+    reportLog(options, restored, objects, shownOf(target));
   } finally {
     await place.close();
   }
 }
 
-function reportLog(options: Options, { restoredMs, blobs, missingBlobs }: RestoredLog, target: string): void {
+function reportLog(
+  options: Options,
+  { restoredMs, blobs, missingBlobs }: RestoredLog,
+  objects: RestoredObjects | undefined,
+  target: string,
+): void {
   const restoredTo = new Date(restoredMs).toISOString();
-  const facts = { restored_to: restoredTo, blobs, missing_blobs: missingBlobs };
+  const facts = {
+    restored_to: restoredTo,
+    blobs,
+    missing_blobs: missingBlobs,
+    objects: objects?.databases ?? 0,
+    objects_with_gap: objects?.withGap ?? [],
+  };
   warnOfMissing(missingBlobs);
+  if (facts.objects_with_gap.length > 0)
+    process.stderr.write(
+      `Warning: the log lacks the last changes of ${facts.objects_with_gap.length} databases of objects, for example ` +
+        `${facts.objects_with_gap.slice(0, missingShownMax).join(", ")}.\n`,
+    );
   process.stdout.write(
     options["json"] === true
       ? `${JSON.stringify(facts, null, 2)}\n`
-      : `${target} is restored. The last change is of ${restoredTo}. Blobs: ${blobs}.\n`,
+      : `${target} is restored. The last change is of ${restoredTo}. Blobs: ${blobs}. Databases of objects: ${facts.objects}.\n`,
   );
 }
 

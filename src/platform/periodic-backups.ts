@@ -38,10 +38,12 @@ export function checkBackupSettings(config: Config): void {
     bucketUrlOf(backupFolder, "--backup-folder");
     backupCredentials(config);
   }
-  const isWritten = backupFolder !== undefined && (backupEvery ?? backupLog) !== undefined;
+  const isWritten =
+    backupFolder !== undefined && (backupEvery ?? backupLog ?? config.objectLog) !== undefined;
   if (isWritten) checkEncryption(config, "--backup-folder", isBucket(backupFolder));
   else encryptionOf(config);
   checkLogSettings(config);
+  checkObjectLogSettings(config);
   if (backupEvery === undefined) return;
   if (backupFolder === undefined)
     throw new ConfigError("Expected a folder for --backup-folder, because --backup-every is set");
@@ -56,6 +58,25 @@ function checkLogSettings({ backupLog, backupFolder, ephemeral, databaseUrl }: C
   if (databaseUrl !== undefined)
     throw new ConfigError(
       "Expected no --backup-log with --database-url: it is for SQLite in the data folder. PostgreSQL archives its log itself",
+    );
+}
+
+function checkObjectLogSettings({
+  objectLog,
+  objectLogFirst,
+  backupFolder,
+  ephemeral,
+  databaseUrl,
+}: Config): void {
+  if (objectLogFirst && objectLog === undefined)
+    throw new ConfigError("Expected a time for --object-log, because --object-log-first is set");
+  if (objectLog === undefined) return;
+  if (backupFolder === undefined)
+    throw new ConfigError("Expected a folder for --backup-folder, because --object-log is set");
+  if (ephemeral) throw new ConfigError("Expected no --object-log with --ephemeral, which keeps nothing");
+  if (databaseUrl !== undefined)
+    throw new ConfigError(
+      "Expected no --object-log with --database-url: objects need SQLite in the data folder",
     );
 }
 

@@ -117,24 +117,29 @@ export async function openBank({ ready }: ServerProcess, database?: string): Pro
   };
 }
 
-/** Moves money, one move after the other, until it is stopped. Returns the numbers of acknowledged moves. */
+/** Moves money, one move after the other, until it is stopped. Returns the numbers of acknowledged moves, and when each was. */
 export function startMoves(
   bank: Bank,
   place: string,
   name: string,
   from = 0,
-): { acknowledged: number[]; stop: () => Promise<void> } {
+): { acknowledged: number[]; timesMs: number[]; stop: () => Promise<void> } {
   const acknowledged: number[] = [];
+  const timesMs: number[] = [];
   const over = new AbortController();
   const work = (async () => {
     for (let n = from; !over.signal.aborted; n++)
-      await bank.move(place, name, n).then(
-        () => acknowledged.push(n),
-        async () => new Promise((resolve) => setTimeout(resolve, 20)), // its answer was lost: the move may be there
-      );
+      try {
+        await bank.move(place, name, n);
+        acknowledged.push(n);
+        timesMs.push(Date.now());
+      } catch {
+        await new Promise((resolve) => setTimeout(resolve, 20)); // its answer was lost: the move may be there
+      }
   })();
   return {
     acknowledged,
+    timesMs,
     stop: async () => {
       over.abort();
       await work;

@@ -1,11 +1,17 @@
-import { readFileSync } from "node:fs";
+import { chmodSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { expect, it } from "vitest";
+import { afterAll, expect, it } from "vitest";
+import { temporaryFolder } from "../helpers/process.ts";
+import { startTestServer } from "../helpers/server.ts";
 import { ask } from "../scripts/harness.ts";
+import { Project } from "./harness.ts";
 import { useProject } from "./use-project.ts";
 
 /** Unmodified wrangler manages databases, and deploys a script that uses one. */
 const used = useProject();
+const folder = temporaryFolder();
+chmodSync(folder, 0o711); // so that the user of cells can pass
+afterAll(() => rmSync(folder, { recursive: true }));
 const timeout = 300_000;
 
 const d1 = async (...args: string[]): Promise<string> => used.project.run(["d1", ...args]);
@@ -85,6 +91,42 @@ it(
     );
     expect(await d1("delete", "people", "-y")).toContain("Deleted 'people' successfully");
     expect(await d1("list", "--json")).not.toContain("people");
+  },
+  timeout,
+);
+
+it(
+  "restores a database to a bookmark and to a time, and undoes it",
+  async () => {
+    const server = await startTestServer({
+      ephemeral: false,
+      dataDir: join(folder, "data"),
+      backupFolder: join(folder, "log"),
+      objectLog: "1s",
+    });
+    const project = new Project(server);
+    try {
+      const run = async (...args: string[]): Promise<string> => project.run(["d1", ...args]);
+      const query = async (command: string): Promise<string> =>
+        run("execute", "shop", "--remote", "--json", "--command", command);
+      const travel = async (...args: string[]): Promise<Record<string, string>> =>
+        JSON.parse(await run("time-travel", ...args, "--json")) as Record<string, string>;
+      await run("create", "shop");
+      await query("create table t (n int); insert into t values (1)");
+      const { bookmark } = await travel("info", "shop");
+      const time = new Date(Date.now() + 1).toISOString();
+      await new Promise((resolve) => setTimeout(resolve, 5)); // the clock goes on
+      await query("insert into t values (2)");
+      const restored = await travel("restore", "shop", "--bookmark", bookmark!);
+      expect(JSON.parse(await query("select count(*) as n from t"))).toMatchObject([{ results: [{ n: 1 }] }]);
+      await travel("restore", "shop", "--bookmark", restored["previous_bookmark"]!);
+      expect(JSON.parse(await query("select count(*) as n from t"))).toMatchObject([{ results: [{ n: 2 }] }]);
+      await travel("restore", "shop", "--timestamp", time);
+      expect(JSON.parse(await query("select count(*) as n from t"))).toMatchObject([{ results: [{ n: 1 }] }]);
+    } finally {
+      project.remove();
+      await server.close(1000);
+    }
   },
   timeout,
 );

@@ -63,6 +63,31 @@ export const backupSettings = {
     default: 7,
     describe: "days that the shipped log covers at least",
   },
+  objectLog: {
+    kind: "text",
+    form: forms.duration,
+    flag: "object-log",
+    env: "SELVEDGE_OBJECT_LOG",
+    describe:
+      "time between shipments of the logs of Durable Objects and D1 databases to the backup folder, such as 1s or 10s, for bookmarks, time travel and restores to any time (default: they are not shipped)",
+  },
+  objectLogDays: {
+    kind: "count",
+    min: 1,
+    max: 10_000,
+    flag: "object-log-days",
+    env: "SELVEDGE_OBJECT_LOG_DAYS",
+    default: 30,
+    describe: "days that the shipped logs of objects go back at least",
+  },
+  objectLogFirst: {
+    kind: "flag",
+    flag: "object-log-first",
+    env: "SELVEDGE_OBJECT_LOG_FIRST",
+    default: false,
+    describe:
+      "answers of D1 databases wait until their writes are shipped; answers of Durable Objects do not wait",
+  },
   backupKeep: {
     kind: "count",
     min: 1,

@@ -7,27 +7,27 @@ import { bytesOf, textOf } from "../storage/archive/manifest-files.ts";
 import { newKey, unwrap, wrappedKey } from "../storage/archive/passphrase-key.ts";
 import { chainNames, logFolder } from "./chain.ts";
 
-const keyFile = `${logFolder}key.json`;
 const keyFacts = z.object({ encryption: z.literal(1), key: wrappedKey });
 
 /**
- * The files of the shipped log. If they are encrypted, then with one key for all chains, because chains share
+ * The files of the shipped log, which are below `prefix`. If they are encrypted, then with one key for all chains, because chains share
  * blobs. Throws BackupError if the passphrase is another one, or if it does not belong to a log that is there.
  */
 export async function openLogFiles(
   files: Archive,
   encryption: Encryption,
-  { isWriter }: { isWriter: boolean },
+  { isWriter, prefix = logFolder }: { isWriter: boolean; prefix?: string },
 ): Promise<Archive> {
   const shown = `The log at ${files.shown}`;
+  const keyFile = `${prefix}key.json`;
   const { passphrase } = encryption;
   const found = await textOf(files, keyFile);
   if (found !== undefined) {
     if (passphrase === undefined) throw needsPassphrase(shown);
-    return new EncryptedArchive(files, await unwrap(keyOf(found), passphrase, shown), logFolder);
+    return new EncryptedArchive(files, await unwrap(keyOf(found, keyFile), passphrase, shown), prefix);
   }
   if (passphrase === undefined) return files;
-  if ((await chainNames(files)).length > 0) {
+  if (await hasLog(files, prefix)) {
     if (isWriter)
       throw new BackupError(
         `${shown} is not encrypted, although there is a passphrase. Set --backup-folder to another folder.`,
@@ -37,10 +37,13 @@ export async function openLogFiles(
   if (!isWriter) return files;
   const { key, wrapped } = await newKey(passphrase);
   await files.write(keyFile, bytesOf(`${JSON.stringify({ encryption: 1, key: wrapped }, null, 2)}\n`));
-  return new EncryptedArchive(files, key, logFolder);
+  return new EncryptedArchive(files, key, prefix);
 }
 
-function keyOf(text: string): z.infer<typeof wrappedKey> {
+const hasLog = async (files: Archive, prefix: string): Promise<boolean> =>
+  prefix === logFolder ? (await chainNames(files)).length > 0 : (await files.folders(prefix)).length > 0;
+
+function keyOf(text: string, keyFile: string): z.infer<typeof wrappedKey> {
   try {
     return keyFacts.parse(JSON.parse(text)).key;
   } catch {

@@ -26,6 +26,8 @@ export interface RestoreLogInput {
   dataDir: string;
   databasePath: string;
   blobs: Blobs;
+  /** Restores what else belongs into the data folder, before a node can start there. */
+  also?: () => Promise<void>;
   onProgress?: (progress: Progress) => void;
 }
 
@@ -54,6 +56,7 @@ export async function restoreLog(input: RestoreLogInput): Promise<RestoredLog> {
       const folder = new FolderArchive(dataDir);
       for (const part of chain.files)
         await folder.write(part.path.replace(/^.*\/files\//, ""), readPart(files, part));
+      await input.also?.();
       await syncPath(partial);
       await rename(partial, databasePath);
       await syncPath(dataDir);

@@ -7,7 +7,6 @@ import { operationsFor, type Call } from "../../control/api/operation.ts";
 import { within } from "../../platform/util/ends-within.ts";
 import { d1ErrorCodes } from "./api-errors.ts";
 import { databaseOf, databasePath, edit, read, type D1Services } from "./database-call.ts";
-import { d1Errors } from "./errors.ts";
 import type { Job } from "./transfers.ts";
 
 const { operation, rawOperation } = operationsFor<D1Services>(d1ErrorCodes);
@@ -182,36 +181,6 @@ export const transferOperations = [
           "x-request-id": requestId,
         },
       });
-    },
-  }),
-  operation({
-    id: "d1_time_travel_get_bookmark",
-    method: "GET",
-    path: `${databasePath}/time_travel/bookmark`,
-    summary: "Get the bookmark of the present state; earlier states are not kept",
-    access: read.access,
-    query: z.object({ timestamp: z.string().max(64).optional() }),
-    result: z.object({ bookmark: z.string() }),
-    async handle(call) {
-      if (call.query.timestamp !== undefined) throw d1Errors.timeTravel();
-      const { bookmark } = await call.services.d1Calls.ask(databaseOf(call), "/facts", {}, { isRead: true });
-      return { bookmark };
-    },
-  }),
-  operation({
-    id: "d1_time_travel_restore",
-    method: "POST",
-    path: `${databasePath}/time_travel/restore`,
-    summary: "Restore an earlier state: refused, because none are kept",
-    access: { scope, permission },
-    isRefusal: true,
-    query: z.object({ bookmark: bookmarkText.optional(), timestamp: z.string().max(64).optional() }),
-    bodyOptional: true,
-    acceptAnyContentType: true,
-    result: z.object({ bookmark: z.string(), previous_bookmark: z.string(), message: z.string() }),
-    async handle(call) {
-      databaseOf(call);
-      throw d1Errors.timeTravel();
     },
   }),
 ];

@@ -4,6 +4,7 @@ import { pageQuery, paginate } from "../../control/api/pagination.ts";
 import { isoTime } from "../../platform/util/ids.ts";
 import { d1ErrorCodes } from "./api-errors.ts";
 import { queryOperations } from "./api-query.ts";
+import { timeTravelOperations } from "./api-time-travel.ts";
 import { transferOperations } from "./api-transfers.ts";
 import { databaseLimits, type Database } from "./database.ts";
 import { databaseOf, databasePath, databasesPath, edit, read, type D1Services } from "./database-call.ts";
@@ -177,4 +178,5 @@ export const d1Operations = [
   }),
   ...queryOperations,
   ...transferOperations,
+  ...timeTravelOperations,
 ];

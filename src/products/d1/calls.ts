@@ -7,9 +7,8 @@ import type { ObjectCells, ObjectTarget } from "../../sandbox/objects/object-cel
 import type { ObjectHost } from "../../sandbox/process/object-config.ts";
 import { throwInScript } from "../../workers/binding.ts";
 import { CollectedResponse } from "../../workers/runtime/collected-response.ts";
-import { idFromName } from "../../workers/objects/ids.ts";
 import { platformGroupOf } from "../../workers/objects/namespaces.ts";
-import { bookmarkOf, databaseLimits, namespaceOf, type Database } from "./database.ts";
+import { bookmarkOf, databaseLimits, objectOf, type Database } from "./database.ts";
 import { d1Errors } from "./errors.ts";
 
 /** In answers of the object the number of writes, and in those to clients a bookmark. */
@@ -45,16 +44,39 @@ const hooks = (): RunHooks => ({
 /** A read is sent again once: in a cell of its own, if the database is suspected of a fault. */
 const attemptsMax = 2;
 
+/** The log that the writes of databases are shipped to. */
+export interface DatabaseLog {
+  /** The bookmark of what the database has written so far. */
+  bookmark: (object: ReturnType<typeof objectOf>) => string;
+  /** Resolves when that is shipped. Undefined if answers do not wait for it. */
+  flush: ((object: ReturnType<typeof objectOf>) => Promise<void>) | undefined;
+}
+
 /** Sends calls to the objects of databases. */
 export class DatabaseCalls {
   readonly #cells: ObjectCells;
+  readonly #log: DatabaseLog | undefined;
 
-  constructor(cells: ObjectCells) {
+  constructor(cells: ObjectCells, log?: DatabaseLog) {
     this.#cells = cells;
+    this.#log = log;
   }
 
   /** Streams the answer to a response. Rejects with an ObjectRefusal that has the public text. */
   async send(database: Database, call: DatabaseCall, response: Answerable): Promise<void> {
+    // An export writes nothing, and may be longer than memory allows.
+    if (this.#log?.flush === undefined || call.path === "/dump") return this.#send(database, call, response);
+    const collected = new CollectedHead(databaseLimits.answerBytesMax);
+    await this.#send(database, call, collected);
+    await this.#log.flush(targetOf(database).object).catch(() => {
+      throw new ObjectRefusal(notShipped);
+    });
+    const { status, text, headers } = collected.head!;
+    response.writeHead(status, text, [...headers]);
+    response.end(collected.body);
+  }
+
+  async #send(database: Database, call: DatabaseCall, response: Answerable): Promise<void> {
     const { path, body } = call;
     for (let attempt = 1; ; attempt++) {
       try {
@@ -62,7 +84,7 @@ export class DatabaseCalls {
         if (body instanceof Uint8Array) headers.push("content-length", String(body.length));
         await this.#cells.run(targetOf(database), {
           request: { method: "POST", path, headers, body: bodyOf(body) },
-          answer: { response, headers: (raw) => withBookmark(raw, database) },
+          answer: { response, headers: (raw) => this.#withBookmark(raw, database) },
           hooks,
         });
         return;
@@ -107,6 +129,13 @@ export class DatabaseCalls {
     return this.#collect<T>(database, { path, body, isRead: false });
   }
 
+  #withBookmark(raw: readonly string[], database: Database): string[] {
+    return raw.map((value, i) => {
+      if (i % 2 === 0 || raw[i - 1]!.toLowerCase() !== bookmarkHeader) return value;
+      return this.#log?.bookmark(targetOf(database).object) ?? bookmarkOf(database, Number(value));
+    });
+  }
+
   async #collect<T>(database: Database, call: DatabaseCall): Promise<Answer<T>> {
     const { body, bookmark } = await this.#collected(database, call);
     return { value: valueOf(body) as T, bookmark };
@@ -131,6 +160,18 @@ function valueOf(body: Buffer): unknown {
   return value;
 }
 
+const notShipped = "D1 DB storage operation exceeded timeout which caused object to be reset.";
+
+/** An answer that waits until its writes are shipped. */
+class CollectedHead extends CollectedResponse {
+  head: { status: number; text: string; headers: readonly string[] } | undefined;
+
+  override writeHead(status: number, text = "", headers: readonly string[] = []): this {
+    this.head = { status, text, headers };
+    return super.writeHead(status);
+  }
+}
+
 class Collected extends CollectedResponse {
   bookmark = "";
 
@@ -151,13 +192,11 @@ function targetOf(database: Database): ObjectTarget {
   const known = targets.get(database);
   if (known !== undefined) return known;
   const { accountId } = database;
-  const namespace = namespaceOf(database);
   const target: ObjectTarget = {
     group: platformGroupOf(accountId),
     host,
     object: {
-      id: idFromName(namespace, "database"),
-      namespace,
+      ...objectOf(database),
       className: "D1",
       isSqlite: true,
       serial: 0,
@@ -187,11 +226,6 @@ function bodyOf(body: Uint8Array | Readable): CellBody {
     Object.assign(Readable.from([body], { objectMode: false }), { again: stream });
   return stream();
 }
-
-const withBookmark = (raw: readonly string[], database: Database): string[] =>
-  raw.map((value, i) =>
-    i % 2 === 1 && raw[i - 1]!.toLowerCase() === bookmarkHeader ? bookmarkOf(database, Number(value)) : value,
-  );
 
 /** The public texts name the database instead of the object. */
 function publicError(error: unknown): unknown {

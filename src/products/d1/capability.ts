@@ -5,6 +5,7 @@ import { d1Operations } from "./api.ts";
 import { d1Binding, d1Type } from "./binding.ts";
 import { DatabaseCalls } from "./calls.ts";
 import { Databases } from "./databases.ts";
+import { TimeTravel } from "./time-travel.ts";
 import { Transfers } from "./transfers.ts";
 import { tidyTransfers } from "./tidy.ts";
 import { declaration } from "./declaration.ts";
@@ -18,9 +19,11 @@ export const d1 = capability({
   needs: [storage, blobs, objects],
   create(needed) {
     const d1Databases = new Databases(needed.storage, needed.platformNamespaces);
-    const d1Calls = new DatabaseCalls(needed.objectCells);
+    const { objectRecovery } = needed;
+    const d1Calls = new DatabaseCalls(needed.objectCells, objectRecovery.answers);
+    const d1TimeTravel = new TimeTravel(objectRecovery, d1Calls);
     const d1Transfers = new Transfers(d1Calls, needed.blobs, needed.logger);
-    return { d1Databases, d1Calls, d1Transfers };
+    return { d1Databases, d1Calls, d1Transfers, d1TimeTravel };
   },
   operations: d1Operations,
   errors: [{ title: "D1", errors: d1Errors, codes: d1ErrorCodes }],

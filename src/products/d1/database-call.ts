@@ -2,6 +2,7 @@ import type { Call } from "../../control/api/operation.ts";
 import type { DatabaseCalls } from "./calls.ts";
 import type { Database } from "./database.ts";
 import type { Databases } from "./databases.ts";
+import type { TimeTravel } from "./time-travel.ts";
 import type { Transfers } from "./transfers.ts";
 
 /** The services that the operations use. */
@@ -9,6 +10,7 @@ export interface D1Services {
   d1Databases: Databases;
   d1Calls: DatabaseCalls;
   d1Transfers: Transfers;
+  d1TimeTravel: TimeTravel;
 }
 
 export const databasesPath = "/accounts/{account_id}/d1/database";

@@ -1,3 +1,5 @@
+import { idFromName } from "../../workers/objects/ids.ts";
+
 /** A database of an account. Its data is in an object of the platform. */
 export interface Database {
   id: string;
@@ -22,7 +24,13 @@ export const databaseLimits = {
   cpuMs: 30_000,
 };
 
-/** The namespace of objects that holds the data. */
+/** The object that holds the data. */
+export const objectOf = (database: Pick<Database, "id">): { namespace: string; id: string } => {
+  const namespace = namespaceOf(database);
+  return { namespace, id: idFromName(namespace, "database") };
+};
+
+/** The namespace of that object. */
 export const namespaceOf = ({ id }: Pick<Database, "id">): string => id.replaceAll("-", "");
 
 /**

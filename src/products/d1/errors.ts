@@ -12,7 +12,11 @@ export const d1Errors = defineErrors("d1", {
   failed: (message: string) => message,
   parameters: () => ({ message: "Expected either sql or batch", pointer: "/body" }),
   timeTravel: () =>
-    "Time travel is not part of this installation: databases keep no earlier states. Export a database to keep a copy of it",
+    "Time travel is not part of this installation: the setting object-log is not set. Export a database to keep a copy of it",
+  moment: () => "Expected either a bookmark or a timestamp",
+  timestamp: (received: string) =>
+    `Expected a time such as 2026-11-22T10:00:00Z for timestamp but received ${JSON.stringify(received)}`,
+  unrestorable: (message: string) => message,
   noFile: (filename: string) => ({
     message: `No uploaded file ${JSON.stringify(filename)}. Begin with the action "init", and upload the file to its upload_url`,
     pointer: "/body/filename",

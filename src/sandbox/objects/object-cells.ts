@@ -1,21 +1,20 @@
-import type { Logger } from "pino";
 import { newId } from "../../platform/util/ids.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 import type { RunOptions } from "../cell.ts";
 import { CellError, CellFault, type FaultKind } from "../errors.ts";
 import { readAlarmNotice } from "../gateway/alarm-messages.ts";
 import { MalformedError } from "../gateway/cell-messages.ts";
-import type { Doors } from "../gateway/doors.ts";
 import { newCellRun, type CellRun } from "../gateway/cell-run.ts";
 import type { RunHooks } from "../gateway/run-hooks.ts";
 import { causeOf } from "../process/exit-cause.ts";
 import { scriptHost, type ObjectHost } from "../process/object-config.ts";
 import type { CellScript } from "../process/script.ts";
-import type { AlarmNotice, ObjectAddress, ObjectEvent, ObjectRoute } from "../protocol.ts";
-import type { CellSettings } from "../settings.ts";
+import type { ObjectAddress, ObjectEvent, ObjectRoute } from "../protocol.ts";
 import { Faults, objectFault, overloadedCells, tooManyQueued } from "./faults.ts";
-import type { ObjectFolders } from "./folders.ts";
+import { notedAnswer } from "./cell-log.ts";
+import type { ObjectCellsOptions } from "./object-cells-options.ts";
 import { OpenCell } from "./open-cell.ts";
+import { Pauses } from "./pauses.ts";
 import { Slots, type SlotOwner } from "./slots.ts";
 import { StandingTokens, type ActingObject } from "./standing.ts";
 
@@ -33,19 +32,6 @@ export interface ObjectTarget {
 export interface CallWatcher {
   /** `fault` is set if the call ended with its cell. */
   end(fault: CellFault | undefined): void;
-}
-
-export interface ObjectCellsOptions {
-  settings: CellSettings;
-  folders: ObjectFolders;
-  doors: Doors;
-  logger: Logger;
-  /** The hooks for an object that acts without a request; undefined if it may not. */
-  standing: (object: ActingObject) => Promise<RunHooks | undefined>;
-  /** An object has set or deleted its alarm. Resolves when that is stored. */
-  alarm: (object: ActingObject, notice: AlarmNotice) => Promise<void>;
-  /** The namespaces of a group. */
-  namespacesOf: (group: string) => readonly string[];
 }
 
 const lookEveryMs = 10;
@@ -76,6 +62,7 @@ export class ObjectCells {
   /** Numbers of requests in progress, by object. */
   readonly #queued = new Map<string, number>();
   readonly #namespaces = new WeakMap<CellRun, string>();
+  readonly #pauses = new Pauses();
   #timer: NodeJS.Timeout | undefined;
   #ids = 0;
 
@@ -116,7 +103,12 @@ export class ObjectCells {
         const open = await this.#cellOf(target);
         const cellRun = this.#newRun(target);
         try {
-          const thrown = await open.cell.run({ ...options, script: cellRun.script, request }, cellRun);
+          const sent = {
+            ...options,
+            answer: notedAnswer(this.#options.log, target.object, options.answer),
+            script: cellRun.script,
+          };
+          const thrown = await open.cell.run({ ...sent, request }, cellRun);
           this.#faults.recordSuccess(target.object.namespace);
           if (thrown !== undefined) throw new CellError("exception", thrown.message, { cause: thrown });
           return;
@@ -148,6 +140,7 @@ export class ObjectCells {
       if (watcher !== undefined) event.isTraced = true;
       cell.gateway.objectCalls.expect(event, () => {
         cell.leave(token, cellRun);
+        this.#options.log?.noteAnswer(target.object.namespace, target.object.id);
         if (cellRun.fault === undefined) this.#faults.recordSuccess(target.object.namespace);
         else this.#options.doors.noteFault(token, objectFault(cellRun.fault));
         watcher?.end(cellRun.fault);
@@ -192,6 +185,7 @@ export class ObjectCells {
       await open.cell.reset(namespace).catch(() => this.#end(open, "ended"));
     }
     await this.#ending.get(namespace);
+    this.#options.log?.forget(namespace);
     await this.#options.folders.remove(namespace);
   }
 
@@ -200,6 +194,30 @@ export class ObjectCells {
     const { namespace, id } = target.object;
     const { cell } = await this.#cellOf(target);
     await cell.reset(namespace, id);
+  }
+
+  /** Runs work while no process has files of a namespace open: its objects end, and calls wait. See `#release`. */
+  async pause<T>(namespace: string, isClosed: () => boolean, work: () => Promise<T>): Promise<T> {
+    return this.#pauses.during(namespace, async () => {
+      await this.#release(namespace, isClosed);
+      return work();
+    });
+  }
+
+  /** Ends the objects of a namespace. If they do not close their files in time (`isClosed`), their cell ends. */
+  async #release(namespace: string, isClosed: () => boolean): Promise<void> {
+    await this.#ending.get(namespace);
+    const open = await this.#cells.get(namespace)?.catch(() => undefined);
+    if (open !== undefined && !open.cell.isDead) {
+      await open.cell.reset(namespace).catch(() => {});
+      const isIdle = (): boolean =>
+        isClosed() && ![...open.cell.runs].some((cellRun) => this.#namespaces.get(cellRun) === namespace);
+      const until = performance.now() + closeMs;
+      while (!isIdle() && !open.cell.isDead && performance.now() < until)
+        await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
+      if (!isIdle()) this.#end(open, "ended");
+    }
+    await this.#ending.get(namespace);
   }
 
   /** Removes data of namespaces that no longer exist: the program may have ended before it was removed. */
@@ -255,6 +273,7 @@ export class ObjectCells {
   async #cellOf(target: ObjectTarget): Promise<OpenCell> {
     const { namespace, id } = target.object;
     for (;;) {
+      for (let over; (over = this.#pauses.over(namespace)) !== undefined;) await over;
       const opening = this.#cells.get(namespace) ?? this.#start(target);
       const open = await opening;
       open.use(id);
@@ -306,13 +325,14 @@ export class ObjectCells {
     namespaces: readonly string[],
     cpuMs: number,
   ): Promise<OpenCell> {
-    const { settings, folders, doors, logger } = this.#options;
+    const { settings, folders, doors, logger, log } = this.#options;
     const slot = await this.#slots.claim(place.owner);
     try {
       await Promise.all(namespaces.map(async (id) => this.#ending.get(id)));
       const spares = place.isAlone ? [] : Array.from({ length: sparesMax }, newId);
       const all = [...namespaces, ...spares];
       folders.create(all);
+      log?.follow(all);
       const { Cell } = await import("../cell.ts");
       const id = ++this.#ids;
       const onMessage = (line: string): void => logger.debug({ object_cell: id }, line);
@@ -388,10 +408,13 @@ export class ObjectCells {
 
   async #waitForEnd({ cell, namespaces, spares }: OpenCell): Promise<void> {
     await cell.process.gone();
+    this.#options.log?.unfollow([...namespaces, ...spares]);
     for (const id of namespaces) this.#ending.delete(id);
     await this.#options.folders.removeEmpty(spares);
   }
 }
 
+/** Time in which ended objects close their files. */
+const closeMs = 2000;
 const attemptsMax = 3;
 const faultMessage = "ended a cell of objects after a fault";

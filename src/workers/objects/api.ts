@@ -8,13 +8,12 @@ import { listObjects } from "./query/listing.ts";
 import type { ObjectFolders } from "../../sandbox/objects/folders.ts";
 import type { Alarms } from "./alarms/alarms.ts";
 import type { ObjectNamespace } from "./namespace.ts";
-import type { ObjectNamespaces } from "./namespaces.ts";
+import { recoveryOperations, type RecoveryServices } from "./api-recovery.ts";
 import type { ObjectRuns } from "./object-runs.ts";
 import type { ObjectQueries } from "./query/queries.ts";
 
-export interface ObjectServices {
+export interface ObjectServices extends RecoveryServices {
   scripts: Scripts;
-  objectNamespaces: ObjectNamespaces;
   objectFolders: ObjectFolders;
   objectQueries: ObjectQueries;
   objectRuns: ObjectRuns;
@@ -75,6 +74,7 @@ export const namespaceOperations = [
       return objects.map((object) => ({ ...object, hasStoredData: true }));
     },
   }),
+  ...recoveryOperations,
 ];
 
 function resource(

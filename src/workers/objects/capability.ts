@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { capability } from "../../capability.ts";
 import { dataFolder, storage } from "../../platform/capability.ts";
+import { openObjectLog } from "../../platform/object-log/open-object-log.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 import { sandbox } from "../../sandbox/capability.ts";
 import { ObjectFolders } from "../../sandbox/objects/folders.ts";
@@ -16,6 +17,7 @@ import { ObjectMigrations } from "./migrate.ts";
 import { ObjectNamespaces } from "./namespaces.ts";
 import { ObjectRuns } from "./object-runs.ts";
 import { ObjectQueries } from "./query/queries.ts";
+import { ObjectRecovery } from "./recovery.ts";
 import { PlatformNamespaces } from "./platform-namespaces.ts";
 import { declaration } from "./declaration.ts";
 import { objectNamespaceType } from "./binding-type.ts";
@@ -27,7 +29,8 @@ export const objects = capability({
   name: "objects",
   declares: declaration,
   needs: [storage, dataFolder, sandbox, scripts, runtime],
-  create({ logger, folder, storage: database, ...needed }) {
+  async create({ logger, config, folder, storage: database, ...needed }) {
+    const objectLog = await openObjectLog(config, folder, logger);
     const objectNamespaces = new ObjectNamespaces(database, needed.scripts);
     const objectFolders = new ObjectFolders(join(folder, "objects"));
     const objectCells: ObjectCells = new ObjectCells({
@@ -37,6 +40,7 @@ export const objects = capability({
       folders: objectFolders,
       doors: needed.doors,
       logger,
+      log: objectLog?.log,
       namespacesOf: (group) => objectNamespaces.ofGroup(group),
     });
     const migrations = new ObjectMigrations(database, needed.scripts, objectCells);
@@ -60,6 +64,12 @@ export const objects = capability({
       const gone = objectCells.forget(id);
       unawaited(gone.catch((error: unknown) => logger.error({ err: error, namespace: id }, notRemoved)));
     });
+    const objectRecovery = new ObjectRecovery(objectLog, objectCells, {
+      days: config.objectLogDays,
+      isFirst: config.objectLogFirst,
+      alarms: objectAlarms,
+      folder: objectFolders.path,
+    });
     const platformNamespaces = new PlatformNamespaces(objectCells);
     return {
       objectNamespaces,
@@ -69,6 +79,8 @@ export const objects = capability({
       objectRuns: runs,
       objectQueries: new ObjectQueries(),
       platformNamespaces,
+      objectLog,
+      objectRecovery,
     };
   },
   operations: [...namespaceOperations, ...objectOperations],
@@ -92,7 +104,10 @@ export const objects = capability({
     await objectCells.sweep(async (ids) => objectNamespaces.existing(ids));
   },
   run: ({ objectAlarms }) => objectAlarms.start(),
-  close: ({ objectCells }) => objectCells.close(),
+  async close({ objectCells, objectLog }) {
+    await objectCells.close();
+    await objectLog?.close();
+  },
 });
 
 const notRemoved = "the objects of a deleted namespace could not be removed; the next start removes them";

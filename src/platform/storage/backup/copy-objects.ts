@@ -8,7 +8,7 @@ import { damaged } from "../archive/errors.ts";
 import { FolderArchive } from "../archive/folder.ts";
 import { compressed, readCompressed, readLines, writeLines, writePart } from "../archive/parts.ts";
 import { copyDatabase } from "../live-files/copy-database.ts";
-import { isDatabase, isMetadata, objectFiles, objectsFolderOf } from "../live-files/object-files.ts";
+import { isDatabase, objectFiles, objectsFolderOf } from "../live-files/object-files.ts";
 import type { Progress } from "./back-up.ts";
 import type { Manifest } from "./manifest.ts";
 
@@ -46,7 +46,7 @@ export async function copyObjects(
         : { content: (await readFile(path).catch(() => Buffer.alloc(0))).toString("base64") };
       if (part === undefined) continue;
       if ("path" in part) {
-        if (!isMetadata(name)) progress.done += 1;
+        progress.done += 1;
         progress.bytes += part.bytes;
         onProgress?.(progress);
       }
@@ -117,7 +117,7 @@ export async function checkObjects(
   const progress: Progress = { step: "objects", done: 0, bytes: 0 };
   for await (const part of objectParts(files, manifest)) {
     await folder.write("object.sqlite", readCompressed(files, part));
-    using database = new DatabaseSync(join(aside, "object.sqlite"), { readOnly: true });
+    using database = new DatabaseSync(join(aside, "object.sqlite"));
     const [found] = database.prepare("pragma quick_check").all();
     const result = String(Object.values(found ?? {})[0]);
     if (result !== "ok") throw damaged(part.path, `is not whole: ${result}`);

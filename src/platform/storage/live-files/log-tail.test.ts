@@ -44,7 +44,7 @@ describe("the tail of a log", () => {
     tail.close();
   });
 
-  it("reads on when the log begins anew, and to its end when it is removed", () => {
+  it("reads on when the log restarts, and to its end when it is removed", () => {
     const database = create();
     const tail = new LogTail(`${path}-wal`);
     let [salts, count] = [new Set<string>(), 0];
@@ -108,7 +108,7 @@ parentPort.on("message", () => (over = true));
 })();`;
 
 describe("a copy of a database", () => {
-  it("is one state, while another thread moves money and the log begins anew", async () => {
+  it("is one state, while another thread moves money and the log restarts", async () => {
     const worker = new Worker(writer, { eval: true, workerData: path });
     await new Promise((resolve) => worker.once("message", resolve));
     for (let round = 0; round < 20; round++) {

@@ -64,6 +64,8 @@ export class LogTail {
   /** Frames after `#at` that are whole, and belong to no commit yet. */
   #seen: Seen | undefined;
   #isSealed: boolean;
+  /** The salt of a log with a commit that is too large. */
+  #skipped: string | undefined;
 
   /** `path`: the `-wal` file. `at`: where an earlier one has come. `isSealed`: that one has read a whole log, which is gone. */
   constructor(path: string, at?: TailPosition, isSealed = at === undefined) {
@@ -79,6 +81,17 @@ export class LogTail {
   /** Whether the log is gone, which SQLite removes when the last connection is closed, and was read to its end. */
   get isSealed(): boolean {
     return this.#isSealed;
+  }
+
+  /** Whether a commit was too large: nothing is read until the log restarts. */
+  get isBehind(): boolean {
+    return this.#skipped !== undefined;
+  }
+
+  /** After a LogGap: begins with the first frame of the present log. */
+  restart(): void {
+    this.#at = this.#seen = undefined;
+    this.#isSealed = true;
   }
 
   get isOpen(): boolean {
@@ -99,8 +112,8 @@ export class LogTail {
         if (nlink !== 0) return;
         // The log was removed: there may be a new one.
         this.close();
-        this.#at = this.#seen = undefined;
-        this.#isSealed = true;
+        this.restart();
+        this.#skipped = undefined;
       }
     } catch (error) {
       this.#at = this.#seen = undefined;
@@ -117,15 +130,17 @@ export class LogTail {
     if (readSync(file, header, 0, logHeaderBytes, 0) < logHeaderBytes) return;
     const found = readHeader(header);
     if (found === undefined) return; // it is being written
+    if (found.salt === this.#skipped) return;
+    this.#skipped = undefined;
     const at = this.#at;
     if (at === undefined) {
       if (!this.#isSealed) throw new LogGap("The log is not the one that was read before");
       this.#begin(found);
     } else if (at.salt !== found.salt) {
-      if (!isNext(found.salt, at.salt)) throw new LogGap("The log began anew more than once");
+      if (!isNext(found.salt, at.salt)) throw new LogGap("The log restarted more than once");
       this.#readOn(file, take, bytesMax);
       if (this.#lengthOf(file, found) >= this.#at!.frame)
-        throw new LogGap("The log began anew before all of it was read");
+        throw new LogGap("The log restarted before all of it was read");
       this.#begin(found);
     }
     this.#isSealed = false;
@@ -145,7 +160,10 @@ export class LogTail {
     this.#seen =
       seen.frame === at.frame ? undefined : { ...seen, first: this.#checksumOf(file, at.frame + 1) };
     if (end === undefined) return;
-    if ((end.frame - at.frame) * frameBytes > bytesMax) throw new LogGap("A commit is too large");
+    if ((end.frame - at.frame) * frameBytes > bytesMax) {
+      this.#skipped = at.salt;
+      throw new LogGap("A commit is too large");
+    }
     const kept = isStill ? undefined : pieces;
     for (const each of kept ?? this.#readAgain(file, end.frame)) {
       const last = each.first - 1 + each.bytes.length / frameBytes;
@@ -198,7 +216,7 @@ export class LogTail {
       const got = readFrames(file, frame, count, frameBytes);
       for (let i = 0; i < got; i++) {
         const next = checkFrame(piece, i * frameBytes, at, sums);
-        if (next === undefined) throw new LogGap("The log began anew while it was read");
+        if (next === undefined) throw new LogGap("The log restarted while it was read");
         sums = next;
       }
       if (got < count) throw new LogGap("The log was cut off");

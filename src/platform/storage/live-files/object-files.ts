@@ -5,16 +5,16 @@ import { join } from "node:path";
 export const objectsFolderOf = (dataDir: string): string => join(dataDir, "objects");
 
 const namespacePattern = /^[0-9a-f]{32}$/;
-/** workerd's databases: of an object, and of its facets. */
+/**
+ * workerd's databases: of an object, and of its facets. `metadata.sqlite` of each namespace is none of them: it is for
+ * alarms of workerd, which objects here do not have.
+ */
 const databasePattern = /^[0-9a-f]{64}(?:\.\d{1,5})?\.sqlite$/;
-/** workerd's database of a namespace, with alarms. Cells create it for each namespace that they know. */
-const metadata = "metadata.sqlite";
 /** The numbers of an object's facets. workerd appends to it. */
 const facetsPattern = /^[0-9a-f]{64}\.facets$/;
 
 export const isNamespace = (name: string): boolean => namespacePattern.test(name);
-export const isDatabase = (name: string): boolean => databasePattern.test(name) || name === metadata;
-export const isMetadata = (name: string): boolean => name === metadata;
+export const isDatabase = (name: string): boolean => databasePattern.test(name);
 export const isFacets = (name: string): boolean => facetsPattern.test(name);
 
 /** A file of the folder of objects. */
@@ -30,7 +30,6 @@ export async function* objectFiles(folder: string): AsyncGenerator<ObjectFile> {
   const namespaces = await readdir(folder).catch(() => []);
   for (const namespace of namespaces.filter(isNamespace).toSorted(inOrder)) {
     const names = await readdir(join(folder, namespace)).catch(() => []);
-    if (!names.some((name) => databasePattern.test(name))) continue;
     for (const name of names.toSorted(inOrder))
       if (isDatabase(name) || isFacets(name)) yield { namespace, name };
   }

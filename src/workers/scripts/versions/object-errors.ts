@@ -45,5 +45,11 @@ export const objectErrors = defineErrors("objects", {
   query: (message: string) => ({ message, pointer: "/body/sql" }),
   queryTime: () => "The query took more than 30 seconds, or too much memory, and was ended",
   queriesBusy: () => "Other queries of objects are in progress. Try again when they have ended",
+  moment: () => "Expected either a bookmark or a timestamp",
+  timestamp: (received: string) => ({
+    message: `Expected a time such as 2026-11-22T10:00:00Z for timestamp but received ${JSON.stringify(received)}`,
+    pointer: "/body/timestamp",
+  }),
+  unrestorable: (message: string) => message,
   cursor: () => ({ message: "Expected the cursor of an earlier page", pointer: "/query/cursor" }),
 });

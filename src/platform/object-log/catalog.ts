@@ -1,0 +1,247 @@
+import { DatabaseSync, type StatementSync } from "node:sqlite";
+import type { Part } from "../storage/archive/archive.ts";
+import type { ObjectFile } from "../storage/live-files/object-files.ts";
+import type { TailPosition } from "../storage/live-files/log-tail.ts";
+import type { Base } from "./bases.ts";
+import type { Entry } from "./segment.ts";
+import { noStamp, type Stamp } from "./stamps.ts";
+
+/** How far the log of a file is shipped. */
+export interface FileState {
+  position: TailPosition | undefined;
+  isSealed: boolean;
+  /** Before the first frame of the present log of the file. */
+  logStart: Stamp;
+  /** Of the newest base. */
+  base: Stamp | undefined;
+  bytesSinceBase: number;
+  /** Size and time of change of the file, when its log was gone. */
+  facts: string | undefined;
+}
+
+export interface StoredSegment {
+  number: number;
+  path: string;
+  stamp: Stamp;
+}
+
+/** The place of a base: a file of its own, or an entry of a segment. */
+export type FoundBase = ObjectFile & { start: Stamp; stamp: Stamp } & (
+    | { part: Part; segment: null; isGone: false }
+    | { part: null; segment: string; isGone: boolean }
+  );
+
+const schema = `
+create table if not exists segments (number integer primary key, path text not null, stamp text not null);
+create table if not exists changes (namespace text, name text, segment integer, first text not null, last text not null,
+  primary key (namespace, name, segment)) without rowid;
+create index if not exists changes_of_segment on changes (segment);
+create table if not exists bases (namespace text, name text, stamp text, start text not null, segment integer, part text, gone integer not null,
+  primary key (namespace, name, stamp)) without rowid;
+create table if not exists files (namespace text, name text, state text not null, primary key (namespace, name)) without rowid;`;
+
+/**
+ * The segments and bases at the place, and those that each file of an object needs: a SQLite database beside the data. It
+ * is made again from the place of the log when it is lost, so it is not flushed.
+ */
+export class Catalog {
+  readonly #database: DatabaseSync;
+  readonly #statements = new Map<string, StatementSync>();
+
+  constructor(path: string) {
+    this.#database = new DatabaseSync(path);
+    this.#database.exec(`pragma journal_mode = wal; pragma synchronous = off; ${schema}`);
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+
+  get lastSegment(): StoredSegment | undefined {
+    return this.#get("select * from segments order by number desc limit 1") as StoredSegment | undefined;
+  }
+
+  get lastStamp(): Stamp {
+    const row = this.#get(
+      "select max(stamp) as stamp from (select stamp from segments union all select stamp from bases)",
+    );
+    return (row?.["stamp"] as Stamp | null) ?? noStamp;
+  }
+
+  has(number: number): boolean {
+    return this.#get("select 1 from segments where number = ?", number) !== undefined;
+  }
+
+  segments(): StoredSegment[] {
+    return this.#all("select * from segments order by number") as unknown as StoredSegment[];
+  }
+
+  add(segment: StoredSegment, entries: readonly Entry[]): void {
+    this.#transaction(() => {
+      this.#run("insert into segments values (?, ?, ?)", segment.number, segment.path, segment.stamp);
+      const spans = new Map<string, { file: ObjectFile; first: Stamp; last: Stamp }>();
+      for (const { namespace, name, kind, stamp, start } of entries) {
+        const span = spans.get(`${namespace}/${name}`);
+        if (span === undefined)
+          spans.set(`${namespace}/${name}`, { file: { namespace, name }, first: stamp, last: stamp });
+        else span.last = stamp;
+        if (kind === "base" || kind === "gone")
+          this.#run(
+            "insert or replace into bases values (?, ?, ?, ?, ?, null, ?)",
+            ...[namespace, name, stamp, start ?? stamp, segment.number, kind === "gone" ? 1 : 0],
+          );
+      }
+      for (const { file, first, last } of spans.values())
+        this.#run(
+          "insert or replace into changes values (?, ?, ?, ?, ?)",
+          ...[file.namespace, file.name, segment.number, first, last],
+        );
+    });
+  }
+
+  addBase({ namespace, name, stamp, start, part }: Base): void {
+    this.#run(
+      "insert or replace into bases values (?, ?, ?, ?, null, ?, 0)",
+      ...[namespace, name, stamp, start, JSON.stringify(part)],
+    );
+  }
+
+  stateOf({ namespace, name }: ObjectFile): FileState | undefined {
+    const row = this.#get("select state from files where namespace = ? and name = ?", namespace, name);
+    return row && (JSON.parse(row["state"] as string) as FileState);
+  }
+
+  putStates(states: Iterable<ObjectFile & { state: FileState }>): void {
+    this.#transaction(() => {
+      for (const { namespace, name, state } of states)
+        this.#run("insert or replace into files values (?, ?, ?)", namespace, name, JSON.stringify(state));
+    });
+  }
+
+  removeState({ namespace, name }: ObjectFile): void {
+    this.#run("delete from files where namespace = ? and name = ?", namespace, name);
+  }
+
+  /** The files of an object, or all. `prefix` ends the id of an object. */
+  files(namespace?: string, prefix = ""): ObjectFile[] {
+    const rows =
+      namespace === undefined
+        ? this.#all("select distinct namespace, name from bases")
+        : this.#all(
+            "select distinct namespace, name from bases where namespace = ? and substr(name, 1, ?) = ?",
+            ...[namespace, prefix.length, prefix],
+          );
+    return rows as unknown as ObjectFile[];
+  }
+
+  /** The newest base of a file at a moment. */
+  baseOf({ namespace, name }: ObjectFile, at: Stamp): FoundBase | undefined {
+    const row = this.#get(
+      `select b.*, s.path from bases b left join segments s on s.number = b.segment
+       where b.namespace = ? and b.name = ? and b.stamp <= ? order by b.stamp desc limit 1`,
+      ...[namespace, name, at],
+    );
+    if (row === undefined) return undefined;
+    const found = { namespace, name, start: row["start"] as string, stamp: row["stamp"] as string };
+    return row["part"] === null
+      ? { ...found, part: null, segment: row["path"] as string, isGone: row["gone"] === 1 }
+      : { ...found, part: JSON.parse(row["part"] as string) as Part, segment: null, isGone: false };
+  }
+
+  /** The moment after which a file needs all segments, if all of its bases are needed. */
+  firstStartOf({ namespace, name }: ObjectFile): Stamp | undefined {
+    const row = this.#get(
+      "select min(min(start, stamp)) as first from bases where namespace = ? and name = ?",
+      ...[namespace, name],
+    );
+    return (row?.["first"] as Stamp | null) ?? undefined;
+  }
+
+  firstBaseOf({ namespace, name }: ObjectFile): Stamp | undefined {
+    const row = this.#get(
+      "select min(stamp) as first from bases where namespace = ? and name = ?",
+      namespace,
+      name,
+    );
+    return (row?.["first"] as Stamp | null) ?? undefined;
+  }
+
+  /** The segments with changes of a file after `start`, up to `at`, in order. */
+  segmentsOf({ namespace, name }: ObjectFile, start: Stamp, at: Stamp): string[] {
+    return this.#all(
+      `select s.path from changes c join segments s on s.number = c.segment
+       where c.namespace = ? and c.name = ? and c.last > ? and c.first <= ? order by c.segment`,
+      ...[namespace, name, start, at],
+    ).map(({ path }) => path as string);
+  }
+
+  /** The last change of a file. */
+  lastChangeOf({ namespace, name }: ObjectFile): Stamp | undefined {
+    const row = this.#get(
+      "select max(last) as last from changes where namespace = ? and name = ?",
+      namespace,
+      name,
+    );
+    return (row?.["last"] as Stamp | null) ?? undefined;
+  }
+
+  /** Bases of a file that are older than one. */
+  olderBases({ namespace, name }: ObjectFile, before: Stamp): (Omit<Base, "part"> & { part: Part | null })[] {
+    return this.#all(
+      "select * from bases where namespace = ? and name = ? and stamp < ?",
+      ...[namespace, name, before],
+    ).map(({ start, stamp, part }) => ({
+      namespace,
+      name,
+      start: start as string,
+      stamp: stamp as string,
+      part: JSON.parse((part as string | null) ?? "null") as Part | null,
+    }));
+  }
+
+  removeBase({ namespace, name, stamp }: Pick<Base, "namespace" | "name" | "stamp">): void {
+    this.#run("delete from bases where namespace = ? and name = ? and stamp = ?", namespace, name, stamp);
+  }
+
+  removeSegment(number: number): void {
+    this.#transaction(() => {
+      this.#run("delete from changes where segment = ?", number);
+      this.#run("delete from segments where number = ?", number);
+    });
+  }
+
+  /** Forgets a file whose data is deleted for good. */
+  removeFile({ namespace, name }: ObjectFile): void {
+    for (const table of ["changes", "bases", "files"])
+      this.#run(`delete from ${table} where namespace = ? and name = ?`, namespace, name);
+  }
+
+  #transaction(work: () => void): void {
+    this.#database.exec("begin");
+    try {
+      work();
+      this.#database.exec("commit");
+    } catch (error) {
+      this.#database.exec("rollback");
+      throw error;
+    }
+  }
+
+  #statement(sql: string): StatementSync {
+    let statement = this.#statements.get(sql);
+    if (statement === undefined) this.#statements.set(sql, (statement = this.#database.prepare(sql)));
+    return statement;
+  }
+
+  #run(sql: string, ...values: (string | number | null)[]): void {
+    this.#statement(sql).run(...values);
+  }
+
+  #get(sql: string, ...values: (string | number)[]): Record<string, unknown> | undefined {
+    return this.#statement(sql).get(...values);
+  }
+
+  #all(sql: string, ...values: (string | number)[]): Record<string, unknown>[] {
+    return this.#statement(sql).all(...values);
+  }
+}

@@ -1,0 +1,138 @@
+import { statSync } from "node:fs";
+import { LogGap, LogTail, type Frames } from "../storage/live-files/log-tail.ts";
+import type { ObjectFile } from "../storage/live-files/object-files.ts";
+import type { FileState } from "./catalog.ts";
+import type { Entry } from "./segment.ts";
+import type { Stamp, Stamps } from "./stamps.ts";
+
+/** Frames of a longer commit are not copied: a new base has them. */
+const commitBytesMax = 32 * 1024 * 1024;
+/** A new base follows after as many bytes of frames, or as many as the file has, and after a day. */
+const baseAfterBytes = 16 * 1024 * 1024;
+const baseAfterMs = 24 * 60 * 60 * 1000;
+
+/** A database of an object, whose log is copied while it is written. */
+export class FollowedFile {
+  readonly file: ObjectFile;
+  readonly path: string;
+  /** Raised when frames are missing: a base that was begun before is of no use. */
+  epoch = 0;
+  /** Whether a base is being made. */
+  isCopied = false;
+  readonly #tail: LogTail;
+  #base: Stamp | undefined;
+  #bytesSinceBase: number;
+  #logStart: Stamp;
+  #salt: string | undefined;
+  #hasGap = false;
+  readonly #stamps: Stamps;
+  readonly #push: (entry: Entry) => void;
+
+  constructor(
+    { file, path, state }: { file: ObjectFile; path: string; state: FileState | undefined },
+    stamps: Stamps,
+    push: (entry: Entry) => void,
+  ) {
+    this.file = file;
+    this.path = path;
+    this.#stamps = stamps;
+    this.#push = push;
+    this.#base = state?.base;
+    this.#bytesSinceBase = state?.bytesSinceBase ?? 0;
+    this.#logStart = state?.logStart ?? stamps.last;
+    this.#salt = state?.position?.salt;
+    const isSame = state?.facts === undefined || state.facts === factsOf(path);
+    if (state?.isSealed === true && !isSame) {
+      this.#base = undefined; // something else has written the file
+      this.#tail = new LogTail(`${path}-wal`);
+    } else this.#tail = new LogTail(`${path}-wal`, state?.position, state?.isSealed);
+  }
+
+  /** Whether the end of the log cannot be read, so that no base can be made. */
+  get isBehind(): boolean {
+    return this.#tail.isBehind;
+  }
+
+  get hasBase(): boolean {
+    return this.#base !== undefined;
+  }
+
+  get isOpen(): boolean {
+    return this.#tail.isOpen;
+  }
+
+  get state(): FileState {
+    const { position, isSealed } = this.#tail;
+    const facts = isSealed ? factsOf(this.path) : undefined;
+    const [base, bytesSinceBase, logStart] = [this.#base, this.#bytesSinceBase, this.#logStart];
+    return { position, isSealed, logStart, base, bytesSinceBase, facts };
+  }
+
+  /** Copies what was committed since the last time. */
+  read(): void {
+    try {
+      this.#tail.read((frames) => this.#take(frames), commitBytesMax);
+    } catch (error) {
+      if (!(error instanceof LogGap)) throw error;
+      this.noteGap();
+      try {
+        this.#tail.read((frames) => this.#take(frames), commitBytesMax);
+      } catch (again) {
+        if (!(again instanceof LogGap)) throw again;
+        this.noteGap(); // until the log restarts
+      }
+    }
+  }
+
+  /** Frames are missing: they were not read, or could not be shipped. */
+  noteGap(): void {
+    this.#tail.restart();
+    this.#salt = undefined;
+    this.#base = undefined;
+    this.epoch += 1;
+    if (this.#hasGap) return;
+    this.#hasGap = true;
+    this.#push({ ...this.file, kind: "gap", stamp: this.#stamps.next(), bytes: Buffer.alloc(0) });
+  }
+
+  /** Whether the file needs a base, of a file of so many bytes. */
+  needsBase(fileBytes: number, nowMs: number, baseMs: (stamp: Stamp) => number): boolean {
+    if (this.isCopied || this.isBehind) return false;
+    if (this.#base === undefined) return true;
+    if (this.#bytesSinceBase === 0) return false;
+    return (
+      this.#bytesSinceBase > Math.max(baseAfterBytes, fileBytes) || nowMs - baseMs(this.#base) > baseAfterMs
+    );
+  }
+
+  /** Before the first frame that a base which is begun now needs. */
+  get baseStart(): Stamp {
+    return this.#tail.position === undefined ? this.#stamps.last : this.#logStart;
+  }
+
+  /** A base was made. */
+  setBase(stamp: Stamp): void {
+    this.#base = stamp;
+    this.#bytesSinceBase = 0;
+    this.#hasGap = false;
+  }
+
+  close(): void {
+    this.#tail.close();
+  }
+
+  #take({ salt, first, pageBytes, pages, bytes }: Frames): void {
+    if (salt !== this.#salt) {
+      this.#logStart = this.#stamps.last;
+      this.#salt = salt;
+    }
+    this.#bytesSinceBase += bytes.length;
+    const facts = { salt, first, pageBytes, pages };
+    this.#push({ ...this.file, kind: "frames", stamp: this.#stamps.next(), ...facts, bytes });
+  }
+}
+
+function factsOf(path: string): string | undefined {
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found && `${found.size} ${found.mtimeMs}`;
+}

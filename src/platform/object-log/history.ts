@@ -1,0 +1,155 @@
+import {
+  chownSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { BackupError, damaged } from "../storage/archive/errors.ts";
+import type { Archive } from "../storage/archive/archive.ts";
+import { syncPath } from "../storage/durability.ts";
+import { isDatabase, isFacets, type ObjectFile } from "../storage/live-files/object-files.ts";
+import type { Catalog } from "./catalog.ts";
+import { writeState } from "./states.ts";
+import { noStamp, type Stamp } from "./stamps.ts";
+
+interface Log {
+  catalog: Catalog;
+  files: Archive;
+}
+
+/** Files of one object that are being replaced, so that a start after a kill finishes it. */
+export interface Replacement extends ObjectFile {
+  /** Whether there is a new file beside it; otherwise the file is deleted. */
+  isNew: boolean;
+}
+
+const newSuffix = ".restoring";
+
+/**
+ * Writes the state of an object at a moment beside its files. Returns false if there was no such object then. The files
+ * themselves are not touched.
+ */
+export async function prepareObject(
+  log: Log,
+  folder: string,
+  { namespace, id }: { namespace: string; id: string },
+  at: Stamp,
+): Promise<Replacement[] | undefined> {
+  const prepared: string[] = [];
+  try {
+    const replacements: Replacement[] = [];
+    for (const file of log.catalog.files(namespace, `${id}.`)) {
+      if (!isDatabase(file.name)) continue; // facets keep their numbers
+      const to = join(folder, namespace, file.name + newSuffix);
+      prepared.push(to);
+      const isNew = await writeState(log, file, at, { to });
+      if (isNew) {
+        checkDatabase(to, file.name);
+        await syncPath(to);
+      }
+      replacements.push({ ...file, isNew });
+    }
+    return replacements.some(({ isNew }) => isNew) ? replacements : undefined;
+  } catch (error) {
+    for (const path of prepared) rmSync(path, { force: true });
+    throw error;
+  }
+}
+
+function checkDatabase(path: string, name: string): void {
+  using database = new DatabaseSync(path);
+  const [found] = database.prepare("pragma quick_check").all();
+  const result = String(Object.values(found ?? {})[0]);
+  if (result !== "ok") throw damaged(`the log of ${name}`, `gives a database that is not whole: ${result}`);
+}
+
+/** Puts prepared files into their places. No process may have them open. A kill leaves a note, and the next start goes on. */
+export async function replaceFiles(
+  folder: string,
+  notes: string,
+  replacements: readonly Replacement[],
+): Promise<void> {
+  await mkdir(notes, { recursive: true, mode: 0o700 });
+  const [first] = replacements;
+  const note = join(notes, `${first!.namespace}-${first!.name}.json`);
+  writeFileSync(`${note}.partial`, JSON.stringify(replacements), { mode: 0o600, flush: true });
+  renameSync(`${note}.partial`, note);
+  await syncPath(notes);
+  replace(folder, replacements);
+  await syncPath(join(folder, first!.namespace));
+  rmSync(note);
+}
+
+/** Finishes replacements that a kill has interrupted. Returns the files. */
+export function finishReplacements(folder: string, notes: string): ObjectFile[] {
+  if (!existsSync(notes)) return [];
+  const done: ObjectFile[] = [];
+  for (const name of readdirSync(notes)) {
+    if (name.endsWith(".json")) {
+      const replacements = JSON.parse(readFileSync(join(notes, name), "utf8")) as Replacement[];
+      replace(folder, replacements);
+      done.push(...replacements);
+    }
+    rmSync(join(notes, name));
+  }
+  return done;
+}
+
+function replace(folder: string, replacements: readonly Replacement[]): void {
+  for (const { namespace, name, isNew } of replacements) {
+    const path = join(folder, namespace, name);
+    const isPlaced = isNew && !existsSync(path + newSuffix);
+    if (isPlaced) continue; // by the process that was killed
+    for (const suffix of ["-wal", "-shm"]) rmSync(path + suffix, { force: true });
+    if (!isNew) {
+      rmSync(path, { force: true });
+      continue;
+    }
+    const { uid, gid } = statSync(dirname(path));
+    if (process.getuid?.() === 0) chownSync(path + newSuffix, uid, gid);
+    renameSync(path + newSuffix, path);
+  }
+}
+
+/** The last moment of the log's first base of an object, or undefined. */
+export function earliestOf({ catalog }: Log, namespace: string, id: string): Stamp | undefined {
+  const bases = catalog
+    .files(namespace, `${id}.`)
+    .filter(({ name }) => isDatabase(name))
+    .flatMap((file) => catalog.firstBaseOf(file) ?? []);
+  return bases.length === 0 ? undefined : bases.reduce((a, b) => (a < b ? a : b));
+}
+
+/** The result of a restore of all objects. */
+export interface RestoredObjects {
+  databases: number;
+  /** Databases whose last changes before the moment the log does not have. */
+  withGap: string[];
+}
+
+/** Writes the states of all objects at a moment into an empty folder. */
+export async function writeObjects(log: Log, folder: string, at: Stamp): Promise<RestoredObjects> {
+  let databases = 0;
+  const withGap: string[] = [];
+  for (const file of log.catalog.files()) {
+    const path = join(folder, file.namespace, file.name);
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    const moment = isFacets(file.name) ? "f".repeat(noStamp.length) : at;
+    if (!(await writeState(log, file, moment, { to: path, takesEarlier: () => withGap.push(file.name) })))
+      continue;
+    if (isFacets(file.name)) continue;
+    checkDatabase(path, file.name);
+    await syncPath(path);
+    databases += 1;
+  }
+  if (databases === 0)
+    throw new BackupError(`Expected the log of objects at ${log.files.shown}, but there is none.`);
+  return { databases, withGap };
+}

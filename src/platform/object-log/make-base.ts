@@ -1,0 +1,83 @@
+import { randomBytes } from "node:crypto";
+import { readFileSync, statSync } from "node:fs";
+import { open } from "node:fs/promises";
+import type { Archive } from "../storage/archive/archive.ts";
+import { compressed, writePart } from "../storage/archive/parts.ts";
+import { contentPath, markBase } from "./bases.ts";
+import type { Catalog } from "./catalog.ts";
+import type { FollowedFile } from "./followed-file.ts";
+import type { Entry } from "./segment.ts";
+import type { Stamps } from "./stamps.ts";
+
+/** A smaller database goes into a segment, as one entry. */
+export const smallBytes = 256 * 1024;
+const pieceBytes = 1024 * 1024;
+
+export const bytesOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+
+/** Takes the content of a small database. Later frames of its log come after it. */
+export function pushBase(followed: FollowedFile, stamps: Stamps, push: (entry: Entry) => void): void {
+  const { file, path, epoch } = followed;
+  const start = followed.baseStart;
+  const bytes = readFileSync(path);
+  followed.read();
+  if (followed.epoch !== epoch) return;
+  const stamp = stamps.next();
+  push({ ...file, kind: "base", start, stamp, bytes });
+  followed.setBase(stamp);
+}
+
+interface Place {
+  catalog: Catalog;
+  files: Archive;
+  stamps: Stamps;
+  /** Ships what was read. */
+  ship: () => Promise<void>;
+}
+
+/** Copies a large database to a file of its own, and reads its log meanwhile. Returns whether it has become a base. */
+export async function writeBase(
+  followed: FollowedFile,
+  { catalog, files, stamps, ship }: Place,
+): Promise<boolean> {
+  const { file, path, epoch } = followed;
+  followed.isCopied = true;
+  try {
+    const start = followed.baseStart;
+    const target = contentPath(file, start, randomBytes(4).toString("hex"));
+    const part = await writePart(files, target, compressed(piecesOf(followed)));
+    followed.read();
+    const stamp = stamps.next();
+    await ship();
+    if (followed.epoch !== epoch) {
+      await files.remove(target);
+      return false;
+    }
+    const base = { ...file, start, stamp, part };
+    await markBase(files, base);
+    catalog.addBase(base);
+    followed.setBase(stamp);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT" && bytesOf(path) === 0) return false; // it was deleted
+    throw error;
+  } finally {
+    followed.isCopied = false;
+  }
+}
+
+async function* piecesOf(followed: FollowedFile): AsyncGenerator<Buffer> {
+  const source = await open(followed.path);
+  try {
+    for (let at = 0; ;) {
+      const piece = Buffer.alloc(pieceBytes);
+      const { bytesRead } = await source.read(piece, 0, pieceBytes, at);
+      if (bytesRead === 0) return;
+      at += bytesRead;
+      followed.read();
+      yield piece.subarray(0, bytesRead);
+    }
+  } finally {
+    await source.close();
+  }
+}

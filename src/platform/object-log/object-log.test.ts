@@ -1,0 +1,183 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { pino } from "pino";
+import { FolderArchive } from "../storage/archive/folder.ts";
+import { Catalog } from "./catalog.ts";
+import { prepareObject, writeObjects } from "./history.ts";
+import { ObjectLog } from "./object-log.ts";
+import { reconcile } from "./reconcile.ts";
+import { segmentsIn } from "./segment.ts";
+import { writeState } from "./states.ts";
+import { stampAt } from "./stamps.ts";
+
+const namespace = "a".repeat(32);
+const id = "b".repeat(64);
+const name = `${id}.1.sqlite`;
+let folder = "";
+let log: ObjectLog;
+let catalog: Catalog;
+let files: FolderArchive;
+const objects = () => join(folder, "objects");
+const path = () => join(objects(), namespace, name);
+
+async function begin(): Promise<void> {
+  files = new FolderArchive(join(folder, "place"));
+  catalog = new Catalog(join(folder, "catalog.db"));
+  await reconcile(catalog, files);
+  log = new ObjectLog({
+    folder: objects(),
+    catalog,
+    files,
+    ready: async () => {},
+    everyMs: 50,
+    logger: pino({ level: "silent" }),
+  });
+  await log.catchUp();
+  log.follow([namespace]);
+}
+async function end(): Promise<void> {
+  await log.close();
+  catalog.close();
+}
+function open(): DatabaseSync {
+  const database = new DatabaseSync(path());
+  database.exec(
+    "pragma journal_mode = wal; pragma synchronous = off; create table if not exists t (n integer, text)",
+  );
+  return database;
+}
+const insert = (database: DatabaseSync, n: number, length = 1000): void =>
+  void database.prepare("insert into t values (?, ?)").run(n, "x".repeat(length));
+/** The numbers in the state of a moment. */
+async function numbersAt(stamp: string): Promise<number[] | undefined> {
+  const to = join(folder, "state.db");
+  if (!(await writeState({ catalog, files }, { namespace, name }, stamp, { to }))) return undefined;
+  using database = new DatabaseSync(to);
+  expect(database.prepare("pragma integrity_check").get()).toEqual({ integrity_check: "ok" });
+  return database
+    .prepare("select n from t order by n")
+    .all()
+    .map(({ n }) => n as number);
+}
+const upTo = (n: number): number[] => Array.from({ length: n + 1 }, (_, i) => i);
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "selvedge-object-log-"));
+  mkdirSync(join(objects(), namespace), { recursive: true });
+  await begin();
+});
+afterEach(async () => {
+  await end();
+  rmSync(folder, { recursive: true });
+});
+
+it("has the state of each moment, also when the log restarts, is closed, and after a restart", async () => {
+  const database = open();
+  const stamps: string[] = [];
+  for (let n = 0; n < 20; n++) {
+    insert(database, n);
+    stamps.push(log.noteAnswer(namespace, id));
+  }
+  for (let n = 20; n < 3000; n++) {
+    insert(database, n);
+    stamps.push(log.noteAnswer(namespace, id));
+  }
+  await log.settle();
+  database.close(); // as for an object that is idle
+  await vi.waitFor(() => expect(catalog.stateOf({ namespace, name })?.isSealed).toBe(true));
+  const again = open();
+  for (let n = 3000; n < 3010; n++) {
+    insert(again, n);
+    stamps.push(log.noteAnswer(namespace, id));
+  }
+  await end();
+  await begin();
+  for (let n = 3010; n < 3020; n++) {
+    insert(again, n);
+    stamps.push(log.noteAnswer(namespace, id));
+  }
+  await log.settle();
+  for (const n of [0, 1, 10, 1500, 2999, 3000, 3009, 3010, 3019])
+    expect(await numbersAt(stamps[n]!)).toEqual(upTo(n));
+  again.close();
+}, 30_000);
+
+it("finds the catalog again at the place, and goes on after a kill without a new base", async () => {
+  const database = open();
+  for (let n = 0; n < 5; n++) insert(database, n);
+  await log.flush(namespace, id);
+  insert(database, 5);
+  // The process is killed: nothing more is shipped, and the catalog is lost as well.
+  const bases = catalog.files().length;
+  catalog.close();
+  rmSync(join(folder, "catalog.db"));
+  log.unfollow([namespace]);
+  await begin();
+  expect(catalog.files()).toHaveLength(bases);
+  await log.flush(namespace, id);
+  expect(await numbersAt(log.stamps.next())).toEqual(upTo(5));
+  database.close();
+});
+
+it("copies large databases, and what is written meanwhile", async () => {
+  const database = open();
+  for (let n = 0; n < 20; n++) insert(database, n, 100_000);
+  database.close();
+  const again = open();
+  const stop = setInterval(() => insert(again, 1000, 10), 2);
+  insert(again, 20);
+  await log.flush(namespace, id);
+  clearInterval(stop);
+  expect(catalog.baseOf({ namespace, name }, log.stamps.next())?.part).not.toBe(null);
+  await log.flush(namespace, id);
+  const numbers = await numbersAt(log.stamps.next());
+  expect(numbers).toEqual(
+    again
+      .prepare("select n from t order by n")
+      .all()
+      .map(({ n }) => n),
+  );
+  again.close();
+});
+
+it("refuses a damaged segment by name, and a moment in a gap, and leaves the files alone", async () => {
+  const database = open();
+  insert(database, 0);
+  await log.flush(namespace, id);
+  const before = log.stamps.next();
+  insert(database, 1);
+  await log.flush(namespace, id);
+  const [, second] = await Array.fromAsync(segmentsIn(files));
+  const bytes = readFileSync(join(folder, "place", second!.path));
+  bytes[20]! ^= 1;
+  writeFileSync(join(folder, "place", second!.path), bytes);
+  const prepared = prepareObject({ catalog, files }, objects(), { namespace, id }, log.stamps.next());
+  await expect(prepared).rejects.toThrow(`${second!.path} does not match its digest`);
+  expect(await numbersAt(before)).toEqual([0]);
+  expect(database.prepare("select count(*) as n from t").get()).toEqual({ n: 2 });
+  database.close();
+});
+
+it("brings back all objects of a lost machine", async () => {
+  const database = open();
+  for (let n = 0; n < 5; n++) insert(database, n);
+  await log.flush(namespace, id);
+  const lost = new Catalog(join(folder, "other.db"));
+  await reconcile(lost, files);
+  const to = join(folder, "restored");
+  const restored = await writeObjects({ catalog: lost, files }, to, stampAt(Date.now()));
+  expect(restored).toEqual({ databases: 1, withGap: [] });
+  expect(readdirSync(join(to, namespace))).toEqual([name]);
+  lost.close();
+  database.close();
+});
+
+it("opens nothing and keeps nothing for objects that do not write", async () => {
+  const descriptors = readdirSync("/proc/self/fd").length;
+  for (let n = 0; n < 100; n++) log.noteAnswer(namespace, n.toString(16).padStart(64, "0"));
+  expect(readdirSync("/proc/self/fd").length).toBe(descriptors);
+  expect(catalog.files()).toEqual([]);
+});

@@ -1,0 +1,362 @@
+import { readFileSync, statSync, watch, type FSWatcher } from "node:fs";
+import { join } from "node:path";
+import type { Logger } from "pino";
+import type { Archive } from "../storage/archive/archive.ts";
+import { isDatabase, isFacets, objectFiles, type ObjectFile } from "../storage/live-files/object-files.ts";
+import { unawaited } from "../util/uncaught.ts";
+import type { Catalog, FileState } from "./catalog.ts";
+import { FollowedFile } from "./followed-file.ts";
+import { bytesOf, pushBase, smallBytes, writeBase } from "./make-base.ts";
+import type { Entry } from "./segment.ts";
+import { Shipper } from "./shipper.ts";
+import { msOf, Stamps, type Stamp } from "./stamps.ts";
+
+export interface ObjectLogOptions {
+  /** The folder of the namespaces of objects. */
+  folder: string;
+  catalog: Catalog;
+  /** The place that the log is shipped to. */
+  files: Archive;
+  /** Resolves when the catalog knows everything that is at the place. */
+  ready: () => Promise<void>;
+  everyMs: number;
+  logger: Logger;
+}
+
+const readDelayMs = 10;
+const retryMs = 2000;
+/** More than this waits for no interval. */
+const shipBytes = 8 * 1024 * 1024;
+/** While the place is away, as much waits in memory. Then the log has a gap. */
+const waitingBytesMax = 256 * 1024 * 1024;
+/** A commit waits so long for the place, if its answer has to. */
+const flushMs = 30_000;
+const suffix = "-wal";
+
+/**
+ * Ships the logs of the databases of objects, which cells write, to a place. The kernel tells which logs change; nothing
+ * is done, and no file is open, for objects that do not write.
+ */
+export class ObjectLog {
+  readonly #options: ObjectLogOptions;
+  readonly #stamps: Stamps;
+  readonly #shipper: Shipper;
+  readonly #watchers = new Map<string, FSWatcher>();
+  /** By object, then by name of file. */
+  readonly #followed = new Map<string, Map<string, FollowedFile>>();
+  readonly #changed = new Map<string, ObjectFile>();
+  #readTimer: NodeJS.Timeout | undefined;
+  #shipTimer: NodeJS.Timeout | undefined;
+  readonly #large: FollowedFile[] = [];
+  #copying: Promise<void> | undefined;
+  #isClosed = false;
+  /** Everything that was committed until then is at the place, unless it is in a gap. */
+  shippedMs: number | undefined;
+
+  constructor(options: ObjectLogOptions) {
+    this.#options = options;
+    const { catalog, files, ready } = options;
+    this.#stamps = new Stamps(catalog.lastStamp);
+    this.#shipper = new Shipper({ catalog, files, ready, statesOf: (all) => this.#statesOf(all) });
+  }
+
+  get stamps(): Stamps {
+    return this.#stamps;
+  }
+
+  /** Ships what earlier processes did not: logs that they left, and files that the log does not have. */
+  async catchUp(): Promise<void> {
+    const { folder, catalog } = this.#options;
+    let count = 0;
+    for await (const file of objectFiles(folder)) {
+      if (this.#isClosed) return;
+      const path = join(folder, file.namespace, file.name);
+      const isKnown = isFacets(file.name)
+        ? catalog.baseOf(file, this.#stamps.last) !== undefined
+        : catalog.stateOf(file) !== undefined && bytesOf(`${path}${suffix}`) === 0;
+      if (!isKnown) this.#readFile(file);
+      if (!this.#watchers.has(file.namespace)) this.#followedOf(file)?.close();
+      if (++count % 100 === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  /** Cells begin to write the files of namespaces. */
+  follow(namespaces: readonly string[]): void {
+    for (const namespace of namespaces) {
+      if (this.#watchers.has(namespace)) continue;
+      const watcher = watch(join(this.#options.folder, namespace), (event, changed) => {
+        const name = changed?.endsWith(suffix) === true ? changed.slice(0, -suffix.length) : changed;
+        if (name === null || !(isDatabase(name) || isFacets(name))) return;
+        // The database itself matters only when it is deleted.
+        if (name !== changed || isFacets(name) || event === "rename") this.#note({ namespace, name });
+      });
+      watcher.on("error", () => this.#watchers.delete(namespace)); // the folder was removed
+      watcher.unref();
+      this.#watchers.set(namespace, watcher);
+    }
+  }
+
+  /** The cell of the namespaces has ended: reads what it has written last. */
+  unfollow(namespaces: readonly string[]): void {
+    for (const namespace of namespaces) {
+      this.#watchers.get(namespace)?.close();
+      this.#watchers.delete(namespace);
+    }
+    this.#readChanged();
+    const ended = new Set(namespaces);
+    for (const files of this.#followed.values())
+      for (const each of files.values())
+        if (ended.has(each.file.namespace)) {
+          this.#readOne(each);
+          each.close();
+        }
+  }
+
+  /** An object answers: what it has committed so far is before the returned stamp, and what follows is after it. */
+  noteAnswer(namespace: string, id: string): Stamp {
+    for (const name of [`${id}.sqlite`, `${id}.1.sqlite`]) {
+      const file = { namespace, name };
+      const followed = this.#followedOf(file);
+      if (followed !== undefined) this.#readOne(followed);
+      else if (bytesOf(this.#pathOf(file) + suffix) > 0) this.#readFile(file);
+    }
+    return this.#stamps.next();
+  }
+
+  /** Resolves when everything that an object has committed is at the place. Rejects when that takes too long. */
+  async flush(namespace: string, id: string): Promise<void> {
+    // Notices of the kernel about all earlier writes arrive within one turn of the event loop.
+    await new Promise((resolve) => setImmediate(resolve));
+    this.noteAnswer(namespace, id);
+    this.#readChanged();
+    const until = performance.now() + flushMs;
+    await this.settle();
+    // A log without a base is of no use.
+    while (this.#filesOf(namespace, id).some((each) => !each.hasBase || each.isBehind)) {
+      if (performance.now() > until) throw new Error("The object could not be copied to the log in time");
+      await new Promise((resolve) => setTimeout(resolve, retryMs / 10));
+      for (const each of this.#filesOf(namespace, id)) this.#readOne(each);
+      await this.settle();
+    }
+  }
+
+  /** Resolves when everything that was read is at the place. */
+  async settle(): Promise<void> {
+    const until = performance.now() + flushMs;
+    while (!this.#shipper.isIdle)
+      try {
+        await this.#ship();
+        return;
+      } catch (error) {
+        if (performance.now() > until) throw error;
+        await new Promise((resolve) => setTimeout(resolve, retryMs / 10));
+      }
+  }
+
+  /** The content of a file was replaced, or the file deleted, while nothing wrote it. */
+  noteReplaced(file: ObjectFile): void {
+    this.#drop(file);
+    this.#options.catalog.removeState(file);
+    if (bytesOf(this.#pathOf(file)) > 0) {
+      const followed = this.#begin(file);
+      followed.noteGap(); // until there is a base
+      this.#readOne(followed);
+    } else this.#push({ ...file, kind: "gone", stamp: this.#stamps.next(), bytes: Buffer.alloc(0) });
+  }
+
+  /** The data of a namespace was deleted for good. */
+  forget(namespace: string): void {
+    this.unfollow([namespace]);
+    for (const file of this.#options.catalog.files(namespace)) {
+      this.#drop(file);
+      this.#options.catalog.removeState(file);
+      this.#push({ ...file, kind: "gone", stamp: this.#stamps.next(), bytes: Buffer.alloc(0) });
+    }
+  }
+
+  async close(): Promise<void> {
+    this.unfollow([...this.#watchers.keys()]);
+    this.#isClosed = true;
+    clearTimeout(this.#readTimer);
+    clearTimeout(this.#shipTimer);
+    await this.#copying;
+    await this.#ship().catch(() => {}); // the next start goes on
+    for (const files of this.#followed.values()) for (const each of files.values()) each.close();
+  }
+
+  #pathOf({ namespace, name }: ObjectFile): string {
+    return join(this.#options.folder, namespace, name);
+  }
+
+  #followedOf({ namespace, name }: ObjectFile): FollowedFile | undefined {
+    return this.#followed.get(objectOf(namespace, name))?.get(name);
+  }
+
+  #note(file: ObjectFile): void {
+    this.#changed.set(`${file.namespace}/${file.name}`, file);
+    if (this.#readTimer !== undefined || this.#isClosed) return;
+    this.#readTimer = setTimeout(() => this.#readChanged(), readDelayMs);
+  }
+
+  #readChanged(): void {
+    clearTimeout(this.#readTimer);
+    this.#readTimer = undefined;
+    const changed = [...this.#changed.values()];
+    this.#changed.clear();
+    for (const file of changed) this.#readFile(file);
+  }
+
+  #readFile(file: ObjectFile): void {
+    if (isFacets(file.name)) return this.#readFacets(file);
+    if (this.#isGone(file)) return this.noteReplaced(file);
+    this.#readOne(this.#followedOf(file) ?? this.#begin(file));
+  }
+
+  #begin(file: ObjectFile): FollowedFile {
+    const state = this.#options.catalog.stateOf(file);
+    const followed = new FollowedFile({ file, path: this.#pathOf(file), state }, this.#stamps, (entry) =>
+      this.#push(entry),
+    );
+    const object = objectOf(file.namespace, file.name);
+    const files = this.#followed.get(object);
+    if (files === undefined) this.#followed.set(object, new Map([[file.name, followed]]));
+    else files.set(file.name, followed);
+    return followed;
+  }
+
+  #filesOf(namespace: string, id: string): FollowedFile[] {
+    return [...(this.#followed.get(`${namespace}/${id}`)?.values() ?? [])];
+  }
+
+  /** Whether a database that the log has was deleted. */
+  #isGone(file: ObjectFile): boolean {
+    const isMissing = statSync(this.#pathOf(file), { throwIfNoEntry: false }) === undefined;
+    return isMissing && this.#options.catalog.stateOf(file) !== undefined;
+  }
+
+  #readFacets(file: ObjectFile): void {
+    const path = this.#pathOf(file);
+    if (statSync(path, { throwIfNoEntry: false }) === undefined) return;
+    const stamp = this.#stamps.next();
+    this.#push({ ...file, kind: "base", start: stamp, stamp, bytes: readFileSync(path) });
+  }
+
+  #readOne(followed: FollowedFile): void {
+    const wasOpen = followed.isOpen;
+    followed.read();
+    if (followed.isBehind) setTimeout(() => this.#note(followed.file), retryMs).unref();
+    // Its state is kept, so that the log goes on when the object writes again.
+    if (wasOpen && !followed.isOpen && !this.#isClosed) this.#shipTimer ??= this.#shipLater();
+    const bytes = bytesOf(followed.path);
+    if (bytes === 0 || !followed.needsBase(bytes, Date.now(), msOf)) return;
+    if (bytes <= smallBytes) pushBase(followed, this.#stamps, (entry) => this.#push(entry));
+    else this.#copyLarge(followed);
+  }
+
+  /** Large files are copied one after the other. */
+  #copyLarge(followed: FollowedFile): void {
+    followed.isCopied = true;
+    this.#large.push(followed);
+    this.#copying ??= this.#copyAll().finally(() => (this.#copying = undefined));
+    unawaited(this.#copying);
+  }
+
+  async #copyAll(): Promise<void> {
+    const { catalog, files, logger } = this.#options;
+    const place = { catalog, files, stamps: this.#stamps, ship: async () => this.#ship() };
+    for (;;) {
+      const followed = this.#large.shift();
+      if (followed === undefined) return;
+      if (this.#isClosed) continue; // the next start goes on
+      try {
+        if (!(await writeBase(followed, place))) this.#note(followed.file);
+        this.#tidy();
+      } catch (error) {
+        logger.error({ err: error }, "a database of an object could not be copied to the log of objects");
+        await new Promise((resolve) => setTimeout(resolve, retryMs).unref());
+        this.#note(followed.file);
+      }
+    }
+  }
+
+  #push(entry: Entry): void {
+    const shipper = this.#shipper;
+    shipper.push(entry);
+    if (shipper.waitingBytes > waitingBytesMax) this.#giveUp();
+    if (this.#isClosed) return;
+    if (shipper.waitingBytes > shipBytes) this.#shipSoon(0);
+    else this.#shipTimer ??= this.#shipLater();
+  }
+
+  #shipLater(delayMs = this.#options.everyMs): NodeJS.Timeout {
+    return setTimeout(() => {
+      this.#shipTimer = undefined;
+      this.#readChanged();
+      unawaited(this.#shipOrRetry());
+    }, delayMs);
+  }
+
+  #shipSoon(delayMs: number): void {
+    clearTimeout(this.#shipTimer);
+    this.#shipTimer = this.#shipLater(delayMs);
+  }
+
+  async #shipOrRetry(): Promise<void> {
+    try {
+      await this.#ship();
+    } catch (error) {
+      this.#options.logger.error({ err: error }, "the log of objects could not be shipped");
+      if (!this.#isClosed) this.#shipSoon(retryMs);
+    }
+  }
+
+  async #ship(): Promise<void> {
+    const ms = Date.now();
+    await this.#shipper.ship();
+    this.shippedMs = ms;
+    this.#tidy();
+  }
+
+  /** The place is away for too long. */
+  #giveUp(): void {
+    for (const file of this.#shipper.drop()) this.#followedOf(file)?.noteGap();
+  }
+
+  /** Forgets files that nothing writes. */
+  #tidy(): void {
+    if (!this.#shipper.isIdle) return;
+    const ended: FollowedFile[] = [];
+    for (const [object, files] of this.#followed) {
+      for (const [name, each] of files)
+        if (!each.isOpen && !each.isCopied && each.hasBase) {
+          ended.push(each);
+          files.delete(name);
+        }
+      if (files.size === 0) this.#followed.delete(object);
+    }
+    if (ended.length > 0)
+      this.#options.catalog.putStates(ended.map(({ file, state }) => ({ ...file, state })));
+  }
+
+  #drop({ namespace, name }: ObjectFile): void {
+    const object = objectOf(namespace, name);
+    const files = this.#followed.get(object);
+    const followed = files?.get(name);
+    if (followed === undefined) return;
+    followed.epoch += 1;
+    followed.close();
+    files!.delete(name);
+    if (files!.size === 0) this.#followed.delete(object);
+  }
+
+  #statesOf(all: readonly ObjectFile[]): (ObjectFile & { state: FileState })[] {
+    return all.flatMap((file) => {
+      const followed = this.#followedOf(file);
+      return followed === undefined ? [] : [{ ...file, state: followed.state }];
+    });
+  }
+}
+
+/** The key of the object that a file belongs to. */
+const objectOf = (namespace: string, name: string): string =>
+  `${namespace}/${name.slice(0, name.indexOf("."))}`;

@@ -1,0 +1,27 @@
+import type { Archive } from "../storage/archive/archive.ts";
+import { damaged } from "../storage/archive/errors.ts";
+import { basesIn } from "./bases.ts";
+import type { Catalog } from "./catalog.ts";
+import { parseSegmentPath, readSegment, segmentsIn } from "./segment.ts";
+
+/**
+ * Adds to a catalog what it does not know of the place of the log: everything, if the catalog is new. Throws an error
+ * that names a segment which is missing or damaged.
+ */
+export async function reconcile(catalog: Catalog, files: Archive): Promise<void> {
+  const isNew = catalog.lastSegment === undefined;
+  const found: { number: number; path: string; stamp: string }[] = [];
+  for await (const { path } of segmentsIn(files, catalog.lastSegment?.number)) {
+    const name = parseSegmentPath(path);
+    if (name !== undefined && !catalog.has(name.number)) found.push({ ...name, path });
+  }
+  found.sort((a, b) => a.number - b.number);
+  let last = catalog.lastSegment?.number ?? (found[0]?.number ?? 1) - 1;
+  for (const { number, path, stamp } of found) {
+    if (number <= last) continue;
+    if (number !== last + 1) throw damaged("the log of objects", `lacks segment ${last + 1}`);
+    catalog.add({ number, path, stamp }, await readSegment(files, path));
+    last = number;
+  }
+  if (isNew) for await (const base of basesIn(files)) catalog.addBase(base);
+}

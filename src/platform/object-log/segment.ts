@@ -1,0 +1,98 @@
+import { createHash } from "node:crypto";
+import { promisify } from "node:util";
+import { zstdCompress, zstdDecompress } from "node:zlib";
+import { buffer } from "node:stream/consumers";
+import type { Archive } from "../storage/archive/archive.ts";
+import { damaged } from "../storage/archive/errors.ts";
+import type { ObjectFile } from "../storage/live-files/object-files.ts";
+import type { Stamp } from "./stamps.ts";
+
+/** A change of a file of an object. */
+export interface Entry extends ObjectFile {
+  /** frames: of its log; base: its whole content; gone: it was deleted; gap: frames before the next base are missing. */
+  kind: "frames" | "base" | "gone" | "gap";
+  /** Since then the file has this state. */
+  stamp: Stamp;
+  /** Of a base: frames with a later stamp belong on top of it. */
+  start?: Stamp;
+  /** Of frames: see `Frames` of live-files. */
+  salt?: string;
+  first?: number;
+  pageBytes?: number;
+  pages?: number;
+  bytes: Buffer;
+}
+type EntryFacts = Omit<Entry, "bytes"> & { length: number };
+
+export interface ObjectSegmentName {
+  /** From 1, without gaps. */
+  number: number;
+  /** The last stamp in it. */
+  stamp: Stamp;
+  digest: string;
+}
+
+/** Where the log of objects is below a place. */
+export const logPrefix = "object-log/";
+const segmentsPrefix = `${logPrefix}segments/`;
+const namePattern = /\/(\d{10})-([\da-f]{16})-([\da-f]{32})\.zst$/;
+const digestLength = 32;
+const folderSegments = 10_000;
+const compress = promisify(zstdCompress);
+const decompress = promisify(zstdDecompress);
+
+const folderOf = (number: number): string =>
+  `${segmentsPrefix}${String(Math.floor(number / folderSegments)).padStart(6, "0")}/`;
+
+/** The paths of all segments, or of those with this number and later ones. */
+export async function* segmentsIn(files: Archive, from = 0): AsyncGenerator<{ path: string }> {
+  const folders = (await files.folders(segmentsPrefix)).map((name) => `${segmentsPrefix}${name}/`);
+  for (const folder of folders) if (folder >= folderOf(from)) yield* files.list(folder);
+}
+
+/** Undefined for files that are no segments. */
+export function parseSegmentPath(path: string): ObjectSegmentName | undefined {
+  const [, number, stamp, digest] = namePattern.exec(path) ?? [];
+  return digest === undefined ? undefined : { number: Number(number), stamp: stamp!, digest };
+}
+
+/** Writes a segment, whose path has the digest of its bytes. Returns the path. */
+export async function writeSegment(
+  files: Archive,
+  number: number,
+  entries: readonly Entry[],
+): Promise<string> {
+  const header = Buffer.from(
+    JSON.stringify(entries.map(({ bytes, ...facts }): EntryFacts => ({ ...facts, length: bytes.length }))),
+  );
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(header.length);
+  const bytes = await compress(Buffer.concat([length, header, ...entries.map((entry) => entry.bytes)]));
+  const name = `${String(number).padStart(10, "0")}-${entries.at(-1)!.stamp}-${digestOf(bytes)}.zst`;
+  const path = `${folderOf(number)}${name}`;
+  await files.write(path, chunksOf(bytes));
+  return path;
+}
+
+/** Throws an error that names the segment, if it is missing or not as it was written. */
+export async function readSegment(files: Archive, path: string): Promise<Entry[]> {
+  const found = await files.read(path);
+  if (found === undefined) throw damaged(path, "is missing");
+  const bytes = await buffer(found.stream as AsyncIterable<Buffer>);
+  if (digestOf(bytes) !== parseSegmentPath(path)?.digest) throw damaged(path);
+  const content = await decompress(bytes);
+  const length = content.readUInt32LE();
+  const facts = JSON.parse(content.toString("utf8", 4, 4 + length)) as EntryFacts[];
+  let at = 4 + length;
+  return facts.map(({ length: size, ...entry }) => {
+    at += size;
+    return { ...entry, bytes: content.subarray(at - size, at) };
+  });
+}
+
+export async function* chunksOf(bytes: Buffer): AsyncGenerator<Buffer> {
+  yield bytes;
+}
+
+const digestOf = (bytes: Buffer): string =>
+  createHash("sha256").update(bytes).digest("hex").slice(0, digestLength);

@@ -1,0 +1,105 @@
+import type { Archive } from "../storage/archive/archive.ts";
+import type { ObjectFile } from "../storage/live-files/object-files.ts";
+import type { Catalog, FileState } from "./catalog.ts";
+import { writeSegment, type Entry } from "./segment.ts";
+
+export interface EntryShipperOptions {
+  catalog: Catalog;
+  files: Archive;
+  /** Resolves when the catalog knows everything that is at the place. */
+  ready: () => Promise<void>;
+  /** The states of files whose entries are being shipped, as of now. */
+  statesOf: (files: readonly ObjectFile[]) => (ObjectFile & { state: FileState })[];
+}
+
+const segmentBytesMax = 16 * 1024 * 1024;
+
+/** Writes entries to the place of the log, several in one segment, one segment at a time. */
+export class Shipper {
+  readonly #options: EntryShipperOptions;
+  #waiting: Entry[] = [];
+  #bytes = 0;
+  #current: Promise<void> | undefined;
+  #next: Promise<void> | undefined;
+
+  constructor(options: EntryShipperOptions) {
+    this.#options = options;
+  }
+
+  /** Entries that wait, or are being written. */
+  get isIdle(): boolean {
+    return this.#waiting.length === 0 && this.#current === undefined;
+  }
+
+  get waitingBytes(): number {
+    return this.#bytes;
+  }
+
+  push(entry: Entry): void {
+    this.#waiting.push(entry);
+    this.#bytes += entry.bytes.length;
+  }
+
+  /** Forgets what waits. Returns its files. */
+  drop(): ObjectFile[] {
+    this.#bytes = 0;
+    return filesOf(this.#waiting.splice(0));
+  }
+
+  /** Resolves when everything that was pushed before is at the place. Calls at the same time share a segment. */
+  async ship(): Promise<void> {
+    this.#next ??= this.#begin();
+    return this.#next;
+  }
+
+  async #begin(): Promise<void> {
+    await this.#current?.catch(() => {});
+    this.#next = undefined;
+    this.#current = this.#write().finally(() => (this.#current = undefined));
+    return this.#current;
+  }
+
+  async #write(): Promise<void> {
+    const { catalog, files, statesOf, ready } = this.#options;
+    await ready();
+    const entries = this.#waiting.splice(0);
+    this.#bytes = 0;
+    if (entries.length === 0) return;
+    const states = statesOf(filesOf(entries)); // before more is read
+    let written = 0;
+    try {
+      for (const part of parts(entries)) {
+        const number = (catalog.lastSegment?.number ?? 0) + 1;
+        const path = await writeSegment(files, number, part);
+        catalog.add({ number, path, stamp: part.at(-1)!.stamp }, part);
+        written += part.length;
+      }
+    } catch (error) {
+      const left = entries.slice(written);
+      this.#waiting.unshift(...left);
+      for (const { bytes } of left) this.#bytes += bytes.length;
+      throw error;
+    }
+    catalog.putStates(states);
+  }
+}
+
+function* parts(entries: readonly Entry[]): Generator<Entry[]> {
+  let part: Entry[] = [];
+  let bytes = 0;
+  for (const entry of entries) {
+    part.push(entry);
+    bytes += entry.bytes.length;
+    if (bytes < segmentBytesMax) continue;
+    yield part;
+    part = [];
+    bytes = 0;
+  }
+  if (part.length > 0) yield part;
+}
+
+function filesOf(entries: readonly Entry[]): ObjectFile[] {
+  const files = new Map<string, ObjectFile>();
+  for (const { namespace, name } of entries) files.set(`${namespace}/${name}`, { namespace, name });
+  return [...files.values()];
+}

@@ -1,0 +1,49 @@
+/**
+ * A moment of the log of objects: 16 hexadecimal digits, the milliseconds of the wall clock and a counter. Stamps of
+ * one log never repeat, and are in the order of their texts.
+ */
+export type Stamp = string;
+
+const counterBits = 16n;
+const pattern = /^([0-9a-f]{8})-([0-9a-f]{8})-00000000-[0-9a-f]{32}$/;
+
+const textOf = (value: bigint): Stamp => value.toString(16).padStart(16, "0");
+
+/** The last stamp of a millisecond: everything that was committed by then has a lower one. */
+export const stampAt = (ms: number): Stamp =>
+  textOf((BigInt(Math.max(0, Math.floor(ms))) << counterBits) | 0xffffn);
+
+/** The time of a stamp in milliseconds of the wall clock. */
+export const msOf = (stamp: Stamp): number => Number(BigInt(`0x${stamp}`) >> counterBits);
+
+/** Below all stamps. */
+export const noStamp: Stamp = "0".repeat(16);
+
+/** The bookmark of a moment in the public form. `owner`: 32 hexadecimal digits. */
+export const bookmarkAt = (stamp: Stamp, owner: string): string =>
+  `${stamp.slice(0, 8)}-${stamp.slice(8)}-00000000-${owner}`;
+
+/** The moment of a bookmark; undefined for a text that is none of this log. */
+export function stampOf(bookmark: string, owner: string): Stamp | undefined {
+  const [, high, low] = pattern.exec(bookmark) ?? [];
+  return high !== undefined && bookmark.endsWith(`-${owner}`) ? `${high}${low}` : undefined;
+}
+
+/** Makes stamps. When the clock jumps back, they go on from the last one. */
+export class Stamps {
+  #last: bigint;
+
+  constructor(last: Stamp) {
+    this.#last = BigInt(`0x${last}`);
+  }
+
+  get last(): Stamp {
+    return textOf(this.#last);
+  }
+
+  next(): Stamp {
+    const now = BigInt(Date.now()) << counterBits;
+    this.#last = now > this.#last ? now : this.#last + 1n;
+    return textOf(this.#last);
+  }
+}

@@ -1,0 +1,86 @@
+import { open, type FileHandle } from "node:fs/promises";
+import type { Archive } from "../storage/archive/archive.ts";
+import { damaged } from "../storage/archive/errors.ts";
+import { readCompressed } from "../storage/archive/parts.ts";
+import { writePages } from "../storage/live-files/copy-database.ts";
+import { frameHeaderBytes } from "../storage/live-files/log-format.ts";
+import type { ObjectFile } from "../storage/live-files/object-files.ts";
+import type { Catalog, FoundBase } from "./catalog.ts";
+import { readSegment, type Entry } from "./segment.ts";
+import type { Stamp } from "./stamps.ts";
+
+/** The log has no frames of some time, because they were not read or not shipped in time. */
+export class MissingFrames extends Error {
+  readonly since: Stamp;
+
+  constructor(since: Stamp) {
+    super("The log of the object has a gap at this time");
+    this.since = since;
+  }
+}
+
+interface Log {
+  catalog: Catalog;
+  files: Archive;
+}
+
+/**
+ * Writes the state of a file at a moment. Returns false if there was no such file then. Throws an error that names a
+ * damaged part of the log, or MissingFrames; with `takesEarlier`, which is then called, it takes the last state before the gap.
+ */
+export async function writeState(
+  { catalog, files }: Log,
+  file: ObjectFile,
+  at: Stamp,
+  { to, takesEarlier }: { to: string; takesEarlier?: () => void },
+): Promise<boolean> {
+  const base = catalog.baseOf(file, at);
+  if (base === undefined || base.isGone) return false;
+  const target = await open(to, "w+", 0o600);
+  try {
+    await writeBase(target, files, base);
+    const frames: Entry[] = [];
+    let last: { salt: string; next: number } | undefined;
+    for (const path of catalog.segmentsOf(file, base.start, at))
+      for (const entry of await readSegment(files, path)) {
+        if (!isOf(entry, file) || entry.stamp <= base.start || entry.stamp > at) continue;
+        if (entry.kind === "gap" && entry.stamp > base.stamp) {
+          if (takesEarlier === undefined) throw new MissingFrames(entry.stamp);
+          takesEarlier();
+          return true;
+        }
+        if (entry.kind !== "frames") continue;
+        const { salt, first, pageBytes, pages } = entry as Required<Entry>;
+        if (last !== undefined && first !== (salt === last.salt ? last.next : 1) && first !== 1)
+          throw damaged(path, "does not follow on the one before");
+        last = { salt, next: first + entry.bytes.length / (frameHeaderBytes + pageBytes) };
+        frames.push(entry);
+        if (pages !== 0) await apply(target, frames.splice(0));
+      }
+    return true;
+  } finally {
+    await target.close();
+  }
+}
+
+const isOf = (entry: ObjectFile, { namespace, name }: ObjectFile): boolean =>
+  entry.namespace === namespace && entry.name === name;
+
+async function writeBase(target: FileHandle, files: Archive, base: FoundBase): Promise<void> {
+  if (base.part !== null) {
+    for await (const chunk of readCompressed(files, base.part)) await target.appendFile(chunk);
+    return;
+  }
+  const entries = await readSegment(files, base.segment);
+  const found = entries.find((each) => isOf(each, base) && each.kind === "base" && each.stamp === base.stamp);
+  if (found === undefined) throw damaged(base.segment, `has no state of ${base.name}`);
+  await target.appendFile(found.bytes);
+}
+
+/** Applies the frames of whole commits. */
+async function apply(target: FileHandle, frames: readonly Entry[]): Promise<void> {
+  for (const { bytes, pageBytes } of frames) {
+    const size = await writePages(target, bytes, pageBytes!);
+    if (size !== undefined) await target.truncate(size);
+  }
+}

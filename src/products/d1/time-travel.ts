@@ -1,0 +1,61 @@
+import type { ObjectRecovery } from "../../workers/objects/recovery.ts";
+import { UnrestorableError } from "../../workers/objects/recovery.ts";
+import type { DatabaseCalls } from "./calls.ts";
+import { objectOf, type Database } from "./database.ts";
+import { d1Errors } from "./errors.ts";
+
+/** Bookmarks and restores of databases, with the errors of the API. */
+export class TimeTravel {
+  readonly #recovery: ObjectRecovery;
+  readonly #calls: DatabaseCalls;
+
+  constructor(recovery: ObjectRecovery, calls: DatabaseCalls) {
+    this.#recovery = recovery;
+    this.#calls = calls;
+  }
+
+  /** The bookmark of a time, which is ISO 8601, or of the present state. */
+  async bookmark(database: Database, timestamp: string | undefined): Promise<string> {
+    if (timestamp !== undefined) return this.#ofTime(database, timestamp);
+    return (await this.#calls.ask(database, "/facts", {}, { isRead: true })).bookmark;
+  }
+
+  async restore(
+    database: Database,
+    { bookmark, timestamp }: { bookmark?: string | undefined; timestamp?: string | undefined },
+  ): Promise<{ bookmark: string; previous_bookmark: string; message: string }> {
+    if ((bookmark === undefined) === (timestamp === undefined)) throw d1Errors.moment();
+    const recovery = this.#needed();
+    const object = objectOf(database);
+    const from = bookmark ?? this.#ofTime(database, timestamp!);
+    try {
+      const { before, after } = await recovery.restore(object, recovery.momentOf(object, from));
+      return {
+        bookmark: after,
+        previous_bookmark: before,
+        message: `The database has the state of the bookmark ${from}. To undo this, restore ${before}.`,
+      };
+    } catch (error) {
+      throw shown(error);
+    }
+  }
+
+  #ofTime(database: Database, timestamp: string): string {
+    const recovery = this.#needed();
+    const ms = Date.parse(timestamp);
+    if (Number.isNaN(ms)) throw d1Errors.timestamp(timestamp);
+    try {
+      return recovery.bookmarkOfTime(objectOf(database), ms);
+    } catch (error) {
+      throw shown(error);
+    }
+  }
+
+  #needed(): ObjectRecovery {
+    if (this.#recovery.answers === undefined) throw d1Errors.timeTravel();
+    return this.#recovery;
+  }
+}
+
+const shown = (error: unknown): unknown =>
+  error instanceof UnrestorableError ? d1Errors.unrestorable(error.message) : error;
