@@ -34,11 +34,11 @@ export type FoundBase = ObjectFile & { start: Stamp; stamp: Stamp } & (
 const schema = `
 create table if not exists segments (number integer primary key, path text not null, stamp text not null);
 create table if not exists changes (namespace text, name text, segment integer, first text not null, last text not null,
-  primary key (namespace, name, segment)) without rowid;
+  primary key (namespace, name, segment));
 create index if not exists changes_of_segment on changes (segment);
 create table if not exists bases (namespace text, name text, stamp text, start text not null, segment integer, part text, gone integer not null,
-  primary key (namespace, name, stamp)) without rowid;
-create table if not exists files (namespace text, name text, state text not null, primary key (namespace, name)) without rowid;`;
+  primary key (namespace, name, stamp));
+create table if not exists files (namespace text, name text, state text not null, primary key (namespace, name));`;
 
 /**
  * The segments and bases at the place, and those that each file of an object needs: a SQLite database beside the data. It

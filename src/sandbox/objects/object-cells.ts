@@ -414,7 +414,6 @@ export class ObjectCells {
   }
 }
 
-/** Time in which ended objects close their files. */
-const closeMs = 2000;
+const closeMs = 2000; // in which ended objects close their files
 const attemptsMax = 3;
 const faultMessage = "ended a cell of objects after a fault";
