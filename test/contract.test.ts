@@ -70,7 +70,15 @@ function pathOf(operation: Operation, ids: Record<string, string> = {}): string 
 const someBody = (operation: Operation): unknown =>
   operation.body === undefined || operation.bodyKind !== "json" ? undefined : {};
 
-const chosenIds = new Set(["rule_id", "image_id", "instance_id", "version_id", "event_type", "database_id"]);
+const chosenIds = new Set([
+  "rule_id",
+  "image_id",
+  "instance_id",
+  "version_id",
+  "event_type",
+  "database_id",
+  "object_id",
+]);
 /** Operations that read the body themselves, before they look for the resource. */
 const readsBodyFirst = new Set([
   "script_upload",
