@@ -321,6 +321,20 @@ describe("variants and configuration", () => {
   });
 });
 
+it("an image that changes again and again is never missing", async () => {
+  const id = await platform.store(await jpegOf(scenery(1200, 900)));
+  let isEnding = false;
+  const changing = (async () => {
+    for (let i = 0; !isEnding; i++) await platform.api("PATCH", `/v1/${id}`, { metadata: { i } });
+  })();
+  const statuses = new Set<number>();
+  for (let width = 400; width < 430; width++) statuses.add((await platform.deliver(id, `w=${width}`)).status);
+  isEnding = true;
+  await changing;
+  expect([...statuses].filter((status) => status !== 200 && status !== 503)).toEqual([]);
+  expect(statuses).toContain(200);
+});
+
 it("a deleted image is gone everywhere, also during a transform", async () => {
   const id = await platform.store(await jpegOf(scenery(1200, 900)));
   expect((await platform.deliver(id, "w=50")).status).toBe(200);

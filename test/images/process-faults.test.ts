@@ -125,7 +125,6 @@ it("retries a picture that took too long, since the machine may have been busy",
   const intermediateCopies = new IntermediateCopies({ sidePixels: 0, engine, results, blobs, logger });
   const saveFocus = async (): Promise<void> => {};
   const made = new MadeResults(results, logger);
-  const transforms = new ResultMaker({ engine, results, made, intermediateCopies, blobs, logger, saveFocus });
   const { sizeBytes } = await blobs.put("photo", await jpegOf(scenery(400, 300)));
   const content = {
     ...(await probe(blobs.path("photo"))),
@@ -138,6 +137,16 @@ it("retries a picture that took too long, since the machine may have been busy",
     isCurrent: true,
     hasIntermediateCopy: false,
   };
+  const transforms = new ResultMaker({
+    directory: { image: async () => held },
+    engine,
+    results,
+    made,
+    intermediateCopies,
+    blobs,
+    logger,
+    saveFocus,
+  });
   const make = async (options: string) => {
     const planned = plan(parseOptions(options), content, { avif: false, webp: true });
     const name = `${resultFolder("photo")}/${Buffer.from(options.padEnd(16)).toString("hex")}`;

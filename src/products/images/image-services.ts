@@ -116,6 +116,7 @@ export class ImagesService {
     this.delivery = new Delivery({
       directory: this.#directory,
       resultMaker: new ResultMaker({
+        directory: this.#directory,
         engine: this.engine,
         results,
         made,

@@ -43,6 +43,8 @@ const pictureBytes = 4096;
 /** Longer options would only repeat themselves, and paths are cached. */
 const optionsCharactersMax = 2048;
 const hostedMaxAgeSeconds = 172_800;
+/** How often a response begins again because its image has changed. */
+const attemptsMax = 5;
 
 /** Path prefix of delivery on every host of the edge. */
 export const deliveryPrefix = "/cdn-cgi/imagedelivery";
@@ -109,15 +111,19 @@ export class Delivery {
     return true;
   }
 
-  async #deliver(edgeRequest: EdgeHttpRequest, prefix: string, isRepeated = false): Promise<void> {
-    const route = await this.#routeOf(edgeRequest, prefix);
-    try {
-      await this.#send(route, edgeRequest, prefix);
-    } catch (error) {
-      // The image changed in the meantime, or another node's change of it has arrived now.
-      if (route.held.isCurrent || edgeRequest.response.headersSent || isRepeated) throw error;
-      await this.#deliver(edgeRequest, prefix, true);
+  /** If the image changes while it is sent, the new one is sent: a change is no deletion. */
+  async #deliver(edgeRequest: EdgeHttpRequest, prefix: string): Promise<void> {
+    for (let attempt = 0; attempt < attemptsMax; attempt++) {
+      const route = await this.#routeOf(edgeRequest, prefix); // throws once the image is gone
+      try {
+        await this.#send(route, edgeRequest, prefix);
+        return;
+      } catch (error) {
+        // If it is not current, it changed in the meantime, or another node's change of it has arrived now.
+        if (route.held.isCurrent || edgeRequest.response.headersSent) throw error;
+      }
     }
+    throw imageErrors.unavailable();
   }
 
   async #routeOf({ path }: EdgeHttpRequest, prefix: string): Promise<Route> {

@@ -11,6 +11,14 @@ import { entriesMax } from "../../../platform/util/loading-cache.ts";
 /** How long an undecodable picture is not retried. Other failures are not remembered. */
 const failureMs = 30_000;
 
+/** The picture of which a result is made. */
+export interface ResultSource {
+  /** Whether it is still what it was, as far as is known without a read. */
+  isWanted(): boolean;
+  /** Finds out whether a source that may have changed is still wanted. */
+  refresh?(): Promise<void>;
+}
+
 /** Makes results, once for concurrent requests, and stores them. */
 export class MadeResults {
   readonly #results: Results;
@@ -25,11 +33,11 @@ export class MadeResults {
   }
 
   /**
-   * `run` writes the result to the file `target`, or returns its bytes when the write fails. The result is stored while `isWanted` holds. Rejects with a DomainError, `notFound` if the source was deleted in the meantime.
+   * `run` writes the result to the file `target`, or returns its bytes when the write fails. The result is stored while its source is wanted. Rejects with a DomainError, `notFound` if the source was deleted in the meantime.
    */
   async make(
     name: string,
-    isWanted: () => boolean,
+    source: ResultSource,
     run: (target: string, signal: AbortSignal) => Promise<ImageResult>,
     signal: AbortSignal,
   ): Promise<Stored> {
@@ -37,26 +45,28 @@ export class MadeResults {
     if (failure !== undefined) throw failure;
     try {
       const work = (shared: AbortSignal): Promise<Stored | undefined> =>
-        this.#make(name, isWanted, run, shared);
+        this.#make(name, source, run, shared);
       const unkept = await this.#flights.run(name, work, signal);
       const stored = unkept ?? (await this.#results.get(name));
       if (stored !== undefined) return stored;
     } catch (error) {
       if (error instanceof DomainError && error.kind === "images.undecodable")
         this.#failures.set(name, error);
-      throw error instanceof SourceGone && !isWanted() ? imageErrors.notFound() : error;
+      throw error instanceof SourceGone && !source.isWanted() ? imageErrors.notFound() : error;
     }
     throw imageErrors.notFound(); // the image was deleted in the meantime
   }
 
   async #make(
     name: string,
-    isWanted: () => boolean,
+    source: ResultSource,
     run: (target: string, signal: AbortSignal) => Promise<ImageResult>,
     signal: AbortSignal,
   ): Promise<Stored | undefined> {
     const target = this.#results.path(name);
     const result = await run(target, signal);
+    await source.refresh?.();
+    const isWanted = (): boolean => source.isWanted();
     if (result.bytes !== undefined) {
       this.#logger.warn({ path: target }, "a result could not be stored on disk");
       return this.#results.keepInMemory(name, Buffer.from(result.bytes), isWanted);

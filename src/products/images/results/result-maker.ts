@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { Blobs } from "../../../platform/storage/blobs.ts";
-import type { Held } from "../directory.ts";
+import type { Held, ImageDirectory } from "../directory.ts";
 import { estimate } from "../engine/cost.ts";
 import { SourceGone, type ImageEngine } from "../engine/engine.ts";
 import type { ImageResult } from "../engine/job.ts";
@@ -18,8 +18,12 @@ export interface WantedResult {
   isFromIntermediateCopy: boolean;
 }
 
+/** How often the record of an image that changes again and again is read before its result is given up. */
+const readsMax = 5;
+
 /** Results of stored images: cached, or made on request. */
 export class ResultMaker {
+  readonly #directory: Pick<ImageDirectory, "image">;
   readonly #engine: ImageEngine;
   readonly #results: Results;
   readonly #made: MadeResults;
@@ -29,6 +33,7 @@ export class ResultMaker {
   readonly #saveFocus: (image: Image, focus: Focus) => Promise<void>;
 
   constructor(options: {
+    directory: Pick<ImageDirectory, "image">;
     engine: ImageEngine;
     results: Results;
     made: MadeResults;
@@ -37,6 +42,7 @@ export class ResultMaker {
     logger: Logger;
     saveFocus: (image: Image, focus: Focus) => Promise<void>;
   }) {
+    this.#directory = options.directory;
     this.#engine = options.engine;
     this.#results = options.results;
     this.#made = options.made;
@@ -63,7 +69,20 @@ export class ResultMaker {
         if (!(error instanceof SourceGone && wanted.isFromIntermediateCopy && held.isCurrent)) throw error;
         return this.#run(held, wanted, target, shared);
       });
-    return this.#made.make(wanted.name, () => held.isCurrent, run, signal);
+    let latest = held;
+    const source = {
+      isWanted: () => latest.isCurrent,
+      // An image whose record has changed still has its bytes, of which the result is made.
+      refresh: async () => {
+        for (let read = 0; read < readsMax && !latest.isCurrent; read++) {
+          const { accountId, id, content } = held.image!;
+          const next = await this.#directory.image(accountId, id);
+          if (next.image?.content?.blobKey !== content!.blobKey) return;
+          latest = next;
+        }
+      },
+    };
+    return this.#made.make(wanted.name, source, run, signal);
   }
 
   async #run(

@@ -222,7 +222,7 @@ export class Transformations {
       original.focus ??= result.focus;
       return result;
     };
-    return made.make(name, () => original.isCurrent, run, signal);
+    return made.make(name, { isWanted: () => original.isCurrent }, run, signal);
   }
 }
 
