@@ -323,13 +323,14 @@ describe("variants and configuration", () => {
 
 it("an image that changes again and again is never missing", async () => {
   const id = await platform.store(await jpegOf(scenery(1200, 900)));
-  let isEnding = false;
+  const ending = new AbortController();
   const changing = (async () => {
-    for (let i = 0; !isEnding; i++) await platform.api("PATCH", `/v1/${id}`, { metadata: { i } });
+    for (let i = 0; !ending.signal.aborted; i++)
+      await platform.api("PATCH", `/v1/${id}`, { metadata: { i } });
   })();
   const statuses = new Set<number>();
   for (let width = 400; width < 430; width++) statuses.add((await platform.deliver(id, `w=${width}`)).status);
-  isEnding = true;
+  ending.abort();
   await changing;
   expect([...statuses].filter((status) => status !== 200 && status !== 503)).toEqual([]);
   expect(statuses).toContain(200);

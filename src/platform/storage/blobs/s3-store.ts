@@ -1,8 +1,10 @@
 import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
+import { setImmediate } from "node:timers/promises";
 import { BlobsUnavailable } from "../faults.ts";
 import type { BlobStore, Listed, StoredBlob, StoredFacts } from "./blob-store.ts";
 import type { BlobContent } from "./content.ts";
+import { PartBuffers } from "./part-buffers.ts";
 import { S3Client, type S3Answer, type S3Body, type S3Options } from "./s3-client.ts";
 import { putStream } from "./s3-stream.ts";
 import { completion, readList, readUploadId, readUploads, S3Fault } from "./s3-xml.ts";
@@ -10,7 +12,8 @@ import { sha256 } from "./signature.ts";
 
 const multipartFromBytes = 16 * 1024 * 1024;
 const partBytes = 8 * 1024 * 1024;
-const partsAtOnce = 4;
+/** By all uploads together, so that their memory has a limit. */
+const partsAtOnce = 3;
 /** The limit of 10,000 parts. */
 const bytesMax = 10_000 * partBytes;
 const digestHeader = "x-amz-meta-sha256";
@@ -22,6 +25,7 @@ export class S3Store implements BlobStore {
   readonly kind = "s3";
   readonly bytesMax = bytesMax;
   readonly #client: S3Client;
+  readonly #buffers = new PartBuffers(partsAtOnce, partBytes);
   /** "" or a text that ends in a slash. */
   readonly #prefix: string;
 
@@ -140,17 +144,19 @@ export class S3Store implements BlobStore {
         const index = next++;
         const start = index * partBytes;
         const end = Math.min(start + partBytes, content.sizeBytes);
-        const { headers } = await this.#client
-          .text({
+        const send = async (buffer: Buffer): Promise<S3Answer> => {
+          const part = await content.readInto(buffer, start, end);
+          return this.#client.text({
             method: "PUT",
             key: object,
             query: { partNumber: String(index + 1), uploadId },
-            body: bodyOf(content, start, end, await digestOf(content, start, end)),
-          })
-          .catch((error: unknown) => {
-            next = count; // the others begin no more parts
-            throw error;
+            body: { sizeBytes: part.length, sha256: await digestOf(part), open: () => part },
           });
+        };
+        const { headers } = await this.#buffers.with(send).catch((error: unknown) => {
+          next = count; // the others begin no more parts
+          throw error;
+        });
         etags[index] = headers["etag"] ?? "";
       }
     };
@@ -222,11 +228,15 @@ const bodyOf = (content: BlobContent, start: number, end: number, digest: string
   open: () => content.read(start, end),
 });
 
-async function digestOf(content: BlobContent, start: number, end: number): Promise<string> {
-  const part = content.read(start, end);
-  if (part instanceof Uint8Array) return sha256(part);
+/** Bytes that are digested before other work gets its turn. */
+const digestBytes = 1024 * 1024;
+
+async function digestOf(part: Uint8Array): Promise<string> {
   const hash = createHash("sha256");
-  for await (const chunk of part as AsyncIterable<Buffer>) hash.update(chunk);
+  for (let at = 0; at < part.length; at += digestBytes) {
+    hash.update(part.subarray(at, at + digestBytes));
+    await setImmediate();
+  }
   return hash.digest("hex");
 }
 
