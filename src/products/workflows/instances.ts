@@ -37,8 +37,8 @@ export type Created =
 
 /** Forwards commands to the node that owns an instance. */
 export interface Nodes {
-  /** A shard of this node for new instances. */
-  ownShard(): number;
+  /** A shard of this node for new instances. A node that has just started waits for its first ones. */
+  ownShard(): Promise<number>;
   perform(shard: number, command: Command): Promise<void>;
 }
 
@@ -135,9 +135,10 @@ export class Instances {
       return { index, id, input, isDuplicate };
     });
     const fresh = all.filter(({ isDuplicate }) => !isDuplicate);
+    const shard = await nodes.ownShard();
     const rows = await engine.operations
       .create(
-        nodes.ownShard(),
+        shard,
         fresh.map(({ id, input }) => ({
           accountId: workflow.accountId,
           workflowRid: workflow.rid,

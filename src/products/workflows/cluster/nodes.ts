@@ -10,12 +10,14 @@ import { unawaited } from "../../../platform/util/uncaught.ts";
 
 /** For an installation with a single node. */
 export function singleNode(engine: WorkflowEngine): Nodes {
-  return { ownShard: () => 0, perform: async (_shard, command) => perform(engine.operations, command) };
+  return { ownShard: async () => 0, perform: async (_shard, command) => perform(engine.operations, command) };
 }
 
 const pollMs = 100;
 const answerPollMs = 20;
 const answerTimeoutMs = 20_000;
+/** How long a new instance waits for the first shards of a node that has just started. */
+const joinTimeoutMs = 5000;
 
 type Answer = { ok: true } | { ok: false; kind: string; message: string; scriptMessage: string };
 
@@ -54,11 +56,16 @@ export class SharedNodes implements Nodes {
     await this.leases.stop();
   }
 
-  ownShard(): number {
-    const shard = this.leases.any();
-    if (shard === undefined)
-      throw this.leases.isCutOff ? workflowErrors.storageFault() : workflowErrors.moved();
-    return shard;
+  async ownShard(): Promise<number> {
+    const end = performance.now() + joinTimeoutMs;
+    for (;;) {
+      const shard = this.leases.any();
+      if (shard !== undefined) return shard;
+      if (this.leases.isCutOff) throw workflowErrors.storageFault();
+      if (performance.now() > end) throw workflowErrors.moved();
+      this.leases.lookSoon();
+      await new Promise((resolve) => setTimeout(resolve, answerPollMs));
+    }
   }
 
   async perform(shard: number, command: Command): Promise<void> {
