@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { sql } from "kysely";
 import { diagnose } from "../src/cli/diagnosis.ts";
 import { loadConfig } from "../src/platform/config/config.ts";
+import { openStorage } from "../src/platform/storage/storage.ts";
 import { hasPgBouncer, startPgBouncer, type PgBouncer } from "./helpers/pgbouncer.ts";
 import { startPostgres, type TestPostgres } from "./helpers/postgres.ts";
 import { startTestServer, type TestServer } from "./helpers/server.ts";
@@ -25,6 +27,20 @@ describe.skipIf(!hasPgBouncer)("through PgBouncer in transaction mode", () => {
     for (const node of nodes) await node.close(1000);
     await pgbouncer.stop();
     await postgres.stop();
+  });
+
+  it("nodes that start at the same time migrate a database once, and leave no lock behind", async () => {
+    for (let round = 0; round < 3; round++) {
+      const direct = await postgres.createDatabase();
+      const url = pgbouncer.urlOf(direct);
+      const opened = await Promise.all(Array.from({ length: 4 }, () => openStorage(url)));
+      for (const storage of opened) {
+        const { rows } = await sql<{ locks: string }>`
+          select count(*) as locks from pg_locks where locktype = 'advisory'`.execute(storage.read);
+        expect(Number(rows[0]!.locks)).toBe(0);
+      }
+      for (const storage of opened) await storage.close();
+    }
   });
 
   it("nodes start, write at once, and follow each other without notifications", async () => {

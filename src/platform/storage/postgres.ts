@@ -8,7 +8,7 @@ import {
   type PoolClient,
   type QueryResult,
 } from "pg";
-import { PostgresDialect } from "kysely";
+import { PostgresAdapter, PostgresDialect } from "kysely";
 import { keepingFirstError } from "./dialects.ts";
 import { DatabaseUnavailable } from "./faults.ts";
 
@@ -35,6 +35,21 @@ export const connectionOf = (connectionString: string): ClientConfig => ({
   connectionString,
   types: { getTypeParser },
 });
+
+/**
+ * Kysely's lock of migrations belongs to a session. A pooler of transactions gives each query another session, where
+ * the lock would stay: `migrate` has a lock of its transaction instead.
+ */
+class WithoutSessionLock extends PostgresAdapter {
+  override async acquireMigrationLock(): Promise<void> {}
+  override async releaseMigrationLock(): Promise<void> {}
+}
+
+class OwnDialect extends PostgresDialect {
+  override createAdapter(): PostgresAdapter {
+    return new WithoutSessionLock();
+  }
+}
 
 export interface PooledDialect extends PostgresDialect {
   /**
@@ -68,7 +83,7 @@ export function postgresDialect(connectionString: string, timeoutMs: number | un
       throw new DatabaseUnavailable(error);
     });
   const { options } = pool;
-  const dialect = new PostgresDialect({ pool: { connect, end: () => pool.end(), options } });
+  const dialect = new OwnDialect({ pool: { connect, end: () => pool.end(), options } });
   const dropSilent = (sinceMs: number): void => {
     for (const client of clients) client.dropIfSilent(sinceMs);
   };

@@ -1,8 +1,9 @@
-import { sql } from "kysely";
+import { sql, type Kysely } from "kysely";
 import { Migrator, type Migration } from "kysely/migration";
 import type { DatabaseEngine, LoadMigration } from "../../../declaration.ts";
 import { declarations } from "../../../declarations.ts";
 import { UnusableDatabase } from "../faults.ts";
+import type { Database } from "../schema.ts";
 import type { Storage } from "../storage.ts";
 import { isOlder, programVersion } from "../program-version.ts";
 
@@ -25,6 +26,9 @@ function migrationsOf(engine: DatabaseEngine): Record<string, Migration> {
   return Object.fromEntries(schemaVersions.map((name) => [name, migrationOf(declared[name]!)]));
 }
 
+/** Of the lock of migrations, among all advisory locks of the database. Any number will do. */
+const lockKey = 7_353_561;
+
 export const currentSchema = schemaVersions.at(-1)!;
 
 /**
@@ -41,22 +45,43 @@ export interface SchemaInfo {
 
 /**
  * Migrates the schema up to a version, by default the current one. Everything happens in one transaction, so a
- * process that dies leaves the schema as it was. Kysely locks the database, so that only one starting node
- * migrates at a time. A schema of a newer program stays as it is, or is refused if this program is too old.
+ * process that dies leaves the schema as it was. A lock lets only one starting node migrate at a time. A schema of a newer program stays as it is, or is refused if this program is too old.
  */
 export async function migrate(storage: Connected, to = currentSchema): Promise<void> {
   const newer = (await appliedMigrations(storage)).filter((name) => !schemaVersions.includes(name));
   if (newer.length > 0) return refuseIfTooOld(storage, newer.at(-1)!);
 
   const { read: db, engine } = storage;
-  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrationsOf(engine) } });
-  // To change a column, SQLite needs a new table in place of the old one. With foreign keys, dropping the old
-  // one would delete the rows that refer to it. The pragma has no effect inside the transaction.
-  if (engine === "sqlite") await sql`pragma foreign_keys = off`.execute(db);
-  const { error } = await migrator.migrateTo(to);
-  if (engine === "sqlite") await sql`pragma foreign_keys = on`.execute(db);
+  const error = engine === "sqlite" ? await migrateSqlite(db, to) : await migratePostgres(db, to);
   if (error !== undefined) throw new Error("The migration of the database schema failed.", { cause: error });
   if (to === currentSchema) await noteSchema(storage);
+}
+
+const migrator = (db: Kysely<Database>, engine: DatabaseEngine): Migrator =>
+  new Migrator({ db, provider: { getMigrations: async () => migrationsOf(engine) } });
+
+/** Resolves with the error of a migration, if there was one. */
+async function migrateSqlite(db: Kysely<Database>, to: string): Promise<unknown> {
+  // To change a column, SQLite needs a new table in place of the old one. With foreign keys, dropping the old
+  // one would delete the rows that refer to it. The pragma has no effect inside the transaction.
+  await sql`pragma foreign_keys = off`.execute(db);
+  const { error } = await migrator(db, "sqlite").migrateTo(to);
+  await sql`pragma foreign_keys = on`.execute(db);
+  return error;
+}
+
+/** The lock ends with the transaction, so that it also holds behind a pooler of transactions. */
+async function migratePostgres(db: Kysely<Database>, to: string): Promise<unknown> {
+  try {
+    await db.transaction().execute(async (transaction) => {
+      await sql`select pg_advisory_xact_lock(${sql.lit(lockKey)})`.execute(transaction);
+      const { error } = await migrator(transaction, "postgres").migrateTo(to);
+      if (error !== undefined) throw error;
+    });
+    return undefined;
+  } catch (error) {
+    return error;
+  }
 }
 
 /** The names of the migrations that have run, in order; none in an empty database. */
