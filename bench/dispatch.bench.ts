@@ -5,7 +5,7 @@ import { treeCpuMicroseconds } from "./lib/tree.ts";
 
 /*
  * CPU time of a request that goes from the gateway to a dispatcher and on to a customer's script, beside bare workerd with the same
- * isolates, and beside miniflare; hop by hop; how long a script takes that nobody has called yet; two cells over one.
+ * isolates, and beside miniflare; hop by hop; how long a script takes at its first call; two cells over one.
  */
 /** Until everything that will be compiled has been, which takes about 18,000 requests: a round is 2,000. */
 const warmUpRounds = 10;
@@ -96,7 +96,7 @@ const goals: Goal[] = [
   reported("CPU of a request to one script, Selvedge / bare", pairedRatio(cpu[oursAlone]!, cpu[baresAlone]!)),
 ];
 
-// Scripts that nobody has called yet, one by one, in turn on both sides; each time in processes of their own.
+// First calls of scripts, one by one, in turn on both sides; each time in processes of their own.
 const cold: Record<"selvedge" | "bare", number[]> = { selvedge: [], bare: [] };
 for (let round = 0; round < coldRounds; round++) {
   const [ours, bares] = [
@@ -155,7 +155,7 @@ async function took({ url, path, host }: Side): Promise<number> {
   return performance.now() - started;
 }
 
-/** With so many scripts beside the others that nobody has called yet. */
+/** With so many scripts beside the others that have had no call yet. */
 async function startHost(
   cells: number,
   coldScripts = 0,

@@ -75,7 +75,7 @@ export function startBare(): Bare {
   };
 }
 
-/** Options that nobody has asked for yet, for the same work: the second side does not bind. */
+/** Options that no request has had yet, for the same work: the second side does not bind. */
 let asked = 0;
 export const fresh = (options: string): string => `w=800,h=${2000 + (asked = (asked + 1) % 9000)},${options}`;
 

@@ -12,7 +12,7 @@ import { uploadSection } from "./images-uploads.ts";
 
 /**
  * Images beside the bare library and others that do the same: CPU time first. BENCH_SECTIONS=cold,hits runs only these
- * sections. Each has a platform as it comes, which nobody else has used; some start another with settings of its own.
+ * sections. Each has a new platform with its default settings; some start another with settings of its own.
  */
 const sections: Record<string, (stage: Stage, start: typeof startStage) => Promise<Section>> = {
   cold: coldSection,

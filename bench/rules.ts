@@ -91,7 +91,7 @@ function rateOf(loop: Loop, contexts: readonly FieldSource[]): number {
   return count / elapsed / 1000;
 }
 
-/** Microseconds that 100 rules add to a request whose fields nobody has asked for yet. */
+/** Microseconds that 100 rules add to a request whose fields have not been read yet. */
 function addedByHundredRules(): number {
   const ruleSet = Array.from({ length: 100 }, (_, i) => compileText(unmatchedRule(i)));
   const turns = 20;

@@ -88,7 +88,7 @@ it.each([
   ["spin", "cpu"],
   ["hog", "memory"],
   ["buffers", "memory"],
-])("ends %s with a %s error, and nobody else notices", async (name, kind) => {
+])("ends %s with a %s error, and no other script notices", async (name, kind) => {
   const stop = new AbortController();
   const statuses = new Map<number, number>();
   const innocent = (async () => {

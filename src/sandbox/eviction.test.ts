@@ -83,7 +83,7 @@ it("is replaced when unloading does not free enough memory, and finishes its run
   expect([await calls("other"), await calls("other")]).toEqual(["1", "2"]);
   const holding = calls("holder");
   const [before] = harness.cells.pids;
-  // Everyone else goes on in another cell.
+  // All other scripts go on in another cell.
   await vi.waitFor(async () => expect(await calls("other")).toBe("1"), { timeout: 10_000 });
   expect(harness.cells.pids).toContain(before);
   answers[0]!();

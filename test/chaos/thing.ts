@@ -45,7 +45,7 @@ export class History {
     this.#open = undefined;
   }
 
-  /** Nobody knows whether the write had its effect, or will have it. */
+  /** It is not known whether the write had its effect, or will have it. */
   giveUp(): void {
     this.isOver = true;
   }

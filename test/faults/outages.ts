@@ -45,7 +45,7 @@ export const outages = {
     begin: ({ postgres }) => postgres.crash(),
     end: (scene) => promote(scene, true),
   },
-  // The machine of the primary is gone, and nobody tells the nodes that their connections have ended.
+  // The machine of the primary is gone, so the nodes get no message that their connections have ended.
   silentFailover: {
     hasStandby: true,
     begin: async ({ postgres }) => postgres.pause(),

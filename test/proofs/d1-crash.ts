@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 import { killDatabaseCells } from "../d1/killed-cell.ts";
 
 /*
- * kill -9 of a database's cell under writers: what was acknowledged is there once. `npm test` runs 20 rounds.
+ * kill -9 of a database's cell under writers: each acknowledged write is there once. `npm test` runs 20 rounds.
  *
  *   node test/proofs/d1-crash.ts [--rounds 50]
  */

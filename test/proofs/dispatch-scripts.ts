@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 import { manyCustomers } from "../runtime/many-customers.ts";
 
 /**
- * Thousands of customers on one node, called in random order: nobody is refused, nobody gets another's answer, and memory stays
+ * Thousands of customers on one node, called in random order: no request is refused, no answer is another customer's, and memory stays
  * inside its budget. `node test/proofs/dispatch-scripts.ts --scripts 10000 --requests 20000`
  */
 const { values } = parseArgs({

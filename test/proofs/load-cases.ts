@@ -39,7 +39,7 @@ const visitors =
 const sleeping = "await scheduler.wait(20_000); return new Response('slept');";
 const serviceBinding = { type: "service", name: "NEXT", service: "sleeper" };
 
-/** Each is what one customer, or a few in league, can do to take the platform from everyone else. */
+/** Each is what one customer, or a few in league, can do to take the platform from all others. */
 export const cases: Record<string, LoadCase> = {
   "visitors of a sleeping script": {
     scale: whole(1100),

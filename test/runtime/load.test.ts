@@ -11,7 +11,7 @@ test.each([
   ["hosts that fetch each other", 0.1],
   ["fan-outs of 50 over bindings, on every level", 0.25],
   ["fetches from a server that never answers", 0.25],
-])("nobody pays for %s", async (only, share) => {
+])("innocent requests do not pay for %s", async (only, share) => {
   const server = await startTestServer({ cells: 1, privateNetworks: "all" });
   try {
     const platform = { ready: server.ready, token: ownerToken };

@@ -75,8 +75,8 @@ export class Customers {
   }
 
   /**
-   * The names of the customers that serve a host's visitors, answer its DNS queries, and have its certificate. A part
-   * without a customer is "nobody".
+   * The names of the customers that serve a host's visitors, answer its DNS queries, and have its certificate. "nobody"
+   * stands for a part that no customer serves.
    */
   async whose(host: string): Promise<{ edge: string; dns: string; tls: string }> {
     const [page, told, tls] = await Promise.all([

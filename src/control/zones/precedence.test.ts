@@ -67,7 +67,7 @@ class Consumers {
     this.snapshot.add(known);
     known.configuration = zone;
     this.snapshot.setStanding(zone);
-    // A certificate for everyone's names. The owner of one of the names can upload such a certificate.
+    // A certificate for names of all customers. The owner of one of the names can upload such a certificate.
     const certificate = { hosts: [...hosts, "*.shop.test"], rank: zone.createdOn, expiresOn: Infinity };
     this.contexts.set(zone.id, [{ certificate: zone.id, privateKey: "", ...certificate }]);
     if (zone.type !== "full") return;

@@ -28,7 +28,7 @@ export interface ObjectTarget {
   host?: ObjectHost;
 }
 
-/** Someone who watches a method call: its logs are collected. */
+/** The live log of a method call: what the call logs is collected. */
 export interface CallWatcher {
   /** `fault` is set if the call ended with its cell. */
   end(fault: CellFault | undefined): void;

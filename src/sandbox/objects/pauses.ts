@@ -3,7 +3,7 @@ export class Pauses {
   /** Ends of the work. */
   readonly #paused = new Map<string, Promise<void>>();
 
-  /** Resolves when nobody works on the files of a namespace; undefined if that is so. */
+  /** Resolves when the work on the files of a namespace has ended; undefined if there is none. */
   over(namespace: string): Promise<void> | undefined {
     return this.#paused.get(namespace);
   }

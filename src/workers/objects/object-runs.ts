@@ -87,7 +87,7 @@ export class ObjectRuns implements ObjectGate {
     });
   }
 
-  /** Undefined unless someone watches the object's script. */
+  /** Undefined without a live log of the object's script. */
   #traceOf(
     { object }: ObjectTarget,
     context: RunContext,

@@ -48,7 +48,7 @@ export class Run implements RunHooks {
   #isLate = false;
   #hasPassed = false;
 
-  /** `trace` is undefined unless someone watches the script. */
+  /** `trace` is undefined without a live log of the script. */
   constructor(runtime: Runtime, context: RunContext, trace?: RunTrace, isCareful = false) {
     this.#runtime = runtime;
     this.#context = context;

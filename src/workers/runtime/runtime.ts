@@ -38,7 +38,7 @@ const eventAnswerBytesMax = 1024 * 1024;
 export interface PreparedScript {
   script: CellScript;
   hooks(trace: RunTrace | undefined): RunHooks;
-  /** Undefined unless someone watches the script. */
+  /** Undefined without a live log of the script. */
   trace(entrypoint: string, event: TailEvent["event"]): RunTrace | undefined;
 }
 
@@ -343,7 +343,7 @@ export class Runtime {
     return explained(error, last?.thrownStack, this.#stacksOf(context.loaded));
   }
 
-  /** Undefined unless someone watches the script. */
+  /** Undefined without a live log of the script. */
   traceOf(
     { caller, loaded }: RunContext,
     event: () => TailEvent["event"],
@@ -392,7 +392,7 @@ interface Runs {
   readonly request: CellRequest;
   readonly kind: Kind;
   readonly cells: Cells;
-  /** Undefined unless someone watches the script. */
+  /** Undefined without a live log of the script. */
   readonly trace: RunTrace | undefined;
   /** The run of the latest attempt. */
   last: Run | undefined;

@@ -15,7 +15,7 @@ const events: Record<string, () => WebSocketEvent | AlarmEvent> = {
 };
 
 /**
- * The hooks of an event that no request began. The object sends its logs without knowing whether someone watches:
+ * The hooks of an event that no request began. The object sends its logs without knowing whether there is a live log:
  * `traceOf` says it.
  */
 export const standingRun = (

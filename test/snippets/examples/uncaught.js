@@ -1,4 +1,4 @@
-// Faults that nobody catches.
+// Faults that no code catches.
 const api = "http://api.test";
 
 export default {

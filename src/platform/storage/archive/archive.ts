@@ -33,7 +33,7 @@ export interface Part {
   sha256: string;
 }
 
-/** An archive that is being made. Nobody takes it for complete before `complete` resolves. */
+/** An archive that is being made. It does not count as complete before `complete` resolves. */
 export interface NewArchive {
   files: Archive;
   /** Writes the manifest, which makes the archive complete. Rejects if another one has the name by then. */

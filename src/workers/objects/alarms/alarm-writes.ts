@@ -5,7 +5,7 @@ import { writeAlarms, type StoredAlarm } from "./alarm-store.ts";
 
 type Batch = Map<string, { namespace: string; id: string; alarm: StoredAlarm | undefined }>;
 
-/** Time after which changes are written that nobody waits for. */
+/** Time after which changes are written that no caller waits for. */
 const lazyMs = 500;
 
 /** Writes the times of alarms. All that changes during one transaction is in the next one. */

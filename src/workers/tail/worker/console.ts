@@ -135,12 +135,12 @@ export async function tracedInObject<T>(
   }
 }
 
-/** Nobody watched at the last question, so none is asked before this time. */
+/** There was no live log at the last question, so the next one comes after this time. */
 let askAfter = 0;
 const askEveryMs = 5000;
 
 /**
- * Runs a handler of an event that no request began, such as a message of a WebSocket: whether someone watches is not
+ * Runs a handler of an event that no request began, such as a message of a WebSocket: whether there is a live log is not
  * known. If the handler logs or throws, the gateway is asked.
  */
 export async function perhapsTraced<T>(
