@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { api, startPeer, startSelvedge } from "./lib/child.ts";
+import { startPeer, startSelvedge } from "./lib/child.ts";
 import { load } from "./lib/load.ts";
 import {
   atMost,
@@ -15,6 +15,7 @@ import {
   reported,
   type Goal,
 } from "./lib/measure.ts";
+import { proxiedZone } from "./lib/proxied-zone.ts";
 
 /** CPU time of a proxied request, small and large, beside the barest Node proxy, and beside nginx where there is one. */
 const rounds = 9;
@@ -27,16 +28,7 @@ const host = "www.bench.example";
 const origin = await startPeer("origin.ts");
 const bare = await startPeer("bare-proxy.ts", String(origin.port));
 const selvedge = await startSelvedge();
-const zone = await api<{ id: string }>(selvedge.ready, "POST", "/zones", { name: "bench.example" });
-await api(selvedge.ready, "POST", `/zones/${zone.id}/dns_records`, {
-  type: "A",
-  name: "www",
-  content: "127.0.0.1",
-  proxied: true,
-});
-await api(selvedge.ready, "PUT", `/zones/${zone.id}/rulesets/phases/http_request_origin/entrypoint`, {
-  rules: [{ action: "route", expression: "true", action_parameters: { origin: { port: origin.port } } }],
-});
+await proxiedZone(selvedge.ready, "bench.example", origin.port);
 const nginx = await startNginx(origin.port);
 
 const sides: Record<string, { url: string; pids: number[] }> = {

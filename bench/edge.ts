@@ -9,6 +9,7 @@ import { setFlagsFromString } from "node:v8";
 import { pino } from "pino";
 import { Pool } from "undici";
 import { AddressPolicy, createEdge, edgeDefaults, EdgeSnapshot, EdgeZone } from "../src/edge/request/edge.ts";
+import { bareProxy } from "./lib/bare-proxy.ts";
 import { startPeer } from "./lib/child.ts";
 import { load, type Request } from "./lib/load.ts";
 import {
@@ -50,34 +51,13 @@ function origin(): RequestListener {
   };
 }
 
-/** The barest proxy from node:http to undici: headers as they come, bodies streamed. */
-function bareProxy(originPort: number): RequestListener {
+/** A bare proxy before the origin, with bodies in both directions. */
+function proxyBefore(originPort: number): RequestListener {
   const pool = new Pool(`http://127.0.0.1:${originPort}`, { connections: 128 });
-  return (request, response) => {
-    const hasBody = request.headers["content-length"] !== undefined;
-    pool.dispatch(
-      {
-        method: request.method as "GET",
-        path: request.url!,
-        headers: request.rawHeaders.filter((_, i, all) => all[i & ~1]!.toLowerCase() !== "connection"),
-        body: hasBody ? request : null,
-      },
-      {
-        onRequestStart(controller) {
-          response.on("drain", () => controller.resume());
-          response.on("close", () => controller.abort(new Error("closed")));
-        },
-        onResponseStart(controller, status) {
-          response.writeHead(status, (controller.rawHeaders as Buffer[]).map(String));
-        },
-        onResponseData(controller, chunk) {
-          if (!response.write(chunk)) controller.pause();
-        },
-        onResponseEnd: () => void response.end(),
-        onResponseError: () => void response.destroy(),
-      },
-    );
-  };
+  return bareProxy(pool, (request) => ({
+    headers: request.rawHeaders.filter((_, i, all) => all[i & ~1]!.toLowerCase() !== "connection"),
+    body: request.headers["content-length"] === undefined ? null : request,
+  }));
 }
 
 async function startEdge(originPort: number): Promise<number> {
@@ -103,7 +83,7 @@ async function play(role: string, originPort: number): Promise<void> {
     process.stdout.write(String(await startEdge(originPort)));
     return;
   }
-  const server = createServer(role === "origin" ? origin() : bareProxy(originPort));
+  const server = createServer(role === "origin" ? origin() : proxyBefore(originPort));
   server.keepAliveTimeout = 60_000;
   server.listen(0, "127.0.0.1", () => process.stdout.write(String((server.address() as AddressInfo).port)));
 }

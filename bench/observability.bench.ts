@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { api, startPeer, startSelvedge } from "./lib/child.ts";
+import { startPeer, startSelvedge } from "./lib/child.ts";
 import { load } from "./lib/load.ts";
 import {
   atMost,
@@ -12,6 +12,7 @@ import {
   printTable,
   type Goal,
 } from "./lib/measure.ts";
+import { proxiedZone } from "./lib/proxied-zone.ts";
 
 /**
  * CPU time of a proxied kilobyte with the access log, beside the same without it, in rounds that alternate. All sides are
@@ -79,15 +80,6 @@ async function measured(order: readonly Side[]): Promise<Record<Side, number[]>>
 
 async function edgeWith(args: readonly string[]): ReturnType<typeof startSelvedge> {
   const selvedge = await startSelvedge(args);
-  const zone = await api<{ id: string }>(selvedge.ready, "POST", "/zones", { name: "bench.example" });
-  await api(selvedge.ready, "POST", `/zones/${zone.id}/dns_records`, {
-    type: "A",
-    name: "www",
-    content: "127.0.0.1",
-    proxied: true,
-  });
-  await api(selvedge.ready, "PUT", `/zones/${zone.id}/rulesets/phases/http_request_origin/entrypoint`, {
-    rules: [{ action: "route", expression: "true", action_parameters: { origin: { port: origin.port } } }],
-  });
+  await proxiedZone(selvedge.ready, "bench.example", origin.port);
   return selvedge;
 }

@@ -1,5 +1,6 @@
-import { api, startPeer, startSelvedge } from "./lib/child.ts";
+import { startPeer, startSelvedge } from "./lib/child.ts";
 import { load } from "./lib/load.ts";
+import { proxiedZone } from "./lib/proxied-zone.ts";
 import {
   atMost,
   cpuMicroseconds,
@@ -18,9 +19,14 @@ const body = `a=${"x".repeat(1022)}`;
 const origin = await startPeer("origin.ts");
 const without = await startSelvedge();
 const within = await startSelvedge();
-for (const { ready } of [without, within]) await addZone(ready, "plain.example", "true");
-await addZone(without.ready, "second.example", "true");
-await addZone(within.ready, "second.example", 'not http.request.body.raw contains "nowhere"');
+for (const { ready } of [without, within]) await proxiedZone(ready, "plain.example", origin.port);
+await proxiedZone(without.ready, "second.example", origin.port);
+await proxiedZone(
+  within.ready,
+  "second.example",
+  origin.port,
+  'not http.request.body.raw contains "nowhere"',
+);
 
 const sides = {
   "no rule asks for bodies": { side: without, host: "www.plain.example" },
@@ -61,16 +67,3 @@ printGoals([
   ),
 ]);
 for (const each of [without, within, origin]) await each.stop();
-
-async function addZone(ready: typeof without.ready, name: string, expression: string): Promise<void> {
-  const { id } = await api<{ id: string }>(ready, "POST", "/zones", { name });
-  await api(ready, "POST", `/zones/${id}/dns_records`, {
-    type: "A",
-    name: "www",
-    content: "127.0.0.1",
-    proxied: true,
-  });
-  await api(ready, "PUT", `/zones/${id}/rulesets/phases/http_request_origin/entrypoint`, {
-    rules: [{ action: "route", expression, action_parameters: { origin: { port: origin.port } } }],
-  });
-}

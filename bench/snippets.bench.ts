@@ -3,6 +3,7 @@ import { Cell } from "../src/sandbox/cell.ts";
 import { cellDefaults } from "../src/sandbox/settings.ts";
 import { api, benchToken, startPeer, startSelvedge } from "./lib/child.ts";
 import { load } from "./lib/load.ts";
+import { proxiedZone } from "./lib/proxied-zone.ts";
 import {
   atMost,
   cpuMicroseconds,
@@ -32,7 +33,7 @@ const bare = await startPeer("bare-proxy.ts", String(workerd.port));
 const selvedge = await startSelvedge();
 const goals: Goal[] = [];
 
-const zoneId = await addZone("bench.example");
+const zoneId = await proxiedZone(selvedge.ready, "bench.example", origin.port);
 await addSnippet("headers", code);
 await setRules(["headers"]);
 const rows = await compare(
@@ -123,16 +124,6 @@ async function timeMs(work: () => Promise<void>): Promise<number> {
 async function visit(): Promise<void> {
   const request = { method: "GET", path: "/1024", headers: { host: "www.bench.example" } } as const;
   await load(selvedge.ready.edge, 1, 1, () => request);
-}
-
-async function addZone(name: string): Promise<string> {
-  const { id } = await api<{ id: string }>(selvedge.ready, "POST", "/zones", { name });
-  const record = { type: "A", name: "www", content: "127.0.0.1", proxied: true, ttl: 1 };
-  await api(selvedge.ready, "POST", `/zones/${id}/dns_records`, record);
-  await api(selvedge.ready, "PUT", `/zones/${id}/rulesets/phases/http_request_origin/entrypoint`, {
-    rules: [{ action: "route", expression: "true", action_parameters: { origin: { port: origin.port } } }],
-  });
-  return id;
 }
 
 async function addSnippet(name: string, source: string): Promise<void> {

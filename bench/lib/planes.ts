@@ -1,5 +1,6 @@
 import { upload } from "../images-lib.ts";
 import { api, benchToken, type Started } from "./child.ts";
+import { proxiedZone } from "./proxied-zone.ts";
 import { load } from "./load.ts";
 
 const connections = 16;
@@ -44,15 +45,7 @@ export async function prepared(
 ): Promise<{ pid: number; kinds: Record<string, Kind>; stop(): Promise<void> }> {
   const { ready } = selvedge;
   const account = `/accounts/${ready.account_id}`;
-  const zone = async (name: string): Promise<string> => {
-    const { id } = await api<{ id: string }>(ready, "POST", "/zones", { name });
-    const record = { type: "A", name: "www", content: "127.0.0.1", proxied: true, ttl: 1 };
-    await api(ready, "POST", `/zones/${id}/dns_records`, record);
-    await api(ready, "PUT", `/zones/${id}/rulesets/phases/http_request_origin/entrypoint`, {
-      rules: [{ action: "route", expression: "true", action_parameters: { origin: { port: originPort } } }],
-    });
-    return id;
-  };
+  const zone = (name: string): Promise<string> => proxiedZone(ready, name, originPort);
   await zone("plain.example");
   const snippets = await zone("snippet.example");
   await put(ready, `/zones/${snippets}/snippets/headers`, "files", snippet, { main_module: "index.js" });

@@ -1,13 +1,8 @@
-import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { mkdtempSync, writeFileSync } from "node:fs";
 import { rootCertificates } from "node:tls";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
-import { Pool } from "undici";
-import { workerdPath } from "../../src/sandbox/process/launch.ts";
+import { serveBareCell } from "../lib/bare-cell.ts";
 
 /*
  * The barest node:http proxy before one bare workerd: the same isolates are entered in the same order as by Selvedge, and nothing
@@ -48,43 +43,4 @@ const config :Workerd.Config = (
   sockets = [(name = "main", address = "unix:cell.sock", service = "main", http = ())],
 );`,
 );
-const workerd = spawn(workerdPath(), ["serve", "--experimental", "config.capnp"], {
-  cwd: folder,
-  env: { SSL_CERT_FILE: "ca.pem" },
-  stdio: ["ignore", "ignore", "inherit"],
-});
-
-const pool = new Pool("http://cell", { socketPath: join(folder, "cell.sock"), connections: 512 });
-const server = createServer((request, response) => {
-  pool.dispatch(
-    { method: request.method as "GET", path: request.url!, headers: request.rawHeaders, body: null },
-    {
-      onRequestStart(controller) {
-        response.on("drain", () => controller.resume());
-        response.on("close", () => controller.abort(new Error("closed")));
-      },
-      onResponseStart(controller, status) {
-        response.writeHead(status, (controller.rawHeaders as Buffer[]).map(String));
-      },
-      onResponseData(controller, chunk) {
-        if (!response.write(chunk)) controller.pause();
-      },
-      onResponseEnd: () => void response.end(),
-      onResponseError: () => void response.destroy(),
-    },
-  );
-});
-for (;;) {
-  try {
-    await (await pool.request({ method: "GET", path: "/entry" })).body.dump();
-    break;
-  } catch {
-    await delay(20);
-  }
-}
-server.listen(0, "127.0.0.1", () => process.stdout.write(String((server.address() as AddressInfo).port)));
-process.once("SIGTERM", () => {
-  workerd.kill("SIGKILL");
-  rmSync(folder, { recursive: true, force: true });
-  process.exit(0);
-});
+await serveBareCell(folder, "/entry", { SSL_CERT_FILE: "ca.pem" });

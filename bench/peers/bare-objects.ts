@@ -1,12 +1,7 @@
-import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
-import { Pool } from "undici";
-import { workerdPath } from "../../src/sandbox/process/launch.ts";
+import { serveBareCell } from "../lib/bare-cell.ts";
 
 /*
  * The barest node:http proxy before workerd with a script and its class of Durable Objects in a static configuration, and
@@ -32,41 +27,4 @@ const config :Workerd.Config = (
   sockets = [(name = "main", address = "unix:cell.sock", service = "main", http = ())]);
 `,
 );
-const workerd = spawn(workerdPath(), ["serve", "--experimental", "config.capnp"], {
-  cwd: folder,
-  stdio: ["ignore", "ignore", "inherit"],
-});
-const pool = new Pool("http://cell", { socketPath: join(folder, "cell.sock"), connections: 512 });
-const server = createServer((request, response) => {
-  pool.dispatch(
-    { method: request.method as "GET", path: request.url!, headers: request.rawHeaders, body: null },
-    {
-      onRequestStart(controller) {
-        response.on("drain", () => controller.resume());
-        response.on("close", () => controller.abort(new Error("closed")));
-      },
-      onResponseStart(controller, status) {
-        response.writeHead(status, (controller.rawHeaders as Buffer[]).map(String));
-      },
-      onResponseData(controller, chunk) {
-        if (!response.write(chunk)) controller.pause();
-      },
-      onResponseEnd: () => void response.end(),
-      onResponseError: () => void response.destroy(),
-    },
-  );
-});
-for (;;) {
-  try {
-    await (await pool.request({ method: "GET", path: "/fetch/first" })).body.dump();
-    break;
-  } catch {
-    await delay(20);
-  }
-}
-server.listen(0, "127.0.0.1", () => process.stdout.write(String((server.address() as AddressInfo).port)));
-process.once("SIGTERM", () => {
-  workerd.kill("SIGKILL");
-  rmSync(folder, { recursive: true, force: true });
-  process.exit(0);
-});
+await serveBareCell(folder, "/fetch/first");
