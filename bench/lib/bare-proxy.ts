@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener } from "node:http";
 import type { Dispatcher, Pool } from "undici";
 
-/** What a request becomes at the origin. By default, the headers as they came and no body. */
+/** Makes the headers and the body of the request to the origin. By default, the headers as they came and no body. */
 type Rewrite = (request: IncomingMessage) => Pick<Dispatcher.DispatchOptions, "headers" | "body">;
 
 const asItCame: Rewrite = ({ rawHeaders }) => ({ headers: rawHeaders, body: null });

@@ -53,7 +53,8 @@ export interface RecordInput {
   tags?: readonly string[] | undefined;
 }
 
-const proxiableTypes: ReadonlySet<string> = new Set(["A", "AAAA", "CNAME"]);
+/** Types of records that can be proxied: those that lead to an origin. */
+export const proxiableTypes: ReadonlySet<string> = new Set(["A", "AAAA", "CNAME"]);
 /** Targets of CNAMEs that prove ownership to a third party. A proxied record would hide the proof. */
 const verificationTargets =
   /(^|\.)(acm-validations\.aws|dkim\.amazonses\.com|onmicrosoft\.com|dcv\.cloudflare\.com)$/;

@@ -1,3 +1,4 @@
+import { proxiableTypes } from "../../dns/records/record.ts";
 import type { DnsRecords } from "../../dns/records/records.ts";
 import { listHosts, type HostRecord } from "../../dns/records/store.ts";
 import { compileExpression } from "../../control/rulesets/expression.ts";
@@ -7,8 +8,6 @@ import type { Rulesets } from "../../control/rulesets/rulesets.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import type { Zone } from "../../control/zones/zone.ts";
 import { EdgeSnapshot, EdgeZone, type HostEntry, type OriginRule, type OriginTarget } from "./snapshot.ts";
-
-const originTypes: ReadonlySet<string> = new Set(["A", "AAAA", "CNAME"]);
 
 /** Keeps the edge's snapshot equal to storage. A changed record updates only its name. */
 export class EdgeSnapshotUpdater {
@@ -101,7 +100,7 @@ function entryOf(hosts: readonly HostRecord[]): HostEntry {
   return {
     isProxied: hosts.some((host) => host.proxied),
     targets: hosts
-      .filter((host) => originTypes.has(host.type))
+      .filter((host) => proxiableTypes.has(host.type))
       .map(({ type, content }) => ({ type, content }) as OriginTarget),
   };
 }

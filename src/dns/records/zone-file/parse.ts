@@ -1,13 +1,12 @@
 import { show } from "../../../platform/util/json.ts";
 import { dnsErrors } from "../errors.ts";
-import { automaticTtl, type RecordInput } from "../record.ts";
+import { automaticTtl, proxiableTypes, type RecordInput } from "../record.ts";
 import { entriesOf, type ZoneFileEntry } from "./entries.ts";
 import { generate } from "./generate.ts";
 import { parseNotes } from "./notes.ts";
 
 /** More than any zone may have, but few enough for memory. */
 const recordsMax = 200_000;
-const proxiableTypes: ReadonlySet<string> = new Set(["A", "AAAA", "CNAME"]);
 
 export interface FileRecord {
   line: number;

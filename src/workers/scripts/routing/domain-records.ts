@@ -1,5 +1,5 @@
 import { emptyBatch } from "../../../dns/records/batch.ts";
-import type { DnsRecord } from "../../../dns/records/record.ts";
+import { proxiableTypes, type DnsRecord } from "../../../dns/records/record.ts";
 import type { DnsRecords } from "../../../dns/records/records.ts";
 import type { Zone } from "../../../control/zones/zone.ts";
 import { scriptDomainErrors } from "./errors.ts";
@@ -7,7 +7,6 @@ import { scriptDomainErrors } from "./errors.ts";
 /** The discard prefix (RFC 6666): the edge answers for a proxied record with its own addresses. */
 const nowhere = "100::";
 const comment = "Made for a script's domain";
-const addressTypes: ReadonlySet<string> = new Set(["A", "AAAA", "CNAME"]);
 
 /** The DNS records that lead visitors of a custom domain to the edge. */
 export class DomainRecords {
@@ -68,6 +67,6 @@ export class DomainRecords {
       page: 1,
       perPage: 1000,
     });
-    return records.filter(({ type }) => addressTypes.has(type));
+    return records.filter(({ type }) => proxiableTypes.has(type));
   }
 }
