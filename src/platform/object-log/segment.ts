@@ -2,9 +2,10 @@ import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { zstdCompress, zstdDecompress } from "node:zlib";
 import { buffer } from "node:stream/consumers";
+import { z } from "zod";
 import type { Archive } from "../storage/archive/archive.ts";
 import { damaged } from "../storage/archive/errors.ts";
-import type { ObjectFile } from "../storage/live-files/object-files.ts";
+import { isDatabase, isFacets, isNamespace, type ObjectFile } from "../storage/live-files/object-files.ts";
 import type { Stamp } from "./stamps.ts";
 
 /** A change of a file of an object. */
@@ -37,9 +38,30 @@ export const logPrefix = "object-log/";
 const segmentsPrefix = `${logPrefix}segments/`;
 const namePattern = /\/(\d{10})-([\da-f]{16})-([\da-f]{32})\.zst$/;
 const digestLength = 32;
+/** A segment ends after 16 MiB, but for a commit of up to 32 MiB. */
+const contentBytesMax = 128 * 1024 * 1024;
 const folderSegments = 10_000;
 const compress = promisify(zstdCompress);
 const decompress = promisify(zstdDecompress);
+
+const stamp = z.string().regex(/^[\da-f]{16}$/);
+/** The digest in a path has no key: a program that can write to the place can write any entry. */
+const entries = z
+  .array(
+    z.object({
+      namespace: z.string().refine(isNamespace),
+      name: z.string().refine((name) => isDatabase(name) || isFacets(name)),
+      kind: z.enum(["frames", "base", "gone", "gap"]),
+      stamp,
+      start: stamp.optional(),
+      salt: z.string().max(64).optional(),
+      first: z.int().min(0).optional(),
+      pageBytes: z.literal([512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536]).optional(),
+      pages: z.int().min(0).optional(),
+      length: z.int().min(0),
+    }),
+  )
+  .min(1);
 
 const folderOf = (number: number): string =>
   `${segmentsPrefix}${String(Math.floor(number / folderSegments)).padStart(6, "0")}/`;
@@ -80,14 +102,33 @@ export async function readSegment(files: Archive, path: string): Promise<Entry[]
   if (found === undefined) throw damaged(path, "is missing");
   const bytes = await buffer(found.stream as AsyncIterable<Buffer>);
   if (digestOf(bytes) !== parseSegmentPath(path)?.digest) throw damaged(path);
-  const content = await decompress(bytes);
-  const length = content.readUInt32LE();
-  const facts = JSON.parse(content.toString("utf8", 4, 4 + length)) as EntryFacts[];
-  let at = 4 + length;
-  return facts.map(({ length: size, ...entry }) => {
-    at += size;
-    return { ...entry, bytes: content.subarray(at - size, at) };
+  const content = await decompress(bytes, { maxOutputLength: contentBytesMax }).catch(() => {
+    throw damaged(path, "cannot be decompressed");
   });
+  const known = entriesIn(content);
+  if (known === undefined) throw damaged(path, "has entries that this program did not write");
+  return known;
+}
+
+/** Undefined if the content is not what `writeSegment` writes. */
+function entriesIn(content: Buffer): Entry[] | undefined {
+  if (content.length < 4) return undefined;
+  let at = 4 + content.readUInt32LE();
+  const facts = factsIn(content.toString("utf8", 4, at));
+  const sizeBytes = facts?.reduce((sum, { length }) => sum + length, at);
+  if (facts === undefined || sizeBytes !== content.length) return undefined;
+  return facts.map(({ length, ...entry }) => {
+    at += length;
+    return { ...entry, bytes: content.subarray(at - length, at) };
+  });
+}
+
+function factsIn(text: string): EntryFacts[] | undefined {
+  try {
+    return entries.safeParse(JSON.parse(text)).data as EntryFacts[] | undefined;
+  } catch {
+    return undefined; // no JSON
+  }
 }
 
 export async function* chunksOf(bytes: Buffer): AsyncGenerator<Buffer> {

@@ -55,7 +55,8 @@ export class EncryptedPlace implements ArchivePlace {
   async open(name: string): Promise<{ files: Archive; manifest: string }> {
     const { files, manifest } = await this.#place.open(name);
     const { passphrase } = this.#encryption;
-    const facts = JSON.parse(manifest) as object;
+    const facts = objectIn(manifest);
+    if (facts === undefined) throw damaged(manifestFile, "is no JSON object");
     if (!("encryption" in facts)) {
       refuseUnencrypted(files.shown, this.#encryption);
       return { files, manifest };
@@ -88,6 +89,15 @@ export const needsPassphrase = (shown: string): BackupError =>
   new BackupError(
     `${shown} is encrypted. Set --backup-passphrase-file or SELVEDGE_BACKUP_PASSPHRASE to its passphrase.`,
   );
+
+function objectIn(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 async function* oneChunk(bytes: Buffer): AsyncGenerator<Buffer> {
   yield bytes;

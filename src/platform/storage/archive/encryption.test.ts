@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { fc } from "../../../../test/helpers/properties.ts";
 import { EncryptedNames } from "./encrypted-names.ts";
 import { decrypted, decryptedBytes, encrypted } from "./part-cipher.ts";
-import { newKey, unwrap } from "./passphrase-key.ts";
+import { newKey, unwrap, wrappedKey } from "./passphrase-key.ts";
 
 const key = randomBytes(32);
 const chunkBytes = 256 * 1024;
@@ -126,6 +126,8 @@ it("a passphrase opens its key only, and only with the facts that it was written
   expect(await unwrap(wrapped, "correct horse battery", "x")).toEqual(made);
   expect(JSON.stringify(wrapped)).not.toContain(made.toString("base64").slice(0, 40));
   const salt = randomBytes(32).toString("base64");
+  for (const cost of [{ n: 2 ** 20 }, { r: 16 }, { p: 4 }])
+    expect(wrappedKey.safeParse({ ...wrapped, ...cost }).success).toBe(false); // memory that a forger could choose
   for (const [facts, passphrase] of [
     [wrapped, "correct horse batteri"],
     [{ ...wrapped, salt }, "correct horse battery"],

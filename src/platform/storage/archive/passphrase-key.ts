@@ -4,11 +4,12 @@ import { BackupError } from "./errors.ts";
 
 /** A random key that is encrypted with a passphrase, as it is in a file. Bytes are base64. */
 export type WrappedKey = z.infer<typeof wrappedKey>;
+/** The cost comes from a file that may be forged, so it has a limit: 128 MiB (n · r · 128 bytes) and one pass. */
 export const wrappedKey = z.object({
   kdf: z.literal("scrypt"),
-  n: z.literal([2 ** 14, 2 ** 15, 2 ** 16, 2 ** 17, 2 ** 18, 2 ** 19, 2 ** 20]),
-  r: z.int().min(1).max(16),
-  p: z.int().min(1).max(4),
+  n: z.literal([2 ** 14, 2 ** 15, 2 ** 16, 2 ** 17]),
+  r: z.int().min(1).max(8),
+  p: z.literal(1),
   salt: z.base64(),
   cipher: z.literal("aes-256-gcm"),
   nonce: z.base64().length(16),
