@@ -57,6 +57,7 @@ beforeAll(async () => {
     edgeTlsListen: "127.0.0.1:0",
   });
   origin = createServer((request: IncomingMessage, response) => {
+    if (request.url!.startsWith("/wait/")) return; // never answered
     response.writeHead(request.url === "/bad" ? 502 : 200, {
       "content-type": "text/x-log",
       "x-made": "here",
@@ -80,6 +81,7 @@ beforeAll(async () => {
   });
 });
 afterAll(async () => {
+  origin.closeAllConnections();
   origin.close();
   await server.close(0);
   rmSync(folder, { recursive: true });
@@ -152,6 +154,27 @@ it("has a line for every way a request can end", async () => {
   await new Promise((resolve) => setImmediate(resolve));
   abandoned.end();
   expect(await lineOf("/abandoned")).toMatchObject({ ClientRequestMethod: "POST" });
+});
+
+it("has status 499 for a visitor that left before the head of the answer, over HTTP/1.1 and HTTP/2", async () => {
+  const arrived = once(origin, "request");
+  const left = connect(Number(new URL(server.ready.edge).port), "127.0.0.1");
+  left.write(`GET /wait/left HTTP/1.1\r\nhost: ${host}\r\n\r\n`);
+  await arrived;
+  left.destroy();
+  expect(await lineOf("/wait/left")).toMatchObject({ EdgeResponseStatus: 499, EdgeResponseBodyBytes: 0 });
+
+  const session = connectHttp2(server.ready.edge_tls!, {
+    ca: readFileSync(server.ready.tls_authority!),
+    servername: host,
+  });
+  const again = once(origin, "request");
+  const stream = session.request({ ":authority": host, ":path": "/wait/reset" });
+  stream.on("error", () => {});
+  await again;
+  stream.close(8); // CANCEL
+  expect(await lineOf("/wait/reset")).toMatchObject({ EdgeResponseStatus: 499 });
+  session.close();
 });
 
 it("counts the body of an answer over HTTP/2, and knows the connection's protocol", async () => {

@@ -38,23 +38,20 @@ export const fieldNames = [
 ] as const;
 export type FieldName = (typeof fieldNames)[number];
 
-/** Headers that carry credentials. They never appear in a log. */
-const secretHeaders: ReadonlySet<string> = new Set([
-  "authorization",
-  "proxy-authorization",
-  "cookie",
-  "set-cookie",
-  "x-auth-key",
-  "x-auth-email",
-  "x-auth-user-service-key",
-  "x-api-key",
-  "selvedge-cf",
-]);
+/** Names of parameters and headers whose values are credentials, or sign a URL, as far as names can tell. */
+const secretName =
+  /^(?:code|verify)$|(?:^|[^a-z\d])(?:(?:access|api|auth|client|id|refresh|session)?(?:token|secret|key)|auth|authorization|bearer|cookie|credentials?|hmac|jwt|otp|pass|passwd|password|pwd|session(?:id)?|sig|signature)(?:\[.*\]|\])?$/i;
+/** Whether a query parameter or a header with this name must not be logged. */
+export const isSecretName = (name: string): boolean =>
+  secretName.test(name.trim()) || secretHeaders.has(name.toLowerCase());
+
+/** Headers that carry credentials or addresses, and whose names do not say so. */
+const secretHeaders: ReadonlySet<string> = new Set(["awsaccesskeyid", "selvedge-cf", "x-auth-email"]);
 
 /** Credentials never appear in a log. */
 const loggedHeader: Form = {
-  expected: `a header's name, and none that carries a credential (${[...secretHeaders].join(", ")}),`,
-  accepts: (name) => /^[!#$%&'*+.^`|~\w-]{1,100}$/.test(name) && !secretHeaders.has(name.toLowerCase()),
+  expected: "a header's name, and none that carries a credential, such as authorization or cookie,",
+  accepts: (name) => /^[!#$%&'*+.^`|~\w-]{1,100}$/.test(name) && !isSecretName(name),
 };
 
 /** The logs of requests. */

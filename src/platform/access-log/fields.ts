@@ -26,6 +26,9 @@ const country = (value: unknown): string | undefined =>
 /** A ray is 16 hexadecimal digits and the location code of the node. */
 const rayLength = 16;
 
+/** The visitor left before the head of a response was sent. */
+const statusOfLeft = 499;
+
 /** How to write a moment, given in milliseconds of `performance.now()`. */
 export type Timestamp = (ms: number) => string;
 
@@ -81,7 +84,10 @@ const fieldWriters = {
   EdgeResponseContentType: ({ response }) => {
     return response === undefined ? undefined : text(sentHeader(response, "content-type"));
   },
-  EdgeResponseStatus: ({ response, status }) => String(response?.statusCode ?? status),
+  EdgeResponseStatus: ({ response, status }) =>
+    response === undefined
+      ? String(status === 0 ? statusOfLeft : status)
+      : String(response.headersSent ? response.statusCode : statusOfLeft),
   EdgeTimeToFirstByteMs: ({ response, startMs }) =>
     response?.headAtMs === undefined || response.headAtMs === 0
       ? undefined

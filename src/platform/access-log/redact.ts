@@ -1,7 +1,29 @@
-/** Names of query parameters whose values are credentials, or sign a URL. */
-const secret =
-  /([?&;](?:sig|signature|verify|exp_sig|token|auth|key|pass|pwd|code|jwt|secret|password|passwd|credentials?|access[_-]?token|id[_-]?token|refresh[_-]?token|client[_-]?secret|api[_-]?key|apikey|session(?:[_-]?id)?|x-(?:amz|goog)-(?:signature|credential|security-token)|awsaccesskeyid)=)[^&;#\s]*/gi;
+import { isSecretName } from "./declaration.ts";
 
-/** A path or URL whose query carries no credential: their values become `REDACTED`. */
-export const withoutSecrets = (url: string): string =>
-  url.includes("=") ? url.replace(secret, "$1REDACTED") : url;
+const redacted = "REDACTED";
+
+/**
+ * A path or URL without credentials: user names and passwords, and the values of query parameters whose names say that they
+ * are secret, become `REDACTED`. The fragment, which may hold a token, is left out.
+ */
+export function withoutSecrets(url: string): string {
+  const [whole = ""] = url.split("#", 1);
+  const shown = whole.includes("@") ? whole.replace(userInfo, `$1${redacted}@`) : whole;
+  const question = shown.indexOf("?");
+  if (question < 0 || !shown.includes("=", question)) return shown;
+  return shown.slice(0, question + 1) + shown.slice(question + 1).replace(parameter, valueRedacted);
+}
+
+const userInfo = /^((?:[a-z][a-z\d+.-]*:)?\/\/)[^/?#]*@/i;
+const parameter = /([^&;=]+)=([^&;]*)/g;
+
+const valueRedacted = (pair: string, name: string): string =>
+  isSecretName(decoded(name)) ? `${name}=${redacted}` : pair;
+
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name.replaceAll("+", " "));
+  } catch {
+    return name; // an incomplete escape, which servers read in different ways
+  }
+}

@@ -1,0 +1,32 @@
+import { expect, it } from "vitest";
+import { withoutSecrets } from "./redact.ts";
+
+const hidden = "hidden-value";
+
+it.each(
+  [
+    "token sig signature key secret password passwd pwd pass code verify jwt otp hmac bearer auth authorization",
+    "access_token id_token refresh_token client_secret api_key apikey API-KEY auth_token session sessionid",
+    "X-Amz-Signature X-Amz-Security-Token X-Amz-Credential X-Goog-Signature AWSAccessKeyId exp_sig",
+    "token[] user[password] %74oken tok%65n cf-access-client-secret",
+  ].flatMap((names) => names.split(" ")),
+)("hides the value of the parameter %s", (name) => {
+  expect(withoutSecrets(`/a?x=1&${name}=${hidden}&y=2`)).toBe(`/a?x=1&${name}=REDACTED&y=2`);
+  expect(withoutSecrets(`/a?${name}=${hidden}`)).not.toContain(hidden);
+});
+
+it.each(["monkey", "country_code", "authors", "page", "design", "passage", "keyword", "sort"])(
+  "shows the value of the parameter %s",
+  (name) => {
+    expect(withoutSecrets(`/a?${name}=1`)).toBe(`/a?${name}=1`);
+  },
+);
+
+it("hides user names, passwords and fragments, and leaves all else as it was", () => {
+  expect(withoutSecrets(`http://user:${hidden}@h.example/a@b?c=d@e`)).toBe(
+    "http://REDACTED@h.example/a@b?c=d@e",
+  );
+  expect(withoutSecrets(`https://h.example/#access_token=${hidden}`)).toBe("https://h.example/");
+  expect(withoutSecrets("/a=b?c&d=%zz;e=f&=g&h=")).toBe("/a=b?c&d=%zz;e=f&=g&h=");
+  expect(withoutSecrets(`/?%zztoken=1&token=${hidden}`)).toBe("/?%zztoken=1&token=REDACTED");
+});
