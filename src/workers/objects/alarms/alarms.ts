@@ -5,6 +5,7 @@ import { unawaited } from "../../../platform/util/uncaught.ts";
 import { CellError, ObjectRefusal, Refusal } from "../../../sandbox/errors.ts";
 import type { ActingObject } from "../../../sandbox/objects/standing.ts";
 import type { AlarmCall, AlarmNotice, AlarmOutcome } from "../../../sandbox/protocol.ts";
+import { AlarmLine } from "./alarm-line.ts";
 import { loadAlarms, type ActingOrigin } from "./alarm-store.ts";
 import { AlarmWrites } from "./alarm-writes.ts";
 
@@ -14,8 +15,6 @@ const firstRetryMs = 2000;
 /** The longest time between attempts is 2 s × 2⁹. */
 const doublingsMax = 9;
 const jitter = 0.25;
-/** Alarms of one owner that run at the same time: each of its cells has one thread. */
-const runningMax = 32;
 const timerMsMax = 60_000;
 const dueAtOnceMax = 1000;
 
@@ -37,12 +36,8 @@ interface Alarm extends ActingObject {
   instance: number;
   number: number;
   state: "set" | "queued" | "running";
-}
-
-/** The alarms of one owner of cells. */
-interface Line {
-  readonly waiting: Set<Alarm>;
-  running: number;
+  /** The line in which a queued alarm waits. */
+  line: AlarmLine<Alarm> | undefined;
 }
 
 export interface AlarmRunner {
@@ -64,7 +59,7 @@ export class Alarms {
   readonly #writes: AlarmWrites;
   readonly #alarms = new Map<string, Alarm>();
   #heap = new DueHeap<Alarm>();
-  readonly #lines = new Map<string, Line>();
+  readonly #lines = new Map<string, AlarmLine<Alarm>>();
   #timer: { due: number; timeout: NodeJS.Timeout } | undefined;
   #isRunning = false;
   /** Changed by tests only. */
@@ -120,21 +115,22 @@ export class Alarms {
     await this.#writes.write();
   }
 
-  /** Asks an object for its alarm now: its data was replaced. */
+  /** Asks an object for its alarm now: its data was replaced. The platform's own objects, such as databases, have none. */
   ask(object: ActingObject): void {
+    if (this.#runner.ownerOf(object.namespace) === undefined) return;
     const alarm = this.#alarms.get(keyOf(object)) ?? this.#add(object);
     this.#reset(alarm, Date.now());
     this.#store(alarm);
   }
 
-  /** Forgets the alarms of a deleted namespace, or of one of its objects. Their rows go with the namespace. */
+  /** Forgets the alarms of a deleted namespace, or of one of its objects, also while they run. Deletes their rows soon. */
   forget(namespace: string, id?: string): void {
     for (const alarm of id === undefined
       ? [...this.#alarms.values()]
       : [this.#alarms.get(keyOf({ namespace, id }))]) {
       if (alarm?.namespace !== namespace) continue;
       alarm.due = Infinity;
-      this.#remove(alarm);
+      this.#delete(alarm);
     }
   }
 
@@ -150,6 +146,7 @@ export class Alarms {
       instance: -1,
       number: 0,
       state: "set",
+      line: undefined,
     };
     this.#alarms.set(alarm.key, alarm);
     return alarm;
@@ -169,7 +166,7 @@ export class Alarms {
 
   #arm(alarm: Alarm, due: number): void {
     alarm.due = due;
-    if (alarm.state === "queued") this.#lineOf(alarm)?.waiting.delete(alarm);
+    leaveLine(alarm);
     if (alarm.state !== "running") alarm.state = "set";
     if (due === Infinity || alarm.state === "running") return;
     // Times that were replaced stay in the heap until they are due.
@@ -186,8 +183,11 @@ export class Alarms {
 
   /** An alarm that runs stays known, so that its outcome is compared with later notices. */
   #remove(alarm: Alarm): void {
-    if (alarm.state === "running") return;
-    this.#lineOf(alarm)?.waiting.delete(alarm);
+    if (alarm.state !== "running") this.#delete(alarm);
+  }
+
+  #delete(alarm: Alarm): void {
+    leaveLine(alarm);
     this.#alarms.delete(alarm.key);
     this.#store(alarm);
   }
@@ -222,31 +222,28 @@ export class Alarms {
       owners.add(owner);
       alarm.state = "queued";
       let line = this.#lines.get(owner);
-      if (line === undefined) this.#lines.set(owner, (line = { waiting: new Set(), running: 0 }));
-      line.waiting.add(alarm);
+      if (line === undefined) this.#lines.set(owner, (line = new AlarmLine()));
+      line.add(alarm);
+      alarm.line = line;
     }
     for (const owner of owners) this.#pump(owner);
     this.#set();
   }
 
-  #lineOf({ namespace }: Alarm): Line | undefined {
-    return this.#lines.get(this.#runner.ownerOf(namespace) ?? "");
-  }
-
   #pump(owner: string): void {
     const line = this.#lines.get(owner)!;
-    for (const alarm of line.waiting) {
-      if (line.running >= runningMax || !this.#isRunning) return;
-      line.waiting.delete(alarm);
-      line.running++;
+    while (this.#isRunning) {
+      const alarm = line.take();
+      if (alarm === undefined) break;
+      alarm.line = undefined;
       unawaited(
         this.#try(alarm).finally(() => {
-          line.running--;
+          line.end(alarm);
           this.#pump(owner);
         }),
       );
     }
-    if (line.running === 0 && line.waiting.size === 0) this.#lines.delete(owner);
+    if (line.isEmpty) this.#lines.delete(owner);
   }
 
   async #try(alarm: Alarm): Promise<void> {
@@ -292,6 +289,11 @@ export class Alarms {
 }
 
 const keyOf = ({ namespace, id }: ActingObject): string => `${namespace} ${id}`;
+
+const leaveLine = (alarm: Alarm): void => {
+  alarm.line?.delete(alarm);
+  alarm.line = undefined;
+};
 
 const isOlder = (notice: AlarmNotice, { instance, number }: Alarm): boolean =>
   notice.instance === instance && notice.number < number;
