@@ -95,9 +95,19 @@ it("memory of a statement is limited", async () => {
       `${many(1_000_000)} select hex(randomblob(100000)) from c`,
       `create table big as ${many(400)} select randomblob(100000) as x from c`,
       "select x from big order by x",
+      `${many(8)} select replace(hex(zeroblob(900000)), '00', char(1)) from c`,
       "select json_group_array(hex(x)) from big",
     ),
-  ).toEqual([tooBig, tooBig, tooBig, tooMany, 0, tooMany, expect.stringMatching(/^D1_ERROR: /) as string]);
+  ).toEqual([
+    tooBig,
+    tooBig,
+    tooBig,
+    tooMany,
+    0,
+    tooMany,
+    tooMany,
+    expect.stringMatching(/^D1_ERROR: /) as string,
+  ]);
 });
 
 it("recursion is limited", async () => {

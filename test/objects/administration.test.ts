@@ -22,6 +22,11 @@ export class Room extends DurableObject {
     this.ctx.storage.sql.exec("insert into log (text, data) values (?, x'0102')", text);
     return this.serial;
   }
+  index(text) {
+    this.ctx.storage.sql.exec("create virtual table if not exists words using fts5(text)");
+    this.ctx.storage.sql.exec("insert into words values (?)", text);
+    return this.ctx.id.toString();
+  }
   child() { return this.ctx.facets.get("c", () => ({ class: this.ctx.exports.Room })).write("in a facet"); }
   count() {
     try { return this.ctx.storage.sql.exec("select count(*) as n from log").one().n; } catch (error) { return error.message; }
@@ -91,6 +96,14 @@ it("a query reads an object that is not in memory, also one whose process was ki
       rows: [["one"]],
     });
   expect(hosting.services.objectCells.pids).toEqual([]);
+});
+
+it("a query searches a full-text table", async () => {
+  const id = (await ask("/live/index/one-word")) as string;
+  const { body } = await query(id, "select highlight(words, 0, '<', '>') from words where words match ?", [
+    "word",
+  ]);
+  expect(body.result).toMatchObject({ rows: [["one-<word>"]] });
 });
 
 it.each([

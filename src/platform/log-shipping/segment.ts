@@ -36,6 +36,8 @@ export interface SegmentName {
 export const frameHeaderBytes = 24;
 export const logHeaderBytes = 32;
 const digestLength = 32;
+/** The copier limits frames to 8 MiB and the number of marks. A forged file could decompress to more than the memory. */
+const contentBytesMax = 64 * 1024 * 1024;
 const namePattern = /^(\d{10})-(\d{1,15})-([\da-f]{32})\.zst$/;
 
 export const before = (a: Position, b: Position): boolean =>
@@ -64,13 +66,17 @@ export function parseName(name: string): SegmentName | undefined {
   return { number: Number(number), copiedMs: Number(copiedMs), digest };
 }
 
-/** Undefined if the bytes do not have the digest of the name. */
+/** Undefined if the bytes do not have the digest of the name, or are no segment. */
 export function decodeSegment({ digest }: SegmentName, bytes: Buffer): Segment | undefined {
   if (digestOf(bytes) !== digest) return undefined;
-  const content = zstdDecompressSync(bytes);
-  const length = content.readUInt32LE();
-  const facts = JSON.parse(content.toString("utf8", 4, 4 + length)) as Omit<Segment, "frames">;
-  return { ...facts, frames: content.subarray(4 + length) };
+  try {
+    const content = zstdDecompressSync(bytes, { maxOutputLength: contentBytesMax });
+    const length = content.readUInt32LE();
+    const facts = JSON.parse(content.toString("utf8", 4, 4 + length)) as Omit<Segment, "frames">;
+    return { ...facts, frames: content.subarray(4 + length) };
+  } catch {
+    return undefined;
+  }
 }
 
 const digestOf = (bytes: Buffer): string =>

@@ -19,6 +19,7 @@ const host: ObjectHost = {
   className: "Database",
   parts: [
     "products/d1/worker/dump.js",
+    "products/d1/worker/json-bytes.js",
     "products/d1/worker/run-statements.js",
     "products/d1/worker/split.js",
   ],

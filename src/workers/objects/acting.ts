@@ -1,5 +1,5 @@
 import type { LRUCache } from "lru-cache";
-import { CellError, ObjectRefusal } from "../../sandbox/errors.ts";
+import { ObjectRefusal } from "../../sandbox/errors.ts";
 import { readAlarmOutcome } from "../../sandbox/gateway/alarm-messages.ts";
 import { refuse } from "../../sandbox/gateway/gateway-server.ts";
 import type { RunHooks } from "../../sandbox/gateway/run-hooks.ts";
@@ -116,9 +116,8 @@ export class ActingObjects implements AlarmRunner {
     } finally {
       clearTimeout(timer);
     }
-    if (response.destroyed && !response.writableFinished)
-      throw new CellError("exception", `The alarm did not end within ${alarmMsMax / 60_000} minutes.`);
-    return readAlarmOutcome(response.body.toString());
+    const body = response.bodyInTime(`The alarm did not end within ${alarmMsMax / 60_000} minutes.`);
+    return readAlarmOutcome(body.toString());
   }
 
   #scriptOf(namespaceId: string): Script | undefined {

@@ -1,4 +1,5 @@
 import { Writable } from "node:stream";
+import { CellError } from "../../sandbox/errors.ts";
 
 /** Collects an answer in memory, for callers other than visitors. */
 export class CollectedResponse extends Writable {
@@ -20,8 +21,18 @@ export class CollectedResponse extends Writable {
     return this;
   }
 
+  /** The answer, which has ended. Throws a CellError if it had too many bytes. */
   get body(): Buffer {
+    if (this.#bytes > this.#bytesMax)
+      throw new CellError("exception", `The answer has more than ${this.#bytesMax} bytes.`);
     return Buffer.concat(this.#chunks);
+  }
+
+  /** As `body`, for an answer that the caller destroys when it takes too long: throws a CellError with `late` then. */
+  bodyInTime(late: string): Buffer {
+    const { body } = this;
+    if (this.destroyed && !this.writableFinished) throw new CellError("exception", late);
+    return body;
   }
 
   override _write(chunk: Buffer, _encoding: string, done: (error?: Error) => void): void {

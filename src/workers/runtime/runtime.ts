@@ -149,9 +149,8 @@ export class Runtime {
     } finally {
       clearTimeout(timer);
     }
-    if (response.destroyed && !response.writableFinished)
-      throw new CellError("exception", `The ${event} handler did not end within ${eventMs / 1000} seconds.`);
-    return answerOf(response.body.toString(), event);
+    const answer = response.bodyInTime(`The ${event} handler did not end within ${eventMs / 1000} seconds.`);
+    return answerOf(answer.toString(), event);
   }
 
   /** Runs a script for another script; the answer goes to the gateway's response. */

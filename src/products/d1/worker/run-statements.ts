@@ -1,3 +1,5 @@
+import { jsonBytes } from "./json-bytes.ts";
+
 /* Runs statements in the storage of a database's object, with the results and figures that D1 shows. */
 
 export interface Statement {
@@ -122,7 +124,8 @@ function readRows(
 ): unknown {
   const columns = cursor.columnNames;
   const rows: unknown[][] = [];
-  const nameBytes = format === "ARRAY_OF_OBJECTS" ? columns.reduce((sum, { length }) => sum + length, 0) : 0;
+  const nameBytes =
+    format === "ARRAY_OF_OBJECTS" ? columns.reduce((sum, name) => sum + jsonBytes(name), 0) : 0;
   for (const row of cursor.raw()) {
     const shown = row.map((value) => {
       budget.bytes += bytesOf(value);
@@ -136,21 +139,19 @@ function readRows(
   return rows.map((row) => Object.fromEntries(row.map((value, i) => [columns[i], value])));
 }
 
+/** Bytes of the value's JSON, or a little more. */
 function bytesOf(value: SqlStorageValue): number {
-  const bytes = checkedLength(value);
-  return (value instanceof ArrayBuffer ? 4 * bytes : bytes) + overheadBytes.value;
+  checkLength(value);
+  if (typeof value === "string") return jsonBytes(value) + overheadBytes.value;
+  return (value instanceof ArrayBuffer ? 4 * value.byteLength : 0) + overheadBytes.value;
 }
 
-/** The length of a text in characters or of a blob in bytes; 0 for others. Throws if the value is too large. */
-function checkedLength(value: SqlStorageValue): number {
+/** Throws if a text or blob is too large. */
+function checkLength(value: SqlStorageValue): void {
   if (typeof value === "string") {
     const mayExceed = value.length > valueBytesMax / 3;
     if (mayExceed && new TextEncoder().encode(value).length > valueBytesMax) throw new Error(tooBig);
-    return value.length;
-  }
-  if (!(value instanceof ArrayBuffer)) return 0;
-  if (value.byteLength > valueBytesMax) throw new Error(tooBig);
-  return value.byteLength;
+  } else if (value instanceof ArrayBuffer && value.byteLength > valueBytesMax) throw new Error(tooBig);
 }
 
 /** Blobs are arrays of numbers in both directions. */
@@ -162,7 +163,7 @@ function valueOf(value: unknown): SqlStorageValue {
   const given = Array.isArray(value) ? new Uint8Array(value as number[]).buffer : value;
   if (given === null || typeof given === "number") return given;
   if (typeof given === "string" || given instanceof ArrayBuffer) {
-    checkedLength(given);
+    checkLength(given);
     return given;
   }
   throw new Error(`Type '${typeof value}' not supported for value '${JSON.stringify(value)}'`);

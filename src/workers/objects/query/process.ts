@@ -67,6 +67,7 @@ const readable: ReadonlySet<number> = new Set([
   constants.SQLITE_FUNCTION,
 ]);
 const pragmas: ReadonlySet<unknown> = new Set([
+  "data_version", // asked by tables of FTS5
   "foreign_key_list",
   "index_info",
   "index_list",

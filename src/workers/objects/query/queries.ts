@@ -1,5 +1,5 @@
 import { fork } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { canBeReachedByNobody, cellUser } from "../../../sandbox/process/launch.ts";
 import { moduleUrl } from "../../../platform/util/module-url.ts";
@@ -34,14 +34,22 @@ export class ObjectQueries {
   }
 }
 
-/** A file without a log is read without locks, because it must not change. If it was opened meanwhile, it is read again. */
+/** A file without a log is read without locks, because it must not change. If it did, it is read again with locks. */
 async function read(file: string, question: Question): Promise<QueryResult> {
-  const isOpen = (): boolean => existsSync(`${file}-wal`);
-  const isClosed = !isOpen();
+  const before = closedState(file);
+  const isClosed = before !== undefined;
   const reply = await ask({ ...question, file, isClosed });
-  const final = isClosed && isOpen() ? await ask({ ...question, file, isClosed: false }) : reply;
+  const isStale = isClosed && closedState(file) !== before;
+  const final = isStale ? await ask({ ...question, file, isClosed: false }) : reply;
   if ("error" in final) throw objectErrors.query(final.error);
   return JSON.parse(final.result) as QueryResult;
+}
+
+/** Differs after each write to a database that no process has open; undefined if one has. */
+function closedState(file: string): string | undefined {
+  if (existsSync(`${file}-wal`)) return undefined;
+  const { ino, size, mtimeNs } = statSync(file, { bigint: true });
+  return `${ino} ${size} ${mtimeNs}`;
 }
 
 /** 0 if it cannot be told. */
@@ -75,7 +83,8 @@ async function ask(job: QueryJob): Promise<QueryReply> {
   try {
     return await new Promise<QueryReply>((resolve, reject) => {
       child.once("message", (reply) => resolve(reply as QueryReply));
-      child.once("error", reject);
+      // A process that cannot be started reports it twice: by itself, and by `send`.
+      child.on("error", reject);
       child.once("exit", (_code, signal) =>
         reject(signal === "SIGKILL" ? objectErrors.queryTime() : objectErrors.query("The query was ended.")),
       );
