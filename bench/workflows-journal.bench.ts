@@ -7,7 +7,7 @@ import type {
   InvocationListener,
   InvocationRunner,
 } from "../src/products/workflows/cells/invocation-runner.ts";
-import { systemClock } from "../src/products/workflows/clock.ts";
+import { clock } from "../src/platform/timers/clock.ts";
 import { WorkflowEngine } from "../src/products/workflows/engine/engine.ts";
 import { instanceStore } from "../src/products/workflows/store/store.ts";
 import { journalColumns } from "../src/products/workflows/store/store-columns.ts";
@@ -140,7 +140,7 @@ const version = {
 const engine = new WorkflowEngine({
   store: instanceStore(storage, "bench"),
   cells,
-  clock: systemClock,
+  clock,
   version: async () => version,
   latestVersion: async () => version,
   concurrency: 100_000,

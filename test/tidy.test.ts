@@ -124,7 +124,7 @@ describe("imports point one way: api → domain → store → storage", () => {
       offenders(
         (file) => file.startsWith("src/platform/storage/"),
         // Their declarations are data.
-        (each) => /^src\/(?!platform\/(storage|util)\/|declarations?\.ts)/.test(each),
+        (each) => /^src\/(?!platform\/(storage|timers|util)\/|declarations?\.ts)/.test(each),
       ),
     ).toEqual([]);
   });
@@ -221,6 +221,40 @@ it("no file names a registry's host, a personal machine or unfinished work", () 
       words.filter((word) => word.test(text(file))).map((word) => `${file}: ${word.source}`),
     );
   expect(found).toEqual([]);
+});
+
+/** Files that read the system's own time, and why. Everything that is stored or due follows the platform's clock. */
+const realTime: readonly [RegExp, string][] = [
+  [/^src\/platform\/timers\/clock\.ts$/, "is the clock"],
+  [/^src\/(cli|testkit)\//, "commands and tests run beside a platform, in processes of their own"],
+  [
+    /^src\/platform\/(log-shipping|object-log|periodic-backups)/,
+    "backups are restored to the operator's time",
+  ],
+  [/^src\/platform\/storage\/(archive|backup|commit-times)/, "backups, as above"],
+  [/^src\/platform\/storage\/blobs\//, "signatures for other stores, and ages of files"],
+  [
+    /^src\/platform\/storage\/nodes\/|^src\/workers\/tail\/relay\.ts$/,
+    "other nodes have clocks of their own",
+  ],
+  [/^src\/platform\/(observability|access-log)\//, "logs"],
+  [/^src\/platform\/util\/token-buckets\.ts$/, "a default; callers pass the clock"],
+  [/^src\/rules\/request\/request-fields\.ts$/, "a default; the edge passes the time of the request"],
+  [/^src\/edge\/(smart-routing\/|origin\/origins\.ts$)/, "connections"],
+  [/^src\/edge\/tls\/certificates\/x509\.ts$/, "clients check certificates with the system's time"],
+  [/^src\/products\/images\/results\//, "ages of files"],
+  [/\/worker\//, "isolates have a Date of their own"],
+  [/\/testing\.ts$/, "harnesses of tests"],
+];
+
+it("everything that is stored or due asks the clock of the platform for the time", () => {
+  const bare = product.filter(
+    (file) =>
+      /\bDate\.now\b|new Date\(\)/.test(text(file)) && !realTime.some(([allowed]) => allowed.test(file)),
+  );
+  expect(bare).toEqual([]);
+  const stale = realTime.filter(([allowed]) => !product.some((file) => allowed.test(file)));
+  expect(stale).toEqual([]);
 });
 
 it("every promise that is not awaited goes through unawaited() or ends in an empty catch", () => {

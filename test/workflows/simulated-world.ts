@@ -1,4 +1,4 @@
-import type { Clock } from "../../src/products/workflows/clock.ts";
+import type { Clock } from "../../src/platform/timers/clock.ts";
 
 /** Time and randomness of a simulation: its events follow from its seed. */
 export class World {

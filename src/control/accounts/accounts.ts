@@ -5,6 +5,7 @@ import type { PermissionKey } from "../access/permissions.ts";
 import { newId } from "../../platform/util/ids.ts";
 import { ownerRole, permissionsOf } from "./roles.ts";
 import * as store from "./store.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 /** An account. Times are milliseconds since 1970. */
 export interface Account {
@@ -165,7 +166,7 @@ export class Accounts {
       enforceTwofactor: false,
       abuseContactEmail: null,
       hasBilling: true,
-      createdOn: Date.now(),
+      createdOn: clock.now(),
     };
     const membership: Membership = {
       id: newId(),
@@ -183,7 +184,7 @@ export class Accounts {
   }
 
   async createUser(input: { email: string; apiKeyHash: string | null }): Promise<User> {
-    const now = Date.now();
+    const now = clock.now();
     const user: User = {
       id: newId(),
       email: input.email.toLowerCase(),
@@ -205,7 +206,7 @@ export class Accounts {
   }
 
   async updateUser(user: User, details: UserDetails & { apiKeyHash?: string }): Promise<User> {
-    const updated: User = { ...user, ...details, modifiedOn: Date.now() };
+    const updated: User = { ...user, ...details, modifiedOn: clock.now() };
     await this.#storage.write(async (trx, changed) => {
       await store.updateUser(trx, updated);
       changed({ kind: "user", id: user.id });

@@ -10,6 +10,7 @@ import { memberErrors } from "./errors.ts";
 import { allPolicies } from "./owner.ts";
 import { ownerRole, policiesOf } from "../accounts/roles.ts";
 import * as store from "../accounts/store.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 /** A member of an account, or an open or rejected invitation to it. */
 export type Member = Membership | Invitation;
@@ -57,7 +58,7 @@ export class Members {
     input: { email: string; roles: string[] },
   ): Promise<{ invitation: Invitation; secret: string }> {
     const secret = newSecret();
-    const now = Date.now();
+    const now = clock.now();
     const email = input.email.toLowerCase();
     const inviter = caller.userId === null ? undefined : this.#accounts.findUser(caller.userId);
     const invitation: Invitation = {
@@ -112,7 +113,7 @@ export class Members {
    */
   async redeem(id: string, secret: string): Promise<{ user: User; membership: Membership; token: string }> {
     const token = newSecret();
-    const now = Date.now();
+    const now = clock.now();
     const redeeming = this.#storage.write(async (trx, changed) => {
       const { email, accountId, roles } = await this.#open(trx, id, secret);
       if ((await store.findUserByEmail(trx, email)) !== undefined) throw memberErrors.userExists(email, id);
@@ -151,7 +152,7 @@ export class Members {
     return this.#storage.write(async (trx, changed) => {
       const { email, accountId, roles } = await this.#open(trx, id, secret);
       if (email !== user.email) throw memberErrors.noInvitation();
-      const membership = { id, accountId, userId: user.id, roles, createdOn: Date.now() };
+      const membership = { id, accountId, userId: user.id, roles, createdOn: clock.now() };
       await this.#join(trx, changed, membership);
       return membership;
     });
@@ -222,4 +223,4 @@ export class Members {
 }
 
 export const isOpen = ({ status, expiresOn }: Invitation): boolean =>
-  status === "pending" && expiresOn > Date.now();
+  status === "pending" && expiresOn > clock.now();

@@ -5,6 +5,7 @@ import { newId } from "../../platform/util/ids.ts";
 import { rulesetErrors } from "./errors.ts";
 import type { RulesetPhase, Rule, Ruleset } from "./ruleset.ts";
 import * as store from "./store.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 export type RuleInput = Omit<Rule, "id" | "version" | "ref" | "lastUpdated"> & { id?: string; ref?: string };
 export interface RulesetInput {
@@ -115,7 +116,7 @@ const empty = (zoneId: string, phase: RulesetPhase): Ruleset => ({
 
 /** The next version of a ruleset. Unchanged rules keep their version and time. */
 function revise(current: Ruleset, input: RulesetInput): Ruleset {
-  const now = Date.now();
+  const now = clock.now();
   const before = new Map(current.rules.map((rule) => [rule.id, rule]));
   const rules = input.rules.map((rule): Rule => {
     const old = rule.id === undefined ? undefined : before.get(rule.id);

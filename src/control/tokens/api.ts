@@ -9,6 +9,7 @@ import { isNetwork } from "../access/address-set.ts";
 import { findPermissionGroup, permissionGroups, type PermissionGroup } from "../access/permissions.ts";
 import { parseResource, type Policy, resourcesOf } from "../access/policies.ts";
 import type { ApiToken, TokenInput, TokenOwner, Tokens } from "./tokens.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 /** The services that these operations use. */
 interface Services {
@@ -99,7 +100,7 @@ const times = (token: ApiToken) => ({
   ...(token.expiresOn === null ? {} : { expires_on: isoTime(token.expiresOn) }),
 });
 const statusOf = (token: ApiToken) =>
-  token.expiresOn !== null && token.expiresOn <= Date.now() ? ("expired" as const) : token.status;
+  token.expiresOn !== null && token.expiresOn <= clock.now() ? ("expired" as const) : token.status;
 
 const tokenResource = (token: ApiToken): z.input<typeof TokenSchema> => ({
   id: token.id,

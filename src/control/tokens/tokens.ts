@@ -15,6 +15,7 @@ import type { PermissionKey } from "../access/permissions.ts";
 import { PolicySet, type Policy } from "../access/policies.ts";
 import { hashSecret, newSecret, sameHash } from "../access/secret.ts";
 import * as store from "./store.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 export interface ApiToken {
   id: string;
@@ -88,7 +89,7 @@ export class Tokens {
     const known = this.#known.peek(key) ?? (await this.#known.get(key, async () => this.#learn(secret)));
     if (known === undefined) return "unknown";
     const { token } = known;
-    const now = Date.now();
+    const now = clock.now();
     if (token.status === "disabled") return "disabled";
     if (token.expiresOn !== null && token.expiresOn <= now) return "expired";
     if (token.notBefore !== null && token.notBefore > now) return "not_yet_valid";
@@ -112,7 +113,7 @@ export class Tokens {
       return this.#accounts.findUser(id)?.apiKeyHash == null ? undefined : this.#withKey(id);
     const token = await store.findById(this.#storage.read, id);
     if (token === undefined || token.status !== "active") return undefined;
-    return token.expiresOn !== null && token.expiresOn <= Date.now() ? undefined : this.#withToken(token);
+    return token.expiresOn !== null && token.expiresOn <= clock.now() ? undefined : this.#withToken(token);
   }
 
   async list(ownerId: string, page: { page: number; per_page: number; direction: "asc" | "desc" }) {
@@ -196,7 +197,7 @@ export class Tokens {
   }
 
   #make(owner: TokenOwner, input: TokenInput, secret: string): ApiToken {
-    const now = Date.now();
+    const now = clock.now();
     return {
       id: newId(),
       ownerKind: owner.kind,
@@ -219,7 +220,7 @@ export class Tokens {
     return this.#storage.write(async (trx, changed) => {
       const locked = await this.#lockAuthority(trx, caller, owner, id);
       const before = owned(locked.tokens, owner.id, id);
-      const after = { ...change(before), modifiedOn: Date.now() };
+      const after = { ...change(before), modifiedOn: clock.now() };
       this.#refuse(caller, locked, { before, after });
       await store.update(trx, after);
       changed({ kind: "api_token", id });
@@ -244,7 +245,7 @@ export class Tokens {
   #refuse(caller: Actor, { tokens, callerPermissions }: LockedAuthority, change: Delegation): void {
     const own = caller.kind === "token" ? tokens.get(caller.id) : undefined;
     // The caller's own token may have been revoked since the call was authenticated.
-    const isOver = own !== undefined && own.expiresOn !== null && own.expiresOn <= Date.now();
+    const isOver = own !== undefined && own.expiresOn !== null && own.expiresOn <= clock.now();
     if (caller.kind === "token" && (own?.status !== "active" || isOver)) throw tokenErrors.callerRevoked();
     refuseDelegation(caller, own, change, {
       accountOfZone: (zoneId) => this.#zones.find(zoneId)?.accountId,

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { sslModes, type SslMode } from "./ssl-mode.ts";
 import type { Change, Storage, Write } from "../../platform/storage/storage.ts";
 import * as store from "./store-settings.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 const onOff = z.enum(["off", "on"]);
 /** A host, `*` or `*.host`, with an optional path prefix. */
@@ -86,7 +87,7 @@ export class ZoneSettings {
     if (news.length === 0 && also === undefined) return;
     await this.#storage.write(async (trx, changed) => {
       for (const [setting, value] of news)
-        await store.put(trx, { zoneId, setting, value, modifiedOn: Date.now() });
+        await store.put(trx, { zoneId, setting, value, modifiedOn: clock.now() });
       if (news.length > 0) changed({ kind: "zone_setting", id: zoneId, parentId: zoneId });
       await also?.(trx, changed);
     });

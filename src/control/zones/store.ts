@@ -6,6 +6,7 @@ import { prepared } from "../../platform/storage/prepared.ts";
 import { ancestorsOf } from "./precedence.ts";
 import { zoneErrors } from "./errors.ts";
 import type { Zone } from "./zone.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 const toZone = (row: Selectable<ZonesTable>): Zone => ({
   id: row.id,
@@ -116,7 +117,7 @@ export async function insert(trx: Write, zone: Zone): Promise<void> {
 /** Updates a zone's row and raises its serial, because its status and name servers affect its DNS answers. */
 export async function update(trx: Write, zone: Zone): Promise<void> {
   await trx.updateTable("zones").set(columns(zone)).where("id", "=", zone.id).execute();
-  await raiseSerial(trx, { zoneId: zone.id, added: 0, now: Math.floor(Date.now() / 1000) });
+  await raiseSerial(trx, { zoneId: zone.id, added: 0, now: Math.floor(clock.now() / 1000) });
 }
 
 export async function remove(trx: Write, id: string): Promise<void> {
@@ -127,7 +128,7 @@ export async function remove(trx: Write, id: string): Promise<void> {
     .returning(["name", "serial"])
     .executeTakeFirst();
   // A serial behind the clock needs no note: a later zone begins at the clock.
-  if (gone === undefined || gone.serial < Math.floor(Date.now() / 1000)) return;
+  if (gone === undefined || gone.serial < Math.floor(clock.now() / 1000)) return;
   const value = String(gone.serial + 1);
   await trx
     .insertInto("meta")
@@ -161,7 +162,7 @@ export async function noteRecordChange(
   zoneId: string,
   added: number,
 ): Promise<{ count: number; serial: number }> {
-  const [row] = await raiseSerial(trx, { zoneId, added, now: Math.floor(Date.now() / 1000) });
+  const [row] = await raiseSerial(trx, { zoneId, added, now: Math.floor(clock.now() / 1000) });
   if (row === undefined) throw zoneErrors.notFound(zoneId); // deleted concurrently
   return { count: row.record_count, serial: row.serial };
 }

@@ -10,6 +10,7 @@ import { isInside, Precedence } from "./precedence.ts";
 import * as store from "./store.ts";
 import { isUnproven, zoneErrors } from "./errors.ts";
 import { normalizeZoneName, type Zone } from "./zone.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 export type ZoneEdit =
   | { paused: boolean }
@@ -121,7 +122,7 @@ export class Zones {
    * Creates a zone. Throws if it would be inside or around a zone of another account without authorization.
    */
   async create(input: { accountId: string; name: string; type: Zone["type"] }): Promise<Zone> {
-    const now = Date.now();
+    const now = clock.now();
     const id = newId();
     const name = normalizeZoneName(input.name);
     const reserved = this.#options.platformNames?.find((each) => isInside(name, each));
@@ -213,7 +214,7 @@ export class Zones {
 
   async setSmartRouting(zone: Zone, value: "on" | "off"): Promise<Zone> {
     if (zone.smartRouting === value) return zone;
-    return this.#change(zone, { smartRouting: value, smartRoutingModifiedOn: Date.now() });
+    return this.#change(zone, { smartRouting: value, smartRoutingModifiedOn: clock.now() });
   }
 
   async delete(zone: Zone): Promise<void> {
@@ -230,13 +231,13 @@ export class Zones {
     const waitSeconds =
       zone.checkedOn === null
         ? 0
-        : Math.ceil(activation.intervalSeconds - (Date.now() - zone.checkedOn) / 1000);
+        : Math.ceil(activation.intervalSeconds - (clock.now() - zone.checkedOn) / 1000);
     if (waitSeconds > 0) throw zoneErrors.tooSoon(waitSeconds);
     // Inside another account's zone the authorization decides, because the DNS leads to this zone only once
     // it is active.
     const isPointedHere = !this.isContested(zone) && (await activation.check(zone));
     const claim = { zone, key: this.verificationKey(zone), isProved: false };
-    const now = Date.now();
+    const now = clock.now();
     try {
       return await this.#withProof(claim, (each) => this.#activate(each, isPointedHere, now));
     } catch (error) {
@@ -285,7 +286,7 @@ export class Zones {
         const seconds = this.isContested(zone)
           ? Math.max(intervalSeconds, proofIntervalSeconds)
           : intervalSeconds;
-        if ((zone.checkedOn ?? 0) + seconds * 1000 <= Date.now()) await this.checkActivation(zone);
+        if ((zone.checkedOn ?? 0) + seconds * 1000 <= clock.now()) await this.checkActivation(zone);
       }
     } finally {
       this.#isChecking = false;
@@ -318,7 +319,7 @@ export class Zones {
       if (current?.authorizedBy !== outer.name) return;
       if (await delegates(trx, outer, { zone: current, key, isProved: false })) return;
       const status = current.status === "active" ? "moved" : current.status;
-      await store.update(trx, { ...current, status, authorizedBy: null, modifiedOn: Date.now() });
+      await store.update(trx, { ...current, status, authorizedBy: null, modifiedOn: clock.now() });
       changed({ kind: "zone", id: zone.id });
     });
   }
@@ -328,7 +329,7 @@ export class Zones {
       await lockZone(this.#storage, trx, zone.id);
       const current = await store.find(trx, zone.id);
       if (current === undefined) throw zoneErrors.notFound(zone.id);
-      const updated = { ...current, ...change, modifiedOn: Date.now() };
+      const updated = { ...current, ...change, modifiedOn: clock.now() };
       await store.update(trx, updated);
       changed({ kind: "zone", id: zone.id });
       return updated;

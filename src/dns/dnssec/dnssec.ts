@@ -6,6 +6,7 @@ import { digestOf, keyTagOf, newKey } from "./key.ts";
 import * as store from "./store-dnssec.ts";
 import type { ZoneKey } from "../name-server/zone/configuration.ts";
 import { dnssecErrors } from "./errors.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 /**
  * pending: signed, but the parent has no DS yet. active: signed, and the parent has the DS. pending-disabled:
@@ -115,7 +116,7 @@ export class Dnssec {
         : { status: statusAfter(current.status, edit.status), dsGoneOn: null }),
     };
     if (known !== undefined && JSON.stringify(known) === JSON.stringify(next)) return known;
-    return this.#save({ ...next, modifiedOn: Date.now() });
+    return this.#save({ ...next, modifiedOn: clock.now() });
   }
 
   async delete(zone: Zone): Promise<void> {
@@ -135,8 +136,8 @@ export class Dnssec {
     for (const state of this.#states.values()) {
       const name = nameOf(state.zoneId);
       if ((state.status !== "pending" && state.status !== "pending-disabled") || name === undefined) continue;
-      const next = await this.#check(state, name, ask, Date.now());
-      if (next !== state) await this.#follow(state, { ...next, modifiedOn: Date.now() });
+      const next = await this.#check(state, name, ask, clock.now());
+      if (next !== state) await this.#follow(state, { ...next, modifiedOn: clock.now() });
     }
   }
 

@@ -9,6 +9,7 @@ import { Overloaded, type RRsetSigner } from "../name-server/zone/signer.ts";
 import { nsecRdata } from "./denial.ts";
 import { algorithm, dnskeyRdata, dsRdata } from "./key.ts";
 import { entriesMax } from "../../platform/util/loading-cache.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 const hourMs = 3_600_000;
 const validityMs = 48 * hourMs;
@@ -72,7 +73,7 @@ export class ZoneSigner implements RRsetSigner {
   }
 
   signature(owner: NameKey, set: RRset): Signature {
-    const nowMs = Date.now();
+    const nowMs = clock.now();
     const known = this.#signatures.get(set);
     if (known !== undefined && known.owner === owner && nowMs < known.keepUntilMs) return known;
     if (known === undefined || known.owner === owner) {
@@ -84,7 +85,7 @@ export class ZoneSigner implements RRsetSigner {
     const key = `${set.type} ${owner}`;
     const kept = this.#synthesized.get(key);
     if (kept !== undefined && kept.source === set && nowMs < kept.keepUntilMs) return kept;
-    this.#spend(nowMs);
+    this.#spend();
     const made = this.#sign(owner, set, nowMs);
     this.#synthesized.set(key, made);
     return made;
@@ -94,14 +95,15 @@ export class ZoneSigner implements RRsetSigner {
     const key = `${ttl} ${present?.join() ?? ""} ${owner}`;
     let set = this.#denials.get(key);
     if (set === undefined) {
-      this.#spend(Date.now());
+      this.#spend();
       set = { type: types.NSEC, ttl, rdatas: [nsecRdata(owner, present)] };
       this.#denials.set(key, set);
     }
     return set;
   }
 
-  #spend(nowMs: number): void {
+  #spend(): void {
+    const nowMs = performance.now();
     const gained = ((nowMs - this.#tokensMs) / 1000) * synthesizedPerSecond;
     this.#tokens = Math.min(synthesizedPerSecond, this.#tokens + gained);
     this.#tokensMs = nowMs;

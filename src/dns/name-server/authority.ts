@@ -11,6 +11,7 @@ import { NameSpace } from "./zone/name-space.ts";
 import type { ZoneKey } from "./zone/configuration.ts";
 import type { RRsetSigner } from "./zone/signer.ts";
 import { ServedZone } from "./zone/zone.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 export interface AuthorityOptions {
   /** Responses of one kind to one network in a second; 0 for no limit. */
@@ -98,7 +99,7 @@ export class Authority {
         this.#keepJournals();
         return;
       case "resolved":
-        this.#flattening.set(update.wanted, update.resolved, Date.now());
+        this.#flattening.set(update.wanted, update.resolved, clock.now());
         return;
     }
     space.epoch++;

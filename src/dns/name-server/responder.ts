@@ -27,6 +27,7 @@ import { questionKind, type Lookup } from "./zone/lookup.ts";
 import type { NameSpace } from "./zone/name-space.ts";
 import { Overloaded } from "./zone/signer.ts";
 import type { ServedZone } from "./zone/zone.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 export interface DnsClient {
   /** IPv4 or IPv6, without a scope. */
@@ -146,7 +147,7 @@ export class Responder {
       query,
       message,
       client,
-      nowMs: client.takenMs ?? Date.now(),
+      nowMs: client.takenMs ?? clock.now(),
       key: undefined,
       signer: undefined,
       zone: undefined,

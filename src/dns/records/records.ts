@@ -19,6 +19,7 @@ import type { RecordFilter } from "./filter.ts";
 import { RecordChanges } from "./record-changes.ts";
 import { parseRecord, type DnsRecord, type RecordFields, type RecordInput } from "./record.ts";
 import * as store from "./store.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 /** The DNS records of zones. Every change is one transaction and raises the zone's serial once. */
 export class DnsRecords {
@@ -118,7 +119,7 @@ export class DnsRecords {
         needed === "all"
           ? await store.listOfZone(trx, zone.id)
           : await store.listInvolved(trx, zone.id, needed.ids, needed.names);
-      const draft = new Draft(zone, records, newId, Date.now());
+      const draft = new Draft(zone, records, newId, clock.now());
       const result = work(draft, plan);
       if (draft.touchedNames.size === 0) return result;
 

@@ -9,6 +9,7 @@ import { show } from "../../platform/util/json.ts";
 import { transferErrors } from "./errors.ts";
 import type { OutgoingTransfers } from "./outgoing.ts";
 import { transferAlgorithms, type TransferAlgorithm } from "./tsig.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 /** The services that these operations use. */
 interface Services {
@@ -77,7 +78,7 @@ function operationsOf<T extends OfAccount, R extends z.ZodObject, B extends z.Zo
       body: kind.body,
       result: kind.result,
       async handle({ account, body, services }) {
-        const own = { id: newId(), accountId: account.id, createdOn: Date.now() };
+        const own = { id: newId(), accountId: account.id, createdOn: clock.now() };
         return kind.resource(await kind.save(services.transfers, fromBody(body, own)));
       },
     }),

@@ -7,6 +7,7 @@ import { transferErrors } from "./errors.ts";
 import type { OutgoingTransfer, OutgoingTransfers } from "./outgoing.ts";
 import type { DnsRecords } from "../records/records.ts";
 import { transferErrorCodes } from "./api-errors.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 /** The services that these operations use. */
 interface Services {
@@ -88,7 +89,7 @@ const createOutgoing = operation({
       name: body.name,
       peerIds: body.peers,
       isEnabled: false,
-      createdOn: Date.now(),
+      createdOn: clock.now(),
     };
     return resource(zone, await services.transfers.save(zone.accountId, made), services);
   },

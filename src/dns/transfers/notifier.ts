@@ -10,6 +10,7 @@ import type { OutgoingTransfers } from "./outgoing.ts";
 import { soaEntry } from "./record.ts";
 import { signRequest } from "./tsig.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 type Addressee = ReturnType<OutgoingTransfers["peersToNotify"]>[number];
 
@@ -64,7 +65,7 @@ export class Notifier {
       if (zone === undefined || this.#closing.signal.aborted) return false;
       const message = notification(zone);
       const signed =
-        peer.key === undefined ? message : signRequest(message, peer.key, Math.floor(Date.now() / 1000));
+        peer.key === undefined ? message : signRequest(message, peer.key, Math.floor(clock.now() / 1000));
       try {
         await exchange(peer, signed);
         return true;

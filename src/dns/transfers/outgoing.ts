@@ -5,6 +5,7 @@ import { nameKey, type NameKey } from "../name-server/wire/name.ts";
 import type { TransferConfig, TransferRule } from "./access.ts";
 import { transferErrors } from "./errors.ts";
 import type { TransferAlgorithm, TransferKey } from "./tsig.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 interface OfAccount {
   id: string;
@@ -176,11 +177,11 @@ export class OutgoingTransfers {
   }
 
   noteTransfer(zoneId: string): void {
-    if (this.find(zoneId) !== undefined) this.#transferredMs.set(zoneId, Date.now());
+    if (this.find(zoneId) !== undefined) this.#transferredMs.set(zoneId, clock.now());
   }
 
   noteNotified(zoneId: string): void {
-    if (this.find(zoneId) !== undefined) this.#notifiedMs.set(zoneId, Date.now());
+    if (this.find(zoneId) !== undefined) this.#notifiedMs.set(zoneId, clock.now());
   }
 
   /** When this node last completed a transfer of the zone, and when a peer last answered a notification. */

@@ -14,6 +14,7 @@ import { isNewer, type Journal } from "./journal.ts";
 import { single, soaEntry, transferred } from "./record.ts";
 import { verifyTsig, type AnswerSigner, type TransferKey } from "./tsig.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 /** Small enough for compression pointers to reach every name of a message. */
 const messageBytes = 15_000;
@@ -109,16 +110,16 @@ export class ZoneTransfers {
     }
     await sender.add([soa]);
     const { version } = zone;
-    let turnEndsMs = Date.now() + turnMs;
+    let turnEndsMs = performance.now() + turnMs;
     // Nodes are immutable, so this list is a snapshot of the zone.
     for (const node of [...zone.nodes()]) {
       if (zone.version !== version) throw new Outdated();
       const { sets, flattened } = transferred(zone, node);
       for (const set of sets) await sender.add(single(node.key, set));
       if (flattened !== undefined) await sender.add(await this.#addresses(zone, node.key, flattened));
-      if (Date.now() < turnEndsMs) continue;
+      if (performance.now() < turnEndsMs) continue;
       await nextTurn();
-      turnEndsMs = Date.now() + turnMs;
+      turnEndsMs = performance.now() + turnMs;
     }
     return sender.end([soa]);
   }
@@ -126,14 +127,14 @@ export class ZoneTransfers {
   async #addresses(zone: ServedZone, owner: string, target: CnameTarget): Promise<AnswerEntry[]> {
     const entries: AnswerEntry[] = [];
     for (const type of [types.A, types.AAAA]) {
-      const deadlineMs = Date.now() + flattenedWaitMs;
+      const deadlineMs = performance.now() + flattenedWaitMs;
       for (;;) {
-        const found = this.#options.lookup.addresses(target, type, zone, Date.now());
+        const found = this.#options.lookup.addresses(target, type, zone, clock.now());
         if (!(found instanceof Awaited)) {
           if (found !== "failed") entries.push(...single(owner, found));
           break;
         }
-        if (!(await this.#known(found, deadlineMs - Date.now()))) break;
+        if (!(await this.#known(found, deadlineMs - performance.now()))) break;
       }
     }
     return entries;
@@ -223,4 +224,4 @@ function knownSerial({ authorityAt }: Query, message: Buffer): number | undefine
   return numbers < headerBytes || numbers + 20 !== end ? undefined : message.readUInt32BE(numbers);
 }
 
-const seconds = (): number => Math.floor(Date.now() / 1000);
+const seconds = (): number => Math.floor(clock.now() / 1000);

@@ -4,6 +4,7 @@ import { helloOf } from "../tls/client-hello.ts";
 import { scoreBot, type BotManagement } from "./bot-score.ts";
 import * as store from "./store.ts";
 import type { BotManagementRow } from "./store.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 /** The zones with bot management; in memory, because every request checks it. */
 export class BotManagementSetting {
@@ -51,7 +52,7 @@ export class BotManagementSetting {
   ): Promise<BotManagementRow> {
     const before = await store.find(trx, zoneId);
     if (before?.isEnabled === isEnabled) return before;
-    const row = { zoneId, isEnabled, modifiedOn: Date.now() };
+    const row = { zoneId, isEnabled, modifiedOn: clock.now() };
     await store.put(trx, row);
     changed({ kind: "bot_management", id: zoneId, parentId: zoneId });
     return row;

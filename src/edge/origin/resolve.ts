@@ -4,6 +4,7 @@ import { LRUCache } from "lru-cache";
 import { VisitorError, visitorErrors } from "../http/errors.ts";
 import type { EdgeSnapshot, OriginTarget } from "../configuration/snapshot.ts";
 import { entriesMax } from "../../platform/util/loading-cache.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 export type LookUp = (name: string) => Promise<string[]>;
 
@@ -40,7 +41,7 @@ export function systemLookUp(ask: LookUp = askSystem, answerWithinMs = deadlineM
     if (answer === undefined) {
       answer = ask(name)
         .then((addresses) => {
-          cache.set(name, { addresses, atMs: Date.now() });
+          cache.set(name, { addresses, atMs: clock.now() });
           failures.delete(name);
           return addresses;
         })
@@ -51,7 +52,7 @@ export function systemLookUp(ask: LookUp = askSystem, answerWithinMs = deadlineM
   };
   return async (name) => {
     const known = cache.get(name);
-    if (known !== undefined && Date.now() - known.atMs < cacheMs) return known.addresses;
+    if (known !== undefined && clock.now() - known.atMs < cacheMs) return known.addresses;
     try {
       const failure = failures.get(name);
       if (failure !== undefined) throw failure.error;

@@ -3,6 +3,7 @@ import { LRUCache } from "lru-cache";
 import type { LocalAuthority } from "./certificates/local-authority.ts";
 import type { KeyPair } from "./certificates/x509.ts";
 import { entriesMax } from "../../platform/util/loading-cache.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 /** A certificate that may be served; higher ranks are preferred. */
 export interface ServedCertificate extends KeyPair {
@@ -69,7 +70,7 @@ export class SecureContexts {
 
   /** The unexpired certificate for a host: by exact name, otherwise by wildcard. */
   find(host: string): ServedCertificate | undefined {
-    const nowMs = Date.now();
+    const nowMs = clock.now();
     const isValid = (each: ServedCertificate): boolean =>
       each.expiresOn > nowMs && this.#mayServe(this.#ownerOf.get(each)!, host);
     return (

@@ -6,6 +6,7 @@ import type { PlatformNamespaces } from "../../workers/objects/platform-namespac
 import { databaseLimits, namespaceOf, type Database } from "./database.ts";
 import { d1Errors } from "./errors.ts";
 import * as store from "./store.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 /** The databases of all accounts, in memory: every query looks one up. */
 export class Databases {
@@ -61,7 +62,7 @@ export class Databases {
     if (this.list(accountId).some(({ name }) => name === input.name)) throw d1Errors.exists(input.name);
     const namespace = this.#namespaces.newId(accountId);
     const id = namespace.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
-    const database = { id, accountId, ...input, createdOn: Date.now() };
+    const database = { id, accountId, ...input, createdOn: clock.now() };
     try {
       await this.#storage.write(async (trx, changed) => {
         await store.insert(trx, database);

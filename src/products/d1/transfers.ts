@@ -9,6 +9,7 @@ import { unawaited } from "../../platform/util/uncaught.ts";
 import type { DatabaseCalls } from "./calls.ts";
 import { databaseLimits, namespaceOf, type Database } from "./database.ts";
 import { d1Errors } from "./errors.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 /** A link that needs no credentials, to upload or to download one file. */
 interface Link {
@@ -184,7 +185,7 @@ export class Transfers {
   }
 
   /** Removes files whose links have expired; called by a timer. */
-  async tidy(now = Date.now()): Promise<void> {
+  async tidy(now = clock.now()): Promise<void> {
     for (const [token, { expiresOn }] of this.#links) if (expiresOn < now) this.#forgetLink(token);
     const named = new Set(
       [...this.#links.values()].map(({ database, filename }) => blobKey(database, filename)),
@@ -200,7 +201,7 @@ export class Transfers {
   #link(kind: Link["kind"], database: Database, filename: string, etag: string): string {
     const tokens = this.#tokens.get(database.accountId) ?? new Set<string>();
     this.#tokens.set(database.accountId, tokens);
-    const expiresOn = Date.now() + linkMs;
+    const expiresOn = clock.now() + linkMs;
     for (const token of tokens) {
       const link = this.#links.get(token)!;
       if (link.kind !== kind || link.database.id !== database.id || link.filename !== filename) continue;
@@ -227,7 +228,7 @@ export class Transfers {
     const link = this.#links.get(token);
     const isMeant =
       link?.kind === kind && link.filename === filename && link.database.accountId === accountId;
-    if (!isMeant || link.expiresOn < Date.now()) throw d1Errors.noTransfer();
+    if (!isMeant || link.expiresOn < clock.now()) throw d1Errors.noTransfer();
     return link;
   }
 

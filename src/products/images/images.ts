@@ -5,6 +5,7 @@ import { imageErrors } from "./errors.ts";
 import { isStorable, type Focus, type Image } from "./image.ts";
 import { matchesMetadata, type MetadataFilter } from "./metadata-filter.ts";
 import * as store from "./store.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 /** Rows that a filtered list reads at a time. */
 const scanRows = 500;
@@ -23,7 +24,7 @@ export class Images {
 
   async find(accountId: string, id: string): Promise<Image> {
     const image = isStorable(id) ? await store.find(this.#storage.read, accountId, id) : undefined;
-    const hasExpired = image?.content === null && image.draft!.expiresOn <= Date.now();
+    const hasExpired = image?.content === null && image.draft!.expiresOn <= clock.now();
     if (image === undefined || hasExpired) throw imageErrors.notFound();
     return image;
   }

@@ -7,6 +7,7 @@ import { imageLimits } from "./image.ts";
 import { show } from "../../platform/util/json.ts";
 import type { Transform } from "./recipe/options.ts";
 import * as store from "./store-settings.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 export interface VariantOptions {
   fit: "scale-down" | "contain" | "cover" | "crop" | "pad";
@@ -92,7 +93,7 @@ export class ImageSettingsService {
       if (variants.some((each) => each.id === variant.id)) throw imageErrors.exists("Variant");
       if (variants.length >= imageLimits.variantsMax)
         throw imageErrors.invalidUpload(`Expected at most ${imageLimits.variantsMax} variants in an account`);
-      await store.putVariant(trx, accountId, variant, Date.now());
+      await store.putVariant(trx, accountId, variant, clock.now());
       return variant;
     });
   }
@@ -106,7 +107,7 @@ export class ImageSettingsService {
         options: edit.options,
         neverRequireSignedUrls: edit.neverRequireSignedUrls ?? before.neverRequireSignedUrls,
       };
-      await store.putVariant(trx, accountId, variant, Date.now());
+      await store.putVariant(trx, accountId, variant, clock.now());
       return variant;
     });
   }
@@ -135,7 +136,7 @@ export class ImageSettingsService {
       if (keys.some((key) => key.name === name)) return;
       if (keys.length >= imageLimits.keysMax)
         throw imageErrors.invalidUpload(`Expected at most ${imageLimits.keysMax} signing keys in an account`);
-      await store.addKey(trx, accountId, newKey(name), Date.now());
+      await store.addKey(trx, accountId, newKey(name), clock.now());
     });
     return (await this.#directory.settings(accountId)).keys;
   }
@@ -145,7 +146,7 @@ export class ImageSettingsService {
     await this.#change(accountId, async (trx, { keys }) => {
       if (keys.every((key) => key.name !== name)) throw imageErrors.notFound("Signing key");
       await store.removeKey(trx, accountId, name);
-      if (keys.length === 1) await store.addKey(trx, accountId, newKey("default"), Date.now());
+      if (keys.length === 1) await store.addKey(trx, accountId, newKey("default"), clock.now());
     });
     return (await this.#directory.settings(accountId)).keys;
   }

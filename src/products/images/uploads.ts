@@ -13,6 +13,7 @@ import { checkedImage } from "./input/format-check.ts";
 import * as store from "./store.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 import { entriesMax } from "../../platform/util/loading-cache.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 export interface NewImage {
   accountId: string;
@@ -66,7 +67,7 @@ export class Uploads {
   async receive(accountId: string, source: AsyncIterable<Uint8Array>): Promise<ImageContent> {
     const name = randomUUID();
     const blobKey = `images/${accountId}/${name.slice(0, 2)}/${name}`;
-    await this.#storage.write((trx) => store.noteOrphan(trx, blobKey, Date.now()));
+    await this.#storage.write((trx) => store.noteOrphan(trx, blobKey, clock.now()));
     const hash = createHash("sha256");
     try {
       const { sizeBytes } = await this.#blobs.put(
@@ -112,14 +113,14 @@ export class Uploads {
   async draft(token: string): Promise<Image> {
     const draft = await store.findDraft(this.#storage.read, hashOf(token));
     if (draft?.content != null) throw imageErrors.exists("The upload of this image");
-    if (draft === undefined || draft.draft!.expiresOn <= Date.now()) throw imageErrors.notFound("Upload");
+    if (draft === undefined || draft.draft!.expiresOn <= clock.now()) throw imageErrors.notFound("Upload");
     return draft;
   }
 
   /** Adds bytes to a draft. The first of concurrent uploads wins. */
   async complete(draft: Image, filename: string, content: ImageContent): Promise<Image> {
     const image = await this.#storage.write(async (trx, changed) => {
-      const done = await store.complete(trx, draft, { filename, content, uploadedOn: Date.now() });
+      const done = await store.complete(trx, draft, { filename, content, uploadedOn: clock.now() });
       if (done !== undefined) await store.forgetOrphan(trx, content.blobKey);
       changed({ kind: "image", id: draft.id, parentId: draft.accountId });
       return done;
@@ -133,7 +134,7 @@ export class Uploads {
   }
 
   /** Removes expired drafts, unreferenced bytes, and files of crashed writers. */
-  async sweep(now = Date.now()): Promise<void> {
+  async sweep(now = clock.now()): Promise<void> {
     await this.#blobs.removeAbandoned(now - orphanAgeMs);
     await onOneNode(this.#storage, "images", () => this.#sweep(now));
   }
@@ -158,7 +159,7 @@ export class Uploads {
     const image: Image = {
       ...input,
       id: input.id ?? randomUUID(),
-      uploadedOn: Date.now(),
+      uploadedOn: clock.now(),
       draft,
       content,
       focus: null,

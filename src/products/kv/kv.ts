@@ -8,6 +8,7 @@ import { newId, newUuid } from "../../platform/util/ids.ts";
 import { kvErrors } from "./errors.ts";
 import { kvLimits } from "./limits.ts";
 import * as store from "./store.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 export interface KvNamespace {
   id: string;
@@ -75,7 +76,7 @@ export class KvNamespaces {
   }
 
   async createNamespace(accountId: string, title: string): Promise<KvNamespace> {
-    return this.#saveNamespace({ id: newId(), accountId, title, createdOn: Date.now() });
+    return this.#saveNamespace({ id: newId(), accountId, title, createdOn: clock.now() });
   }
 
   async renameNamespace(namespace: KvNamespace, title: string): Promise<KvNamespace> {
@@ -218,7 +219,7 @@ export class KvNamespaces {
   }
 
   /** Removes unreferenced files, which a process leaves behind when it dies; called by a timer. */
-  async removeOrphans(now = Date.now()): Promise<void> {
+  async removeOrphans(now = clock.now()): Promise<void> {
     await onOneNode(this.#storage, "kv", () =>
       this.#blobs.removeUnnamed("kv", now - orphanAgeMs, async (keys) =>
         store.namedBlobs(this.#storage.read, keys),
@@ -295,11 +296,11 @@ export function entryOf(key: string, { metadata, expiration, expirationTtl }: Kv
 }
 
 function expiryOf(expiration: number | undefined, ttl: number | undefined): number | null {
-  const earliest = Date.now() + kvLimits.ttlSecondsMin * 1000;
+  const earliest = clock.now() + kvLimits.ttlSecondsMin * 1000;
   if (ttl !== undefined) {
     if (!(ttl >= kvLimits.ttlSecondsMin && ttl <= kvLimits.secondsMax))
       throw kvErrors.expiration("an expiration_ttl in seconds");
-    return Date.now() + Math.floor(ttl) * 1000;
+    return clock.now() + Math.floor(ttl) * 1000;
   }
   if (expiration === undefined) return null;
   // One second of tolerance, since clients round the time down.

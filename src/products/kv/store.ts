@@ -3,6 +3,7 @@ import type { KvNamespacesTable } from "./tables.ts";
 import { prepared } from "../../platform/storage/prepared.ts";
 import type { Read, Write } from "../../platform/storage/storage.ts";
 import type { KvNamespace } from "./kv.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 const toNamespace = (row: Selectable<KvNamespacesTable>): KvNamespace => ({
   id: row.id,
@@ -94,7 +95,7 @@ export async function find(
   namespaceId: string,
   key: Uint8Array,
 ): Promise<StoredEntry | undefined> {
-  const [row] = await findRow(read, { namespaceId, key, now: Date.now() });
+  const [row] = await findRow(read, { namespaceId, key, now: clock.now() });
   if (row === undefined) return undefined;
   return { key, value: row.value, blobKey: row.blob_key, metadata: row.metadata, expiresOn: row.expires_on };
 }
@@ -164,7 +165,7 @@ export async function list(
     .selectFrom("kv_entries")
     .select(["key", "metadata", "expires_on"])
     .where("namespace_id", "=", namespaceId)
-    .where((eb) => eb.or([eb("expires_on", "is", null), eb("expires_on", ">", Date.now())]))
+    .where((eb) => eb.or([eb("expires_on", "is", null), eb("expires_on", ">", clock.now())]))
     .$if(options.prefix.length > 0, (query) => query.where("key", ">=", options.prefix))
     .$if(end !== undefined, (query) => query.where("key", "<", end!))
     .$if(options.after !== undefined, (query) => query.where("key", ">", options.after!))
@@ -188,7 +189,7 @@ export async function removeExpired(trx: Write, limit: number): Promise<Removed>
   const rows = await trx
     .selectFrom("kv_entries")
     .select(["namespace_id", "key", "blob_key"])
-    .where("expires_on", "<=", Date.now())
+    .where("expires_on", "<=", clock.now())
     .orderBy("expires_on")
     .limit(limit)
     .execute();

@@ -12,6 +12,7 @@ import { queueLimits, queueNamePattern, type Queue, type QueueSettings } from ".
 import { queueResource, QueueSchema } from "./resource.ts";
 import type { QueueMessages } from "./messages.ts";
 import type { Queues } from "./queues.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 /** The services that these operations use. */
 interface Services extends Producing {
@@ -159,7 +160,7 @@ export const queueOperations = [
         );
       const queue = services.queues.get(account.id, params["queue_id"]!);
       await services.queueMessages.purge(queue);
-      await services.queues.update(account.id, queue.id, { settings: { purgedOn: Date.now() } });
+      await services.queues.update(account.id, queue.id, { settings: { purgedOn: clock.now() } });
       return withProducers(services, queue);
     },
   }),

@@ -3,6 +3,7 @@ import type { QueueMessages, Settlement } from "./messages.ts";
 import type { QueueMessage, Queue } from "./queue.ts";
 import type { Queues } from "./queues.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 export interface MessageBatch {
   queue: Queue;
@@ -209,7 +210,7 @@ class ConsumerLoop {
       const upcoming = await this.#messages.upcoming(queue, batchSize);
       const first = upcoming[0];
       if (first === undefined) return undefined;
-      const now = Date.now();
+      const now = clock.now();
       const isFull = upcoming.length === batchSize && upcoming.at(-1)! <= now;
       const dueOn = isFull ? now : first + maxWaitTimeMs;
       if (dueOn > now) {

@@ -6,6 +6,7 @@ import { queueErrors } from "./errors.ts";
 import { queueLimits, type QueueMessage, type OutgoingMessage, type Queue } from "./queue.ts";
 import type { Queues } from "./queues.ts";
 import * as store from "./store-messages.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 /** The outcome of messages that were delivered together. */
 export interface Settlement {
@@ -50,7 +51,7 @@ export class QueueMessages {
   /** Sends messages, all or none. They are durable once it resolves. */
   async send(queue: Queue, messages: readonly OutgoingMessage[], delaySeconds?: number): Promise<void> {
     checkBatch(messages);
-    const now = Date.now();
+    const now = clock.now();
     const rows = messages.map((message) => ({
       id: newId(),
       contentType: message.contentType,
@@ -80,7 +81,7 @@ export class QueueMessages {
     limit: number,
     visibilityTimeoutMs: number,
   ): Promise<{ lease: string; messages: QueueMessage[] }> {
-    const endsOn = Date.now() + visibilityTimeoutMs;
+    const endsOn = clock.now() + visibilityTimeoutMs;
     const claimed = await this.#claim(queue, `p-${randomUUID()}`, limit, visibilityTimeoutMs);
     const maxRetries = maxRetriesOf(queue);
     if (claimed.messages.some(({ attempts }) => attempts > maxRetries)) this.#lastLease(queue, endsOn);
@@ -88,7 +89,7 @@ export class QueueMessages {
   }
 
   async extend(lease: string, leaseMs: number, numbers?: readonly number[]): Promise<number[]> {
-    return this.#storage.write(async (trx) => store.extend(trx, lease, Date.now() + leaseMs, numbers));
+    return this.#storage.write(async (trx) => store.extend(trx, lease, clock.now() + leaseMs, numbers));
   }
 
   /** Extends the lease of pulled messages. */
@@ -98,7 +99,7 @@ export class QueueMessages {
     leaseMs: number,
     numbers: readonly number[],
   ): Promise<number[]> {
-    const endsOn = Date.now() + leaseMs;
+    const endsOn = clock.now() + leaseMs;
     const extended = await this.extend(lease, leaseMs, numbers);
     if (extended.length > 0) this.#lastLease(queue, endsOn);
     return extended;
@@ -109,7 +110,7 @@ export class QueueMessages {
     const maxRetries = maxRetriesOf(queue);
     if (queue.consumer?.type !== "http_pull") return 0;
     for (let total = 0; ;) {
-      const now = Date.now();
+      const now = clock.now();
       const find = async (read: Read): ReturnType<typeof store.exhausted> =>
         store.exhausted(read, queue.number, maxRetries, now, retiredAtOnce);
       if ((await find(this.#storage.read)).length === 0) return total;
@@ -129,7 +130,7 @@ export class QueueMessages {
 
   /** Deletes acknowledged messages, returns those to retry, and retires those without retries left. */
   async settle(queue: Queue, lease: string, { acks, retries }: Settlement): Promise<Set<number>> {
-    const now = Date.now();
+    const now = clock.now();
     const maxRetries = maxRetriesOf(queue);
     const unknown = retries.flatMap(({ number, attempts }) => (attempts === undefined ? [number] : []));
     const again = new Map<number, number[]>();
@@ -159,7 +160,7 @@ export class QueueMessages {
     { delayMs, isAttempt = false }: { delayMs: number; isAttempt?: boolean },
   ): Promise<void> {
     const numbers = messages.map(({ number }) => number);
-    const availableOn = Date.now() + delayMs;
+    const availableOn = clock.now() + delayMs;
     await this.#storage.write(async (trx) =>
       store.release(trx, lease, numbers, availableOn, isAttempt ? 0 : -1),
     );
@@ -173,7 +174,7 @@ export class QueueMessages {
 
   /** Numbers of the queues with available messages. */
   async available(): Promise<number[]> {
-    return store.available(this.#storage.read, Date.now());
+    return store.available(this.#storage.read, clock.now());
   }
 
   async backlog(queue: Queue): Promise<store.Backlog> {
@@ -203,14 +204,14 @@ export class QueueMessages {
 
   /** Deletes all messages sent until now. */
   async purge(queue: Queue): Promise<void> {
-    await this.#removeSent(queue.number, Date.now() + 1);
+    await this.#removeSent(queue.number, clock.now() + 1);
   }
 
   /** Deletes messages whose retention is over. */
   async expire(): Promise<number> {
     let expired = 0;
     for (const { number, settings } of this.#queues.all()) {
-      const sentBefore = Date.now() - settings.retentionSeconds * 1000;
+      const sentBefore = clock.now() - settings.retentionSeconds * 1000;
       if (await store.hasSentBefore(this.#storage.read, number, sentBefore))
         expired += await this.#removeSent(number, sentBefore);
     }
@@ -231,7 +232,7 @@ export class QueueMessages {
   /** Called at the start of the only process on this database: leases of its predecessor are void. */
   async recover(): Promise<void> {
     if (this.#storage.engine === "sqlite")
-      await this.#storage.write(async (trx) => store.releaseLeases(trx, dispatchPrefix, Date.now()));
+      await this.#storage.write(async (trx) => store.releaseLeases(trx, dispatchPrefix, clock.now()));
   }
 
   async #claim(
@@ -240,7 +241,7 @@ export class QueueMessages {
     limit: number,
     leaseMs: number,
   ): Promise<{ lease: string; messages: QueueMessage[] }> {
-    const now = Date.now();
+    const now = clock.now();
     const maxRetries = maxRetriesOf(queue);
     const messages = await this.#storage.write(async (trx) => {
       const claimed = await store.claim(trx, this.#storage.engine, {

@@ -15,6 +15,7 @@ import {
   type QueueSettings,
 } from "./queue.ts";
 import * as store from "./store.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 export interface ConsumerInput {
   type: Consumer["type"];
@@ -91,7 +92,7 @@ export class Queues {
       accountId,
       name,
       settings: { ...queueDefaults, ...settings },
-      createdOn: Date.now(),
+      createdOn: clock.now(),
     };
     await this.#write(accountId, id, queueErrors.exists(name), async (trx) => store.insert(trx, queue));
     return this.get(accountId, id);
@@ -112,7 +113,7 @@ export class Queues {
     const before = change.replace === true ? queueDefaults : queue.settings;
     const settings = { ...before, ...change.settings };
     await this.#write(accountId, id, queueErrors.exists(name), async (trx) =>
-      store.update(trx, { id, name, settings, modifiedOn: Date.now() }),
+      store.update(trx, { id, name, settings, modifiedOn: clock.now() }),
     );
     return this.get(accountId, id);
   }
@@ -131,7 +132,7 @@ export class Queues {
   async createConsumer(accountId: string, queueId: string, input: ConsumerInput): Promise<Consumer> {
     const queue = this.get(accountId, queueId);
     if (queue.consumer !== undefined) throw queueErrors.consumerExists(queue.name);
-    return this.#putConsumer(queue, newId(), Date.now(), input);
+    return this.#putConsumer(queue, newId(), clock.now(), input);
   }
 
   async updateConsumer(

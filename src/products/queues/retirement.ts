@@ -2,6 +2,7 @@ import type { Logger } from "pino";
 import { unawaited } from "../../platform/util/uncaught.ts";
 import type { QueueMessages } from "./messages.ts";
 import type { Queues } from "./queues.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 /** Interval of the check of all queues, for leases of earlier processes and other nodes. */
 const intervalMs = 60_000;
@@ -45,7 +46,7 @@ export class Retirement {
     const timer = setTimeout(() => {
       this.#timers.delete(key);
       unawaited(this.#retire(queueNumber));
-    }, dueOn - Date.now());
+    }, dueOn - clock.now());
     this.#timers.set(key, timer.unref());
   }
 

@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import { minuteMs, type Schedules } from "./schedules.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 export interface ScheduledRun {
   accountId: string;
@@ -30,7 +31,7 @@ export class CronScheduler {
   }
 
   async start(): Promise<void> {
-    await this.tick(Date.now());
+    await this.tick(clock.now());
     this.#wait();
   }
 
@@ -64,7 +65,7 @@ export class CronScheduler {
   }
 
   #wait(): void {
-    const now = Date.now();
+    const now = clock.now();
     const nextMinute = (Math.floor(now / minuteMs) + 1) * minuteMs;
     this.#tickAfter(nextMinute - now);
   }
@@ -74,7 +75,7 @@ export class CronScheduler {
     if (this.#isStopped) return;
     this.#timer = setTimeout(() => {
       unawaited(
-        this.tick(Date.now()).then(
+        this.tick(clock.now()).then(
           () => this.#wait(),
           (error: unknown) => {
             this.#logger.warn({ err: error }, "looking for scheduled runs failed");

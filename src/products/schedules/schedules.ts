@@ -6,6 +6,7 @@ import { readCron, type Timetable } from "./cron.ts";
 import { scheduleErrors } from "./errors.ts";
 import type { Schedule } from "./schedule.ts";
 import * as store from "./store.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 export interface PlannedSchedule extends Schedule {
   timetable: Timetable;
@@ -88,7 +89,7 @@ export class Schedules {
     if (errors.length > 0) throw new DomainErrors(errors);
 
     const before = new Set(this.list(accountId, scriptName).map(({ cron }) => cron));
-    const now = Date.now();
+    const now = clock.now();
     const added = crons.filter((cron) => !before.has(cron));
     await this.#storage.write(async (trx, changed) => {
       await this.#scripts.lock(trx, { accountId }, scriptName);

@@ -16,6 +16,7 @@ import {
 } from "./snippet.ts";
 import * as store from "./store.ts";
 import type { SnippetUpload } from "./upload.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 export interface ActiveSnippetRule {
   matches: RequestPredicate;
@@ -109,7 +110,7 @@ export class Snippets {
       const before = await store.find(trx, zone.id, name);
       if (before === undefined && (await store.list(trx, zone.id)).length >= snippetsMax)
         throw snippetErrors.tooMany(snippetsMax);
-      const now = Date.now();
+      const now = clock.now();
       const snippet: Snippet = {
         zoneId: zone.id,
         name,

@@ -3,6 +3,7 @@ import { repeat } from "../../platform/util/repeat.ts";
 import type { Instances } from "./instances.ts";
 import { isTemporary, WorkflowError } from "./errors.ts";
 import type { Workflows } from "./workflows.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 const minuteMs = 60_000;
 
@@ -27,7 +28,7 @@ export class WorkflowSchedules {
   start(): void {
     const message = "the schedules of workflows could not create instances";
     const failed = { logger: this.#logger, message };
-    this.#stop = repeat(async () => this.tick(Date.now()), { everyMs: 1000, firstMs: 0 }, failed);
+    this.#stop = repeat(async () => this.tick(clock.now()), { everyMs: 1000, firstMs: 0 }, failed);
   }
 
   async stop(): Promise<void> {

@@ -2,7 +2,7 @@ import type { CellScript } from "../../sandbox/process/script.ts";
 import { cellDefaults, type CellSettings } from "../../sandbox/settings.ts";
 import { quiet } from "../../sandbox/testing.ts";
 import { openStorage, type Storage } from "../../platform/storage/storage.ts";
-import { systemClock } from "./clock.ts";
+import { clock } from "../../platform/timers/clock.ts";
 import { WorkflowEngine } from "./engine/engine.ts";
 import type { InstanceRow } from "./instance.ts";
 import { WorkflowCells, type WorkflowCellsOptions, type Prepared } from "./cells/workflow-cells.ts";
@@ -64,7 +64,7 @@ export class EngineHarness {
     this.engine = new WorkflowEngine({
       store: this.#store,
       cells: this.cells,
-      clock: systemClock,
+      clock,
       version: async () => version,
       latestVersion: async () => version,
       concurrency: options.concurrency ?? 1000,

@@ -11,7 +11,7 @@ import type { SharedRates } from "../../platform/storage/nodes/shared-rates.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import { plans } from "../../control/zones/plans.ts";
 import { whileCurrent, workflowCode } from "./cells/code.ts";
-import { systemClock } from "./clock.ts";
+import { clock } from "../../platform/timers/clock.ts";
 import type { WorkflowEngineOptions } from "./engine/engine-state.ts";
 import { WorkflowEngine } from "./engine/engine.ts";
 import { Instances } from "./instances.ts";
@@ -89,7 +89,7 @@ function engineOptions(
 ): Omit<WorkflowEngineOptions, "store" | "cells"> {
   const version = async (rid: number) => invokedVersion(workflows, rid, config.workflowStepsMax);
   return {
-    clock: systemClock,
+    clock,
     version,
     async latestVersion(rid) {
       const latest = await version((await workflows.latestVersionOf(rid)).rid);

@@ -9,6 +9,7 @@ import { LoadingCache, entriesMax } from "../../platform/util/loading-cache.ts";
 import * as store from "./store/store-workflows.ts";
 import { workflowLimits, type Retention, type Workflow, type WorkflowVersion } from "./workflow.ts";
 import { workflowErrors } from "./errors.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 export interface WorkflowInput {
   scriptName: string;
@@ -129,7 +130,7 @@ export class Workflows {
     if (this.#scripts.live({ accountId }, input.scriptName) === undefined)
       throw workflowErrors.noScript(input.scriptName);
     await this.#checkCrons(accountId, name, input.crons);
-    const now = Date.now();
+    const now = clock.now();
     await this.#storage.write(async (trx, changed) => {
       const id = newUuid();
       await store.put(trx, { id, accountId, name, createdOn: now, modifiedOn: now, ...input });
@@ -244,7 +245,7 @@ export class Workflows {
     );
     if (known !== undefined) return known;
     return this.#storage
-      .write(async (trx) => store.insertVersion(trx, { ...wanted, id: newUuid(), createdOn: Date.now() }))
+      .write(async (trx) => store.insertVersion(trx, { ...wanted, id: newUuid(), createdOn: clock.now() }))
       .catch((error: unknown) => {
         if (isForeignKeyViolation(error)) return undefined;
         throw error;

@@ -6,6 +6,7 @@ import { buckets, scopeOf, type AssetFile, type AssetOwner, type ManifestEntry }
 import { assetErrors } from "./errors.ts";
 import * as store from "./store.ts";
 import { UploadTokens, type UploadClaims } from "./upload-tokens.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 /** One uploaded file. */
 export interface AssetUpload {
@@ -57,7 +58,7 @@ export class Assets {
     const manifestId = manifestIdOf(scope, entries);
     const sizes = new Map(entries.map(({ hash, sizeBytes }) => [hash, sizeBytes]));
     const missing = new Map(sizes);
-    const now = Date.now();
+    const now = clock.now();
     // The manifest is locked first, as in the collector, so that they cannot deadlock.
     const files = await this.#storage.write(async (trx) => {
       await store.putManifest(trx, { id: manifestId, scope, entries: [...entries] }, now);
@@ -128,7 +129,7 @@ export class Assets {
       await this.#discard([...added.values()]);
       throw error;
     }
-    const now = Date.now();
+    const now = clock.now();
     const discard = (): Promise<void> => this.#discard([...added.values()]);
     const kept = await writeNaming(this.#storage, discard, async (trx) => {
       if (!(await store.useManifest(trx, claims.manifestId, now))) throw unknownSession();

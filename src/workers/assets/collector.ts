@@ -5,6 +5,7 @@ import type { Storage } from "../../platform/storage/storage.ts";
 import { repeat } from "../../platform/util/repeat.ts";
 import { files } from "./store.ts";
 import * as store from "./store-unused.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 const everyMs = 60 * 60 * 1000;
 const firstMs = 10 * 60 * 1000;
@@ -36,7 +37,7 @@ export class AssetCollector {
   }
 
   /** Returns the number of removed files. Does nothing while another node collects. */
-  async collect(now = Date.now()): Promise<number> {
+  async collect(now = clock.now()): Promise<number> {
     return (await onOneNode(this.#storage, "assets", () => this.#collect(now))) ?? 0;
   }
 

@@ -2,6 +2,7 @@ import type { Change, Write } from "../../platform/storage/storage.ts";
 import type { ObjectCells } from "../../sandbox/objects/object-cells.ts";
 import { platformGroupOf } from "./namespaces.ts";
 import * as store from "./store.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 type Changed = (change: Change) => void;
 
@@ -27,7 +28,14 @@ export class PlatformNamespaces {
     changed: Changed,
     { id, accountId, className }: { id: string; accountId: string; className: string },
   ): Promise<void> {
-    await store.put(trx, { id, accountId, scriptId: null, className, isSqlite: true, createdOn: Date.now() });
+    await store.put(trx, {
+      id,
+      accountId,
+      scriptId: null,
+      className,
+      isSqlite: true,
+      createdOn: clock.now(),
+    });
     changed({ kind: "object_namespace", id, parentId: accountId });
   }
 

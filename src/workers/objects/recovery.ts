@@ -13,6 +13,7 @@ import { bookmarkAt, msOf, stampAt, stampOf, type Stamp } from "../../platform/o
 import type { Alarms } from "./alarms/alarms.ts";
 import type { ObjectCells } from "../../sandbox/objects/object-cells.ts";
 import type { ActingObject } from "../../sandbox/objects/standing.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 /** Why an object cannot be brought back to a moment. The message is for callers. */
 export class UnrestorableError extends Error {}
@@ -64,7 +65,7 @@ export class ObjectRecovery {
   /** The bookmark of a moment, in milliseconds. Throws UnrestorableError if the log does not go back to it. */
   bookmarkOfTime({ namespace }: ActingObject, ms: number): string {
     this.#needed();
-    const now = Date.now();
+    const now = clock.now();
     if (ms > now) throw new UnrestorableError("Expected a time that is not in the future");
     if (ms < now - this.#days * dayMs)
       throw new UnrestorableError(`Expected a time within the last ${this.#days} days`);
@@ -75,7 +76,7 @@ export class ObjectRecovery {
   momentOf({ namespace }: ActingObject, bookmark: string): Stamp {
     const stamp = stampOf(bookmark, namespace);
     if (stamp === undefined) throw new UnrestorableError("Expected a bookmark of this database or object");
-    if (msOf(stamp) > Date.now())
+    if (msOf(stamp) > clock.now())
       throw new UnrestorableError("Expected a bookmark that is not in the future");
     return stamp;
   }

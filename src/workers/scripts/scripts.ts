@@ -10,6 +10,7 @@ import * as store from "./store.ts";
 import { openBinding } from "./versions/stored-bindings.ts";
 import * as versionStore from "./versions/store-versions.ts";
 import { scriptErrors, scriptNotFound } from "./errors.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 export type ScriptEdit = Partial<Pick<Script, "tags" | "subdomainEnabled" | "previewsEnabled">> & {
   settings?: Partial<ScriptSettings>;
@@ -190,7 +191,7 @@ export class Scripts {
   async create(owner: ScriptOwner, name: string, edit: ScriptEdit): Promise<Script> {
     return this.change(owner, name, async (_trx, current, save) => {
       if (current !== undefined) throw scriptErrors.exists(name);
-      const script = edited(newScript(owner, name, Date.now()), edit);
+      const script = edited(newScript(owner, name, clock.now()), edit);
       await save(script);
       return script;
     });
@@ -200,7 +201,7 @@ export class Scripts {
   async edit(owner: ScriptOwner, name: string, change: (script: Script) => ScriptEdit): Promise<Script> {
     return this.change(owner, name, async (_trx, current, save) => {
       if (current === undefined) throw scriptNotFound(owner, name);
-      const script = edited({ ...current, modifiedOn: Date.now() }, change(current));
+      const script = edited({ ...current, modifiedOn: clock.now() }, change(current));
       await save(script);
       return script;
     });

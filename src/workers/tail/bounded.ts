@@ -1,4 +1,5 @@
 import type { TailEvent } from "./event.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 /**
  * Sends events as JSON while there is room. Dropped events are counted, and the number is sent when there is
@@ -25,7 +26,7 @@ const notice = (type: "overload" | "overload-stop", message: string): string =>
     outcome: "ok",
     scriptName: null,
     event: { type, message },
-    eventTimestamp: Date.now(),
+    eventTimestamp: clock.now(),
     logs: [],
     exceptions: [],
     diagnosticsChannelEvents: [],

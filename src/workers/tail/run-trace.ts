@@ -8,6 +8,7 @@ import { cellErrorMessages } from "../cell-error-messages.ts";
 import { nothing, readCollected, type Collected } from "./collected.ts";
 import type { Outcome, TailEvent, TailException } from "./event.ts";
 import type { Tails, Watched } from "./tails.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 const collectedBytesMax = 2 * 1024 * 1024;
 /** Time to wait for logs of work that a script left running. */
@@ -85,7 +86,7 @@ export class RunTrace {
 
   /** `isGone`: no logs can arrive any more. */
   end(outcome: Outcome, thrown: Omit<TailException, "timestamp"> | undefined, isGone: boolean): void {
-    const exceptions = thrown === undefined ? [] : [{ ...thrown, timestamp: Date.now() }];
+    const exceptions = thrown === undefined ? [] : [{ ...thrown, timestamp: clock.now() }];
     this.#ended = { outcome, exceptions, wallTime: Math.round(performance.now() - this.#startedAt) };
     if (isGone) this.#collected ??= nothing;
     else this.#timer = setTimeout(() => this.#tell(), collectMs).unref();
@@ -160,7 +161,7 @@ export function openTrace(
     ...(objectId === undefined ? {} : { durableObjectId: objectId }),
     executionModel: objectId === undefined ? "stateless" : "durableObject",
     event: describe(),
-    eventTimestamp: Date.now(),
+    eventTimestamp: clock.now(),
   };
   const watched = tails.watch(caller, start);
   return watched && new RunTrace(watched, shown, start);

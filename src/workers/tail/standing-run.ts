@@ -3,6 +3,7 @@ import type { RunHooks } from "../../sandbox/gateway/run-hooks.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 import type { AlarmEvent, WebSocketEvent } from "./event.ts";
 import type { RunTrace } from "./run-trace.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 /** As in workers/tail/worker/console.ts. */
 const unwatchedStatus = 205;
@@ -11,7 +12,7 @@ const events: Record<string, () => WebSocketEvent | AlarmEvent> = {
   "trace webSocketMessage": () => ({ getWebSocketEvent: { webSocketEventType: "message" } }),
   "trace webSocketClose": () => ({ getWebSocketEvent: { webSocketEventType: "close" } }),
   "trace webSocketError": () => ({ getWebSocketEvent: { webSocketEventType: "error" } }),
-  "trace alarm": () => ({ scheduledTime: new Date().toISOString() }),
+  "trace alarm": () => ({ scheduledTime: new Date(clock.now()).toISOString() }),
 };
 
 /**

@@ -4,6 +4,7 @@ import { newId } from "../../platform/util/ids.ts";
 import type { TailEvent } from "./event.ts";
 import { wantsEvent, wantsRun, type Filter } from "./filter.ts";
 import { tailErrors, tailsOfScopeMax } from "./errors.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 /** The scope of a tail: one script, or everything that an account and its customers run. */
 export interface TailScope {
@@ -83,7 +84,7 @@ export class Tails {
       ...scope,
       id: newId(),
       filters,
-      expiresOn: Date.now() + lifetimeMs,
+      expiresOn: clock.now() + lifetimeMs,
       secretHash: hash(secret),
       creator,
       watcher: undefined,
@@ -146,7 +147,7 @@ export class Tails {
   async connect(tail: Tail, watcher: Watcher): Promise<void> {
     tail.watcher?.end();
     Object.assign(tail, { watcher, isForeign: false });
-    this.#endAfter(tail, tail.expiresOn - Date.now());
+    this.#endAfter(tail, tail.expiresOn - clock.now());
     await this.#links?.connected(tail);
   }
 

@@ -21,6 +21,7 @@ import type { Storage } from "../../../platform/storage/storage.ts";
 import { minSeqName, seqHeader, waitForChange, withSeq } from "./read-your-writes.ts";
 import { validate } from "../validation.ts";
 import { zoneErrorCodes } from "../../zones/api/api-errors.ts";
+import { clock } from "../../../platform/timers/clock.ts";
 
 /** An operation, and the services of the capability that declares it. */
 export interface BoundOperation {
@@ -66,7 +67,7 @@ export function createApi(options: ApiOptions): Hono<Environment> {
   const limiter = new RateLimiter(
     options.rateLimit,
     options.rateWindowSeconds * 1000,
-    Date.now,
+    clock.now,
     options.sharedRates,
   );
   // A handler may call another domain, so the errors of every domain are known in each operation.

@@ -3,6 +3,7 @@ import {
   type SharedLimit,
   type SharedRates,
 } from "../../../platform/storage/nodes/shared-rates.ts";
+import { clock } from "../../../platform/timers/clock.ts";
 
 /** Limits calls in fixed windows, with one counter for each caller. With `rates`, over all nodes, about. */
 export class RateLimiter {
@@ -17,7 +18,7 @@ export class RateLimiter {
   constructor(
     limit: number,
     windowMs: number,
-    now: () => number = Date.now,
+    now: () => number = clock.now,
     rates?: Pick<SharedRates, "share">,
   ) {
     this.#limit = limit;

@@ -7,6 +7,7 @@ import type { SystemCalls } from "./system-calls.ts";
 import { plainAddress } from "../wire/address.ts";
 import { udpBytesMax } from "../wire/constants.ts";
 import { Awaited } from "../zone/flattening.ts";
+import { clock } from "../../../platform/timers/clock.ts";
 
 /** Limit on batches before control returns to the event loop. */
 const roundsMax = 16;
@@ -115,7 +116,7 @@ export class BatchedUdpListener {
   }
 
   #answerAll(count: number): void {
-    const takenMs = Date.now();
+    const takenMs = clock.now();
     let first = 0;
     for (let index = 0; index < count; index++) {
       const isAnswered = this.#answerOne(index, takenMs);

@@ -7,6 +7,7 @@ import { plans } from "../../../control/zones/plans.ts";
 import { readImport } from "../zone-file/import.ts";
 import { printZoneFile } from "../zone-file/print.ts";
 import type { DnsRecords } from "../records.ts";
+import { clock } from "../../../platform/timers/clock.ts";
 
 /** The services that these operations use. */
 interface Services {
@@ -25,7 +26,7 @@ const exportRecords = rawOperation({
   access: dnsRead,
   async handle({ zone, services }) {
     const { zone: current, records } = await services.records.export(zone);
-    const file = printZoneFile(current, records, Date.now());
+    const file = printZoneFile(current, records, clock.now());
     return new Response(file, { headers: { "content-type": "text/plain; charset=utf-8" } });
   },
 });

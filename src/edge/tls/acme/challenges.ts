@@ -2,6 +2,7 @@ import type { EdgeHandler } from "../../request/handlers.ts";
 import type { Storage } from "../../../platform/storage/storage.ts";
 import * as store from "./store.ts";
 import type { Challenge } from "./store.ts";
+import { clock } from "../../../platform/timers/clock.ts";
 
 export const challengePath = "/.well-known/acme-challenge/";
 const staleMs = 24 * 3_600_000;
@@ -16,7 +17,7 @@ export class Challenges {
 
   async publish(challenge: Challenge): Promise<void> {
     await this.#storage.write(async (trx, changed) => {
-      await store.removeStaleChallenges(trx, Date.now() - staleMs);
+      await store.removeStaleChallenges(trx, clock.now() - staleMs);
       await store.insertChallenge(trx, challenge);
       if (challenge.kind === "dns")
         changed({ kind: "acme_challenge", id: challenge.name, parentId: challenge.zoneId });

@@ -6,6 +6,7 @@ import type { UniversalPacks } from "../certificates/universal.ts";
 import type { KeyPair } from "../certificates/x509.ts";
 import { whyNotIssued, type AcmeAuthority } from "./authority.ts";
 import { unawaited } from "../../../platform/util/uncaught.ts";
+import { clock } from "../../../platform/timers/clock.ts";
 
 export interface RenewalOptions {
   authority: Pick<AcmeAuthority, "issue" | "forgetAccount">;
@@ -40,7 +41,7 @@ export class Renewal {
     this.#isLooking = true;
     try {
       await universal.update();
-      const nowMs = Date.now();
+      const nowMs = clock.now();
       const due = await packs.claimDue(nowMs, nowMs + leaseMs, atOnce - this.#running.size);
       for (const pack of due) {
         const zone = zoneOf(pack.zoneId);
@@ -63,7 +64,7 @@ export class Renewal {
   async close(): Promise<void> {
     this.#isClosed = true;
     const running = [...this.#running.values()];
-    await Promise.all(running.map((pack) => this.#options.packs.release(pack, Date.now())));
+    await Promise.all(running.map((pack) => this.#options.packs.release(pack, clock.now())));
   }
 
   async #attempt(zone: Zone, pack: CertificatePack): Promise<void> {
@@ -78,7 +79,7 @@ export class Renewal {
     } catch (error) {
       if (this.#isClosed) return;
       authority.forgetAccount();
-      const retryOn = Date.now() + this.#waitMs(pack.attempts);
+      const retryOn = clock.now() + this.#waitMs(pack.attempts);
       logger.warn({ ...log, err: error, retryOn: new Date(retryOn) }, "a certificate was not issued");
       await packs.failed(pack, whyNotIssued(error), retryOn).catch((failure: unknown) => {
         logger.warn({ ...log, err: failure }, "a failed attempt could not be recorded");

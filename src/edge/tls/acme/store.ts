@@ -1,4 +1,5 @@
 import type { Read, Write } from "../../../platform/storage/storage.ts";
+import { clock } from "../../../platform/timers/clock.ts";
 
 /** A challenge of an authority: content over HTTP at a host, or a TXT record. */
 export interface Challenge {
@@ -14,7 +15,7 @@ export async function insertChallenge(trx: Write, challenge: Challenge): Promise
   const { token, zoneId: zone_id, kind, name, value } = challenge;
   await trx
     .insertInto("acme_challenges")
-    .values({ token, zone_id, kind, name, value, created_on: Date.now() })
+    .values({ token, zone_id, kind, name, value, created_on: clock.now() })
     .onConflict((conflict) => conflict.column("token").doNothing())
     .execute();
 }

@@ -13,6 +13,7 @@ import {
 import type { ZoneSettings } from "../../../control/zone-settings/zone-settings.ts";
 import type { Zones } from "../../../control/zones/zones.ts";
 import { packErrorCodes } from "./api-errors.ts";
+import { clock } from "../../../platform/timers/clock.ts";
 
 /** The services that these operations use. */
 interface Services {
@@ -61,7 +62,7 @@ const PackSchema = z
 
 const resource = (pack: PackWithCertificate): z.input<typeof PackSchema> => {
   const { certificate, error } = pack;
-  const isExpired = certificate !== undefined && certificate.expiresOn <= Date.now();
+  const isExpired = certificate !== undefined && certificate.expiresOn <= clock.now();
   const unissued = pack.attempts === 0 ? "initializing" : "pending_validation";
   return {
     id: pack.id,

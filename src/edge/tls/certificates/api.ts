@@ -7,6 +7,7 @@ import { packOperations } from "./api-packs.ts";
 import { certificateErrors } from "./errors.ts";
 import { bundleMethods, certificateTypes, type Certificate, type Certificates } from "./certificates.ts";
 import { certificateErrorCodes } from "./api-errors.ts";
+import { clock } from "../../../platform/timers/clock.ts";
 
 /** The services that these operations use. */
 interface Services {
@@ -51,7 +52,7 @@ const resource = (certificate: Certificate): z.input<typeof CertificateSchema> =
   expires_on: isoTime(certificate.expiresOn),
 });
 const statusOf = ({ expiresOn }: Certificate): "active" | "expired" =>
-  expiresOn > Date.now() ? "active" : "expired";
+  expiresOn > clock.now() ? "active" : "expired";
 
 const pem = z.string().min(1).max(65_536);
 const path = "/zones/{zone_id}/custom_certificates";

@@ -6,6 +6,7 @@ import { certificateErrors } from "./errors.ts";
 import { checkPair } from "./certificate.ts";
 import * as store from "./store.ts";
 import type { KeyPair } from "./x509.ts";
+import { clock } from "../../../platform/timers/clock.ts";
 
 export const bundleMethods = ["ubiquitous", "optimal", "force"] as const;
 export const certificateTypes = ["sni_custom", "legacy_custom"] as const;
@@ -61,7 +62,7 @@ export class Certificates {
   }
 
   async create(zone: Zone, pair: KeyPair, options: Options): Promise<Certificate> {
-    const now = Date.now();
+    const now = clock.now();
     const { hosts, issuer, signature, expiresOn } = checkPair(pair, zone.name, now);
     const details = { hosts, issuer, signature, expiresOn };
     return this.#storage.write(async (trx, changed) => {
@@ -98,7 +99,7 @@ export class Certificates {
       await lockZone(this.#storage, trx, zone.id);
       const before = await store.find(trx, id);
       if (before?.zoneId !== zone.id || before.packId !== null) throw certificateErrors.notFound(id);
-      const now = Date.now();
+      const now = clock.now();
       const { certificate, privateKey } = { ...before, ...change.pair };
       const { hosts, issuer, signature, expiresOn } = checkPair({ certificate, privateKey }, zone.name, now);
       const after: Certificate = {
@@ -131,7 +132,7 @@ export class Certificates {
         const certificate = await store.find(trx, id);
         if (certificate?.zoneId !== zone.id || certificate.packId !== null)
           throw certificateErrors.notFound(id);
-        await store.update(trx, { ...certificate, priority, modifiedOn: Date.now() });
+        await store.update(trx, { ...certificate, priority, modifiedOn: clock.now() });
       }
       changed({ kind: "certificate", id: zone.id, parentId: zone.id });
     });
@@ -148,7 +149,7 @@ export class Certificates {
 
   /** Stores an issued certificate in place of the previous one of its pack. */
   async replaceIssued(trx: Write, zone: Zone, packId: string, pair: KeyPair): Promise<Certificate> {
-    const now = Date.now();
+    const now = clock.now();
     const { hosts, issuer, signature, expiresOn } = checkPair(pair, zone.name, now);
     const certificate: Certificate = {
       id: newId(),

@@ -6,6 +6,7 @@ import type { Certificate, Certificates } from "./certificates.ts";
 import * as store from "./store-packs.ts";
 import type { KeyPair } from "./x509.ts";
 import { packErrors, packsMax } from "./errors.ts";
+import { clock } from "../../../platform/timers/clock.ts";
 
 export const certificateAuthorities = ["google", "lets_encrypt", "ssl_com"] as const;
 export const validityDays = [14, 30, 90, 365] as const;
@@ -84,7 +85,7 @@ export class CertificatePacks {
   async restart(zone: Zone, id: string): Promise<PackWithCertificate> {
     const { certificate, ...pack } = await this.find(zone, id);
     if (!this.hasAuthority) throw packErrors.noAuthority();
-    const due: CertificatePack = { ...pack, attempts: 0, error: null, nextOn: Date.now() };
+    const due: CertificatePack = { ...pack, attempts: 0, error: null, nextOn: clock.now() };
     await this.#update(due);
     return { ...due, certificate };
   }
@@ -116,7 +117,7 @@ export class CertificatePacks {
     }
     if (known?.validationMethod === method && known.hosts.join() === hosts.join()) return;
     if (known !== undefined) {
-      const change = { hosts: [...hosts], validationMethod: method, attempts: 0, nextOn: Date.now() };
+      const change = { hosts: [...hosts], validationMethod: method, attempts: 0, nextOn: clock.now() };
       return this.#update({ ...known, ...change });
     }
     const pack = newPack(zone, "universal", {
@@ -197,7 +198,7 @@ export class CertificatePacks {
 }
 
 function newPack(zone: Zone, type: CertificatePack["type"], order: PackOrder): CertificatePack {
-  const now = Date.now();
+  const now = clock.now();
   return {
     id: newId(),
     zoneId: zone.id,

@@ -16,6 +16,7 @@ import type { Stored } from "../results/results.ts";
 import { transformOf, variantsOf, type ImageSettings } from "../settings.ts";
 import { verify } from "./signature.ts";
 import type { ResultMaker, WantedResult } from "../results/result-maker.ts";
+import { clock } from "../../../platform/timers/clock.ts";
 
 /** A parsed path, cached while the image and the settings of its account are unchanged. */
 interface Route {
@@ -230,7 +231,7 @@ export class Delivery {
 
   /** How long the response may be cached, in seconds. Throws when the signature is invalid. */
   #checkSignature(route: Route, paths: readonly string[], query: string): number {
-    const nowSeconds = Date.now() / 1000;
+    const nowSeconds = clock.now() / 1000;
     const checked = verify(paths, query, route.settings.keys, nowSeconds);
     if ("fault" in checked) throw imageErrors.denied(checked.fault);
     const leftSeconds =

@@ -5,9 +5,10 @@ import { readImageForm } from "../input/api-form.ts";
 import type { Image } from "../image.ts";
 import { noRoute } from "./respond.ts";
 import { draftDefaults, type Uploads } from "../uploads.ts";
+import { clock } from "../../../platform/timers/clock.ts";
 
 /** The expiry of a draft, in epoch milliseconds. */
-export function expiryOf(expiry: string | undefined, now = Date.now()): number {
+export function expiryOf(expiry: string | undefined, now = clock.now()): number {
   if (expiry === undefined) return now + draftDefaults.expiryMs;
   const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(expiry) ? Date.parse(expiry) : Number.NaN;
   if (time >= now + draftDefaults.expiryMsMin && time <= now + draftDefaults.expiryMsMax) return time;

@@ -16,6 +16,7 @@ import type { Send } from "../../../edge/origin/outbound.ts";
 import { fetchOriginal } from "./fetch-original.ts";
 import { freshnessOf } from "./freshness.ts";
 import { entriesMax } from "../../../platform/util/loading-cache.ts";
+import { clock } from "../../../platform/timers/clock.ts";
 
 /** A picture of an origin, stored among the results. */
 export interface Original {
@@ -111,7 +112,7 @@ export class Originals {
 
   async #fresh(key: string): Promise<Original | undefined> {
     const known = this.#known.get(key);
-    if (known === undefined || known.freshUntil <= Date.now()) return undefined;
+    if (known === undefined || known.freshUntil <= clock.now()) return undefined;
     return (await this.#isThere(known)) ? known.original : undefined;
   }
 
@@ -134,8 +135,8 @@ export class Originals {
     try {
       return await this.#counted(owner, () =>
         fetchOriginal(url, [...headers, ...conditions], send, async (answer) => {
-          const { isStorable, seconds } = freshnessOf(answer.headers, Date.now());
-          const freshUntil = Date.now() + seconds * 1000;
+          const { isStorable, seconds } = freshnessOf(answer.headers, clock.now());
+          const freshUntil = clock.now() + seconds * 1000;
           if (answer.status === 304 && isThere) {
             this.#known.set(key, { ...known, freshUntil }, { noDisposeOnSet: true });
             return known.original;
@@ -221,7 +222,7 @@ export class Originals {
       sha256,
       cacheControl: headers.get("cache-control"),
       lastModified: headers.get("last-modified"),
-      receivedOn: Date.now(),
+      receivedOn: clock.now(),
       focus: null,
       isCurrent: true,
       isStorable,

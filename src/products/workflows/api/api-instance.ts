@@ -24,6 +24,7 @@ import { workflowErrors } from "../errors.ts";
 import type { Workflow } from "../workflow.ts";
 import type { Instances } from "../instances.ts";
 import type { Workflows } from "../workflows.ts";
+import { clock } from "../../../platform/timers/clock.ts";
 
 /** The services that these operations use. */
 interface Services {
@@ -41,7 +42,7 @@ const eventBytesMax = 2 * 1024 * 1024;
 const SentSchema = z.object({ instanceId: z.string(), timestamp: z.string().meta({ format: "date-time" }) });
 const sent = (instanceId: string): z.input<typeof SentSchema> => ({
   instanceId,
-  timestamp: isoTime(Date.now()),
+  timestamp: isoTime(clock.now()),
 });
 
 const workflowOf = ({ account, params, services }: Call<unknown, unknown, Services>): Workflow =>
@@ -109,7 +110,7 @@ export const oneInstanceOperations = [
       const row = await (body.status === "restart"
         ? workflowInstances.restart(workflow, id, from)
         : workflowInstances.control(workflow, id, body.status));
-      return { status: row.status, timestamp: isoTime(Date.now()) };
+      return { status: row.status, timestamp: isoTime(clock.now()) };
     },
   }),
   operation({

@@ -18,6 +18,7 @@ import { workflowErrors } from "../errors.ts";
 import { namePattern, workflowLimits, type Retention, type Workflow } from "../workflow.ts";
 import type { Instances } from "../instances.ts";
 import type { Workflows } from "../workflows.ts";
+import { clock } from "../../../platform/timers/clock.ts";
 
 /** The services that these operations use. */
 interface Services {
@@ -55,7 +56,7 @@ async function withCounts(
       triggeredOn.get(workflow.rid),
       services.workflows
         .schedules(workflow)
-        .map(({ cron, timetable }) => ({ cron, nextOn: timetable.next(Date.now()) })),
+        .map(({ cron, timetable }) => ({ cron, nextOn: timetable.next(clock.now()) })),
     ),
   );
 }

@@ -1,3 +1,4 @@
+import { clock } from "../../../platform/timers/clock.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import { TokenBuckets } from "../../../platform/util/token-buckets.ts";
 import {
@@ -20,8 +21,8 @@ export class CreationBudget {
 
   /** Per second; 0 for no limit. */
   constructor(rates: { workflow: number; account: number }, shared?: Pick<SharedRates, "share">) {
-    this.#ofWorkflow = new TokenBuckets(rates.workflow);
-    this.#ofAccount = new TokenBuckets(rates.account);
+    this.#ofWorkflow = new TokenBuckets(rates.workflow, rates.workflow, clock.now);
+    this.#ofAccount = new TokenBuckets(rates.account, rates.account, clock.now);
     const share = (name: string, buckets: TokenBuckets): SharedLimit =>
       shared?.share(name, (key, count) => buckets.take(key, count)) ?? ownLimit;
     this.#workflowLimit = share("workflow-creations", this.#ofWorkflow);

@@ -1,6 +1,6 @@
 import type { InstanceChange } from "../store/batch.ts";
 import type { InvocationRunner, WorkflowCode } from "../cells/invocation-runner.ts";
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../../../platform/timers/clock.ts";
 import { History, type JournalRow } from "../store/journal.ts";
 import type { EventRow, InstanceRow } from "../instance.ts";
 import { LiveInstance } from "./live-instance.ts";

@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../../../platform/timers/clock.ts";
 import type { InstanceStore } from "../store/store.ts";
 import { DueHeap } from "../../../platform/timers/due-heap.ts";
 import { vital } from "../../../platform/util/uncaught.ts";

@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../../../platform/timers/clock.ts";
 
 /** Callers that wait for a notification about an instance. */
 export class Watchers {

@@ -1,5 +1,5 @@
 import { merge, type WriteBatch, type InstanceChange } from "./batch.ts";
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../../../platform/timers/clock.ts";
 import { vital } from "../../../platform/util/uncaught.ts";
 
 /** The right to write for a shard. Each takeover starts a new term. */

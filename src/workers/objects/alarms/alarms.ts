@@ -8,6 +8,7 @@ import type { AlarmCall, AlarmNotice, AlarmOutcome } from "../../../sandbox/prot
 import { AlarmLine } from "./alarm-line.ts";
 import { loadAlarms, type ActingOrigin } from "./alarm-store.ts";
 import { AlarmWrites } from "./alarm-writes.ts";
+import { clock } from "../../../platform/timers/clock.ts";
 
 /** Attempts after the first one: public. */
 export const retriesMax = 6;
@@ -119,7 +120,7 @@ export class Alarms {
   ask(object: ActingObject): void {
     if (this.#runner.ownerOf(object.namespace) === undefined) return;
     const alarm = this.#alarms.get(keyOf(object)) ?? this.#add(object);
-    this.#reset(alarm, Date.now());
+    this.#reset(alarm, clock.now());
     this.#store(alarm);
   }
 
@@ -207,13 +208,13 @@ export class Alarms {
       clearTimeout(this.#timer.timeout);
     }
     // Short, because the clock may be set and the machine may sleep.
-    const afterMs = Math.min(Math.max(0, due - Date.now()), timerMsMax);
+    const afterMs = Math.min(Math.max(0, due - clock.now()), timerMsMax);
     this.#timer = { due, timeout: setTimeout(() => this.#fire(), afterMs).unref() };
   }
 
   #fire(): void {
     this.#timer = undefined;
-    const now = Date.now();
+    const now = clock.now();
     const owners = new Set<string>();
     for (const alarm of this.#heap.take(now, dueAtOnceMax)) {
       if (this.#alarms.get(alarm.key) !== alarm || alarm.state !== "set" || alarm.due > now) continue;
@@ -249,7 +250,7 @@ export class Alarms {
   async #try(alarm: Alarm): Promise<void> {
     const { due, retries, origin, number, instance } = alarm;
     alarm.state = "running";
-    if (alarm.failures === 0) this.onRun(Date.now() - due, alarm.namespace);
+    if (alarm.failures === 0) this.onRun(clock.now() - due, alarm.namespace);
     const order = retries > retriesMax ? "drop" : retries === retriesMax ? "last" : "run";
     let outcome: AlarmOutcome | undefined;
     let error: unknown;
@@ -284,7 +285,7 @@ export class Alarms {
     alarm.failures++;
     if (counts) alarm.retries++;
     const delayMs = alarm.retries > retriesMax ? 0 : retryDelayMs(alarm.failures, this.firstRetryMs);
-    this.#arm(alarm, Date.now() + delayMs);
+    this.#arm(alarm, clock.now() + delayMs);
   }
 }
 

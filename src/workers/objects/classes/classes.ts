@@ -3,6 +3,7 @@ import { objectErrors } from "../../scripts/versions/object-errors.ts";
 import type { ObjectNamespace } from "../namespace.ts";
 import { groupOf } from "../namespaces.ts";
 import * as store from "../store.ts";
+import { clock } from "../../../platform/timers/clock.ts";
 
 /** The namespaces of a script while migrations are applied. */
 export class ObjectClasses {
@@ -46,7 +47,7 @@ export class ObjectClasses {
       scriptId: script.id,
       className,
       isSqlite,
-      createdOn: Date.now(),
+      createdOn: clock.now(),
     });
   }
 

@@ -7,6 +7,7 @@ import type { Storage } from "../../../platform/storage/storage.ts";
 import { newUuid } from "../../../platform/util/ids.ts";
 import * as store from "./store.ts";
 import { namespaceErrors } from "./errors.ts";
+import { clock } from "../../../platform/timers/clock.ts";
 
 export interface DispatchNamespace {
   id: string;
@@ -93,7 +94,7 @@ export class DispatchNamespaces {
   }
 
   async create(accountId: string, name: string, userId: string): Promise<DispatchNamespace> {
-    const now = Date.now();
+    const now = clock.now();
     return this.#save({
       id: newUuid(),
       accountId,
@@ -107,7 +108,7 @@ export class DispatchNamespaces {
   }
 
   async edit(namespace: DispatchNamespace, edit: NamespaceEdit, userId: string): Promise<DispatchNamespace> {
-    return this.#save({ ...namespace, ...edit, modifiedOn: Date.now(), modifiedBy: userId });
+    return this.#save({ ...namespace, ...edit, modifiedOn: clock.now(), modifiedBy: userId });
   }
 
   /** Removes a namespace with all its scripts. */

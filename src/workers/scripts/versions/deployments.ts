@@ -4,6 +4,7 @@ import type { Author, Deployment, ScriptOwner, Script, VersionShare } from "../s
 import type { Scripts } from "../scripts.ts";
 import * as store from "./store-versions.ts";
 import { scriptErrors, scriptNotFound } from "../errors.ts";
+import { clock } from "../../../platform/timers/clock.ts";
 
 const deploymentsKept = 100;
 
@@ -23,7 +24,7 @@ export async function deploy(
     authorEmail: author.email,
     annotations,
     // Deployments are ordered by time, so it must be later than the last one.
-    createdOn: Math.max(Date.now(), (earlier[0]?.createdOn ?? 0) + 1),
+    createdOn: Math.max(clock.now(), (earlier[0]?.createdOn ?? 0) + 1),
   };
   await store.insertDeployment(trx, deployment);
   await store.removeDeployments(
@@ -68,7 +69,7 @@ export class Deployments {
         const version = await store.find(trx, versionId);
         if (version?.scriptId !== current.id) throw scriptErrors.versionNotFound(versionId);
       }
-      const script = { ...current, live: shares, modifiedOn: Date.now() };
+      const script = { ...current, live: shares, modifiedOn: clock.now() };
       await save(script);
       return deploy(trx, script, author, annotations);
     });

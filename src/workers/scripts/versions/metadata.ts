@@ -15,8 +15,9 @@ import type { ScriptSettings } from "../script.ts";
 import type { AssetsInput, Revision, VersionUpload, VersionInput } from "./version-input.ts";
 import { defaultCompatibilityDate } from "./versions.ts";
 import { scriptErrors } from "../errors.ts";
+import { clock } from "../../../platform/timers/clock.ts";
 
-const today = (): string => new Date().toISOString().slice(0, 10);
+const today = (): string => new Date(clock.now()).toISOString().slice(0, 10);
 export const CompatibilityDate = z
   .string()
   .regex(/^\d{4}-\d{2}-\d{2}$/)

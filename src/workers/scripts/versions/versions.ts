@@ -23,6 +23,7 @@ import type {
   VersionUpload,
   VersionInput,
 } from "./version-input.ts";
+import { clock } from "../../../platform/timers/clock.ts";
 
 /** The public API's default for uploads: the runtime behaves as on that day. */
 export const defaultCompatibilityDate = "2021-11-02";
@@ -171,7 +172,7 @@ export class Versions {
       throw objectErrors.migrationInVersion();
     return this.#scripts.change(owner, name, async (trx, current, save, changed) => {
       if (current === undefined && !options.deploy) throw scriptNotFound(owner, name);
-      const now = Date.now();
+      const now = clock.now();
       const script = current ?? newScript(owner, name, now);
       const base = current && (await store.latest(trx, script.id));
       const { migrations, exports, codeUpdateDelayMs = 0 } = upload;
@@ -347,7 +348,7 @@ export class Versions {
       ...(owner.namespace === undefined ? {} : { namespace: owner.namespace.name }),
       modules,
       bindings: bindings.map((binding) => openBinding(this.#sealer, id, binding)),
-      version: { id: "", tag: "", timestamp: new Date().toISOString() },
+      version: { id: "", tag: "", timestamp: new Date(clock.now()).toISOString() },
     });
     if (fault !== undefined) throw scriptErrors.invalid(fault);
     return tookMs;
@@ -373,7 +374,7 @@ export class Versions {
       number: script.versionCount + 1,
       codeId,
       content,
-      createdOn: Date.now(),
+      createdOn: clock.now(),
     };
     const counted: Script = {
       ...script,
