@@ -22,6 +22,7 @@ import { tls } from "./edge/tls/capability.ts";
 import { certificates } from "./edge/tls/certificates/capability.ts";
 import { metrics } from "./platform/observability/capability.ts";
 import { accessLogs } from "./platform/access-log/capability.ts";
+import { tracing } from "./platform/tracing/capability.ts";
 import { backups } from "./platform/capability-backups.ts";
 import { nodes } from "./platform/capability-nodes.ts";
 import { blobs, dataFolder, reservation, storage } from "./platform/capability.ts";
@@ -52,6 +53,7 @@ export const capabilities = [
   nodes,
   metrics,
   accessLogs,
+  tracing,
   installation,
   accounts,
   zones,

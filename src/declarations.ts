@@ -2,6 +2,7 @@
 import { declaration as platform } from "./platform/declaration.ts";
 import { declaration as controlApiServer } from "./control/api/server/declaration.ts";
 import { declaration as platformAccessLog } from "./platform/access-log/declaration.ts";
+import { declaration as platformTracing } from "./platform/tracing/declaration.ts";
 import { declaration as controlAccounts } from "./control/accounts/declaration.ts";
 import { declaration as controlZones } from "./control/zones/declaration.ts";
 import { declaration as controlTokens } from "./control/tokens/declaration.ts";
@@ -41,6 +42,7 @@ export const declarations = [
   platform,
   controlApiServer,
   platformAccessLog,
+  platformTracing,
   controlAccounts,
   controlZones,
   controlTokens,

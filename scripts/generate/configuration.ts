@@ -5,7 +5,8 @@ import { settings } from "../../src/platform/config/settings.ts";
 export function configurationPage(): string {
   const rows = Object.values(settings).map((setting: Setting) => {
     const value = setting.default === undefined ? "–" : `\`${JSON.stringify(setting.default)}\``;
-    return `| \`--${setting.flag}\` | \`${setting.env}\` | ${value} | ${kind(setting)} | ${setting.describe} |`;
+    const names = [setting.env, setting.alsoEnv ?? []].flat().map((name) => `\`${name}\``);
+    return `| \`--${setting.flag}\` | ${names.join(", else ")} | ${value} | ${kind(setting)} | ${setting.describe} |`;
   });
   return `# Configuration
 

@@ -8,6 +8,9 @@ import { OwnListener } from "../platform/own-listener.ts";
 import { clientInfo } from "./client-info/capability.ts";
 import { edgeConfiguration } from "./configuration/capability.ts";
 import { OwnHosts } from "./configuration/own-hosts.ts";
+import { tracing } from "../platform/tracing/capability.ts";
+import { plainAddress } from "./origin/addresses.ts";
+import { RequestTraces } from "./http/request-traces.ts";
 import { outbound } from "./origin/capability.ts";
 import { systemLookUp } from "./origin/resolve.ts";
 import { smartRouting } from "./smart-routing/capability.ts";
@@ -25,6 +28,7 @@ export const edgeServer = capability({
     reservation,
     storage,
     accessLogs,
+    tracing,
     clientInfo,
     edgeConfiguration,
     metrics,
@@ -35,6 +39,7 @@ export const edgeServer = capability({
   create({ config, logger, storage: database, ...needed }) {
     const edgeListener = new OwnListener();
     const edgeTlsListener = new OwnListener();
+    const { tracer } = needed;
     const ownHosts = new OwnHosts(needed.snapshot, config.workersDomain);
     const opened = (scheme: "http" | "https") => (address: AddressInfo) => {
       ownHosts.listens(scheme, address);
@@ -52,6 +57,13 @@ export const edgeServer = capability({
       routing: needed.routing,
       observe: needed.metrics?.edge,
       accessLog: needed.edgeLog,
+      traces:
+        tracer &&
+        new RequestTraces(
+          tracer,
+          ({ socket }) =>
+            config.tracesTrustVisitors || needed.requestCf.trusts(plainAddress(socket.remoteAddress ?? "")),
+        ),
       snapshot: needed.snapshot,
       policy: needed.policy,
       lookUp: systemLookUp(),

@@ -39,6 +39,11 @@ export class RequestCf {
     this.#options = options;
   }
 
+  /** Whether a connection comes from a trusted proxy. */
+  trusts(peer: string): boolean {
+    return this.#options.proxies.trusts(peer);
+  }
+
   /** The client's address, for a connection from `peer`. */
   clientAddress(request: IncomingMessage, peer: string): string {
     return this.#options.proxies.clientAddress(request, peer);

@@ -1,4 +1,5 @@
 import type { Dispatcher } from "undici";
+import type { Tracer } from "../../platform/tracing/tracer.ts";
 import type { SslMode } from "../../control/zone-settings/ssl-mode.ts";
 
 /** A path to an origin: a connection to one of its addresses, direct or through another node. */
@@ -6,6 +7,8 @@ export interface Path {
   dispatcher: Dispatcher;
   /** The origin's address, for the access log. */
   address: string;
+  /** Set if the path leads through another node, which continues the trace. */
+  tracer?: Tracer | undefined;
   /** Converts the headers, a flat list that starts with Host, for this path. */
   headers?(headers: readonly string[]): string[];
   /** The failure of the path itself that a response reports, if it is not from the origin. */

@@ -1,4 +1,5 @@
 import { hash, timingSafeEqual } from "node:crypto";
+import type { Span } from "../../platform/tracing/span.ts";
 import { LRUCache } from "lru-cache";
 import { randomText } from "../../platform/util/ids.ts";
 import { entriesMax } from "../../platform/util/loading-cache.ts";
@@ -23,6 +24,8 @@ export interface Via {
   /** Length of the chain of scripts that led to it. */
   hops: number;
   tree: CallTree;
+  /** The span that the request is a part of; undefined without traces, or for a request of another connection. */
+  span?: Span | undefined;
 }
 
 /** The counters of all scripts that will run because of one request of a visitor. */

@@ -4,6 +4,7 @@ import { tokens } from "../../control/tokens/capability.ts";
 import { nameServer } from "../../dns/name-server/capability.ts";
 import { isOnLoopback } from "../../platform/config/derived.ts";
 import { metrics } from "../../platform/observability/capability.ts";
+import { tracing } from "../../platform/tracing/capability.ts";
 import { edgeSettingsOf } from "../http/settings.ts";
 import { ViaHeader } from "../http/via.ts";
 import { AddressPolicy } from "./address-policy.ts";
@@ -17,7 +18,7 @@ import { declaration } from "./declaration.ts";
 export const outbound = capability({
   name: "outbound",
   declares: declaration,
-  needs: [tokens, api, metrics, nameServer],
+  needs: [tokens, api, metrics, nameServer, tracing],
   async create({ config, ...needed }) {
     const settings = await edgeSettingsOf(config);
     const policy = new AddressPolicy(config.privateNetworks ?? (isOnLoopback(config) ? "origins" : "deny"));
@@ -25,13 +26,22 @@ export const outbound = capability({
       listener.onListening(({ port }) => policy.forbidListener(port));
     const lookUp = systemLookUp();
     const viaHeader = new ViaHeader(needed.tokens.hash("hops of scripts' requests"));
+    const { tracer } = needed;
+    tracer?.signWith(needed.tokens.hash("traces between parts of the platform"));
     const sockets = new OutboundSockets(new Origins(settings, policy, "socket"), lookUp, settings);
     return {
       edgeSettings: settings,
       policy,
       viaHeader,
       origins: new Origins(settings, policy),
-      outbound: new Outbound(new Origins(settings, policy, "script"), lookUp, settings, viaHeader, sockets),
+      outbound: new Outbound(
+        new Origins(settings, policy, "script"),
+        lookUp,
+        settings,
+        viaHeader,
+        sockets,
+        tracer,
+      ),
     };
   },
   metrics: async (services) =>

@@ -10,6 +10,7 @@ import type { OutboundSockets } from "./outbound-sockets.ts";
 import { addressesOf, type LookUp } from "./resolve.ts";
 import type { EdgeSettings } from "../http/settings.ts";
 import { joinOriginWebSocket } from "./upgrade.ts";
+import type { Tracer } from "../../platform/tracing/tracer.ts";
 import { viaName, type Via, type ViaHeader } from "../http/via.ts";
 
 /**
@@ -36,6 +37,7 @@ export class Outbound {
   readonly #lookUp: LookUp;
   readonly #settings: EdgeSettings;
   readonly #viaHeader: ViaHeader;
+  readonly #tracer: Tracer | undefined;
   /** Connections to this installation's own edge. */
   readonly #toEdge: Origins;
   #ownHosts: OwnHosts | undefined;
@@ -47,7 +49,9 @@ export class Outbound {
     settings: EdgeSettings,
     viaHeader: ViaHeader,
     sockets: OutboundSockets,
+    tracer?: Tracer,
   ) {
+    this.#tracer = tracer;
     this.sockets = sockets;
     this.#origins = origins;
     this.#lookUp = lookUp;
@@ -100,7 +104,10 @@ export class Outbound {
     const headers = outboundHeaders(request.rawHeaders, url.host, clientAddress);
     headers.push(viaName, this.#viaHeader.write(via, host));
     const own = this.#ownHosts?.find(host, port, isTls);
+    const { span } = via;
+    const tracer = own !== undefined && "listener" in own ? this.#tracer : undefined;
     const shared = {
+      trace: span === undefined ? undefined : ({ span, name: "fetch", tracer } as const),
       tenant: accountId,
       method: request.method ?? "GET",
       path: url.pathname + url.search,

@@ -4,6 +4,7 @@ import type { Dispatcher } from "undici";
 import type { AccessRecord } from "../../platform/access-log/access-record.ts";
 import { afterBody } from "../../platform/util/after-body.ts";
 import { CountedBody } from "../http/body.ts";
+import { attemptAnswered, attemptFailed, beginAttempt, type OriginTrace } from "./attempt-trace.ts";
 import { visitorErrors } from "../http/errors.ts";
 import { visitorHeaders, visitorTrailers } from "../http/headers.ts";
 import type { Origins } from "./origins.ts";
@@ -24,6 +25,8 @@ export interface OriginRequest {
   ray: string;
   /** The visitor's entry in the access log; undefined if there is none. */
   record?: AccessRecord | undefined;
+  /** Undefined without traces. */
+  trace?: OriginTrace | undefined;
   /** Chooses the path when smart routing is on; otherwise the addresses are tried in turn. */
   route: EdgeRoute | undefined;
 }
@@ -91,7 +94,10 @@ function dispatch(
       response.off("drain", resume);
     };
     response.on("close", abandon);
-    const headers = path.headers?.(origin.headers) ?? origin.headers;
+    const traced = beginAttempt(origin, path);
+    const span = traced?.span;
+    const sent = traced?.headers ?? origin.headers;
+    const headers = path.headers?.(sent) ?? sent;
     const { record } = origin;
     record?.asksOrigin(path.address);
     path.dispatcher.dispatch(
@@ -110,6 +116,7 @@ function dispatch(
             return;
           }
           record?.originAnswers(status);
+          if (span !== undefined) attemptAnswered(span, status);
           // HTTP/2 has no raw headers.
           const raw = Array.isArray(started.rawHeaders)
             ? (started.rawHeaders as Buffer[]).map((each) => each.toString("latin1"))
@@ -134,6 +141,7 @@ function dispatch(
         },
         onResponseEnd(_started, trailers) {
           settle();
+          span?.end();
           const kept = visitorTrailers(trailers);
           if (kept !== undefined) response.addTrailers(kept);
           response.end();
@@ -141,6 +149,7 @@ function dispatch(
         },
         onResponseError(_started, error) {
           settle();
+          if (span !== undefined) attemptFailed(span, error);
           if (hasAnswered || response.destroyed) {
             // The visitor has part of the response: only an abnormal close shows that it is incomplete.
             breakOff(response);

@@ -3,6 +3,7 @@ import { request as httpsRequest } from "node:https";
 import type { Socket } from "node:net";
 import { pipeline } from "node:stream";
 import { answerHead } from "../../platform/util/raw-http.ts";
+import { beginAttempt, traceHandshake } from "./attempt-trace.ts";
 import { tlsError, VisitorError, visitorErrors } from "../http/errors.ts";
 import { visitorHeaders } from "../http/headers.ts";
 import { joinUpgraded } from "../http/join-upgraded.ts";
@@ -42,6 +43,8 @@ function begin(
   failed: (error: Error) => void,
 ): ClientRequest {
   const { tls } = origin;
+  const traced = beginAttempt(origin, { address });
+  const headers = traced?.headers ?? origin.headers;
   const secure =
     tls === undefined
       ? {}
@@ -56,11 +59,12 @@ function begin(
     port: origin.port,
     method: origin.method,
     path: origin.path,
-    headers: [...origin.headers, "connection", "upgrade", "upgrade", "websocket"],
+    headers: [...headers, "connection", "upgrade", "upgrade", "websocket"],
     agent: false,
     timeout: settings.originConnectTimeoutMs,
     maxHeaderSize: settings.headerBytesMax * 2,
   });
+  if (traced !== undefined) traceHandshake(upstream, traced.span);
   let isConnected = false;
   upstream.once("socket", (socket) =>
     socket.once(tls === undefined ? "connect" : "secureConnect", () => {

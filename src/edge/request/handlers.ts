@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { AccessRecord } from "../../platform/access-log/access-record.ts";
+import type { Span } from "../../platform/tracing/span.ts";
 import type { RequestDescription } from "../../rules/language.ts";
 import type { EdgeZone } from "../configuration/snapshot.ts";
 import type { Via } from "../http/via.ts";
@@ -47,6 +48,8 @@ export interface EdgeRequest {
   readBody: () => Promise<void>;
   /** The request's entry in the access log; undefined if it has none. */
   record: AccessRecord | undefined;
+  /** The span that the handler's work belongs to; undefined without traces. */
+  span: Span | undefined;
   /** The visitor's headers for scripts: a flat list that starts with the host. */
   scriptHeaders: () => string[];
 }

@@ -2,7 +2,6 @@ import { createServer, ServerResponse, type IncomingMessage, type Server } from 
 import { isIP, type AddressInfo, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { announceEnd, drain, listen } from "../../control/api/server/listener.ts";
-import type { AccessRecord } from "../../platform/access-log/access-record.ts";
 import { CountedServerResponse } from "../../platform/access-log/counted-response.ts";
 import type { ListenAt } from "../../platform/listen/listen.ts";
 import { whileAnswering } from "../../platform/observability/last-net.ts";
@@ -12,22 +11,18 @@ import type { RequestDescription } from "../../rules/language.ts";
 import { plainAddress, scriptAddress } from "../origin/addresses.ts";
 import { answerError, endWithErrorPage } from "./error-page.ts";
 import { loopLimit, visitorError, visitorErrors, type VisitorError } from "../http/errors.ts";
-import type {
-  EdgeHandler,
-  EdgeHttpRequest,
-  UpgradeHandler,
-  EdgeUpgradeRequest,
-  EdgeRequest,
-} from "./handlers.ts";
+import type { EdgeHandler, EdgeHttpRequest, UpgradeHandler, EdgeUpgradeRequest } from "./handlers.ts";
 import { sayGoingAway } from "../http/going-away.ts";
-import { originHeaders, scriptHeaders, type ForwardedRequest } from "../http/headers.ts";
+import { originHeaders } from "../http/headers.ts";
 import { bodyPrefixBytesMax, readPrefix, type BodyPrefix } from "./body-prefix.ts";
 import { refuseMalformed } from "./malformed.ts";
 import { Origins } from "../origin/origins.ts";
+import { originTrace } from "../origin/attempt-trace.ts";
 import { forward, type OriginRequest } from "../origin/proxy.ts";
 import type { EdgeOptions } from "./options.ts";
 import { newRay } from "./ray.ts";
 import { resolveName, resolveTargets } from "../origin/resolve.ts";
+import { edgeRequestOf, forwarded, type Found } from "./found.ts";
 import { originTls, type OriginTls } from "../configuration/route.ts";
 import type { EdgeZone, HostEntry } from "../configuration/snapshot.ts";
 import type { EdgeSettings } from "../http/settings.ts";
@@ -36,21 +31,6 @@ import { hopsMax, viaName, type Via } from "../http/via.ts";
 import { servedEntry } from "./served-entry.ts";
 import { isWebSocket, joinOriginWebSocket } from "../origin/upgrade.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
-
-/** A request's target and its entry in the snapshot. */
-interface Found extends RequestTarget {
-  zone: EdgeZone | undefined;
-  entry: HostEntry | undefined;
-  /** The address of the connection: the client or a trusted proxy. */
-  peerAddress: string;
-  clientAddress: string;
-  isTls: boolean;
-  via: Via | undefined;
-  cf: () => string;
-  describe: () => RequestDescription;
-  readBody: () => Promise<void>;
-  record: AccessRecord | undefined;
-}
 
 /** The edge: finds the zone of each request in memory and proxies the request to its origin. */
 export class Edge {
@@ -157,12 +137,14 @@ export class Edge {
     // connection.
     if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
     let found: Found | undefined;
-    const { accessLog, observe } = this.#options;
+    const { accessLog, observe, traces } = this.#options;
     if (observe !== undefined) observeAnswer(response, request, observe, () => found?.zone?.name);
     const record = accessLog?.begin(request, response, ray);
+    const span = traces?.begin(request, response, record);
     try {
-      found = this.#find(request, ray, record);
+      found = this.#find(request, ray, { record, span });
       if (record !== undefined) accessLog!.sees(record, found);
+      if (span !== undefined) traces!.sees(span, { request, ray }, found);
       // A request that a handler passes on instead may have another body, or none.
       if (found.zone?.readsBody === true) await found.readBody();
       await this.#pass(0, found, request, response, found.path, ray);
@@ -176,11 +158,13 @@ export class Edge {
     this.#webSockets.add(socket);
     socket.on("close", () => this.#webSockets.delete(socket));
     socket.on("error", () => socket.destroy());
-    const { accessLog } = this.#options;
+    const { accessLog, traces } = this.#options;
     const record = accessLog?.beginUpgrade(request, socket, ray);
+    const span = traces?.begin(request, socket, record);
     try {
-      const found = this.#find(request, ray, record);
+      const found = this.#find(request, ray, { record, span });
       if (record !== undefined) accessLog!.sees(record, found);
+      if (span !== undefined) traces!.sees(span, { request, ray }, found);
       await this.#passUpgrade(found, request, socket, head, ray);
     } catch (error) {
       const refusal = this.#visitorError(error, request, ray);
@@ -189,14 +173,13 @@ export class Edge {
   }
 
   /** The zone and the record of a request. Throws when the zone is paused or the record is not proxied. */
-  #find(request: IncomingMessage, ray: string, record: AccessRecord | undefined): Found {
-    const { snapshot, settings } = this.#options;
+  #find(request: IncomingMessage, ray: string, { record, span }: Pick<Found, "record" | "span">): Found {
+    const { snapshot, settings, requestCf, viaHeader } = this.#options;
     const asked = this.#target(request, settings);
     const { host, path } = asked;
     if (this.#options.isStale?.() === true) throw visitorErrors.stale();
     const zone = snapshot.findZone(host);
     const entry = servedEntry(zone, host);
-    const { requestCf, viaHeader } = this.#options;
     const viaText = request.headers[viaName];
     const via = typeof viaText === "string" ? viaHeader?.read(viaText, host) : undefined;
     if (via !== undefined && via.hops > hopsMax) throw loopLimit();
@@ -242,6 +225,7 @@ export class Edge {
       describe,
       readBody,
       record,
+      span,
     };
   }
 
@@ -314,6 +298,7 @@ export class Edge {
       tls,
       ray,
       record: found.record,
+      trace: originTrace(via?.span ?? found.span),
       route:
         zone.configuration?.smartRouting === "on" ? routing?.route(zone.id, addresses, port, tls) : undefined,
       headers: originHeaders({
@@ -370,42 +355,3 @@ export class Edge {
     return visible;
   }
 }
-
-/** The handlers' view of a request, or of a request that a handler passes on. */
-const edgeRequestOf = (
-  found: Found,
-  request: IncomingMessage,
-  path: string,
-  ray: string,
-  via: Via | undefined,
-): EdgeRequest => ({
-  request,
-  host: found.host,
-  authority: found.authority,
-  path,
-  ray,
-  clientAddress: found.clientAddress,
-  isTls: found.isTls,
-  via,
-  zone: found.entry === undefined ? undefined : found.zone,
-  cf: found.cf,
-  describe: found.describe,
-  readBody: found.readBody,
-  record: found.record,
-  scriptHeaders: () => scriptHeaders(forwarded(found, request, found.authority, ray)),
-});
-
-/** A visitor's request, or a script's version of it, with the edge's headers. */
-const forwarded = (
-  { peerAddress, clientAddress, isTls }: Found,
-  { rawHeaders }: IncomingMessage,
-  host: string,
-  ray: string,
-): ForwardedRequest => ({
-  rawHeaders,
-  host,
-  peerAddress,
-  clientAddress,
-  scheme: isTls ? "https" : "http",
-  ray,
-});

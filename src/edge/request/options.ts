@@ -9,6 +9,7 @@ import type { AddressPolicy } from "../origin/address-policy.ts";
 import type { Origins } from "../origin/origins.ts";
 import type { LookUp } from "../origin/resolve.ts";
 import type { EdgeHandler, UpgradeHandler } from "./handlers.ts";
+import type { RequestTraces } from "../http/request-traces.ts";
 import type { EdgeSettings } from "../http/settings.ts";
 import type { ViaHeader } from "../http/via.ts";
 
@@ -31,6 +32,8 @@ export interface EdgeOptions {
   observe?: Observe | undefined;
   /** Writes a line for each request; without it there is no log. */
   accessLog?: AccessLog | undefined;
+  /** Begins a span for each request; without it there are no traces. */
+  traces?: RequestTraces | undefined;
   /** Builds the `cf` object; without it the object is empty. */
   requestCf?: RequestCf;
   /** Whether requests are refused because the configuration is too old; without it they never are. */

@@ -1,5 +1,6 @@
 import { capability } from "../../capability.ts";
 import { zones } from "../../control/zones/capability.ts";
+import { tracing } from "../../platform/tracing/capability.ts";
 import { outbound } from "../origin/capability.ts";
 import { smartRoutingOperations } from "./api.ts";
 import { Analytics } from "./analytics.ts";
@@ -14,12 +15,17 @@ import { smartRoutingErrorCodes } from "./api-errors.ts";
 export const smartRouting = capability({
   name: "smart routing",
   declares: declaration,
-  needs: [zones, outbound],
+  needs: [zones, outbound, tracing],
   create({ config, logger, ...needed }) {
     const { relaySecret } = config;
     if (config.relays.length > 0 && relaySecret === undefined)
       throw new Error("Expected a value for relay-secret, as relays are set, but received none");
-    const relays = new Relays(config.relays.map(parseRelay), relaySecret ?? "", needed.edgeSettings);
+    const relays = new Relays(
+      config.relays.map(parseRelay),
+      relaySecret ?? "",
+      needed.edgeSettings,
+      needed.tracer,
+    );
     const analytics = new Analytics();
     const routing = new SmartRouting(needed.origins, relays, analytics, logger);
     needed.zones.onChange((id, zone) => {

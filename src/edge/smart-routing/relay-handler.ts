@@ -1,8 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { originError } from "../http/errors.ts";
+import { traceHeader } from "../../platform/tracing/tracer.ts";
+import { originTrace } from "../origin/attempt-trace.ts";
 import type { EdgeHandler } from "../request/handlers.ts";
 import { neverConnected, type Origins } from "../origin/origins.ts";
 import { forward } from "../origin/proxy.ts";
+import { isRay } from "../request/ray.ts";
 import { readTarget } from "./relay-token.ts";
 import { pingAddress, relayHeaders, relayHost } from "./relays.ts";
 
@@ -10,6 +13,7 @@ const ownHeaders: ReadonlySet<string> = new Set([
   "host",
   "connection",
   "transfer-encoding",
+  traceHeader,
   ...Object.values(relayHeaders),
 ]);
 
@@ -19,7 +23,7 @@ const underWayMax = 2000;
 /** Forwards requests of other nodes directly to the origin, never through another relay. */
 export function relayHandler(secret: string, origins: Origins, bodyBytesMax: number): EdgeHandler {
   let underWay = 0;
-  return async ({ request, response, host, path, ray }) => {
+  return async ({ request, response, host, path, ray, record, span }) => {
     if (host !== relayHost) return false;
     const target = readTarget(String(request.headers[relayHeaders.target] ?? ""), secret, Date.now());
     if (target === undefined) {
@@ -34,6 +38,8 @@ export function relayHandler(secret: string, origins: Origins, bodyBytesMax: num
       refuse(response, 503, "unsent");
       return true;
     }
+    const firstRay = request.headers["cf-ray"];
+    if (record !== undefined && typeof firstRay === "string" && isRay(firstRay)) record.ray = firstRay;
     underWay += 1;
     let isUnsent = true;
     try {
@@ -42,7 +48,20 @@ export function relayHandler(secret: string, origins: Origins, bodyBytesMax: num
       const headers = passedOn(request);
       const method = request.method ?? "GET";
       const { port, tls } = target;
-      const origin = { tenant: "", method, path, headers, addresses, port, tls, ray, route: undefined };
+      const trace = originTrace(span);
+      const origin = {
+        tenant: "",
+        method,
+        path,
+        headers,
+        addresses,
+        port,
+        tls,
+        ray,
+        record,
+        trace,
+        route: undefined,
+      };
       await forward(request, response, origin, origins, bodyBytesMax);
     } catch (error) {
       if (response.headersSent) throw error;

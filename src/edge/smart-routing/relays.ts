@@ -1,4 +1,5 @@
 import type { Pool } from "undici";
+import type { Tracer } from "../../platform/tracing/tracer.ts";
 import type { EdgeSettings } from "../http/settings.ts";
 import type { OriginTls, Path } from "../configuration/route.ts";
 import { signTarget } from "./relay-token.ts";
@@ -39,11 +40,14 @@ export class Relays {
   readonly list: readonly Relay[];
   readonly #secret: string;
   readonly #settings: EdgeSettings;
+  readonly #tracer: Tracer | undefined;
   readonly #pools = new Map<Relay, Promise<Pool>>();
   /** Signed targets, renewed every few seconds. */
   readonly #tokens = new Map<string, { token: string; untilMs: number }>();
 
-  constructor(list: readonly Relay[], secret: string, settings: EdgeSettings) {
+  /** With a tracer, each request carries its trace to the other node. */
+  constructor(list: readonly Relay[], secret: string, settings: EdgeSettings, tracer?: Tracer) {
+    this.#tracer = tracer;
     this.list = list;
     this.#secret = secret;
     this.#settings = settings;
@@ -55,6 +59,7 @@ export class Relays {
     return {
       dispatcher,
       address,
+      tracer: this.#tracer,
       headers: ([name, host, ...others]) => [
         name!,
         relayHost,

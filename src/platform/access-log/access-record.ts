@@ -65,12 +65,15 @@ export class AccessRecord {
   readonly request: IncomingMessage;
   /** Undefined for an upgraded connection. */
   readonly response: (ServerResponse & Partial<CountedResponse>) | undefined;
-  readonly ray: string | undefined;
+  /** A relay between nodes gives it the ray of the first node. */
+  ray: string | undefined;
   /** Undefined if no chosen field needs it. */
   readonly connection: AccessConnection | undefined;
   view: AccessView | undefined;
   /** The properties of `request.cf`, if a chosen field needs them. */
   cf: CfProperties | undefined;
+  /** The span of the request; undefined without traces. */
+  span: { traceId: string; spanId: string } | undefined;
   /** The status on an upgraded connection. */
   status = 0;
   originAddress: string | undefined;

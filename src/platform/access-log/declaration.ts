@@ -30,6 +30,8 @@ export const fieldNames = [
   "OriginResponseDurationMs",
   "OriginResponseStatus",
   "RayID",
+  "SpanID",
+  "TraceID",
   "WorkerScriptName",
   "WorkerStatus",
   "WorkerSubrequest",
@@ -73,7 +75,7 @@ export const declaration = declare({
       flag: "access-log-fields",
       env: "SELVEDGE_ACCESS_LOG_FIELDS",
       default: [],
-      describe: "fields of a line, in their order (default: the twenty of docs/observability.md)",
+      describe: "fields of a line, in their order (default: those of docs/observability.md)",
     },
     accessLogRequestHeaders: {
       kind: "list",

@@ -96,6 +96,8 @@ const fieldWriters = {
   OriginResponseDurationMs: ({ originMs }) => whole(originMs),
   OriginResponseStatus: ({ originStatus }) => whole(originStatus),
   RayID: ({ ray }) => (ray === undefined ? undefined : `"${ray.slice(0, rayLength)}"`),
+  SpanID: ({ span }) => (span === undefined ? undefined : `"${span.spanId}"`),
+  TraceID: ({ span }) => (span === undefined ? undefined : `"${span.traceId}"`),
   WorkerScriptName: ({ scriptName }) => text(scriptName),
   WorkerStatus: ({ scriptStatus }) => text(scriptStatus),
   WorkerSubrequest: ({ view }) => (view === undefined ? undefined : String(view.via !== undefined)),
@@ -138,6 +140,8 @@ export const defaultFields: readonly FieldName[] = [
   "WorkerScriptName",
   "WorkerStatus",
   "ZoneName",
+  "TraceID",
+  "SpanID",
 ];
 
 /** How lines are written. */

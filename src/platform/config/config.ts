@@ -37,7 +37,8 @@ export function loadConfig(
     const setting: Setting = settings[name];
     const sources: [Origin, unknown, string][] = [
       ["flag", flags[name], `--${setting.flag}`],
-      ["environment", environment[setting.env] === "" ? undefined : environment[setting.env], setting.env],
+      ["environment", given(environment, setting.env), setting.env],
+      ["environment", given(environment, setting.alsoEnv), setting.alsoEnv ?? ""],
       ["file", fromFile[setting.flag], `${setting.flag} in the configuration file`],
     ];
     const found = sources.find(([, value]) => value !== undefined);
@@ -48,6 +49,10 @@ export function loadConfig(
   if (fault !== undefined) throw new ConfigError(fault);
   return { config: config as Config, origins };
 }
+
+/** An empty variable counts as absent. */
+const given = (environment: NodeJS.ProcessEnv, name: string | undefined): string | undefined =>
+  (name === undefined ? undefined : environment[name]) || undefined;
 
 function readConfigFile(file: string | undefined): Record<string, unknown> {
   const path = file ?? defaultConfigFile;

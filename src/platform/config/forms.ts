@@ -23,6 +23,25 @@ export function durationMs(text: string): number {
   return Number(count) * unitMs[unit as keyof typeof unitMs];
 }
 
+/** The name and the value of NAME=VALUE, both percent-decoded, as in OpenTelemetry's variables. Throws a URIError. */
+export function pairOf(text: string): [string, string] {
+  const cut = Math.max(text.indexOf("="), 0);
+  return [decodeURIComponent(text.slice(0, cut).trim()), decodeURIComponent(text.slice(cut + 1).trim())];
+}
+
+/** A pair whose name matches, and whose value has no control characters. */
+export const pairOfName = (name: RegExp): Form => ({
+  expected: "NAME=VALUE, percent-encoded,",
+  accepts(text) {
+    try {
+      const [key, value] = pairOf(text);
+      return name.test(key) && /^[^\p{Cc}]{0,4096}$/u.test(value);
+    } catch {
+      return false; // malformed percent-encoding
+    }
+  },
+});
+
 const matching = (expected: string, pattern: RegExp): Form => ({
   expected,
   accepts: (text) => pattern.test(text),

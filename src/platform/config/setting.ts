@@ -12,6 +12,8 @@ type Kind =
 export type Setting = Kind & {
   flag: string;
   env: string;
+  /** A name in the environment that other programs know too; `env` comes first. */
+  alsoEnv?: string;
   /** Undefined if there is no default. The description then states the effect. */
   default?: string | number | boolean | readonly string[];
   describe: string;

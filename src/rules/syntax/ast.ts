@@ -7,20 +7,20 @@ import type { IntValue, IpValue, Type, Value } from "../values/types.ts";
 import type { WildcardPattern } from "../values/wildcard.ts";
 
 /** The position of a node in the expression's text, in UTF-16 units. */
-export interface Span {
+export interface SourceRange {
   start: number;
   end: number;
 }
 
 export type FieldAccess = { kind: "key"; key: string } | { kind: "at"; index: number } | { kind: "each" };
 
-export interface FieldNode extends Span {
+export interface FieldNode extends SourceRange {
   kind: "field";
   field: FieldDefinition;
   type: Type;
 }
 
-export interface CallNode extends Span {
+export interface CallNode extends SourceRange {
   kind: "call";
   definition: FunctionDefinition;
   args: Argument[];
@@ -33,7 +33,7 @@ export interface CallNode extends Span {
 }
 
 /** A field or a call, with accesses to its value. */
-export interface IndexNode extends Span {
+export interface IndexNode extends SourceRange {
   kind: "index";
   base: FieldNode | CallNode;
   accesses: FieldAccess[];
@@ -42,7 +42,7 @@ export interface IndexNode extends Span {
   type: Type;
 }
 
-export interface LiteralNode extends Span {
+export interface LiteralNode extends SourceRange {
   kind: "literal";
   type: Type;
   value: Value;
@@ -62,7 +62,7 @@ export type Comparison =
   | { op: "in"; set: BytesSet | IntSet | IpSet }
   | { op: "list"; name: string; of: "Bytes" | "Int" | "Ip" };
 
-export interface ComparisonNode extends Span {
+export interface ComparisonNode extends SourceRange {
   kind: "comparison";
   left: IndexNode;
   operation: Comparison;
@@ -71,20 +71,20 @@ export interface ComparisonNode extends Span {
   missingNotEqual: boolean;
 }
 
-export interface CombiningNode extends Span {
+export interface CombiningNode extends SourceRange {
   kind: "combining";
   op: "or" | "xor" | "and";
   items: LogicalNode[];
   type: Type;
 }
 
-export interface NotNode extends Span {
+export interface NotNode extends SourceRange {
   kind: "not";
   operand: LogicalNode;
   type: Type;
 }
 
-export interface QuantifierNode extends Span {
+export interface QuantifierNode extends SourceRange {
   kind: "quantifier";
   op: "any" | "all";
   operand: LogicalNode | IndexNode;

@@ -1,0 +1,63 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import type { AccessRecord, AccessView } from "../../platform/access-log/access-record.ts";
+import { withoutSecrets } from "../../platform/access-log/redact.ts";
+import type { Span } from "../../platform/tracing/span.ts";
+import type { Tracer } from "../../platform/tracing/tracer.ts";
+
+/** Begins a span for each request of the edge. */
+export class RequestTraces {
+  readonly #tracer: Tracer;
+  readonly #trusts: (request: IncomingMessage) => boolean;
+
+  /** `trusts` says whether the sender of a request may choose the trace. */
+  constructor(tracer: Tracer, trusts: (request: IncomingMessage) => boolean) {
+    this.#tracer = tracer;
+    this.#trusts = trusts;
+  }
+
+  /** The span ends when the answer, or the upgraded connection, has closed. */
+  begin(request: IncomingMessage, answer: ServerResponse | Duplex, record: AccessRecord | undefined): Span {
+    const { method = "GET", headers } = request;
+    const span = this.#tracer.begin(
+      `edge ${method}`,
+      "server",
+      this.#tracer.incoming(headers, () => this.#trusts(request)),
+    );
+    if (record !== undefined) record.span = span;
+    if (span.isSampled) {
+      span.set("http.request.method", method);
+      answer.once("close", () => end(span, answer));
+    }
+    return span;
+  }
+
+  /** Adds what the edge has found out about a request. */
+  sees(span: Span, { request, ray }: { request: IncomingMessage; ray: string }, view: AccessView): void {
+    if (!span.isSampled) return;
+    const question = view.path.indexOf("?");
+    span
+      .set("url.scheme", view.isTls ? "https" : "http")
+      .set("url.path", question < 0 ? view.path : view.path.slice(0, question))
+      .set("server.address", view.host)
+      .set("client.address", view.clientAddress)
+      .set("network.protocol.version", request.httpVersion)
+      .set("user_agent.original", request.headers["user-agent"])
+      .set("selvedge.ray", ray)
+      .set("selvedge.zone", view.zone?.name);
+    if (question >= 0) span.set("url.query", withoutSecrets(view.path).slice(question + 1));
+  }
+}
+
+/** The visitor left before the head of an answer was sent. */
+const left = "client_closed";
+
+function end(span: Span, answer: ServerResponse | Duplex): void {
+  if ("statusCode" in answer) {
+    if (answer.headersSent) {
+      span.set("http.response.status_code", answer.statusCode);
+      if (answer.statusCode >= 500) span.fail(String(answer.statusCode));
+    } else span.fail(left);
+  }
+  span.end();
+}

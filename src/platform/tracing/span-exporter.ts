@@ -1,0 +1,187 @@
+import { request as httpRequest, Agent as HttpAgent, type IncomingMessage } from "node:http";
+import { request as httpsRequest, Agent as HttpsAgent } from "node:https";
+import { unawaited } from "../util/uncaught.ts";
+import { readUpTo } from "../util/read-up-to.ts";
+import { requestJson, spanJson } from "./otlp-json.ts";
+import type { Span, SpanSink } from "./span.ts";
+
+/** Spans that wait for the collector. More are dropped and counted. */
+export const waitingMax = 4096;
+/** Spans of one request. More at once would hold up the requests of visitors. */
+const batchMax = 512;
+const everyMs = 1000;
+/** How often a batch is sent before its spans are dropped. */
+const attemptsMax = 4;
+const timeoutMs = 10_000;
+const answerBytesMax = 64 * 1024;
+/** Answers after which the collector may take the batch later (OTLP/HTTP, failures). */
+const retryable: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+
+export interface ExporterOptions {
+  url: string;
+  headers: Readonly<Record<string, string>>;
+  /** JSON of the attributes of this process. */
+  resource: string;
+  version: string;
+  /** Called when requests begin to fail, and with undefined when they succeed again. */
+  onState: (failure: Error | undefined) => void;
+}
+
+/** Sends ended spans to a collector, over OTLP/HTTP with JSON. It never waits for it, and never throws. */
+export class SpanExporter implements SpanSink {
+  readonly #options: ExporterOptions;
+  readonly #url: URL;
+  readonly #agent: HttpAgent;
+  #waiting: Span[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #sending: Promise<void> | undefined;
+  readonly #ended = new AbortController();
+  #isFailing = false;
+  /** Spans that the collector did not get: too many waited, or it did not take them. */
+  dropped = 0;
+  exported = 0;
+
+  constructor(options: ExporterOptions) {
+    this.#options = options;
+    this.#url = new URL(options.url);
+    const agentOptions = { keepAlive: true, maxSockets: 1 };
+    this.#agent =
+      this.#url.protocol === "https:" ? new HttpsAgent(agentOptions) : new HttpAgent(agentOptions);
+  }
+
+  add(span: Span): void {
+    if (this.#waiting.length >= waitingMax || this.#ended.signal.aborted) {
+      this.dropped++;
+      return;
+    }
+    this.#waiting.push(span);
+    if (this.#waiting.length === batchMax) this.#send();
+    else this.#timer ??= setTimeout(() => this.#send(), everyMs).unref();
+  }
+
+  /** Sends what waits, for at most `deadlineMs`. Spans that are left then are dropped. */
+  async close(deadlineMs: number): Promise<void> {
+    const timer = setTimeout(() => this.#ended.abort(), deadlineMs);
+    while (this.#waiting.length > 0 && !this.#ended.signal.aborted) {
+      this.#send();
+      await this.#sending;
+    }
+    await this.#sending;
+    clearTimeout(timer);
+    this.#ended.abort();
+    this.dropped += this.#waiting.length;
+    this.#waiting = [];
+    this.#agent.destroy();
+  }
+
+  #send(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#sending !== undefined || this.#waiting.length === 0) return;
+    const batch = this.#waiting.splice(0, batchMax);
+    this.#sending = this.#export(batch).finally(() => {
+      this.#sending = undefined;
+      if (this.#waiting.length >= batchMax) this.#send();
+      else if (this.#waiting.length > 0) this.#timer ??= setTimeout(() => this.#send(), everyMs).unref();
+    });
+    unawaited(this.#sending);
+  }
+
+  /** Never rejects: what the collector does not take is counted. */
+  async #export(batch: readonly Span[]): Promise<void> {
+    const originMs = Date.now() - performance.now();
+    const { resource, version, onState } = this.#options;
+    const body = requestJson(
+      resource,
+      version,
+      batch.map((span) => spanJson(span, originMs)),
+    );
+    for (let attempt = 1; ; attempt++) {
+      const { rejected, failure, waitMs } = await this.#attempt(body, batch.length);
+      if (failure === undefined || waitMs === undefined || attempt === attemptsMax) {
+        this.dropped += rejected;
+        this.exported += batch.length - rejected;
+        if ((failure === undefined) === this.#isFailing) onState(failure);
+        this.#isFailing = failure !== undefined;
+        return;
+      }
+      await this.#wait(Math.max(waitMs, everyMs * 2 ** (attempt - 1)));
+      if (this.#ended.signal.aborted) {
+        this.dropped += batch.length;
+        return;
+      }
+    }
+  }
+
+  async #attempt(body: string, count: number): Promise<Attempt> {
+    try {
+      const answer = await this.#post(body);
+      const status = answer.statusCode ?? 0;
+      const bytes = await readUpTo(answer, answerBytesMax);
+      if (status >= 200 && status < 300) return { rejected: rejectedOf(bytes, count) };
+      const failure = new Error(`the collector of traces responded with status ${status}`);
+      if (!retryable.has(status)) return { rejected: count, failure };
+      return { rejected: count, failure, waitMs: waitOf(answer.headers["retry-after"]) };
+    } catch (error) {
+      return { rejected: count, failure: error as Error, waitMs: 0 };
+    }
+  }
+
+  async #post(body: string): Promise<IncomingMessage> {
+    return new Promise((resolve, reject) => {
+      const send = this.#url.protocol === "https:" ? httpsRequest : httpRequest;
+      const request = send(this.#url, {
+        method: "POST",
+        agent: this.#agent,
+        headers: {
+          ...this.#options.headers,
+          "content-type": "application/json",
+          "content-length": Buffer.byteLength(body),
+        },
+        signal: AbortSignal.any([this.#ended.signal, AbortSignal.timeout(timeoutMs)]),
+      });
+      request.on("response", resolve).on("error", reject).end(body);
+    });
+  }
+
+  async #wait(ms: number): Promise<void> {
+    const { signal } = this.#ended;
+    await new Promise<void>((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", done);
+        resolve();
+      };
+      const timer = setTimeout(done, ms).unref();
+      signal.addEventListener("abort", done);
+      if (signal.aborted) done();
+    });
+  }
+}
+
+interface Attempt {
+  rejected: number;
+  failure?: Error;
+  /** Undefined if the same batch would fail again. */
+  waitMs?: number;
+}
+
+const waitMsMax = 30_000;
+
+const waitOf = (retryAfter: string | undefined): number => {
+  const seconds = Number(retryAfter ?? 0);
+  return Number.isFinite(seconds) && seconds > 0 ? Math.min(seconds * 1000, waitMsMax) : 0;
+};
+
+/** The spans that a collector refused of a batch (ExportTracePartialSuccess). */
+function rejectedOf(answer: Buffer, count: number): number {
+  try {
+    const { partialSuccess } = JSON.parse(answer.toString()) as {
+      partialSuccess?: { rejectedSpans?: unknown };
+    };
+    const rejected = Number(partialSuccess?.rejectedSpans ?? 0);
+    return rejected > 0 && rejected <= count ? rejected : 0;
+  } catch {
+    return 0; // collectors may answer with an empty body, or as protobuf
+  }
+}

@@ -1,0 +1,96 @@
+import { hash, timingSafeEqual } from "node:crypto";
+import { Span, type SpanKind, type SpanSink } from "./span.ts";
+import { readTraceContext, type TraceContext } from "./trace-context.ts";
+
+/** Decides which traces are kept. */
+export interface Sampling {
+  /** Whether a trace that has a parent follows the parent's flag. */
+  followsParent: boolean;
+  /** The part of all other traces that is kept, from 0 to 1. */
+  ratio: number;
+}
+
+/** A trusted context has the trace continue; a context of a stranger is only a link of a new trace. */
+export interface IncomingTrace {
+  context: TraceContext | undefined;
+  isTrusted: boolean;
+}
+
+/** Carries a span from one part of the platform to another: to its own edge, and to other nodes. */
+export const traceHeader = "x-selvedge-trace";
+
+const idDigits = 13;
+const idValues = 2 ** 52;
+const macLength = 22;
+
+/** Begins the spans that have no parent in this process. */
+export class Tracer {
+  readonly #sink: SpanSink;
+  readonly #sampling: Sampling;
+  #key: string | undefined;
+
+  constructor(sink: SpanSink, sampling: Sampling) {
+    this.#sink = sink;
+    this.#sampling = sampling;
+  }
+
+  /** Sets the key, shared by all nodes, that signs the headers between parts of the platform. */
+  signWith(key: string): void {
+    this.#key = key;
+  }
+
+  begin(name: string, kind: SpanKind, { context, isTrusted }: IncomingTrace = noContext): Span {
+    const parent = isTrusted ? context : undefined;
+    const { followsParent } = this.#sampling;
+    const span = Span.first(this.#sink, name, kind, parent, (traceId) =>
+      parent !== undefined && followsParent ? parent.isSampled : this.#isInSample(traceId),
+    );
+    if (!isTrusted && span.isSampled) span.link = context;
+    return span;
+  }
+
+  /** The context of a request. `isTrusted` says whether its sender may choose the trace. */
+  incoming(headers: Headers, isTrusted: () => boolean): IncomingTrace {
+    const signed = headers[traceHeader];
+    if (typeof signed === "string") {
+      const parent = this.#verified(signed);
+      if (parent !== undefined) {
+        const state = headers["traceparent"] === parent ? headers["tracestate"] : undefined;
+        return { context: readTraceContext(parent, state), isTrusted: true };
+      }
+    }
+    const parent = headers["traceparent"];
+    if (parent === undefined) return noContext;
+    const context = readTraceContext(parent, headers["tracestate"]);
+    return { context, isTrusted: context !== undefined && isTrusted() };
+  }
+
+  /** The value of `traceHeader` for a span. Only parts of the platform may receive it. */
+  signed({ header }: Span): string {
+    return `${header}.${this.#mac(header)}`;
+  }
+
+  #verified(signed: string): string | undefined {
+    const cut = signed.length - macLength;
+    const parent = signed.slice(0, Math.max(cut - 1, 0));
+    const given = Buffer.from(signed.slice(cut));
+    const expected = Buffer.from(this.#mac(parent));
+    return given.length === expected.length && timingSafeEqual(given, expected) ? parent : undefined;
+  }
+
+  /** SHA-3 of the key and the text is a MAC, because SHA-3 does not allow length extension (FIPS 202). */
+  #mac(text: string): string {
+    if (this.#key === undefined) throw new Error("Expected a key before a trace crosses to another node");
+    return hash("sha3-256", `${this.#key}${text}`, "base64url").slice(0, macLength);
+  }
+
+  /** By the trace's id, so that all nodes decide alike. */
+  #isInSample(traceId: string): boolean {
+    const { ratio } = this.#sampling;
+    if (ratio === 0 || ratio === 1) return ratio === 1;
+    return Number.parseInt(traceId.slice(-idDigits), 16) < ratio * idValues;
+  }
+}
+
+type Headers = Readonly<Record<string, string | string[] | undefined>>;
+const noContext: IncomingTrace = { context: undefined, isTrusted: false };
