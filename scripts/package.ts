@@ -1,8 +1,10 @@
-import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { buildConsole, packagedBundle } from "../src/platform/dashboard/files.ts";
 import { buildProgram, externalPackages } from "./build.ts";
 
 /*
- * `npm pack` and `npm publish` run it. `prepare` builds dist/ and installs the package's own package.json; `restore`
+ * `npm pack` and `npm publish` run it. `prepare` builds dist/ and the console, and installs the package's own package.json; `restore`
  * removes it again. The package bundles its dependencies, except those with binaries. It does not depend on `node`,
  * because npm would put that binary into the .bin folder of every project that installs the package.
  */
@@ -11,6 +13,8 @@ const kept = "package.json.clone";
 async function prepare(): Promise<void> {
   if (existsSync(kept)) restore();
   await buildProgram();
+  mkdirSync(dirname(packagedBundle), { recursive: true });
+  writeFileSync(packagedBundle, await buildConsole());
   const clone = JSON.parse(readFileSync("package.json", "utf8")) as Record<string, unknown> & {
     dependencies: Record<string, string>;
   };
@@ -19,7 +23,7 @@ async function prepare(): Promise<void> {
   const files = [
     "bin",
     "dist",
-    "dashboard",
+    "dashboard-dist",
     "docs",
     "examples",
     "packaging",

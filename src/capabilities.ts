@@ -4,6 +4,7 @@ import { accounts, installation } from "./control/accounts/capability.ts";
 import { api, health, metricsApi } from "./control/api/server/capability.ts";
 import { nodesApi } from "./control/nodes/capability.ts";
 import { rulesets } from "./control/rulesets/capability.ts";
+import { dashboard } from "./control/sessions/capability.ts";
 import { tokens } from "./control/tokens/capability.ts";
 import { zoneSettings } from "./control/zone-settings/capability.ts";
 import { zones } from "./control/zones/capability.ts";
@@ -58,6 +59,7 @@ export const capabilities = [
   accounts,
   zones,
   tokens,
+  dashboard,
   members,
   owner,
   nodesApi,

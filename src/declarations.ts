@@ -6,6 +6,7 @@ import { declaration as platformTracing } from "./platform/tracing/declaration.t
 import { declaration as controlAccounts } from "./control/accounts/declaration.ts";
 import { declaration as controlZones } from "./control/zones/declaration.ts";
 import { declaration as controlTokens } from "./control/tokens/declaration.ts";
+import { declaration as controlSessions } from "./control/sessions/declaration.ts";
 import { declaration as controlMembers } from "./control/members/declaration.ts";
 import { declaration as controlZoneSettings } from "./control/zone-settings/declaration.ts";
 import { declaration as controlRulesets } from "./control/rulesets/declaration.ts";
@@ -46,6 +47,7 @@ export const declarations = [
   controlAccounts,
   controlZones,
   controlTokens,
+  controlSessions,
   controlMembers,
   controlZoneSettings,
   controlRulesets,

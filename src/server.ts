@@ -5,7 +5,7 @@ import type { ApiChecks } from "./control/api/server/app.ts";
 import { authorityFiles } from "./edge/tls/certificates/authority-files.ts";
 import type { Config } from "./platform/config/settings.ts";
 import type { Reserved } from "./platform/listen/reserve.ts";
-import { dashboardPath } from "./platform/dashboard/pages.ts";
+import { dashboardPath } from "./platform/dashboard/bundle.ts";
 import { writeForOthers } from "./platform/storage/private-files.ts";
 import { accountHash } from "./products/images/image-services.ts";
 import { start } from "./start.ts";
@@ -36,6 +36,8 @@ export interface RunningServer {
   services: Services;
   /** The owner's API token, if this start created it. */
   newToken: string | undefined;
+  /** A link that signs in at the console once, if this start created the token. */
+  startLink: string | undefined;
   /** Reads files of the configuration again: certificates and geo databases. */
   reload(): Promise<void>;
   /**
@@ -57,6 +59,7 @@ export async function startServer(
   const platform = { config, logger, apiChecks, reserved };
   const { services, reload, announceEnd, giveBack, close } = await start(capabilities, platform);
   services.health.phase = "serving";
+  services.dashboardOrigins.push(new URL(services.images.deliveryUrl).origin);
   const ready = readyOf(services);
   try {
     if (config.readyFile !== undefined)
@@ -70,6 +73,7 @@ export async function startServer(
     ready,
     services,
     newToken: services.owner.current!.newToken,
+    startLink: await startLink(services, ready),
     reload,
     announceEnd() {
       services.health.phase = "stopping";
@@ -83,6 +87,15 @@ export async function startServer(
       await close(deadlineMs);
     },
   };
+}
+
+async function startLink(services: Services, ready: Ready): Promise<string | undefined> {
+  const { newToken } = services.owner.current!;
+  if (newToken === undefined || services.dashboardPages === undefined) return undefined;
+  const known = await services.tokens.authenticate(newToken, "127.0.0.1");
+  return typeof known === "string"
+    ? undefined
+    : `${ready.dashboard}#start=${services.startCodes.make(known.token)}`;
 }
 
 function readyOf(services: Services): Ready {

@@ -2,7 +2,7 @@ import type { Config } from "../platform/config/settings.ts";
 import type { RunningServer } from "../server.ts";
 
 /** The text that `serve` prints when it is ready. It contains the token only at the start that created it. */
-export function welcome({ ready, newToken }: RunningServer, config: Config): string {
+export function welcome({ ready, newToken, startLink }: RunningServer, config: Config): string {
   const lines = [
     "Selvedge is ready.",
     "",
@@ -10,7 +10,7 @@ export function welcome({ ready, newToken }: RunningServer, config: Config): str
     `  edge             ${[ready.edge, ready.edge_tls].filter((url) => url !== null).join(" and ")}`,
     `  name server      ${ready.dns}`,
     ...(ready.metrics === null ? [] : [`  metrics          ${ready.metrics}`]),
-    `  images to try    ${ready.dashboard}images`,
+    ...(config.dashboard === "on" ? [`  console          ${ready.dashboard}`] : []),
     `  account          ${ready.account_id}`,
   ];
   if (newToken === undefined) {
@@ -20,6 +20,9 @@ export function welcome({ ready, newToken }: RunningServer, config: Config): str
   return `${[
     ...lines,
     `  API token        ${newToken}   (shown only once)`,
+    ...(startLink === undefined
+      ? []
+      : ["", "Sign in at the console with this link, once, within ten minutes:", "", `  ${startLink}`]),
     "",
     "curl, and the official TypeScript, Python and Go clients and the Terraform provider:",
     "",

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { authenticate } from "../api/server/auth.ts";
+import { authenticate, type Callers } from "../api/server/auth.ts";
 import { apiErrors } from "../api/errors.ts";
 import { operationsFor } from "../api/operation.ts";
 import { isoTime } from "../../platform/util/ids.ts";
@@ -7,13 +7,11 @@ import type { Invitation, Accounts } from "../accounts/accounts.ts";
 import { AnswerSchema, answerInvitation } from "./api-memberships.ts";
 import { memberErrors } from "./errors.ts";
 import { isOpen, type Members } from "./members.ts";
-import type { Tokens } from "../tokens/tokens.ts";
 
 /** The services that these operations use. */
-interface Services {
+interface Services extends Callers {
   accounts: Accounts;
   members: Members;
-  tokens: Tokens;
 }
 
 const { operation } = operationsFor<Services>();
@@ -121,7 +119,7 @@ export const invitationOperations = [
     result: AcceptedSchema,
     async handle({ params, query, services, incoming, clientIp }) {
       if (query.secret === undefined) {
-        await authenticate(incoming.headers, clientIp, services.tokens);
+        await authenticate(incoming.headers, clientIp, services);
         throw apiErrors.invalid(
           "Expected the secret from the invitation's URL for secret but received nothing",
           "/query/secret",

@@ -1,6 +1,7 @@
 import { capability } from "../../capability.ts";
 import { storage } from "../../platform/capability.ts";
 import { together } from "../api/operation.ts";
+import { dashboard } from "../sessions/capability.ts";
 import { tokens } from "../tokens/capability.ts";
 import { zones } from "../zones/capability.ts";
 import { invitationOperations } from "./api-invitations.ts";
@@ -18,7 +19,7 @@ import { memberErrorCodes } from "./api-errors.ts";
 /** Users, their accounts, and the members of accounts. */
 export const members = capability({
   name: "members",
-  needs: [storage, accounts, tokens, zones],
+  needs: [storage, accounts, tokens, dashboard, zones],
   create: (needed) => ({ members: new Members(needed.storage, needed.accounts, needed.tokens) }),
   errors: [{ title: "Members of accounts", errors: memberErrors, codes: memberErrorCodes }],
   operations: together([

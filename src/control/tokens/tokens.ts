@@ -86,8 +86,28 @@ export class Tokens {
     clientIp: string,
   ): Promise<{ actor: Actor; token: ApiToken } | TokenRefusal> {
     const key = hash("sha256", secret);
-    const known = this.#known.peek(key) ?? (await this.#known.get(key, async () => this.#learn(secret)));
-    if (known === undefined) return "unknown";
+    const known =
+      this.#known.peek(key) ??
+      (await this.#known.get(key, async () =>
+        this.#knownOf(await store.findByHash(this.#storage.read, this.hash(secret))),
+      ));
+    return known === undefined ? "unknown" : this.#admit(known, clientIp);
+  }
+
+  /** Like `authenticate`, for a token that was authenticated before and had this hash then. */
+  async authenticateAgain(
+    id: string,
+    secretHash: string,
+    clientIp: string,
+  ): Promise<{ actor: Actor; token: ApiToken } | TokenRefusal> {
+    const key = `id ${id}`;
+    const known =
+      this.#known.peek(key) ??
+      (await this.#known.get(key, async () => this.#knownOf(await store.findById(this.#storage.read, id))));
+    return known?.token.secretHash === secretHash ? this.#admit(known, clientIp) : "unknown";
+  }
+
+  #admit(known: Known, clientIp: string): Known | TokenRefusal {
     const { token } = known;
     const now = clock.now();
     if (token.status === "disabled") return "disabled";
@@ -254,8 +274,7 @@ export class Tokens {
     });
   }
 
-  async #learn(secret: string): Promise<Known | undefined> {
-    const token = await store.findByHash(this.#storage.read, this.hash(secret));
+  #knownOf(token: ApiToken | undefined): Known | undefined {
     if (token === undefined) return undefined;
     const { condition } = token;
     const addresses = addressesOf(token);

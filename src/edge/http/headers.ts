@@ -1,3 +1,4 @@
+import { isConsoleCookie } from "./console-cookies.ts";
 import { visitorErrors } from "./errors.ts";
 import { viaName } from "./via.ts";
 
@@ -161,6 +162,7 @@ export function visitorHeaders(rawHeaders: readonly string[], ray: string, statu
     if (name === "connection") named = namedBy(rawHeaders[i + 1]!, named);
     if (hopByHop.has(name) || (name === "cf-ray" && ray !== "") || isInternal(name)) continue;
     if ((status < 200 || status === 204) && name === "content-length") continue;
+    if (name === "set-cookie" && isConsoleCookie(rawHeaders[i + 1]!)) continue;
     headers.push(rawHeaders[i]!, rawHeaders[i + 1]!);
   }
   if (named !== undefined) removeNamed(headers, named);

@@ -12,6 +12,7 @@ import { plainAddress, scriptAddress } from "../origin/addresses.ts";
 import { answerError, endWithErrorPage } from "./error-page.ts";
 import { loopLimit, visitorError, visitorErrors, type VisitorError } from "../http/errors.ts";
 import type { EdgeHandler, EdgeHttpRequest, UpgradeHandler, EdgeUpgradeRequest } from "./handlers.ts";
+import { removeConsoleCookies } from "../http/console-cookies.ts";
 import { sayGoingAway } from "../http/going-away.ts";
 import { originHeaders } from "../http/headers.ts";
 import { bodyPrefixBytesMax, readPrefix, type BodyPrefix } from "./body-prefix.ts";
@@ -175,6 +176,7 @@ export class Edge {
   /** The zone and the record of a request. Throws when the zone is paused or the record is not proxied. */
   #find(request: IncomingMessage, ray: string, { record, span }: Pick<Found, "record" | "span">): Found {
     const { snapshot, settings, requestCf, viaHeader } = this.#options;
+    removeConsoleCookies(request);
     const asked = this.#target(request, settings);
     const { host, path } = asked;
     if (this.#options.isStale?.() === true) throw visitorErrors.stale();

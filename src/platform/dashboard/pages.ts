@@ -1,43 +1,111 @@
-import { readFile } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Logger } from "pino";
 import { unawaited } from "../util/uncaught.ts";
-import { projectUrl } from "../util/module-url.ts";
+import { assetsPath, dashboardPath, type BundledFile } from "./bundle.ts";
+import type { DashboardFiles } from "./files.ts";
 
-/** Path of the dashboard on the API listener. */
-export const dashboardPath = "/dashboard/";
+const sessionPath = `${dashboardPath}session`;
 
-const pages: ReadonlyMap<string, { file: string; type: string }> = new Map([
-  ["images", { file: "images.html", type: "text/html; charset=utf-8" }],
-  ["images.js", { file: "images.js", type: "text/javascript; charset=utf-8" }],
-]);
-const policy =
-  "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src blob:; connect-src *; form-action 'none'; frame-ancestors 'none'; base-uri 'none'";
-
-/** Answers requests for pages of the dashboard. Returns false for all other requests. */
-export function serveDashboard(request: IncomingMessage, response: ServerResponse): boolean {
-  const path = request.url?.split("?", 1)[0] ?? "";
-  if (path !== "/dashboard" && !path.startsWith(dashboardPath)) return false;
-  const page = pages.get(path.slice(dashboardPath.length));
-  if (page !== undefined) unawaited(sendPage(page, response));
-  else if (path.length <= dashboardPath.length)
-    response.writeHead(302, { location: `${dashboardPath}images` }).end();
-  else response.writeHead(404, { "content-type": "text/plain" }).end("Page not found\n");
-  return true;
+/** The parts that the pages need. */
+export interface DashboardNeeds {
+  files: Pick<DashboardFiles, "latest" | "current">;
+  /** Answers the calls of sign-in. */
+  answerSession: (request: IncomingMessage, response: ServerResponse) => void;
+  /** Origins beside its own from which the console reads: that of delivered pictures. */
+  origins: () => readonly string[];
+  logger: Logger;
 }
 
-async function sendPage(
-  { file, type }: { file: string; type: string },
+type Pages = (request: IncomingMessage, response: ServerResponse) => boolean;
+
+/** Answers requests for the console. The result returns false for all other requests. */
+export const dashboardPages =
+  (needed: DashboardNeeds): Pages =>
+  (request, response) => {
+    const path = request.url?.split("?", 1)[0] ?? "";
+    if (path !== "/dashboard" && !path.startsWith(dashboardPath)) return false;
+    if (path === sessionPath) needed.answerSession(request, response);
+    else if (request.method !== "GET" && request.method !== "HEAD")
+      sendText(response, 405, "Expected GET or HEAD\n");
+    else if (path === "/dashboard") response.writeHead(302, { location: dashboardPath }).end();
+    else unawaited(sendFile(path, request, response, needed));
+    return true;
+  };
+
+async function sendFile(
+  path: string,
+  request: IncomingMessage,
   response: ServerResponse,
+  { files, logger, origins }: DashboardNeeds,
 ): Promise<void> {
-  const body = await readFile(projectUrl(`dashboard/${file}`));
-  response
-    .writeHead(200, {
-      "content-type": type,
-      "content-length": body.length,
-      "content-security-policy": policy,
-      "x-content-type-options": "nosniff",
-      "referrer-policy": "no-referrer",
-      "cache-control": "no-cache",
-    })
-    .end(body);
+  const isAsset = path.startsWith(assetsPath);
+  const bundle = await (isAsset ? files.current() : files.latest()).catch((error: unknown) => {
+    logger.error({ err: error }, "the console could not be built");
+    return undefined;
+  });
+  if (bundle === undefined)
+    return sendText(
+      response,
+      503,
+      "The console could not be built. See the server's log. The API is not affected.\n",
+    );
+  const name = path.slice(assetsPath.length);
+  if (!isAsset)
+    return send(request, response, bundle.page, { ...pageHeaders(origins()), "cache-control": "no-cache" });
+  if (!Object.hasOwn(bundle.assets, name)) return sendText(response, 404, "Page not found\n");
+  send(request, response, bundle.assets[name]!, { "cache-control": "public, max-age=31536000, immutable" });
+}
+
+function send(
+  request: IncomingMessage,
+  response: ServerResponse,
+  file: BundledFile,
+  headers: Record<string, string>,
+): void {
+  const accepted = request.headers["accept-encoding"]?.toString() ?? "";
+  const coding = (["br", "gzip"] as const).find(
+    (each) =>
+      file[each] !== undefined && new RegExp(`\\b${each}\\b(?!;\\s*q=0(?:\\.0*)?(?:,|$))`).test(accepted),
+  );
+  const body = Buffer.from(coding === undefined ? file.body : file[coding]!, "base64");
+  response.writeHead(200, {
+    "content-type": file.type,
+    "content-length": body.length,
+    ...(coding !== undefined && { "content-encoding": coding }),
+    vary: "accept-encoding",
+    ...securityHeaders,
+    ...headers,
+  });
+  response.end(request.method === "HEAD" ? undefined : body);
+}
+
+function sendText(response: ServerResponse, status: number, text: string): void {
+  response.writeHead(status, { "content-type": "text/plain; charset=utf-8", ...securityHeaders }).end(text);
+}
+
+const securityHeaders = {
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+};
+
+/** Scripts and styles come from the listener alone, and text never becomes code. */
+function pageHeaders(origins: readonly string[]): Record<string, string> {
+  const others = origins.map((origin) => ` ${origin}`).join("");
+  return {
+    "content-security-policy": [
+      "default-src 'none'",
+      "script-src 'self'",
+      "style-src 'self'",
+      `img-src 'self' blob:${others}`,
+      `connect-src 'self'${others}`,
+      "font-src 'self'",
+      "form-action 'none'",
+      "frame-ancestors 'none'",
+      "base-uri 'none'",
+      "require-trusted-types-for 'script'",
+      "trusted-types 'none'",
+    ].join("; "),
+  };
 }

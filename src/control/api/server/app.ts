@@ -2,14 +2,13 @@ import type { IncomingMessage } from "node:http";
 import { Hono } from "hono";
 import type { Logger } from "pino";
 import type { Accounts } from "../../accounts/accounts.ts";
-import type { Tokens } from "../../tokens/tokens.ts";
 import type { Zones } from "../../zones/zones.ts";
 import { afterBody } from "../../../platform/util/after-body.ts";
 import { permissionGroups, type PermissionKey } from "../../access/permissions.ts";
 import { isId, newUuid } from "../../../platform/util/ids.ts";
 import { zoneErrors } from "../../zones/errors.ts";
 import { absentProduct } from "./absent-products.ts";
-import { authenticate } from "./auth.ts";
+import { authenticate, type Callers } from "./auth.ts";
 import { readBody } from "../body.ts";
 import { failure, PreparedJson, preparedSuccess, success, successPage, type Page } from "../envelope.ts";
 import { apiErrorOf, apiErrors, ApiError, ApiErrors, callerError, type ErrorCodes } from "../errors.ts";
@@ -38,10 +37,9 @@ export interface ApiChecks {
 }
 
 /** The services that find out who calls, and what the path names. */
-interface ApiServices {
+interface ApiServices extends Callers {
   storage: Pick<Storage, "following">;
   accounts: Pick<Accounts, "find">;
-  tokens: Tokens;
   zones: Pick<Zones, "find">;
 }
 
@@ -132,9 +130,7 @@ async function perform(
   // Before the caller is known, because its rights may be among the changes.
   if (request.headers[minSeqName] !== undefined) await waitForChange(request.headers, storage);
   const isOwn = operation.access.scope === "own";
-  const actor = isOwn
-    ? undefined
-    : await authenticate(request.headers, incoming.clientIp, options.services.tokens);
+  const actor = isOwn ? undefined : await authenticate(request.headers, incoming.clientIp, options.services);
   const waitSeconds = actor === undefined ? 0 : limiter.take(actor.userId ?? actor.id);
   if (waitSeconds > 0) throw apiErrors.rateLimited(waitSeconds);
 

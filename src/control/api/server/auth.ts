@@ -1,6 +1,9 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { isSecretShaped } from "../../access/secret.ts";
 import type { Actor } from "../../access/actor.ts";
+import { sessionCookie } from "../../sessions/cookie.ts";
+import { isOwnPage } from "../../sessions/hosts.ts";
+import type { Sessions } from "../../sessions/sessions.ts";
 import type { TokenRefusal, Tokens } from "../../tokens/tokens.ts";
 import { apiErrors, ApiError } from "../errors.ts";
 
@@ -12,14 +15,22 @@ const refusals: Record<TokenRefusal, () => ApiError> = {
   address: () => new ApiError(403, 9109, "Cannot use the access token from this address"),
 };
 
+/** The services that know callers. */
+export interface Callers {
+  tokens: Tokens;
+  sessions: Pick<Sessions, "use">;
+  /** The hosts of the console beside loopback; undefined if it is off. */
+  sessionHosts: ReadonlySet<string> | undefined;
+}
+
 /**
  * Authenticates a call. A token takes precedence over a legacy key, because the official client sends every
- * credential it has. Throws ApiError (400, 401 or 403).
+ * credential it has. The cookie of the console comes last. Throws ApiError (400, 401 or 403).
  */
 export async function authenticate(
   headers: IncomingHttpHeaders,
   clientIp: string,
-  tokens: Tokens,
+  { tokens, sessions, sessionHosts }: Callers,
 ): Promise<Actor> {
   const { authorization } = headers;
   if (authorization !== undefined) {
@@ -30,7 +41,13 @@ export async function authenticate(
     return known.actor;
   }
   const { "x-auth-email": email, "x-auth-key": key } = headers;
-  if (typeof email !== "string" || typeof key !== "string") throw apiErrors.noCredentials();
+  if (typeof email !== "string" || typeof key !== "string") {
+    const cookie = sessionHosts === undefined ? undefined : sessionCookie(headers);
+    if (cookie === undefined || !isOwnPage(headers, sessionHosts!)) throw apiErrors.noCredentials();
+    const session = await sessions.use(cookie, clientIp);
+    if (typeof session === "string") throw refusals[session]();
+    return session.actor;
+  }
   const actor = tokens.authenticateKey(email, key);
   if (actor === undefined) throw apiErrors.invalidKey();
   return actor;

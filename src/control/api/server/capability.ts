@@ -1,5 +1,4 @@
 import { capability } from "../../../capability.ts";
-import { serveDashboard } from "../../../platform/dashboard/pages.ts";
 import { accessLogs } from "../../../platform/access-log/capability.ts";
 import { nodes } from "../../../platform/capability-nodes.ts";
 import { reservation, storage } from "../../../platform/capability.ts";
@@ -9,6 +8,7 @@ import { createHealthServer } from "../../../platform/observability/health-liste
 import { NodeHealth } from "../../../platform/observability/health.ts";
 import { OwnListener } from "../../../platform/own-listener.ts";
 import { accounts } from "../../accounts/capability.ts";
+import { dashboard } from "../../sessions/capability.ts";
 import { tokens } from "../../tokens/capability.ts";
 import { zones } from "../../zones/capability.ts";
 import { createApi } from "./app.ts";
@@ -39,7 +39,7 @@ export const health = capability({
 export const api = capability({
   name: "API",
   declares: declaration,
-  needs: [reservation, storage, accessLogs, nodes, health, accounts, tokens, zones, metrics],
+  needs: [reservation, storage, accessLogs, nodes, health, accounts, tokens, zones, dashboard, metrics],
   create: () => ({ apiListener: new OwnListener() }),
   async listen({ config, logger, apiChecks, apiListener, sockets, ...services }, contributions) {
     const app = createApi({
@@ -55,7 +55,7 @@ export const api = capability({
     });
     const server = createApiServer(app, services.health, {
       observe: services.metrics?.api,
-      pages: serveDashboard,
+      pages: services.dashboardPages,
       accessLog: services.apiLog,
     });
     if (contributions.apiUpgrade !== undefined) server.on("upgrade", contributions.apiUpgrade);

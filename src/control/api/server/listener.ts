@@ -18,7 +18,7 @@ export type Pages = (request: IncomingMessage, response: ServerResponse) => bool
 
 interface ApiServerOptions {
   observe?: Observe | undefined;
-  pages?: Pages;
+  pages?: Pages | undefined;
   accessLog?: AccessLog | undefined;
 }
 

@@ -1,0 +1,127 @@
+import { useEffect, useState } from "preact/hooks";
+import { ApiFailure, get, type Answer, type ResultInfo } from "./client.ts";
+import { offlineSince } from "./offline.ts";
+
+/** A resource as a screen knows it. `data` stays while a newer answer is awaited or could not be had. */
+export interface Query<T> {
+  data: T | undefined;
+  info: ResultInfo;
+  failure: ApiFailure | undefined;
+  isLoading: boolean;
+  /** Time of the data, in milliseconds. */
+  at: number;
+  reload: () => void;
+}
+
+interface Entry {
+  answer: Answer<unknown> | undefined;
+  failure: ApiFailure | undefined;
+  at: number;
+  loading: AbortController | undefined;
+  readers: Set<() => void>;
+}
+
+const entries = new Map<string, Entry>();
+const entriesMax = 300;
+const freshMs = 5000;
+const retryMs = 2000;
+
+function entryOf(path: string): Entry {
+  let entry = entries.get(path);
+  if (entry === undefined) {
+    for (const [old, { readers }] of entries) {
+      if (entries.size < entriesMax) break;
+      if (readers.size === 0) entries.delete(old);
+    }
+    entries.set(
+      path,
+      (entry = { answer: undefined, failure: undefined, at: 0, loading: undefined, readers: new Set() }),
+    );
+  }
+  return entry;
+}
+
+const tell = (entry: Entry): void => [...entry.readers].forEach((reader) => reader());
+
+function load(path: string): void {
+  const entry = entryOf(path);
+  entry.loading?.abort();
+  const controller = (entry.loading = new AbortController());
+  const finish = (change: Partial<Entry>): void => {
+    if (entry.loading !== controller) return;
+    Object.assign(entry, { loading: undefined, ...change });
+    tell(entry);
+  };
+  get(path, controller.signal).then(
+    (answer) => {
+      offlineSince.set(undefined);
+      finish({ answer, failure: undefined, at: Date.now() });
+    },
+    (error: unknown) => {
+      if (controller.signal.aborted) return;
+      const failure =
+        error instanceof ApiFailure ? error : new ApiFailure(0, [{ code: 0, message: String(error) }]);
+      if (failure.status === 0) {
+        if (offlineSince.get() === undefined) offlineSince.set(Date.now());
+        setTimeout(() => {
+          if (entry.readers.size > 0 && entry.loading === undefined) load(path);
+        }, retryMs);
+      }
+      finish({ failure });
+    },
+  );
+  tell(entry);
+}
+
+/** Loads what is on screen below these paths again, and forgets the rest. */
+export function invalidate(...prefixes: string[]): void {
+  for (const [path, entry] of entries) {
+    if (!prefixes.some((prefix) => path.startsWith(prefix))) continue;
+    if (entry.readers.size > 0) load(path);
+    else entries.delete(path);
+  }
+}
+
+/** Forgets everything: another person may be signed in now. */
+export function forgetAll(): void {
+  for (const { loading } of entries.values()) loading?.abort();
+  entries.clear();
+}
+
+/**
+ * Reads a resource by its path below /client/v4, and keeps it current while the component is there. No path: no call.
+ * With `everyMs`, it is read again and again while the page is visible.
+ */
+export function useGet<T>(path: string | undefined, { everyMs }: { everyMs?: number } = {}): Query<T> {
+  const [, setTurn] = useState(0);
+  useEffect(() => {
+    if (path === undefined) return;
+    const entry = entryOf(path);
+    const reader = (): void => setTurn((turn) => turn + 1);
+    entry.readers.add(reader);
+    if (entry.loading === undefined && Date.now() - entry.at > freshMs) load(path);
+    const timer =
+      everyMs === undefined
+        ? undefined
+        : setInterval(() => {
+            if (!document.hidden && entry.loading === undefined) load(path);
+          }, everyMs);
+    return () => {
+      entry.readers.delete(reader);
+      clearInterval(timer);
+    };
+  }, [path, everyMs]);
+  const entry = path === undefined ? undefined : entries.get(path);
+  return {
+    data: entry?.answer?.result as T | undefined,
+    info: entry?.answer?.info ?? {},
+    failure: entry?.failure,
+    isLoading:
+      path !== undefined &&
+      (entry === undefined || entry.loading !== undefined || (entry.at === 0 && entry.failure === undefined)),
+    at: entry?.at ?? 0,
+    reload: () => {
+      if (path !== undefined) load(path);
+    },
+  };
+}

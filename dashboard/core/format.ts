@@ -1,0 +1,37 @@
+const numbers = new Intl.NumberFormat();
+const times = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
+const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "narrow" });
+const units = [
+  ["day", 86_400_000],
+  ["hour", 3_600_000],
+  ["minute", 60_000],
+  ["second", 1000],
+] as const;
+
+export const count = (value: number): string => numbers.format(value);
+/** "1 record", "2 records" */
+export const plural = (value: number, one: string, many = `${one}s`): string =>
+  `${numbers.format(value)} ${value === 1 ? one : many}`;
+
+/** 1536 → "1.5 KiB" */
+export function bytes(value: number): string {
+  const names = ["B", "KiB", "MiB", "GiB", "TiB"];
+  const power = value < 1 ? 0 : Math.min(names.length - 1, Math.floor(Math.log2(value) / 10));
+  const scaled = value / 1024 ** power;
+  return `${power === 0 || scaled >= 100 ? Math.round(scaled) : scaled.toFixed(1)} ${names[power]}`;
+}
+
+export const timeOf = (iso: string | number): string => times.format(new Date(iso));
+export const clockOf = (ms: number): string => clock.format(new Date(ms));
+
+/** "2h ago", "in 3d" */
+export function ago(iso: string | number): string {
+  const distance = new Date(iso).getTime() - Date.now();
+  const [unit, ms] = units.find(([, each]) => Math.abs(distance) >= each) ?? units[3];
+  return relative.format(Math.round(distance / ms), unit);
+}
+
+/** 0.2 → "0.20 ms", 1500 → "1.5 s" */
+export const duration = (ms: number): string =>
+  ms < 10 ? `${ms.toFixed(2)} ms` : ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;

@@ -1,0 +1,103 @@
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { ApiFailure, get } from "./client.ts";
+import type { Query } from "./cache.ts";
+
+/** Rows of a long list, of which only the pages on screen are read. */
+export interface Rows<T> {
+  /** Undefined until the first page is there. */
+  count: number | undefined;
+  /** Undefined while its page is not there. */
+  row(index: number): T | undefined;
+  /** Reads the pages of these rows. */
+  show(from: number, to: number): void;
+  /** The state of the first page, for <Loaded>. */
+  first: Query<T[]>;
+  /** Puts a changed row in place of the old one, without a call. */
+  replace(index: number, row: T): void;
+}
+
+interface Held<T> {
+  pages: Map<number, T[]>;
+  loading: Map<number, AbortController>;
+  count: number | undefined;
+  failure: ApiFailure | undefined;
+  at: number;
+}
+
+const newHeld = <T>(): Held<T> => ({
+  pages: new Map(),
+  loading: new Map(),
+  count: undefined,
+  failure: undefined,
+  at: 0,
+});
+const pagesMax = 20;
+
+/** Reads a list by pages. `path` may have a query; `page` and `per_page` are added. */
+export function useRows<T>(path: string, perPage = 200): Rows<T> {
+  const [, setTurn] = useState(0);
+  const [version, setVersion] = useState(0);
+  // The rows of the last query stay on screen until the first page of the next one is there.
+  const shown = useRef<Held<T>>(newHeld());
+  const held = useMemo(() => newHeld<T>(), [path, perPage, version]);
+  const turn = (): void => setTurn((each) => each + 1);
+
+  const load = (page: number): void => {
+    if (held.pages.has(page) || held.loading.has(page)) return;
+    const controller = new AbortController();
+    held.loading.set(page, controller);
+    const joint = path.includes("?") ? "&" : "?";
+    get<T[]>(`${path}${joint}page=${page}&per_page=${perPage}`, controller.signal)
+      .then(
+        ({ result, info }) => {
+          held.pages.set(page, result);
+          held.count = info.total_count ?? result.length;
+          held.failure = undefined;
+          held.at = Date.now();
+          const farthest = [...held.pages.keys()].toSorted((a, b) => Math.abs(b - page) - Math.abs(a - page));
+          if (held.pages.size > pagesMax) held.pages.delete(farthest[0]!);
+          shown.current = held;
+        },
+        (error: unknown) => {
+          if (error instanceof ApiFailure) held.failure = error;
+        },
+      )
+      .finally(() => {
+        held.loading.delete(page);
+        turn();
+      });
+    turn();
+  };
+  useEffect(() => {
+    load(1);
+    return () => held.loading.forEach((controller) => controller.abort());
+  }, [held]);
+
+  const current = held.pages.size > 0 || held.failure !== undefined ? held : shown.current;
+  return {
+    count: current.count,
+    row: (index) => current.pages.get(Math.floor(index / perPage) + 1)?.[index % perPage],
+    show(from, to) {
+      if (current !== held) return;
+      for (
+        let page = Math.floor(from / perPage) + 1;
+        page <= Math.floor(Math.max(from, to - 1) / perPage) + 1;
+        page++
+      )
+        load(page);
+    },
+    replace(index, row) {
+      const page = current.pages.get(Math.floor(index / perPage) + 1);
+      if (page !== undefined) page[index % perPage] = row;
+      turn();
+    },
+    first: {
+      data: current.pages.get(1) ?? (current.count === undefined ? undefined : []),
+      info: { ...(current.count !== undefined && { total_count: current.count }) },
+      failure: held.failure,
+      isLoading: held.loading.size > 0,
+      at: current.at,
+      reload: () => setVersion((each) => each + 1),
+    },
+  };
+}

@@ -1,0 +1,93 @@
+import { store, useStore } from "./store.ts";
+
+/** The console's part of the address bar: the path below /dashboard, and the query. */
+export interface Location {
+  path: string;
+  query: URLSearchParams;
+}
+
+const base = "/dashboard";
+
+const read = (): Location => ({
+  path: location.pathname.slice(base.length) || "/",
+  query: new URLSearchParams(location.search),
+});
+const current = store<Location>(read());
+addEventListener("popstate", () => current.set(read()));
+
+/** The address of a path of the console, for `href`. Names in the path are encoded already. */
+export const href = (path: string): string => `${base}${path}`;
+
+/** Goes to a path of the console, which may have a query. */
+export function navigate(path: string, { replace = false }: { replace?: boolean } = {}): void {
+  const url = href(path);
+  if (replace) history.replaceState(null, "", url);
+  else history.pushState(null, "", url);
+  current.set(read());
+  if (!replace && !path.startsWith("?")) scrollTo(0, 0);
+}
+
+export const useLocation = (): Location => useStore(current);
+
+/** A value in the query of the address. Empty text and the default are not written. */
+export function useSearch(
+  name: string,
+  byDefault = "",
+): [string, (value: string, replace?: boolean) => void] {
+  const { query } = useLocation();
+  return [
+    query.get(name) ?? byDefault,
+    (value, replace = true) => setSearch({ [name]: value === byDefault ? "" : value }, replace),
+  ];
+}
+
+/** Changes several values of the query at once. */
+export function setSearch(values: Record<string, string>, replace = true): void {
+  const query = new URLSearchParams(location.search);
+  for (const [name, value] of Object.entries(values)) {
+    if (value === "") query.delete(name);
+    else query.set(name, value);
+  }
+  const text = query.toString();
+  const url = `${location.pathname}${text === "" ? "" : `?${text}`}`;
+  if (replace) history.replaceState(null, "", url);
+  else history.pushState(null, "", url);
+  current.set(read());
+}
+
+/** Links of the console are followed without loading the page. */
+document.addEventListener("click", (event) => {
+  if (
+    event.defaultPrevented ||
+    event.button !== 0 ||
+    event.metaKey ||
+    event.ctrlKey ||
+    event.shiftKey ||
+    event.altKey
+  )
+    return;
+  const link = (event.target as Element).closest("a");
+  if (link === null || link.target !== "" || link.hasAttribute("download") || link.origin !== location.origin)
+    return;
+  if (!link.pathname.startsWith(`${base}/`)) return;
+  event.preventDefault();
+  history.pushState(null, "", link.href);
+  current.set(read());
+  scrollTo(0, 0);
+});
+
+/** The values of a pattern such as "/:account/zones" in a path; undefined if it does not match. */
+export function match(pattern: string, path: string): Record<string, string> | undefined {
+  const [wanted, given] = [pattern.split("/"), path.replace(/(?<=.)\/$/, "").split("/")];
+  const rest = wanted.at(-1)?.startsWith("*") === true;
+  if (rest ? given.length < wanted.length : given.length !== wanted.length) return undefined;
+  const values: Record<string, string> = {};
+  for (const [index, segment] of wanted.entries()) {
+    if (segment.startsWith("*")) values[segment.slice(1)] = given.slice(index).join("/");
+    else if (segment.startsWith(":")) {
+      if (given[index] === "") return undefined;
+      values[segment.slice(1)] = decodeURIComponent(given[index]!);
+    } else if (segment !== given[index]) return undefined;
+  }
+  return values;
+}

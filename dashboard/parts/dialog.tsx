@@ -1,0 +1,52 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useRef } from "preact/hooks";
+import { Button } from "./button.tsx";
+
+interface DialogProps {
+  title: string;
+  children: ComponentChildren;
+  onClose: () => void;
+  /** "side" is a panel at the right edge, a full screen on phones. */
+  kind?: "center" | "side" | "wide";
+}
+
+/**
+ * A modal dialog. The browser keeps the focus inside and gives it back. Keys: Escape closes; Tab and Shift+Tab go round.
+ */
+export function Dialog({ title, children, onClose, kind = "center" }: DialogProps) {
+  const id = useId();
+  const element = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const before = document.activeElement;
+    element.current!.showModal();
+    const chosen = element.current!.querySelector<HTMLElement>(
+      "[autofocus], .dialog-body :is(input, select, textarea, button):not([disabled], [type=hidden])",
+    );
+    chosen?.focus();
+    return () => {
+      if (before instanceof HTMLElement && before.isConnected) before.focus();
+    };
+  }, []);
+  return (
+    <dialog
+      ref={element}
+      class={`dialog ${kind}`}
+      aria-labelledby={id}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+      onMouseDown={(event) => {
+        if (event.target === element.current) onClose();
+      }}
+    >
+      <div class="dialog-box">
+        <header class="dialog-head">
+          <h2 id={id}>{title}</h2>
+          <Button icon="close" kind="quiet" label="Close" onPress={onClose} />
+        </header>
+        <div class="dialog-body">{children}</div>
+      </div>
+    </dialog>
+  );
+}

@@ -1,0 +1,247 @@
+import type { ComponentChildren, TargetedEvent } from "preact";
+import { useId, useRef, useState } from "preact/hooks";
+import { AsCode } from "../code/as-code.tsx";
+import { useAction } from "../core/action.ts";
+import type { ApiFailure, Call } from "../core/client.ts";
+import { useRefusal } from "../core/permissions.ts";
+import { Button } from "./button.tsx";
+import { Icon } from "./icon.tsx";
+
+/** The values of a form. What was typed stays until the form is closed. */
+export interface FormState<V> {
+  values: V;
+  set<K extends keyof V>(name: K, value: V[K]): void;
+  replace(values: V): void;
+}
+
+export function useForm<V extends object>(initial: V): FormState<V> {
+  const [values, setValues] = useState(initial);
+  return {
+    values,
+    set: (name, value) => setValues((before) => ({ ...before, [name]: value })),
+    replace: setValues,
+  };
+}
+
+interface FieldProps {
+  label: string;
+  hint?: ComponentChildren;
+  error?: string | undefined;
+  children: (attributes: {
+    id: string;
+    "aria-describedby": string | undefined;
+    "aria-invalid": "true" | undefined;
+  }) => ComponentChildren;
+  isNarrow?: boolean;
+}
+
+/** A label, a field, a hint, and the API's message about the field. */
+export function Field({ label, hint, error, children, isNarrow }: FieldProps) {
+  const id = useId();
+  const described = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(" ");
+  return (
+    <div class={`field ${error ? "wrong" : ""} ${isNarrow ? "narrow" : ""}`}>
+      <label for={id}>{label}</label>
+      {children({
+        id,
+        "aria-describedby": described === "" ? undefined : described,
+        "aria-invalid": error ? "true" : undefined,
+      })}
+      {hint && (
+        <p id={`${id}-hint`} class="hint">
+          {hint}
+        </p>
+      )}
+      {error && (
+        <p id={`${id}-error`} class="error">
+          <Icon name="warning" />
+          {error}
+        </p>
+      )}
+    </div>
+  );
+}
+
+type Attributes = Omit<FieldProps, "children"> & { failure?: ApiFailure | undefined; name?: string };
+const errorOf = ({ error, failure, name }: Attributes): string | undefined =>
+  error ?? (name === undefined ? undefined : failure?.of(name));
+
+interface TextProps extends Attributes {
+  value: string;
+  onChange: (value: string) => void;
+  placeholder?: string;
+  type?: "text" | "password" | "number" | "search" | "datetime-local" | "date";
+  isRequired?: boolean;
+  isMono?: boolean;
+  rows?: number;
+  autofocus?: boolean;
+  isDisabled?: boolean;
+}
+
+/** A line of text, or several with `rows`. `name` is the field of the body that the API's messages are about. */
+export const TextField = (props: TextProps) => (
+  <Field label={props.label} hint={props.hint} error={errorOf(props)} isNarrow={props.isNarrow === true}>
+    {(attributes) => {
+      const common = {
+        ...attributes,
+        value: props.value,
+        class: props.isMono ? "mono" : "",
+        placeholder: props.placeholder,
+        required: props.isRequired,
+        spellcheck: false,
+        autocomplete: "off" as const,
+        autofocus: props.autofocus,
+        disabled: props.isDisabled,
+        onInput: (event: TargetedEvent<HTMLInputElement | HTMLTextAreaElement>) =>
+          props.onChange(event.currentTarget.value),
+      };
+      // Preact's types have one member for each type of an input, and a union of types fits none.
+      // oxlint-disable-next-line typescript/no-unnecessary-type-assertion
+      const type = (props.type ?? "text") as "text";
+      return props.rows === undefined ? (
+        <input type={type} {...common} />
+      ) : (
+        <textarea rows={props.rows} {...common} />
+      );
+    }}
+  </Field>
+);
+
+interface SelectProps<K extends string> extends Attributes {
+  value: K;
+  onChange: (value: K) => void;
+  options: readonly (K | { value: K; label: string })[];
+  isDisabled?: boolean;
+}
+
+export const SelectField = <K extends string>(props: SelectProps<K>) => (
+  <Field label={props.label} hint={props.hint} error={errorOf(props)} isNarrow={props.isNarrow === true}>
+    {(attributes) => (
+      <select
+        {...attributes}
+        value={props.value}
+        disabled={props.isDisabled}
+        onChange={(event) => props.onChange(event.currentTarget.value as K)}
+      >
+        {props.options.map((option) => {
+          const { value, label } = typeof option === "string" ? { value: option, label: option } : option;
+          return (
+            <option key={value} value={value}>
+              {label}
+            </option>
+          );
+        })}
+      </select>
+    )}
+  </Field>
+);
+
+interface SwitchProps {
+  label: string;
+  hint?: ComponentChildren;
+  isOn: boolean;
+  onChange: (isOn: boolean) => void;
+  refusal?: string | undefined;
+}
+
+/** On or off. Keys: Space. */
+export function Switch({ label, hint, isOn, onChange, refusal }: SwitchProps) {
+  const id = useId();
+  return (
+    <div class="switch-field">
+      <button
+        type="button"
+        role="switch"
+        aria-checked={isOn}
+        aria-labelledby={id}
+        aria-describedby={`${id}-hint`}
+        aria-disabled={refusal === undefined ? undefined : "true"}
+        class="switch"
+        onClick={() => refusal === undefined && onChange(!isOn)}
+      />
+      <span>
+        <span id={id} class="switch-label">
+          {label}
+        </span>
+        <span id={`${id}-hint`} class="hint">
+          {hint}
+          {refusal && ` (${refusal})`}
+        </span>
+      </span>
+    </div>
+  );
+}
+
+interface ActionFormProps<R> {
+  /** The call that the form makes, as it is now. */
+  call: Call;
+  children: (failure: ApiFailure | undefined) => ComponentChildren;
+  submit: string;
+  /** The message at the end. */
+  done?: string;
+  invalidates?: readonly string[];
+  onDone?: (result: R) => void;
+  onCancel?: () => void;
+  kind?: "primary" | "bad";
+  /** The reason why it cannot be sent yet. */
+  refusal?: string | undefined;
+}
+
+/** A form that makes one call: fields, messages of the API, submit, cancel, and the call as code. Keys: Ctrl+Enter submits. */
+export function ActionForm<R>(props: ActionFormProps<R>) {
+  const { call, children, submit, done, invalidates, onDone, onCancel, kind = "primary" } = props;
+  const action = useAction({ done, invalidates });
+  const element = useRef<HTMLFormElement>(null);
+  const refusal = useRefusal()(call.op) ?? props.refusal;
+  const send = async (): Promise<void> => {
+    if (refusal !== undefined || action.isBusy) return;
+    const answer = await action.run<R>(call);
+    if (answer !== undefined) onDone?.(answer.result);
+    else element.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus();
+  };
+  const unplaced =
+    action.failure?.errors.filter(
+      ({ source }) => source === undefined || !isShown(element.current, action.failure!),
+    ) ?? [];
+  return (
+    <form
+      ref={element}
+      class="form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void send();
+      }}
+      onKeyDown={(event) => {
+        if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+        event.preventDefault();
+        element.current?.requestSubmit();
+      }}
+    >
+      <div class="form-fields">{children(action.failure)}</div>
+      {unplaced.length > 0 && (
+        <div class="form-failure" role="alert">
+          {unplaced.map(({ code, message }) => (
+            <p key={message}>
+              <Icon name="warning" /> {message} {code > 0 && <code>{code}</code>}
+            </p>
+          ))}
+          {action.failure?.requestId && <p class="faint">Request {action.failure.requestId}</p>}
+        </div>
+      )}
+      <footer class="form-foot">
+        <AsCode call={call} />
+        <span class="spacer" />
+        {onCancel && <Button onPress={onCancel}>Cancel</Button>}
+        <Button type="submit" kind={kind} refusal={refusal} isBusy={action.isBusy}>
+          {action.isBusy ? "Working …" : submit}
+        </Button>
+      </footer>
+    </form>
+  );
+}
+
+/** Whether a field of the form shows the first message. */
+function isShown(form: HTMLFormElement | null, failure: ApiFailure): boolean {
+  const shown = [...(form?.querySelectorAll(".field .error") ?? [])].map(({ textContent }) => textContent);
+  return failure.errors.every(({ message }) => shown.includes(message));
+}

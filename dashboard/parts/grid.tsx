@@ -1,0 +1,217 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { Rows } from "../core/pages.ts";
+import { count as formatCount } from "../core/format.ts";
+
+export interface Column<T> {
+  key: string;
+  title: string;
+  /** As in grid-template-columns: "120px", "minmax(0, 2fr)". */
+  width: string;
+  cell: (row: T, index: number) => ComponentChildren;
+  /** Only on wide screens. */
+  isExtra?: boolean;
+  isNumber?: boolean;
+}
+
+interface GridProps<T> {
+  label: string;
+  columns: readonly Column<T>[];
+  rows: Pick<Rows<T>, "count" | "row" | "show">;
+  keyOf: (row: T) => string;
+  /** Enter, or a click on the row. */
+  onOpen?: (row: T, index: number) => void;
+  /** The row that is open beside the grid. */
+  openKey?: string | undefined;
+  selection?: Selection<T>;
+}
+
+/** Rows that a person has chosen. */
+export interface Selection<T> {
+  has(row: T): boolean;
+  toggle(row: T): void;
+  /** Chooses all rows, or none. */
+  toggleAll(): void;
+  state: "none" | "some" | "all";
+}
+
+const rowPx = 36;
+const aheadRows = 8;
+
+/**
+ * A table of any length, of which at most some sixty rows are in the document. Keys: ↓ ↑ j k move, Page Up and Page Down
+ * move by a screen, Home and End go to the ends, Enter and e open, Space and x select.
+ */
+export function Grid<T>({ label, columns, rows, keyOf, onOpen, openKey, selection }: GridProps<T>) {
+  const frame = useRef<HTMLDivElement>(null);
+  const [shown, setShown] = useState({ from: 0, to: 40 });
+  const [at, setAt] = useState(0);
+  const focusNext = useRef(false);
+  const count = rows.count ?? 0;
+  const current = Math.min(at, Math.max(0, count - 1));
+
+  const measure = (): void => {
+    const element = frame.current;
+    if (element === null) return;
+    const from = Math.max(0, Math.floor(element.scrollTop / rowPx) - aheadRows);
+    const to = Math.min(count, Math.ceil((element.scrollTop + element.clientHeight) / rowPx) + aheadRows);
+    setShown((before) => (before.from === from && before.to === to ? before : { from, to }));
+  };
+  useLayoutEffect(measure, [count]);
+  useEffect(() => {
+    const observer = new ResizeObserver(measure);
+    observer.observe(frame.current!);
+    return () => observer.disconnect();
+  }, [count]);
+  useEffect(() => {
+    if (count > 0) rows.show(shown.from, Math.min(count, shown.to));
+  });
+  useLayoutEffect(() => {
+    if (!focusNext.current) return;
+    focusNext.current = false;
+    frame.current?.querySelector<HTMLElement>(`[data-row="${current}"]`)?.focus({ preventScroll: true });
+  });
+
+  const go = (index: number): void => {
+    const element = frame.current!;
+    const next = Math.max(0, Math.min(count - 1, index));
+    const top = next * rowPx;
+    const room = element.clientHeight - rowPx;
+    if (top < element.scrollTop) element.scrollTop = top;
+    else if (top + rowPx > element.scrollTop + room) element.scrollTop = top + rowPx - room;
+    focusNext.current = true;
+    setAt(next);
+    measure();
+  };
+  const move = (event: KeyboardEvent): void => {
+    if (event.target !== event.currentTarget && !(event.target as Element).matches("[data-row]")) return;
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const screen = Math.max(1, Math.floor(frame.current!.clientHeight / rowPx) - 2);
+    const to: Record<string, number> = {
+      ArrowDown: current + 1,
+      j: current + 1,
+      ArrowUp: current - 1,
+      k: current - 1,
+      PageDown: current + screen,
+      PageUp: current - screen,
+      Home: 0,
+      End: count - 1,
+    };
+    const row = rows.row(current);
+    if (to[event.key] !== undefined) go(to[event.key]!);
+    else if ((event.key === "Enter" || event.key === "e") && row !== undefined && onOpen)
+      onOpen(row, current);
+    else if ((event.key === " " || event.key === "x") && row !== undefined && selection)
+      selection.toggle(row);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+
+  const template = [...(selection ? ["32px"] : []), ...columns.map(({ width }) => width)].join(" ");
+  const shownRows = Array.from(
+    { length: Math.max(0, Math.min(shown.to, count) - shown.from) },
+    (_, i) => shown.from + i,
+  );
+  return (
+    <div
+      class="grid"
+      role="grid"
+      aria-label={label}
+      aria-rowcount={count + 1}
+      aria-colcount={columns.length + (selection ? 1 : 0)}
+      ref={(element) => {
+        element?.style.setProperty("--columns", template);
+      }}
+    >
+      <div ref={frame} class="grid-frame" onScroll={measure} onKeyDown={move} tabIndex={count === 0 ? 0 : -1}>
+        <div class="grid-row grid-head" role="row" aria-rowindex={1}>
+          {selection && (
+            <div role="columnheader" class="grid-cell tick">
+              <input
+                type="checkbox"
+                aria-label="Select all rows"
+                checked={selection.state === "all"}
+                ref={(element) => {
+                  if (element) element.indeterminate = selection.state === "some";
+                }}
+                onChange={() => selection.toggleAll()}
+              />
+            </div>
+          )}
+          {columns.map(({ key, title, isExtra, isNumber }) => (
+            <div
+              key={key}
+              role="columnheader"
+              class={`grid-cell ${isExtra ? "extra" : ""} ${isNumber ? "number" : ""}`}
+            >
+              {title}
+            </div>
+          ))}
+        </div>
+        <div
+          class="grid-body"
+          role="rowgroup"
+          ref={(element) => {
+            if (element) element.style.height = `${count * rowPx}px`;
+          }}
+        >
+          {shownRows.map((index) => {
+            const row = rows.row(index);
+            const isSelected = row !== undefined && selection?.has(row) === true;
+            return (
+              <div
+                key={index}
+                class={`grid-row ${isSelected ? "selected" : ""} ${row !== undefined && keyOf(row) === openKey ? "opened" : ""} ${onOpen ? "opens" : ""}`}
+                role="row"
+                data-row={index}
+                aria-rowindex={index + 2}
+                aria-selected={selection ? isSelected : undefined}
+                aria-label={`row ${formatCount(index + 1)} of ${formatCount(count)}`}
+                tabIndex={index === current ? 0 : -1}
+                ref={(element) => {
+                  if (element) element.style.transform = `translateY(${index * rowPx}px)`;
+                }}
+                onFocus={(event) => {
+                  if (event.target === event.currentTarget) setAt(index);
+                }}
+                onClick={(event) => {
+                  if (
+                    (event.target as Element).closest("a, button, input, select, .tick") !== null ||
+                    row === undefined
+                  )
+                    return;
+                  if (getSelection()?.isCollapsed === false) return;
+                  setAt(index);
+                  onOpen?.(row, index);
+                }}
+              >
+                {selection && (
+                  <div role="gridcell" class="grid-cell tick">
+                    <input
+                      type="checkbox"
+                      tabIndex={-1}
+                      aria-label={`Select row ${index + 1}`}
+                      checked={isSelected}
+                      disabled={row === undefined}
+                      onChange={() => row !== undefined && selection.toggle(row)}
+                    />
+                  </div>
+                )}
+                {columns.map(({ key, cell, isExtra, isNumber }) => (
+                  <div
+                    key={key}
+                    role="gridcell"
+                    class={`grid-cell ${isExtra ? "extra" : ""} ${isNumber ? "number" : ""}`}
+                  >
+                    {row === undefined ? <span class="bar" /> : cell(row, index)}
+                  </div>
+                ))}
+              </div>
+            );
+          })}
+        </div>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,141 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { ago, timeOf } from "../core/format.ts";
+import { Button } from "./button.tsx";
+
+interface PageProps {
+  title: ComponentChildren;
+  /** A line below the title. */
+  about?: ComponentChildren;
+  actions?: ComponentChildren;
+  children: ComponentChildren;
+}
+
+/** The head of a screen, and its content. */
+export const Page = ({ title, about, actions, children }: PageProps) => (
+  <>
+    <header class="page-head">
+      <div>
+        <h1>{title}</h1>
+        {about && <p class="about">{about}</p>}
+      </div>
+      {actions && <div class="row">{actions}</div>}
+    </header>
+    {children}
+  </>
+);
+
+interface CardProps {
+  title?: ComponentChildren;
+  actions?: ComponentChildren;
+  children?: ComponentChildren;
+  class?: string;
+}
+
+/** A part of a screen with a frame. */
+export const Card = ({ title, actions, children, class: given = "" }: CardProps) => (
+  <section class={`card ${given}`}>
+    {(title || actions) && (
+      <header class="card-head">
+        <h2>{title}</h2>
+        {actions && <div class="row">{actions}</div>}
+      </header>
+    )}
+    {children && <div class="card-body">{children}</div>}
+  </section>
+);
+
+/** Names and values below each other. */
+export const Facts = ({ facts }: { facts: readonly (readonly [string, ComponentChildren])[] }) => (
+  <dl class="facts">
+    {facts.map(([name, value]) => (
+      <div key={name}>
+        <dt>{name}</dt>
+        <dd>{value}</dd>
+      </div>
+    ))}
+  </dl>
+);
+
+export type Tone = "ok" | "bad" | "warn" | "info" | "off" | "proxied";
+const marks: Record<Tone, string> = { ok: "●", bad: "✕", warn: "▲", info: "◆", off: "○", proxied: "●" };
+
+/** A state as a mark and a word. The colour alone says nothing. */
+export const State = ({ tone, children }: { tone: Tone; children: ComponentChildren }) => (
+  <span class={`state ${tone}`}>
+    <span aria-hidden="true">{marks[tone]}</span>
+    {children}
+  </span>
+);
+
+/** A number with its name. */
+export const Figure = ({
+  name,
+  value,
+  note,
+}: {
+  name: string;
+  value: ComponentChildren;
+  note?: ComponentChildren;
+}) => (
+  <div class="figure">
+    <span class="figure-name">{name}</span>
+    <span class="figure-value">{value}</span>
+    {note && <span class="figure-note">{note}</span>}
+  </div>
+);
+
+/** A time as people say it, with the exact one on hover. */
+export const Time = ({ at }: { at: string | number }) => {
+  const iso = new Date(at).toISOString();
+  return (
+    <time dateTime={iso} title={`${timeOf(at)} (${iso})`}>
+      {ago(at)}
+    </time>
+  );
+};
+
+/** A button that copies a text. */
+export function Copy({ text, label = "Copy" }: { text: string; label?: string }) {
+  const [isDone, setDone] = useState(false);
+  useEffect(() => {
+    if (!isDone) return;
+    const timer = setTimeout(() => setDone(false), 1500);
+    return () => clearTimeout(timer);
+  }, [isDone]);
+  return (
+    <Button
+      icon={isDone ? "check" : "copy"}
+      kind="quiet"
+      label={isDone ? "Copied" : label}
+      onPress={() => void navigator.clipboard.writeText(text).then(() => setDone(true))}
+    />
+  );
+}
+
+/** A text to copy, in one line. */
+export const Copyable = ({ text }: { text: string }) => (
+  <span class="copyable">
+    <code>{text}</code>
+    <Copy text={text} label={`Copy ${text}`} />
+  </span>
+);
+
+/** A line above the content that says something about all of it. */
+export const Notice = ({
+  tone = "info",
+  children,
+  actions,
+}: {
+  tone?: Tone;
+  children: ComponentChildren;
+  actions?: ComponentChildren;
+}) => (
+  <div class={`notice ${tone}`} role="note">
+    <span class="mark" aria-hidden="true">
+      {marks[tone]}
+    </span>
+    <div>{children}</div>
+    {actions && <div class="row">{actions}</div>}
+  </div>
+);

@@ -1,0 +1,49 @@
+import { store, useStore } from "../core/store.ts";
+import { Button } from "./button.tsx";
+
+type Kind = "ok" | "bad" | "info";
+interface Message {
+  id: number;
+  text: string;
+  kind: Kind;
+  action: { label: string; run: () => void } | undefined;
+}
+
+const shownMs = 5000;
+const shownMax = 4;
+const messages = store<readonly Message[]>([]);
+let made = 0;
+
+const remove = (id: number): void => messages.set(messages.get().filter((each) => each.id !== id));
+
+/** Says something at the edge of the screen. Failures, and messages with an action, stay until they are closed. */
+export function toast(text: string, kind: Kind = "ok", action?: Message["action"]): void {
+  const id = ++made;
+  messages.set([...messages.get().slice(1 - shownMax), { id, text, kind, action }]);
+  if (kind !== "bad" && action === undefined) setTimeout(() => remove(id), shownMs);
+}
+
+/** The place of the messages. Screen readers say them when they come. */
+export function Toasts() {
+  return (
+    <div class="toasts" role="status" aria-live="polite">
+      {useStore(messages).map(({ id, text, kind, action }) => (
+        <div key={id} class={`toast ${kind}`}>
+          <span>{text}</span>
+          {action && (
+            <Button
+              kind="quiet"
+              onPress={() => {
+                remove(id);
+                action.run();
+              }}
+            >
+              {action.label}
+            </Button>
+          )}
+          <Button icon="close" kind="quiet" label="Close the message" onPress={() => remove(id)} />
+        </div>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,4 @@
+import type { Route } from "../../shell/route.ts";
+
+/** Screens of scripts, queues, key-value, workflows, images and the other products of an account. */
+export const productRoutes: readonly Route[] = [];

@@ -1,0 +1,102 @@
+import type { ComponentChildren } from "preact";
+import { useContext, useEffect, useMemo, useState } from "preact/hooks";
+import { useGet } from "../core/cache.ts";
+import { isAllowed, ScopeContext } from "../core/permissions.ts";
+import { href } from "../core/router.ts";
+import { permissionsOnZone } from "../core/session.ts";
+import { ZoneContext, type Zone } from "../core/zone.ts";
+import { Notice, State, type Tone } from "../parts/layout.tsx";
+import { Bars, Empty, Failure } from "../parts/states.tsx";
+import { LinkTabs } from "../parts/tabs.tsx";
+import { Denied } from "./denied.tsx";
+import type { Route } from "./route.ts";
+import { routes } from "./routes.ts";
+
+const tones: Record<Zone["status"], Tone> = {
+  active: "ok",
+  pending: "warn",
+  initializing: "warn",
+  moved: "bad",
+};
+
+export const ZoneState = ({ zone }: { zone: Zone }) =>
+  zone.paused ? <State tone="warn">paused</State> : <State tone={tones[zone.status]}>{zone.status}</State>;
+
+interface ZoneFrameProps {
+  account: string;
+  name: string;
+  route: Route;
+  children: ComponentChildren;
+}
+
+/** The head and the tabs of a zone. Screens within it have the zone from useZone(), and the permissions on it. */
+export function ZoneFrame({ account, name, route, children }: ZoneFrameProps) {
+  const found = useGet<Zone[]>(`/zones?name=${encodeURIComponent(name)}&account.id=${account}`);
+  const zone = found.data?.[0];
+  const [can, setCan] = useState<{ of: string; list: string[] } | undefined>(undefined);
+  useEffect(() => {
+    if (zone !== undefined)
+      permissionsOnZone(zone.id).then(
+        (list) => setCan({ of: zone.id, list }),
+        () => setCan({ of: zone.id, list: [] }),
+      );
+  }, [zone?.id]);
+  const outer = useContext(ScopeContext);
+  const scope = useMemo(
+    () => (can === undefined ? outer : { accountId: account, zone: { id: can.of, can: can.list } }),
+    [account, can],
+  );
+  if (zone === undefined) {
+    if (found.failure) return <Failure failure={found.failure} onRetry={found.reload} />;
+    return found.data === undefined ? <Bars /> : <NoZone name={name} account={account} />;
+  }
+  if (can === undefined) return <Bars />;
+  const base = `/${account}/zones/${name}`;
+  const tabs = routes
+    .filter(
+      ({ tab, pattern, needs }) =>
+        tab !== undefined && pattern.startsWith("/:account/zones/:zone") && isAllowed(needs, scope),
+    )
+    .map(({ tab, pattern }) => ({
+      key: pattern,
+      name: tab!,
+      href: href(pattern.replace("/:account/zones/:zone", base)),
+    }));
+  const current =
+    tabs.findLast(({ key }) => route.pattern === key || route.pattern.startsWith(`${key}/`))?.key ??
+    route.pattern;
+  return (
+    <ZoneContext.Provider value={zone}>
+      <ScopeContext.Provider value={scope}>
+        <header class="resource-head">
+          <p class="where">
+            <a href={href(`/${account}/zones`)}>Zones</a>
+          </p>
+          <div class="resource-name">
+            <strong>{zone.name}</strong>
+            <ZoneState zone={zone} />
+          </div>
+          <LinkTabs label={`Screens of ${zone.name}`} tabs={tabs} current={current} />
+        </header>
+        {zone.paused && (
+          <Notice tone="warn">This zone is paused: visitors are sent to its origins, past the edge.</Notice>
+        )}
+        <div class="screen">{isAllowed(route.needs, scope) ? children : <Denied needs={route.needs!} />}</div>
+      </ScopeContext.Provider>
+    </ZoneContext.Provider>
+  );
+}
+
+const NoZone = ({ name, account }: { name: string; account: string }) => (
+  <Empty
+    icon="zones"
+    title={`No zone ${name} that this token may read`}
+    actions={
+      <a class="button" href={href(`/${account}/zones`)}>
+        All zones
+      </a>
+    }
+  >
+    <p>The zone is not in this account, or the token needs Zone: Read on it.</p>
+  </Empty>
+);

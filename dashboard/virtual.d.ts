@@ -1,0 +1,35 @@
+/* Modules that the build makes from openapi.json (src/platform/dashboard/build-process.ts). */
+
+declare module "virtual:permissions" {
+  const permissions: Readonly<Record<string, string>>;
+  export default permissions;
+}
+
+declare module "virtual:operations" {
+  interface Schema {
+    type?: string | string[];
+    enum?: unknown[];
+    default?: unknown;
+    properties?: Record<string, Schema>;
+    required?: string[];
+    items?: Schema;
+    anyOf?: Schema[];
+    oneOf?: Schema[];
+    $ref?: string;
+    description?: string;
+    const?: unknown;
+  }
+  interface DocumentedOperation {
+    /** Method and path, as in "GET /zones". */
+    key: string;
+    id: string;
+    summary: string;
+    permission: string | null;
+    query: { name: string; schema?: Schema; required?: boolean }[];
+    content?: string;
+    body?: Schema;
+  }
+  const document: { schemas: Record<string, Schema>; operations: DocumentedOperation[] };
+  export default document;
+  export type { Schema, DocumentedOperation };
+}

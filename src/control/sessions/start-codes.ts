@@ -1,0 +1,34 @@
+import { randomBytes } from "node:crypto";
+import { sameHash } from "../access/secret.ts";
+import type { ApiToken } from "../tokens/tokens.ts";
+
+/** How long a printed link signs in. */
+const codeMs = 600_000;
+
+/** Codes of links that sign in once. They are in memory only: a restart ends them. */
+export class StartCodes {
+  readonly #hash: (secret: string) => string;
+  #code: { hash: string; token: ApiToken; endsOn: number; isUsed: boolean } | undefined;
+
+  /** `hash` is the installation's keyed hash. */
+  constructor(hash: (secret: string) => string) {
+    this.#hash = hash;
+  }
+
+  /** Makes a code for a token. Only the newest code is valid. */
+  make(token: ApiToken): string {
+    const code = randomBytes(24).toString("base64url");
+    this.#code = { hash: this.#hash(code), token, endsOn: Date.now() + codeMs, isUsed: false };
+    return code;
+  }
+
+  /** The token of a code, which is used then; else the reason for refusing the code. */
+  take(code: string): ApiToken | "used" | "expired" | "unknown" {
+    const known = this.#code;
+    if (known === undefined || !sameHash(known.hash, this.#hash(code))) return "unknown";
+    if (known.isUsed) return "used";
+    if (known.endsOn <= Date.now()) return "expired";
+    known.isUsed = true;
+    return known.token;
+  }
+}

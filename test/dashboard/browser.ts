@@ -1,0 +1,121 @@
+import { existsSync } from "node:fs";
+import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
+import { startSelvedge, type Selvedge } from "../../src/testkit/start-selvedge.ts";
+
+const programs = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+/** The browser of this machine; undefined without one, and the tests are skipped. */
+export const browserPath = programs.find((path) => existsSync(path));
+
+/** A platform, and a browser that shows its console. */
+export interface OpenConsole extends AsyncDisposable {
+  platform: Selvedge;
+  browser: Browser;
+  /** Origins beside the console's own that pages have asked. */
+  foreign: string[];
+  /** Errors in pages: exceptions, and violations of the policy. */
+  faults: string[];
+  /** A window, signed in with a token unless it is undefined. */
+  open: (path: string, options?: WindowOptions) => Promise<Page>;
+  /** A call of the management API with the owner's token. */
+  call: <T>(method: string, path: string, body?: unknown) => Promise<T>;
+}
+
+interface WindowOptions {
+  token?: string | undefined;
+  isSignedIn?: boolean;
+  width?: number;
+  height?: number;
+  theme?: "light" | "dark";
+}
+
+/** Starts an ephemeral platform and a browser. */
+export async function openConsole(
+  settings: Record<string, string | number | boolean> = {},
+): Promise<OpenConsole> {
+  const platform = await startSelvedge({ settings: { apiRateLimit: 0, ...settings } });
+  const browser = await chromium.launch({ executablePath: browserPath!, args: ["--no-sandbox"] });
+  const own = new URL(platform.urls.dashboard).origin;
+  const foreign: string[] = [];
+  const faults: string[] = [];
+  const sessions = new Map<string, Awaited<ReturnType<BrowserContext["cookies"]>>>();
+
+  const cookiesOf = async (token: string) => {
+    const known = sessions.get(token);
+    if (known !== undefined) return known;
+    const response = await fetch(`${platform.urls.dashboard}session`, {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-selvedge-dashboard": "1" },
+      body: JSON.stringify({ token, plain: true }),
+    });
+    const value = /selvedge_session=([^;]+)/.exec(response.headers.get("set-cookie") ?? "")?.[1];
+    if (value === undefined) throw new Error(`sign-in failed: ${await response.text()}`);
+    const cookies = [
+      {
+        name: "selvedge_session",
+        value,
+        domain: new URL(own).hostname,
+        path: "/",
+        httpOnly: true,
+        secure: false,
+        sameSite: "Strict" as const,
+        expires: -1,
+      },
+    ];
+    sessions.set(token, cookies);
+    return cookies;
+  };
+
+  return {
+    platform,
+    browser,
+    foreign,
+    faults,
+    async open(
+      path,
+      { token = platform.token, isSignedIn = true, width = 1360, height = 860, theme = "light" } = {},
+    ) {
+      const context = await browser.newContext({
+        viewport: { width, height },
+        colorScheme: theme,
+        reducedMotion: "reduce",
+      });
+      if (isSignedIn) await context.addCookies(await cookiesOf(token));
+      const page = await context.newPage();
+      page.on("request", (request) => {
+        const { origin, protocol } = new URL(request.url());
+        if (origin !== own && protocol.startsWith("http")) foreign.push(request.url());
+      });
+      page.on("pageerror", (error) => faults.push(`${path}: ${error.stack ?? error.message}`));
+      page.on("console", (message) => {
+        if (message.type() === "error" && !/status of (4\d\d|0)|ERR_/.test(message.text()))
+          faults.push(`${path}: ${message.text()}`);
+      });
+      await page.goto(`${own}/dashboard${path}`);
+      return page;
+    },
+    async call<T>(method: string, path: string, body?: unknown) {
+      const response = await fetch(`${platform.urls.api}${path}`, {
+        method,
+        headers: { authorization: `Bearer ${platform.token}`, "content-type": "application/json" },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+      const { success, result, errors } = (await response.json()) as {
+        success: boolean;
+        result: T;
+        errors: unknown;
+      };
+      if (!success) throw new Error(`${method} ${path}: ${JSON.stringify(errors)}`);
+      return result;
+    },
+    async [Symbol.asyncDispose]() {
+      await browser.close();
+      await platform.close();
+    },
+  };
+}
+
+/** Resolves when a page waits for nothing more. */
+export async function settled(page: Page): Promise<void> {
+  await page.waitForLoadState("networkidle");
+  await page.locator(".bars, .bar, [aria-busy=true]").first().waitFor({ state: "detached" });
+}
