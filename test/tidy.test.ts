@@ -237,7 +237,7 @@ const realTime: readonly [RegExp, string][] = [
     /^src\/platform\/storage\/nodes\/|^src\/workers\/tail\/relay\.ts$/,
     "other nodes have clocks of their own",
   ],
-  [/^src\/platform\/(observability|access-log)\//, "logs"],
+  [/^src\/platform\/(observability|access-log|tracing)\//, "logs and traces"],
   [/^src\/platform\/util\/token-buckets\.ts$/, "a default; callers pass the clock"],
   [/^src\/rules\/request\/request-fields\.ts$/, "a default; the edge passes the time of the request"],
   [/^src\/edge\/(smart-routing\/|origin\/origins\.ts$)/, "connections"],

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { errorHeaders, type ScriptError } from "../sandbox/gateway/error-headers.ts";
+import type { Span } from "../platform/tracing/span.ts";
 import type { Binding, BindingOf } from "./bindings.ts";
 
 /** The script that makes a request. Derived from the token of the run, never from the request itself. */
@@ -22,6 +23,8 @@ export interface BindingCall<Type extends Binding["type"]> {
   url: URL;
   request: IncomingMessage;
   response: ServerResponse;
+  /** The span of the call; undefined without traces. */
+  span?: Span | undefined;
 }
 
 /** Answers a call of a binding. The run and its binding are verified; the request itself is hostile input. */

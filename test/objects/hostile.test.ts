@@ -55,6 +55,7 @@ it("a call with another script's namespace, id or name is refused", async () => 
         reference: referenceOf(one!.id, "x"),
         limits: { cpuMs: 1000, subRequests: 50 },
         outbound: undefined,
+        span: undefined,
         ...more,
       },
       undefined,

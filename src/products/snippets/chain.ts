@@ -15,6 +15,8 @@ import { VisitorError, visitorError, visitorErrors } from "../../edge/http/error
 import type { EdgeHandler, EdgeHttpRequest, EdgeRequest } from "../../edge/request/handlers.ts";
 import { externalHeaders, visitorHeaders } from "../../edge/http/headers.ts";
 import type { Outbound, Send } from "../../edge/origin/outbound.ts";
+import { within, type Span } from "../../platform/tracing/span.ts";
+import { withTrace } from "../../platform/tracing/trace-headers.ts";
 import { nextVia, type Via } from "../../edge/http/via.ts";
 import { answerScriptFetch } from "../images/transformations/script-fetch.ts";
 import type { Transformations } from "../images/transformations/transformations.ts";
@@ -88,6 +90,8 @@ class Chain {
   readonly #subrequestsMax: number;
   /** The Via of the snippets' requests: all snippets together are one hop. */
   readonly #via: Via;
+  /** By the indexes of the snippets; empty without traces. */
+  readonly #spans: Span[] = [];
 
   constructor(options: SnippetChainOptions, edgeRequest: EdgeHttpRequest, snippets: readonly CellScript[]) {
     this.#options = options;
@@ -104,10 +108,32 @@ class Chain {
     );
   }
 
+  #viaOf(index: number): Via {
+    const span = this.#spans[index];
+    return span === undefined ? this.#via : { ...this.#via, span };
+  }
+
   /**
    * Runs one snippet. Its fetch of the request goes to the next snippet, and from the last one to the origin.
    */
   async #runAt(
+    index: number,
+    request: IncomingMessage,
+    response: ServerResponse,
+    path: string,
+    headers: readonly string[],
+    answerHeaders: (raw: readonly string[], status: number) => string[],
+  ): Promise<void> {
+    const parent = index === 0 ? this.#edgeRequest.span : this.#spans[index - 1];
+    if (parent === undefined) return this.#runSnippet(index, request, response, path, headers, answerHeaders);
+    const snippet = this.#snippets[index]!;
+    await within(parent, snippetName(snippet), async (span = parent) => {
+      this.#spans[index] = span;
+      await this.#runSnippet(index, request, response, path, withTrace(headers, span), answerHeaders);
+    });
+  }
+
+  async #runSnippet(
     index: number,
     request: IncomingMessage,
     response: ServerResponse,
@@ -190,7 +216,7 @@ class Chain {
     const { accountId, owner } = this.#snippets[index]!;
     const kind = this.#edgeRequest.via === undefined ? "request" : "call";
     const share = subrequests.of(accountId, owner, kind);
-    const sender = { accountId, via: this.#via, clientAddress: this.#edgeRequest.clientAddress };
+    const sender = { accountId, via: this.#viaOf(index), clientAddress: this.#edgeRequest.clientAddress };
     const waited = await subrequests.within(share, response, async () =>
       outbound.fetch(url, request, response, sender),
     );
@@ -209,7 +235,7 @@ class Chain {
     const { host, zone } = this.#edgeRequest;
     const send: Send = async (to, from, answer) =>
       to.hostname === host
-        ? this.#edgeRequest.next(from, answer, to.pathname + to.search, this.#via)
+        ? this.#edgeRequest.next(from, answer, to.pathname + to.search, this.#viaOf(index))
         : this.#fetch(index, to, from, answer);
     const asked = { image, url, send };
     await answerScriptFetch(this.#options.transformations, zone?.id ?? "", asked, request, response);
@@ -223,7 +249,7 @@ class Chain {
   ): Promise<void> {
     const path = url.pathname + url.search;
     if (index + 1 >= this.#snippets.length) {
-      await this.#edgeRequest.next(request, response, path, this.#via);
+      await this.#edgeRequest.next(request, response, path, this.#viaOf(index));
       return;
     }
     const headers = externalHeaders(request.rawHeaders, url.host);
@@ -272,6 +298,9 @@ function shownError(error: CellError): CellError {
   const stack = shownStack(thrown.stack, () => undefined);
   return new CellError("exception", error.message, { cause: { ...thrown, stack } });
 }
+
+/** "snippet" and its name, without the id of the version. */
+const snippetName = ({ owner }: CellScript): string => owner.replace(/^snippet \S*[ /]/, "snippet ");
 
 /** The account that owns the snippets of an edge request. */
 const accountOf = ({ zone }: EdgeHttpRequest): string => zone?.configuration?.accountId ?? zone?.id ?? "";

@@ -34,6 +34,8 @@ export class GatewayServer {
   readonly #runs = new Map<string, RunHooks>();
   readonly #late = new Linger<LateRun>(afterAnswerMs);
   readonly #children = new Map<string, string[]>();
+  /** Called at the ends of method calls, by the tokens of their runs. */
+  readonly #ends = new Map<string, () => void>();
   /** Scripts that were used lately. A cell loads a script right after it was offered. */
   readonly #scripts = new LRUCache<string, CellScript>({
     max: 512,
@@ -138,7 +140,13 @@ export class GatewayServer {
     const children = this.#children.get(token);
     if (children === undefined) return [];
     this.#children.delete(token);
+    for (const child of children) this.#endCall(child);
     return children;
+  }
+
+  #endCall(token: string): void {
+    this.#ends.get(token)?.();
+    this.#ends.delete(token);
   }
 
   #find(token: string): RunHooks | undefined {
@@ -261,6 +269,11 @@ export class GatewayServer {
     response: ServerResponse,
   ): Promise<void> {
     try {
+      if (path === "/nested-end") {
+        this.#endCall(token);
+        response.writeHead(204).end();
+        return;
+      }
       const run = await this.#runOf(request);
       const binding = headerText("the binding", request.headers[cellHeaders.binding]);
       const answer =
@@ -334,7 +347,9 @@ export class GatewayServer {
     this.offer(script);
     const token = randomUUID();
     this.#beginChild(parent, token, hooks);
-    return { id: script.id, account: script.accountId, run: token, entrypoint };
+    const isTimed = nested.ended !== undefined && this.#runs.has(parent);
+    if (isTimed) this.#ends.set(token, () => nested.ended?.());
+    return { id: script.id, account: script.accountId, run: token, entrypoint, isTimed };
   }
 
   async #dispatch(

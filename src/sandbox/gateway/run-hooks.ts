@@ -61,4 +61,6 @@ export interface NestedRun {
   script: CellScript;
   entrypoint: string;
   hooks: RunHooks;
+  /** Called when the call has ended, if its end matters. */
+  ended?(): void;
 }

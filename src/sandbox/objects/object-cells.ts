@@ -30,6 +30,7 @@ export interface ObjectTarget {
 
 /** The live log of a method call: what the call logs is collected. */
 export interface CallWatcher {
+  isTraced: boolean;
   /** `fault` is set if the call ended with its cell. */
   end(fault: CellFault | undefined): void;
 }
@@ -137,7 +138,7 @@ export class ObjectCells {
       const token = cell.enter(cellRun.script, hooks);
       cell.runs.add(cellRun);
       const event: ObjectEvent = { run: token, script: target.script.id, object: this.#addressOf(target) };
-      if (watcher !== undefined) event.isTraced = true;
+      if (watcher?.isTraced === true) event.isTraced = true;
       cell.gateway.objectCalls.expect(event, () => {
         cell.leave(token, cellRun);
         this.#options.log?.noteAnswer(target.object.namespace, target.object.id);

@@ -103,7 +103,7 @@ export class Service extends WorkerEntrypoint<SystemEnv> {
       },
     });
     if (!response.ok) throw new Error(await response.text());
-    const nested: { id: string; account: string; run: string; entrypoint: string } = await response.json();
+    const nested: NestedCall = await response.json();
     const share = beginMethod(nested.account, nested.id, env);
     acquire(nested.id, env);
     try {
@@ -116,8 +116,24 @@ export class Service extends WorkerEntrypoint<SystemEnv> {
     } finally {
       release(nested.id);
       endMethod(share);
+      if (nested.isTimed) tellEnd(nested.run, env);
     }
   }
+}
+
+/** The gateway's answer to a method call. */
+interface NestedCall {
+  id: string;
+  account: string;
+  run: string;
+  entrypoint: string;
+  /** Whether the gateway wants to know the end of the call. */
+  isTimed: boolean;
+}
+
+function tellEnd(run: string, env: SystemEnv): void {
+  const headers = { [cellHeaders.control]: env.SECRET, [cellHeaders.run]: run };
+  env.GATEWAY.fetch("http://gateway/nested-end", { headers }).catch(() => {});
 }
 
 /** A WebSocket made with `new` has its token among the protocols. */

@@ -139,6 +139,7 @@ export class ActingObjects implements AlarmRunner {
       isCustomer: owner!.namespace !== undefined,
       limits: last?.limits,
       outbound: last?.outbound,
+      span: undefined,
     });
     return { namespace: namespaces.find(namespace)!, script: script!, context };
   }

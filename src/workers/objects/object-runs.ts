@@ -12,6 +12,7 @@ import { bodyOf, nestedRequest } from "../runtime/cell-requests.ts";
 import { refusals } from "../runtime/errors.ts";
 import type { ObjectCall, ObjectGate } from "../runtime/object-gate.ts";
 import type { RunContext } from "../runtime/run-context.ts";
+import { beginRun, runTraced } from "../runtime/run-span.ts";
 import type { Run } from "../runtime/run.ts";
 import type { Outcome, TailEvent } from "../tail/event.ts";
 import { requestEvent } from "../tail/run-event.ts";
@@ -64,7 +65,14 @@ export class ObjectRuns implements ObjectGate {
     });
   }
 
-  async #run(
+  async #run(resolved: Resolved, request: CellRequest, answer: RunOptions["answer"]): Promise<void> {
+    if (resolved.context.span === undefined) return this.#runIn(resolved, request, answer);
+    return runTraced(resolved.context, "object", request, async (traced) =>
+      this.#runIn(resolved, traced, answer),
+    );
+  }
+
+  async #runIn(
     { target, context }: Resolved,
     request: CellRequest,
     answer: RunOptions["answer"],
@@ -99,12 +107,17 @@ export class ObjectRuns implements ObjectGate {
   async route(call: ObjectCall, slot: number | undefined, method: string): Promise<ObjectRoute> {
     const { runtime, cells } = this.#services;
     const { target, context } = await this.#resolve(call);
+    const span = context.span && beginRun(context, "object").set("selvedge.method", method);
     const trace = this.#traceOf(target, context, () => ({ rpcMethod: method }));
-    const watcher = trace && {
-      end: (fault: CellFault | undefined): void =>
-        trace.end(fault === undefined ? "ok" : outcomeOf(fault), undefined, fault !== undefined),
+    const watcher = (trace !== undefined || span?.isSampled === true) && {
+      isTraced: trace !== undefined,
+      end: (fault: CellFault | undefined): void => {
+        if (fault !== undefined) span?.fail(fault.kind);
+        span?.end();
+        trace?.end(fault === undefined ? "ok" : outcomeOf(fault), undefined, fault !== undefined);
+      },
     };
-    return cells.route(target, runtime.hooksOf(context, trace), slot, watcher);
+    return cells.route(target, runtime.hooksOf(context, trace), slot, watcher || undefined);
   }
 
   /** Ends an object and deletes its data. Its code does not run. */

@@ -42,3 +42,9 @@ export function bodyOf(request: IncomingMessage, bytesMax: number): CountedBody 
   if (Number(length ?? 0) > bytesMax) throw visitorErrors.bodyTooLarge();
   return length !== undefined || coding !== undefined ? new CountedBody(request, bytesMax) : null;
 }
+
+/** A request whose run collects its logs. */
+export const traced = (request: CellRequest): CellRequest => ({
+  ...request,
+  metadata: { ...request.metadata, isTraced: true },
+});

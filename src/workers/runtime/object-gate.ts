@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { Refusal } from "../../sandbox/errors.ts";
 import type { ObjectReference, ObjectRoute } from "../../sandbox/protocol.ts";
+import type { Span } from "../../platform/tracing/span.ts";
 import type { BindingOf } from "../bindings.ts";
 import type { Caller } from "../binding.ts";
 import type { RunContext, RunLimits } from "./run-context.ts";
@@ -27,6 +28,8 @@ export interface ObjectCaller {
   /** The limits and the outbound script of a customer's run: its own objects have the same. */
   limits: Partial<RunLimits> | undefined;
   outbound: OutboundScript | undefined;
+  /** The span of the caller; undefined without traces. */
+  span: Span | undefined;
 }
 
 /** Calls Durable Objects. Rejects with a Refusal or with the object's exception. */
@@ -47,7 +50,7 @@ export interface ObjectGate {
 
 /** The call of an object by a run. */
 export const objectCallOf = (
-  { caller, root, loaded, limits, outbound }: RunContext,
+  { caller, root, loaded, limits, outbound, span }: RunContext,
   depth: number,
   binding: ObjectBinding,
   reference: ObjectReference,
@@ -60,6 +63,7 @@ export const objectCallOf = (
   reference,
   limits,
   outbound,
+  span,
 });
 
 const absent = async (): Promise<never> => {

@@ -1,3 +1,4 @@
+import type { Span } from "../../platform/tracing/span.ts";
 import type { Caller } from "../binding.ts";
 import type { OutboundScript } from "./run-parts.ts";
 import type { RunRoot } from "./run-root.ts";
@@ -17,6 +18,8 @@ export interface RunContext {
   root: RunRoot;
   /** Number of scripts that have called each other up to this run. */
   depth: number;
+  /** The span of the caller, and from its start that of the run; undefined without traces. */
+  span: Span | undefined;
 }
 
 /** The script that a request of a run goes to. */
@@ -28,3 +31,20 @@ export interface CallTarget {
   /** Whether the script sees `request.cf` of the visitor. */
   seesCf: boolean;
 }
+
+/** The context of a run at its start. Its caller's span is the visitor's, unless the caller sets its own. */
+export const contextOf = (
+  loaded: LoadedScript,
+  root: RunRoot,
+  depth = 0,
+  limits = loaded.limits,
+  outbound?: OutboundScript,
+): RunContext => ({
+  loaded,
+  caller: loaded.caller,
+  limits,
+  outbound,
+  root,
+  depth,
+  span: root.edgeRequest?.span,
+});

@@ -24,6 +24,7 @@ import { readDispatch, readOutbound } from "./read-dispatch.ts";
 import type { RunContext, CallTarget } from "./run-context.ts";
 import { entrypointName, outboundOf, refusedUpgrade } from "./run-parts.ts";
 import { withoutVisitor, treeOf } from "./run-root.ts";
+import { below, beginRun, callTraced } from "./run-span.ts";
 import type { Runtime } from "./runtime.ts";
 import { withCpuLimit } from "./script-cache.ts";
 import { readOrder, type SocketOrder } from "./sockets/socket-orders.ts";
@@ -95,14 +96,15 @@ export class Run implements RunHooks {
     root.edgeRequest = undefined;
     root.next = undefined;
     root.nextUpgrade = undefined;
-    if (this.#subrequests > 0 || root.hops > 0 || this.#trace !== undefined || this.#isCareful) return this;
+    const isOwn = this.#trace !== undefined || this.#isCareful || context.span?.isSampled === true;
+    if (this.#subrequests > 0 || root.hops > 0 || isOwn) return this;
     // Runs of the same version and limit share these hooks until one makes a request.
     const { subRequests } = context.limits;
     const known = loaded.late.get(subRequests);
     if (known !== undefined) return known;
     const runtime = this.#runtime;
     const late = (): Run => {
-      const run = new Run(runtime, { ...context, root: withoutVisitor() });
+      const run = new Run(runtime, { ...context, root: withoutVisitor(), span: undefined });
       run.#isLate = true;
       return run;
     };
@@ -119,10 +121,12 @@ export class Run implements RunHooks {
     const binding = this.#binding(name);
     if (binding?.type !== "service") throw new Refusal(`The binding "${name}" is not a service`);
     const { context, entrypoint } = await this.#serviceTarget(binding);
+    const span = context.span && beginRun(below(context, this.#context), "script");
     return {
       script: this.#runtime.cellScript(context),
       entrypoint: entrypointName(entrypoint, "Rpc"),
       hooks: new Run(this.#runtime, context),
+      ...(span?.isSampled === true && { ended: () => span.end() }),
     };
   }
 
@@ -134,7 +138,7 @@ export class Run implements RunHooks {
   /** The chain of calls for a request that this run makes. */
   #via(): Via {
     const { root, depth } = this.#context;
-    return { hops: root.hops + depth + 1, tree: treeOf(root) };
+    return { hops: root.hops + depth + 1, tree: treeOf(root), span: this.#context.span };
   }
 
   #sender(): Sender {
@@ -166,6 +170,7 @@ export class Run implements RunHooks {
       return;
     }
     const target = await this.#target(binding, request);
+    below(target?.context, this.#context);
     if (target !== undefined) await this.#runtime.runNested(target, { url, request, response });
     else
       await this.#runtime.asSubrequest(this.#context, response, async () =>
@@ -183,7 +188,10 @@ export class Run implements RunHooks {
     if (binding !== undefined) {
       const handler = this.#runtime.bindingHandler(binding.type);
       if (handler === undefined) throw new Refusal(`The binding "${binding.name}" cannot be used here.`);
-      await handler({ caller: this.#context.caller, binding: binding as never, url, request, response });
+      const { caller } = this.#context;
+      await callTraced(this.#context, binding.type, request.method, async (span) =>
+        handler({ caller, binding: binding as never, url, request, response, span }),
+      );
       return;
     }
     const send: Send = async (to, from, answer) =>
@@ -233,6 +241,7 @@ export class Run implements RunHooks {
       return;
     }
     const target = await this.#target(binding, request);
+    below(target?.context, this.#context);
     if (target !== undefined) await this.#runtime.runNestedUpgrade(target, { url, request, socket, head });
     else if (binding !== undefined) throw new Refusal(`The binding "${binding.name}" takes no WebSockets.`);
     else
@@ -336,7 +345,8 @@ export class Run implements RunHooks {
       loaded.group = withCpuLimit(loaded.group, Math.min(loaded.group.cpuMs, context.limits.cpuMs));
     return {
       script: this.#runtime.cellScript(context),
-      isWatched: this.#isCareful || this.#runtime.mustWatch(context),
+      isWatched:
+        this.#isCareful || this.#context.span?.isSampled === true || this.#runtime.mustWatch(context),
       isLasting: this.#runtime.hasOneVersion(accountId, binding.namespace, script),
     };
   }
@@ -344,7 +354,8 @@ export class Run implements RunHooks {
   async child({ binding, options, outbound, id }: Child): Promise<RunHooks> {
     return this.#refusing(async () => {
       const namespace = this.#dispatchBinding(binding);
-      return new Run(this.#runtime, await this.#customer(namespace, options, outbound, id));
+      const context = await this.#customer(namespace, options, outbound, id);
+      return new Run(this.#runtime, below(context, this.#context));
     });
   }
 

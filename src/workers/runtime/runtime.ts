@@ -10,6 +10,7 @@ import type { RunHooks } from "../../sandbox/gateway/run-hooks.ts";
 import type { CellScript } from "../../sandbox/process/script.ts";
 import type { EdgeHttpRequest, EdgeUpgradeRequest } from "../../edge/request/handlers.ts";
 import { visitorHeaders } from "../../edge/http/headers.ts";
+import type { Span } from "../../platform/tracing/span.ts";
 import type { Outbound } from "../../edge/origin/outbound.ts";
 import { ownerOf } from "../scripts/namespaces/namespaces.ts";
 import type { BindingTypeName } from "../bindings.ts";
@@ -19,16 +20,17 @@ import type { TailEvent } from "../tail/event.ts";
 import { requestEvent, triggerEvent } from "../tail/run-event.ts";
 import { openTrace, type RunTrace, type ShowStacks } from "../tail/run-trace.ts";
 import type { BindingHandler, Caller } from "../binding.ts";
-import { bodyOf, nestedRequest, visitorRequest } from "./cell-requests.ts";
+import { bodyOf, nestedRequest, traced, visitorRequest } from "./cell-requests.ts";
 import { CollectedResponse } from "./collected-response.ts";
 import { refusals } from "./errors.ts";
 import { answerOf } from "./event-answer.ts";
 import { explained } from "./explained.ts";
 import { noObjects, type ObjectCaller, type ObjectGate } from "./object-gate.ts";
 import { Run } from "./run.ts";
-import type { RunContext, RunLimits, CallTarget } from "./run-context.ts";
+import { contextOf, type RunContext, type RunLimits, type CallTarget } from "./run-context.ts";
 import { entrypointName, type OutboundScript } from "./run-parts.ts";
 import { withoutVisitor, treeOf, type RunRoot } from "./run-root.ts";
+import { runTraced } from "./run-span.ts";
 import type { AnswerImageFetch, RuntimeOptions } from "./runtime-options.ts";
 import { ScriptCache, strictest, withCpuLimit, type LoadedScript } from "./script-cache.ts";
 
@@ -127,8 +129,9 @@ export class Runtime {
     event: string,
     body: string | Uint8Array,
     entrypoint?: string,
+    span?: Span,
   ): Promise<unknown> {
-    const context = contextOf(await this.#load(live, owner), withoutVisitor());
+    const context = { ...contextOf(await this.#load(live, owner), withoutVisitor()), span };
     const response = new CollectedResponse(eventAnswerBytesMax);
     const { Readable } = await import("node:stream");
     const { eventMs } = this.#options.limits;
@@ -227,12 +230,13 @@ export class Runtime {
   async objectScript(
     owner: ScriptOwner,
     live: LiveScript,
-    { root, depth, isCustomer, limits, outbound }: ObjectCaller,
+    { root, depth, isCustomer, limits, outbound, span }: ObjectCaller,
   ): Promise<RunContext> {
     const loaded = await this.#load(live, owner);
-    return isCustomer
+    const context = isCustomer
       ? contextOf(loaded, root, depth, strictest(loaded.limits, limits), outbound)
       : contextOf(loaded, root, depth);
+    return { ...context, span };
   }
 
   /** Answers the requests of one run. */
@@ -302,6 +306,16 @@ export class Runtime {
     answer: RunOptions["answer"],
     event?: () => TailEvent["event"],
   ): Promise<void> {
+    if (context.span === undefined) return this.#runIn(context, request, answer, event);
+    return runTraced(context, "script", request, async (sent) => this.#runIn(context, sent, answer, event));
+  }
+
+  async #runIn(
+    context: RunContext,
+    request: CellRequest,
+    answer: RunOptions["answer"],
+    event?: () => TailEvent["event"],
+  ): Promise<void> {
     const { loaded, root, depth } = context;
     const tree = root.hops + depth === 0 ? undefined : treeOf(root);
     if (tree !== undefined && tree.running >= this.#options.limits.treeRunningMax)
@@ -344,7 +358,7 @@ export class Runtime {
 
   /** Undefined without a live log of the script. */
   traceOf(
-    { caller, loaded }: RunContext,
+    { caller, loaded, span }: RunContext,
     event: () => TailEvent["event"],
     entrypoint?: string,
     objectId?: string,
@@ -355,6 +369,7 @@ export class Runtime {
     return openTrace({ tails, shown: this.#stacksOf(loaded) }, caller, namespace, event, {
       entrypoint,
       objectId,
+      span,
     });
   }
 
@@ -377,7 +392,11 @@ export class Runtime {
     const generation = `${this.#options.generation()} ${context.limits.subRequests}`;
     return {
       script: withCpuLimit(group, Math.min(script.cpuMs, group.cpuMs)),
-      request: { ...request, metadata: { ...request.metadata, generation } },
+      // Without it, each dispatch goes through the gateway, which alone sees when a customer's script begins and ends.
+      request:
+        context.span?.isSampled === true
+          ? request
+          : { ...request, metadata: { ...request.metadata, generation } },
       answer,
       hooks,
       kind,
@@ -396,16 +415,3 @@ interface Runs {
   /** The run of the latest attempt. */
   last: Run | undefined;
 }
-
-const traced = (request: CellRequest): CellRequest => ({
-  ...request,
-  metadata: { ...request.metadata, isTraced: true },
-});
-
-const contextOf = (
-  loaded: LoadedScript,
-  root: RunRoot,
-  depth = 0,
-  limits = loaded.limits,
-  outbound?: OutboundScript,
-): RunContext => ({ loaded, caller: loaded.caller, limits, outbound, root, depth });

@@ -13,6 +13,9 @@ export interface TailEvent {
   executionModel: "stateless" | "durableObject";
   /** The id of the object, for runs of Durable Objects. */
   durableObjectId?: string;
+  /** The run's span, with traces. */
+  traceId?: string;
+  spanId?: string;
   /** Whether logs were dropped. */
   truncated: boolean;
   wallTime: number;

@@ -145,13 +145,20 @@ async function withShownStacks(collected: Collected, shown: ShowStacks): Promise
   };
 }
 
+interface RunDetails {
+  entrypoint?: string | undefined;
+  objectId?: string | undefined;
+  /** The span of the run; undefined without traces. */
+  span?: { traceId: string; spanId: string } | undefined;
+}
+
 /** Undefined if no tail can match the run. */
 export function openTrace(
   { tails, shown }: { tails: Tails; shown: ShowStacks },
   caller: Caller,
   namespace: string | undefined,
   describe: () => TailEvent["event"],
-  { entrypoint, objectId }: { entrypoint?: string | undefined; objectId?: string | undefined } = {},
+  { entrypoint, objectId, span }: RunDetails = {},
 ): RunTrace | undefined {
   const start: RunStart = {
     scriptName: caller.scriptName,
@@ -159,6 +166,7 @@ export function openTrace(
     ...(namespace === undefined ? {} : { dispatchNamespace: namespace }),
     ...(entrypoint === undefined ? {} : { entrypoint }),
     ...(objectId === undefined ? {} : { durableObjectId: objectId }),
+    ...(span === undefined ? {} : { traceId: span.traceId, spanId: span.spanId }),
     executionModel: objectId === undefined ? "stateless" : "durableObject",
     event: describe(),
     eventTimestamp: clock.now(),

@@ -1,0 +1,52 @@
+import { CellError } from "../../sandbox/errors.ts";
+import type { CellRequest } from "../../sandbox/gateway/exchange.ts";
+import { errorName, within, type Span } from "../../platform/tracing/span.ts";
+import { withTrace } from "../../platform/tracing/trace-headers.ts";
+import type { RunContext } from "./run-context.ts";
+
+/** Begins the span of a run below that of its caller, and makes it the run's own. Call it only with traces. */
+export function beginRun(context: RunContext, what: "script" | "object"): Span {
+  const { caller, loaded } = context;
+  const span = context.span!.child(`${what} ${caller.scriptName}`);
+  context.span = span;
+  return span
+    .set("selvedge.script", caller.scriptName)
+    .set("selvedge.script_version", caller.versionId)
+    .set("selvedge.account", caller.accountId)
+    .set("selvedge.dispatch_namespace", loaded.script.namespace);
+}
+
+/** Runs a script within its own span. The script sees the trace in its headers. */
+export async function runTraced(
+  context: RunContext,
+  what: "script" | "object",
+  request: CellRequest,
+  run: (request: CellRequest) => Promise<void>,
+): Promise<void> {
+  const span = beginRun(context, what);
+  try {
+    await run({ ...request, headers: withTrace(request.headers, span) });
+  } catch (error) {
+    if (span.isSampled) span.fail(error instanceof CellError ? error.kind : errorName(error));
+    throw error;
+  } finally {
+    span.end();
+  }
+}
+
+/** Gives a called script the span of its caller as its parent. */
+export const below = <C extends RunContext | undefined>(context: C, { span }: RunContext): C => {
+  if (context !== undefined) context.span = span;
+  return context;
+};
+
+/** Runs the answer to a call of a binding within a span. The names of methods are those of HTTP. */
+export const callTraced = (
+  { span }: RunContext,
+  type: string,
+  method: string | undefined,
+  call: (span: Span | undefined) => Promise<void>,
+): Promise<void> =>
+  span === undefined
+    ? call(undefined)
+    : within(span, `binding ${type}.${(method ?? "get").toLowerCase()}`, call, "client");

@@ -1,0 +1,131 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { startCollector, treeOf, type CollectedSpan, type Collector } from "../helpers/collector.ts";
+import { startHosting, startOutside, type Hosting, type Outside } from "../runtime/platform.ts";
+
+const foreign = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+let collector: Collector;
+let hosting: Hosting;
+let outside: Outside;
+/** The `traceparent` of the requests outside, by path. */
+const received = new Map<string, string | undefined>();
+
+beforeAll(async () => {
+  collector = await startCollector();
+  hosting = await startHosting({ privateNetworks: "all", otlpEndpoint: collector.url });
+  outside = await startOutside((request, response) => {
+    received.set(request.url!, request.headers["traceparent"] as string | undefined);
+    response.end("from outside");
+  });
+});
+afterAll(async () => {
+  await outside.close();
+  await hosting.close(0);
+  expect(collector.refused).toEqual([]);
+  collector.close();
+});
+
+/** The spans of a request to a script, once these many are there. */
+async function traceOf(script: string, path: string, count: number): Promise<CollectedSpan[]> {
+  const { status, body } = await hosting.ask(script, path);
+  expect(status, body).toBe(200);
+  const host = hosting.hostOf(script).split(":")[0];
+  const edge = await collector.find(
+    ({ attributes, parentSpanId }) =>
+      attributes["url.path"] === path && attributes["server.address"] === host && parentSpanId === undefined,
+  );
+  return collector.trace(edge.traceId, count);
+}
+
+it("is one tree over a dispatcher, a customer's script, a binding and fetches", async () => {
+  const kv = await hosting.createKv("traced", { a: "value" });
+  await hosting.createNamespace("shop");
+  await hosting.deployCustomer("shop", "store", {
+    code: `export default { async fetch(request, env) {
+      await env.KV.get("a");
+      const seen = request.headers.get("traceparent");
+      await (await fetch("${outside.url}/fetched")).text();
+      await (await fetch("${outside.url}/own", { headers: { traceparent: "${foreign}" } })).text();
+      return new Response(seen);
+    } };`,
+    bindings: [{ type: "kv_namespace", name: "KV", namespace_id: kv }],
+  });
+  await hosting.deploy("front", {
+    code: `export default { fetch: (request, env) => env.SHOP.get("store").fetch(request) };`,
+    bindings: [{ type: "dispatch_namespace", name: "SHOP", namespace: "shop" }],
+  });
+  // The second request would stay inside the cell if its trace were not kept.
+  await traceOf("front", "/first", 6);
+  const spans = await traceOf("front", "/second", 6);
+  expect(treeOf(spans)).toBe(
+    [
+      "edge GET",
+      "  script front",
+      "    script store",
+      "      binding kv_namespace.get",
+      "      fetch GET",
+      "      fetch GET",
+    ].join("\n"),
+  );
+  const [fetched] = spans.filter(({ attributes }) => String(attributes["url.full"]).endsWith("/fetched"));
+  expect(received.get("/fetched")).toBe(`00-${fetched!.traceId}-${fetched!.spanId}-01`);
+  expect(received.get("/own")).toBe(foreign);
+  expect(spans.find(({ name }) => name === "script store")!.attributes).toMatchObject({
+    "selvedge.dispatch_namespace": "shop",
+  });
+});
+
+it("continues the trace when a script fetches a host of the platform, and calls methods", async () => {
+  await hosting.deploy("greeter", {
+    code: `import { WorkerEntrypoint } from "cloudflare:workers";
+      export default class extends WorkerEntrypoint {
+        async greet(name) { await fetch("${outside.url}/greet"); return "Hello " + name; }
+        fetch() { return new Response("greeter"); }
+      }`,
+  });
+  await hosting.deploy("caller", {
+    code: `export default { async fetch(request, env) {
+      const fetched = await (await fetch("http://${hosting.hostOf("greeter")}/inner")).text();
+      return new Response(fetched + await env.GREETER.greet("you"));
+    } };`,
+    bindings: [{ type: "service", name: "GREETER", service: "greeter" }],
+  });
+  const spans = await traceOf("caller", "/outer", 7);
+  expect(treeOf(spans)).toBe(
+    [
+      "edge GET",
+      "  script caller",
+      "    fetch GET",
+      "      edge GET",
+      "        script greeter",
+      "    script greeter",
+      "      fetch GET",
+    ].join("\n"),
+  );
+});
+
+it("follows calls of objects, and tells exceptions", async () => {
+  await hosting.deploy("counter", {
+    code: `import { DurableObject } from "cloudflare:workers";
+      export class Counter extends DurableObject {
+        async add() { await fetch("${outside.url}/add"); return 1; }
+        fetch() { throw new RangeError("no"); }
+      }
+      export default { async fetch(request, env) {
+        const stub = env.COUNTER.get(env.COUNTER.idFromName("a"));
+        const one = await stub.add();
+        try { await stub.fetch(request); } catch (error) { return new Response(error.message); }
+      } };`,
+    bindings: [{ type: "durable_object_namespace", name: "COUNTER", class_name: "Counter" }],
+    metadata: { migrations: { new_tag: "v1", new_sqlite_classes: ["Counter"] } },
+  });
+  const spans = await traceOf("counter", "/objects", 5);
+  expect(treeOf(spans)).toBe(
+    ["edge GET", "  script counter", "    object counter", "      fetch GET", "    object counter"].join(
+      "\n",
+    ),
+  );
+  const failed = spans.filter(({ isError }) => isError);
+  expect(failed.map(({ name, attributes }) => [name, attributes["error.type"]])).toEqual([
+    ["object counter", "exception"],
+  ]);
+});
