@@ -25,21 +25,30 @@ function read(path: string): string | undefined {
 
 // First, because the modules of capabilities, which the others load, use it.
 keepCurrent("src/declarations.ts", declarationsModule());
-const [{ absentProducts }, { billOfMaterials }, { configurationPage }, { errorsPage }, { openapi }, states] =
-  await Promise.all([
-    import("./generate/absent-products.ts"),
-    import("./generate/bill-of-materials.ts"),
-    import("./generate/configuration.ts"),
-    import("./generate/errors.ts"),
-    import("./generate/openapi.ts"),
-    import("./generate/workflow-states.ts"),
-  ]);
+const [
+  { absentProducts },
+  { billOfMaterials },
+  { configurationPage },
+  { errorsPage },
+  { importFileSchema },
+  { openapi },
+  states,
+] = await Promise.all([
+  import("./generate/absent-products.ts"),
+  import("./generate/bill-of-materials.ts"),
+  import("./generate/configuration.ts"),
+  import("./generate/errors.ts"),
+  import("./generate/import-file.ts"),
+  import("./generate/openapi.ts"),
+  import("./generate/workflow-states.ts"),
+]);
 const files: Record<string, () => string> = {
   "openapi.json": openapi,
   "bom.cdx.json": billOfMaterials,
   "src/control/api/server/absent-products.json": absentProducts,
   "docs/reference/configuration.md": configurationPage,
   "docs/reference/errors.md": errorsPage,
+  "docs/reference/import-file.schema.json": importFileSchema,
   "docs/reference/workflow-states.md": states.workflowStatesPage,
 };
 for (const [path, make] of Object.entries(files)) keepCurrent(path, make());

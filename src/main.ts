@@ -20,6 +20,7 @@ export async function main(argv: readonly string[]): Promise<void> {
     (await import("./cli/blobs.ts")).registerBlobsCommand(program);
     (await import("./cli/doctor.ts")).registerDoctorCommand(program);
     (await import("./cli/health.ts")).registerHealthCommand(program);
+    (await import("./cli/migration/commands.ts")).registerMigrationCommands(program);
     (await import("./cli/nodes.ts")).registerNodesCommand(program);
     (await import("./cli/objects.ts")).registerObjectsCommand(program);
     (await import("./cli/rules.ts")).registerRulesCommand(program);

@@ -128,6 +128,7 @@ describe("the pages", () => {
     for (const { language, use, code } of blocksOf(`docs/${page}`)) {
       if (language === "sh" && use === "run") script.push(code);
       else if (onMachines.includes(use)) expect(page).toBe("deployment.md");
+      else if (use === "migrate") expect(page).toBe("migrating.md");
       else if (use === "watch") for (const command of code.trim().split("\n")) await watch(command);
       else if (use === "serve") await checkOptions(code);
       else if (use === "metrics") checkMetrics(code);

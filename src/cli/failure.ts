@@ -4,6 +4,7 @@ import { BackupError } from "../platform/storage/archive/errors.ts";
 import { UnusableDatabase } from "../platform/storage/faults.ts";
 import { FolderInUse } from "../platform/storage/folder-owner.ts";
 import { NodeInUse } from "../platform/storage/nodes/node-registry.ts";
+import { MigrationError } from "./migration/failure.ts";
 
 const hints: Record<string, string> = {
   EADDRINUSE: "Another process listens there. Stop it (`ss -ltnup` shows it), or choose another port.",
@@ -15,7 +16,7 @@ const hints: Record<string, string> = {
   ECONNREFUSED: "Nothing accepts connections there. Check --database-url, and whether PostgreSQL runs.",
 };
 /** Errors whose message is for the operator. */
-const expected = [BackupError, ConfigError, FolderInUse, NodeInUse, UnusableDatabase];
+const expected = [BackupError, ConfigError, FolderInUse, MigrationError, NodeInUse, UnusableDatabase];
 /** SQLite's own error numbers. */
 const codesOfSqlite: Record<number, string> = { 8: "EROFS", 13: "ENOSPC" };
 

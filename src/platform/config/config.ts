@@ -72,7 +72,14 @@ function readConfigFile(file: string | undefined): Record<string, unknown> {
 }
 
 /** The passphrase is no setting, because settings can be arguments, which other users of the machine see. */
-const otherVariables = ["SELVEDGE_CONFIG", "SELVEDGE_BACKUP_PASSPHRASE"];
+const otherVariables = [
+  "SELVEDGE_CONFIG",
+  "SELVEDGE_BACKUP_PASSPHRASE",
+  // For the commands that call an API: import, apply, diff and export.
+  "SELVEDGE_BASE_URL",
+  "SELVEDGE_ACCOUNT_ID",
+  "SELVEDGE_DNS",
+];
 /** Variables that Kubernetes injects into the pods of a namespace with a Service named "selvedge". */
 const serviceVariable =
   /^SELVEDGE_(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT(?:_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)$/;

@@ -7,6 +7,7 @@ import { nameKey } from "../wire/name.ts";
 import { endOfOwner, endOfRecord, lowerName } from "../wire/query.ts";
 import { ByteWriter } from "../wire/byte-writer.ts";
 
+/** A server of DNS, by its IP address. */
 export interface Server {
   address: string;
   port: number;
@@ -36,20 +37,37 @@ export function resolversOf(configured: readonly string[]): Server[] {
 
 /** Queries resolvers in turn until one answers. Throws if none does. */
 export async function resolve(servers: readonly Server[], name: string, type: number): Promise<Response> {
+  return firstAnswer(servers, name, type, (message) => {
+    const response = readResponse(message);
+    return response.rcode === 0 || response.rcode === 3 ? response : undefined;
+  });
+}
+
+/** The whole message with which the first of the servers answers, with any status. Throws if none answers. */
+export async function ask(servers: readonly Server[], name: string, type: number): Promise<Buffer> {
+  return firstAnswer(servers, name, type, (message) => message);
+}
+
+async function firstAnswer<Result>(
+  servers: readonly Server[],
+  name: string,
+  type: number,
+  read: (message: Buffer) => Result | undefined,
+): Promise<Result> {
   for (let attempt = 0; attempt < attemptsPerServer; attempt++) {
     for (const server of servers) {
       const question = questionFor(name, type);
       try {
         const answer = await exchange(server, question);
         const isTruncated = (answer.readUInt16BE(2) & flags.tc) !== 0;
-        const response = readResponse(isTruncated ? await exchangeOverTcp(server, question) : answer);
-        if (response.rcode === 0 || response.rcode === 3) return response;
+        const result = read(isTruncated ? await exchangeOverTcp(server, question) : answer);
+        if (result !== undefined) return result;
       } catch {
         // try the next one
       }
     }
   }
-  throw new Error(`no resolver answered for ${name}`);
+  throw new Error(`no server answered for ${name}`);
 }
 
 function questionFor(name: string, type: number): Buffer {

@@ -65,6 +65,7 @@ export const extendedErrors = {
   invalidQueryType: 30,
 } as const;
 
+/** The length of the head of a DNS message. */
 export const headerBytes = 12;
 export const messageBytesMax = 65_535;
 /** Maximum size of a datagram, small enough to avoid fragmentation. */

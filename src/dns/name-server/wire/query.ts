@@ -110,6 +110,7 @@ export function endOfRecord(message: Buffer, at: number, end: number): number {
   return next > end ? -1 : next;
 }
 
+/** The end of the name at `at`, which may be compressed, or -1 if it is malformed. */
 export function endOfOwner(message: Buffer, at: number, end: number): number {
   let position = at;
   while (position < end) {

@@ -1,0 +1,160 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { AccountPlace } from "./account/place.ts";
+import { compareResources, type ResourceDifference } from "./compare.ts";
+import type { Document } from "./document.ts";
+import { MigrationError, printable, UncertainError } from "./failure.ts";
+import type { Product, DescribedResource } from "./product.ts";
+import { products } from "./products.ts";
+import { readResources } from "./read.ts";
+
+export interface ApplyStep {
+  product: string;
+  zone?: string | undefined;
+  key: string;
+  action: "create" | "change" | "remove" | "keep";
+}
+export interface Failure {
+  step: ApplyStep;
+  why: string;
+}
+export interface Applied {
+  done: ApplyStep[];
+  failures: Failure[];
+}
+
+/** Passes over all products: the last one only confirms that nothing is left. */
+const passesMax = 6;
+const pauseMs = 1000;
+
+/**
+ * The steps that make the place like the document, without making them. Resources that only the place has are removed
+ * with `prune`, and kept without it.
+ */
+export async function plan(document: Document, place: AccountPlace, prune: boolean): Promise<ApplyStep[]> {
+  const steps: ApplyStep[] = [];
+  for (const product of productsOf(document)) {
+    const work = await workOf(document, place, product);
+    steps.push(...work.differences.map((difference) => stepOf(product, difference, prune)));
+  }
+  return steps;
+}
+
+/**
+ * Makes the place like the document. Each pass compares and writes what differs, so a repeated call continues, and an
+ * answer that was lost is found in the next pass. Ends when nothing differs, or when a pass changes nothing.
+ */
+export async function apply(
+  document: Document,
+  place: AccountPlace,
+  prune: boolean,
+  report: (step: ApplyStep) => void,
+): Promise<Applied> {
+  const done: ApplyStep[] = [];
+  let failures: Failure[] = [];
+  for (let pass = 0; pass < passesMax; pass++) {
+    const before = done.length;
+    failures = [];
+    try {
+      for (const product of productsOf(document))
+        await applyProduct(document, place, product, prune, failures, (step) => {
+          done.push(step);
+          report(step);
+        });
+    } catch (error) {
+      if (!(error instanceof UncertainError) || pass + 1 === passesMax) throw error;
+      await delay(pauseMs);
+      continue;
+    }
+    if (done.length === before) break;
+  }
+  return { done, failures };
+}
+
+/** Secrets of the document without a value, as "script: name". */
+export const emptySecrets = ({ resources }: Document): string[] =>
+  resources.flatMap(({ key, value }) =>
+    ((value["bindings"] ?? []) as { type: string; name: string; text?: unknown }[])
+      .filter(({ type, text }) => type === "secret_text" && text === null)
+      .map(({ name }) => `${key}: ${name}`),
+  );
+
+const productsOf = ({ include }: Document): Product[] =>
+  products.filter(({ group }) => include.includes(group));
+
+interface Work {
+  wanted: Map<string, DescribedResource>;
+  existing: Map<string, DescribedResource>;
+  differences: ResourceDifference[];
+}
+
+async function workOf(document: Document, place: AccountPlace, product: Product): Promise<Work> {
+  const existing = await readResources(place, product);
+  const byKey = keyed(existing);
+  const wanted = document.resources
+    .filter((resource) => resource.product === product.name)
+    .map((resource) => {
+      const value = product.reachable?.(resource.value, byKey.get(keyOf(resource))?.value) ?? resource.value;
+      return { ...resource, value };
+    });
+  const differences = compareResources(product, wanted, existing);
+  return { wanted: keyed(wanted), existing: byKey, differences };
+}
+
+async function applyProduct(
+  document: Document,
+  place: AccountPlace,
+  product: Product,
+  prune: boolean,
+  failures: Failure[],
+  report: (step: ApplyStep) => void,
+): Promise<void> {
+  const { wanted, existing, differences } = await workOf(document, place, product);
+  // Removals come first: a name with addresses can have no CNAME.
+  const order = differences.toSorted(
+    (a, b) => Number(b.kind === "only in B") - Number(a.kind === "only in B"),
+  );
+  for (const difference of order) {
+    const step = stepOf(product, difference, prune);
+    if (step.action === "keep") continue;
+    try {
+      const zone = zoneFor(place, product, difference.zone);
+      const key = keyOf(difference);
+      const before = existing.get(key);
+      if (step.action === "remove") await product.remove!({ place, zone }, before!);
+      else await product.write({ place, zone }, wanted.get(key)!.value, before);
+      report(step);
+    } catch (error) {
+      if (error instanceof UncertainError || !(error instanceof MigrationError)) throw error;
+      failures.push({ step, why: error.message });
+    }
+  }
+}
+
+/** A zone that is still to be created has no id. */
+function zoneFor(
+  place: AccountPlace,
+  product: Product,
+  name: string | undefined,
+): { id: string; name: string } {
+  if (name === undefined || product.name === "zone") return { id: "", name: name ?? "" };
+  return place.zone(name);
+}
+
+function stepOf(
+  product: Product,
+  { product: name, zone, key, kind }: ResourceDifference,
+  prune: boolean,
+): ApplyStep {
+  const canRemove = prune && product.remove !== undefined;
+  const action =
+    kind === "only in A" ? "create" : kind === "different" ? "change" : canRemove ? "remove" : "keep";
+  return { product: name, ...(zone === undefined ? {} : { zone }), key, action };
+}
+
+const keyOf = ({ zone, key }: { zone?: string | undefined; key: string }): string => `${zone ?? ""} ${key}`;
+const keyed = (resources: readonly DescribedResource[]): Map<string, DescribedResource> =>
+  new Map(resources.map((resource) => [keyOf(resource), resource]));
+
+/** A line about a step. */
+export const showStep = ({ action, product, zone, key }: ApplyStep): string =>
+  `${action.padEnd(6)}  ${product}  ${printable(key)}${zone === undefined || zone === key ? "" : ` (${zone})`}`;

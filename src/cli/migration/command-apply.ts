@@ -1,0 +1,83 @@
+import type { Command } from "commander";
+import { apply, emptySecrets, plan, showStep, type ApplyStep } from "./apply.ts";
+import { groupsOf, openPlace, placeVariables, rateOf, tell } from "./command-places.ts";
+import { readDocument, type Document } from "./document.ts";
+
+interface ApplyOptions {
+  to: string;
+  include?: string;
+  prune?: boolean;
+  yes?: boolean;
+  rate?: string;
+  json?: boolean;
+}
+
+/** `apply`: makes an installation like a file. */
+export function registerApplyCommand(program: Command): void {
+  program
+    .command("apply <file>")
+    .description("print the steps that make an installation like a file of import; with --yes, make them")
+    .option("--to <place>", "the place to change", "selvedge")
+    .option("--include <groups>", "some of the file's groups")
+    .option("--prune", "also remove what the file does not have, in its zones and groups")
+    .option("--yes", "make the steps")
+    .option("--rate <calls>", "calls per second; 0 for no limit; by default 4, without limit for selvedge")
+    .option("--json", "print JSON")
+    .action(async (file: string, options: ApplyOptions) => {
+      const document = chosen(readDocument(file), options.include);
+      const zones = document.zones.map(({ name }) => name);
+      const place = await openPlace(
+        placeVariables(options.to, process.env),
+        zones,
+        { callsPerSecond: rateOf(options.rate, options.to), report: tell },
+        true,
+      );
+      const prune = options.prune === true;
+      if (options.yes === true) await make(document, place, prune, options.json === true);
+      else printPlan(await plan(document, place, prune), document, options.json === true);
+    });
+}
+
+function chosen(document: Document, include: string | undefined): Document {
+  if (include === undefined) return document;
+  const groups = groupsOf(include);
+  return { ...document, include: document.include.filter((group) => groups.includes(group)) };
+}
+
+function printPlan(steps: readonly ApplyStep[], document: Document, json: boolean): void {
+  const secrets = emptySecrets(document);
+  if (json) print(JSON.stringify({ steps, empty_secrets: secrets }, null, 2));
+  else {
+    for (const step of steps) print(showStep(step));
+    printSecrets(secrets);
+    const count = steps.filter(({ action }) => action !== "keep").length;
+    print(count === 0 ? "nothing to do" : `${count} steps. Nothing was changed: repeat with --yes`);
+  }
+}
+
+async function make(
+  document: Document,
+  place: Parameters<typeof apply>[1],
+  prune: boolean,
+  json: boolean,
+): Promise<void> {
+  const { done, failures } = await apply(document, place, prune, (step) => {
+    if (!json) print(showStep(step));
+  });
+  const secrets = emptySecrets(document);
+  if (json) print(JSON.stringify({ done, failures, empty_secrets: secrets }, null, 2));
+  else {
+    printSecrets(secrets);
+    for (const { step, why } of failures) print(`failed  ${showStep(step)}: ${why}`);
+    print(`${done.length} steps made, ${failures.length} failed`);
+  }
+  if (failures.length > 0) process.exitCode = 1;
+}
+
+function printSecrets(secrets: readonly string[]): void {
+  if (secrets.length > 0) print(`secrets without a value in the file: ${secrets.join(", ")}`);
+}
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}

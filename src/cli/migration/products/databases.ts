@@ -1,0 +1,31 @@
+import { z } from "zod";
+import { pagesOf } from "../account/lists.ts";
+import { path } from "../account/path.ts";
+import { product } from "../product.ts";
+
+/** D1 databases, empty: their tables can only be read with calls that are no GET. */
+export const database = product({
+  name: "d1_database",
+  group: "d1",
+  scope: "account",
+  schema: z.object({ name: z.string().min(1).max(255) }),
+  key: ({ name }) => name,
+  async *read({ place, leaveOut }) {
+    const all = await pagesOf(place.client, path`/accounts/${place.accountId}/d1/database`, 100);
+    for (const { uuid, name } of all) yield { id: String(uuid), value: { name } };
+    const why = "tables and rows: move each with `wrangler d1 export` and `wrangler d1 execute --file`";
+    leaveOut(
+      all.map(({ name }) => String(name)),
+      why,
+      "d1_data",
+    );
+  },
+  async write({ place }, { name }) {
+    await place.client.send("POST", path`/accounts/${place.accountId}/d1/database`, { name });
+    place.forget("d1_database");
+  },
+  async remove({ place }, { id }) {
+    await place.client.send("DELETE", path`/accounts/${place.accountId}/d1/database/${id ?? ""}`);
+    place.forget("d1_database");
+  },
+});

@@ -1,0 +1,140 @@
+import { z } from "zod";
+import { plans } from "../../../control/zones/plans.ts";
+import { parseRecord, type RecordFields, type RecordInput } from "../../../dns/records/record.ts";
+import { pagesOf } from "../account/lists.ts";
+import { path } from "../account/path.ts";
+import { product } from "../product.ts";
+
+const schema = z.object({
+  type: z.string().max(16),
+  name: z.string().max(255),
+  content: z.string().max(65_535),
+  data: z.record(z.string().max(32), z.unknown()).nullable(),
+  priority: z.number().nullable(),
+  ttl: z.number(),
+  proxied: z.boolean(),
+  settings: z.object({
+    ipv4_only: z.boolean().optional(),
+    ipv6_only: z.boolean().optional(),
+    flatten_cname: z.boolean().optional(),
+  }),
+  comment: z.string().max(2000).nullable(),
+  tags: z.array(z.string().max(300)).max(100),
+});
+export type DescribedRecord = z.output<typeof schema>;
+
+/** A name has one CNAME, so another target is a change of it; any other content is another record. */
+const keyOf = ({ type, name, content, priority }: DescribedRecord): string =>
+  type === "CNAME"
+    ? `${type} ${name}`
+    : [type, name, ...(priority === null ? [] : [priority]), content].join(" ");
+
+/** The records of a zone, in the form that the name server parses, so that two spellings of one record are equal. */
+export const dnsRecord = product({
+  name: "dns_record",
+  group: "dns",
+  scope: "zone",
+  schema,
+  key: keyOf,
+  async *read({ place, zone, leaveOut }) {
+    const hosts = await place.domainHosts();
+    const refused: string[] = [];
+    const managed: string[] = [];
+    for (const raw of await pagesOf(place.client, path`/zones/${zone.id}/dns_records`, 1000)) {
+      const title = `${String(raw["type"])} ${String(raw["name"])}`;
+      const isReadOnly = (raw["meta"] as { read_only?: unknown } | null)?.read_only === true;
+      if (isOfDomain(raw, hosts)) continue;
+      if (isReadOnly) managed.push(title);
+      else {
+        const record = described(raw, zone.name);
+        if (record === undefined) refused.push(title);
+        else yield { id: String(raw["id"]), value: record };
+      }
+    }
+    leaveOut(managed, "another product of the account makes them");
+    leaveOut(refused, "an installation refuses their type or content");
+  },
+  async write({ place, zone }, value, before) {
+    const { content, data, priority, ...others } = value;
+    const body = {
+      ...others,
+      ...(data === null ? { content } : { data }),
+      ...(priority === null ? {} : { priority }),
+    };
+    const all = path`/zones/${zone.id}/dns_records`;
+    if (before === undefined) await place.client.send("POST", all, body);
+    else await place.client.send("PUT", `${all}/${before.id ?? ""}`, body);
+  },
+  async remove({ place, zone }, { id }) {
+    await place.client.send("DELETE", path`/zones/${zone.id}/dns_records/${id ?? ""}`);
+  },
+});
+
+/** The record that a script's domain makes for itself. */
+const isOfDomain = (raw: Record<string, unknown>, hosts: ReadonlySet<string>): boolean =>
+  raw["type"] === "AAAA" &&
+  raw["content"] === "100::" &&
+  raw["proxied"] === true &&
+  hosts.has(String(raw["name"]));
+
+function described(raw: Record<string, unknown>, zoneName: string): RecordFields | undefined {
+  const { type, name, content, data, priority, ttl, proxied, settings, comment, tags } = raw;
+  const given = { type, name, content, data, priority, ttl, proxied, settings, comment, tags };
+  const present = Object.entries(given).filter(([, value]) => value !== null && value !== undefined);
+  try {
+    return parseRecord(Object.fromEntries(present) as unknown as RecordInput, zoneName, plans.enterprise);
+  } catch {
+    return undefined;
+  }
+}
+
+const soaFields = ["expire", "min_ttl", "refresh", "retry", "ttl"] as const;
+const settingsSchema = z.object({
+  flatten_all_cnames: z.boolean().default(false),
+  multi_provider: z.boolean().default(false),
+  ns_ttl: z.number(),
+  soa: z.object(
+    Object.fromEntries(soaFields.map((name) => [name, z.number()])) as Record<
+      (typeof soaFields)[number],
+      z.ZodNumber
+    >,
+  ),
+});
+
+/** The settings of a zone's answers. The names in the SOA record belong to the provider. */
+export const dnsSettings = product({
+  name: "dns_settings",
+  group: "dns",
+  scope: "zone",
+  schema: settingsSchema,
+  key: () => "settings",
+  async *read({ place, zone }) {
+    const { result } = await place.client.get(path`/zones/${zone.id}/dns_settings`);
+    yield { id: zone.id, value: settingsSchema.parse(result) };
+  },
+  async write({ place, zone }, value) {
+    await place.client.send("PATCH", path`/zones/${zone.id}/dns_settings`, value);
+  },
+});
+
+/** Whether a zone is signed. Its key stays where it is, so the parent needs a DS record for the new one. */
+export const dnssec = product({
+  name: "dnssec",
+  group: "dns",
+  scope: "zone",
+  schema: z.object({ signed: z.boolean(), multi_signer: z.boolean() }),
+  key: () => "dnssec",
+  async *read({ place, zone, leaveOut }) {
+    const { result } = await place.client.get(path`/zones/${zone.id}/dnssec`);
+    const { status, dnssec_multi_signer } = (result ?? {}) as Record<string, unknown>;
+    const signed = status === "active" || status === "pending";
+    if (signed) leaveOut([zone.name], "keys cannot be read: the new place signs with its own", "dnssec_key");
+    yield { id: zone.id, value: { signed, multi_signer: dnssec_multi_signer === true } };
+  },
+  async write({ place, zone }, { signed, multi_signer }) {
+    await place.client.send("PATCH", path`/zones/${zone.id}/dnssec`, {
+      status: signed ? "active" : "disabled",
+      dnssec_multi_signer: multi_signer,
+    });
+  },
+});
