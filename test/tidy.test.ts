@@ -102,7 +102,6 @@ const stillLong = new Set<string>([
   "src/products/kv/worker/binding.ts kvNamespace",
   "src/products/workflows/store/store.ts instanceStore",
   // The callbacks of one exchange share its state; on the path of every request.
-  "src/edge/origin/proxy.ts dispatch",
   "src/sandbox/gateway/exchange.ts exchange",
   // The rules of one grammar refer to each other. Tests only.
   "src/rules/arbitraries.ts anyExpression",

@@ -1,10 +1,13 @@
-import type { Dispatcher } from "undici";
 import type { Tracer } from "../../platform/tracing/tracer.ts";
+import type { OriginTls } from "../origin-client/connect.ts";
+import type { OriginClient } from "../origin-client/exchange.ts";
 import type { SslMode } from "../../control/zone-settings/ssl-mode.ts";
+
+export type { OriginTls };
 
 /** A path to an origin: a connection to one of its addresses, direct or through another node. */
 export interface Path {
-  dispatcher: Dispatcher;
+  client: OriginClient;
   /** The origin's address, for the access log. */
   address: string;
   /** Set if the path leads through another node, which continues the trace. */
@@ -12,7 +15,7 @@ export interface Path {
   /** Converts the headers, a flat list that starts with Host, for this path. */
   headers?(headers: readonly string[]): string[];
   /** The failure of the path itself that a response reports, if it is not from the origin. */
-  failure?(status: number, headers: Record<string, string | string[] | undefined>): Error | undefined;
+  failure?(status: number, headers: readonly string[]): Error | undefined;
 }
 
 /** One of several concurrent attempts at a request. Only one may answer the visitor. */
@@ -41,13 +44,6 @@ export interface EdgeRoute {
 /** Chooses paths for zones with smart routing. All `addresses` are allowed; the first is preferred. */
 export interface Routing {
   route(zoneId: string, addresses: readonly string[], port: number, tls: OriginTls | undefined): EdgeRoute;
-}
-
-/** TLS settings for connections to an origin. */
-export interface OriginTls {
-  servername: string;
-  /** Whether the origin's certificate must be valid for `servername`. */
-  isVerified: boolean;
 }
 
 /** TLS to the origin for a visitor who came over TLS; requests over plain HTTP stay plain. */

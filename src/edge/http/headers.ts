@@ -198,16 +198,15 @@ const notInTrailers: ReadonlySet<string> = new Set([
 ]);
 const isHeaderValue = (value: string): boolean => /^[\t\x20-\x7e\x80-\xff]*$/.test(value);
 
-/** The origin's trailers without fields that are forbidden or invalid there; undefined when none is left. */
-export function visitorTrailers(
-  trailers: Readonly<Record<string, string | readonly string[] | undefined>>,
-): Record<string, string[]> | undefined {
+/** The origin's trailers, names and values in turn, without fields that are forbidden or invalid there; undefined when none is left. */
+export function visitorTrailers(trailers: readonly string[]): Record<string, string[]> | undefined {
   let kept: Record<string, string[]> | undefined;
-  for (const [raw, value = []] of Object.entries(trailers)) {
-    const name = raw.toLowerCase();
-    if (hopByHop.has(name) || notInTrailers.has(name) || isInternal(name)) continue;
-    const values = [value].flat().filter(isHeaderValue);
-    if (values.length > 0) (kept ??= Object.create(null) as Record<string, string[]>)[name] = values;
+  for (let i = 0; i < trailers.length; i += 2) {
+    const name = trailers[i]!.toLowerCase();
+    const value = trailers[i + 1]!;
+    if (hopByHop.has(name) || notInTrailers.has(name) || isInternal(name) || !isHeaderValue(value)) continue;
+    kept ??= Object.create(null) as Record<string, string[]>;
+    (kept[name] ??= []).push(value);
   }
   return kept;
 }

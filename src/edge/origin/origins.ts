@@ -1,8 +1,11 @@
 import { isIPv6 } from "node:net";
 import { LRUCache } from "lru-cache";
-import type { buildConnector, Pool } from "undici";
 import type { AddressPolicy, Verdict, Who } from "./address-policy.ts";
-import { originError, tlsError, visitorErrors, VisitorError } from "../http/errors.ts";
+import { originError, visitorErrors, VisitorError } from "../http/errors.ts";
+import { CoarseClock } from "../origin-client/coarse-clock.ts";
+import type { ClientLimits } from "../origin-client/connection.ts";
+import type { OriginClient } from "../origin-client/exchange.ts";
+import { OriginPool } from "../origin-client/pool.ts";
 import type { OriginTls } from "../configuration/route.ts";
 import type { EdgeSettings } from "../http/settings.ts";
 import { entriesMax } from "../../platform/util/loading-cache.ts";
@@ -23,7 +26,9 @@ export class Origins {
   readonly #settings: EdgeSettings;
   readonly #policy: AddressPolicy;
   readonly #who: Who;
-  readonly #pools: LRUCache<string, Pool>;
+  readonly #pools: LRUCache<string, OriginPool>;
+  readonly #limits: ClientLimits;
+  readonly #clock: CoarseClock;
   readonly #downUntilMs = new LRUCache<string, number>(entriesMax(10_000));
 
   constructor(settings: EdgeSettings, policy: AddressPolicy, who: Who = "origin") {
@@ -32,11 +37,16 @@ export class Origins {
     this.#who = who;
     this.#pools = new LRUCache({
       ...entriesMax(settings.originsMax),
-      // An evicted pool finishes its requests.
-      dispose: (pool) => {
-        pool.close().catch(() => {});
-      },
+      dispose: (pool) => pool.close(),
     });
+    this.#limits = {
+      connectTimeoutMs: settings.originConnectTimeoutMs,
+      firstByteTimeoutMs: settings.originFirstByteTimeoutMs,
+      idleTimeoutMs: settings.originIdleTimeoutMs,
+      headBytesMax: settings.headerBytesMax * 2,
+    };
+    const { connectTimeoutMs, firstByteTimeoutMs, idleTimeoutMs } = this.#limits;
+    this.#clock = new CoarseClock([connectTimeoutMs, firstByteTimeoutMs, idleTimeoutMs]);
   }
 
   /** The allowed addresses; those that recently failed come last. Throws when none is allowed. */
@@ -76,8 +86,8 @@ export class Origins {
     throw originError(failure);
   }
 
-  /** The pool for an address that `choose` has allowed. It connects to exactly this address. */
-  async pool(tenant: string, address: string, port: number, tls?: OriginTls): Promise<Pool> {
+  /** The client for an address that `choose` has allowed. It connects to exactly this address. */
+  client(tenant: string, address: string, port: number, tls?: OriginTls): OriginClient {
     const origin = key(address, port);
     const name =
       tls === undefined
@@ -85,42 +95,16 @@ export class Origins {
         : `${tenant} ${origin} ${tls.isVerified ? "verified" : "any"} ${tls.servername}`;
     let pool = this.#pools.get(name);
     if (pool === undefined) {
-      // Loaded with the first request, which makes the start 10 % cheaper.
-      const undici = await import("undici");
-      pool =
-        this.#pools.get(name) ??
-        new undici.Pool(`${tls === undefined ? "http" : "https"}://${origin}`, {
-          connections: this.#settings.originConnectionsMax,
-          connect: this.#connector(undici.buildConnector, tls),
-          headersTimeout: this.#settings.originFirstByteTimeoutMs,
-          bodyTimeout: this.#settings.originIdleTimeoutMs,
-          keepAliveTimeout: 30_000,
-          maxHeaderSize: this.#settings.headerBytesMax * 2,
-          pipelining: 1,
-          allowH2: false,
-        });
+      const { originSourceAddress: localAddress, originCa: ca, originConnectionsMax } = this.#settings;
+      const to = { address, port, tls, localAddress, ca };
+      pool = new OriginPool(to, this.#limits, originConnectionsMax, this.#clock);
       this.#pools.set(name, pool);
     }
     return pool;
   }
 
-  #connector(build: typeof buildConnector, tls: OriginTls | undefined): buildConnector.connector {
-    const { originConnectTimeoutMs: timeout, originCa: ca, originSourceAddress } = this.#settings;
-    const verification =
-      tls === undefined ? {} : { rejectUnauthorized: tls.isVerified, ...(ca === undefined ? {} : { ca }) };
-    const connect = build({ timeout, allowH2: false, ...verification });
-    const localAddress = originSourceAddress ?? null;
-    if (tls === undefined) return (options, done) => connect({ ...options, localAddress }, done);
-    const { servername } = tls;
-    // The zone decides on the server name; undici would use the Host header.
-    return (options, done) =>
-      connect({ ...options, localAddress, servername }, (...[error, socket]) =>
-        error === null ? done(null, socket) : done(tlsError(error), null),
-      );
-  }
-
-  async close(): Promise<void> {
-    await Promise.all([...this.#pools.values()].map((pool) => pool.destroy()));
+  close(): void {
+    for (const pool of this.#pools.values()) pool.destroy();
   }
 }
 

@@ -69,8 +69,9 @@ export class Outbound {
     this.sockets.serve(ownHosts);
   }
 
-  async close(): Promise<void> {
-    await Promise.all([this.#origins.close(), this.#toEdge.close()]);
+  close(): void {
+    this.#origins.close();
+    this.#toEdge.close();
   }
 
   /** Sends a script's request to its URL. Rejects with a visitor error while nothing has been sent. */

@@ -128,7 +128,7 @@ export class Edge {
     await drain(this.#server, deadlineMs);
     clearTimeout(deadline);
     this.#webSockets.forEach((socket) => socket.destroy());
-    await this.#origins.close();
+    this.#origins.close();
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse, ray: string): Promise<void> {

@@ -2,6 +2,7 @@ import type { Pool } from "undici";
 import type { Tracer } from "../../platform/tracing/tracer.ts";
 import type { EdgeSettings } from "../http/settings.ts";
 import type { OriginTls, Path } from "../configuration/route.ts";
+import { clientOf } from "../origin-client/of-dispatcher.ts";
 import { signTarget } from "./relay-token.ts";
 
 /** A node that requests may be sent through. */
@@ -54,10 +55,10 @@ export class Relays {
   }
 
   async path(relay: Relay, address: string, port: number, tls: OriginTls | undefined): Promise<Path> {
-    const dispatcher = await this.#pool(relay);
+    const client = clientOf(await this.#pool(relay));
     const token = this.#token(address, port, tls);
     return {
-      dispatcher,
+      client,
       address,
       tracer: this.#tracer,
       headers: ([name, host, ...others]) => [
@@ -70,8 +71,8 @@ export class Relays {
         ...others,
       ],
       failure: (_status, headers) => {
-        const failure = headers[relayHeaders.failure];
-        return failure === undefined ? undefined : new RelayError(String(failure));
+        const at = headers.findIndex((name, i) => i % 2 === 0 && name.toLowerCase() === relayHeaders.failure);
+        return at < 0 ? undefined : new RelayError(headers[at + 1]!);
       },
     };
   }

@@ -93,8 +93,7 @@ export class SmartRouting implements Routing {
 
   async #connect(zoneId: string, path: OriginPath, port: number, tls: OriginTls | undefined): Promise<Path> {
     if (path.relay !== undefined) return this.#relays.path(path.relay, path.address, port, tls);
-    const dispatcher = await this.#origins.pool(zoneId, path.address, port, tls);
-    return { dispatcher, address: path.address };
+    return { client: this.#origins.client(zoneId, path.address, port, tls), address: path.address };
   }
 
   #group(zoneId: string, addresses: readonly string[], port: number, tls: OriginTls | undefined): PathGroup {

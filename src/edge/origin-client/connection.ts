@@ -1,0 +1,207 @@
+import type { Socket } from "node:net";
+import { tlsError, visitorErrors } from "../http/errors.ts";
+import { AnswerParser, type AnswerEvents } from "./answer-parser.ts";
+import type { CoarseClock, Timed } from "./coarse-clock.ts";
+import type { Connector } from "./connect.ts";
+import { AnswerError, StaleConnection } from "./exchange.ts";
+import { RequestBody, type BodyEvents } from "./request-body.ts";
+import type { UnderWay } from "./under-way.ts";
+
+/** Times in ms. */
+export interface ClientLimits {
+  connectTimeoutMs: number;
+  /** From the end of the request to the head of the answer. */
+  firstByteTimeoutMs: number;
+  /** Between parts of the answer. */
+  idleTimeoutMs: number;
+  /** Maximum size of an answer's head, and of its trailers. */
+  headBytesMax: number;
+}
+
+/** The pool of a connection. */
+export interface ConnectionOwner {
+  readonly clock: CoarseClock;
+  readonly limits: ClientLimits;
+  /** The connection can take a request: it is new, or has finished one. */
+  isFree(connection: OriginConnection): void;
+  /** It takes no more requests. `failure`: why it was never established. */
+  isClosed(connection: OriginConnection, failure: Error | undefined): void;
+}
+
+/** How long connections are kept open without a request, if the origin does not say. */
+const keepAliveMs = 30_000;
+const keepAliveMsMax = 600_000;
+/** The origin closes an idle connection after a time that it announces; this one does so earlier. */
+const keepAliveMarginMs = 2000;
+
+/** A connection to an origin, which carries one request at a time. */
+export class OriginConnection implements AnswerEvents, BodyEvents, Timed {
+  deadlineMs = Infinity;
+  readonly #owner: ConnectionOwner;
+  readonly #socket: Socket;
+  readonly #parser: AnswerParser;
+  #underWay: UnderWay | undefined;
+  #body: RequestBody | undefined;
+  #isReady = false;
+  #isUsed = false;
+  #isPaused = false;
+  #isClosed = false;
+  #hasEnded = false;
+
+  /** Begins to connect. */
+  constructor(connector: Connector, isTls: boolean, owner: ConnectionOwner) {
+    this.#owner = owner;
+    this.#parser = new AnswerParser(owner.limits.headBytesMax);
+    this.#socket = connector.connect(
+      (bytes, length, isOwned) => this.#receive(bytes, length, isOwned),
+      () => {
+        this.#isReady = true;
+        owner.isFree(this);
+      },
+    );
+    this.#socket
+      .on("error", (error) => this.destroy(isTls && !this.#isReady ? tlsError(error) : error))
+      .on("end", () => this.#otherSideEnds())
+      .on("close", () => this.#otherSideEnds())
+      .on("drain", () => this.#body?.drained());
+    owner.clock.add(this);
+    this.deadlineMs = owner.clock.in(owner.limits.connectTimeoutMs);
+  }
+
+  /** Sends a request. */
+  take(underWay: UnderWay): void {
+    const { clock, limits } = this.#owner;
+    const { request, head } = underWay;
+    underWay.connection = this;
+    this.#underWay = underWay;
+    this.#parser.begin(request.method, this);
+    this.#socket.write(head!.text, "latin1");
+    this.deadlineMs = clock.in(limits.firstByteTimeoutMs);
+    if (request.body === null) return;
+    this.deadlineMs = Infinity; // the visitor's own timeout applies
+    this.#body = new RequestBody(request.body, head!.length, this.#socket, this);
+  }
+
+  /** Waits without a request. Closes when the origin has announced that it does. */
+  rest(): void {
+    const announced = this.#parser.keepAliveMs;
+    const ms =
+      announced === undefined ? keepAliveMs : Math.min(announced - keepAliveMarginMs, keepAliveMsMax);
+    this.deadlineMs = ms > 0 ? this.#owner.clock.in(ms) : 0;
+    if (ms <= 0) this.destroy();
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+    this.deadlineMs = Infinity;
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    this.deadlineMs = this.#owner.clock.in(this.#owner.limits.idleTimeoutMs);
+    this.#socket.resume();
+  }
+
+  /** Closes the connection. A request that it has fails. */
+  destroy(error?: Error): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    const isStale = this.#isUsed && !this.#parser.hasBegun && isClosing(error);
+    this.#parser.stop();
+    this.#owner.clock.delete(this);
+    this.#socket.destroy();
+    this.#body?.stop();
+    const underWay = this.#underWay;
+    this.#underWay = undefined;
+    const failure = error ?? new AnswerError("the connection to the origin was closed");
+    this.#owner.isClosed(this, this.#isReady ? undefined : failure);
+    underWay?.fail(isStale ? new StaleConnection(failure) : failure);
+  }
+
+  expire(): void {
+    if (!this.#isReady) this.destroy(connectTimeout());
+    else if (this.#underWay === undefined) this.destroy();
+    else if (this.#parser.hasHead)
+      this.destroy(new AnswerError("the origin has stopped in the middle of its answer"));
+    else this.destroy(visitorErrors.originFirstByteTimeout());
+  }
+
+  head(status: number, text: string, headers: string[]): void {
+    this.#underWay!.receiver.head(status, text, headers);
+  }
+
+  data(chunk: Buffer): void {
+    this.#underWay!.receiver.data(chunk);
+  }
+
+  end(last: string, trailers: readonly string[]): void {
+    this.#hasEnded = true;
+    this.#underWay!.end(last, trailers);
+  }
+
+  blocked(isBlocked: boolean): void {
+    this.deadlineMs = isBlocked ? this.#owner.clock.in(this.#owner.limits.firstByteTimeoutMs) : Infinity;
+  }
+
+  sent(): void {
+    if (!this.#parser.hasHead) this.deadlineMs = this.#owner.clock.in(this.#owner.limits.firstByteTimeoutMs);
+  }
+
+  failed(error: Error): void {
+    this.destroy(error);
+  }
+
+  /** Returns false while no more is to be read. */
+  #receive(bytes: Buffer, length: number, isOwned: boolean): boolean {
+    try {
+      this.#parser.read(bytes, length, isOwned);
+    } catch (error) {
+      this.destroy(error as Error);
+      return false;
+    }
+    if (this.#isClosed) return false;
+    if (this.#hasEnded) this.#finish();
+    else if (this.#underWay === undefined) this.destroy(); // bytes without a request
+    else if (!this.#isPaused) this.deadlineMs = this.#owner.clock.in(this.#owner.limits.idleTimeoutMs);
+    return !this.#isPaused;
+  }
+
+  /** After an answer: free for the next request, unless something of either is left. */
+  #finish(): void {
+    this.#hasEnded = false;
+    this.#underWay = undefined;
+    if (!this.#parser.isReusable || this.#body?.isSent === false) {
+      this.destroy();
+      return;
+    }
+    this.#body?.stop();
+    this.#body = undefined;
+    this.#isUsed = true;
+    if (this.#isPaused) {
+      this.#isPaused = false;
+      this.#socket.resume();
+    }
+    this.#owner.isFree(this);
+  }
+
+  #otherSideEnds(): void {
+    if (this.#isClosed) return;
+    let failure: Error | undefined;
+    try {
+      this.#parser.close();
+    } catch (error) {
+      failure = Object.assign(error as Error, { code: "ECONNRESET" });
+    }
+    this.#underWay = failure === undefined ? undefined : this.#underWay;
+    this.destroy(failure);
+  }
+}
+
+/** Whether an error says that the origin has closed the connection. */
+const isClosing = (error: Error | undefined): boolean =>
+  ["ECONNRESET", "EPIPE"].includes((error as { code?: string } | undefined)?.code ?? "");
+
+const connectTimeout = (): Error =>
+  Object.assign(new Error("connect timed out"), { code: "ETIMEDOUT", syscall: "connect" });

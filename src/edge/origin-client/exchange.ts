@@ -1,0 +1,53 @@
+import type { Readable } from "node:stream";
+
+/** A request to an origin. */
+export interface ClientRequest {
+  method: string;
+  /** Path and query. */
+  path: string;
+  /** Names and values in turn, without the headers of the connection. */
+  headers: readonly string[];
+  body: Readable | null;
+  /** Sends it on a new connection, because an idle one has just failed. */
+  isFresh?: boolean;
+}
+
+/** The control over a request that is under way. */
+export interface Exchange {
+  /** Ends it: `failed` gets the error. Without effect after the end. */
+  abort(error: Error): void;
+  pause(): void;
+  resume(): void;
+}
+
+/**
+ * Receives the answer to a request, in the order of the methods: `data` any number of times, and one of `end` and `failed`.
+ * An exception in a method ends the exchange with `failed`.
+ */
+export interface AnswerReceiver {
+  /** Called before anything is sent. */
+  began(exchange: Exchange): void;
+  /** `headers` are names and values in turn, as the origin wrote them. Interim answers are not reported. */
+  head(status: number, text: string, headers: string[]): void;
+  data(chunk: Buffer): void;
+  /** `last` is the whole body in Latin-1 if it came together with the head, else "". `trailers` are like headers. */
+  end(last: string, trailers: readonly string[]): void;
+  failed(error: Error): void;
+}
+
+/** Sends requests to one server. */
+export interface OriginClient {
+  send(request: ClientRequest, receiver: AnswerReceiver): void;
+}
+
+/** The origin closed an idle connection just when a request was sent on it, so it has not answered. */
+export class StaleConnection extends Error {
+  readonly code = "ECONNRESET";
+
+  constructor(cause?: unknown) {
+    super("the origin closed an idle connection", { cause });
+  }
+}
+
+/** The origin's answer breaks HTTP, or its connection ended within the answer. */
+export class AnswerError extends Error {}

@@ -1,0 +1,109 @@
+import type { CoarseClock } from "./coarse-clock.ts";
+import { Connector, type Destination } from "./connect.ts";
+import { OriginConnection, type ClientLimits, type ConnectionOwner } from "./connection.ts";
+import { AnswerError, type AnswerReceiver, type ClientRequest, type OriginClient } from "./exchange.ts";
+import { requestHead } from "./request-head.ts";
+import { UnderWay } from "./under-way.ts";
+
+/**
+ * Connections over HTTP/1.1 to one address. Each carries one request at a time and is kept open for the next one. Above
+ * `connectionsMax`, requests wait.
+ */
+export class OriginPool implements OriginClient, ConnectionOwner {
+  readonly clock: CoarseClock;
+  readonly limits: ClientLimits;
+  readonly #connector: Connector;
+  readonly #isTls: boolean;
+  readonly #connectionsMax: number;
+  readonly #open = new Set<OriginConnection>();
+  /** Those that are not yet established. */
+  readonly #connecting = new Set<OriginConnection>();
+  /** Those without a request; the last one was used last. */
+  readonly #idle: OriginConnection[] = [];
+  readonly #waiting = new Set<UnderWay>();
+  #isClosing = false;
+
+  constructor(to: Destination, limits: ClientLimits, connectionsMax: number, clock: CoarseClock) {
+    this.#connector = new Connector(to);
+    this.#isTls = to.tls !== undefined;
+    this.limits = limits;
+    this.#connectionsMax = connectionsMax;
+    this.clock = clock;
+  }
+
+  send(request: ClientRequest, receiver: AnswerReceiver): void {
+    const underWay = new UnderWay(request, receiver, this.#leave);
+    try {
+      receiver.began(underWay);
+      underWay.head = requestHead(request);
+    } catch (error) {
+      underWay.fail(error as Error);
+    }
+    if (underWay.isEnded) return;
+    const connection = request.isFresh === true ? this.#makeRoom() : this.#idle.pop();
+    if (connection !== undefined) connection.take(underWay);
+    else this.#wait(underWay);
+  }
+
+  isFree(connection: OriginConnection): void {
+    this.#connecting.delete(connection);
+    const [next] = this.#waiting;
+    if (next !== undefined) {
+      this.#leave(next);
+      connection.take(next);
+    } else if (this.#isClosing) connection.destroy();
+    else {
+      this.#idle.push(connection);
+      connection.rest();
+    }
+  }
+
+  isClosed(connection: OriginConnection, failure: Error | undefined): void {
+    this.#open.delete(connection);
+    this.#connecting.delete(connection);
+    const at = this.#idle.indexOf(connection);
+    if (at >= 0) this.#idle.splice(at, 1);
+    // One connection for each waiting request was begun, so one request fails with each.
+    const [next] = failure === undefined ? [] : this.#waiting;
+    next?.fail(failure!);
+    this.#connect();
+  }
+
+  /** Takes no more requests, and closes once those that it has are answered. */
+  close(): void {
+    this.#isClosing = true;
+    for (const connection of this.#idle.splice(0)) connection.destroy();
+  }
+
+  destroy(): void {
+    this.#isClosing = true;
+    const error = new AnswerError("the connections to origins are being closed");
+    for (const waiting of this.#waiting) waiting.fail(error);
+    for (const connection of this.#open) connection.destroy(error);
+  }
+
+  #wait(underWay: UnderWay): void {
+    this.#waiting.add(underWay);
+    this.clock.add(underWay);
+    // Connecting has a timeout of its own.
+    underWay.deadlineMs = this.clock.in(this.limits.connectTimeoutMs + this.limits.firstByteTimeoutMs);
+    this.#connect();
+  }
+
+  readonly #leave = (waiting: UnderWay): void => {
+    if (this.#waiting.delete(waiting)) this.clock.delete(waiting);
+  };
+
+  #connect(): void {
+    while (this.#waiting.size > this.#connecting.size && this.#open.size < this.#connectionsMax) {
+      const connection = new OriginConnection(this.#connector, this.#isTls, this);
+      this.#open.add(connection);
+      this.#connecting.add(connection);
+    }
+  }
+
+  /** Closes an idle connection if a new one would be too many. */
+  #makeRoom(): undefined {
+    if (this.#open.size >= this.#connectionsMax) this.#idle.shift()?.destroy();
+  }
+}
