@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startPeer, startSelvedge } from "./lib/child.ts";
+import { api, startPeer, startSelvedge } from "./lib/child.ts";
 import { load } from "./lib/load.ts";
 import {
   atMost,
@@ -60,6 +60,7 @@ const goals: Goal[] = [
   atMost("CPU per request, access log / none", median(ratios["access log"]), 1.06),
   atMost("CPU per request, one line in 100 / none", median(ratios["one line in 100"]), 1.02),
 ];
+goals.push(await scrapeOfManyZones());
 printGoals(goals);
 
 /** CPU time of one request in each round, of sides that are started in the given order. */
@@ -76,6 +77,37 @@ async function measured(order: readonly Side[]): Promise<Record<Side, number[]>>
   }
   for (const [, side] of sides) await side.stop();
   return cpu;
+}
+
+/** The time of a scrape after requests for each of 1,000 zones. */
+async function scrapeOfManyZones(): Promise<Goal> {
+  const zones = 1000;
+  const scrapes = 41;
+  const selvedge = await startSelvedge(["--metrics-listen", "127.0.0.1:0"]);
+  for (let zone = 0; zone < zones; zone++)
+    await api(selvedge.ready, "POST", "/zones", { name: `zone-${zone}.example` });
+  // 404: the hosts have no records, so that no origin is measured.
+  await load(
+    selvedge.ready.edge,
+    zones,
+    connections,
+    (index) => ({
+      method: "GET",
+      path: "/",
+      headers: { host: `www.zone-${index}.example` },
+    }),
+    404,
+  );
+  const times: number[] = [];
+  let bytes = 0;
+  for (let scrape = 0; scrape < scrapes; scrape++) {
+    const start = performance.now();
+    bytes = (await (await fetch(selvedge.ready.metrics!)).text()).length;
+    times.push(performance.now() - start);
+  }
+  await selvedge.stop();
+  printTable(["", "ms", "KB"], [["a scrape with 1,000 zones", median(times), bytes / 1000]]);
+  return atMost("ms of a scrape with 1,000 zones", median(times), 50);
 }
 
 async function edgeWith(args: readonly string[]): ReturnType<typeof startSelvedge> {

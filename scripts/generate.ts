@@ -27,7 +27,9 @@ function read(path: string): string | undefined {
 keepCurrent("src/declarations.ts", declarationsModule());
 const [
   { absentProducts },
+  { alertRules },
   { billOfMaterials },
+  { board },
   { configurationPage },
   { errorsPage },
   { importFileSchema },
@@ -35,7 +37,9 @@ const [
   states,
 ] = await Promise.all([
   import("./generate/absent-products.ts"),
+  import("./generate/monitoring/alerts.ts"),
   import("./generate/bill-of-materials.ts"),
+  import("./generate/monitoring/board.ts"),
   import("./generate/configuration.ts"),
   import("./generate/errors.ts"),
   import("./generate/import-file.ts"),
@@ -46,6 +50,8 @@ const files: Record<string, () => string> = {
   "openapi.json": openapi,
   "bom.cdx.json": billOfMaterials,
   "src/control/api/server/absent-products.json": absentProducts,
+  "packaging/grafana/selvedge.json": board,
+  "packaging/prometheus/alerts.yaml": alertRules,
   "docs/reference/configuration.md": configurationPage,
   "docs/reference/errors.md": errorsPage,
   "docs/reference/import-file.schema.json": importFileSchema,

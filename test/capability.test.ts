@@ -180,8 +180,15 @@ const folder = {
 };
 
 const scratch = temporaryFolder();
-const copied = ["bin", "dashboard", "docs/reference", "scripts", "src"];
-const single = ["bom.cdx.json", "openapi.json", "package.json", "package-lock.json", "tsconfig.json"];
+const copied = ["bin", "dashboard", "docs/reference", "packaging", "scripts", "src"];
+const single = [
+  "bom.cdx.json",
+  "docs/metrics.md",
+  "openapi.json",
+  "package.json",
+  "package-lock.json",
+  "tsconfig.json",
+];
 let server: ServerProcess;
 let token: string;
 let calls: Calls;

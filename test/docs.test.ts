@@ -1,13 +1,5 @@
 import { spawn } from "node:child_process";
-import {
-  chmodSync,
-  createReadStream,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, createReadStream, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { once } from "node:events";
 import { join, resolve } from "node:path";
@@ -131,7 +123,6 @@ describe("the pages", () => {
       else if (use === "migrate") expect(page).toBe("migrating.md");
       else if (use === "watch") for (const command of code.trim().split("\n")) await watch(command);
       else if (use === "serve") await checkOptions(code);
-      else if (use === "metrics") checkMetrics(code);
       else if (/^\w+\.\w+$/.test(use)) writeFileSync(join(folder, use), code);
       else expect.fail(`No test is defined for this block of ${page}: ${language} ${use}`);
     }
@@ -155,11 +146,5 @@ describe("the pages", () => {
       `RELAY_SECRET=${"secret".repeat(6)}\n${code.replaceAll("selvedge serve", "selvedge config print")}`,
     );
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
-  }
-
-  function checkMetrics(code: string): void {
-    const known = readFileSync("docs/metrics.md", "utf8").replace(code, "");
-    for (const [name] of code.matchAll(/selvedge_\w+/g))
-      expect(known.includes(name) || known.includes(`\`${name.replace(/.*_path/, "")}\``), name).toBe(true);
   }
 });

@@ -12,6 +12,7 @@ import { tracing } from "../platform/tracing/capability.ts";
 import { plainAddress } from "./origin/addresses.ts";
 import { RequestTraces } from "./http/request-traces.ts";
 import { outbound } from "./origin/capability.ts";
+import { OriginErrors } from "./origin/origin-errors.ts";
 import { systemLookUp } from "./origin/resolve.ts";
 import { smartRouting } from "./smart-routing/capability.ts";
 import { Edge } from "./request/listener.ts";
@@ -48,7 +49,9 @@ export const edgeServer = capability({
     edgeListener.onListening(opened("http"));
     edgeTlsListener.onListening(opened("https"));
     needed.outbound.serve(ownHosts);
+    const originErrors = new OriginErrors();
     const edge = new Edge({
+      onError: originErrors.note,
       settings: needed.edgeSettings,
       requestCf: needed.requestCf,
       viaHeader: needed.viaHeader,
@@ -75,6 +78,7 @@ export const edgeServer = capability({
     const showsErrors = config.errorDetails === "local" && config.trustedProxies.length === 0;
     return {
       edge,
+      originErrors,
       edgeListener,
       edgeTlsListener,
       /** Whether a response shows the details of an error in the code of an account. */
@@ -87,6 +91,8 @@ export const edgeServer = capability({
       edgeHandlers.flatMap(({ upgradeHandler }) => upgradeHandler ?? []),
     );
   },
+  metrics: async ({ edge, origins, originErrors }) =>
+    (await import("./metrics.ts")).edgeMetrics(edge, origins, originErrors),
   async listen({ sockets, edge, edgeListener }) {
     edgeListener.listensAt(await edge.listen(sockets.take("edgeListen")));
     return edge;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { capability } from "../capability.ts";
-import { databaseUrl } from "./config/derived.ts";
+import { databaseUrl, sqliteFileOf } from "./config/derived.ts";
 import { during } from "./listen/during.ts";
 import { reserve } from "./listen/reserve.ts";
 import { checkShippedLog, followLog } from "./log-shipping/follow-log.ts";
@@ -81,8 +81,12 @@ export const storage = capability({
     );
     return { storage: await during("open the database", opening), logShipping };
   },
-  metrics: async ({ logShipping, ...services }) => [
+  metrics: async ({ config, folder, logShipping, ...services }) => [
     ...(await import("./observability/change-metrics.ts")).changeMetrics(services.storage),
+    ...(await import("./observability/storage-metrics.ts")).storageMetrics(services.storage, {
+      file: sqliteFileOf(config),
+      folder,
+    }),
     ...(await import("./observability/backup-metrics.ts")).logMetrics(logShipping),
   ],
   health: ({ config, ...services }) => ({

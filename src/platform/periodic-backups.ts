@@ -98,7 +98,7 @@ export async function startBackups(
   );
   if (metrics !== undefined) {
     const { backupMetrics } = await import("./observability/backup-metrics.ts");
-    metrics.register(backupMetrics(() => backups.lastSuccessMs));
+    metrics.register(backupMetrics(backups));
   }
   backups.start();
   return backups;
@@ -111,11 +111,14 @@ export async function startBackups(
 export class PeriodicBackups {
   /** When the newest complete backup began. */
   lastSuccessMs: number | undefined;
+  /** How long the last one took; undefined before the first. */
+  lastSeconds: number | undefined;
+  failures = 0;
+  readonly everyMs: number;
   readonly #config: Config;
   readonly #place: ArchivePlace;
   /** The setting: a path or a URL. */
   readonly #folder: string;
-  readonly #everyMs: number;
   readonly #logger: Logger;
   readonly #stopping = new AbortController();
   #timer: NodeJS.Timeout | undefined;
@@ -130,7 +133,7 @@ export class PeriodicBackups {
     this.#config = config;
     this.#place = place;
     this.#folder = folder;
-    this.#everyMs = everyMs;
+    this.everyMs = everyMs;
     this.#logger = logger;
   }
 
@@ -162,16 +165,20 @@ export class PeriodicBackups {
       if (this.lastSuccessMs === undefined) {
         this.lastSuccessMs = (await periodicBackups(this.#place))[0]?.timeMs;
         // A clock that was ahead when that one was made does not put off the next.
-        const nextMs = Math.min(this.lastSuccessMs ?? 0, startedMs) + this.#everyMs;
+        const nextMs = Math.min(this.lastSuccessMs ?? 0, startedMs) + this.everyMs;
         if (this.lastSuccessMs !== undefined && nextMs > startedMs) return this.#runAt(nextMs);
       }
       await this.#make(startedMs);
       this.lastSuccessMs = startedMs;
-      this.#runAt(startedMs + this.#everyMs);
+      this.lastSeconds = (Date.now() - startedMs) / 1000;
+      this.#runAt(startedMs + this.everyMs);
       await this.#removeOld(startedMs);
     } catch (error) {
-      if (!this.#stopping.signal.aborted) this.#logger.error({ err: error }, "the periodic backup failed");
-      this.#runAt(Date.now() + Math.min(retryMs, this.#everyMs));
+      if (!this.#stopping.signal.aborted) {
+        this.failures++;
+        this.#logger.error({ err: error }, "the periodic backup failed");
+      }
+      this.#runAt(Date.now() + Math.min(retryMs, this.everyMs));
     }
   }
 

@@ -36,10 +36,7 @@ export const sandbox = capability({
     };
   },
   metrics: async ({ cells, customerCells }) =>
-    (await import("./metrics.ts")).cellMetrics(() => ({
-      accounts: cells.counts,
-      customers: customerCells.counts,
-    })),
+    (await import("./metrics.ts")).cellMetrics({ accounts: cells, customers: customerCells }),
   async close({ cells, customerCells, uploadCells }) {
     await Promise.all([cells.close(), customerCells.close(), uploadCells.close()]);
   },

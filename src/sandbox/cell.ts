@@ -71,7 +71,6 @@ export class Cell {
   readonly scripts = new Set<string>();
   lastActivityAt = performance.now();
   readonly process: CellProcess;
-  /** Counts bytes between the gateway and this cell. */
   readonly traffic: Traffic;
   readonly #folder: CellFolder;
   readonly #gateway: GatewayServer;
@@ -82,7 +81,8 @@ export class Cell {
   /** By script id. */
   readonly #channels = new Map<string, Promise<Channel | Thrown>>();
   readonly #openChannels = new Map<string, Channel>();
-  #isDead = false;
+  /** Why it ended, or is about to; undefined before. */
+  endedBy: FaultKind | "replaced" | undefined;
   private constructor(
     id: number,
     process: CellProcess,
@@ -156,7 +156,7 @@ export class Cell {
   }
 
   get isDead(): boolean {
-    return this.#isDead;
+    return this.endedBy !== undefined;
   }
 
   touch(): void {
@@ -269,7 +269,7 @@ export class Cell {
       const channel = await opening;
       if (!(channel instanceof Channel) || channel.isOpen) return channel;
       // The channel was closed meanwhile: to make room, or together with all others.
-      if (this.#isDead) throw new Error("the cell has ended");
+      if (this.isDead) throw new Error("the cell has ended");
       this.#forgetChannel(id, channel);
     }
   }
@@ -350,8 +350,8 @@ export class Cell {
 
   /** Kills the process. Every run in it gets a CellFault. Returns the runs that may have caused the fault. */
   die(kind: FaultKind): CellRun[] {
-    if (this.#isDead) return [];
-    this.#isDead = true;
+    if (this.isDead) return [];
+    this.endedBy = kind;
     const suspects = kind === "killed" || kind === "ended" ? [] : this.suspects;
     for (const cellRun of this.runs) cellRun.fault = new CellFault(kind, suspects.includes(cellRun));
     this.process.kill("SIGKILL");
@@ -378,7 +378,7 @@ export class Cell {
 
   /** Ends a process that has no runs left. */
   close(): void {
-    this.#isDead = true;
+    this.endedBy ??= "replaced";
     this.process.kill("SIGTERM");
     this.#dispose();
     const timer = setTimeout(() => this.process.kill("SIGKILL"), exitGraceMs);
@@ -403,7 +403,7 @@ export class Cell {
 
   /** The cause of a broken connection. The exit of the process is reported slightly later. */
   async #faultOf(error: unknown, cellRun?: CellRun): Promise<unknown> {
-    const hasDied = this.#isDead || (await endsWithin(exitGraceMs, this.process.exited));
+    const hasDied = this.isDead || (await endsWithin(exitGraceMs, this.process.exited));
     if (!hasDied) return error;
     // `Cells` handles the exit first, and sets the fault of each run.
     return cellRun?.fault ?? new CellFault("killed", false);

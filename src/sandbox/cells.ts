@@ -9,6 +9,7 @@ import { LargeLoads } from "./limits/large-loads.ts";
 import { initialLifecycle, isWornWaiting, step, type CellEffect, type LifecycleEvent } from "./lifecycle.ts";
 import { MemoryBudget, type Relief } from "./limits/memory-budget.ts";
 import { causeOf } from "./process/exit-cause.ts";
+import type { CellProcess } from "./process/process.ts";
 import type { CellScript } from "./process/script.ts";
 import { admissionLimits, type CellSettings } from "./settings.ts";
 import { RunAttempts, hasAnswered, isRetryable, withBody } from "./gateway/retry.ts";
@@ -55,6 +56,8 @@ export class Cells {
   #lifecycle = initialLifecycle;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
+  /** Numbers of ended cells by reason. */
+  readonly ends = { cpu: 0, memory: 0, crashed: 0, killed: 0, ended: 0, replaced: 0 };
   #looks = 0;
 
   /** `doors` lead to the cells of objects. */
@@ -96,14 +99,13 @@ export class Cells {
     return this.#requests.inFlight;
   }
 
-  /** Resident bytes of each cell. */
-  get memory(): number[] {
-    return [...this.#cells.values()].map((cell) => cell.process.rssBytes());
-  }
-
   /** Pids of the running cells. */
   get pids(): number[] {
-    return [...this.#cells.values()].map((cell) => cell.process.pid);
+    return this.processes.map(({ pid }) => pid);
+  }
+
+  get processes(): Pick<CellProcess, "pid" | "cpuMs" | "rssBytes">[] {
+    return [...this.#cells.values()].map((cell) => cell.process);
   }
 
   /** Runs a script for a request. Rejects with a CellError if nothing was sent. `next` also serves retries. */
@@ -336,6 +338,7 @@ export class Cells {
   async #waitForEnd(cell: Cell): Promise<void> {
     const exit = await cell.process.exited;
     const kind = causeOf(exit);
+    this.ends[cell.endedBy ?? kind]++;
     if (cell.isDead) this.#gone(cell);
     else this.#fault(cell, kind, cell.die(kind));
   }

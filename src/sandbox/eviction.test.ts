@@ -64,7 +64,7 @@ it("stays within its memory by unloading scripts, and loads them again on demand
   const resident: number[] = [];
   for (const name of names) {
     expect(await calls(name)).toBe("1");
-    resident.push(...harness.cells.memory);
+    resident.push(...harness.cells.processes.map((each) => each.rssBytes()));
   }
   expect(Math.max(...resident)).toBeGreaterThan(bytesMax / 2);
   // Allowance for requests that arrive while another cell boots.

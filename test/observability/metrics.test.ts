@@ -1,7 +1,8 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { startTestServer, type TestServer } from "../helpers/server.ts";
+import { freePort } from "../helpers/free-port.ts";
+import { ownerToken, startTestServer, type TestServer } from "../helpers/server.ts";
 import { visit } from "../helpers/visit.ts";
 
 let server: TestServer;
@@ -82,6 +83,73 @@ it("reports cells, certificates and the process", async () => {
   ])
     expect(await valueOf(`selvedge_${name}`), name).toBe(0);
   expect(await valueOf("process_resident_memory_bytes")).toBeGreaterThan(1_000_000);
+});
+
+it("counts error pages because of an origin, and no others", async () => {
+  const { id } = (await server.call("POST", "/zones", { name: "down.example" })).body.result;
+  await server.call("POST", `/zones/${id}/dns_records`, {
+    type: "A",
+    name: "www",
+    content: "127.0.0.1",
+    proxied: true,
+  });
+  await server.call("PUT", `/zones/${id}/rulesets/phases/http_request_origin/entrypoint`, {
+    rules: [
+      { action: "route", expression: "true", action_parameters: { origin: { port: await freePort() } } },
+    ],
+  });
+  expect((await visit(server.ready.edge, "www.down.example")).status).toBe(521);
+  expect(await valueOf('selvedge_edge_origin_errors_total{code="521"}')).toBe(1);
+  expect((await lines()).filter((line) => line.startsWith("selvedge_edge_origin_errors_total"))).toHaveLength(
+    1,
+  );
+  expect(await valueOf("selvedge_edge_origin_connections")).toBeGreaterThanOrEqual(1);
+});
+
+it("measures writes, queues and workflows", async () => {
+  expect(await valueOf("selvedge_storage_write_duration_seconds_count")).toBeGreaterThan(5);
+  expect(await valueOf('selvedge_storage_errors_total{cause="disk_full"}')).toBe(0);
+  expect(await valueOf('selvedge_workflow_instances{status="running"}')).toBe(0);
+  const account = `/accounts/${server.ready.account_id}`;
+  const { queue_id } = (await server.call("POST", `${account}/queues`, { queue_name: "jobs" })).body.result;
+  await server.call("POST", `${account}/queues/${queue_id}/messages`, { body: "work", content_type: "text" });
+  const labels = `{account="${server.ready.account_id}",queue="jobs"}`;
+  // Messages are counted at most every five seconds.
+  await expect
+    .poll(async () => valueOf(`selvedge_queue_backlog_messages${labels}`), { timeout: 15_000 })
+    .toBe(1);
+  expect(await valueOf(`selvedge_queue_oldest_message_seconds${labels}`)).toBeGreaterThan(0);
+});
+
+it("counts runs of scripts by their result, and the CPU time of their cells", async () => {
+  const account = `/accounts/${server.ready.account_id}`;
+  const { id } = (await server.call("POST", "/zones", { name: "code.example" })).body.result;
+  const code = `export default { fetch(request) {
+    if (request.url.endsWith("/bad")) throw new Error("on purpose");
+    return new Response("hello");
+  } }`;
+  const form = new FormData();
+  form.append("metadata", JSON.stringify({ main_module: "main.js", compatibility_date: "2026-01-01" }));
+  form.append("main.js", new File([code], "main.js", { type: "application/javascript+module" }));
+  const uploaded = await fetch(`${server.ready.api}${account}/workers/scripts/counted`, {
+    method: "PUT",
+    headers: { authorization: `Bearer ${ownerToken}` },
+    body: form,
+  });
+  expect(uploaded.status).toBe(200);
+  await server.call("PUT", `${account}/workers/domains`, {
+    hostname: "app.code.example",
+    service: "counted",
+    zone_id: id,
+    environment: "production",
+  });
+  expect((await visit(server.ready.edge, "app.code.example")).status).toBe(200);
+  await visit(server.ready.edge, "app.code.example", "/bad");
+  expect(await valueOf('selvedge_script_invocations_total{result="ok"}')).toBe(1);
+  expect(await valueOf('selvedge_script_invocations_total{result="exception"}')).toBe(1);
+  expect(await valueOf('selvedge_cells{of="accounts",kind="shared"}')).toBeGreaterThan(0);
+  expect(await valueOf('selvedge_script_cpu_seconds_total{of="accounts"}')).toBeGreaterThan(0);
+  expect(await valueOf('selvedge_cell_memory_bytes{of="accounts"}')).toBeGreaterThan(1_000_000);
 });
 
 it("serves only /metrics, and only on its own listener", async () => {

@@ -69,6 +69,11 @@ export class OriginPool implements OriginClient, ConnectionOwner {
     this.#connect();
   }
 
+  /** Connections, those being established included, and requests without one. */
+  get load(): { open: number; waiting: number } {
+    return { open: this.#open.size, waiting: this.#waiting.size };
+  }
+
   /** Takes no more requests, and closes once those that it has are answered. */
   close(): void {
     this.#isClosing = true;

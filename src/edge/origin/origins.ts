@@ -103,6 +103,15 @@ export class Origins {
     return pool;
   }
 
+  /** Connections to origins that are open, and requests that wait for one. */
+  get connections(): { open: number; waiting: number } {
+    const loads = [...this.#pools.values()].map((pool) => pool.load);
+    return {
+      open: loads.reduce((sum, { open }) => sum + open, 0),
+      waiting: loads.reduce((sum, { waiting }) => sum + waiting, 0),
+    };
+  }
+
   close(): void {
     for (const pool of this.#pools.values()) pool.destroy();
   }

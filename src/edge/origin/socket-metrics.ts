@@ -1,37 +1,15 @@
-import { Counter, Gauge, type Metric } from "prom-client";
-import { metricPrefix } from "../../platform/observability/metrics.ts";
+import type { Metric } from "prom-client";
+import { counter, counters, gauge, samplesBy } from "../../platform/observability/instruments.ts";
 import type { SocketCounts } from "./outbound-sockets.ts";
 
 /** Metrics of the TCP connections that scripts open (`connect()`, `node:net`). */
-export function socketMetrics(sockets: () => SocketCounts): Metric[] {
-  return [
-    new Gauge({
-      name: `${metricPrefix}script_sockets`,
-      help: "Connections of scripts (connect(), node:net) that are open",
-      registers: [],
-      collect() {
-        this.set(sockets().open);
-      },
-    }),
-    new Counter({
-      name: `${metricPrefix}script_sockets_opened_total`,
-      help: "Connections that scripts have opened",
-      registers: [],
-      collect() {
-        this.reset();
-        this.inc(sockets().opened);
-      },
-    }),
-    new Counter({
-      name: `${metricPrefix}script_socket_bytes_total`,
-      help: "Bytes on connections of scripts, counted when one ends",
-      labelNames: ["direction"],
-      registers: [],
-      collect() {
-        this.reset();
-        this.inc({ direction: "sent" }, sockets().sentBytes);
-        this.inc({ direction: "received" }, sockets().receivedBytes);
-      },
-    }),
-  ];
-}
+export const socketMetrics = (sockets: () => SocketCounts): Metric[] => [
+  gauge("script_sockets", "Connections of scripts (connect(), node:net) that are open", () => sockets().open),
+  counter("script_sockets_opened_total", "Connections that scripts have opened", () => sockets().opened),
+  counters(
+    "script_socket_bytes_total",
+    "Bytes on connections of scripts, counted when one ends",
+    ["direction"],
+    () => samplesBy("direction", { sent: sockets().sentBytes, received: sockets().receivedBytes }),
+  ),
+];

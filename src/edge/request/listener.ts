@@ -1,7 +1,7 @@
 import { createServer, ServerResponse, type IncomingMessage, type Server } from "node:http";
 import { isIP, type AddressInfo, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { announceEnd, drain, listen } from "../../control/api/server/listener.ts";
+import { announceEnd, drain, listen, openConnections } from "../../control/api/server/listener.ts";
 import { CountedServerResponse } from "../../platform/access-log/counted-response.ts";
 import type { ListenAt } from "../../platform/listen/listen.ts";
 import { whileAnswering } from "../../platform/observability/last-net.ts";
@@ -114,6 +114,11 @@ export class Edge {
   /** The listening address; undefined while not listening. */
   get address(): AddressInfo | undefined {
     return (this.#server.address() as AddressInfo | null) ?? undefined;
+  }
+
+  /** Numbers of open connections: of HTTP/1, also over TLS, and of WebSockets among them. */
+  get open(): { connections: number; webSockets: number } {
+    return { connections: openConnections(this.#server), webSockets: this.#webSockets.size };
   }
 
   /** From now on, each answer ends its connection. */
@@ -350,6 +355,7 @@ export class Edge {
   #visitorError(error: unknown, request: IncomingMessage, ray: string): VisitorError {
     const { logger } = this.#options;
     const visible = visitorError(error);
+    this.#options.onError?.(visible.code);
     const cause = visible.cause === undefined ? {} : { err: visible.cause };
     const log = { ray, host: request.headers.host, code: visible.code, ...cause };
     if (visible.code === 500) logger.error(log, "a request failed");

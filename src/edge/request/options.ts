@@ -30,6 +30,8 @@ export interface EdgeOptions {
   sslMode?: (zoneId: string) => SslMode;
   /** Called at the end of each request. */
   observe?: Observe | undefined;
+  /** Called with the code of each error page. */
+  onError?: ((code: number) => void) | undefined;
   /** Writes a line for each request; without it there is no log. */
   accessLog?: AccessLog | undefined;
   /** Begins a span for each request; without it there are no traces. */

@@ -1,7 +1,10 @@
 import { Counter, Gauge, type Metric } from "prom-client";
-import { metricPrefix } from "../../platform/observability/metrics.ts";
+import { metricPrefix } from "../../platform/observability/instruments.ts";
 import type { Analytics } from "./analytics.ts";
 import { boundsMs, type Histogram } from "./histogram.ts";
+
+/** Zones with series: those whose requests came first. */
+const zonesMax = 1000;
 
 /** Metrics of smart routing; `zoneName` is undefined for a zone that is deleted. */
 export function smartRoutingMetrics(
@@ -10,7 +13,7 @@ export function smartRoutingMetrics(
 ): Metric[] {
   const metrics: Metric[] = [];
   const named = () =>
-    [...smartRouting.entries()].flatMap(([id, { lifetime }]) => {
+    [...smartRouting.entries()].slice(0, zonesMax).flatMap(([id, { lifetime }]) => {
       const zone = zoneName(id);
       return zone === undefined ? [] : [{ id, zone, lifetime }];
     });

@@ -9,6 +9,7 @@ import { certificates } from "./certificates/capability.ts";
 import { authorityFiles } from "./certificates/authority-files.ts";
 import { schemeHandler } from "./scheme-handler.ts";
 import { declaration } from "./declaration.ts";
+import { TlsCounts } from "./tls-counts.ts";
 
 /** The listener of TLS, which passes requests to the edge. */
 export const tls = capability({
@@ -27,7 +28,9 @@ export const tls = capability({
   create: ({ config, folder }) => ({
     // An ephemeral start uses the local authority of the data folder, if there is one, because users may trust it.
     authorityDir: existsSync(authorityFiles(config.dataDir).certificate) ? config.dataDir : folder,
+    tlsCounts: new TlsCounts(),
   }),
+  metrics: async ({ edge, tlsCounts }) => (await import("./metrics.ts")).tlsMetrics(edge, tlsCounts),
   edgeHandlers({ config, edgeListener, edgeTlsListener, ...services }) {
     if (config.edgeTlsListen === undefined) return [];
     const ports: Record<"http" | "https", number | undefined> = { http: undefined, https: undefined };

@@ -19,6 +19,7 @@ import type { Edge } from "../request/listener.ts";
 import type { EdgeSettings } from "../http/settings.ts";
 import { helloRecordBytes, rememberHello } from "./client-hello.ts";
 import { VisitorRequest, VisitorResponse } from "./http2.ts";
+import type { TlsCounts } from "./tls-counts.ts";
 import type { KeyPair } from "./certificates/x509.ts";
 
 export interface TlsListenerOptions {
@@ -29,6 +30,7 @@ export interface TlsListenerOptions {
   /** For visitors without a server name. */
   fallback: KeyPair;
   logger: Logger;
+  counts?: TlsCounts;
   onClose?: () => void;
   /** Reads certificates again. */
   onReload?: () => void;
@@ -52,7 +54,8 @@ export class TlsListener {
 
   constructor(options: TlsListenerOptions) {
     this.#options = options;
-    const { settings } = options;
+    const { settings, counts } = options;
+    if (counts !== undefined) counts.sessions = () => this.#sessions.size;
     this.#http2 = createHttp2Server({
       Http2ServerRequest: VisitorRequest as never,
       Http2ServerResponse: VisitorResponse as never,
@@ -86,7 +89,7 @@ export class TlsListener {
   }
 
   async listen(at: ListenAt): Promise<AddressInfo> {
-    const { contextFor, edge, fallback, logger } = this.#options;
+    const { contextFor, counts, edge, fallback, logger } = this.#options;
     const server = createServer({
       cert: fallback.certificate,
       key: fallback.privateKey,
@@ -103,6 +106,7 @@ export class TlsListener {
       handshakeTimeout: handshakeTimeoutMs,
     });
     server.on("secureConnection", (socket) => {
+      counts?.note(socket);
       const hello = this.#hellos.get(peerOf(socket));
       if (hello !== undefined) rememberHello(socket, hello);
       socket.on("error", () => socket.destroy());
@@ -110,6 +114,7 @@ export class TlsListener {
       else edge.accept(socket);
     });
     server.on("tlsClientError", (error, socket) => {
+      if (counts !== undefined) counts.failures++;
       logger.debug({ err: error, client: socket.remoteAddress }, "a TLS handshake failed");
       socket.destroy();
     });

@@ -8,6 +8,7 @@ import type { Certificates } from "./certificates/certificates.ts";
 import { ConfiguredCertificates } from "./certificates/configured.ts";
 import type { TlsListener } from "./listener.ts";
 import { openLocalAuthority } from "./certificates/local-authority.ts";
+import type { TlsCounts } from "./tls-counts.ts";
 import { createTlsEdge } from "./tls-edge.ts";
 
 /** Starts the TLS listener of the configuration. */
@@ -19,10 +20,11 @@ export async function startTls(parts: {
   settings: EdgeSettings;
   snapshot: EdgeSnapshot;
   logger: Logger;
+  tlsCounts: TlsCounts;
   /** Folder of the local authority. */
   authorityDir: string;
 }): Promise<TlsListener> {
-  const { config, certificates, storage, edge, settings, snapshot, logger, authorityDir } = parts;
+  const { config, certificates, storage, edge, settings, snapshot, logger, authorityDir, tlsCounts } = parts;
   return createTlsEdge({
     edge,
     settings,
@@ -32,5 +34,6 @@ export async function startTls(parts: {
     authority: openLocalAuthority(authorityDir),
     configured: new ConfiguredCertificates(config.tlsCertificates, logger),
     logger,
+    counts: tlsCounts,
   });
 }

@@ -7,6 +7,7 @@ import type { Certificate, Certificates } from "./certificates/certificates.ts";
 import type { ConfiguredCertificates } from "./certificates/configured.ts";
 import { TlsListener } from "./listener.ts";
 import type { LocalAuthority } from "./certificates/local-authority.ts";
+import type { TlsCounts } from "./tls-counts.ts";
 import { SecureContexts, type ServedCertificate } from "./secure-contexts.ts";
 
 export interface TlsEdgeOptions {
@@ -19,6 +20,7 @@ export interface TlsEdgeOptions {
   /** From files in the configuration. */
   configured: ConfiguredCertificates;
   logger: Logger;
+  counts?: TlsCounts;
 }
 
 const configuration = "configuration";
@@ -67,6 +69,7 @@ export async function createTlsEdge(options: TlsEdgeOptions): Promise<TlsListene
     contextFor: (name) => contexts.contextFor(name),
     fallback: configured.current[0] ?? authority.issue(["localhost", "127.0.0.1", "::1"]),
     logger,
+    ...(options.counts === undefined ? {} : { counts: options.counts }),
     onClose: () => configured.close(),
     onReload: () => configured.reload(),
   });

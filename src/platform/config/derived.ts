@@ -8,6 +8,12 @@ export const databaseUrl = (config: Config): string =>
   config.databaseUrl ??
   (config.ephemeral ? "sqlite::memory:" : `sqlite:${join(config.dataDir, "selvedge.db")}`);
 
+/** The file of the SQLite database; undefined if the database is in memory, or in PostgreSQL. */
+export function sqliteFileOf(config: Config): string | undefined {
+  const url = databaseUrl(config);
+  return url.startsWith("sqlite:") && url !== "sqlite::memory:" ? url.slice("sqlite:".length) : undefined;
+}
+
 /** Whether only this machine can reach the platform. Some defaults are then more convenient than strict. */
 export function isOnLoopback({ apiListen, edgeListen, dnsListen, edgeTlsListen }: Config): boolean {
   return [apiListen, edgeListen, dnsListen, edgeTlsListen ?? edgeListen].every(isLoopback);

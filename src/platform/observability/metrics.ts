@@ -1,10 +1,11 @@
 import { createServer, type Server } from "node:http";
 import { collectDefaultMetrics, Counter, Histogram, Registry, type Metric } from "prom-client";
+import { programVersion } from "../storage/program-version.ts";
+import { BoundedLabel } from "./bounded-label.ts";
+import { counters, gauges, metricPrefix, samplesBy } from "./instruments.ts";
 import type { Observation } from "./observation.ts";
-import { unawaited, uncaughtCounts } from "../util/uncaught.ts";
+import { restartCounts, unawaited, uncaughtCounts } from "../util/uncaught.ts";
 
-/** Every metric of ours begins with it. */
-export const metricPrefix = "selvedge_";
 const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 /** Methods with a name of their own in the metrics: visitors may invent others. */
 const knownMethods: ReadonlySet<string> = new Set([
@@ -17,6 +18,19 @@ const knownMethods: ReadonlySet<string> = new Set([
   "OPTIONS",
 ]);
 
+export { metricPrefix };
+/** Gauges of prom-client under names of counters. */
+const misnamed = [
+  "nodejs_active_handles_total",
+  "nodejs_active_requests_total",
+  "nodejs_active_resources_total",
+];
+/** Statuses with series of their own. An origin may answer any other one, and a visitor may choose it there. */
+const knownStatuses: ReadonlySet<number> = new Set([
+  101, 200, 201, 204, 206, 301, 302, 303, 304, 307, 308, 400, 401, 403, 404, 405, 409, 410, 412, 413, 415,
+  416, 421, 422, 429, 431, 499, 500, 501, 502, 503, 504, 507, 508, 520, 521, 522, 523, 524, 525, 526, 530,
+]);
+
 /**
  * The metrics of this node, in the text format of Prometheus. Each part of the platform registers its own.
  */
@@ -26,10 +40,12 @@ export class Metrics {
   readonly #edgeSeconds: Histogram;
   readonly #apiRequests: Counter;
   readonly #apiSeconds: Histogram;
+  readonly #zones = new BoundedLabel();
 
   constructor() {
     const registers = [this.#registry];
     collectDefaultMetrics({ register: this.#registry });
+    for (const name of misnamed) this.#registry.removeSingleMetric(name);
     this.#edgeRequests = new Counter({
       name: `${metricPrefix}edge_requests_total`,
       help: "Requests answered by the edge",
@@ -56,17 +72,17 @@ export class Metrics {
       buckets: durationBuckets,
       registers,
     });
-    this.#addUncaught();
+    this.#addProcess();
   }
 
   readonly edge = ({ zone = "", status, protocol, seconds }: Observation): void => {
-    this.#edgeRequests.inc({ zone, status, protocol });
+    this.#edgeRequests.inc({ zone: this.#zones.of(zone), status: labelOf(status), protocol });
     this.#edgeSeconds.observe({ status: classOf(status) }, seconds);
   };
 
   readonly api = ({ method, status, seconds }: Observation): void => {
     const known = knownMethods.has(method) ? method : "other";
-    this.#apiRequests.inc({ method: known, status });
+    this.#apiRequests.inc({ method: known, status: labelOf(status) });
     this.#apiSeconds.observe({ method: known }, seconds);
   };
 
@@ -95,20 +111,30 @@ export class Metrics {
     });
   }
 
-  #addUncaught(): void {
-    this.#registry.registerMetric(
-      new Counter({
-        name: `${metricPrefix}uncaught_exceptions_total`,
-        help: "Uncaught exceptions and unhandled rejections; each is a bug",
-        labelNames: ["kind"],
-        registers: [],
-        collect() {
-          this.reset();
-          for (const [kind, count] of Object.entries(uncaughtCounts)) this.inc({ kind }, count);
-        },
-      }),
-    );
+  /** Metrics of the program and of its processes. */
+  #addProcess(): void {
+    this.register([
+      gauges(
+        "build_info",
+        "1; the labels are the versions of the program and of Node",
+        ["version", "node"],
+        () => [[{ version: programVersion, node: process.version }, 1]],
+      ),
+      counters(
+        "process_restarts_total",
+        "Processes and threads that were started again after they had ended by a fault",
+        ["kind"],
+        () => samplesBy("kind", restartCounts),
+      ),
+      counters(
+        "uncaught_exceptions_total",
+        "Uncaught exceptions and unhandled rejections; each is a bug",
+        ["kind"],
+        () => samplesBy("kind", uncaughtCounts),
+      ),
+    ]);
   }
 }
 
+const labelOf = (status: number): number | string => (knownStatuses.has(status) ? status : classOf(status));
 const classOf = (status: number): string => `${Math.floor(status / 100)}xx`;

@@ -1,14 +1,11 @@
-import { Gauge, type Metric } from "prom-client";
-import { metricPrefix } from "./metrics.ts";
+import type { Metric } from "prom-client";
+import { gauge } from "./instruments.ts";
 
 /** Metrics of the installation's nodes. */
 export const nodeMetrics = (registry: { live: number }): Metric[] => [
-  new Gauge({
-    name: `${metricPrefix}nodes`,
-    help: "Nodes of the installation that were seen in the last ten seconds, this one included",
-    registers: [],
-    collect() {
-      this.set(registry.live);
-    },
-  }),
+  gauge(
+    "nodes",
+    "Nodes of the installation that were seen in the last ten seconds, this one included",
+    () => registry.live,
+  ),
 ];

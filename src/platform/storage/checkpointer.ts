@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import { noteUncaught } from "../util/uncaught.ts";
+import { noteRestart, noteUncaught } from "../util/uncaught.ts";
 import { moduleUrl } from "../util/module-url.ts";
 
 const restartMs = 1000;
@@ -77,6 +77,7 @@ export class Checkpointer {
     worker.on("error", (error) => noteUncaught("exception", error));
     worker.once("exit", () => {
       if (this.#isStopping) return;
+      noteRestart("checkpoints");
       setTimeout(() => {
         if (!this.#isStopping) this.#worker = this.#start();
       }, restartMs).unref();

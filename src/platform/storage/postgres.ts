@@ -11,6 +11,7 @@ import {
 import { PostgresAdapter, PostgresDialect } from "kysely";
 import { keepingFirstError } from "./dialects.ts";
 import { DatabaseUnavailable } from "./faults.ts";
+import type { PoolConnections } from "./storage.ts";
 
 /** Types that `pg` returns as text by default (int8, numeric). All our values are safe integers. */
 const numberTypeIds: ReadonlySet<number> = new Set([20, 1700]);
@@ -58,6 +59,7 @@ export interface PooledDialect extends PostgresDialect {
    * old connections that their server is gone.
    */
   dropSilent: (sinceMs: number) => void;
+  connections: () => PoolConnections;
 }
 
 /**
@@ -87,7 +89,12 @@ export function postgresDialect(connectionString: string, timeoutMs: number | un
   const dropSilent = (sinceMs: number): void => {
     for (const client of clients) client.dropIfSilent(sinceMs);
   };
-  return Object.assign(keepingFirstError(dialect), { dropSilent });
+  const connections = (): PoolConnections => ({
+    busy: pool.totalCount - pool.idleCount,
+    idle: pool.idleCount,
+    waiting: pool.waitingCount,
+  });
+  return Object.assign(keepingFirstError(dialect), { dropSilent, connections });
 }
 
 type Query = (text: string, values?: unknown[]) => Promise<QueryResult>;

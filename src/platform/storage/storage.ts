@@ -36,10 +36,14 @@ const notifyAgainMs = 1000;
 /** Default timeout of a PostgreSQL query. */
 const queryTimeoutMs = 30_000;
 
+/** Connections to PostgreSQL that are busy and idle, and the transactions that wait for one. */
+export type PoolConnections = Record<"busy" | "idle" | "waiting", number>;
+
 interface PostgresParts {
   url: string;
   /** See `PooledDialect`. */
   dropSilent: (sinceMs: number) => void;
+  connections: () => PoolConnections;
 }
 
 /**
@@ -67,6 +71,9 @@ export class Storage {
   #unnotifiedSinceMs: number | undefined;
   #notifying: NodeJS.Timeout | undefined;
 
+  /** Called after each write with its time, and with its error if it failed. */
+  onWritten: ((seconds: number, error?: unknown) => void) | undefined;
+
   /** `database` is the connection to SQLite. */
   constructor(
     read: Read,
@@ -88,6 +95,21 @@ export class Storage {
    * this process has handled the changes, so they are already in effect at the edge.
    */
   async write<T>(work: (trx: Write, changed: (change: Change) => void) => Promise<T>): Promise<T> {
+    const { onWritten } = this;
+    if (onWritten === undefined) return this.#write(work);
+    const startMs = performance.now();
+    const seconds = (): number => (performance.now() - startMs) / 1000;
+    try {
+      const result = await this.#write(work);
+      onWritten(seconds());
+      return result;
+    } catch (error) {
+      onWritten(seconds(), error);
+      throw error;
+    }
+  }
+
+  async #write<T>(work: (trx: Write, changed: (change: Change) => void) => Promise<T>): Promise<T> {
     const changes: Change[] = [];
     this.#writes++;
     const { result, transaction } = await this.#noting(
@@ -213,6 +235,11 @@ export class Storage {
     const sinceMs = this.#unnotifiedSinceMs;
     const ownSeconds = sinceMs === undefined ? 0 : (performance.now() - sinceMs) / 1000;
     return Math.max(ownSeconds, this.#follower?.lagSeconds ?? 0);
+  }
+
+  /** Connections of the pool by their state; undefined on SQLite. */
+  get connections(): PoolConnections | undefined {
+    return this.#postgres?.connections();
   }
 
   async close(): Promise<void> {
@@ -352,6 +379,6 @@ function openSqliteFile(path: string): DatabaseSync {
 async function openPostgresStorage(url: string, timeoutMs: number | undefined): Promise<Storage> {
   const { postgresDialect } = await import("./postgres.ts");
   const dialect = postgresDialect(url, timeoutMs);
-  const postgres = { url, dropSilent: dialect.dropSilent };
+  const postgres = { url, dropSilent: dialect.dropSilent, connections: dialect.connections };
   return new Storage(new Kysely<Database>({ dialect }), "postgres", noDurability, { postgres });
 }

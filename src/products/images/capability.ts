@@ -67,5 +67,6 @@ export const images = capability({
       handler: imagesBinding(services.images),
     },
   }),
+  metrics: async (services) => (await import("./engine/metrics.ts")).imageMetrics(services.images.engine),
   close: (services) => services.images.close(),
 });

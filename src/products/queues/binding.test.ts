@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { Accounts } from "../../control/accounts/accounts.ts";
 import { openStorage, type Storage } from "../../platform/storage/storage.ts";
 import { queueBinding } from "./binding.ts";
-import { wireBatch } from "./delivery.ts";
+import { wireBatch } from "./delivery/delivery.ts";
 import { QueueMessages } from "./messages.ts";
 import type { Queue } from "./queue.ts";
 import { Queues } from "./queues.ts";

@@ -5,11 +5,11 @@ import { runtime } from "../../workers/runtime/capability.ts";
 import { scripts } from "../../workers/scripts/capability.ts";
 import { queueOperations } from "./api.ts";
 import { queueBinding, queueType } from "./binding.ts";
-import { deliverTo } from "./delivery.ts";
-import { QueueDispatcher } from "./dispatcher.ts";
+import { deliverTo } from "./delivery/delivery.ts";
+import { QueueDispatcher } from "./delivery/dispatcher.ts";
 import { QueueMessages } from "./messages.ts";
 import { Queues } from "./queues.ts";
-import { Retirement } from "./retirement.ts";
+import { Retirement } from "./delivery/retirement.ts";
 import { declaration } from "./declaration.ts";
 import { queueErrors } from "./errors.ts";
 import { queueErrorCodes } from "./api-errors.ts";
@@ -43,6 +43,8 @@ export const queues = capability({
       exists: async (accountId, name) => services.queues.findByName(accountId, name) !== undefined,
     },
   }),
+  metrics: async (services) =>
+    (await import("./metrics.ts")).queueMetrics(services.queues, services.queueMessages),
   load: (services) => services.queues.load(),
   async run(services) {
     const { storage: database, queues: all, queueMessages, logger } = services;

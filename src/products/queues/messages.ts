@@ -48,6 +48,11 @@ export class QueueMessages {
     this.#lastLeaseListeners.push(listener);
   }
 
+  /** The backlogs of all queues that have messages. */
+  async allBacklogs(): Promise<{ queueNumber: number; count: number; oldestOn: number }[]> {
+    return store.backlogs(this.#storage.read);
+  }
+
   /** Sends messages, all or none. They are durable once it resolves. */
   async send(queue: Queue, messages: readonly OutgoingMessage[], delaySeconds?: number): Promise<void> {
     checkBatch(messages);

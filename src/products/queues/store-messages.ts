@@ -221,6 +221,18 @@ export interface Backlog {
   oldestOn: number;
 }
 
+/** The messages and the time of the oldest one, of each queue that has any. From an index alone. */
+export async function backlogs(
+  read: Read,
+): Promise<{ queueNumber: number; count: number; oldestOn: number }[]> {
+  const rows = await read
+    .selectFrom("queue_messages")
+    .select((eb) => ["queue_number", eb.fn.countAll<number>().as("count"), eb.fn.min("sent_on").as("oldest")])
+    .groupBy("queue_number")
+    .execute();
+  return rows.map((row) => ({ queueNumber: row.queue_number, count: row.count, oldestOn: row.oldest }));
+}
+
 export async function backlog(read: Read, queueNumber: number): Promise<Backlog> {
   const row = await read
     .selectFrom("queue_messages")

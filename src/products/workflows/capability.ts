@@ -30,6 +30,10 @@ export const workflows = capability({
       handler: workflowBinding(services.workflows, services.workflowInstances),
     },
   }),
+  metrics: async ({ workflowEngine, workflowInstances }) =>
+    (await import("./metrics.ts")).workflowMetrics(workflowEngine.measures, () =>
+      workflowInstances.countAllByStatus(),
+    ),
   run: ({ workflowEngine }) => ({ giveBack: () => workflowEngine.giveBack(), stop: () => {} }),
   load: ({ workflowEngine }) => workflowEngine.start(),
   close: ({ workflowEngine }) => workflowEngine.close(),

@@ -222,6 +222,11 @@ export class Instances {
     };
   }
 
+  /** The numbers of instances of all workflows by status. */
+  async countAllByStatus(): Promise<Partial<Record<Status, number>>> {
+    return list.countAllByStatus(this.#options.read);
+  }
+
   async control(workflow: Workflow, id: string, action: InstanceControl): Promise<InstanceRow> {
     return this.#perform(workflow, id, (rid) => ({ do: action, rid }));
   }

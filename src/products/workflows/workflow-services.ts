@@ -20,6 +20,7 @@ import { SharedNodes, singleNode } from "./cluster/nodes.ts";
 import { WorkflowSchedules } from "./schedules.ts";
 import { scriptVersionsInUse } from "./store/store-workflows.ts";
 import { instanceStore } from "./store/store.ts";
+import type { WorkflowMeasures } from "./metrics.ts";
 import { workflowErrors } from "./errors.ts";
 import { workflowLimits } from "./workflow.ts";
 import { Workflows } from "./workflows.ts";
@@ -31,6 +32,8 @@ export interface WorkflowServices {
   /** Default limit of steps for an instance whose workflow sets none. */
   workflowStepsMax: number;
   workflowEngine: {
+    /** Of this node. */
+    measures: WorkflowMeasures;
     /** Recovers instances of the last process. */
     start(): Promise<void>;
     /** Gives the instances to the other nodes. */
@@ -120,12 +123,11 @@ export function createWorkflows(
   versions.onForget(scriptVersionsInUse);
   const node = randomUUID();
   const store = instanceStore(storage, node);
-  const prepare = workflowCode(scripts, runtime);
   const cells = new WorkflowCells({
     settings: cellSettings(config),
     doors,
     async prepare(code) {
-      const prepared = await prepare(code);
+      const prepared = await workflowCode(scripts, runtime)(code);
       return prepared && shared ? whileCurrent(prepared, () => engine.state.isCurrent()) : prepared;
     },
     logger,
@@ -152,6 +154,7 @@ export function createWorkflows(
     workflowStepsMax: config.workflowStepsMax,
     workflowInstances,
     workflowEngine: {
+      measures: { attempts: engine.calls.attempts, lateMs: () => engine.state.timers.lateMs },
       async start() {
         await workflows.load();
         await (shared === undefined ? engine.start() : shared.start());

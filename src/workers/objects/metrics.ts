@@ -1,7 +1,7 @@
 import { open, readdir, readlink, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { Counter, Gauge, Histogram, type Metric } from "prom-client";
-import { metricPrefix } from "../../platform/observability/metrics.ts";
+import { Histogram, type Metric } from "prom-client";
+import { counters, gauge, metricPrefix, samplesBy } from "../../platform/observability/instruments.ts";
 import type { ObjectFolders } from "../../sandbox/objects/folders.ts";
 import type { ObjectCells } from "../../sandbox/objects/object-cells.ts";
 import type { Alarms } from "./alarms/alarms.ts";
@@ -21,28 +21,15 @@ export const objectMetrics = (cells: ObjectCells, folders: ObjectFolders, alarms
   gauge("object_fsync_seconds", "Time to write and flush 4 KiB where objects are stored", async () =>
     fsyncSeconds(folders.path),
   ),
-  new Counter({
-    name: `${metricPrefix}object_events_total`,
-    help: "Requests and method calls of objects",
-    labelNames: ["kind"],
-    registers: [],
-    collect() {
-      this.reset();
-      this.inc({ kind: "request" }, cells.events.requests);
-      this.inc({ kind: "method" }, cells.events.calls);
-    },
-  }),
-  new Counter({
-    name: `${metricPrefix}object_faults_total`,
-    help: "Processes of objects that were ended after a fault, and calls that workerd failed to make",
-    labelNames: ["of"],
-    registers: [],
-    collect() {
-      this.reset();
-      this.inc({ of: "cell" }, cells.events.cellFaults);
-      this.inc({ of: "facet" }, cells.events.facetFaults);
-    },
-  }),
+  counters("object_events_total", "Requests and method calls of objects", ["kind"], () =>
+    samplesBy("kind", { request: cells.events.requests, method: cells.events.calls }),
+  ),
+  counters(
+    "object_faults_total",
+    "Processes of objects that were ended after a fault, and calls that workerd failed to make",
+    ["of"],
+    () => samplesBy("of", { cell: cells.events.cellFaults, facet: cells.events.facetFaults }),
+  ),
 ];
 
 function alarmMetrics(alarms: Alarms): Metric[] {
@@ -56,34 +43,11 @@ function alarmMetrics(alarms: Alarms): Metric[] {
   return [
     lateness,
     gauge("alarms", "Alarms of objects that are set", () => alarms.size),
-    new Counter({
-      name: `${metricPrefix}alarm_runs_total`,
-      help: "Alarms that ran, and attempts that failed",
-      labelNames: ["result"],
-      registers: [],
-      collect() {
-        this.reset();
-        this.inc({ result: "ran" }, alarms.counts.ran);
-        this.inc({ result: "failed" }, alarms.counts.failed);
-      },
-    }),
+    counters("alarm_runs_total", "Alarms that ran, and attempts that failed", ["result"], () =>
+      samplesBy("result", { ran: alarms.counts.ran, failed: alarms.counts.failed }),
+    ),
   ];
 }
-
-const gauge = (
-  name: string,
-  help: string,
-  value: () => number | undefined | Promise<number | undefined>,
-): Gauge =>
-  new Gauge({
-    name: `${metricPrefix}${name}`,
-    help,
-    registers: [],
-    async collect() {
-      const now = await value();
-      if (now !== undefined) this.set(now);
-    },
-  });
 
 /** workerd has the database of a live object open. Platforms without /proc show none. */
 async function liveObjects(pids: readonly number[]): Promise<number> {

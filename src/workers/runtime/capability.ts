@@ -53,5 +53,6 @@ export const runtime = capability({
       ...scriptHandlers(services.scriptRouter, services.runtime, services.logger, services.isAuthor),
     },
   ],
+  metrics: async (services) => (await import("./metrics.ts")).runtimeMetrics(services.runtime.counts),
   close: ({ sourceMaps }) => sourceMaps.close(),
 });

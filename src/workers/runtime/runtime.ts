@@ -27,6 +27,7 @@ import { answerOf } from "./event-answer.ts";
 import { explained } from "./explained.ts";
 import { noObjects, type ObjectCaller, type ObjectGate } from "./object-gate.ts";
 import { Run } from "./run.ts";
+import { RunCounts } from "./run-counts.ts";
 import { contextOf, type RunContext, type RunLimits, type CallTarget } from "./run-context.ts";
 import { entrypointName, type OutboundScript } from "./run-parts.ts";
 import { withoutVisitor, treeOf, type RunRoot } from "./run-root.ts";
@@ -47,6 +48,7 @@ export interface PreparedScript {
 /** Runs the scripts of accounts and of their customers: for visitors, for other scripts, and for events. */
 export class Runtime {
   readonly outbound: Outbound;
+  readonly counts = new RunCounts();
   /** The capability of images sets it, since this room does not know images. */
   answerImageFetch: AnswerImageFetch = () => {
     throw new Error("Expected images to be set up before a script fetches");
@@ -333,22 +335,21 @@ export class Runtime {
     if (tree !== undefined) tree.running++;
     try {
       if (trace === undefined) await runs.cells.run(() => this.#attempt(runs, answer));
-      else await trace.follow(answer, async (to) => this.#runTraced(runs, to));
+      else
+        await trace.follow(answer, async (to) =>
+          runs.cells
+            .run(() => this.#attempt(runs, to))
+            .catch(async (error: unknown) => Promise.reject(await this.explained(error, runs))),
+        );
+      this.counts.results.ok++;
     } catch (error) {
+      this.counts.failed(error);
       throw trace === undefined && depth === 0 ? await this.explained(error, runs) : error;
     } finally {
       if (tree !== undefined) tree.running--;
     }
     const { group } = loaded;
     if (group !== undefined && runs.cells.isQuarantined(group.owner)) runs.cells.recordSuccess(group.owner);
-  }
-
-  async #runTraced(runs: Runs, answer: RunOptions["answer"]): Promise<void> {
-    try {
-      await runs.cells.run(() => this.#attempt(runs, answer));
-    } catch (error) {
-      throw await this.explained(error, runs);
-    }
   }
 
   /** A script's error with its stack mapped to the source. */

@@ -67,6 +67,9 @@ function failCall(response: ServerResponse): void {
 /** Open connections by server. Node's own list omits connections that were upgraded to WebSockets. */
 const connections = new WeakMap<Server, Set<Duplex>>();
 
+/** The number of open connections of a server that `listen` opened, WebSockets included. */
+export const openConnections = (server: Server): number => connections.get(server)?.size ?? 0;
+
 /** Listens, and keeps a list of the open connections for `drain`. Returns the bound address. */
 export async function listen(server: Server, at: ListenAt): Promise<AddressInfo> {
   const address = await listenAt(server, at);

@@ -1,33 +1,38 @@
-import { Gauge, type Metric } from "prom-client";
-import { metricPrefix } from "../../../platform/observability/metrics.ts";
+import type { Metric } from "prom-client";
+import { gauge, gauges } from "../../../platform/observability/instruments.ts";
 import type { Certificates } from "./certificates.ts";
 import type { CertificatePacks } from "./packs.ts";
 
+/** Series of certificates; those that expire first have one. */
+const shownMax = 1000;
+
 /** Metrics of certificates; `zoneName` is undefined for a zone that is deleted. */
-export function certificateMetrics(
+export const certificateMetrics = (
   certificates: Pick<Certificates, "expiries">,
   certificatePacks: Pick<CertificatePacks, "countFailing">,
   zoneName: (id: string) => string | undefined,
-): Metric[] {
-  return [
-    new Gauge({
-      name: `${metricPrefix}certificate_expiry_timestamp_seconds`,
-      help: "When a zone's certificate expires",
-      labelNames: ["zone", "host"],
-      registers: [],
-      async collect() {
-        this.reset();
-        for (const { zoneId, hosts, expiresOn } of await certificates.expiries())
-          this.set({ zone: zoneName(zoneId) ?? zoneId, host: hosts[0] ?? "" }, expiresOn / 1000);
-      },
-    }),
-    new Gauge({
-      name: `${metricPrefix}certificate_packs_failing`,
-      help: "Certificate packs whose last attempt at a certificate failed",
-      registers: [],
-      async collect() {
-        this.set(await certificatePacks.countFailing());
-      },
-    }),
-  ];
-}
+): Metric[] => [
+  gauges(
+    "certificate_expiry_timestamp_seconds",
+    "When a zone's certificate expires; the thousand that expire first",
+    ["zone", "host"],
+    async () => {
+      const byZoneAndHost = new Map<string, { zone: string; host: string; seconds: number }>();
+      for (const { zoneId, hosts, expiresOn } of await certificates.expiries()) {
+        const [host = ""] = hosts;
+        byZoneAndHost.set(`${zoneId} ${host}`, {
+          zone: zoneName(zoneId) ?? zoneId,
+          host,
+          seconds: expiresOn / 1000,
+        });
+      }
+      const soonest = [...byZoneAndHost.values()].toSorted((a, b) => a.seconds - b.seconds);
+      return soonest.slice(0, shownMax).map(({ zone, host, seconds }) => [{ zone, host }, seconds]);
+    },
+  ),
+  gauge(
+    "certificate_packs_failing",
+    "Certificate packs whose last attempt at a certificate failed",
+    async () => certificatePacks.countFailing(),
+  ),
+];

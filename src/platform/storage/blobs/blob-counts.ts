@@ -12,13 +12,17 @@ export class BlobCounts {
   /** Downloads whose content differed from its digest. */
   damaged = 0;
   cacheBytes = (): number => 0;
+  /** Called after each operation with its time. */
+  onOperation: ((operation: BlobOperation, seconds: number) => void) | undefined;
 
   constructor(store: "files" | "s3" | "postgres") {
     this.store = store;
   }
 
-  note(operation: BlobOperation, result: Result): void {
+  /** `startMs` is the time of the operation's start, by `performance.now()`. */
+  note(operation: BlobOperation, result: Result, startMs: number): void {
     const name = `${operation} ${result}` as const;
     this.operations.set(name, (this.operations.get(name) ?? 0) + 1);
+    this.onOperation?.(operation, (performance.now() - startMs) / 1000);
   }
 }

@@ -221,16 +221,15 @@ export class RemoteBlobs implements Blobs {
   }
 
   async #counted<T>(operation: BlobOperation, work: () => Promise<T>): Promise<T> {
+    const startMs = performance.now();
     try {
       const result = await work();
-      this.#counts.note(
-        operation,
-        result === undefined && operation !== "put" && operation !== "delete" ? "missing" : "ok",
-      );
+      const isMissing = result === undefined && operation !== "put" && operation !== "delete";
+      this.#counts.note(operation, isMissing ? "missing" : "ok", startMs);
       return result;
     } catch (error) {
       const isAway = error instanceof BlobsUnavailable || isUnavailable(error);
-      this.#counts.note(operation, isAway ? "unavailable" : "failed");
+      this.#counts.note(operation, isAway ? "unavailable" : "failed", startMs);
       throw error;
     }
   }

@@ -2,10 +2,12 @@ import { availableParallelism } from "node:os";
 import type { Logger } from "pino";
 import { imageErrors } from "../errors.ts";
 import { ImageAdmission, QueueFull } from "./admission.ts";
+import { DomainError } from "../../../platform/domain-error.ts";
 import type { Cost } from "./cost.ts";
 import { ImageProcess, JobFault, JobOverTime, ProcessEnded } from "./image-process.ts";
 import type { ImageJob, ImageResult } from "./job.ts";
 import { mebibyte } from "../../../platform/bytes.ts";
+import { noteRestart } from "../../../platform/util/uncaught.ts";
 
 export interface ImageEngineOptions {
   /** Concurrent jobs. */
@@ -46,6 +48,8 @@ export class ImageEngine {
   readonly #slots: number;
   readonly timeLimitSeconds: number;
   #process: ImageProcess | undefined;
+  /** Finished jobs by their result. */
+  readonly results = { ok: 0, refused: 0, failed: 0 };
   #isClosed = false;
 
   constructor(options: ImageEngineOptions) {
@@ -75,9 +79,24 @@ export class ImageEngine {
    * at fault.
    */
   async run(
-    { picture, output, target }: Pick<ImageJob, "picture" | "output" | "target">,
+    parts: Pick<ImageJob, "picture" | "output" | "target">,
     cost: Cost,
     signal?: AbortSignal,
+  ): Promise<ImageResult> {
+    try {
+      const result = await this.#run(parts, cost, signal);
+      this.results.ok++;
+      return result;
+    } catch (error) {
+      this.results[error instanceof DomainError ? "refused" : "failed"]++;
+      throw error;
+    }
+  }
+
+  async #run(
+    { picture, output, target }: Pick<ImageJob, "picture" | "output" | "target">,
+    cost: Cost,
+    signal: AbortSignal | undefined,
   ): Promise<ImageResult> {
     const job: ImageJob = { picture, output, target, timeLimitSeconds: this.timeLimitSeconds };
     let crashes = 0;
@@ -124,7 +143,9 @@ export class ImageEngine {
   #start(): ImageProcess {
     const options = { slots: this.#slots, faceDetector: this.#faceDetector };
     const started: ImageProcess = new ImageProcess(options, () => {
-      if (this.#process === started) this.#process = undefined;
+      if (this.#process !== started) return;
+      this.#process = undefined;
+      if (!this.#isClosed) noteRestart("images");
     });
     return started;
   }

@@ -28,6 +28,8 @@ const rowsMax = 200_000;
 
 /** Handles the calls of invocations. Calls of a fenced invocation are dropped. */
 export class InvocationCalls implements InvocationListener {
+  /** Ended attempts of steps by result. */
+  readonly attempts = { ok: 0, retried: 0, failed: 0 };
   readonly #state: EngineState;
 
   constructor(state: EngineState) {
@@ -207,6 +209,7 @@ export class InvocationCalls implements InvocationListener {
     const [, key, attempt, elapsedMs] = message;
     const config = message.at(-1) as string | null;
     const base = { key, attempt, at: now, startedOn: now - elapsedMs, config };
+    this.attempts[message[0] === "done" ? "ok" : message[5] === null ? "failed" : "retried"]++;
     if (message[0] === "done") return instance.record({ ...base, kind: "done", value: message[4] });
     const due = message[5] === null ? null : now + Math.min(message[5], dueMsMax);
     return instance.record({ ...base, kind: "failed", error: JSON.stringify(message[4]), due });

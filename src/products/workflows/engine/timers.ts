@@ -35,6 +35,12 @@ export class Timers {
     this.#onFault = onFault;
   }
 
+  /** How late the most overdue timer is; 0 if none is due. */
+  get lateMs(): number {
+    const due = this.#heap.next?.due;
+    return due === undefined ? 0 : Math.max(0, this.#clock.now() - due);
+  }
+
   stop(): void {
     this.#isStopped = true;
     this.#timer?.cancel();

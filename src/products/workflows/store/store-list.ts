@@ -21,6 +21,16 @@ export interface InstancePage {
 /** Counting stops here, because counting long lists is slow. */
 const countMax = 10_000;
 
+/** The numbers of instances of all workflows by status. Reads an index of all instances. */
+export async function countAllByStatus(read: Read): Promise<Partial<Record<Status, number>>> {
+  const rows = await read
+    .selectFrom("workflow_instances")
+    .select((eb) => ["status", eb.fn.countAll<number>().as("count")])
+    .groupBy("status")
+    .execute();
+  return Object.fromEntries(rows.map(({ status, count }) => [status, count]));
+}
+
 const byId = prepared((db, { workflowRid, id }: { workflowRid: number; id: string }) =>
   db
     .selectFrom("workflow_instances")

@@ -1,9 +1,9 @@
 import type { Logger } from "pino";
-import type { QueueMessages, Settlement } from "./messages.ts";
-import type { QueueMessage, Queue } from "./queue.ts";
-import type { Queues } from "./queues.ts";
-import { unawaited } from "../../platform/util/uncaught.ts";
-import { clock } from "../../platform/timers/clock.ts";
+import type { QueueMessages, Settlement } from "../messages.ts";
+import type { QueueMessage, Queue } from "../queue.ts";
+import type { Queues } from "../queues.ts";
+import { unawaited } from "../../../platform/util/uncaught.ts";
+import { clock } from "../../../platform/timers/clock.ts";
 
 export interface MessageBatch {
   queue: Queue;

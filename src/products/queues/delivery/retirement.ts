@@ -1,8 +1,8 @@
 import type { Logger } from "pino";
-import { unawaited } from "../../platform/util/uncaught.ts";
-import type { QueueMessages } from "./messages.ts";
-import type { Queues } from "./queues.ts";
-import { clock } from "../../platform/timers/clock.ts";
+import { unawaited } from "../../../platform/util/uncaught.ts";
+import type { QueueMessages } from "../messages.ts";
+import type { Queues } from "../queues.ts";
+import { clock } from "../../../platform/timers/clock.ts";
 
 /** Interval of the check of all queues, for leases of earlier processes and other nodes. */
 const intervalMs = 60_000;

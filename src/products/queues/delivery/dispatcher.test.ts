@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { describeStorage } from "../../../test/helpers/storage-matrix.ts";
-import { Accounts } from "../../control/accounts/accounts.ts";
-import { createLogger } from "../../platform/observability/logger.ts";
-import type { Storage } from "../../platform/storage/storage.ts";
+import { describeStorage } from "../../../../test/helpers/storage-matrix.ts";
+import { Accounts } from "../../../control/accounts/accounts.ts";
+import { createLogger } from "../../../platform/observability/logger.ts";
+import type { Storage } from "../../../platform/storage/storage.ts";
 import { QueueDispatcher, type MessageBatch, type MessageBatchResult } from "./dispatcher.ts";
-import { QueueMessages } from "./messages.ts";
-import type { ConsumerSettings, Queue } from "./queue.ts";
-import { Queues } from "./queues.ts";
+import { QueueMessages } from "../messages.ts";
+import type { ConsumerSettings, Queue } from "../queue.ts";
+import { Queues } from "../queues.ts";
 
 const done: MessageBatchResult = {
   hasFailed: false,

@@ -1,12 +1,12 @@
 import type { Logger } from "pino";
 import { z } from "zod";
-import { CellError, type CellErrorKind } from "../../sandbox/errors.ts";
-import type { Runtime } from "../../workers/runtime/runtime.ts";
-import type { Scripts } from "../../workers/scripts/scripts.ts";
+import { CellError, type CellErrorKind } from "../../../sandbox/errors.ts";
+import type { Runtime } from "../../../workers/runtime/runtime.ts";
+import type { Scripts } from "../../../workers/scripts/scripts.ts";
 import type { MessageBatchResult, Deliver } from "./dispatcher.ts";
-import type { QueueMessages } from "./messages.ts";
-import { queueLimits, type QueueMessage } from "./queue.ts";
-import type { Backlog } from "./store-messages.ts";
+import type { QueueMessages } from "../messages.ts";
+import { queueLimits, type QueueMessage } from "../queue.ts";
+import type { Backlog } from "../store-messages.ts";
 
 /** Errors that are not the script's fault: the batch was not delivered. */
 const blameless: ReadonlySet<CellErrorKind> = new Set(["overloaded", "unavailable"]);

@@ -1,0 +1,190 @@
+interface Alert {
+  name: string;
+  expression: string;
+  /** How long it must be true. */
+  for?: string;
+  severity: "page" | "ticket";
+  /** In the language of Prometheus' templates. */
+  summary: string;
+  /** The first step against it. */
+  action: string;
+}
+
+/** The processes of the platform among all that Prometheus knows. */
+const ours = "and on (instance, job) selvedge_build_info";
+/** The share of answers with 5xx in a time. */
+const errors = (time: string): string =>
+  `sum(rate(selvedge_edge_requests_total{status=~"5.."}[${time}])) / sum(rate(selvedge_edge_requests_total[${time}]))`;
+/** Of a month's requests, this share may fail. */
+const budget = 0.001;
+const burns = (times: number, long: string, short: string): string =>
+  `${errors(long)} > ${times} * ${budget} and ${errors(short)} > ${times} * ${budget}`;
+
+const alerts: readonly Alert[] = [
+  {
+    name: "SelvedgeErrorBudgetFast",
+    expression: burns(14.4, "1h", "5m"),
+    severity: "page",
+    summary: "{{ $value | humanizePercentage }} of the visitors' requests fail with 5xx",
+    action:
+      "Look for the zone and the status in selvedge_edge_requests_total, then for the ray in the access log.",
+  },
+  {
+    name: "SelvedgeErrorBudgetSlow",
+    expression: burns(6, "6h", "30m"),
+    severity: "ticket",
+    summary: "{{ $value | humanizePercentage }} of the visitors' requests fail with 5xx",
+    action:
+      "Look for the zone and the status in selvedge_edge_requests_total, then for the ray in the access log.",
+  },
+  {
+    name: "SelvedgeNodeIsStale",
+    expression: "selvedge_change_lag_seconds > 10",
+    for: "1m",
+    severity: "page",
+    summary: "{{ $labels.instance }} lacks changes of the last {{ $value | humanizeDuration }}",
+    action: "Look for its way to PostgreSQL: /readyz, and the log.",
+  },
+  {
+    name: "SelvedgeCertificateExpires",
+    expression: "selvedge_certificate_expiry_timestamp_seconds - time() < 14 * 86400",
+    for: "1h",
+    severity: "ticket",
+    summary: "The certificate of {{ $labels.host }} ends in {{ $value | humanizeDuration }}",
+    action: "Repeat the order of its certificate pack, or upload a new certificate.",
+  },
+  {
+    name: "SelvedgeCertificateFails",
+    expression: "selvedge_certificate_packs_failing > 0",
+    for: "1h",
+    severity: "ticket",
+    summary: "The last attempt of {{ $value }} certificate packs failed",
+    action: "List the certificate packs of the zones: each has its error.",
+  },
+  {
+    name: "SelvedgeBackupIsLate",
+    expression:
+      "time() - selvedge_backup_last_success_timestamp_seconds > 2 * selvedge_backup_interval_seconds and time() - process_start_time_seconds > 2 * selvedge_backup_interval_seconds",
+    severity: "page",
+    summary: "The newest backup of {{ $labels.instance }} is {{ $value | humanizeDuration }} old",
+    action: "The log has the cause under: the periodic backup failed.",
+  },
+  {
+    name: "SelvedgeBackupLogIsLate",
+    expression: "time() - selvedge_backup_log_shipped_timestamp_seconds > 300",
+    for: "5m",
+    severity: "page",
+    summary: "The commits of the last {{ $value | humanizeDuration }} are at no second place",
+    action: "Look for the target of --backup-folder: its space, its credentials, the way to it.",
+  },
+  {
+    name: "SelvedgeLoopIsBlocked",
+    expression: `nodejs_eventloop_lag_p99_seconds > 0.2 ${ours}`,
+    for: "5m",
+    severity: "ticket",
+    summary: "One of a hundred turns of the event loop of {{ $labels.instance }} is {{ $value }} s late",
+    action: "Look for the load of the machine and for large calls of the API; then take a CPU profile.",
+  },
+  {
+    name: "SelvedgeQueueIsStuck",
+    expression: "max by (account, queue) (selvedge_queue_oldest_message_seconds) > 600",
+    for: "5m",
+    severity: "ticket",
+    summary:
+      "The oldest message of the queue {{ $labels.queue }} waits since {{ $value | humanizeDuration }}",
+    action: "Look for its consumer: exceptions in a live log, its concurrency, its retries.",
+  },
+  {
+    name: "SelvedgeWorkflowsAreLate",
+    expression: "selvedge_workflow_lag_seconds > 60",
+    for: "5m",
+    severity: "ticket",
+    summary: "Workflows of {{ $labels.instance }} wake {{ $value | humanizeDuration }} late",
+    action: "Look for the database and for the load of the machine.",
+  },
+  {
+    name: "SelvedgeWalGrows",
+    expression: "selvedge_storage_wal_bytes > 1e9",
+    for: "5m",
+    severity: "ticket",
+    summary: "The log of SQLite of {{ $labels.instance }} has {{ $value | humanize1024 }}B",
+    action: "Look for a program that keeps a read open, such as a copy of the database.",
+  },
+  {
+    name: "SelvedgeDiskFillsUp",
+    expression: 'predict_linear(selvedge_disk_bytes{of="free"}[1h], 4 * 3600) < 0',
+    for: "15m",
+    severity: "page",
+    summary: "The disk of {{ $labels.instance }} will be full within four hours",
+    action: "Free space, or make the disk larger. A full disk refuses writes, and reads go on.",
+  },
+  {
+    name: "SelvedgeWritesFail",
+    expression: "increase(selvedge_storage_errors_total[5m]) > 0",
+    for: "5m",
+    severity: "page",
+    summary: "The database of {{ $labels.instance }} refuses writes: {{ $labels.cause }}",
+    action: "Look for the disk (disk_full), or for PostgreSQL (unavailable).",
+  },
+  {
+    name: "SelvedgeRestarts",
+    expression: `changes(process_start_time_seconds[1h]) > 3 ${ours} or sum by (instance, job) (increase(selvedge_process_restarts_total[1h])) > 3`,
+    severity: "ticket",
+    summary: "Processes of {{ $labels.instance }} have ended {{ $value }} times within an hour",
+    action: "The log has the last words of each. Look for the memory of the machine.",
+  },
+  {
+    name: "SelvedgeCellsEnd",
+    expression:
+      'sum by (instance, job) (increase(selvedge_cell_ends_total{reason=~"crashed|killed|memory"}[1h])) > 20',
+    severity: "ticket",
+    summary: "{{ $value }} processes of scripts of {{ $labels.instance }} have ended within an hour",
+    action: "The log names the scripts under: a script exceeded its limits.",
+  },
+  {
+    name: "SelvedgeUncaughtException",
+    expression: "increase(selvedge_uncaught_exceptions_total[1h]) > 0",
+    severity: "ticket",
+    summary: "An uncaught {{ $labels.kind }} at {{ $labels.instance }}",
+    action: "Report it with the output of: selvedge doctor --report.",
+  },
+  {
+    name: "SelvedgeBlobIsMissing",
+    expression: "increase(selvedge_blob_missing_total[1h]) > 0",
+    severity: "page",
+    summary: "The store of shared bytes lacks content that the database names",
+    action: "The log names it. Restore it from a backup.",
+  },
+  {
+    name: "SelvedgeLogLinesDropped",
+    expression: "increase(selvedge_log_dropped_total[15m]) > 0",
+    severity: "ticket",
+    summary: "Lines of the {{ $labels.log }} log are missing",
+    action: "Look for the disk of the log, or log one request of many: --access-log-one-in.",
+  },
+  {
+    name: "SelvedgePathIsDown",
+    expression: "selvedge_smart_routing_path_ejected == 1",
+    for: "5m",
+    severity: "ticket",
+    summary: "Smart routing sets the path {{ $labels.path }} of {{ $labels.zone }} aside",
+    action: "Look for the origin or the relay at this address.",
+  },
+];
+
+/** packaging/prometheus/alerts.yaml: rules for Prometheus. JSON strings are strings of YAML. */
+export function alertRules(): string {
+  const rules = alerts.flatMap((alert) => [
+    `      - alert: ${alert.name}`,
+    `        expr: ${JSON.stringify(alert.expression)}`,
+    ...(alert.for === undefined ? [] : [`        for: ${alert.for}`]),
+    "        labels:",
+    `          severity: ${alert.severity}`,
+    "        annotations:",
+    `          summary: ${JSON.stringify(alert.summary)}`,
+    `          description: ${JSON.stringify(alert.action)}`,
+  ]);
+  return ["# Written by npm run generate.", "groups:", "  - name: selvedge", "    rules:", ...rules, ""].join(
+    "\n",
+  );
+}

@@ -1,0 +1,13 @@
+import { expect, it } from "vitest";
+import { BoundedLabel } from "./bounded-label.ts";
+
+it("gives the first values series of their own, and all further ones one", () => {
+  const label = new BoundedLabel(2);
+  expect(["a", "b", "c", "a", "d"].map((value) => label.of(value))).toEqual([
+    "a",
+    "b",
+    "other",
+    "a",
+    "other",
+  ]);
+});
