@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { errorHeaders, type ScriptError } from "../sandbox/gateway/error-headers.ts";
-import type { Span } from "../platform/tracing/span.ts";
+import type { Span } from "../platform/tracing/spans/span.ts";
 import type { Binding, BindingOf } from "./bindings.ts";
 
 /** The script that makes a request. Derived from the token of the run, never from the request itself. */

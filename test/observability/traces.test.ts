@@ -98,3 +98,12 @@ it("tells failures of origins", async () => {
   for (const span of spans)
     expect(span).toMatchObject({ isError: true, attributes: { "error.type": "502" } });
 });
+
+it("traces calls of the API, down to the disk and the listeners of changes", async () => {
+  const call = await collector.find(({ attributes }) =>
+    String(attributes["http.route"]).endsWith("/dns_records"),
+  );
+  const spans = await collector.trace(call.traceId, 3);
+  expect(treeOf(spans)).toBe(`${call.name}\n  storage.write\n  changes.ack`);
+  expect(call.attributes).toMatchObject({ "http.response.status_code": "200" });
+});

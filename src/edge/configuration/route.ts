@@ -1,4 +1,4 @@
-import type { Tracer } from "../../platform/tracing/tracer.ts";
+import type { Tracer } from "../../platform/tracing/spans/tracer.ts";
 import type { OriginTls } from "../origin-client/connect.ts";
 import type { OriginClient } from "../origin-client/exchange.ts";
 import type { SslMode } from "../../control/zone-settings/ssl-mode.ts";

@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { AccessRecord, AccessView } from "../../platform/access-log/access-record.ts";
 import { withoutSecrets } from "../../platform/access-log/redact.ts";
-import type { Span } from "../../platform/tracing/span.ts";
-import type { Tracer } from "../../platform/tracing/tracer.ts";
+import type { Span } from "../../platform/tracing/spans/span.ts";
+import type { Tracer } from "../../platform/tracing/spans/tracer.ts";
 
 /** Begins a span for each request of the edge. */
 export class RequestTraces {

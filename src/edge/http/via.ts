@@ -1,5 +1,5 @@
 import { hash, timingSafeEqual } from "node:crypto";
-import type { Span } from "../../platform/tracing/span.ts";
+import type { Span } from "../../platform/tracing/spans/span.ts";
 import { LRUCache } from "lru-cache";
 import { randomText } from "../../platform/util/ids.ts";
 import { entriesMax } from "../../platform/util/loading-cache.ts";

@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import type { Span } from "../../platform/tracing/span.ts";
+import type { Span } from "../../platform/tracing/spans/span.ts";
 import { breakOff } from "../../platform/util/raw-http.ts";
 import { reasonPhrase } from "../../platform/util/reason-phrase.ts";
 import type { Path, Race } from "../configuration/route.ts";

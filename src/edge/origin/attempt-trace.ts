@@ -1,7 +1,7 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
-import { errorName, type Span } from "../../platform/tracing/span.ts";
-import { withTrace } from "../../platform/tracing/trace-headers.ts";
-import type { Tracer } from "../../platform/tracing/tracer.ts";
+import { errorName, type Span } from "../../platform/tracing/spans/span.ts";
+import { withTrace } from "../../platform/tracing/spans/trace-headers.ts";
+import type { Tracer } from "../../platform/tracing/spans/tracer.ts";
 import { withoutSecrets } from "../../platform/access-log/redact.ts";
 import type { Path } from "../configuration/route.ts";
 import type { OriginRequest } from "./proxy.ts";

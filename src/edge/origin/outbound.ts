@@ -10,7 +10,7 @@ import type { OutboundSockets } from "./outbound-sockets.ts";
 import { addressesOf, type LookUp } from "./resolve.ts";
 import type { EdgeSettings } from "../http/settings.ts";
 import { joinOriginWebSocket } from "./upgrade.ts";
-import type { Tracer } from "../../platform/tracing/tracer.ts";
+import type { Tracer } from "../../platform/tracing/spans/tracer.ts";
 import { viaName, type Via, type ViaHeader } from "../http/via.ts";
 
 /**

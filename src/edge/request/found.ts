@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { AccessRecord } from "../../platform/access-log/access-record.ts";
-import type { Span } from "../../platform/tracing/span.ts";
+import type { Span } from "../../platform/tracing/spans/span.ts";
 import type { RequestDescription } from "../../rules/language.ts";
 import type { EdgeZone, HostEntry } from "../configuration/snapshot.ts";
 import { scriptHeaders, type ForwardedRequest } from "../http/headers.ts";

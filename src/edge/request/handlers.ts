@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { AccessRecord } from "../../platform/access-log/access-record.ts";
-import type { Span } from "../../platform/tracing/span.ts";
+import type { Span } from "../../platform/tracing/spans/span.ts";
 import type { RequestDescription } from "../../rules/language.ts";
 import type { EdgeZone } from "../configuration/snapshot.ts";
 import type { Via } from "../http/via.ts";

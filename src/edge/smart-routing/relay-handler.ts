@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { originError } from "../http/errors.ts";
-import { traceHeader } from "../../platform/tracing/tracer.ts";
+import { traceHeader } from "../../platform/tracing/spans/tracer.ts";
 import { originTrace } from "../origin/attempt-trace.ts";
 import type { EdgeHandler } from "../request/handlers.ts";
 import { neverConnected, type Origins } from "../origin/origins.ts";

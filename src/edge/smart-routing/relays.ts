@@ -1,5 +1,5 @@
 import type { Pool } from "undici";
-import type { Tracer } from "../../platform/tracing/tracer.ts";
+import type { Tracer } from "../../platform/tracing/spans/tracer.ts";
 import type { EdgeSettings } from "../http/settings.ts";
 import type { OriginTls, Path } from "../configuration/route.ts";
 import { clientOf } from "../origin-client/of-dispatcher.ts";

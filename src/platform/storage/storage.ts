@@ -10,6 +10,8 @@ import { isDiskFull, isUnavailable } from "./faults.ts";
 import { refuseUnfinished } from "./backup/claim.ts";
 import { checkTables, explainingDamage, refuseEmptyFile } from "./damage.ts";
 import { lastStatement } from "./changes/last-statement.ts";
+import { currentSpan } from "../tracing/spans/current.ts";
+import { within } from "../tracing/spans/span.ts";
 import { ChangeListeners, type ChangeListener, type Reload } from "./changes/listeners.ts";
 import { migrate } from "./migrations/migrate.ts";
 import type { ChangeKind, Database } from "./schema.ts";
@@ -111,6 +113,17 @@ export class Storage {
 
   async #write<T>(work: (trx: Write, changed: (change: Change) => void) => Promise<T>): Promise<T> {
     const changes: Change[] = [];
+    const span = currentSpan();
+    const { result, transaction, flushed } = await within(span, "storage.write", async () =>
+      this.#commit(work, changes),
+    );
+    await within(span, "changes.ack", async () => this.#notify(changes, transaction));
+    await flushed;
+    return result;
+  }
+
+  /** Commits the work of a write, and waits for the disk. `flushed` rejects if that failed. */
+  async #commit<T>(work: (trx: Write, changed: (change: Change) => void) => Promise<T>, changes: Change[]) {
     this.#writes++;
     const { result, transaction } = await this.#noting(
       (this.#log === undefined
@@ -124,9 +137,7 @@ export class Storage {
     // Listeners are notified of every commit, even if it may not be on disk.
     const flushed = this.#noting(this.#durability.flush());
     await flushed.catch(() => {});
-    await this.#notify(changes, transaction);
-    await flushed;
-    return result;
+    return { result, transaction, flushed };
   }
 
   /** Runs `work` in a transaction whose last statement logs the changes for other nodes. */

@@ -4,10 +4,10 @@ import { capability } from "../../capability.ts";
 import { pairOf } from "../config/forms.ts";
 import type { Config } from "../config/settings.ts";
 import { programVersion } from "../storage/program-version.ts";
-import { traceCurrent } from "./current.ts";
+import { traceCurrent } from "./spans/current.ts";
 import { declaration } from "./declaration.ts";
 import { attributesOf } from "./otlp-json.ts";
-import { Tracer } from "./tracer.ts";
+import { Tracer } from "./spans/tracer.ts";
 
 const closeMs = 2000;
 

@@ -1,4 +1,4 @@
-import { spanKinds, type AttributeValue, type Span } from "./span.ts";
+import { spanKinds, type AttributeValue, type Span } from "./spans/span.ts";
 
 /*
  * The JSON mapping of OTLP's ExportTraceServiceRequest: ids are hexadecimal, 64-bit integers are text, enumerations are

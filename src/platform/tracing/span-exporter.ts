@@ -3,7 +3,7 @@ import { request as httpsRequest, Agent as HttpsAgent } from "node:https";
 import { unawaited } from "../util/uncaught.ts";
 import { readUpTo } from "../util/read-up-to.ts";
 import { requestJson, spanJson } from "./otlp-json.ts";
-import type { Span, SpanSink } from "./span.ts";
+import type { Span, SpanSink } from "./spans/span.ts";
 
 /** Spans that wait for the collector. More are dropped and counted. */
 export const waitingMax = 4096;

@@ -15,8 +15,8 @@ import { VisitorError, visitorError, visitorErrors } from "../../edge/http/error
 import type { EdgeHandler, EdgeHttpRequest, EdgeRequest } from "../../edge/request/handlers.ts";
 import { externalHeaders, visitorHeaders } from "../../edge/http/headers.ts";
 import type { Outbound, Send } from "../../edge/origin/outbound.ts";
-import { within, type Span } from "../../platform/tracing/span.ts";
-import { withTrace } from "../../platform/tracing/trace-headers.ts";
+import { within, type Span } from "../../platform/tracing/spans/span.ts";
+import { withTrace } from "../../platform/tracing/spans/trace-headers.ts";
 import { nextVia, type Via } from "../../edge/http/via.ts";
 import { answerScriptFetch } from "../images/transformations/script-fetch.ts";
 import type { Transformations } from "../images/transformations/transformations.ts";

@@ -28,10 +28,9 @@ export interface ObjectTarget {
   host?: ObjectHost;
 }
 
-/** The live log of a method call: what the call logs is collected. */
+/** Follows a method call. `isTraced`: its logs are collected. `fault` is set if the call ended with its cell. */
 export interface CallWatcher {
   isTraced: boolean;
-  /** `fault` is set if the call ended with its cell. */
   end(fault: CellFault | undefined): void;
 }
 

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { Refusal } from "../../sandbox/errors.ts";
 import type { ObjectReference, ObjectRoute } from "../../sandbox/protocol.ts";
-import type { Span } from "../../platform/tracing/span.ts";
+import type { Span } from "../../platform/tracing/spans/span.ts";
 import type { BindingOf } from "../bindings.ts";
 import type { Caller } from "../binding.ts";
 import type { RunContext, RunLimits } from "./run-context.ts";

@@ -1,4 +1,4 @@
-import type { Span } from "../../platform/tracing/span.ts";
+import type { Span } from "../../platform/tracing/spans/span.ts";
 import type { Caller } from "../binding.ts";
 import type { OutboundScript } from "./run-parts.ts";
 import type { RunRoot } from "./run-root.ts";

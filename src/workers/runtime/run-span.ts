@@ -1,7 +1,7 @@
 import { CellError } from "../../sandbox/errors.ts";
 import type { CellRequest } from "../../sandbox/gateway/exchange.ts";
-import { errorName, within, type Span } from "../../platform/tracing/span.ts";
-import { withTrace } from "../../platform/tracing/trace-headers.ts";
+import { errorName, within, type Span } from "../../platform/tracing/spans/span.ts";
+import { withTrace } from "../../platform/tracing/spans/trace-headers.ts";
 import type { RunContext } from "./run-context.ts";
 
 /** Begins the span of a run below that of its caller, and makes it the run's own. Call it only with traces. */

@@ -10,7 +10,7 @@ import type { RunHooks } from "../../sandbox/gateway/run-hooks.ts";
 import type { CellScript } from "../../sandbox/process/script.ts";
 import type { EdgeHttpRequest, EdgeUpgradeRequest } from "../../edge/request/handlers.ts";
 import { visitorHeaders } from "../../edge/http/headers.ts";
-import type { Span } from "../../platform/tracing/span.ts";
+import type { Span } from "../../platform/tracing/spans/span.ts";
 import type { Outbound } from "../../edge/origin/outbound.ts";
 import { ownerOf } from "../scripts/namespaces/namespaces.ts";
 import type { BindingTypeName } from "../bindings.ts";

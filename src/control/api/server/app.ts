@@ -1,11 +1,13 @@
 import type { IncomingMessage } from "node:http";
-import { Hono } from "hono";
+import { Hono, type Context } from "hono";
 import type { Logger } from "pino";
 import type { Accounts } from "../../accounts/accounts.ts";
 import type { Zones } from "../../zones/zones.ts";
 import { afterBody } from "../../../platform/util/after-body.ts";
 import { permissionGroups, type PermissionKey } from "../../access/permissions.ts";
 import { isId, newUuid } from "../../../platform/util/ids.ts";
+import { traceCalls } from "./call-trace.ts";
+import type { Tracer } from "../../../platform/tracing/spans/tracer.ts";
 import { zoneErrors } from "../../zones/errors.ts";
 import { absentProduct } from "./absent-products.ts";
 import { authenticate, type Callers } from "./auth.ts";
@@ -55,6 +57,10 @@ export interface ApiOptions extends ApiChecks {
   /** Shares the limit with other nodes. */
   sharedRates?: Pick<SharedRates, "share">;
   bodyBytesMax: number;
+  /** Without it, calls are not traced. */
+  tracer?: Tracer | undefined;
+  /** Whether callers may choose the trace. */
+  tracesTrustCallers?: boolean;
 }
 
 type Environment = { Bindings: { incoming: IncomingMessage } };
@@ -77,7 +83,7 @@ export function createApi(options: ApiOptions): Hono<Environment> {
   // The router takes the first match.
   const bound = options.operations.toSorted((a, b) => comparePaths(a.operation.path, b.operation.path));
   for (const { operation, services } of bound) {
-    app.on(operation.method, routePattern(operation.path), async (context) => {
+    const answer = async (context: Context<Environment>): Promise<Response> => {
       const { incoming } = context.env;
       const clientIp = incoming.socket.remoteAddress ?? "";
       const call = {
@@ -91,14 +97,20 @@ export function createApi(options: ApiOptions): Hono<Environment> {
         return await perform(operation, services, call, options, limiter);
       } catch (error) {
         const known = apiErrorOf(error, errorCodes) ?? error;
-        const answer = answerFailure(known, operation, call, options.logger);
-        withSeq(answer, options.services.storage);
+        const refusal = answerFailure(known, operation, call, options.logger);
+        withSeq(refusal, options.services.storage);
         // A client that is still sending would miss the response if the connection closed right after it.
         await new Promise<void>((resolve) => afterBody(incoming, resolve));
-        if (!incoming.complete) answer.headers.set("connection", "close");
-        return answer;
+        if (!incoming.complete) refusal.headers.set("connection", "close");
+        return refusal;
       }
-    });
+    };
+    const { tracer, tracesTrustCallers = false } = options;
+    app.on(
+      operation.method,
+      routePattern(operation.path),
+      traceCalls(operation, tracer, tracesTrustCallers, answer),
+    );
   }
   app.all("*", (context) => {
     const path = pathOf(context.req.url);

@@ -6,6 +6,7 @@ import { listenAt } from "../../../platform/listen/listen.ts";
 import { metrics } from "../../../platform/observability/capability.ts";
 import { createHealthServer } from "../../../platform/observability/health-listener.ts";
 import { NodeHealth } from "../../../platform/observability/health.ts";
+import { tracing } from "../../../platform/tracing/capability.ts";
 import { OwnListener } from "../../../platform/own-listener.ts";
 import { accounts } from "../../accounts/capability.ts";
 import { dashboard } from "../../sessions/capability.ts";
@@ -39,7 +40,19 @@ export const health = capability({
 export const api = capability({
   name: "API",
   declares: declaration,
-  needs: [reservation, storage, accessLogs, nodes, health, accounts, tokens, zones, dashboard, metrics],
+  needs: [
+    reservation,
+    storage,
+    accessLogs,
+    nodes,
+    health,
+    accounts,
+    tokens,
+    zones,
+    dashboard,
+    metrics,
+    tracing,
+  ],
   create: () => ({ apiListener: new OwnListener() }),
   async listen({ config, logger, apiChecks, apiListener, sockets, ...services }, contributions) {
     const app = createApi({
@@ -51,6 +64,8 @@ export const api = capability({
       rateWindowSeconds: config.apiRateWindowSeconds,
       sharedRates: services.sharedRates,
       bodyBytesMax: config.apiBodyBytesMax,
+      tracer: services.tracer,
+      tracesTrustCallers: config.tracesTrustVisitors,
       ...apiChecks,
     });
     const server = createApiServer(app, services.health, {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { fc } from "../../../test/helpers/properties.ts";
+import { fc } from "../../../../test/helpers/properties.ts";
 import type { Span } from "./span.ts";
 import { readTraceContext } from "./trace-context.ts";
 import { withTrace } from "./trace-headers.ts";

@@ -1,4 +1,4 @@
-import { randomText } from "../util/ids.ts";
+import { randomText } from "../../util/ids.ts";
 import { traceParent, type TraceContext } from "./trace-context.ts";
 
 /** The kinds of spans, by their numbers in OTLP. */
