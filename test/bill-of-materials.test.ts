@@ -32,7 +32,7 @@ const allowed = new Set([
   "Zlib",
 ]);
 /** Development packages are not distributed. */
-const allowedForDevelopment = new Set([...allowed, "CC0-1.0", "MPL-2.0"]);
+const allowedForDevelopment = new Set([...allowed, "CC0-1.0", "MPL-2.0", "PSF-2.0", "Python-2.0"]);
 /** Whether every AND part of an SPDX expression has an allowed choice. */
 const isAllowed = (expression: string, among: ReadonlySet<string>): boolean =>
   expression.split(" AND ").every((part) =>

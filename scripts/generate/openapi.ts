@@ -12,6 +12,7 @@ export function openapi(): string {
   for (const operation of operations) {
     (paths[operation.path] ??= {})[operation.method.toLowerCase()] = describe(operation, schemas);
   }
+  schemas["Failure"] = failureSchema(schemas);
   const document = {
     openapi: "3.1.0",
     info: {
@@ -24,7 +25,7 @@ export function openapi(): string {
     security: [{ token: [] }, { email: [], key: [] }],
     paths: byName(paths),
     components: {
-      schemas: byName({ ...schemas, Failure: failureSchema(schemas) }),
+      schemas: byName(schemas),
       securitySchemes: {
         token: { type: "http", scheme: "bearer" },
         email: { type: "apiKey", in: "header", name: "X-Auth-Email" },
@@ -51,19 +52,25 @@ function describe(operation: Operation, schemas: Json): Json {
     in: "query",
     schema: jsonSchema(schema as z.ZodType, "input", schemas),
   }));
-  const contentType = operation.bodyKind === "json" ? "application/json" : "multipart/form-data";
+  const isOwn = operation.bodyKind !== "json";
+  const contentTypes = [
+    ...(!isOwn || operation.acceptAnyContentType === true ? ["application/json"] : []),
+    ...(isOwn ? ["multipart/form-data"] : []),
+  ];
+  const bodySchema = operation.body && { schema: jsonSchema(operation.body, "input", schemas) };
   return {
     operationId: operation.id,
     summary: operation.summary,
     tags: [operation.path.split("/").findLast((part) => part !== "" && !part.startsWith("{"))],
     "x-permission": "permission" in operation.access ? operation.access.permission : null,
+    "x-scope": operation.access.scope,
     parameters: [...pathParameters, ...queryParameters],
     ...(operation.body === undefined
       ? {}
       : {
           requestBody: {
             required: !operation.bodyOptional,
-            content: { [contentType]: { schema: jsonSchema(operation.body, "input", schemas) } },
+            content: Object.fromEntries(contentTypes.map((type) => [type, bodySchema])),
           },
         }),
     responses: {
@@ -104,19 +111,46 @@ const failureSchema = (schemas: Json): Json => ({
 
 /** The JSON schema of a zod schema. A schema with an id is described once, under components. */
 function jsonSchema(schema: z.ZodType, io: "input" | "output", schemas: Json): Json {
-  const made = z.toJSONSchema(schema, { io, unrepresentable: "any" }) as Json;
-  delete made["$schema"];
-  const definitions = (made["$defs"] ?? {}) as Json;
-  delete made["$defs"];
-  for (const [id, definition] of Object.entries(definitions)) schemas[id] ??= relink(definition as Json);
-  const id = schema.meta()?.["id"];
-  if (typeof id === "string") {
-    schemas[id] ??= relink(withoutId(made));
-    return { $ref: `#/components/schemas/${id}` };
-  }
-  return relink(made);
+  const {
+    $schema: _,
+    $defs: definitions = {},
+    ...made
+  } = z.toJSONSchema(schema, { io, unrepresentable: "any" }) as Json;
+  const names = new Map(
+    Object.entries(definitions as Record<string, Json>).map(([id, each]) => [
+      `#/$defs/${id}`,
+      nameOf(id, each),
+    ]),
+  );
+  const given = schema.meta()?.["id"];
+  const own = typeof given === "string" ? given : isRecursive(made) ? nameOf("#", made) : undefined;
+  if (own !== undefined) names.set("#", own);
+  for (const [id, each] of Object.entries(definitions as Record<string, Json>))
+    schemas[nameOf(id, each)] ??= componentOf(nameOf(id, each), each, names);
+  if (own === undefined) return relink(made, names);
+  schemas[own] ??= componentOf(own, made, names);
+  return { $ref: `#/components/schemas/${own}` };
 }
 
+const anyJson = "JsonValue";
+const isRecursive = (schema: Json): boolean => JSON.stringify(schema).includes('"$ref":"#"');
+
+/** The name of a schema under components. The only recursive schema without an id is that of any JSON. */
+function nameOf(id: string, schema: Json): string {
+  if (id !== "#" && !id.startsWith("__schema")) return id;
+  const types = (schema["anyOf"] as Json[] | undefined)?.map(({ type }) => type) ?? [];
+  if (types.includes("array") && types.includes("object") && types.includes("null")) return anyJson;
+  throw new Error("Expected .meta({ id }) of a recursive schema");
+}
+
+/** Any JSON has no recursive description: generators of types stumble over one. */
+const componentOf = (name: string, schema: Json, names: ReadonlyMap<string, string>): Json =>
+  name === anyJson ? { description: "Any JSON value" } : relink(withoutId(schema), names);
+
 const withoutId = ({ id: _id, $id: _dollarId, ...rest }: Json): Json => rest;
-const relink = (schema: Json): Json =>
-  JSON.parse(JSON.stringify(schema).replaceAll('"#/$defs/', '"#/components/schemas/')) as Json;
+
+/** The schema with references to names under components in place of those to definitions, and to itself. */
+const relink = (schema: Json, names: ReadonlyMap<string, string>): Json =>
+  JSON.parse(JSON.stringify(schema), (key, value: unknown) =>
+    key === "$ref" && typeof value === "string" ? `#/components/schemas/${names.get(value)}` : value,
+  ) as Json;

@@ -34,6 +34,8 @@ interface Common {
   /** Accept any Content-Type, because some clients send a wrong one. */
   acceptAnyContentType?: boolean;
   status?: number;
+  /** The result has a secret, so that its length must not depend on its content: it is not compressed. */
+  answersSecret?: boolean;
   /** The operation never succeeds: clients call it, and its error names what this installation does not have. */
   isRefusal?: boolean;
 }

@@ -37,6 +37,8 @@ interface Kind<T extends OfAccount, R extends z.ZodObject, B extends z.ZodObject
   body: B;
   list: (transfers: OutgoingTransfers, accountId: string) => T[];
   /** Validates a body and returns the item's fields. */
+  /** Its resource has a secret. */
+  hasSecret?: boolean;
   fieldsOf: (body: z.output<B>) => Omit<T, keyof OfAccount> & { name: string };
   resource: (item: T) => z.input<R>;
   save: (transfers: OutgoingTransfers, item: T) => Promise<T>;
@@ -65,6 +67,7 @@ function operationsOf<T extends OfAccount, R extends z.ZodObject, B extends z.Zo
       path,
       summary: `List ${kind.plural}`,
       access: read,
+      answersSecret: kind.hasSecret === true,
       result: z.array(kind.result),
       handle: async ({ account, services }) =>
         kind.list(services.transfers, account.id).map(kind.resource) as never,
@@ -88,6 +91,7 @@ function operationsOf<T extends OfAccount, R extends z.ZodObject, B extends z.Zo
       path: one,
       summary: `Get a ${kind.noun}`,
       access: read,
+      answersSecret: kind.hasSecret === true,
       result: kind.result,
       handle: async ({ account, params, services }) => kind.resource(find(services, account, params)),
     }),
@@ -139,6 +143,7 @@ const networks = operationsOf({
 
 const secrets = operationsOf({
   path: "tsigs",
+  hasSecret: true,
   noun: "TSIG key",
   plural: "the TSIG keys",
   result: z

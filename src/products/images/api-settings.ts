@@ -137,6 +137,7 @@ export const settingsOperations = [
     method: "GET",
     path: `${base}/keys`,
     summary: "List the keys that sign URLs of private images",
+    answersSecret: true,
     access: edit,
     result: KeysSchema,
     handle: async ({ account, services }) => keysResource(await services.images.settings.keys(account.id)),

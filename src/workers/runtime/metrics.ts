@@ -1,6 +1,6 @@
 import type { Metric } from "prom-client";
 import { counters, samplesBy } from "../../platform/observability/instruments.ts";
-import type { RunCounts } from "./run-counts.ts";
+import type { RunCounts } from "../../sandbox/run-counts.ts";
 
 /** Metrics of the runs of scripts. */
 export const runtimeMetrics = ({ results }: RunCounts): Metric[] => [

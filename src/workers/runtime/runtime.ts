@@ -27,7 +27,7 @@ import { answerOf } from "./event-answer.ts";
 import { explained } from "./explained.ts";
 import { noObjects, type ObjectCaller, type ObjectGate } from "./object-gate.ts";
 import { Run } from "./run.ts";
-import { RunCounts } from "./run-counts.ts";
+import { RunCounts } from "../../sandbox/run-counts.ts";
 import { contextOf, type RunContext, type RunLimits, type CallTarget } from "./run-context.ts";
 import { entrypointName, type OutboundScript } from "./run-parts.ts";
 import { withoutVisitor, treeOf, type RunRoot } from "./run-root.ts";

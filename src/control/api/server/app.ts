@@ -15,6 +15,7 @@ import { readBody } from "../body.ts";
 import { failure, PreparedJson, preparedSuccess, success, successPage, type Page } from "../envelope.ts";
 import { apiErrorOf, apiErrors, ApiError, ApiErrors, callerError, type ErrorCodes } from "../errors.ts";
 import type { Call, Operation } from "../operation.ts";
+import { compressed } from "./compress.ts";
 import { canonicalPath, comparePaths, routePattern } from "./paths.ts";
 import { RateLimiter } from "./rate-limit.ts";
 import type { SharedRates } from "../../../platform/storage/nodes/shared-rates.ts";
@@ -163,9 +164,16 @@ async function perform(
   if (options.onAnswer !== undefined || options.validateResults === true)
     lookAt(operation, result instanceof PreparedJson ? result.value : result, request, options);
   if (operation.answer === "raw") return withSeq(await toReceive(result as Response, request), storage);
-  return new Response(textOf(operation, result, call), {
+  const accepted = request.headers["accept-encoding"];
+  const { body, headers } = await compressed(operation, textOf(operation, result, call), accepted);
+  return new Response(body, {
     status: operation.status ?? 200,
-    headers: { "content-type": "application/json", "x-request-id": call.requestId, ...seqHeader(storage) },
+    headers: {
+      "content-type": "application/json",
+      "x-request-id": call.requestId,
+      ...seqHeader(storage),
+      ...headers,
+    },
   });
 }
 

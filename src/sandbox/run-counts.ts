@@ -1,4 +1,4 @@
-import { CellError, type CellErrorKind } from "../../sandbox/errors.ts";
+import { CellError, type CellErrorKind } from "./errors.ts";
 
 /** Counts of runs by their result. */
 export class RunCounts {
