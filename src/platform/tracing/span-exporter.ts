@@ -77,7 +77,8 @@ export class SpanExporter implements SpanSink {
   #send(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    if (this.#sending !== undefined || this.#waiting.length === 0) return;
+    const isBusy = this.#sending !== undefined || this.#ended.signal.aborted;
+    if (isBusy || this.#waiting.length === 0) return;
     const batch = this.#waiting.splice(0, batchMax);
     this.#sending = this.#export(batch).finally(() => {
       this.#sending = undefined;
