@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { clock } from "../../platform/timers/clock.ts";
 import type { Document } from "./document.ts";
 import type { Product, DescribedResource } from "./product.ts";
 import { products } from "./products.ts";
@@ -36,7 +37,7 @@ export function compareResources(
   product: Product,
   a: readonly DescribedResource[],
   b: readonly DescribedResource[],
-  nowMs = Date.now(),
+  nowMs = clock.now(),
 ): ResourceDifference[] {
   const keyed = (list: readonly DescribedResource[]): Map<string, DescribedResource> =>
     new Map(

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { clock } from "../../../platform/timers/clock.ts";
 import { AnswerError, MigrationError, UncertainError } from "../failure.ts";
 import { readBounded } from "./bounded-body.ts";
 import { retryDelayMs } from "./retry.ts";
@@ -79,7 +80,7 @@ export class Client {
       } catch (error) {
         if (error instanceof MigrationError) throw error;
         if (method === "GET" && attempt + 1 < attemptsMax) {
-          await this.#wait(`${method} ${path} had no answer`, retryDelayMs(null, attempt, Date.now()));
+          await this.#wait(`${method} ${path} had no answer`, retryDelayMs(null, attempt, clock.now()));
           continue;
         }
         const cause = (error as Error).cause ?? error;
@@ -88,7 +89,7 @@ export class Client {
       const mayRepeat = response.status === 429 || (method === "GET" && response.status >= 500);
       if (mayRepeat && attempt + 1 < attemptsMax) {
         await response.body?.cancel();
-        const ms = retryDelayMs(response.headers.get("retry-after"), attempt, Date.now());
+        const ms = retryDelayMs(response.headers.get("retry-after"), attempt, clock.now());
         await this.#wait(`${method} ${path} was answered with ${response.status}`, ms);
         continue;
       }

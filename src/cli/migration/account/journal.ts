@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { appendFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { clock } from "../../../platform/timers/clock.ts";
 import { MigrationError } from "../failure.ts";
 import type { CallAnswer, Recorded } from "./client.ts";
 
@@ -47,7 +48,7 @@ export class ReadingJournal implements Recorded {
     const { mtimeMs, size } = statSync(this.#file);
     if (size > bytesMax) throw new MigrationError(`${this.#file} is too large to continue from: delete it`);
     const [first, ...lines] = readFileSync(this.#file, "utf8").split("\n");
-    if (first !== head || Date.now() - mtimeMs > ageMsMax) return false;
+    if (first !== head || clock.now() - mtimeMs > ageMsMax) return false;
     const whole = lines.slice(0, -1); // the break may have cut the last line
     for (const line of whole) {
       const [path, contentType, entrypoint, body] = JSON.parse(line) as [

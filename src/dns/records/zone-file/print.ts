@@ -7,7 +7,11 @@ import { printNotes } from "./notes.ts";
  * The zone as a BIND file (RFC 1035 §5). Automatic TTLs are written as 1, as in the public API's files. The
  * SOA and the platform's name servers are included as information; an import ignores them.
  */
-export function printZoneFile(zone: Zone, records: readonly RecordFields[], nowMs: number): string {
+export function printZoneFile(
+  zone: Pick<Zone, "name" | "nameServers" | "serial">,
+  records: readonly RecordFields[],
+  nowMs: number,
+): string {
   const apex = `${zone.name}.`;
   const [primary = "ns"] = zone.nameServers;
   const lines = [
