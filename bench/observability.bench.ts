@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { api, startPeer, startSelvedge } from "./lib/child.ts";
+import { api, benchToken, startPeer, startSelvedge } from "./lib/child.ts";
 import { load } from "./lib/load.ts";
 import {
   atMost,
@@ -22,6 +22,7 @@ const launches = 7;
 const rounds = 6;
 const warmUpRounds = 5;
 const count = 4000;
+const writes = 800;
 const connections = 16;
 const host = "www.bench.example";
 const folder = mkdtempSync(join(tmpdir(), "selvedge-bench-"));
@@ -61,7 +62,56 @@ const goals: Goal[] = [
   atMost("CPU per request, one line in 100 / none", median(ratios["one line in 100"]), 1.02),
 ];
 goals.push(await scrapeOfManyZones());
+goals.push(atMost("CPU per write of a record, audit log / none", await auditRatio(), 1.15));
 printGoals(goals);
+
+/** CPU time of creating and changing a record with the audit log, beside the same without it. */
+async function auditRatio(): Promise<number> {
+  const found: number[] = [];
+  for (let launch = 0; launch < launches; launch++) {
+    const sides = [];
+    for (const mode of launch % 2 === 0 ? ["on", "off"] : ["off", "on"])
+      sides.push({ mode, ...(await recordsOf(await startPeer("audited-api.ts", mode))) });
+    const cpu: Record<string, number[]> = { on: [], off: [] };
+    for (let round = -warmUpRounds; round < rounds; round++)
+      for (const { mode, pid, write } of round % 2 === 0 ? sides : sides.toReversed()) {
+        const before = cpuMicroseconds(pid);
+        await write();
+        if (round >= 0) cpu[mode]!.push((cpuMicroseconds(pid) - before) / writes);
+      }
+    for (const { stop } of sides) await stop();
+    found.push(pairedRatio(cpu["on"]!, cpu["off"]!));
+  }
+  return median(found);
+}
+
+/** Creates records, and changes one, in equal shares. */
+async function recordsOf(peer: Awaited<ReturnType<typeof startPeer>>) {
+  const origin = `http://127.0.0.1:${peer.port}`;
+  const headers = { authorization: `Bearer ${benchToken}`, "content-type": "application/json" };
+  const post = async (path: string, body: object): Promise<string> => {
+    const answer = await fetch(`${origin}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+    return ((await answer.json()) as { result: { id: string } }).result.id;
+  };
+  const zone = await post("/client/v4/zones", { name: "bench.example" });
+  const path = `/client/v4/zones/${zone}/dns_records`;
+  const first = await post(path, { type: "A", name: "first", content: "192.0.2.1", ttl: 300 });
+  let serial = 0;
+  const next = () => {
+    const isNew = serial++ % 2 === 0;
+    const record = {
+      type: "A",
+      name: isNew ? `r${serial}` : "first",
+      content: `192.0.2.${serial % 250}`,
+      ttl: 300,
+    };
+    const body = JSON.stringify(record);
+    return isNew
+      ? { method: "POST" as const, path, headers, body }
+      : { method: "PUT" as const, path: `${path}/${first}`, headers, body };
+  };
+  return { pid: peer.pid, stop: () => peer.stop(), write: () => load(origin, writes, connections, next) };
+}
 
 /** CPU time of one request in each round, of sides that are started in the given order. */
 async function measured(order: readonly Side[]): Promise<Record<Side, number[]>> {

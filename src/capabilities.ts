@@ -3,6 +3,7 @@ import { members, owner } from "./control/members/capability.ts";
 import { accounts, installation } from "./control/accounts/capability.ts";
 import { api, health, metricsApi } from "./control/api/server/capability.ts";
 import { nodesApi } from "./control/nodes/capability.ts";
+import { audit } from "./control/audit/capability.ts";
 import { rulesets } from "./control/rulesets/capability.ts";
 import { dashboard } from "./control/sessions/capability.ts";
 import { tokens } from "./control/tokens/capability.ts";
@@ -60,6 +61,7 @@ export const capabilities = [
   zones,
   tokens,
   dashboard,
+  audit,
   members,
   owner,
   nodesApi,

@@ -7,6 +7,7 @@ import { declaration as controlAccounts } from "./control/accounts/declaration.t
 import { declaration as controlZones } from "./control/zones/declaration.ts";
 import { declaration as controlTokens } from "./control/tokens/declaration.ts";
 import { declaration as controlSessions } from "./control/sessions/declaration.ts";
+import { declaration as controlAudit } from "./control/audit/declaration.ts";
 import { declaration as controlMembers } from "./control/members/declaration.ts";
 import { declaration as controlZoneSettings } from "./control/zone-settings/declaration.ts";
 import { declaration as controlRulesets } from "./control/rulesets/declaration.ts";
@@ -48,6 +49,7 @@ export const declarations = [
   controlZones,
   controlTokens,
   controlSessions,
+  controlAudit,
   controlMembers,
   controlZoneSettings,
   controlRulesets,

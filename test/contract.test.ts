@@ -67,6 +67,11 @@ function pathOf(operation: Operation, ids: Record<string, string> = {}): string 
   };
   return operation.path.replace(/\{(\w+)\}/g, (_, name: string) => known[name] ?? unknownId);
 }
+/** The operations that require a window of time. */
+const requiredQuery = ({ query }: Operation): string =>
+  query?.shape["action_time"] === undefined
+    ? ""
+    : "?since=2020-01-01&before=2100-01-01&action_time=2026-01-01";
 const someBody = (operation: Operation): unknown =>
   operation.body === undefined || operation.bodyKind !== "json" ? undefined : {};
 
@@ -78,6 +83,7 @@ const chosenIds = new Set([
   "event_type",
   "database_id",
   "object_id",
+  "audit_log_id",
 ]);
 /** Operations that read the body themselves, before they look for the resource. */
 const readsBodyFirst = new Set([
@@ -150,7 +156,7 @@ describe.each(operations.map((operation) => [operation.id, operation] as const))
   if (isIdLast && !["caller", "own"].includes(operation.access.scope) && !createsMissing) {
     const status = statusOfUnknown(operation, lastParameter);
     it(`answers ${status} to an unknown id`, async () => {
-      const path = pathOf(operation, { [lastParameter]: unknownId });
+      const path = pathOf(operation, { [lastParameter]: unknownId }) + requiredQuery(operation);
       expectFailure(await server.call(operation.method, path, someBody(operation)), status);
     });
   }
@@ -296,6 +302,9 @@ describe("two operations that match the same path", () => {
         zones: { find: () => ({}) },
         accounts: { find: () => ({}) },
         storage: { following: undefined },
+        audit: {
+          perform: async (_operation: never, _call: never, _before: never, handle: () => never) => handle(),
+        },
       } as unknown as ApiOptions["services"],
       operations: declared.map(({ id, method, path }) => ({
         operation: declare({

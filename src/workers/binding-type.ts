@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { sensitive } from "../control/api/sensitive.ts";
 
 /** Resources that a binding may refer to. */
 export interface BindingResources {
@@ -28,7 +29,7 @@ export const bindingType = <Fields extends z.ZodRawShape>(type: BindingType<Fiel
   type;
 
 /** A text that a script sees, in bytes up to the public service's limit. */
-export const secretText = z.string().max(5 * 1024);
+export const secretText = sensitive(z.string().max(5 * 1024));
 /** An id from outside, in a form that may be looked up. */
 export const idText = z.string().regex(/^[\w-]{1,64}$/);
 /** The name of a script that a binding refers to. */

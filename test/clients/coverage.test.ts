@@ -4,6 +4,7 @@ import type { Operation } from "../../src/control/api/operation.ts";
 import { invitationOperations } from "../../src/control/members/api-invitations.ts";
 import { memberOperations } from "../../src/control/members/api-members.ts";
 import { membershipOperations } from "../../src/control/members/api-memberships.ts";
+import { auditOperations } from "../../src/control/audit/api.ts";
 import { assetOperations } from "../../src/workers/assets/uploads/api.ts";
 import { dispatchOperations } from "../../src/workers/dispatch/api.ts";
 import { namespaceOperations } from "../../src/workers/objects/api.ts";
@@ -38,6 +39,7 @@ const calledElsewhere = new Set<Operation>([
   ...memberOperations,
   ...membershipOperations,
   ...invitationOperations,
+  ...auditOperations,
   ...snippetOperations,
   ...imageOperations,
   ...tlsOperations,

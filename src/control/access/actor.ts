@@ -20,6 +20,10 @@ export class Actor {
   readonly id: string;
   /** The user who owns the token; null if an account owns it. */
   readonly userId: string | null;
+  /** The name of the token; empty for a legacy key. */
+  readonly name: string;
+  /** The account or user that owns the token or key. */
+  readonly ownerId: string;
   readonly #policies: PolicySet | undefined;
   readonly #owner: ActorOwner;
 
@@ -29,12 +33,15 @@ export class Actor {
     userId: string | null,
     policies: PolicySet | undefined,
     owner: ActorOwner,
+    { name, ownerId }: Pick<Actor, "name" | "ownerId"> = { name: "", ownerId: userId ?? id },
   ) {
     this.kind = kind;
     this.id = id;
     this.userId = userId;
     this.#policies = policies;
     this.#owner = owner;
+    this.name = name;
+    this.ownerId = ownerId;
   }
 
   can(permission: PermissionKey, target: AccessTarget): boolean {

@@ -43,8 +43,25 @@ export async function readJson<S extends z.ZodType>(
   schema: S,
   limitBytes: number,
 ): Promise<z.output<S>> {
-  return validate(schema, jsonOf(await readBytes(request, limitBytes), limitBytes), "body");
+  const value = validate(schema, jsonOf(await readBytes(request, limitBytes), limitBytes), "body");
+  noteBody(request, { value });
+  return value;
 }
+
+/** The part of a body that its operation has read itself. The body's schema says how much of it may be shown. */
+interface OwnBody {
+  value: unknown;
+  files?: { name: string; bytes: number }[];
+}
+const ownBodies = new WeakMap<IncomingMessage, OwnBody>();
+
+/** Tells the audit log of a body that an operation read itself. */
+export function noteBody(request: IncomingMessage, body: OwnBody): void {
+  ownBodies.set(request, body);
+}
+
+/** The body that an operation has read itself; undefined until then. */
+export const bodyOf = (request: IncomingMessage): OwnBody | undefined => ownBodies.get(request);
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 

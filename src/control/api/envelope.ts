@@ -39,7 +39,7 @@ export const ErrorSchema = z
 export function success(
   result: unknown,
   messages: readonly ApiMessage[] = [],
-  resultInfo?: Record<string, number | string>,
+  resultInfo?: Record<string, unknown>,
 ): object {
   return {
     result,

@@ -38,6 +38,14 @@ interface Common {
   answersSecret?: boolean;
   /** The operation never succeeds: clients call it, and its error names what this installation does not have. */
   isRefusal?: boolean;
+  /**
+   * Every operation but GET leaves an entry in the audit log, in its first transaction. "ahead" writes the entry before the
+   * handler runs, for changes outside the database. "none" leaves no entry: the operation changes nothing, or moves
+   * customers' messages.
+   */
+  audit?: "none" | "ahead";
+  /** The audit log does not show the resource before the change, because reading it costs much. */
+  hidesBefore?: boolean;
 }
 
 /** A call of an operation. `S` is the services that the operation uses: those of its capability. */
@@ -56,7 +64,7 @@ export interface Call<Q, B, S> {
   /** Informational messages for the envelope. */
   messages: ApiMessage[];
   /** `result_info` of the envelope, for results that contain a list. */
-  resultInfo?: Record<string, number | string>;
+  resultInfo?: Record<string, unknown>;
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { readBytes } from "./body.ts";
+import { noteBody, readBytes } from "./body.ts";
 import { parseJson } from "../../platform/util/json.ts";
 import { apiErrors } from "./errors.ts";
 import { boundaryOf, parseParts, readParts, type MultipartLimits, type FormPart } from "./multipart.ts";
@@ -21,7 +21,7 @@ export async function readUploadForm(
   limits: MultipartLimits,
   metadataName = "metadata",
 ): Promise<UploadForm> {
-  return uploadForm(await readParts(request, limits), metadataName);
+  return noted(request, uploadForm(await readParts(request, limits), metadataName), metadataName);
 }
 
 /**
@@ -40,15 +40,22 @@ export async function readSniffedUploadForm(
   const body = Buffer.from(await readBytes(request, limits.bodyBytesMax));
   const firstLine = body.subarray(0, Math.min(body.length, 300)).toString("latin1").split("\r\n", 1)[0]!;
   if (firstLine.startsWith("--") && /content-disposition/i.test(body.subarray(0, 1000).toString("latin1")))
-    return uploadForm(await parseParts(body, firstLine.slice(2), limits), "metadata");
+    return noted(request, uploadForm(await parseParts(body, firstLine.slice(2), limits), "metadata"));
   if (body.toString("latin1", 0, 1) === "{") {
     const { metadata } = jsonIn(body.toString(), "body") as { metadata?: unknown };
-    return { metadata: object(metadata ?? {}, "metadata"), files: [] };
+    return noted(request, { metadata: object(metadata ?? {}, "metadata"), files: [] });
   }
   return {
     metadata: { body_part: "body" },
     files: [{ name: "body", contentType: request.headers["content-type"], bytes: body }],
   };
+}
+
+/** Tells the audit log the metadata, and the names of the files. */
+function noted(request: IncomingMessage, form: UploadForm, metadataName = "metadata"): UploadForm {
+  const files = form.files.map(({ name, bytes }) => ({ name, bytes: bytes.length }));
+  noteBody(request, { value: { [metadataName]: form.metadata }, files });
+  return form;
 }
 
 /** The parts with names such as `metadata[author][name]`, as one object; undefined if there are none. */

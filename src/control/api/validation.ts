@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { show } from "../../platform/util/json.ts";
+import { isSensitiveAt } from "./sensitive.ts";
 import { suggest } from "../../platform/util/suggest.ts";
 import { ApiErrors, apiErrors, type ApiError } from "./errors.ts";
 
@@ -46,7 +47,8 @@ function describe(issue: z.core.$ZodIssue, root: unknown, schema: z.ZodType, whe
     const message = `Expected ${expected} for a key of ${parent} but received ${show(issue.path.at(-1))}`;
     return [apiErrors.invalid(message, pointer)];
   }
-  const absent = received === undefined ? `, which is required` : ` but received ${show(received)}`;
+  const shown = isSensitiveAt(schema, issue.path) ? "another value" : show(received);
+  const absent = received === undefined ? `, which is required` : ` but received ${shown}`;
   return [apiErrors.invalid(`Expected ${expectation(issue)} for ${field}${absent}`, pointer)];
 }
 

@@ -8,6 +8,7 @@ import { GrantsSchema } from "./api-members.ts";
 import { memberErrors } from "./errors.ts";
 import { isInvitation, isOpen, type Member, type Members } from "./members.ts";
 import { grantsOf, permissionsOf } from "../accounts/roles.ts";
+import { sensitive } from "../api/sensitive.ts";
 
 /** The services that these operations use. */
 interface Services {
@@ -70,7 +71,7 @@ const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 export const AnswerSchema = z.strictObject({
   status: z.enum(["accepted", "rejected"]),
   /** The secret in the invitation's URL. */
-  secret: z.string().max(200).optional(),
+  secret: sensitive(z.string().max(200)).optional(),
 });
 
 /**

@@ -5,6 +5,7 @@ import { permissionsIn } from "../accounts/store.ts";
 import { reloadByForgetting } from "../../platform/storage/changes/listeners.ts";
 import { lockAccount } from "../../platform/storage/dialects.ts";
 import type { Change, Storage, Write } from "../../platform/storage/storage.ts";
+import { unwitnessed } from "../../platform/storage/witness.ts";
 import { newId } from "../../platform/util/ids.ts";
 import { LoadingCache, entriesMax } from "../../platform/util/loading-cache.ts";
 import type { Zones } from "../zones/zones.ts";
@@ -286,16 +287,17 @@ export class Tokens {
   }
 
   #withKey(userId: string): Actor {
-    return new Actor("key", userId, userId, undefined, this.#asOwner(userId));
+    return new Actor("key", userId, userId, undefined, this.#asOwner(userId), { name: "", ownerId: userId });
   }
 
-  #withToken({ id, ownerKind, ownerId, policies }: ApiToken): Actor {
+  #withToken({ id, name, ownerKind, ownerId, policies }: ApiToken): Actor {
     const isOwner = (accountId: string): boolean => accountId === ownerId;
     const owner: ActorOwner =
       ownerKind === "user"
         ? this.#asOwner(ownerId)
         : { belongsTo: isOwner, may: (_permission, accountId) => isOwner(accountId) };
-    return new Actor("token", id, ownerKind === "user" ? ownerId : null, new PolicySet(policies), owner);
+    const userId = ownerKind === "user" ? ownerId : null;
+    return new Actor("token", id, userId, new PolicySet(policies), owner, { name, ownerId });
   }
 
   /** Looks memberships and roles up each time, because they change while tokens are cached. */
@@ -312,7 +314,7 @@ export class Tokens {
   #noteUse(token: ApiToken, now: number): void {
     if (token.lastUsedOn !== null && now - token.lastUsedOn < lastUsedGrainMs) return;
     token.lastUsedOn = now;
-    this.#storage.write(async (trx) => store.touch(trx, token.id, now)).catch(() => {});
+    this.#storage.write(async (trx) => store.touch(trx, token.id, now), unwitnessed).catch(() => {});
   }
 }
 

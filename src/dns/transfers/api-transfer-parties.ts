@@ -10,6 +10,7 @@ import { transferErrors } from "./errors.ts";
 import type { OutgoingTransfers } from "./outgoing.ts";
 import { transferAlgorithms, type TransferAlgorithm } from "./tsig.ts";
 import { clock } from "../../platform/timers/clock.ts";
+import { sensitive } from "../../control/api/sensitive.ts";
 
 /** The services that these operations use. */
 interface Services {
@@ -147,12 +148,12 @@ const secrets = operationsOf({
   noun: "TSIG key",
   plural: "the TSIG keys",
   result: z
-    .object({ id: z.string(), name: z.string(), algo: z.string(), secret: z.string() })
+    .object({ id: z.string(), name: z.string(), algo: z.string(), secret: sensitive(z.string()) })
     .meta({ id: "ZoneTransferTsig", description: "A key with which peers sign their messages" }),
   body: z.strictObject({
     name: NameSchema,
     algo: z.enum(Object.keys(transferAlgorithms) as [TransferAlgorithm]),
-    secret: z.base64().min(4),
+    secret: sensitive(z.base64().min(4)),
   }),
   list: (transfers, accountId) => transfers.secrets(accountId),
   fieldsOf({ name, algo, secret }) {

@@ -162,6 +162,7 @@ const disable = operation({
 
 const forceNotify = operation({
   id: "outgoing_transfer_force_notify",
+  audit: "ahead",
   method: "POST",
   path: `${path}/force_notify`,
   summary: "Notify the peers of a zone now",

@@ -3,6 +3,7 @@ import { isIPv4 } from "node:net";
 import { z } from "zod";
 import { ApiError, apiErrors } from "../../control/api/errors.ts";
 import { operationsFor } from "../../control/api/operation.ts";
+import { sensitive } from "../../control/api/sensitive.ts";
 
 /** The services that these operations use. */
 interface Services {
@@ -45,7 +46,7 @@ const PurgeSchema = z.strictObject({
         z.string().min(1).max(8192),
         z.strictObject({
           url: z.string().min(1).max(8192),
-          headers: z.record(z.string().max(100), z.string().max(8192)).optional(),
+          headers: sensitive(z.record(z.string().max(100), z.string().max(8192))).optional(),
         }),
       ]),
     )

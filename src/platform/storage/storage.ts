@@ -18,6 +18,7 @@ import type { ChangeKind, Database } from "./schema.ts";
 import { closeDatabase } from "./private-files.ts";
 import { openSqlite, sqliteDialect } from "./sqlite.ts";
 import { unawaited } from "../util/uncaught.ts";
+import { witnessing, type Witness } from "./witness.ts";
 
 /**
  * For queries outside a transaction. Never write with it: `Storage.write` tells listeners and waits for the
@@ -60,6 +61,7 @@ export class Storage {
   readonly #log: ChangeLog | undefined;
   readonly #postgres: PostgresParts | undefined;
   #follower: Follower | undefined;
+  #witness: Witness | undefined;
   /** Number of open and waiting transactions. */
   #writes = 0;
   /** Whether the last write failed because the database was unavailable or its disk full. */
@@ -96,13 +98,16 @@ export class Storage {
    * Runs `work` in one transaction. When the promise resolves, the writes are on disk and every listener of
    * this process has handled the changes, so they are already in effect at the edge.
    */
-  async write<T>(work: (trx: Write, changed: (change: Change) => void) => Promise<T>): Promise<T> {
+  async write<T>(
+    work: (trx: Write, changed: (change: Change) => void) => Promise<T>,
+    { isWitnessed }: { isWitnessed: boolean } = { isWitnessed: true },
+  ): Promise<T> {
     const { onWritten } = this;
-    if (onWritten === undefined) return this.#write(work);
+    if (onWritten === undefined) return this.#write(work, isWitnessed);
     const startMs = performance.now();
     const seconds = (): number => (performance.now() - startMs) / 1000;
     try {
-      const result = await this.#write(work);
+      const result = await this.#write(work, isWitnessed);
       onWritten(seconds());
       return result;
     } catch (error) {
@@ -111,12 +116,17 @@ export class Storage {
     }
   }
 
-  async #write<T>(work: (trx: Write, changed: (change: Change) => void) => Promise<T>): Promise<T> {
+  async #write<T>(
+    work: (trx: Write, changed: (change: Change) => void) => Promise<T>,
+    isWitnessed: boolean,
+  ): Promise<T> {
     const changes: Change[] = [];
+    const witnessed = isWitnessed ? witnessing(this.#witness, work, changes) : work;
     const span = currentSpan();
     const { result, transaction, flushed } = await within(span, "storage.write", async () =>
-      this.#commit(work, changes),
+      this.#commit(witnessed, changes),
     );
+    if (isWitnessed) this.#witness?.committed();
     await within(span, "changes.ack", async () => this.#notify(changes, transaction));
     await flushed;
     return result;
@@ -138,6 +148,11 @@ export class Storage {
     const flushed = this.#noting(this.#durability.flush());
     await flushed.catch(() => {});
     return { result, transaction, flushed };
+  }
+
+  /** Lets `witness` add rows to each transaction. There is one. */
+  witnessWith(witness: Witness): void {
+    this.#witness = witness;
   }
 
   /** Runs `work` in a transaction whose last statement logs the changes for other nodes. */

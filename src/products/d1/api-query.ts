@@ -6,6 +6,7 @@ import { databaseLimits } from "./database.ts";
 import { databaseOf, databasePath, edit, type D1Services } from "./database-call.ts";
 import { d1Errors } from "./errors.ts";
 import { isRead } from "./is-read.ts";
+import { sensitive } from "../../control/api/sensitive.ts";
 
 const { operation } = operationsFor<D1Services>(d1ErrorCodes);
 
@@ -26,9 +27,13 @@ const params = z
   .max(100)
   .optional();
 const QuerySchema = z.strictObject({
-  sql: sql.optional(),
-  params,
-  batch: z.array(z.strictObject({ sql, params })).min(1).max(statementsMax).optional(),
+  sql: sensitive(sql).optional(),
+  params: sensitive(params),
+  batch: z
+    .array(z.strictObject({ sql: sensitive(sql), params: sensitive(params) }))
+    .min(1)
+    .max(statementsMax)
+    .optional(),
 });
 
 const MetaSchema = z.looseObject({
@@ -67,6 +72,7 @@ export const queryOperations = [
   operation({
     ...common,
     id: "d1_database_query",
+    audit: "ahead",
     path: `${databasePath}/query`,
     summary: "Run SQL statements in one transaction. Each has a result, with rows as objects",
     result: z.array(
@@ -83,6 +89,7 @@ export const queryOperations = [
   operation({
     ...common,
     id: "d1_database_raw",
+    audit: "ahead",
     path: `${databasePath}/raw`,
     summary: "Run SQL statements in one transaction. Each has a result, with rows as arrays",
     result: z.array(

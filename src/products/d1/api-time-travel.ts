@@ -23,6 +23,7 @@ export const timeTravelOperations = [
   }),
   operation({
     id: "d1_time_travel_restore",
+    audit: "ahead",
     method: "POST",
     path: `${databasePath}/time_travel/restore`,
     summary: "Restore the state of a bookmark or of a time. Queries in progress fail",

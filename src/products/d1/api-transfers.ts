@@ -83,6 +83,7 @@ const { scope, permission } = edit.access;
 export const transferOperations = [
   operation({
     id: "d1_database_import",
+    audit: "ahead",
     method: "POST",
     path: `${databasePath}/import`,
     summary: "Import SQL text: init gives an upload URL, ingest runs the file, poll waits for its end",
@@ -115,6 +116,7 @@ export const transferOperations = [
   }),
   operation({
     id: "d1_database_export",
+    audit: "ahead",
     method: "POST",
     path: `${databasePath}/export`,
     summary: "Export a database as SQL text, to a link that is valid for one hour",
@@ -148,6 +150,7 @@ export const transferOperations = [
   }),
   rawOperation({
     id: "d1_upload",
+    audit: "none",
     method: "PUT",
     path: "/accounts/{account_id}/d1/transfers/{file_name}",
     summary: "Upload the file of an import, without other credentials",

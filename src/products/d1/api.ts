@@ -75,6 +75,7 @@ async function factsOf(database: Database, { d1Calls }: D1Services): Promise<Fac
 const update = (method: "PUT" | "PATCH") =>
   operation({
     id: method === "PUT" ? "d1_database_update" : "d1_database_edit",
+    hidesBefore: true,
     method,
     path: databasePath,
     summary: "Change the setting for read replication, which is kept and has no effect",
@@ -163,6 +164,7 @@ export const d1Operations = [
   update("PATCH"),
   operation({
     id: "d1_database_delete",
+    hidesBefore: true,
     method: "DELETE",
     path: databasePath,
     summary: "Delete a database with its data",

@@ -10,6 +10,7 @@ import { ImageSchema } from "./resource.ts";
 import type { Intake } from "./uploads.ts";
 import type { AddressPolicy } from "../../edge/origin/address-policy.ts";
 import type { ImagesService } from "./image-services.ts";
+import { sensitive } from "../../control/api/sensitive.ts";
 
 /** The services that these operations use. */
 interface Services {
@@ -81,7 +82,7 @@ export const uploadOperations = [
     acceptAnyContentType: true,
     body: FieldsSchema.extend({
       file: z.string().optional().meta({ format: "binary" }),
-      url: z.string().optional().meta({ format: "uri" }),
+      url: sensitive(z.string().meta({ format: "uri" })).optional(),
     }),
     result: ImageSchema,
     async handle({ account, incoming, services }) {

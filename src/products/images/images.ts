@@ -1,6 +1,7 @@
 import type { Blobs } from "../../platform/storage/blobs.ts";
 import { isBlobsUnavailable } from "../../platform/storage/faults.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
+import { unwitnessed } from "../../platform/storage/witness.ts";
 import { imageErrors } from "./errors.ts";
 import { isStorable, type Focus, type Image } from "./image.ts";
 import { matchesMetadata, type MetadataFilter } from "./metadata-filter.ts";
@@ -105,7 +106,7 @@ export class Images {
       if (isBlobsUnavailable(error)) return; // the sweep deletes them
       throw error;
     }
-    await this.#storage.write((trx) => store.forgetOrphan(trx, blobKey));
+    await this.#storage.write((trx) => store.forgetOrphan(trx, blobKey), unwitnessed);
   }
 }
 

@@ -5,6 +5,7 @@ import type { Blobs } from "../../platform/storage/blobs.ts";
 import { writeNaming } from "../../platform/storage/blobs/write-with-content.ts";
 import { isUniqueViolation, onOneNode } from "../../platform/storage/dialects.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
+import { unwitnessed } from "../../platform/storage/witness.ts";
 import { isId } from "../../platform/util/ids.ts";
 import { imageErrors, ofWriting } from "./errors.ts";
 import { checkSize, imageLimits, type ImageContent, type Image, type MoreFormats } from "./image.ts";
@@ -67,7 +68,7 @@ export class Uploads {
   async receive(accountId: string, source: AsyncIterable<Uint8Array>): Promise<ImageContent> {
     const name = randomUUID();
     const blobKey = `images/${accountId}/${name.slice(0, 2)}/${name}`;
-    await this.#storage.write((trx) => store.noteOrphan(trx, blobKey, clock.now()));
+    await this.#storage.write((trx) => store.noteOrphan(trx, blobKey, clock.now()), unwitnessed);
     const hash = createHash("sha256");
     try {
       const { sizeBytes } = await this.#blobs.put(
@@ -95,7 +96,7 @@ export class Uploads {
   /** Deletes received bytes that do not become an image. */
   async discard(blobKey: string): Promise<void> {
     await this.#blobs.delete(blobKey);
-    await this.#storage.write((trx) => store.forgetOrphan(trx, blobKey));
+    await this.#storage.write((trx) => store.forgetOrphan(trx, blobKey), unwitnessed);
   }
 
   async create(input: NewImage, content: ImageContent): Promise<Image> {

@@ -5,6 +5,7 @@ import { DomainError } from "../../platform/domain-error.ts";
 import { kvErrors } from "./errors.ts";
 import { entryOf, type KvContent, type KvPut, type KvText, type KvNamespaces } from "./kv.ts";
 import { edit, namespaceOf, namespacePath, read } from "./namespace-call.ts";
+import { sensitive } from "../../control/api/sensitive.ts";
 
 /** The services that these operations use. */
 interface Services {
@@ -26,7 +27,7 @@ const PairsSchema = z
   .array(
     z.strictObject({
       key: z.string(),
-      value: z.string(),
+      value: sensitive(z.string()),
       base64: z.boolean().optional(),
       expiration: z.number().optional(),
       expiration_ttl: z.number().optional(),
@@ -93,6 +94,7 @@ export const bulkOperations = [
   ),
   operation({
     id: "kv_bulk_get",
+    audit: "none",
     method: "POST",
     path: `${namespacePath}/bulk/get`,
     summary: `Read up to ${readMax} values as text or as JSON; null for keys that do not exist`,

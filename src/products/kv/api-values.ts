@@ -9,6 +9,7 @@ import { kvErrors } from "./errors.ts";
 import { kvLimits } from "./limits.ts";
 import type { KvNamespaces } from "./kv.ts";
 import { edit, namespaceOf, namespacePath, read } from "./namespace-call.ts";
+import { sensitive } from "../../control/api/sensitive.ts";
 
 /** The services that these operations use. */
 interface Services {
@@ -85,7 +86,7 @@ export const valueOperations = [
     query: WriteQuery,
     body: z.union([
       z.string().meta({ format: "binary" }),
-      z.object({ value: z.string(), metadata: z.unknown() }),
+      z.object({ value: sensitive(z.string()), metadata: z.unknown() }),
     ]),
     bodyKind: "own",
     acceptAnyContentType: true,

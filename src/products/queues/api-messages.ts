@@ -155,6 +155,7 @@ async function remove(call: Located, refs: readonly string[]): Promise<z.input<t
 export const messageOperations = [
   operation({
     id: "queue_message_push",
+    audit: "none",
     method: "POST",
     path: `${base}/messages`,
     summary: "Send a message",
@@ -165,6 +166,7 @@ export const messageOperations = [
   }),
   operation({
     id: "queue_message_push_batch",
+    audit: "none",
     method: "POST",
     path: `${base}/messages/batch`,
     summary: "Send several messages, all or none",
@@ -178,6 +180,7 @@ export const messageOperations = [
   }),
   operation({
     id: "queue_message_pull",
+    audit: "none",
     method: "POST",
     path: `${base}/messages/pull`,
     summary: "Lease messages",
@@ -214,6 +217,7 @@ export const messageOperations = [
   }),
   operation({
     id: "queue_message_ack",
+    audit: "none",
     method: "POST",
     path: `${base}/messages/ack`,
     summary: "Acknowledge leased messages, or return them for a retry",
@@ -242,6 +246,7 @@ export const messageOperations = [
   }),
   operation({
     id: "queue_message_extend",
+    audit: "none",
     method: "POST",
     path: `${base}/messages/extend`,
     summary: "Extend the leases of messages",
@@ -275,6 +280,7 @@ export const messageOperations = [
   }),
   operation({
     id: "queue_message_peek",
+    audit: "none",
     method: "POST",
     path: `${base}/messages/peek`,
     summary: "Preview messages without leasing them",
@@ -302,6 +308,7 @@ export const messageOperations = [
   }),
   operation({
     id: "queue_message_preview",
+    audit: "none",
     method: "POST",
     path: `${base}/messages/preview`,
     summary: "Preview messages without leasing them: the older name of peek",
@@ -313,6 +320,7 @@ export const messageOperations = [
   }),
   operation({
     id: "queue_message_preview_ack",
+    audit: "none",
     method: "POST",
     path: `${base}/messages/preview/ack`,
     summary: "Delete previewed messages: the older name of purge",

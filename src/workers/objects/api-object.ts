@@ -8,6 +8,7 @@ import { hasObject, objectFile } from "./query/listing.ts";
 import type { ObjectNamespace } from "./namespace.ts";
 import { isIdOf } from "./ids.ts";
 import { queryLimits } from "./query/job.ts";
+import { sensitive } from "../../control/api/sensitive.ts";
 
 /* Operations on one object, which the public API does not have. */
 
@@ -15,11 +16,10 @@ const { operation } = operationsFor<ObjectServices>(scriptErrorCodes);
 const path = `${namespacesPath}/{namespace_id}/objects/{object_id}`;
 
 const QuerySchema = z.strictObject({
-  sql: z.string().min(1).max(queryLimits.sqlLengthMax),
-  params: z
-    .array(z.union([z.string(), z.number(), z.null()]))
-    .max(queryLimits.paramsMax)
-    .default([]),
+  sql: sensitive(z.string().min(1).max(queryLimits.sqlLengthMax)),
+  params: sensitive(z.array(z.union([z.string(), z.number(), z.null()])).max(queryLimits.paramsMax)).default(
+    [],
+  ),
 });
 
 async function found(
@@ -39,6 +39,7 @@ async function found(
 export const objectOperations = [
   operation({
     id: "durable_object_query",
+    audit: "ahead",
     method: "POST",
     path: `${path}/query`,
     summary: "Run a SELECT statement in the database of a Durable Object, without running its code",
@@ -56,6 +57,7 @@ export const objectOperations = [
   }),
   operation({
     id: "durable_object_delete",
+    audit: "ahead",
     method: "DELETE",
     path,
     summary: "Delete a Durable Object and its data, without running its code",

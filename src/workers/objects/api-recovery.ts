@@ -42,6 +42,7 @@ async function shown<T>(work: () => Promise<T>): Promise<T> {
 export const recoveryOperations = [
   operation({
     id: "durable_object_restore",
+    audit: "ahead",
     method: "POST",
     path: `${path}/restore`,
     summary: "Restore a Durable Object to the state of a bookmark or of a time. Requests in progress fail",

@@ -136,6 +136,7 @@ const accountOperations = [
   }),
   operation({
     id: "workers_account_settings_put",
+    audit: "none",
     method: "PUT",
     path: `${base}/account-settings`,
     summary: "Confirm what holds for all scripts of the account: it cannot be changed here",

@@ -68,6 +68,7 @@ const shown = ({ id, expiresOn }: Tail): z.input<typeof TailSchema> => ({
 export const tailOperations = places.flatMap(({ id, path, of, scope }) => [
   operation({
     id: `${id}_create`,
+    audit: "ahead",
     method: "POST",
     path,
     summary: `Watch ${of}: a WebSocket (trace-v1) that tells of each run`,
@@ -97,6 +98,7 @@ export const tailOperations = places.flatMap(({ id, path, of, scope }) => [
   }),
   operation({
     id: `${id}_delete`,
+    audit: "ahead",
     method: "DELETE",
     path: `${path}/{tail_id}`,
     summary: `Stop watching ${of}`,

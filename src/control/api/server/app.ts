@@ -1,7 +1,12 @@
 import type { IncomingMessage } from "node:http";
 import { Hono, type Context } from "hono";
 import type { Logger } from "pino";
+import type { Actor } from "../../access/actor.ts";
 import type { Accounts } from "../../accounts/accounts.ts";
+import type { Audit } from "../../audit/audit.ts";
+import { isAudited } from "../../audit/describe.ts";
+import type { AuditedCall } from "../../audit/entry.ts";
+import { beforeReader, type ReadBefore } from "../../audit/before.ts";
 import type { Zones } from "../../zones/zones.ts";
 import { afterBody } from "../../../platform/util/after-body.ts";
 import { permissionGroups, type PermissionKey } from "../../access/permissions.ts";
@@ -37,6 +42,8 @@ export interface ApiChecks {
   validateResults?: boolean;
   /** Called with each result before it is sent. */
   onAnswer?: (operation: Operation, result: unknown, incoming: IncomingMessage) => void;
+  /** Measures what the audit log costs: there is none. */
+  withoutAudit?: boolean;
 }
 
 /** The services that find out who calls, and what the path names. */
@@ -44,6 +51,7 @@ interface ApiServices extends Callers {
   storage: Pick<Storage, "following">;
   accounts: Pick<Accounts, "find">;
   zones: Pick<Zones, "find">;
+  audit: Pick<Audit, "perform" | "noteRefusal">;
 }
 
 export interface ApiOptions extends ApiChecks {
@@ -83,11 +91,13 @@ export function createApi(options: ApiOptions): Hono<Environment> {
   );
   // The router takes the first match.
   const bound = options.operations.toSorted((a, b) => comparePaths(a.operation.path, b.operation.path));
+  const readBefore = beforeReader(bound);
   for (const { operation, services } of bound) {
     const answer = async (context: Context<Environment>): Promise<Response> => {
       const { incoming } = context.env;
       const clientIp = incoming.socket.remoteAddress ?? "";
-      const call = {
+      const call: Incoming = {
+        actor: undefined,
         incoming,
         url: context.req.url,
         params: context.req.param(),
@@ -95,10 +105,12 @@ export function createApi(options: ApiOptions): Hono<Environment> {
         clientIp,
       };
       try {
-        return await perform(operation, services, call, options, limiter);
+        return await perform({ operation, services, readBefore, limiter }, call, options);
       } catch (error) {
         const known = apiErrorOf(error, errorCodes) ?? error;
         const refusal = answerFailure(known, operation, call, options.logger);
+        if (refusal.status === 401 || refusal.status === 403)
+          noteRefusal(operation, call, refusal.status, options);
         withSeq(refusal, options.services.storage);
         // A client that is still sending would miss the response if the connection closed right after it.
         await new Promise<void>((resolve) => afterBody(incoming, resolve));
@@ -124,6 +136,8 @@ export function createApi(options: ApiOptions): Hono<Environment> {
 }
 
 interface Incoming {
+  /** Once it is known. */
+  actor: Actor | undefined;
   incoming: IncomingMessage;
   url: string;
   params: Record<string, string>;
@@ -131,12 +145,15 @@ interface Incoming {
   clientIp: string;
 }
 
+interface Route extends BoundOperation {
+  readBefore: ReadBefore;
+  limiter: RateLimiter;
+}
+
 async function perform(
-  operation: Operation,
-  services: object,
+  { operation, services, readBefore, limiter }: Route,
   incoming: Incoming,
   options: ApiOptions,
-  limiter: RateLimiter,
 ): Promise<Response> {
   const { incoming: request } = incoming;
   const { storage } = options.services;
@@ -144,10 +161,11 @@ async function perform(
   if (request.headers[minSeqName] !== undefined) await waitForChange(request.headers, storage);
   const isOwn = operation.access.scope === "own";
   const actor = isOwn ? undefined : await authenticate(request.headers, incoming.clientIp, options.services);
+  incoming.actor = actor;
   const waitSeconds = actor === undefined ? 0 : limiter.take(actor.userId ?? actor.id);
   if (waitSeconds > 0) throw apiErrors.rateLimited(waitSeconds);
 
-  const call: Call<unknown, unknown, object> = {
+  const call: Call<unknown, unknown, object> & AuditedCall = {
     ...incoming,
     actor: actor!, // operations of scope "own" have none and check their callers themselves
     services,
@@ -160,9 +178,14 @@ async function perform(
   if (operation.query !== undefined) call.query = validate(operation.query, queryOf(incoming.url), "query");
   call.body = await readBody(operation, request, options.bodyBytesMax);
 
-  const result: unknown = await operation.handle(call as Call<never, never, never>);
+  const result: unknown = await options.services.audit.perform(
+    operation,
+    call,
+    { before: () => readBefore(operation, call), statusOf: (error) => statusOf(error, operation) },
+    () => operation.handle(call as Call<never, never, never>),
+  );
   if (options.onAnswer !== undefined || options.validateResults === true)
-    lookAt(operation, result instanceof PreparedJson ? result.value : result, request, options);
+    lookAt(operation, result instanceof PreparedJson ? result.value : result, call, options);
   if (operation.answer === "raw") return withSeq(await toReceive(result as Response, request), storage);
   const accepted = request.headers["accept-encoding"];
   const { body, headers } = await compressed(operation, textOf(operation, result, call), accepted);
@@ -180,10 +203,12 @@ async function perform(
 function lookAt(
   operation: Operation,
   result: unknown,
-  request: IncomingMessage,
+  { incoming, isAudited: hasEntry }: AuditedCall,
   { onAnswer, validateResults }: ApiOptions,
 ): void {
-  onAnswer?.(operation, result, request);
+  onAnswer?.(operation, result, incoming);
+  if (validateResults === true && isAudited(operation) && hasEntry !== true)
+    throw new Error(`a call of ${operation.id} left no entry in the audit log`);
   if (validateResults === true && operation.answer !== "raw") checkResult(operation, result);
 }
 
@@ -198,6 +223,31 @@ function textOf(
     answer === "page"
       ? successPage(result as Page<unknown>, messages)
       : success(result, messages, resultInfo),
+  );
+}
+
+function statusOf(error: unknown, { errorCodes }: Operation): number {
+  const known = callerError(error, errorCodes);
+  return (known instanceof ApiErrors ? known.errors[0]?.status : known?.status) ?? 500;
+}
+
+/** Tells the audit log of a refused call, with the account that it named. */
+function noteRefusal(
+  operation: Operation,
+  incoming: Incoming,
+  status: number,
+  { services, idParameters, ...rest }: ApiOptions,
+): void {
+  let place: Partial<Pick<Call<0, 0, object>, "zone" | "account">> = {};
+  try {
+    place = locate(operation, incoming, { services, idParameters, ...rest });
+  } catch {
+    // The path names nothing that exists.
+  }
+  services.audit.noteRefusal(
+    operation,
+    { account: undefined, zone: undefined, ...incoming, ...place },
+    status,
   );
 }
 
@@ -257,7 +307,7 @@ const permissionName = (key: PermissionKey): string =>
 function answerFailure(
   error: unknown,
   operation: Operation,
-  { incoming, requestId }: Incoming & { requestId: string },
+  { incoming, requestId }: Incoming,
   logger: Logger,
 ): Response {
   if (error instanceof ApiError || error instanceof ApiErrors) {

@@ -10,6 +10,7 @@ import { tracing } from "../../../platform/tracing/capability.ts";
 import { OwnListener } from "../../../platform/own-listener.ts";
 import { accounts } from "../../accounts/capability.ts";
 import { dashboard } from "../../sessions/capability.ts";
+import { audit } from "../../audit/capability.ts";
 import { tokens } from "../../tokens/capability.ts";
 import { zones } from "../../zones/capability.ts";
 import { createApi } from "./app.ts";
@@ -50,6 +51,7 @@ export const api = capability({
     tokens,
     zones,
     dashboard,
+    audit,
     metrics,
     tracing,
   ],

@@ -20,6 +20,7 @@ const scan = "/zones/{zone_id}/dns_records/scan";
 
 const scanRecords = operation({
   id: "dns_record_scan",
+  audit: "none",
   method: "POST",
   path: scan,
   summary: "Scan other name servers for records, which finds none on this platform",
@@ -35,6 +36,7 @@ const scanRecords = operation({
 
 const triggerScan = operation({
   id: "dns_record_scan_trigger",
+  audit: "none",
   method: "POST",
   path: `${scan}/trigger`,
   summary: "Begin a scan for review, which finds no records on this platform",
@@ -59,6 +61,7 @@ const listScanned = listOperation({
 
 const reviewScanned = operation({
   id: "dns_record_scan_review",
+  audit: "none",
   method: "POST",
   path: `${scan}/review`,
   summary: "Accept or reject records that a scan found, of which there are none",

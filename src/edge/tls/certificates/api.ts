@@ -8,6 +8,7 @@ import { certificateErrors } from "./errors.ts";
 import { bundleMethods, certificateTypes, type Certificate, type Certificates } from "./certificates.ts";
 import { certificateErrorCodes } from "./api-errors.ts";
 import { clock } from "../../../platform/timers/clock.ts";
+import { sensitive } from "../../../control/api/sensitive.ts";
 
 /** The services that these operations use. */
 interface Services {
@@ -117,7 +118,7 @@ const createCertificate = operation({
   access: access.edit,
   body: z.strictObject({
     certificate: pem,
-    private_key: pem,
+    private_key: sensitive(pem),
     bundle_method: z.enum(bundleMethods).default("ubiquitous"),
     type: z.enum(certificateTypes).default("sni_custom"),
     ...Unsupported.shape,
@@ -151,7 +152,7 @@ const editCertificate = operation({
   access: access.edit,
   body: z.strictObject({
     certificate: pem.optional(),
-    private_key: pem.optional(),
+    private_key: sensitive(pem).optional(),
     bundle_method: z.enum(bundleMethods).optional(),
     ...Unsupported.shape,
   }),

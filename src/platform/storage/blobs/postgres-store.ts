@@ -2,6 +2,7 @@ import { Readable } from "node:stream";
 import { sql } from "kysely";
 import { BlobTooLarge } from "../faults.ts";
 import type { Storage } from "../storage.ts";
+import { unwitnessed } from "../witness.ts";
 import type { BlobStore, Listed, StoredBlob, StoredFacts } from "./blob-store.ts";
 import type { BlobContent } from "./content.ts";
 
@@ -34,7 +35,7 @@ export class PostgresStore implements BlobStore {
         const bytes = await bytesOf(content.read(start, Math.min(start + chunkBytes, sizeBytes)));
         await trx.insertInto("blob_chunks").values({ key, number, bytes }).execute();
       }
-    });
+    }, unwitnessed);
   }
 
   async get(key: string): Promise<StoredBlob | undefined> {
@@ -53,7 +54,7 @@ export class PostgresStore implements BlobStore {
   }
 
   async delete(key: string): Promise<void> {
-    await this.#storage.write((trx) => trx.deleteFrom("blobs").where("key", "=", key).execute());
+    await this.#storage.write((trx) => trx.deleteFrom("blobs").where("key", "=", key).execute(), unwitnessed);
   }
 
   async *list(prefix: string): AsyncGenerator<Listed, void> {

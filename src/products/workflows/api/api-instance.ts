@@ -82,6 +82,7 @@ export const oneInstanceOperations = [
   }),
   operation({
     id: "workflow_instance_status_edit",
+    audit: "ahead",
     method: "PATCH",
     path: `${base}/status`,
     summary: "Pause, resume, terminate or restart an instance",
@@ -115,6 +116,7 @@ export const oneInstanceOperations = [
   }),
   operation({
     id: "workflow_instance_event",
+    audit: "ahead",
     method: "POST",
     path: `${base}/events`,
     summary:
@@ -138,6 +140,7 @@ export const oneInstanceOperations = [
   }),
   operation({
     id: "workflow_instance_event_of_type",
+    audit: "ahead",
     method: "POST",
     path: `${base}/events/{event_type}`,
     summary: "Send an event whose payload is the whole body",
@@ -220,6 +223,8 @@ export const oneInstanceOperations = [
   }),
   operation({
     id: "workflow_instance_delete",
+    audit: "ahead",
+    hidesBefore: true,
     method: "DELETE",
     path: base,
     summary: "Stop and delete an instance",

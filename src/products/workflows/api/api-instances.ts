@@ -98,6 +98,7 @@ const terminating = new Set<string>();
 export const instanceOperations = [
   operation({
     id: "workflow_instance_create",
+    audit: "ahead",
     method: "POST",
     path: base,
     summary:
@@ -120,6 +121,7 @@ export const instanceOperations = [
   }),
   operation({
     id: "workflow_instance_create_batch",
+    audit: "ahead",
     method: "POST",
     path: `${base}/batch`,
     summary: "Create up to 100 instances, all or none; ids that exist already are skipped",
@@ -194,6 +196,7 @@ export const instanceOperations = [
   }),
   operation({
     id: "workflow_instance_delete_batch",
+    audit: "ahead",
     method: "POST",
     path: `${base}/batch/delete`,
     summary: "Stop and delete up to 100 instances",
@@ -224,6 +227,7 @@ export const instanceOperations = [
   }),
   operation({
     id: "workflow_instance_terminate_batch",
+    audit: "ahead",
     method: "POST",
     path: `${base}/batch/terminate`,
     summary: "Terminate up to 100 instances; instances that have ended are skipped",
@@ -254,6 +258,7 @@ export const instanceOperations = [
   }),
   operation({
     id: "workflow_instance_terminate_all",
+    audit: "ahead",
     method: "PUT",
     path: `${base}/terminate`,
     summary: "Terminate all instances of a workflow, or all that have one status",

@@ -37,6 +37,7 @@ const edit = { scope: "account", permission: "workers_scripts:edit" } as const;
 export const assetOperations = [
   operation({
     id: "script_assets_session_create",
+    audit: "none",
     method: "POST",
     path: "/accounts/{account_id}/workers/scripts/{script_name}/assets-upload-session",
     summary: "Begin an upload of a script's static assets",
@@ -55,6 +56,7 @@ export const assetOperations = [
   }),
   rawOperation({
     id: "assets_upload",
+    audit: "none",
     method: "POST",
     path: "/accounts/{account_id}/edge/assets/upload",
     summary: "Upload static assets, one base64 part for each, named by its hash",
@@ -81,6 +83,7 @@ export const assetOperations = [
   }),
   rawOperation({
     id: "asset_upload",
+    audit: "none",
     method: "POST",
     path: "/accounts/{account_id}/edge/assets/upload/{asset_hash}",
     summary: "Upload one static asset as it is",

@@ -186,6 +186,7 @@ function leftOut(call: AnyCall, origins: readonly Origin[]): Domain[] {
 const scriptDomainOperations = [
   operation({
     id: "script_domains_changeset",
+    audit: "none",
     method: "POST",
     path: `${script}/domains/changeset`,
     summary: "Ask what a list of host names would change for a script",

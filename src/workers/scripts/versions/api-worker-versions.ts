@@ -211,6 +211,7 @@ export const workerVersionOperations = [
   }),
   operation({
     id: "worker_version_delete",
+    hidesBefore: true,
     method: "DELETE",
     path: `${path}/{version_id}`,
     summary: "Delete a version of a script that does not serve requests",

@@ -1,0 +1,5 @@
+import { together } from "../api/operation.ts";
+import { auditLogOperations } from "./api-v1.ts";
+import { auditOperationsV2 } from "./api-v2.ts";
+
+export const auditOperations = together([...auditLogOperations, ...auditOperationsV2]);

@@ -1,0 +1,188 @@
+import { expect, it } from "vitest";
+import { pino } from "pino";
+import { z } from "zod";
+import { describeStorage } from "../../../test/helpers/storage-matrix.ts";
+import { operationsFor, type Operation } from "../api/operation.ts";
+import { Accounts } from "../accounts/accounts.ts";
+import { boundedJson, sensitive, shapeOf, withoutSecrets } from "../api/sensitive.ts";
+import type { Storage } from "../../platform/storage/storage.ts";
+import { Audit } from "./audit.ts";
+import type { AuditedCall } from "./entry.ts";
+import { firstIdAt, newEntryId, timeOfEntry } from "./entry-id.ts";
+import { Refusals } from "./refusals.ts";
+
+const edit: Operation = operationsFor<object>().operation({
+  id: "thing_edit",
+  method: "PUT",
+  path: "/accounts/{account_id}/things/{thing_id}",
+  summary: "Change a thing",
+  access: { scope: "account", permission: "account_settings:edit" },
+  result: z.null(),
+  handle: async () => null,
+}) as Operation;
+
+const call = (): AuditedCall =>
+  ({
+    params: { thing_id: "t" },
+    incoming: { headers: {}, url: "/accounts/a/things/t?secret=x" },
+    requestId: "r",
+    clientIp: "192.0.2.1",
+    actor: undefined,
+    account: { id: "a", name: "A" },
+    zone: undefined,
+  }) as unknown as AuditedCall;
+
+describeStorage("the audit log", (open) => {
+  async function make(): Promise<{ storage: Storage; audit: Audit }> {
+    const storage = await open();
+    const accounts = new Accounts(storage);
+    const zones = { find: () => undefined };
+    return { storage, audit: new Audit({ storage, accounts, zones, logger: pino({ level: "silent" }) }) };
+  }
+  const rows = (storage: Storage) =>
+    storage.read.selectFrom("audit_logs").selectAll().orderBy("id").execute();
+  const setMeta = (storage: Storage, key: string) =>
+    storage.write((trx) => trx.insertInto("meta").values({ key, value: "" }).execute());
+  const none = { before: async (): Promise<null> => null, statusOf: () => 500 };
+
+  it("has an entry exactly if the change is there", async () => {
+    const { storage, audit } = await make();
+    await audit.perform(edit, call(), none, () => setMeta(storage, "once"));
+    const failing = audit.perform(edit, call(), none, () =>
+      storage.write(async (trx) => {
+        await trx.insertInto("meta").values({ key: "never", value: "" }).execute();
+        throw new Error("no");
+      }),
+    );
+    await expect(failing).rejects.toThrow("no");
+    const [entry, ...more] = await rows(storage);
+    expect(more).toEqual([]);
+    expect(entry).toMatchObject({
+      operation: "thing_edit",
+      resource_id: "t",
+      raw_uri: "/accounts/a/things/t",
+    });
+    await storage.close();
+  });
+
+  it("has one entry for a call with several transactions, also if the first is repeated", async () => {
+    const { storage, audit } = await make();
+    await audit.perform(edit, call(), none, async () => {
+      await setMeta(storage, "first");
+      await setMeta(storage, "first").catch(() => {});
+      await Promise.all([setMeta(storage, "second"), setMeta(storage, "third")]);
+    });
+    await audit.perform(edit, call(), none, () =>
+      Promise.all([setMeta(storage, "x"), setMeta(storage, "y")]),
+    );
+    expect((await rows(storage)).length).toBe(2);
+    await storage.close();
+  });
+
+  it("shows that a call failed after its first transaction", async () => {
+    const { storage, audit } = await make();
+    const failing = audit.perform(edit, call(), none, async () => {
+      await setMeta(storage, "half");
+      throw new Error("later");
+    });
+    await expect(failing).rejects.toThrow("later");
+    expect(await rows(storage)).toMatchObject([{ action_result: "failure", raw_status_code: 500 }]);
+    await storage.close();
+  });
+
+  it("names the system for changes without a call, also for work that outlives a call", async () => {
+    const { storage, audit } = await make();
+    const change = (): Promise<void> =>
+      storage.write(async (_trx, changed) => changed({ kind: "certificate_pack", id: "p", parentId: "z" }));
+    let later: Promise<void> | undefined;
+    let start = (): void => {};
+    const over = new Promise<void>((resolve) => (start = resolve));
+    await audit.perform(edit, call(), none, async () => {
+      later = over.then(change);
+      await setMeta(storage, "call");
+    });
+    start();
+    await later;
+    expect(await rows(storage)).toMatchObject([
+      { operation: "thing_edit" },
+      { actor_type: "system", operation: "system_certificate_pack", resource_id: "p" },
+    ]);
+    await storage.write(async (_trx, changed) => changed({ kind: "dns_serial", id: "1", parentId: "z" }));
+    expect((await rows(storage)).length).toBe(2);
+    await storage.close();
+  });
+
+  it("removes entries after their time, in batches", async () => {
+    const { storage, audit } = await make();
+    await audit.perform(edit, call(), none, () => setMeta(storage, "a"));
+    const [entry] = await rows(storage);
+    const old = { ...entry!, id: "" };
+    await storage.write(async (trx) => {
+      for (let i = 0; i < 1001; i++)
+        await trx
+          .insertInto("audit_logs")
+          .values({ ...old, id: newEntryId(i + 1).replace(/^.{13}/, firstIdAt(i + 1).slice(0, 13)) })
+          .execute();
+    });
+    await audit.removeOld(30);
+    expect((await rows(storage)).map(({ id }) => id)).toEqual([entry!.id]);
+    await audit.removeOld(1, Date.now() + 2 * 86_400_000);
+    expect(await rows(storage)).toEqual([]);
+    await storage.close();
+  });
+});
+
+it("ids of entries grow, and contain the time", () => {
+  const now = Date.now();
+  const ids = Array.from({ length: 10_000 }, () => newEntryId(now));
+  expect(ids.toSorted()).toEqual(ids);
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(timeOfEntry(ids[0]!)).toBe(now);
+  expect(firstIdAt(now) <= ids[0]! && firstIdAt(now - 1) < firstIdAt(now)).toBe(true);
+  expect(ids[0]).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+});
+
+it("an actor's refused calls are counted after the first in a minute", () => {
+  let now = 100_000;
+  const refusals = new Refusals(() => now);
+  expect([refusals.take("a", false), refusals.take("a", false), refusals.take("a", false)]).toEqual([
+    0,
+    undefined,
+    undefined,
+  ]);
+  expect(refusals.take("b", false)).toBe(0);
+  now += 60_000;
+  expect([refusals.take("a", false), refusals.take("b", false)]).toEqual([2, 0]);
+  const strangers = Array.from({ length: 1000 }, (_, i) => refusals.take(`s${i}`, true));
+  expect(strangers.filter((each) => each !== undefined).length).toBe(60);
+});
+
+it("values are shown as far as their schema declares them", () => {
+  const schema = z.object({
+    name: z.string(),
+    secret: sensitive(z.string()).optional(),
+    list: z.array(z.union([z.string(), z.strictObject({ inner: sensitive(z.string()), open: z.int() })])),
+    data: z.json(),
+    any: z.unknown(),
+  });
+  const value = {
+    name: "x".repeat(1000),
+    secret: "s",
+    list: ["plain", { inner: "s", open: 1 }],
+    data: { a: "s" },
+    any: "s",
+    more: "s",
+  };
+  expect(withoutSecrets(value, shapeOf(schema))).toEqual({
+    name: `${"x".repeat(256)}…`,
+    secret: "[not shown]",
+    list: ["plain", { inner: "[not shown]", open: 1 }],
+    data: "[not shown]",
+    any: "[not shown]",
+  });
+  const wide = { a: "é".repeat(4000), b: "short" };
+  expect(JSON.parse(boundedJson(wide, 500)!)).toEqual({ a: "[8002 bytes left out]", b: "short" });
+  expect(boundedJson(Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`k${i}`, i])), 100)).toMatch(
+    /left_out/,
+  );
+});

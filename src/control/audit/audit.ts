@@ -1,0 +1,188 @@
+import { clock } from "../../platform/timers/clock.ts";
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { Logger } from "pino";
+import type { Accounts } from "../accounts/accounts.ts";
+import type { Actor } from "../access/actor.ts";
+import type { Operation } from "../api/operation.ts";
+import { onOneNode } from "../../platform/storage/dialects.ts";
+import type { Change, Storage, Write } from "../../platform/storage/storage.ts";
+import { unwitnessed } from "../../platform/storage/witness.ts";
+import type { Zones } from "../zones/zones.ts";
+import { isAudited, isBookkeeping } from "./describe.ts";
+import { newEntryId } from "./entry-id.ts";
+import { entryOfCall, entryOfSystem, type AuditedCall } from "./entry.ts";
+import { networkOf, Refusals } from "./refusals.ts";
+import * as store from "./store.ts";
+
+/** Is in the asynchronous context of a call, also in work that outlives it. */
+interface Context {
+  recording: Recording | undefined;
+}
+
+/** A call whose entry is part of its first transaction. */
+interface Recording {
+  operation: Operation;
+  call: AuditedCall;
+  /** JSON of the resource before the call. */
+  before: string | null;
+  /** The id of its entry, once a transaction was to have it. */
+  entryId: string | undefined;
+  /** Whether the entry is committed. Until then, each transaction of the call tries to add it. */
+  isWritten: boolean;
+}
+
+/** A call that was refused. Its actor is absent if the credentials are not valid. */
+export type RefusedCall = Omit<AuditedCall, "actor"> & { actor: Actor | undefined };
+
+/** The parts of an entry that the API knows. */
+export interface CallReader {
+  /** JSON of the resource, as it is. */
+  before: () => Promise<string | null>;
+  /** The status of the answer to an error of the handler. */
+  statusOf: (error: unknown) => number;
+}
+
+export interface AuditOptions {
+  storage: Storage;
+  accounts: Pick<Accounts, "find" | "findUser">;
+  zones: Pick<Zones, "find">;
+  logger: Logger;
+}
+
+const removedAtOnce = 500;
+
+/**
+ * The audit log: who changed what. The entry of a call is written in the call's first transaction, so it
+ * exists exactly if the change does. An operation has to do nothing for it.
+ */
+export class Audit {
+  readonly #options: AuditOptions;
+  readonly #contexts = new AsyncLocalStorage<Context>();
+  readonly #refusals = new Refusals();
+  readonly #isKept: boolean;
+  readonly #writing = new Set<Promise<void>>();
+  /** Refused calls since the start, with an entry or without. */
+  refusedCount = 0;
+
+  constructor(options: AuditOptions, isKept = true) {
+    this.#options = options;
+    this.#isKept = isKept;
+    if (!isKept) return;
+    options.storage.witnessWith({
+      add: (trx, changes, result) => this.#add(trx, changes, result),
+      committed: () => {
+        const recording = this.#contexts.getStore()?.recording;
+        if (recording?.entryId !== undefined) recording.isWritten = true;
+      },
+    });
+  }
+
+  /** Runs the handler of a call. If the operation changes something, the call leaves an entry. */
+  async perform<T>(
+    operation: Operation,
+    call: AuditedCall,
+    { before, statusOf }: CallReader,
+    handle: () => Promise<T>,
+  ): Promise<T> {
+    if (!this.#isKept || !isAudited(operation)) return handle();
+    const recording: Recording = {
+      operation,
+      call,
+      before: await before(),
+      entryId: undefined,
+      isWritten: false,
+    };
+    if (operation.audit === "ahead") await this.#recordAlone(recording);
+    const context: Context = { recording };
+    try {
+      const result = await this.#contexts.run(context, handle);
+      // A call that wrote nothing leaves an entry too: that it was made.
+      if (!recording.isWritten) await this.#recordAlone(recording);
+      call.isAudited = recording.isWritten;
+      return result;
+    } catch (error) {
+      if (recording.entryId !== undefined) await this.#noteFailure(recording.entryId, statusOf(error));
+      throw error;
+    } finally {
+      context.recording = undefined;
+    }
+  }
+
+  /** Notes that a call was refused: one entry a minute for each actor. Does not wait for it. */
+  noteRefusal(operation: Operation, call: RefusedCall, status: number): void {
+    this.refusedCount++;
+    if (!this.#isKept) return;
+    const { actor, account, clientIp } = call;
+    // Without an account or a user, no operation would list it.
+    if (account === undefined && (actor?.userId ?? null) === null) return;
+    const who = `${actor?.id ?? networkOf(clientIp)} ${account?.id ?? ""}`;
+    const uncounted = this.#refusals.take(who, actor === undefined);
+    if (uncounted === undefined) return;
+    const entry = entryOfCall(
+      operation,
+      call,
+      { id: newEntryId(), refusal: { status, uncounted }, before: null, changes: [] },
+      this.#options,
+    );
+    const writing = this.#options.storage
+      .write(async (trx) => store.insert(trx, entry), unwitnessed)
+      .catch((error: unknown) =>
+        this.#options.logger.warn({ err: error }, "a refused call left no audit entry"),
+      )
+      .finally(() => this.#writing.delete(writing));
+    this.#writing.add(writing);
+  }
+
+  /** Removes entries that are older than the retention, in batches. */
+  async removeOld(retentionDays: number, now = clock.now()): Promise<void> {
+    const { storage } = this.#options;
+    await onOneNode(storage, "audit", async () => {
+      for (let removed = removedAtOnce; removed === removedAtOnce;)
+        removed = await storage.write(
+          async (trx) => store.removeBefore(trx, now - retentionDays * 86_400_000, removedAtOnce),
+          unwitnessed,
+        );
+    });
+  }
+
+  /** Waits for entries that are being written. */
+  async close(): Promise<void> {
+    await Promise.all(this.#writing);
+  }
+
+  #add(trx: Write, changes: readonly Change[], result: unknown): Promise<unknown> | undefined {
+    const recording = this.#contexts.getStore()?.recording;
+    if (recording !== undefined)
+      return recording.isWritten ? undefined : this.#record(trx, recording, changes, result);
+    const own = changes.filter(({ kind }) => !isBookkeeping(kind));
+    return own.length === 0 ? undefined : store.insert(trx, entryOfSystem(own, this.#options));
+  }
+
+  async #record(
+    trx: Write,
+    recording: Recording,
+    changes: readonly Change[],
+    result: unknown,
+  ): Promise<void> {
+    const { operation, call, before } = recording;
+    recording.entryId ??= newEntryId();
+    const told = { id: recording.entryId, before, changes, result };
+    await store.insert(trx, entryOfCall(operation, call, told, this.#options));
+  }
+
+  async #recordAlone(recording: Recording): Promise<void> {
+    await this.#options.storage.write(
+      async (trx) => this.#record(trx, recording, [], undefined),
+      unwitnessed,
+    );
+    recording.isWritten = true;
+  }
+
+  async #noteFailure(id: string, status: number): Promise<void> {
+    try {
+      await this.#options.storage.write(async (trx) => store.setFailed(trx, id, status), unwitnessed);
+    } catch (failure) {
+      this.#options.logger.warn({ err: failure }, "an audit entry does not show that its call failed");
+    }
+  }
+}

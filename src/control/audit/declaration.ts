@@ -1,0 +1,23 @@
+import { declare, table } from "../../declaration.ts";
+import type { AuditLogsTable } from "./tables.ts";
+
+/** The audit log. */
+export const declaration = declare({
+  settings: {
+    auditRetentionDays: {
+      kind: "count",
+      min: 1,
+      max: 3650,
+      flag: "audit-retention-days",
+      env: "SELVEDGE_AUDIT_RETENTION_DAYS",
+      default: 30,
+      describe: "how long the audit log keeps an entry",
+    },
+  },
+  tables: {
+    audit_logs: table<AuditLogsTable>(),
+  },
+  migrations: {
+    "0025-audit-logs": async () => (await import("./migrations/0025-audit-logs.ts")).auditLogs,
+  },
+});

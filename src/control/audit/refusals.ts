@@ -1,0 +1,49 @@
+import { clock } from "../../platform/timers/clock.ts";
+const windowMs = 60_000;
+const actorsMax = 10_000;
+/** Entries of callers without valid credentials in a minute, of all addresses together. */
+const strangersMax = 60;
+
+/**
+ * Limits the entries of refused calls: one a minute for each actor and account. The rest are counted, and the
+ * actor's next entry names the count.
+ */
+export class Refusals {
+  /** The calls that left no entry, by actor. Cleared each minute. */
+  #counts = new Map<string, number>();
+  #earlier = new Map<string, number>();
+  #startedOn = 0;
+  #strangers = 0;
+  readonly #now: () => number;
+
+  constructor(now: () => number = clock.now) {
+    this.#now = now;
+  }
+
+  /** The number of earlier calls without an entry if this one leaves an entry, else undefined. */
+  take(actor: string, isStranger: boolean): number | undefined {
+    this.#turn();
+    const counted = this.#counts.get(actor);
+    if (counted !== undefined) {
+      this.#counts.set(actor, counted + 1);
+      return undefined;
+    }
+    if (this.#counts.size >= actorsMax || (isStranger && this.#strangers >= strangersMax)) return undefined;
+    if (isStranger) this.#strangers++;
+    this.#counts.set(actor, 0);
+    return this.#earlier.get(actor) ?? 0;
+  }
+
+  #turn(): void {
+    const now = this.#now();
+    if (now - this.#startedOn < windowMs) return;
+    this.#earlier = this.#counts;
+    this.#counts = new Map();
+    this.#strangers = 0;
+    this.#startedOn = now;
+  }
+}
+
+/** The key of an address: the network of an IPv6 address, because one visitor has all of its addresses. */
+export const networkOf = (address: string): string =>
+  address.includes(".") || !address.includes(":") ? address : address.split(":").slice(0, 4).join(":");

@@ -1,0 +1,131 @@
+import { sql, type Insertable, type Selectable } from "kysely";
+import { prepared } from "../../platform/storage/prepared.ts";
+import type { Read, Write } from "../../platform/storage/storage.ts";
+import { firstIdAt } from "./entry-id.ts";
+import type { AuditLogsTable } from "./tables.ts";
+
+export type AuditEntry = Selectable<AuditLogsTable>;
+type Column = keyof AuditLogsTable;
+
+const insertOne = prepared((db, entry: Insertable<AuditLogsTable>) =>
+  db
+    .insertInto("audit_logs")
+    .values({
+      id: entry.id,
+      account_id: entry.account_id,
+      account_name: entry.account_name,
+      user_id: entry.user_id,
+      zone_id: entry.zone_id,
+      zone_name: entry.zone_name,
+      action_result: entry.action_result,
+      action_type: entry.action_type,
+      operation: entry.operation,
+      description: entry.description,
+      actor_context: entry.actor_context,
+      actor_email: entry.actor_email,
+      actor_id: entry.actor_id,
+      actor_ip_address: entry.actor_ip_address,
+      actor_token_id: entry.actor_token_id,
+      actor_token_name: entry.actor_token_name,
+      actor_type: entry.actor_type,
+      raw_cf_ray_id: entry.raw_cf_ray_id,
+      raw_method: entry.raw_method,
+      raw_status_code: entry.raw_status_code,
+      raw_uri: entry.raw_uri,
+      raw_user_agent: entry.raw_user_agent,
+      resource_id: entry.resource_id,
+      resource_product: entry.resource_product,
+      resource_scope: entry.resource_scope,
+      resource_type: entry.resource_type,
+      request: entry.request,
+      before: entry.before,
+    })
+    .onConflict((conflict) => conflict.column("id").doNothing()),
+);
+
+/** Does nothing if the entry is there already. */
+export async function insert(trx: Write, entry: AuditEntry): Promise<void> {
+  await insertOne(trx, entry);
+}
+
+/** Notes that the call of an entry failed after all. */
+export async function setFailed(trx: Write, id: string, status: number): Promise<void> {
+  await trx
+    .updateTable("audit_logs")
+    .set({ action_result: "failure", raw_status_code: status })
+    .where("id", "=", id)
+    .execute();
+}
+
+export interface Search {
+  of: { account_id: string } | { user_id: string };
+  sinceMs: number | undefined;
+  beforeMs: number | undefined;
+  direction: "asc" | "desc";
+  /** Entries have one of the values in each column, and none of those under `not`. */
+  has: Partial<Record<Column, readonly (string | number)[]>>;
+  not: Partial<Record<Column, readonly (string | number)[]>>;
+}
+
+export interface ListPart {
+  limit: number;
+  offset?: number;
+  /** Entries after this one, in the direction of the search. */
+  after?: string | undefined;
+}
+
+export async function list(read: Read, search: Search, part: ListPart): Promise<AuditEntry[]> {
+  let query = matching(read, search).selectAll().orderBy("id", search.direction).limit(part.limit);
+  if (part.offset !== undefined) query = query.offset(part.offset);
+  if (part.after !== undefined) query = query.where("id", search.direction === "asc" ? ">" : "<", part.after);
+  return query.execute();
+}
+
+export async function count(read: Read, search: Search): Promise<number> {
+  const row = await matching(read, search)
+    .select(sql<number | string>`count(*)`.as("n"))
+    .executeTakeFirstOrThrow();
+  return Number(row.n);
+}
+
+/** The different addresses of actors in the entries of a search. */
+export async function addresses(read: Read, search: Search): Promise<string[]> {
+  const rows = await matching(read, search).select("actor_ip_address").distinct().execute();
+  return rows.flatMap(({ actor_ip_address: address }) => (address === null ? [] : [address]));
+}
+
+export async function find(read: Read, accountId: string, id: string): Promise<AuditEntry | undefined> {
+  return read
+    .selectFrom("audit_logs")
+    .selectAll()
+    .where("id", "=", id)
+    .where("account_id", "=", accountId)
+    .executeTakeFirst();
+}
+
+function matching(read: Read, { of, sinceMs, beforeMs, has, not }: Search) {
+  let query =
+    "account_id" in of
+      ? read.selectFrom("audit_logs").where("account_id", "=", of.account_id)
+      : read.selectFrom("audit_logs").where("user_id", "=", of.user_id);
+  if (sinceMs !== undefined) query = query.where("id", ">=", firstIdAt(sinceMs));
+  if (beforeMs !== undefined) query = query.where("id", "<", firstIdAt(beforeMs));
+  for (const [column, values] of Object.entries(has))
+    query = query.where(column as "id", "in", values as string[]);
+  for (const [column, values] of Object.entries(not))
+    query = query.where((eb) =>
+      eb.or([eb(column as "account_name", "is", null), eb(column as "id", "not in", values as string[])]),
+    );
+  return query;
+}
+
+/** Deletes at most `limit` entries of before a time; returns their number. */
+export async function removeBefore(trx: Write, timeMs: number, limit: number): Promise<number> {
+  const { numDeletedRows } = await trx
+    .deleteFrom("audit_logs")
+    .where("id", "in", (eb) =>
+      eb.selectFrom("audit_logs").select("id").where("id", "<", firstIdAt(timeMs)).orderBy("id").limit(limit),
+    )
+    .executeTakeFirst();
+  return Number(numDeletedRows);
+}

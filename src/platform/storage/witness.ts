@@ -1,0 +1,28 @@
+import type { Change, Write } from "./storage.ts";
+
+/** Adds rows to the transactions of `Storage.write`. */
+export interface Witness {
+  /** Called before the commit, with the changes and the result of the transaction's work. */
+  add(trx: Write, changes: readonly Change[], result: unknown): Promise<unknown> | undefined;
+  /** Called after the commit, in the same asynchronous context. */
+  committed(): void;
+}
+
+/** For `Storage.write`: the rows are preparations or bookkeeping, without a call to the witness. */
+export const unwitnessed = { isWitnessed: false } as const;
+
+type Work<T> = (trx: Write, changed: (change: Change) => void) => Promise<T>;
+
+/** The work of a transaction, with the rows of the witness at its end. */
+export function witnessing<T>(
+  witness: Witness | undefined,
+  work: Work<T>,
+  changes: readonly Change[],
+): Work<T> {
+  if (witness === undefined) return work;
+  return async (trx, changed) => {
+    const result = await work(trx, changed);
+    await witness.add(trx, changes, result);
+    return result;
+  };
+}
