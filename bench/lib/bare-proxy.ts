@@ -4,7 +4,14 @@ import type { Dispatcher, Pool } from "undici";
 /** Makes the headers and the body of the request to the origin. By default, the headers as they came and no body. */
 type Rewrite = (request: IncomingMessage) => Pick<Dispatcher.DispatchOptions, "headers" | "body">;
 
-const asItCame: Rewrite = ({ rawHeaders }) => ({ headers: rawHeaders, body: null });
+const asItCame: Rewrite = ({ rawHeaders, headers }) => ({
+  headers: headers.connection === "close" ? withoutConnection(rawHeaders) : rawHeaders,
+  body: null,
+});
+
+/** For a visitor who ends the connection: the one to the origin stays open. */
+const withoutConnection = (rawHeaders: readonly string[]): string[] =>
+  rawHeaders.filter((_, i) => !/^(connection|keep-alive)$/i.test(rawHeaders[i - (i % 2)]!));
 
 /** The barest proxy from node:http to undici: answers are streamed, with their headers as they come. */
 export const bareProxy =
@@ -18,7 +25,8 @@ export const bareProxy =
           response.on("close", () => controller.abort(new Error("closed")));
         },
         onResponseStart(controller, status) {
-          response.writeHead(status, (controller.rawHeaders as Buffer[]).map(String));
+          const headers = (controller.rawHeaders as Buffer[]).map(String);
+          response.writeHead(status, response.shouldKeepAlive ? headers : withoutConnection(headers));
         },
         onResponseData(controller, chunk) {
           if (!response.write(chunk)) controller.pause();

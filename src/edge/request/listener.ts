@@ -33,6 +33,25 @@ import { servedEntry } from "./served-entry.ts";
 import { isWebSocket, joinOriginWebSocket } from "../origin/upgrade.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 
+/** The latest response on a connection, until it is closed. */
+const latestAnswer = Symbol("latest answer");
+type Connection = Duplex & { [latestAnswer]?: ServerResponse | undefined };
+
+/**
+ * A property of the connection, because the values of a WeakMap survive each collection of the young
+ * generation, and without a value afterwards, because a closed connection survives the next one.
+ */
+function noteAnswer(response: ServerResponse): void {
+  if ("stream" in response) return; // HTTP/2 reports no malformed requests
+  (response.req.socket as Connection)[latestAnswer] = response;
+  response.on("close", forgetAnswer);
+}
+
+function forgetAnswer(this: ServerResponse): void {
+  const connection = this.req.socket as Connection;
+  if (connection[latestAnswer] === this) connection[latestAnswer] = undefined;
+}
+
 /** The edge: finds the zone of each request in memory and proxies the request to its origin. */
 export class Edge {
   readonly #options: EdgeOptions;
@@ -41,8 +60,6 @@ export class Edge {
   #upgradeHandlers: readonly UpgradeHandler[];
   readonly #server: Server;
   readonly #webSockets = new Set<Socket>();
-  /** The latest response on each connection. */
-  readonly #answers = new WeakMap<Duplex, ServerResponse>();
   /** Connections with an ambiguous request, on which nothing more is served. */
   readonly #refused = new WeakSet<Socket>();
 
@@ -73,7 +90,7 @@ export class Edge {
       whileAnswering(socket, fail, () => unawaited(this.#upgrade(request, socket as Socket, head)));
     });
     this.#server.on("clientError", (error, socket) => {
-      const answer = this.#answers.get(socket);
+      const answer = (socket as Connection)[latestAnswer];
       // The request before was refused and its page is being sent: that is the last response on this
       // connection.
       if (this.#refused.has(socket as Socket) && answer?.headersSent === true && answer.socket !== null)
@@ -138,7 +155,7 @@ export class Edge {
 
   async #serve(request: IncomingMessage, response: ServerResponse, ray: string): Promise<void> {
     if (this.#refused.has(request.socket)) return;
-    this.#answers.set(request.socket, response);
+    noteAnswer(response);
     // The parser drops bytes after a request with Upgrade in the same packet, so the next request needs a new
     // connection.
     if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
