@@ -9,7 +9,7 @@ import { screensOf } from "../test/dashboard/screens.ts";
  * widths, into a folder (coverage/screenshots). With NAME, only screens with this text in their name, on a wide screen.
  */
 const [only = "", folder = "coverage/screenshots"] = process.argv.slice(2);
-const widths = only === "" ? [1360, 860, 390] : [1360];
+const widths = only === "" ? [1360, 860, 390] : only === "*" ? [1360] : [1360];
 mkdirSync(folder, { recursive: true });
 await using console = await openConsole();
 const data = await makeData(console);

@@ -11,8 +11,19 @@ const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 const isJson = (body: unknown): body is object =>
   typeof body === "object" && body !== null && !(body instanceof FormData) && !(body instanceof Blob);
 
+const secretNames = new Set(["private_key", "secret", "api_key"]);
+
+/** A body whose secrets are names of variables. */
+function withoutSecrets(call: Call): Call {
+  if (!isJson(call.body) || Array.isArray(call.body)) return call;
+  const isSecret = (name: string): boolean => secretNames.has(name) || (name === "text" && call.op.includes("/secrets"));
+  const body = Object.entries(call.body).map(([name, value]) => [name, isSecret(name) && value !== "" ? `$${name.toUpperCase()}` : value]);
+  return { ...call, body: Object.fromEntries(body) as object };
+}
+
 /** The same call for each tool that has it. Secrets are variables of the environment. */
-export function renderings(call: Call): Rendering[] {
+export function renderings(given: Call): Rendering[] {
+  const call = withoutSecrets(given);
   const known = clients[call.op];
   return [
     { name: "curl", text: curl(call) },

@@ -243,5 +243,5 @@ export function ActionForm<R>(props: ActionFormProps<R>) {
 /** Whether a field of the form shows the first message. */
 function isShown(form: HTMLFormElement | null, failure: ApiFailure): boolean {
   const shown = [...(form?.querySelectorAll(".field .error") ?? [])].map(({ textContent }) => textContent);
-  return failure.errors.every(({ message }) => shown.includes(message));
+  return failure.errors.every(({ message }) => shown.some((text) => text !== null && text !== "" && message.endsWith(text)));
 }

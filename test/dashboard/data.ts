@@ -29,6 +29,26 @@ export async function makeData({
     { type: "A", name: "*.preview", content: "192.0.2.77", proxied: true },
   ];
   for (const record of records) await call("POST", `/zones/${zone.id}/dns_records`, record);
+  await call("PUT", `/zones/${zone.id}/rulesets/phases/http_request_origin/entrypoint`, {
+    rules: [
+      {
+        action: "route",
+        description: "The API of the shop",
+        expression: 'starts_with(http.request.uri.path, "/api/")',
+        action_parameters: { origin: { host: "api.example.net", port: 8443 }, host_header: "api.example.net" },
+      },
+      {
+        action: "route",
+        description: "Visitors from abroad",
+        expression: 'ip.geoip.country ne "DE" and http.host eq "www.shop.example"',
+        action_parameters: { origin: { host: "eu.example.net" } },
+        enabled: false,
+      },
+    ],
+  });
+  await call("PATCH", `/zones/${zone.id}/edge/smart_routing`, { value: "on" });
+  await call("PATCH", `/zones/${zone.id}/dnssec`, { status: "active" });
+  await call("POST", `/zones/${zone.id}/workers/routes`, { pattern: "shop.example/static/*" });
   await call("PATCH", `/zones/${zones[3]!.id}`, { paused: true });
   return { zone };
 }

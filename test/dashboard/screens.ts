@@ -24,5 +24,40 @@ export function screensOf(account: string, { zone }: Awaited<ReturnType<typeof m
     },
     { name: "palette", path: `${a}/zones`, prepare: async (page) => page.keyboard.press("Control+k") },
     { name: "zone-overview", path: z },
+    { name: "dns", path: `${z}/dns` },
+    {
+      name: "dns-record",
+      path: `${z}/dns`,
+      prepare: async (page) => page.getByText("mail", { exact: true }).first().click(),
+    },
+    { name: "dns-import", path: `${z}/dns`, prepare: async (page) => page.keyboard.press("i") },
+    { name: "dns-settings", path: `${z}/settings` },
+    { name: "transfers", path: `${z}/transfers` },
+    { name: "rules", path: `${z}/rules` },
+    { name: "rule", path: `${z}/rules?rule=new` },
+    { name: "snippets", path: `${z}/snippets` },
+    { name: "tls", path: `${z}/tls` },
+    { name: "routes", path: `${z}/routes` },
+    { name: "smart-routing", path: `${z}/routing` },
+    { name: "tokens", path: `${a}/tokens` },
+    {
+      name: "token-new",
+      path: `${a}/tokens`,
+      prepare: async (page) => page.getByRole("button", { name: "Make a token" }).click(),
+    },
+    { name: "members", path: `${a}/members` },
+    { name: "audit", path: `${a}/audit` },
+    { name: "api", path: `${a}/api?filter=dns_records&operation=dns_record_create` },
+    { name: "settings", path: `${a}/settings` },
+    { name: "images", path: `${a}/images` },
+    {
+      name: "as-code",
+      path: `${a}/zones`,
+      prepare: async (page) => {
+        await page.getByRole("button", { name: "Add a zone" }).click();
+        await page.getByRole("button", { name: "As code" }).click();
+      },
+    },
+    { name: "keys", path: z, prepare: async (page) => page.keyboard.press("?") },
   ];
 }

@@ -1,4 +1,40 @@
 import type { Route } from "../../shell/route.ts";
 
 /** Screens of the account itself. */
-export const accountRoutes: readonly Route[] = [];
+export const accountRoutes: readonly Route[] = [
+  {
+    pattern: "/:account/tokens",
+    title: "Tokens",
+    menu: { icon: "tokens", group: "account" },
+    keys: "g t",
+    load: async () => import("./tokens/tokens.tsx"),
+  },
+  {
+    pattern: "/:account/members",
+    title: "Members",
+    needs: "account_settings:read",
+    menu: { icon: "members", group: "account" },
+    load: async () => import("./members/members.tsx"),
+  },
+  {
+    pattern: "/:account/audit",
+    title: "Audit log",
+    needs: "account_settings:read",
+    menu: { icon: "audit", group: "account" },
+    keys: "g a",
+    load: async () => import("./audit/audit.tsx"),
+  },
+  {
+    pattern: "/:account/api",
+    title: "API",
+    menu: { icon: "api", group: "account" },
+    load: async () => import("./api/api.tsx"),
+  },
+  {
+    pattern: "/:account/settings",
+    title: "Settings",
+    needs: "account_settings:read",
+    menu: { icon: "settings", group: "account" },
+    load: async () => import("./settings/settings.tsx"),
+  },
+];

@@ -1,0 +1,49 @@
+interface Line {
+  path: string;
+  before: string | undefined;
+  after: string | undefined;
+}
+
+/** The values in a document, by their path. */
+function leaves(value: unknown, path = ""): [string, string][] {
+  if (typeof value !== "object" || value === null) return value === undefined ? [] : [[path, JSON.stringify(value)]];
+  const parts = Object.entries(value);
+  return parts.length === 0 ? [[path, JSON.stringify(value)]] : parts.flatMap(([name, each]) => leaves(each, path === "" ? name : `${path}.${name}`));
+}
+
+/** The difference of two documents. A field that a change does not name stays as it was, and is not listed. */
+export function differences(before: unknown, after: unknown): Line[] {
+  const [old, next] = [new Map(leaves(before)), new Map(leaves(after))];
+  const paths = next.size === 0 ? [...old.keys()] : [...next.keys()];
+  return paths.map((path) => ({ path, before: old.get(path), after: next.get(path) })).filter(({ before, after }) => before !== after);
+}
+
+/** Before and after of a change, field by field. */
+export function Changes({ before, after }: { before: unknown; after: unknown }) {
+  const lines = differences(before, after);
+  if (lines.length === 0) return <p class="faint">The entry names no changed fields.</p>;
+  return (
+    <div class="table-frame" tabIndex={0} role="region" aria-label="Changed fields">
+      <table class="changes">
+        <thead>
+          <tr>
+            <th scope="col">Field</th>
+            <th scope="col">Before</th>
+            <th scope="col">After</th>
+          </tr>
+        </thead>
+        <tbody>
+          {lines.map(({ path, before, after }) => (
+            <tr key={path}>
+              <td>
+                <code>{path}</code>
+              </td>
+              <td>{before === undefined ? "–" : <del>{before}</del>}</td>
+              <td>{after === undefined ? "–" : <ins>{after}</ins>}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,198 @@
+import { useState } from "preact/hooks";
+import type { ApiFailure } from "../../../core/client.ts";
+import { useGet } from "../../../core/cache.ts";
+import { useZone } from "../../../core/zone.ts";
+import { Button } from "../../../parts/button.tsx";
+import { Confirm } from "../../../parts/confirm.tsx";
+import { Dialog } from "../../../parts/dialog.tsx";
+import { ActionForm, SelectField, Switch, TextField, useForm, type FormState } from "../../../parts/form.tsx";
+import { Notice, Time } from "../../../parts/layout.tsx";
+import { dataFields, hasPriority, isProxiable, placeholders, recordTypes, shortName, ttls, type DnsRecord } from "./record.ts";
+
+interface Values {
+  type: string;
+  name: string;
+  content: string;
+  data: Record<string, string>;
+  priority: string;
+  ttl: string;
+  proxied: boolean;
+  comment: string;
+  tags: string;
+}
+
+const valuesOf = (record: DnsRecord | undefined, zone: string): Values => ({
+  type: record?.type ?? "A",
+  name: record === undefined ? "" : shortName(record.name, zone),
+  content: record?.content ?? "",
+  data: Object.fromEntries(Object.entries(record?.data ?? {}).map(([name, value]) => [name, String(value)])),
+  priority: String(record?.priority ?? 10),
+  ttl: String(record?.ttl ?? 1),
+  proxied: record?.proxied ?? false,
+  comment: record?.comment ?? "",
+  tags: record?.tags.join(", ") ?? "",
+});
+
+function bodyOf({ type, name, content, data, priority, ttl, proxied, comment, tags }: Values): object {
+  const parts = dataFields[type];
+  const value =
+    parts === undefined
+      ? { content }
+      : { data: Object.fromEntries(parts.map(({ name, isNumber }) => [name, isNumber === true ? Number(data[name] ?? 0) : (data[name] ?? "")])) };
+  return {
+    type,
+    name: name.trim() === "" ? "@" : name.trim(),
+    ...value,
+    ...(hasPriority(type) && { priority: Number(priority) }),
+    ttl: Number(ttl),
+    ...(isProxiable(type) && { proxied }),
+    ...(comment !== "" && { comment }),
+    ...(tags.trim() !== "" && { tags: tags.split(",").map((tag) => tag.trim()).filter((tag) => tag !== "") }),
+  };
+}
+
+interface RecordPanelProps {
+  /** Undefined for a new one. */
+  record: DnsRecord | undefined;
+  onDone: (record: DnsRecord) => void;
+  onClose: () => void;
+}
+
+/** A record beside the table: its fields, and what they mean for its type. */
+export function RecordPanel({ record, onDone, onClose }: RecordPanelProps) {
+  const zone = useZone();
+  const form = useForm(valuesOf(record, zone.name));
+  const [isDeleting, setDeleting] = useState(false);
+  const records = `/zones/${zone.id}/dns_records`;
+  const params = { zone_id: zone.id, ...(record !== undefined && { dns_record_id: record.id }) };
+  const call =
+    record === undefined
+      ? { op: "POST /zones/{zone_id}/dns_records", params, body: bodyOf(form.values) }
+      : { op: "PUT /zones/{zone_id}/dns_records/{dns_record_id}", params, body: bodyOf(form.values) };
+  if (isDeleting && record !== undefined)
+    return (
+      <Confirm
+        title="Delete the record"
+        submit="Delete"
+        call={{ op: "DELETE /zones/{zone_id}/dns_records/{dns_record_id}", params }}
+        done={`${record.type} ${record.name} was deleted`}
+        invalidates={[records]}
+        onDone={() => onDone(record)}
+        onClose={() => setDeleting(false)}
+      >
+        <p>
+          {record.type} <code>{record.name}</code> with the value <code>{record.content}</code>
+        </p>
+      </Confirm>
+    );
+  return (
+    <Dialog title={record === undefined ? "Add a record" : `${record.type} ${shortName(record.name, zone.name)}`} kind="side" onClose={onClose}>
+      {record !== undefined && <ChangedElsewhere record={record} onTake={(now) => form.replace(valuesOf(now, zone.name))} />}
+      <ActionForm<DnsRecord>
+        call={call}
+        submit={record === undefined ? "Add the record" : "Save"}
+        done={record === undefined ? "The record was added" : "The record was saved"}
+        invalidates={[records]}
+        onCancel={onClose}
+        onDone={onDone}
+      >
+        {(failure) => <Fields form={form} failure={failure} isNew={record === undefined} zone={zone.name} />}
+      </ActionForm>
+      {record !== undefined && (
+        <div class="row">
+          <Button icon="trash" kind="bad" onPress={() => setDeleting(true)}>
+            Delete
+          </Button>
+          <span class="faint">
+            changed <Time at={record.modified_on} />
+          </span>
+        </div>
+      )}
+    </Dialog>
+  );
+}
+
+/** Reads the record again while it is edited, and says when another person has changed it. */
+function ChangedElsewhere({ record, onTake }: { record: DnsRecord; onTake: (now: DnsRecord) => void }) {
+  const zone = useZone();
+  const { data } = useGet<DnsRecord>(`/zones/${zone.id}/dns_records/${record.id}`, { everyMs: 5000 });
+  const [seen, setSeen] = useState(record.modified_on);
+  if (data === undefined || data.modified_on <= seen) return null;
+  return (
+    <Notice
+      tone="warn"
+      actions={
+        <>
+          <Button
+            onPress={() => {
+              setSeen(data.modified_on);
+              onTake(data);
+            }}
+          >
+            Take theirs
+          </Button>
+          <Button onPress={() => setSeen(data.modified_on)}>Keep mine</Button>
+        </>
+      }
+    >
+      This record was changed meanwhile: {data.type} <code>{data.content}</code>
+      {data.proxied ? ", proxied" : ", DNS only"}
+    </Notice>
+  );
+}
+
+function Fields({ form: { values, set }, failure, isNew, zone }: { form: FormState<Values>; failure: ApiFailure | undefined; isNew: boolean; zone: string }) {
+  const parts = dataFields[values.type];
+  return (
+    <>
+      <div class="form-row">
+        <SelectField label="Type" name="type" failure={failure} value={values.type} onChange={(type) => set("type", type)} options={recordTypes as readonly string[]} isDisabled={!isNew} />
+        <TextField label="Name" name="name" failure={failure} value={values.name} onChange={(name) => set("name", name)} placeholder="@" hint={`@ is ${zone}`} autofocus={isNew} isMono />
+      </div>
+      {parts === undefined ? (
+        <TextField
+          label={values.type === "A" ? "IPv4 address" : values.type === "AAAA" ? "IPv6 address" : "Value"}
+          name="content"
+          failure={failure}
+          value={values.content}
+          onChange={(content) => set("content", content)}
+          placeholder={placeholders[values.type] ?? ""}
+          autofocus={!isNew}
+          isMono
+          {...(values.type === "TXT" && { rows: 3 })}
+        />
+      ) : (
+        <div class="form-row">
+          {parts.map(({ name, label, placeholder }) => (
+            <TextField
+              key={name}
+              label={label}
+              name={`data.${name}`}
+              failure={failure}
+              value={values.data[name] ?? ""}
+              onChange={(value) => set("data", { ...values.data, [name]: value })}
+              placeholder={placeholder ?? ""}
+              isMono
+            />
+          ))}
+        </div>
+      )}
+      <div class="form-row">
+        {hasPriority(values.type) && <TextField label="Priority" name="priority" type="number" failure={failure} value={values.priority} onChange={(value) => set("priority", value)} />}
+        <SelectField
+          label="TTL"
+          name="ttl"
+          failure={failure}
+          value={values.ttl}
+          onChange={(ttl) => set("ttl", ttl)}
+          options={ttls.some(({ value }) => value === values.ttl) ? ttls : [...ttls, { value: values.ttl, label: `${values.ttl} s` }]}
+        />
+      </div>
+      {isProxiable(values.type) && (
+        <Switch label="Proxied" hint={values.proxied ? "Visitors come to the edge, where rules and scripts run." : "DNS only: visitors get the value itself."} isOn={values.proxied} onChange={(on) => set("proxied", on)} />
+      )}
+      <TextField label="Comment" name="comment" failure={failure} value={values.comment} onChange={(comment) => set("comment", comment)} />
+      <TextField label="Tags" name="tags" failure={failure} value={values.tags} onChange={(tags) => set("tags", tags)} hint="name:value, separated by commas" isMono />
+    </>
+  );
+}

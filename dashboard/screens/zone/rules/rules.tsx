@@ -1,0 +1,119 @@
+import { useState } from "preact/hooks";
+import { useAction } from "../../../core/action.ts";
+import { useGet } from "../../../core/cache.ts";
+import { useShortcuts } from "../../../core/keys.ts";
+import { useRefusal } from "../../../core/permissions.ts";
+import { useSearch } from "../../../core/router.ts";
+import { useZone } from "../../../core/zone.ts";
+import { Button } from "../../../parts/button.tsx";
+import { Confirm } from "../../../parts/confirm.tsx";
+import { Page, State } from "../../../parts/layout.tsx";
+import { Menu } from "../../../parts/menu.tsx";
+import { Empty, Failure, Loaded } from "../../../parts/states.tsx";
+import { toast } from "../../../parts/toast.tsx";
+import { RuleDialog } from "./rule-dialog.tsx";
+import { bodyOf, describe, entrypointOf, type Rule, type Ruleset } from "./rule.ts";
+
+const phase = "http_request_origin";
+const op = "PUT /zones/{zone_id}/rulesets/phases/{phase}/entrypoint";
+
+/** The origin rules of the zone, in their order. */
+export default function Rules() {
+  const zone = useZone();
+  const path = entrypointOf(zone.id, phase);
+  const ruleset = useGet<Ruleset>(path);
+  const [openId, setOpenId] = useSearch("rule");
+  const [deleted, setDeleted] = useState<number | undefined>(undefined);
+  const [dragged, setDragged] = useState<number | undefined>(undefined);
+  const action = useAction({ invalidates: [path], tellsFailure: true });
+  const refusal = useRefusal()(op);
+  useShortcuts([{ keys: "n", label: "Add a rule", run: () => refusal === undefined && setOpenId("new") }]);
+  // A zone without rules has no ruleset yet.
+  const isNone = ruleset.failure?.status === 404;
+  const rules = isNone ? [] : (ruleset.data?.rules ?? []);
+  const call = (next: readonly Rule[]) => ({ op, params: { zone_id: zone.id, phase }, body: { rules: next.map(bodyOf) } });
+  const move = async (from: number, to: number): Promise<void> => {
+    if (to < 0 || to >= rules.length || from === to || refusal !== undefined) return;
+    const next = rules.toSpliced(from, 1).toSpliced(to, 0, rules[from]!);
+    const answer = await action.run(call(next));
+    if (answer !== undefined) toast(`Rule ${from + 1} is now at place ${to + 1} of ${rules.length}`);
+    document.querySelector<HTMLElement>(`[data-rule="${to}"]`)?.focus();
+  };
+  const add = (
+    <Button icon="plus" kind="primary" refusal={refusal} onPress={() => setOpenId("new")}>
+      Add a rule
+    </Button>
+  );
+  const list = (
+    <ol class="rules" aria-label="Origin rules, in their order">
+      {rules.map((rule, index) => (
+        <li
+          key={rule.id}
+          data-rule={index}
+          tabIndex={0}
+          draggable={refusal === undefined}
+          class={`rule ${dragged === index ? "dragged" : ""} ${rule.enabled ? "" : "off"}`}
+          onDragStart={() => setDragged(index)}
+          onDragEnd={() => setDragged(undefined)}
+          onDragOver={(event) => event.preventDefault()}
+          onDrop={() => dragged !== undefined && void move(dragged, index)}
+          onKeyDown={(event) => {
+            if (event.target !== event.currentTarget) return;
+            if (event.altKey && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
+              event.preventDefault();
+              void move(index, event.key === "ArrowUp" ? index - 1 : index + 1);
+            } else if (event.key === "Enter") setOpenId(rule.id);
+          }}
+        >
+          <span class="rule-place">{index + 1}</span>
+          <div class="rule-text">
+            <div class="row">
+              <button type="button" class="link" onClick={() => setOpenId(rule.id)}>
+                {rule.description === "" ? "Rule without a name" : rule.description}
+              </button>
+              {!rule.enabled && <State tone="off">off</State>}
+            </div>
+            <code>{rule.expression}</code>
+            <span class="rule-effect">→ {describe(rule)}</span>
+          </div>
+          <Menu
+            label={`Actions of rule ${index + 1}`}
+            items={[
+              { label: "Edit", icon: "edit", refusal, onSelect: () => setOpenId(rule.id) },
+              { label: "Move up", icon: "up", refusal: refusal ?? (index === 0 ? "is the first" : undefined), onSelect: () => void move(index, index - 1) },
+              { label: "Move down", icon: "down", refusal: refusal ?? (index === rules.length - 1 ? "is the last" : undefined), onSelect: () => void move(index, index + 1) },
+              { label: rule.enabled ? "Switch off" : "Switch on", icon: rule.enabled ? "pause" : "play", refusal, onSelect: () => void action.run(call(rules.with(index, { ...rule, enabled: !rule.enabled }))) },
+              { label: "Delete", icon: "trash", kind: "bad", refusal, onSelect: () => setDeleted(index) },
+            ]}
+          />
+        </li>
+      ))}
+    </ol>
+  );
+  const empty = (
+    <Empty icon="route" title="No origin rule yet" actions={add}>
+      <p>An origin rule sends matching requests to another host, port, or with another Host header. The first that matches sets each of them.</p>
+    </Empty>
+  );
+  const opened = openId === "new" ? undefined : rules.find(({ id }) => id === openId);
+  return (
+    <Page title="Origin rules" about="Rules run from top to bottom. Drag one, or Alt+↑ and Alt+↓ on it, to change the order." actions={add}>
+      {isNone ? empty : ruleset.failure && ruleset.data === undefined ? <Failure failure={ruleset.failure} onRetry={ruleset.reload} /> : <Loaded of={ruleset}>{() => (rules.length === 0 ? empty : list)}</Loaded>}
+      {(openId === "new" || opened !== undefined) && (
+        <RuleDialog rule={opened} callOf={(rule) => call(opened === undefined ? [...rules, rule] : rules.map((each) => (each.id === opened.id ? rule : each)))} path={path} onClose={() => setOpenId("")} />
+      )}
+      {deleted !== undefined && rules[deleted] !== undefined && (
+        <Confirm
+          title="Delete the rule"
+          submit="Delete"
+          call={call(rules.toSpliced(deleted, 1))}
+          done="The rule was deleted"
+          invalidates={[path]}
+          onClose={() => setDeleted(undefined)}
+        >
+          <code>{rules[deleted].expression}</code>
+        </Confirm>
+      )}
+    </Page>
+  );
+}
