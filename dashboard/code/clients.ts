@@ -10,40 +10,105 @@ interface Known {
   terraform?: string;
   wrangler?: (call: Call) => string;
 }
+type Operations = Record<string, Known>;
 
-const zones: Record<string, Known> = {
+const zone = "/zones/{zone_id}";
+const account = "/accounts/{account_id}";
+
+const zones: Operations = {
   "POST /zones": { client: "zones.create", terraform: "cloudflare_zone" },
-  "PATCH /zones/{zone_id}": { client: "zones.edit" },
-  "DELETE /zones/{zone_id}": { client: "zones.delete" },
-  "PUT /zones/{zone_id}/activation_check": { client: "zones.activationCheck.trigger" },
-  "PATCH /zones/{zone_id}/settings/{setting_id}": {
-    client: "zones.settings.edit",
-    argument: "setting_id",
-    terraform: "cloudflare_zone_setting",
-  },
+  [`PATCH ${zone}`]: { client: "zones.edit" },
+  [`DELETE ${zone}`]: { client: "zones.delete" },
+  [`PUT ${zone}/activation_check`]: { client: "zones.activationCheck.trigger" },
 };
 
-const dns: Record<string, Known> = {
-  "POST /zones/{zone_id}/dns_records": { client: "dns.records.create", terraform: "cloudflare_dns_record" },
-  "PATCH /zones/{zone_id}/dns_records/{dns_record_id}": {
-    client: "dns.records.edit",
-    argument: "dns_record_id",
-  },
-  "PUT /zones/{zone_id}/dns_records/{dns_record_id}": {
-    client: "dns.records.update",
-    argument: "dns_record_id",
-  },
-  "DELETE /zones/{zone_id}/dns_records/{dns_record_id}": {
-    client: "dns.records.delete",
-    argument: "dns_record_id",
-  },
-  "POST /zones/{zone_id}/dns_records/batch": { client: "dns.records.batch" },
-  "PATCH /zones/{zone_id}/dnssec": { client: "dns.dnssec.edit", terraform: "cloudflare_zone_dnssec" },
-  "PATCH /zones/{zone_id}/dns_settings": {
+const dns: Operations = {
+  [`POST ${zone}/dns_records`]: { client: "dns.records.create", terraform: "cloudflare_dns_record" },
+  [`PUT ${zone}/dns_records/{dns_record_id}`]: { client: "dns.records.update", argument: "dns_record_id" },
+  [`PATCH ${zone}/dns_records/{dns_record_id}`]: { client: "dns.records.edit", argument: "dns_record_id" },
+  [`DELETE ${zone}/dns_records/{dns_record_id}`]: { client: "dns.records.delete", argument: "dns_record_id" },
+  [`POST ${zone}/dns_records/batch`]: { client: "dns.records.batch" },
+  [`PATCH ${zone}/dnssec`]: { client: "dns.dnssec.edit", terraform: "cloudflare_zone_dnssec" },
+  [`PATCH ${zone}/dns_settings`]: {
     client: "dns.settings.zone.edit",
     terraform: "cloudflare_zone_dns_settings",
   },
+  [`POST ${zone}/secondary_dns/outgoing`]: {
+    client: "dns.zoneTransfers.outgoing.create",
+    terraform: "cloudflare_dns_zone_transfers_outgoing",
+  },
+  [`PUT ${zone}/secondary_dns/outgoing`]: { client: "dns.zoneTransfers.outgoing.update" },
+  [`POST ${zone}/secondary_dns/outgoing/force_notify`]: { client: "dns.zoneTransfers.outgoing.forceNotify" },
+  [`POST ${account}/secondary_dns/peers`]: {
+    client: "dns.zoneTransfers.peers.create",
+    terraform: "cloudflare_dns_zone_transfers_peer",
+  },
+  [`POST ${account}/secondary_dns/tsigs`]: {
+    client: "dns.zoneTransfers.tsigs.create",
+    terraform: "cloudflare_dns_zone_transfers_tsig",
+  },
+  [`POST ${account}/secondary_dns/acls`]: {
+    client: "dns.zoneTransfers.acls.create",
+    terraform: "cloudflare_dns_zone_transfers_acl",
+  },
+};
+
+const traffic: Operations = {
+  [`PUT ${zone}/rulesets/phases/{phase}/entrypoint`]: {
+    client: "rulesets.phases.update",
+    argument: "phase",
+    terraform: "cloudflare_ruleset",
+  },
+  [`PUT ${zone}/snippets/snippet_rules`]: {
+    client: "snippets.rules.update",
+    terraform: "cloudflare_snippet_rules",
+  },
+  [`DELETE ${zone}/snippets/{snippet_name}`]: { client: "snippets.delete", argument: "snippet_name" },
+  [`POST ${zone}/workers/routes`]: { client: "workers.routes.create", terraform: "cloudflare_workers_route" },
+  [`PUT ${zone}/workers/routes/{route_id}`]: { client: "workers.routes.update", argument: "route_id" },
+  [`DELETE ${zone}/workers/routes/{route_id}`]: { client: "workers.routes.delete", argument: "route_id" },
+  [`PUT ${account}/workers/domains`]: {
+    client: "workers.domains.update",
+    terraform: "cloudflare_workers_custom_domain",
+  },
+  [`DELETE ${account}/workers/domains/{domain_id}`]: {
+    client: "workers.domains.delete",
+    argument: "domain_id",
+  },
+  [`POST ${zone}/ssl/certificate_packs/order`]: {
+    client: "ssl.certificatePacks.create",
+    terraform: "cloudflare_certificate_pack",
+  },
+  [`DELETE ${zone}/ssl/certificate_packs/{certificate_pack_id}`]: {
+    client: "ssl.certificatePacks.delete",
+    argument: "certificate_pack_id",
+  },
+  [`POST ${zone}/custom_certificates`]: {
+    client: "customCertificates.create",
+    terraform: "cloudflare_custom_ssl",
+  },
+  [`DELETE ${zone}/custom_certificates/{custom_certificate_id}`]: {
+    client: "customCertificates.delete",
+    argument: "custom_certificate_id",
+  },
+  [`PATCH ${zone}/ssl/universal/settings`]: { client: "ssl.universal.settings.edit" },
+};
+
+const access: Operations = {
+  "POST /user/tokens": { client: "user.tokens.create", terraform: "cloudflare_api_token" },
+  "DELETE /user/tokens/{token_id}": { client: "user.tokens.delete", argument: "token_id" },
+  "PUT /user/tokens/{token_id}/value": { client: "user.tokens.value.update", argument: "token_id" },
+  [`POST ${account}/tokens`]: { client: "accounts.tokens.create", terraform: "cloudflare_account_token" },
+  [`DELETE ${account}/tokens/{token_id}`]: { client: "accounts.tokens.delete", argument: "token_id" },
+  [`PUT ${account}/tokens/{token_id}/value`]: {
+    client: "accounts.tokens.value.update",
+    argument: "token_id",
+  },
+  [`POST ${account}/members`]: { client: "accounts.members.create", terraform: "cloudflare_account_member" },
+  [`PUT ${account}/members/{member_id}`]: { client: "accounts.members.update", argument: "member_id" },
+  [`DELETE ${account}/members/{member_id}`]: { client: "accounts.members.delete", argument: "member_id" },
+  [`PUT ${account}`]: { client: "accounts.update", terraform: "cloudflare_account" },
 };
 
 /** Other tools' names of operations, by method and path as in openapi.json. */
-export const clients: Readonly<Record<string, Known>> = { ...zones, ...dns };
+export const clients: Readonly<Operations> = { ...zones, ...dns, ...traffic, ...access };

@@ -16,8 +16,12 @@ const secretNames = new Set(["private_key", "secret", "api_key"]);
 /** A body whose secrets are names of variables. */
 function withoutSecrets(call: Call): Call {
   if (!isJson(call.body) || Array.isArray(call.body)) return call;
-  const isSecret = (name: string): boolean => secretNames.has(name) || (name === "text" && call.op.includes("/secrets"));
-  const body = Object.entries(call.body).map(([name, value]) => [name, isSecret(name) && value !== "" ? `$${name.toUpperCase()}` : value]);
+  const isSecret = (name: string): boolean =>
+    secretNames.has(name) || (name === "text" && call.op.includes("/secrets"));
+  const body = Object.entries(call.body).map(([name, value]) => [
+    name,
+    isSecret(name) && value !== "" ? `$${name.toUpperCase()}` : value,
+  ]);
   return { ...call, body: Object.fromEntries(body) as object };
 }
 

@@ -10,8 +10,8 @@ import { Icon } from "./icon.tsx";
 /** The values of a form. What was typed stays until the form is closed. */
 export interface FormState<V> {
   values: V;
-  set<K extends keyof V>(name: K, value: V[K]): void;
-  replace(values: V): void;
+  set: <K extends keyof V>(name: K, value: V[K]) => void;
+  replace: (values: V) => void;
 }
 
 export function useForm<V extends object>(initial: V): FormState<V> {
@@ -243,5 +243,7 @@ export function ActionForm<R>(props: ActionFormProps<R>) {
 /** Whether a field of the form shows the first message. */
 function isShown(form: HTMLFormElement | null, failure: ApiFailure): boolean {
   const shown = [...(form?.querySelectorAll(".field .error") ?? [])].map(({ textContent }) => textContent);
-  return failure.errors.every(({ message }) => shown.some((text) => text !== null && text !== "" && message.endsWith(text)));
+  return failure.errors.every(({ message }) =>
+    shown.some((text) => text !== null && text !== "" && message.endsWith(text)),
+  );
 }

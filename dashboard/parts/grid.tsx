@@ -114,17 +114,18 @@ export function Grid<T>({ label, columns, rows, keyOf, onOpen, openKey, selectio
     (_, i) => shown.from + i,
   );
   return (
-    <div
-      class="grid"
-      role="grid"
-      aria-label={label}
-      aria-rowcount={count + 1}
-      aria-colcount={columns.length + (selection ? 1 : 0)}
-      ref={(element) => {
-        element?.style.setProperty("--columns", template);
-      }}
-    >
-      <div ref={frame} class="grid-frame" onScroll={measure} onKeyDown={move} tabIndex={count === 0 ? 0 : -1}>
+    <div class="grid" ref={(element) => element?.style.setProperty("--columns", template)}>
+      <div
+        ref={frame}
+        class="grid-frame"
+        role="grid"
+        aria-label={label}
+        aria-rowcount={count + 1}
+        aria-colcount={columns.length + (selection ? 1 : 0)}
+        onScroll={measure}
+        onKeyDown={move}
+        tabIndex={count === 0 ? 0 : -1}
+      >
         <div class="grid-row grid-head" role="row" aria-rowindex={1}>
           {selection && (
             <div role="columnheader" class="grid-cell tick">
@@ -143,7 +144,7 @@ export function Grid<T>({ label, columns, rows, keyOf, onOpen, openKey, selectio
             <div
               key={key}
               role="columnheader"
-              class={`grid-cell ${isExtra ? "extra" : ""} ${isNumber ? "number" : ""}`}
+              class={`grid-cell cell-${key} ${isExtra ? "extra" : ""} ${isNumber ? "number" : ""}`}
             >
               {title}
             </div>
@@ -202,7 +203,7 @@ export function Grid<T>({ label, columns, rows, keyOf, onOpen, openKey, selectio
                   <div
                     key={key}
                     role="gridcell"
-                    class={`grid-cell ${isExtra ? "extra" : ""} ${isNumber ? "number" : ""}`}
+                    class={`grid-cell cell-${key} ${isExtra ? "extra" : ""} ${isNumber ? "number" : ""}`}
                   >
                     {row === undefined ? <span class="bar" /> : cell(row, index)}
                   </div>

@@ -28,7 +28,7 @@ export function Sidebar({ opened, account, current, onSearch, onHelp }: SidebarP
   const name = opened.accounts.find(({ id }) => id === account)?.name ?? account;
   const chosen = useStore(theme);
   return (
-    <div class="sidebar">
+    <div class="sidebar" role="region" aria-label="Console">
       <a href={href(`/${account}`)} class="home">
         <Brand />
       </a>

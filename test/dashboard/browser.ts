@@ -117,7 +117,10 @@ export async function openConsole(
 /** Resolves when a page shows its data, and waits for nothing more. */
 export async function settled(page: Page): Promise<void> {
   await page.waitForFunction(() => {
-    const view = globalThis as unknown as { document: { querySelector(selector: string): object | null }; quiet?: number };
+    const view = globalThis as unknown as {
+      document: { querySelector(selector: string): object | null };
+      quiet?: number;
+    };
     const isWaiting = view.document.querySelector(".bars, .bar, [aria-busy=true]") !== null;
     const isThere = view.document.querySelector("h1, .empty, .failure") !== null;
     // Several frames in a row, because data that arrived may ask for more.

@@ -35,7 +35,10 @@ export async function makeData({
         action: "route",
         description: "The API of the shop",
         expression: 'starts_with(http.request.uri.path, "/api/")',
-        action_parameters: { origin: { host: "api.example.net", port: 8443 }, host_header: "api.example.net" },
+        action_parameters: {
+          origin: { host: "api.example.net", port: 8443 },
+          host_header: "api.example.net",
+        },
       },
       {
         action: "route",

@@ -7,7 +7,10 @@ export const groups: readonly { title: string; options: readonly PictureOption[]
     options: [
       { name: "width", hint: "1–12000" },
       { name: "height", hint: "1–12000" },
-      { name: "fit", values: ["scale-down", "contain", "scale-up", "cover", "crop", "aspect-crop", "pad", "squeeze"] },
+      {
+        name: "fit",
+        values: ["scale-down", "contain", "scale-up", "cover", "crop", "aspect-crop", "pad", "squeeze"],
+      },
       { name: "dpr", hint: "1–3" },
     ],
   },
@@ -42,7 +45,9 @@ export const groups: readonly { title: string; options: readonly PictureOption[]
   },
 ];
 
-export const optionNames: readonly string[] = groups.flatMap(({ options }) => options.map(({ name }) => name));
+export const optionNames: readonly string[] = groups.flatMap(({ options }) =>
+  options.map(({ name }) => name),
+);
 
 /** The part of the address with the options: "width=600,fit=cover". */
 export const optionsText = (values: Readonly<Record<string, string>>): string =>

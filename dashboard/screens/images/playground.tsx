@@ -37,17 +37,38 @@ export default function Playground({ account }: ScreenProps) {
     if (picked === undefined) return;
     const body = new FormData();
     body.set("file", picked);
-    const answer = await action.run<{ id: string }>({ op: "POST /accounts/{account_id}/images/v1", params: { account_id: account }, body });
+    const answer = await action.run<{ id: string }>({
+      op: "POST /accounts/{account_id}/images/v1",
+      params: { account_id: account },
+      body,
+    });
     if (answer !== undefined) setChosen(answer.result.id);
   };
   const add = (
-    <Button icon="upload" kind="primary" refusal={refusal} isBusy={action.isBusy} onPress={() => file.current?.click()}>
+    <Button
+      icon="upload"
+      kind="primary"
+      refusal={refusal}
+      isBusy={action.isBusy}
+      onPress={() => file.current?.click()}
+    >
       {action.isBusy ? "Uploading …" : "Upload a picture"}
     </Button>
   );
   return (
-    <Page title="Images" about="Options on the left, the same as an address and as code, and the picture that the edge delivers." actions={add}>
-      <input ref={file} type="file" hidden accept="image/*" aria-label="Picture" onChange={(event) => void upload(event.currentTarget.files?.[0])} />
+    <Page
+      title="Images"
+      about="Options on the left, the same as an address and as code, and the picture that the edge delivers."
+      actions={add}
+    >
+      <input
+        ref={file}
+        type="file"
+        hidden
+        accept="image/*"
+        aria-label="Picture"
+        onChange={(event) => void upload(event.currentTarget.files?.[0])}
+      />
       <Loaded of={images}>
         {() =>
           image === undefined ? (
@@ -57,7 +78,12 @@ export default function Playground({ account }: ScreenProps) {
           ) : (
             <div class="playground">
               <Card class="playground-options">
-                <SelectField label="Picture" value={image.id} onChange={(id) => setChosen(id, false)} options={list.map(({ id, filename }) => ({ value: id, label: filename || id }))} />
+                <SelectField
+                  label="Picture"
+                  value={image.id}
+                  onChange={(id) => setChosen(id, false)}
+                  options={list.map(({ id, filename }) => ({ value: id, label: filename || id }))}
+                />
                 <Options />
               </Card>
               <Result key={image.id} base={baseOf(image)} name={image.filename} />
@@ -72,7 +98,9 @@ export default function Playground({ account }: ScreenProps) {
 /** The chosen options, from the address bar. */
 function useOptions(): Record<string, string> {
   const { query } = useLocation();
-  return Object.fromEntries(optionNames.map((name) => [name, query.get(name) ?? (name === "width" ? "600" : "")]));
+  return Object.fromEntries(
+    optionNames.map((name) => [name, query.get(name) ?? (name === "width" ? "600" : "")]),
+  );
 }
 
 function Options() {
@@ -85,9 +113,24 @@ function Options() {
           <div class="form-row">
             {options.map((option) =>
               "values" in option ? (
-                <SelectField key={option.name} label={option.name} value={values[option.name]!} onChange={(value) => setSearch({ [option.name]: value })} options={[{ value: "", label: "–" }, ...option.values.map((value) => ({ value, label: value }))]} />
+                <SelectField
+                  key={option.name}
+                  label={option.name}
+                  value={values[option.name]!}
+                  onChange={(value) => setSearch({ [option.name]: value })}
+                  options={[
+                    { value: "", label: "–" },
+                    ...option.values.map((value) => ({ value, label: value })),
+                  ]}
+                />
               ) : (
-                <TextField key={option.name} label={option.name} value={values[option.name]!} placeholder={option.hint ?? ""} onChange={(value) => setSearch({ [option.name]: value })} />
+                <TextField
+                  key={option.name}
+                  label={option.name}
+                  value={values[option.name]!}
+                  placeholder={option.hint ?? ""}
+                  onChange={(value) => setSearch({ [option.name]: value })}
+                />
               ),
             )}
           </div>
@@ -127,14 +170,45 @@ function Result({ base, name }: { base: string; name: string }) {
         </p>
       )}
       <div class="figures">
-        <Figure name="Size" value={after.shown === undefined ? "–" : bytes(after.shown.size)} note={before.shown && after.shown && `${Math.round((after.shown.size / before.shown.size) * 100)} % of ${bytes(before.shown.size)}`} />
-        <Figure name="Pixels" value={after.shown === undefined ? "–" : `${after.shown.width} × ${after.shown.height}`} note={before.shown && `of ${before.shown.width} × ${before.shown.height}`} />
-        <Figure name="Format" value={after.shown?.type.replace("image/", "") ?? "–"} note={before.shown && `of ${before.shown.type.replace("image/", "")}`} />
-        <Figure name="Time" value={after.shown === undefined ? "–" : duration(after.shown.ms)} note="with the way to this browser" />
+        <Figure
+          name="Size"
+          value={after.shown === undefined ? "–" : bytes(after.shown.size)}
+          note={
+            before.shown &&
+            after.shown &&
+            `${Math.round((after.shown.size / before.shown.size) * 100)} % of ${bytes(before.shown.size)}`
+          }
+        />
+        <Figure
+          name="Pixels"
+          value={after.shown === undefined ? "–" : `${after.shown.width} × ${after.shown.height}`}
+          note={before.shown && `of ${before.shown.width} × ${before.shown.height}`}
+        />
+        <Figure
+          name="Format"
+          value={after.shown?.type.replace("image/", "") ?? "–"}
+          note={before.shown && `of ${before.shown.type.replace("image/", "")}`}
+        />
+        <Figure
+          name="Time"
+          value={after.shown === undefined ? "–" : duration(after.shown.ms)}
+          note="with the way to this browser"
+        />
       </div>
-      <figure class="picture">{after.shown && <img src={after.shown.url} alt={`${name} with ${text || "no options"}`} />}</figure>
+      <figure class="picture">
+        {after.shown && <img src={after.shown.url} alt={`${name} with ${text || "no options"}`} />}
+      </figure>
       <Copyable text={url} />
-      <Tabs label="As code" tabs={[{ key: "url", name: "Address" }, { key: "fetch", name: "In a script" }, { key: "html", name: "HTML" }]} current={code} onChange={setCode}>
+      <Tabs
+        label="As code"
+        tabs={[
+          { key: "url", name: "Address" },
+          { key: "fetch", name: "In a script" },
+          { key: "html", name: "HTML" },
+        ]}
+        current={code}
+        onChange={setCode}
+      >
         <Code text={codes[code]} />
       </Tabs>
     </div>
@@ -147,17 +221,16 @@ function useDelivered(url: string): { shown: Shown | undefined; fault: string | 
   const [fault, setFault] = useState<string | undefined>(undefined);
   useEffect(() => {
     const controller = new AbortController();
-    const timer = setTimeout(() => {
-      read(url, controller.signal).then(
-        (next) => {
-          setShown(next);
-          setFault(undefined);
-        },
-        (error: unknown) => {
-          if (!controller.signal.aborted) setFault((error as Error).message);
-        },
-      );
-    }, waitMs);
+    const show = async (): Promise<void> => {
+      try {
+        const next = await read(url, controller.signal);
+        setShown(next);
+        setFault(undefined);
+      } catch (error) {
+        if (!controller.signal.aborted) setFault((error as Error).message);
+      }
+    };
+    const timer = setTimeout(() => void show(), waitMs);
     return () => {
       clearTimeout(timer);
       controller.abort();

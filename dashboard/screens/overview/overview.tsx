@@ -48,12 +48,25 @@ function Figures({ account }: { account: string }) {
   const scope = { accountId: account };
   const listed = (needs: string, path: string) => (isAllowed(needs, scope) ? path : undefined);
   const zones = useGet<Zone[]>(`/zones?account.id=${account}&per_page=5`);
-  const records = useGet<{ record_usage: number }>(listed("account_settings:read", `/accounts/${account}/dns_records/usage`));
+  const records = useGet<{ record_usage: number }>(
+    listed("account_settings:read", `/accounts/${account}/dns_records/usage`),
+  );
   const scripts = useGet<unknown[]>(listed("workers_scripts:read", `/accounts/${account}/workers/scripts`));
   const queues = useGet<unknown[]>(listed("queues:read", `/accounts/${account}/queues`));
   const spaces = useGet<unknown[]>(listed("workers_kv:read", `/accounts/${account}/storage/kv/namespaces`));
   const figure = (name: string, value: number | undefined, path?: string) => (
-    <Figure name={name} value={value === undefined ? "–" : path === undefined ? count(value) : <a href={href(`/${account}/${path}`)}>{count(value)}</a>} />
+    <Figure
+      name={name}
+      value={
+        value === undefined ? (
+          "–"
+        ) : path === undefined ? (
+          count(value)
+        ) : (
+          <a href={href(`/${account}/${path}`)}>{count(value)}</a>
+        )
+      }
+    />
   );
   return (
     <div class="figures">
@@ -70,14 +83,32 @@ function Zones({ account }: { account: string }) {
   const zones = useGet<Zone[]>(`/zones?account.id=${account}&per_page=5`);
   return (
     <Card title="Zones" actions={<a href={href(`/${account}/zones`)}>All zones</a>}>
-      <Loaded of={zones} rows={5} empty={<Empty icon="zones" title="No zone yet" actions={<a class="button primary" href={href(`/${account}/zones`)}>Add a zone</a>} />}>
+      <Loaded
+        of={zones}
+        rows={5}
+        empty={
+          <Empty
+            icon="zones"
+            title="No zone yet"
+            actions={
+              <a class="button primary" href={href(`/${account}/zones`)}>
+                Add a zone
+              </a>
+            }
+          />
+        }
+      >
         {(list) => (
           <Table
             label="Zones"
             rows={list}
             keyOf={({ id }) => id}
             columns={[
-              { title: "Name", isWide: true, cell: ({ name }) => <a href={href(`/${account}/zones/${name}`)}>{name}</a> },
+              {
+                title: "Name",
+                isWide: true,
+                cell: ({ name }) => <a href={href(`/${account}/zones/${name}`)}>{name}</a>,
+              },
               { title: "State", cell: (zone) => <ZoneState zone={zone} /> },
             ]}
           />
@@ -99,7 +130,12 @@ function Nodes({ account }: { account: string }) {
             keyOf={({ id }) => id}
             columns={[
               { title: "Name", isWide: true, cell: ({ name }) => name },
-              { title: "State", cell: ({ state }) => <State tone={state === "running" ? "ok" : state === "lost" ? "bad" : "off"}>{state}</State> },
+              {
+                title: "State",
+                cell: ({ state }) => (
+                  <State tone={state === "running" ? "ok" : state === "lost" ? "bad" : "off"}>{state}</State>
+                ),
+              },
               { title: "Version", isExtra: true, cell: ({ version }) => version },
               { title: "Started", isExtra: true, cell: ({ started_on }) => <Time at={started_on} /> },
             ]}

@@ -27,7 +27,11 @@ interface ZoneSettingProps {
 export function ZoneSetting({ setting, label, hint, options }: ZoneSettingProps) {
   const zone = useZone();
   const op = `PATCH /zones/{zone_id}/settings/${setting?.id}`;
-  const action = useAction({ done: `${label} was changed`, invalidates: [`/zones/${zone.id}/settings`], tellsFailure: true });
+  const action = useAction({
+    done: `${label} was changed`,
+    invalidates: [`/zones/${zone.id}/settings`],
+    tellsFailure: true,
+  });
   const refused = useRefusal()(op);
   if (setting === undefined) return null;
   const refusal = refused ?? (setting.editable ? undefined : "not editable on this plan");
@@ -36,9 +40,22 @@ export function ZoneSetting({ setting, label, hint, options }: ZoneSettingProps)
   return (
     <div class="setting">
       {options === undefined ? (
-        <Switch label={label} hint={hint} isOn={setting.value === "on"} refusal={refusal} onChange={(on) => change(on ? "on" : "off")} />
+        <Switch
+          label={label}
+          hint={hint}
+          isOn={setting.value === "on"}
+          refusal={refusal}
+          onChange={(on) => change(on ? "on" : "off")}
+        />
       ) : (
-        <SelectField label={label} hint={refusal === undefined ? hint : `${hint} (${refusal})`} value={setting.value} options={options} isDisabled={refusal !== undefined} onChange={change} />
+        <SelectField
+          label={label}
+          hint={refusal === undefined ? hint : `${hint} (${refusal})`}
+          value={setting.value}
+          options={options}
+          isDisabled={refusal !== undefined}
+          onChange={change}
+        />
       )}
       <AsCode call={call(setting.value)} />
     </div>

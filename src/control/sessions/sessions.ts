@@ -6,6 +6,7 @@ import type { Storage } from "../../platform/storage/storage.ts";
 import { LoadingCache, entriesMax } from "../../platform/util/loading-cache.ts";
 import type { ApiToken, TokenRefusal, Tokens } from "../tokens/tokens.ts";
 import * as store from "./store.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 /** A session ends after this time, and earlier without use. */
 export const sessionMsMax = 12 * 3_600_000;
@@ -44,7 +45,7 @@ export class Sessions {
   /** Begins a session of a token and returns the cookie's value, which is not stored. */
   async begin(token: ApiToken): Promise<string> {
     const secret = randomBytes(32).toString("base64url");
-    const now = Date.now();
+    const now = clock.now();
     const session = {
       id: this.#tokens.hash(secret),
       tokenId: token.id,
@@ -68,7 +69,7 @@ export class Sessions {
     const id = this.#tokens.hash(secret);
     const session =
       this.#known.peek(id) ?? (await this.#known.get(id, async () => store.find(this.#storage.read, id)));
-    const now = Date.now();
+    const now = clock.now();
     if (session === undefined) return "unknown";
     const endsOn = session.createdOn + sessionMsMax;
     if (endsOn <= now || session.lastUsedOn + idleMsMax <= now) return "expired";

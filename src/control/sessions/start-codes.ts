@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { sameHash } from "../access/secret.ts";
 import type { ApiToken } from "../tokens/tokens.ts";
+import { clock } from "../../platform/timers/clock.ts";
 
 /** How long a printed link signs in. */
 const codeMs = 600_000;
@@ -18,7 +19,7 @@ export class StartCodes {
   /** Makes a code for a token. Only the newest code is valid. */
   make(token: ApiToken): string {
     const code = randomBytes(24).toString("base64url");
-    this.#code = { hash: this.#hash(code), token, endsOn: Date.now() + codeMs, isUsed: false };
+    this.#code = { hash: this.#hash(code), token, endsOn: clock.now() + codeMs, isUsed: false };
     return code;
   }
 
@@ -27,7 +28,7 @@ export class StartCodes {
     const known = this.#code;
     if (known === undefined || !sameHash(known.hash, this.#hash(code))) return "unknown";
     if (known.isUsed) return "used";
-    if (known.endsOn <= Date.now()) return "expired";
+    if (known.endsOn <= clock.now()) return "expired";
     known.isUsed = true;
     return known.token;
   }

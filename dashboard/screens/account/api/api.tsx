@@ -20,10 +20,15 @@ export default function Api({ account }: ScreenProps) {
   const [filter, setFilter] = useSearch("filter");
   const [id, setId] = useSearch("operation");
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
-  const found = document.operations.filter(({ key, summary }) => words.every((word) => `${key} ${summary}`.toLowerCase().includes(word)));
+  const found = document.operations.filter(({ key, summary }) =>
+    words.every((word) => `${key} ${summary}`.toLowerCase().includes(word)),
+  );
   const chosen = document.operations.find((operation) => operation.id === id);
   return (
-    <Page title="API" about={`${document.operations.length} operations. Calls from here are made with the permissions of this session.`}>
+    <Page
+      title="API"
+      about={`${document.operations.length} operations. Calls from here are made with the permissions of this session.`}
+    >
       <div class="explorer">
         <div>
           <div class="toolbar">
@@ -31,7 +36,12 @@ export default function Api({ account }: ScreenProps) {
           </div>
           <nav aria-label="Operations" class="operations">
             {found.slice(0, shownMax).map((operation) => (
-              <button key={operation.id} type="button" aria-current={operation.id === id ? "true" : undefined} onClick={() => setId(operation.id, false)}>
+              <button
+                key={operation.id}
+                type="button"
+                aria-current={operation.id === id ? "true" : undefined}
+                onClick={() => setId(operation.id, false)}
+              >
                 <Method of={operation} />
                 <span>
                   <code>{operation.key.slice(operation.key.indexOf(" ") + 1)}</code>
@@ -39,7 +49,9 @@ export default function Api({ account }: ScreenProps) {
                 </span>
               </button>
             ))}
-            {found.length > shownMax && <p class="faint">{found.length - shownMax} more: filter to see them</p>}
+            {found.length > shownMax && (
+              <p class="faint">{found.length - shownMax} more: filter to see them</p>
+            )}
           </nav>
         </div>
         {chosen === undefined ? (
@@ -61,17 +73,27 @@ const Method = ({ of: { key } }: { of: DocumentedOperation }) => {
 
 function Explorer({ operation, account }: { operation: DocumentedOperation; account: string }) {
   const names = [...operation.key.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
-  const [params, setParams] = useState<Record<string, string>>(() => Object.fromEntries(names.map((name) => [name, name === "account_id" ? account : ""])));
+  const [params, setParams] = useState<Record<string, string>>(() =>
+    Object.fromEntries(names.map((name) => [name, name === "account_id" ? account : ""])),
+  );
   const [query, setQuery] = useState<Record<string, string>>({});
-  const [body, setBody] = useState(() => (operation.body === undefined ? "" : JSON.stringify(sampleOf(operation.body, document.schemas), null, 2)));
+  const [body, setBody] = useState(() =>
+    operation.body === undefined ? "" : JSON.stringify(sampleOf(operation.body, document.schemas), null, 2),
+  );
   const [answer, setAnswer] = useState<{ status: number; text: string; ms: number } | undefined>(undefined);
   const [isBusy, setBusy] = useState(false);
   const [isSure, setSure] = useState(false);
   const parsed = parse(body);
-  const call: Call = { op: operation.key, params, query, ...(operation.body !== undefined && parsed.value !== undefined && { body: parsed.value }) };
+  const call: Call = {
+    op: operation.key,
+    params,
+    query,
+    ...(operation.body !== undefined && parsed.value !== undefined && { body: parsed.value }),
+  };
   const method = operation.key.slice(0, operation.key.indexOf(" "));
   const missing = names.find((name) => params[name] === "");
-  const refusal = useRefusal()(operation.key) ?? (missing === undefined ? (parsed.fault ?? undefined) : `needs ${missing}`);
+  const refusal =
+    useRefusal()(operation.key) ?? (missing === undefined ? (parsed.fault ?? undefined) : `needs ${missing}`);
   const isUpload = operation.content !== undefined && operation.body === undefined;
   const run = async (): Promise<void> => {
     if (method === "DELETE" && !isSure) return setSure(true);
@@ -81,10 +103,17 @@ function Explorer({ operation, account }: { operation: DocumentedOperation; acco
     try {
       const response = await send(pathOf(call), {
         method,
-        ...(call.body !== undefined && { body: JSON.stringify(call.body), headers: { "content-type": "application/json" } }),
+        ...(call.body !== undefined && {
+          body: JSON.stringify(call.body),
+          headers: { "content-type": "application/json" },
+        }),
       });
       const text = await response.text();
-      setAnswer({ status: response.status, text: pretty(text), ms: Math.round(performance.now() - startedAt) });
+      setAnswer({
+        status: response.status,
+        text: pretty(text),
+        ms: Math.round(performance.now() - startedAt),
+      });
     } catch (error) {
       setAnswer({ status: 0, text: (error as Error).message, ms: 0 });
     }
@@ -101,12 +130,19 @@ function Explorer({ operation, account }: { operation: DocumentedOperation; acco
         }
       >
         <p>
-          {operation.summary}. {operation.permission === null ? "Any token." : `Needs ${permissionName(operation.permission)}.`}
+          {operation.summary}.{" "}
+          {operation.permission === null ? "Any token." : `Needs ${permissionName(operation.permission)}.`}
         </p>
         {names.length > 0 && (
           <div class="form-row">
             {names.map((name) => (
-              <TextField key={name} label={name} value={params[name]!} onChange={(value) => setParams({ ...params, [name]: value })} isMono />
+              <TextField
+                key={name}
+                label={name}
+                value={params[name]!}
+                onChange={(value) => setParams({ ...params, [name]: value })}
+                isMono
+              />
             ))}
           </div>
         )}
@@ -115,15 +151,36 @@ function Explorer({ operation, account }: { operation: DocumentedOperation; acco
             <summary>{operation.query.length} query parameters</summary>
             <div class="form-row">
               {operation.query.map(({ name, schema }) => (
-                <TextField key={name} label={name} value={query[name] ?? ""} placeholder={schema?.enum?.join(", ") ?? ""} onChange={(value) => setQuery({ ...query, [name]: value })} isMono />
+                <TextField
+                  key={name}
+                  label={name}
+                  value={query[name] ?? ""}
+                  placeholder={schema?.enum?.join(", ") ?? ""}
+                  onChange={(value) => setQuery({ ...query, [name]: value })}
+                  isMono
+                />
               ))}
             </div>
           </details>
         )}
-        {operation.body !== undefined && <TextField label="Body" value={body} onChange={setBody} rows={Math.min(20, body.split("\n").length + 1)} isMono error={parsed.fault} />}
+        {operation.body !== undefined && (
+          <TextField
+            label="Body"
+            value={body}
+            onChange={setBody}
+            rows={Math.min(20, body.split("\n").length + 1)}
+            isMono
+            error={parsed.fault}
+          />
+        )}
         {isUpload && <p class="hint">The body is {operation.content}. Send it with the command below.</p>}
         <div class="row">
-          <Button kind={method === "DELETE" ? "bad" : "primary"} refusal={refusal ?? (isUpload ? "needs a file: send it with curl" : undefined)} isBusy={isBusy} onPress={() => void run()}>
+          <Button
+            kind={method === "DELETE" ? "bad" : "primary"}
+            refusal={refusal ?? (isUpload ? "needs a file: send it with curl" : undefined)}
+            isBusy={isBusy}
+            onPress={() => void run()}
+          >
             {isSure ? "Really delete" : "Send"}
           </Button>
         </div>

@@ -14,7 +14,8 @@ export function sampleOf(schema: Schema, schemas: Readonly<Record<string, Schema
   const choice = schema.anyOf ?? schema.oneOf;
   if (choice !== undefined) return sampleOf(choice[0]!, schemas, depth + 1);
   const type = Array.isArray(schema.type) ? schema.type[0] : schema.type;
-  if (type === "array") return schema.items === undefined || depth > depthMax ? [] : [sampleOf(schema.items, schemas, depth + 1)];
+  if (type === "array")
+    return schema.items === undefined || depth > depthMax ? [] : [sampleOf(schema.items, schemas, depth + 1)];
   if (type === "object" || schema.properties !== undefined) {
     const required = new Set(schema.required);
     return Object.fromEntries(

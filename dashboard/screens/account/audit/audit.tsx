@@ -31,7 +31,12 @@ export default function Audit({ account }: ScreenProps) {
   return (
     <Page title="Audit log" about="Changes by tokens, people and the platform itself.">
       <div class="toolbar">
-        <select class="short" aria-label="Time" value={days} onChange={(event) => setDays(event.currentTarget.value)}>
+        <select
+          class="short"
+          aria-label="Time"
+          value={days}
+          onChange={(event) => setDays(event.currentTarget.value)}
+        >
           {Object.entries(spans).map(([value, label]) => (
             <option key={value} value={value}>
               {label}
@@ -67,8 +72,17 @@ export default function Audit({ account }: ScreenProps) {
                   </>
                 ),
               },
-              { title: "By", isExtra: true, cell: ({ actor }) => actor.email ?? actor.token_name ?? actor.type },
-              { title: "Result", cell: ({ action }) => <State tone={action.result === "success" ? "ok" : "bad"}>{action.result}</State> },
+              {
+                title: "By",
+                isExtra: true,
+                cell: ({ actor }) => actor.email ?? actor.token_name ?? actor.type,
+              },
+              {
+                title: "Result",
+                cell: ({ action }) => (
+                  <State tone={action.result === "success" ? "ok" : "bad"}>{action.result}</State>
+                ),
+              },
             ]}
           />
           {more !== undefined && (
@@ -109,7 +123,12 @@ function useEntries(account: string, days: number) {
     setEntries(undefined);
     read(undefined, []);
   }, [account, days, version]);
-  return { entries, failure, more: cursor === undefined ? undefined : () => read(cursor, entries ?? []), reload: () => setVersion((each) => each + 1) };
+  return {
+    entries,
+    failure,
+    more: cursor === undefined ? undefined : () => read(cursor, entries ?? []),
+    reload: () => setVersion((each) => each + 1),
+  };
 }
 
 function EntryPanel({ entry, onClose }: { entry: Entry; onClose: () => void }) {

@@ -6,16 +6,21 @@ interface Line {
 
 /** The values in a document, by their path. */
 function leaves(value: unknown, path = ""): [string, string][] {
-  if (typeof value !== "object" || value === null) return value === undefined ? [] : [[path, JSON.stringify(value)]];
+  if (typeof value !== "object" || value === null)
+    return value === undefined ? [] : [[path, JSON.stringify(value)]];
   const parts = Object.entries(value);
-  return parts.length === 0 ? [[path, JSON.stringify(value)]] : parts.flatMap(([name, each]) => leaves(each, path === "" ? name : `${path}.${name}`));
+  return parts.length === 0
+    ? [[path, JSON.stringify(value)]]
+    : parts.flatMap(([name, each]) => leaves(each, path === "" ? name : `${path}.${name}`));
 }
 
 /** The difference of two documents. A field that a change does not name stays as it was, and is not listed. */
 export function differences(before: unknown, after: unknown): Line[] {
   const [old, next] = [new Map(leaves(before)), new Map(leaves(after))];
   const paths = next.size === 0 ? [...old.keys()] : [...next.keys()];
-  return paths.map((path) => ({ path, before: old.get(path), after: next.get(path) })).filter(({ before, after }) => before !== after);
+  return paths
+    .map((path) => ({ path, before: old.get(path), after: next.get(path) }))
+    .filter(({ before, after }) => before !== after);
 }
 
 /** Before and after of a change, field by field. */

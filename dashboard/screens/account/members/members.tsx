@@ -33,7 +33,9 @@ export default function Members({ account }: ScreenProps) {
   const [url, setUrl] = useState<string | undefined>(undefined);
   const refusal = useRefusal()("POST /accounts/{account_id}/members");
   const close = (): void => setOpen(undefined);
-  useShortcuts([{ keys: "n", label: "Invite a member", run: () => refusal === undefined && setOpen({ kind: "invite" }) }]);
+  useShortcuts([
+    { keys: "n", label: "Invite a member", run: () => refusal === undefined && setOpen({ kind: "invite" }) },
+  ]);
   const add = (
     <Button icon="plus" kind="primary" refusal={refusal} onPress={() => setOpen({ kind: "invite" })}>
       Invite a member
@@ -50,24 +52,56 @@ export default function Members({ account }: ScreenProps) {
             columns={[
               { title: "Address", isWide: true, cell: ({ email }) => email },
               { title: "Roles", cell: ({ roles }) => roles.map(({ name }) => name).join(", ") },
-              { title: "State", cell: ({ status }) => <State tone={status === "accepted" ? "ok" : status === "pending" ? "warn" : "off"}>{status}</State> },
+              {
+                title: "State",
+                cell: ({ status }) => (
+                  <State tone={status === "accepted" ? "ok" : status === "pending" ? "warn" : "off"}>
+                    {status}
+                  </State>
+                ),
+              },
             ]}
             actions={(member) => (
               <Menu
                 label={`Actions of ${member.email}`}
                 items={[
-                  { label: "Change the roles", icon: "edit", refusal, onSelect: () => setOpen({ kind: "roles", member }) },
-                  { label: "Remove", icon: "trash", kind: "bad", refusal, onSelect: () => setOpen({ kind: "remove", member }) },
+                  {
+                    label: "Change the roles",
+                    icon: "edit",
+                    refusal,
+                    onSelect: () => setOpen({ kind: "roles", member }),
+                  },
+                  {
+                    label: "Remove",
+                    icon: "trash",
+                    kind: "bad",
+                    refusal,
+                    onSelect: () => setOpen({ kind: "remove", member }),
+                  },
                 ]}
               />
             )}
           />
         )}
       </Loaded>
-      {open?.kind === "invite" && <RolesDialog account={account} member={undefined} onUrl={setUrl} onClose={close} />}
-      {open?.kind === "roles" && <RolesDialog account={account} member={open.member} onUrl={setUrl} onClose={close} />}
+      {open?.kind === "invite" && (
+        <RolesDialog account={account} member={undefined} onUrl={setUrl} onClose={close} />
+      )}
+      {open?.kind === "roles" && (
+        <RolesDialog account={account} member={open.member} onUrl={setUrl} onClose={close} />
+      )}
       {open?.kind === "remove" && (
-        <Confirm title={`Remove ${open.member.email}`} submit="Remove" call={{ op: "DELETE /accounts/{account_id}/members/{member_id}", params: { account_id: account, member_id: open.member.id } }} done="The member was removed" invalidates={[path]} onClose={close}>
+        <Confirm
+          title={`Remove ${open.member.email}`}
+          submit="Remove"
+          call={{
+            op: "DELETE /accounts/{account_id}/members/{member_id}",
+            params: { account_id: account, member_id: open.member.id },
+          }}
+          done="The member was removed"
+          invalidates={[path]}
+          onClose={close}
+        >
           <p>Their tokens lose this account at once.</p>
         </Confirm>
       )}
@@ -81,16 +115,38 @@ export default function Members({ account }: ScreenProps) {
   );
 }
 
-function RolesDialog({ account, member, onUrl, onClose }: { account: string; member: Member | undefined; onUrl: (url: string) => void; onClose: () => void }) {
+function RolesDialog({
+  account,
+  member,
+  onUrl,
+  onClose,
+}: {
+  account: string;
+  member: Member | undefined;
+  onUrl: (url: string) => void;
+  onClose: () => void;
+}) {
   const roles = useGet<Role[]>(`/accounts/${account}/roles?per_page=50`);
   const [email, setEmail] = useState("");
   const [chosen, setChosen] = useState<readonly string[]>(member?.roles.map(({ id }) => id) ?? []);
   const call =
     member === undefined
-      ? { op: "POST /accounts/{account_id}/members", params: { account_id: account }, body: { email, roles: chosen } }
-      : { op: "PUT /accounts/{account_id}/members/{member_id}", params: { account_id: account, member_id: member.id }, body: { roles: chosen.map((id) => ({ id })) } };
+      ? {
+          op: "POST /accounts/{account_id}/members",
+          params: { account_id: account },
+          body: { email, roles: chosen },
+        }
+      : {
+          op: "PUT /accounts/{account_id}/members/{member_id}",
+          params: { account_id: account, member_id: member.id },
+          body: { roles: chosen.map((id) => ({ id })) },
+        };
   return (
-    <Dialog title={member === undefined ? "Invite a member" : `Roles of ${member.email}`} kind="side" onClose={onClose}>
+    <Dialog
+      title={member === undefined ? "Invite a member" : `Roles of ${member.email}`}
+      kind="side"
+      onClose={onClose}
+    >
       <Loaded of={roles}>
         {(list) => (
           <ActionForm<{ invitation?: { url: string } }>
@@ -107,12 +163,29 @@ function RolesDialog({ account, member, onUrl, onClose }: { account: string; mem
           >
             {(failure) => (
               <>
-                {member === undefined && <TextField label="E-mail address" name="email" failure={failure} value={email} onChange={setEmail} autofocus />}
+                {member === undefined && (
+                  <TextField
+                    label="E-mail address"
+                    name="email"
+                    failure={failure}
+                    value={email}
+                    onChange={setEmail}
+                    autofocus
+                  />
+                )}
                 <fieldset class="choices">
                   <legend>Roles</legend>
                   {list.map(({ id, name, description }) => (
                     <label key={id}>
-                      <input type="checkbox" checked={chosen.includes(id)} onChange={() => setChosen(chosen.includes(id) ? chosen.filter((each) => each !== id) : [...chosen, id])} />
+                      <input
+                        type="checkbox"
+                        checked={chosen.includes(id)}
+                        onChange={() =>
+                          setChosen(
+                            chosen.includes(id) ? chosen.filter((each) => each !== id) : [...chosen, id],
+                          )
+                        }
+                      />
                       <span>
                         {name}
                         <br />

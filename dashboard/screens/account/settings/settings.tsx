@@ -43,15 +43,34 @@ function AccountForm({ data }: { data: Account }) {
         ]}
       />
       <ActionForm
-        call={{ op: "PUT /accounts/{account_id}", params: { account_id: data.id }, body: { name: values.name, settings: { abuse_contact_email: values.abuse === "" ? null : values.abuse } } }}
+        call={{
+          op: "PUT /accounts/{account_id}",
+          params: { account_id: data.id },
+          body: {
+            name: values.name,
+            settings: { abuse_contact_email: values.abuse === "" ? null : values.abuse },
+          },
+        }}
         submit="Save"
         done="The account was saved. The menu shows a new name at the next sign-in"
         invalidates={[`/accounts/${data.id}`]}
       >
         {(failure) => (
           <div class="form-row">
-            <TextField label="Name" name="name" failure={failure} value={values.name} onChange={(value) => set("name", value)} />
-            <TextField label="Address for reports of abuse" name="settings.abuse_contact_email" failure={failure} value={values.abuse} onChange={(value) => set("abuse", value)} />
+            <TextField
+              label="Name"
+              name="name"
+              failure={failure}
+              value={values.name}
+              onChange={(value) => set("name", value)}
+            />
+            <TextField
+              label="Address for reports of abuse"
+              name="settings.abuse_contact_email"
+              failure={failure}
+              value={values.abuse}
+              onChange={(value) => set("abuse", value)}
+            />
           </div>
         )}
       </ActionForm>
@@ -75,7 +94,12 @@ function Browser() {
           { value: "dark", label: "Dark" },
         ]}
       />
-      <Switch label="Single letters are keys" hint="Without them, only Ctrl K, Escape and the arrows work." isOn={isOn} onChange={(value) => singleKeys.set(value)} />
+      <Switch
+        label="Single letters are keys"
+        hint="Without them, only Ctrl K, Escape and the arrows work."
+        isOn={isOn}
+        onChange={(value) => singleKeys.set(value)}
+      />
     </Card>
   );
 }

@@ -4,7 +4,7 @@ import type { Zone } from "../../../core/zone.ts";
 import { Dialog } from "../../../parts/dialog.tsx";
 import { ActionForm, SelectField, TextField } from "../../../parts/form.tsx";
 import { Loaded } from "../../../parts/states.tsx";
-import { tokensOf, type Owner, type Token } from "./tokens.tsx";
+import { tokensOf, type Owner, type Token } from "./token.ts";
 
 interface Group {
   id: string;
@@ -21,7 +21,10 @@ const templates: readonly { value: Template; label: string }[] = [
 ];
 const namesOf: Record<Exclude<Template, "custom">, (name: string) => boolean> = {
   dns: (name) => name === "DNS Write" || name === "Zone Read",
-  scripts: (name) => /^(Workers (Scripts|KV Storage|Routes)|D1|Queues) Write$|^Workers Tail Read$|^(Zone|Account Settings) Read$/.test(name),
+  scripts: (name) =>
+    /^(Workers (Scripts|KV Storage|Routes)|D1|Queues) Write$|^Workers Tail Read$|^(Zone|Account Settings) Read$/.test(
+      name,
+    ),
   read: (name) => name.endsWith(" Read"),
 };
 const zoneScope = "com.cloudflare.api.account.zone";
@@ -44,15 +47,23 @@ export function NewToken({ owner, account, onClose, onValue }: NewTokenProps) {
   const [zoneId, setZoneId] = useState("");
   const [days, setDays] = useState("0");
   const [chosen, setChosen] = useState<readonly string[]>([]);
-  const all = (groups.data ?? []).filter(({ scopes }) => owner === "user" || !scopes.includes("com.cloudflare.api.user"));
-  const picked = template === "custom" ? all.filter(({ id }) => chosen.includes(id)) : all.filter((group) => namesOf[template](group.name));
+  const all = (groups.data ?? []).filter(
+    ({ scopes }) => owner === "user" || !scopes.includes("com.cloudflare.api.user"),
+  );
+  const picked =
+    template === "custom"
+      ? all.filter(({ id }) => chosen.includes(id))
+      : all.filter((group) => namesOf[template](group.name));
   const policies = policiesOf(picked, account, zoneId);
   const body = {
     name,
     policies,
-    ...(days !== "0" && { expires_on: new Date(Math.ceil(Date.now() / 60_000) * 60_000 + Number(days) * 86_400_000).toISOString() }),
+    ...(days !== "0" && {
+      expires_on: new Date(Math.ceil(Date.now() / 60_000) * 60_000 + Number(days) * 86_400_000).toISOString(),
+    }),
   };
-  const refusal = name.trim() === "" ? "give it a name" : policies.length === 0 ? "choose permissions" : undefined;
+  const refusal =
+    name.trim() === "" ? "give it a name" : policies.length === 0 ? "choose permissions" : undefined;
   return (
     <Dialog title="Make a token" kind="side" onClose={onClose}>
       <Loaded of={groups}>
@@ -70,16 +81,51 @@ export function NewToken({ owner, account, onClose, onValue }: NewTokenProps) {
           >
             {(failure) => (
               <>
-                <TextField label="Name" name="name" failure={failure} value={name} onChange={setName} autofocus />
+                <TextField
+                  label="Name"
+                  name="name"
+                  failure={failure}
+                  value={name}
+                  onChange={setName}
+                  autofocus
+                />
                 <SelectField label="It may" value={template} onChange={setTemplate} options={templates} />
-                <SelectField label="Zones" value={zoneId} onChange={setZoneId} options={[{ value: "", label: "All zones of the account" }, ...(zones.data ?? []).map((zone) => ({ value: zone.id, label: zone.name }))]} />
-                <SelectField label="Expires" value={days} onChange={setDays} options={[{ value: "0", label: "Never" }, { value: "1", label: "In a day" }, { value: "30", label: "In 30 days" }, { value: "365", label: "In a year" }]} />
+                <SelectField
+                  label="Zones"
+                  value={zoneId}
+                  onChange={setZoneId}
+                  options={[
+                    { value: "", label: "All zones of the account" },
+                    ...(zones.data ?? []).map((zone) => ({ value: zone.id, label: zone.name })),
+                  ]}
+                />
+                <SelectField
+                  label="Expires"
+                  value={days}
+                  onChange={setDays}
+                  options={[
+                    { value: "0", label: "Never" },
+                    { value: "1", label: "In a day" },
+                    { value: "30", label: "In 30 days" },
+                    { value: "365", label: "In a year" },
+                  ]}
+                />
                 {template === "custom" ? (
                   <fieldset class="choices">
                     <legend>Permissions</legend>
                     {all.map((group) => (
                       <label key={group.id}>
-                        <input type="checkbox" checked={chosen.includes(group.id)} onChange={() => setChosen(chosen.includes(group.id) ? chosen.filter((id) => id !== group.id) : [...chosen, group.id])} />
+                        <input
+                          type="checkbox"
+                          checked={chosen.includes(group.id)}
+                          onChange={() =>
+                            setChosen(
+                              chosen.includes(group.id)
+                                ? chosen.filter((id) => id !== group.id)
+                                : [...chosen, group.id],
+                            )
+                          }
+                        />
                         {group.name}
                       </label>
                     ))}
@@ -99,7 +145,17 @@ export function NewToken({ owner, account, onClose, onValue }: NewTokenProps) {
 /** A policy for each kind of resource that the permissions hold on. */
 function policiesOf(groups: readonly Group[], account: string, zoneId: string): object[] {
   const of = (scope: string): Group[] => groups.filter(({ scopes }) => scopes.includes(scope));
-  const policy = (list: readonly Group[], resources: object): object[] => (list.length === 0 ? [] : [{ effect: "allow", resources, permission_groups: list.map(({ id, name }) => ({ id, name })) }]);
-  const zones = zoneId === "" ? { [`${accountScope}.${account}`]: { [`${zoneScope}.*`]: "*" } } : { [`${zoneScope}.${zoneId}`]: "*" };
-  return [...policy(of(zoneScope), zones), ...policy(of(accountScope), { [`${accountScope}.${account}`]: "*" }), ...policy(of("com.cloudflare.api.user"), { "com.cloudflare.api.user.*": "*" })];
+  const policy = (list: readonly Group[], resources: object): object[] =>
+    list.length === 0
+      ? []
+      : [{ effect: "allow", resources, permission_groups: list.map(({ id, name }) => ({ id, name })) }];
+  const zones =
+    zoneId === ""
+      ? { [`${accountScope}.${account}`]: { [`${zoneScope}.*`]: "*" } }
+      : { [`${zoneScope}.${zoneId}`]: "*" };
+  return [
+    ...policy(of(zoneScope), zones),
+    ...policy(of(accountScope), { [`${accountScope}.${account}`]: "*" }),
+    ...policy(of("com.cloudflare.api.user"), { "com.cloudflare.api.user.*": "*" }),
+  ];
 }

@@ -17,33 +17,22 @@ import { Tabs } from "../../../parts/tabs.tsx";
 import { ActionForm } from "../../../parts/form.tsx";
 import type { ScreenProps } from "../../../shell/route.ts";
 import { NewToken } from "./new-token.tsx";
-
-export interface Token {
-  id: string;
-  name: string;
-  status: "active" | "disabled" | "expired";
-  issued_on: string;
-  last_used_on: string | null;
-  expires_on?: string;
-  policies: { effect: "allow" | "deny"; resources: Record<string, unknown>; permission_groups: { name: string }[] }[];
-}
-
-export type Owner = "user" | "account";
-export const tokensOf = (owner: Owner, account: string) => ({
-  op: owner === "user" ? "/user/tokens" : "/accounts/{account_id}/tokens",
-  path: owner === "user" ? "/user/tokens" : `/accounts/${account}/tokens`,
-  params: (owner === "user" ? {} : { account_id: account }) as Record<string, string>,
-});
+import { tokensOf, type Owner, type Token } from "./token.ts";
 
 const tones: Record<Token["status"], Tone> = { active: "ok", disabled: "off", expired: "bad" };
-const rightsOf = ({ policies }: Token): string[] => policies.flatMap(({ permission_groups }) => permission_groups.map(({ name }) => name));
+const rightsOf = ({ policies }: Token): string[] =>
+  policies.flatMap(({ permission_groups }) => permission_groups.map(({ name }) => name));
 
 /** API tokens of the user and of the account. */
 export default function Tokens({ account }: ScreenProps) {
   const opened = useStore(session);
   const owners: { key: Owner; name: string }[] = [
-    ...(isAllowed("user_tokens:read", { accountId: account }) ? [{ key: "user" as const, name: "Yours" }] : []),
-    ...(isAllowed("account_tokens:read", { accountId: account }) ? [{ key: "account" as const, name: "The account's" }] : []),
+    ...(isAllowed("user_tokens:read", { accountId: account })
+      ? [{ key: "user" as const, name: "Yours" }]
+      : []),
+    ...(isAllowed("account_tokens:read", { accountId: account })
+      ? [{ key: "account" as const, name: "The account's" }]
+      : []),
   ];
   const [chosen, setOwner] = useSearch("owner", owners[0]?.key ?? "user");
   const owner: Owner = chosen === "account" ? "account" : "user";
@@ -57,9 +46,20 @@ export default function Tokens({ account }: ScreenProps) {
     </Button>
   );
   return (
-    <Page title="API tokens" about="Clients and people sign in with tokens. A token never may more than its owner." actions={add}>
+    <Page
+      title="API tokens"
+      about="Clients and people sign in with tokens. A token never may more than its owner."
+      actions={add}
+    >
       <Tabs label="Owner" tabs={owners} current={owner} onChange={setOwner}>
-        <TokenList key={owner} owner={owner} account={account} ownId={opened?.token.id} add={add} onValue={setValue} />
+        <TokenList
+          key={owner}
+          owner={owner}
+          account={account}
+          ownId={opened?.token.id}
+          add={add}
+          onValue={setValue}
+        />
       </Tabs>
       {isNew && <NewToken owner={owner} account={account} onClose={() => setNew(false)} onValue={setValue} />}
       {value !== undefined && (
@@ -108,15 +108,34 @@ function TokenList({ owner, account, ownId, add, onValue }: TokenListProps) {
                 ),
               },
               { title: "State", cell: ({ status }) => <State tone={tones[status]}>{status}</State> },
-              { title: "Used", isExtra: true, cell: ({ last_used_on }) => (last_used_on === null ? "never" : <Time at={last_used_on} />) },
-              { title: "Expires", isExtra: true, cell: ({ expires_on }) => (expires_on === undefined ? "never" : <Time at={expires_on} />) },
+              {
+                title: "Used",
+                isExtra: true,
+                cell: ({ last_used_on }) => (last_used_on === null ? "never" : <Time at={last_used_on} />),
+              },
+              {
+                title: "Expires",
+                isExtra: true,
+                cell: ({ expires_on }) => (expires_on === undefined ? "never" : <Time at={expires_on} />),
+              },
             ]}
             actions={(token) => (
               <Menu
                 label={`Actions of ${token.name}`}
                 items={[
-                  { label: "Give it a new value", icon: "refresh", refusal, onSelect: () => setOpen({ kind: "roll", token }) },
-                  { label: "Delete", icon: "trash", kind: "bad", refusal, onSelect: () => setOpen({ kind: "delete", token }) },
+                  {
+                    label: "Give it a new value",
+                    icon: "refresh",
+                    refusal,
+                    onSelect: () => setOpen({ kind: "roll", token }),
+                  },
+                  {
+                    label: "Delete",
+                    icon: "trash",
+                    kind: "bad",
+                    refusal,
+                    onSelect: () => setOpen({ kind: "delete", token }),
+                  },
                 ]}
               />
             )}
@@ -126,7 +145,11 @@ function TokenList({ owner, account, ownId, add, onValue }: TokenListProps) {
       {open?.kind === "roll" && (
         <Dialog title={`A new value for ${open.token.name}`} onClose={close}>
           <ActionForm<string>
-            call={{ op: `PUT ${op}/{token_id}/value`, params: { ...params, token_id: open.token.id }, body: {} }}
+            call={{
+              op: `PUT ${op}/{token_id}/value`,
+              params: { ...params, token_id: open.token.id },
+              body: {},
+            }}
             submit="Give it a new value"
             invalidates={[path]}
             onCancel={close}
@@ -135,7 +158,11 @@ function TokenList({ owner, account, ownId, add, onValue }: TokenListProps) {
               onValue(value);
             }}
           >
-            {() => <p>The old value stops working at once{open.token.id === ownId ? ", and this session ends" : ""}.</p>}
+            {() => (
+              <p>
+                The old value stops working at once{open.token.id === ownId ? ", and this session ends" : ""}.
+              </p>
+            )}
           </ActionForm>
         </Dialog>
       )}
@@ -148,11 +175,15 @@ function TokenList({ owner, account, ownId, add, onValue }: TokenListProps) {
           invalidates={[path]}
           onClose={close}
         >
-          <p>Clients with it, and sessions of this console, get 401 from now on{open.token.id === ownId ? ": this session too" : ""}.</p>
+          <p>
+            Clients with it, and sessions of this console, get 401 from now on
+            {open.token.id === ownId ? ": this session too" : ""}.
+          </p>
         </Confirm>
       )}
     </>
   );
 }
 
-const shortened = (names: readonly string[]): string => (names.length <= 4 ? names.join(", ") : `${names.slice(0, 3).join(", ")} and ${names.length - 3} more`);
+const shortened = (names: readonly string[]): string =>
+  names.length <= 4 ? names.join(", ") : `${names.slice(0, 3).join(", ")} and ${names.length - 3} more`;

@@ -58,7 +58,11 @@ const states = { active: "ok", pending: "warn", disabled: "off", "pending-disabl
 function DnssecCard({ of }: { of: Query<Dnssec> }) {
   const zone = useZone();
   const op = "PATCH /zones/{zone_id}/dnssec";
-  const action = useAction({ done: "DNSSEC was changed", invalidates: [`/zones/${zone.id}/dnssec`], tellsFailure: true });
+  const action = useAction({
+    done: "DNSSEC was changed",
+    invalidates: [`/zones/${zone.id}/dnssec`],
+    tellsFailure: true,
+  });
   const refusal = useRefusal()(op);
   const isOn = of.data?.status === "active" || of.data?.status === "pending";
   const call = { op, params: { zone_id: zone.id }, body: { status: isOn ? "disabled" : "active" } };
@@ -80,7 +84,12 @@ function DnssecCard({ of }: { of: Query<Dnssec> }) {
         {(data) => (
           <div class="stack">
             <State tone={states[data.status]}>{data.status}</State>
-            {data.status === "pending" && <Notice tone="warn">Give the DS record below to the registrar. The zone is signed already; resolvers check it once the parent zone has the DS record.</Notice>}
+            {data.status === "pending" && (
+              <Notice tone="warn">
+                Give the DS record below to the registrar. The zone is signed already; resolvers check it once
+                the parent zone has the DS record.
+              </Notice>
+            )}
             {data.ds !== null && (
               <Facts
                 facts={[
@@ -119,7 +128,12 @@ function SettingsForm({ settings }: { settings: DnsSettings }) {
         call={{
           op: "PATCH /zones/{zone_id}/dns_settings",
           params: { zone_id: zone.id },
-          body: { flatten_all_cnames: values.flatten_all_cnames, multi_provider: values.multi_provider, ns_ttl: values.ns_ttl, soa: values.soa },
+          body: {
+            flatten_all_cnames: values.flatten_all_cnames,
+            multi_provider: values.multi_provider,
+            ns_ttl: values.ns_ttl,
+            soa: values.soa,
+          },
         }}
         submit="Save"
         done="The DNS settings were saved"
@@ -128,17 +142,57 @@ function SettingsForm({ settings }: { settings: DnsSettings }) {
         {(failure) => (
           <>
             <div class="form-row">
-              <TextField label="Primary name server" name="soa.mname" failure={failure} value={values.soa.mname ?? ""} placeholder={zone.name_servers[0] ?? ""} onChange={(mname) => soa({ mname: mname === "" ? null : mname })} isMono />
-              <TextField label="Mailbox" name="soa.rname" failure={failure} value={values.soa.rname} onChange={(rname) => soa({ rname })} isMono />
-              <TextField label="TTL of NS records (s)" name="ns_ttl" type="number" failure={failure} value={String(values.ns_ttl)} onChange={(value) => set("ns_ttl", Number(value))} />
+              <TextField
+                label="Primary name server"
+                name="soa.mname"
+                failure={failure}
+                value={values.soa.mname ?? ""}
+                placeholder={zone.name_servers[0] ?? ""}
+                onChange={(mname) => soa({ mname: mname === "" ? null : mname })}
+                isMono
+              />
+              <TextField
+                label="Mailbox"
+                name="soa.rname"
+                failure={failure}
+                value={values.soa.rname}
+                onChange={(rname) => soa({ rname })}
+                isMono
+              />
+              <TextField
+                label="TTL of NS records (s)"
+                name="ns_ttl"
+                type="number"
+                failure={failure}
+                value={String(values.ns_ttl)}
+                onChange={(value) => set("ns_ttl", Number(value))}
+              />
             </div>
             <div class="form-row">
               {soaFields.map(([name, label]) => (
-                <TextField key={name} label={label} name={`soa.${name}`} type="number" failure={failure} value={String(values.soa[name])} onChange={(value) => soa({ [name]: Number(value) })} />
+                <TextField
+                  key={name}
+                  label={label}
+                  name={`soa.${name}`}
+                  type="number"
+                  failure={failure}
+                  value={String(values.soa[name])}
+                  onChange={(value) => soa({ [name]: Number(value) })}
+                />
               ))}
             </div>
-            <Switch label="Flatten all CNAME records" hint="Answers have addresses instead of the alias." isOn={values.flatten_all_cnames} onChange={(on) => set("flatten_all_cnames", on)} />
-            <Switch label="Several providers" hint="NS records of other providers at the zone's own name are served." isOn={values.multi_provider} onChange={(on) => set("multi_provider", on)} />
+            <Switch
+              label="Flatten all CNAME records"
+              hint="Answers have addresses instead of the alias."
+              isOn={values.flatten_all_cnames}
+              onChange={(on) => set("flatten_all_cnames", on)}
+            />
+            <Switch
+              label="Several providers"
+              hint="NS records of other providers at the zone's own name are served."
+              isOn={values.multi_provider}
+              onChange={(on) => set("multi_provider", on)}
+            />
           </>
         )}
       </ActionForm>

@@ -53,7 +53,9 @@ export function useRecordSelection(rows: Rows<DnsRecord>, query: string): Record
 /** Operations in a batch, by the limits of plans. */
 const batchMaxOf = (plan: string | undefined): number => (plan === "free" ? 200 : 3500);
 const pageMax = 5000;
-type Change = { title: string; patch: Partial<Pick<DnsRecord, "proxied" | "ttl">> } | { title: string; patch: "delete" };
+type Change =
+  | { title: string; patch: Partial<Pick<DnsRecord, "proxied" | "ttl">> }
+  | { title: string; patch: "delete" };
 
 const changes: readonly Change[] = [
   { title: "Set to proxied", patch: { proxied: true } },
@@ -77,18 +79,35 @@ export function BatchBar({ selection, query, refusal, onDone }: BatchBarProps) {
   if (selection.size === 0) return null;
   return (
     <div class="batch-bar" role="region" aria-label="Selected records">
-      <strong>{selection.isAllMatching ? `All ${count(selection.size)} that match` : plural(selection.size, "record")}</strong>
+      <strong>
+        {selection.isAllMatching
+          ? `All ${count(selection.size)} that match`
+          : plural(selection.size, "record")}
+      </strong>
       <Menu
         label="Change"
         align="start"
-        items={changes.map((each) => ({ label: each.title, refusal, onSelect: () => setChange(each), ...(each.patch === "delete" && { kind: "bad" as const }) }))}
+        items={changes.map((each) => ({
+          label: each.title,
+          refusal,
+          onSelect: () => setChange(each),
+          ...(each.patch === "delete" && { kind: "bad" as const }),
+        }))}
       >
         <span>Change …</span>
       </Menu>
       <Button kind="quiet" onPress={selection.clear}>
         Clear
       </Button>
-      {change !== undefined && <BatchDialog change={change} selection={selection} query={query} onDone={onDone} onClose={() => setChange(undefined)} />}
+      {change !== undefined && (
+        <BatchDialog
+          change={change}
+          selection={selection}
+          query={query}
+          onDone={onDone}
+          onClose={() => setChange(undefined)}
+        />
+      )}
     </div>
   );
 }
@@ -96,7 +115,10 @@ export function BatchBar({ selection, query, refusal, onDone }: BatchBarProps) {
 const batchCall = (zoneId: string, records: readonly DnsRecord[], { patch }: Change): Call => ({
   op: "POST /zones/{zone_id}/dns_records/batch",
   params: { zone_id: zoneId },
-  body: patch === "delete" ? { deletes: records.map(({ id }) => ({ id })) } : { patches: records.map(({ id }) => ({ id, ...patch })) },
+  body:
+    patch === "delete"
+      ? { deletes: records.map(({ id }) => ({ id })) }
+      : { patches: records.map(({ id }) => ({ id, ...patch })) },
 });
 
 /** The calls that give the records back what they were. Deleted ones come back with new ids. */
@@ -105,13 +127,44 @@ const undoCall = (zoneId: string, records: readonly DnsRecord[], { patch }: Chan
   params: { zone_id: zoneId },
   body:
     patch === "delete"
-      ? { posts: records.map(({ type, name, content, data, priority, proxied, proxiable, ttl, comment, tags }) => ({ type, name, ...(data === undefined ? { content } : { data }), ...(priority !== undefined && { priority }), ...(proxiable && { proxied }), ttl, comment, tags })) }
-      : { patches: records.map(({ id, proxied, ttl }) => ({ id, ..."proxied" in patch ? { proxied } : { ttl } })) },
+      ? {
+          posts: records.map(
+            ({ type, name, content, data, priority, proxied, proxiable, ttl, comment, tags }) => ({
+              type,
+              name,
+              ...(data === undefined ? { content } : { data }),
+              ...(priority !== undefined && { priority }),
+              ...(proxiable && { proxied }),
+              ttl,
+              comment,
+              tags,
+            }),
+          ),
+        }
+      : {
+          patches: records.map(({ id, proxied, ttl }) => ({
+            id,
+            ...("proxied" in patch ? { proxied } : { ttl }),
+          })),
+        },
 });
 
-const parts = <T,>(list: readonly T[], size: number): T[][] => Array.from({ length: Math.ceil(list.length / size) }, (_, i) => list.slice(i * size, (i + 1) * size));
+const parts = <T,>(list: readonly T[], size: number): T[][] =>
+  Array.from({ length: Math.ceil(list.length / size) }, (_, i) => list.slice(i * size, (i + 1) * size));
 
-function BatchDialog({ change, selection, query, onDone, onClose }: { change: Change; selection: RecordSelection; query: string; onDone: () => void; onClose: () => void }) {
+function BatchDialog({
+  change,
+  selection,
+  query,
+  onDone,
+  onClose,
+}: {
+  change: Change;
+  selection: RecordSelection;
+  query: string;
+  onDone: () => void;
+  onClose: () => void;
+}) {
   const zone = useZone();
   const [doneCount, setDoneCount] = useState<number | undefined>(undefined);
   const [failure, setFailure] = useState<string | undefined>(undefined);
@@ -130,10 +183,14 @@ function BatchDialog({ change, selection, query, onDone, onClose }: { change: Ch
       onClose();
       onDone();
       const undo = async (): Promise<void> => {
-        for (const part of parts(records, batchMaxOf(zone.plan.legacy_id))) await perform(undoCall(zone.id, part, change));
+        for (const part of parts(records, batchMaxOf(zone.plan.legacy_id)))
+          await perform(undoCall(zone.id, part, change));
         onDone();
       };
-      toast(`${change.title}: ${plural(records.length, "record")}`, "ok", { label: "Undo", run: () => void undo().catch((error: Error) => toast(error.message, "bad")) });
+      toast(`${change.title}: ${plural(records.length, "record")}`, "ok", {
+        label: "Undo",
+        run: () => void undo().catch((error: Error) => toast(error.message, "bad")),
+      });
     } catch (error) {
       setFailure(error instanceof ApiFailure ? error.message : String(error));
       onDone();
@@ -157,10 +214,22 @@ function BatchDialog({ change, selection, query, onDone, onClose }: { change: Ch
         </p>
       )}
       <footer class="form-foot">
-        {!selection.isAllMatching && <AsCode call={batchCall(zone.id, [...selection.chosen.values()].slice(0, batchMaxOf(zone.plan.legacy_id)), change)} />}
+        {!selection.isAllMatching && (
+          <AsCode
+            call={batchCall(
+              zone.id,
+              [...selection.chosen.values()].slice(0, batchMaxOf(zone.plan.legacy_id)),
+              change,
+            )}
+          />
+        )}
         <span class="spacer" />
         <Button onPress={onClose}>Cancel</Button>
-        <Button kind={change.patch === "delete" ? "bad" : "primary"} isBusy={isRunning} onPress={() => void run()}>
+        <Button
+          kind={change.patch === "delete" ? "bad" : "primary"}
+          isBusy={isRunning}
+          onPress={() => void run()}
+        >
           {isRunning ? `${count(doneCount)} of ${count(selection.size)}` : change.title}
         </Button>
       </footer>
@@ -172,7 +241,9 @@ function BatchDialog({ change, selection, query, onDone, onClose }: { change: Ch
 async function readAll(zoneId: string, query: string): Promise<DnsRecord[]> {
   const found: DnsRecord[] = [];
   for (let page = 1; ; page++) {
-    const { result, info } = await get<DnsRecord[]>(`/zones/${zoneId}/dns_records?${query}&page=${page}&per_page=${pageMax}`);
+    const { result, info } = await get<DnsRecord[]>(
+      `/zones/${zoneId}/dns_records?${query}&page=${page}&per_page=${pageMax}`,
+    );
     found.push(...result);
     if (result.length === 0 || found.length >= (info.total_count ?? 0)) return found;
   }

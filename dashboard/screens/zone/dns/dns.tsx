@@ -14,7 +14,6 @@ import { Page, State } from "../../../parts/layout.tsx";
 import { Menu } from "../../../parts/menu.tsx";
 import { Empty, Loaded } from "../../../parts/states.tsx";
 import { toast } from "../../../parts/toast.tsx";
-import { AskPanel } from "./ask.tsx";
 import { BatchBar, useRecordSelection } from "./batch.tsx";
 import { ImportDialog } from "./import.tsx";
 import { RecordPanel } from "./record-form.tsx";
@@ -22,7 +21,12 @@ import { recordTypes, shortName, ttlText, type DnsRecord } from "./record.ts";
 
 const columnsOf = (zone: string): Column<DnsRecord>[] => [
   { key: "type", title: "Type", width: "84px", cell: ({ type }) => <span class="badge mono">{type}</span> },
-  { key: "name", title: "Name", width: "minmax(140px, 1.2fr)", cell: ({ name }) => <strong class="record-name">{shortName(name, zone)}</strong> },
+  {
+    key: "name",
+    title: "Name",
+    width: "minmax(140px, 1.2fr)",
+    cell: ({ name }) => <strong class="record-name">{shortName(name, zone)}</strong>,
+  },
   {
     key: "content",
     title: "Value",
@@ -38,10 +42,23 @@ const columnsOf = (zone: string): Column<DnsRecord>[] => [
     key: "proxied",
     title: "Traffic",
     width: "120px",
-    cell: ({ proxied, proxiable }) => (!proxiable ? <span class="faint">–</span> : proxied ? <State tone="proxied">proxied</State> : <State tone="off">DNS only</State>),
+    cell: ({ proxied, proxiable }) =>
+      !proxiable ? (
+        <span class="faint">–</span>
+      ) : proxied ? (
+        <State tone="proxied">proxied</State>
+      ) : (
+        <State tone="off">DNS only</State>
+      ),
   },
   { key: "ttl", title: "TTL", width: "72px", cell: ({ ttl }) => ttlText(ttl), isExtra: true },
-  { key: "comment", title: "Comment", width: "minmax(80px, 1fr)", cell: ({ comment, tags }) => <span class="faint">{[comment, ...tags].filter(Boolean).join(" · ")}</span>, isExtra: true },
+  {
+    key: "comment",
+    title: "Comment",
+    width: "minmax(80px, 1fr)",
+    cell: ({ comment, tags }) => <span class="faint">{[comment, ...tags].filter(Boolean).join(" · ")}</span>,
+    isExtra: true,
+  },
 ];
 
 /** The address of the records, with the filters of the address bar. */
@@ -49,27 +66,31 @@ function useRecordsPath(zoneId: string): { path: string; query: string } {
   const [search] = useSearch("search");
   const [type] = useSearch("type");
   const [proxied] = useSearch("proxied");
-  const query = new URLSearchParams({ order: "name", ...(search !== "" && { search }), ...(type !== "" && { type }), ...(proxied !== "" && { proxied }) });
+  const query = new URLSearchParams({
+    order: "name",
+    ...(search !== "" && { search }),
+    ...(type !== "" && { type }),
+    ...(proxied !== "" && { proxied }),
+  });
   return { path: `/zones/${zoneId}/dns_records?${query}`, query: query.toString() };
 }
 
-type Panel = "import" | "ask" | undefined;
-
-/** The records of the zone: find, edit, change many at once, import and export, and ask the name server. */
+/** The records of the zone: find, edit, change many at once, import, and export. */
 export default function Dns() {
   const zone = useZone();
   const { path, query } = useRecordsPath(zone.id);
   const rows = useRows<DnsRecord>(path, 200);
-  const usage = useGet<{ record_quota: number | null; record_usage: number }>(`/zones/${zone.id}/dns_records/usage`);
+  const usage = useGet<{ record_quota: number | null; record_usage: number }>(
+    `/zones/${zone.id}/dns_records/usage`,
+  );
   const [openId, setOpenId] = useSearch("record");
-  const [panel, setPanel] = useState<Panel>(undefined);
+  const [isImporting, setImporting] = useState(false);
   const selection = useRecordSelection(rows, query);
   const refusal = useRefusal();
   const edit = refusal("POST /zones/{zone_id}/dns_records");
   useShortcuts([
     { keys: "n", label: "Add a record", run: () => edit === undefined && setOpenId("new", false) },
-    { keys: "i", label: "Import a zone file", run: () => edit === undefined && setPanel("import") },
-    { keys: "q", label: "Ask the name server", run: () => setPanel("ask") },
+    { keys: "i", label: "Import a zone file", run: () => edit === undefined && setImporting(true) },
   ]);
   const refresh = (): void => {
     rows.first.reload();
@@ -81,20 +102,25 @@ export default function Dns() {
     </Button>
   );
   const quota = usage.data?.record_quota;
-  const about = rows.count === undefined ? undefined : `${count(rows.count)} ${query.includes("&") || selection.isFiltered ? "match" : "records"}${quota == null ? "" : `, ${count(usage.data!.record_usage)} of ${count(quota)} used`}`;
+  const about =
+    rows.count === undefined
+      ? undefined
+      : `${count(rows.count)} ${query.includes("&") || selection.isFiltered ? "match" : "records"}${quota == null ? "" : `, ${count(usage.data!.record_usage)} of ${count(quota)} used`}`;
   return (
     <Page
       title="DNS records"
       about={about}
       actions={
         <>
-          <Button icon="search" onPress={() => setPanel("ask")}>
-            Ask
-          </Button>
           <Menu
             label="More"
             items={[
-              { label: "Import a zone file", icon: "upload", refusal: edit, onSelect: () => setPanel("import") },
+              {
+                label: "Import a zone file",
+                icon: "upload",
+                refusal: edit,
+                onSelect: () => setImporting(true),
+              },
               { label: "Export as a zone file", icon: "download", onSelect: () => void exportZone(zone) },
             ]}
           />
@@ -119,13 +145,30 @@ export default function Dns() {
         {() => (
           <>
             <BatchBar selection={selection} query={query} refusal={edit} onDone={refresh} />
-            <Grid label="DNS records" columns={columnsOf(zone.name)} rows={rows} keyOf={({ id }) => id} openKey={openId} selection={selection} onOpen={({ id }) => setOpenId(id, false)} />
+            <Grid
+              label="DNS records"
+              columns={columnsOf(zone.name)}
+              rows={rows}
+              keyOf={({ id }) => id}
+              openKey={openId}
+              selection={selection}
+              onOpen={({ id }) => setOpenId(id, false)}
+            />
           </>
         )}
       </Loaded>
-      {openId !== "" && <OpenRecord key={openId} id={openId} onDone={() => { setOpenId(""); refresh(); }} onClose={() => setOpenId("")} />}
-      {panel === "import" && <ImportDialog onDone={refresh} onClose={() => setPanel(undefined)} />}
-      {panel === "ask" && <AskPanel onClose={() => setPanel(undefined)} />}
+      {openId !== "" && (
+        <OpenRecord
+          key={openId}
+          id={openId}
+          onDone={() => {
+            setOpenId("");
+            refresh();
+          }}
+          onClose={() => setOpenId("")}
+        />
+      )}
+      {isImporting && <ImportDialog onDone={refresh} onClose={() => setImporting(false)} />}
     </Page>
   );
 }
@@ -137,13 +180,23 @@ function Filters() {
   return (
     <div class="toolbar">
       <Filter label="Filter records by name, value or comment" value={search} onChange={setSearch} />
-      <select class="short" aria-label="Type" value={type} onChange={(event) => setType(event.currentTarget.value)}>
+      <select
+        class="short"
+        aria-label="Type"
+        value={type}
+        onChange={(event) => setType(event.currentTarget.value)}
+      >
         <option value="">All types</option>
         {recordTypes.map((each) => (
           <option key={each}>{each}</option>
         ))}
       </select>
-      <select class="short" aria-label="Traffic" value={proxied} onChange={(event) => setProxied(event.currentTarget.value)}>
+      <select
+        class="short"
+        aria-label="Traffic"
+        value={proxied}
+        onChange={(event) => setProxied(event.currentTarget.value)}
+      >
         <option value="">Proxied and DNS only</option>
         <option value="true">Proxied</option>
         <option value="false">DNS only</option>

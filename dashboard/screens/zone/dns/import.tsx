@@ -45,8 +45,22 @@ export function ImportDialog({ onDone, onClose }: { onDone: () => void; onClose:
                 />
               )}
             </Field>
-            <TextField label="Zone file" name="file" failure={failure} value={text} onChange={setText} rows={12} isMono placeholder="www 300 IN A 192.0.2.1" />
-            <Switch label="Proxied" hint="For A, AAAA and CNAME records of the file." isOn={isProxied} onChange={setProxied} />
+            <TextField
+              label="Zone file"
+              name="file"
+              failure={failure}
+              value={text}
+              onChange={setText}
+              rows={12}
+              isMono
+              placeholder="www 300 IN A 192.0.2.1"
+            />
+            <Switch
+              label="Proxied"
+              hint="For A, AAAA and CNAME records of the file."
+              isOn={isProxied}
+              onChange={setProxied}
+            />
           </>
         )}
       </ActionForm>

@@ -7,7 +7,16 @@ import { Confirm } from "../../../parts/confirm.tsx";
 import { Dialog } from "../../../parts/dialog.tsx";
 import { ActionForm, SelectField, Switch, TextField, useForm, type FormState } from "../../../parts/form.tsx";
 import { Notice, Time } from "../../../parts/layout.tsx";
-import { dataFields, hasPriority, isProxiable, placeholders, recordTypes, shortName, ttls, type DnsRecord } from "./record.ts";
+import {
+  dataFields,
+  hasPriority,
+  isProxiable,
+  placeholders,
+  recordTypes,
+  shortName,
+  ttls,
+  type DnsRecord,
+} from "./record.ts";
 
 interface Values {
   type: string;
@@ -38,7 +47,14 @@ function bodyOf({ type, name, content, data, priority, ttl, proxied, comment, ta
   const value =
     parts === undefined
       ? { content }
-      : { data: Object.fromEntries(parts.map(({ name, isNumber }) => [name, isNumber === true ? Number(data[name] ?? 0) : (data[name] ?? "")])) };
+      : {
+          data: Object.fromEntries(
+            parts.map(({ name, isNumber }) => [
+              name,
+              isNumber === true ? Number(data[name] ?? 0) : (data[name] ?? ""),
+            ]),
+          ),
+        };
   return {
     type,
     name: name.trim() === "" ? "@" : name.trim(),
@@ -47,7 +63,12 @@ function bodyOf({ type, name, content, data, priority, ttl, proxied, comment, ta
     ttl: Number(ttl),
     ...(isProxiable(type) && { proxied }),
     ...(comment !== "" && { comment }),
-    ...(tags.trim() !== "" && { tags: tags.split(",").map((tag) => tag.trim()).filter((tag) => tag !== "") }),
+    ...(tags.trim() !== "" && {
+      tags: tags
+        .split(",")
+        .map((tag) => tag.trim())
+        .filter((tag) => tag !== ""),
+    }),
   };
 }
 
@@ -86,8 +107,14 @@ export function RecordPanel({ record, onDone, onClose }: RecordPanelProps) {
       </Confirm>
     );
   return (
-    <Dialog title={record === undefined ? "Add a record" : `${record.type} ${shortName(record.name, zone.name)}`} kind="side" onClose={onClose}>
-      {record !== undefined && <ChangedElsewhere record={record} onTake={(now) => form.replace(valuesOf(now, zone.name))} />}
+    <Dialog
+      title={record === undefined ? "Add a record" : `${record.type} ${shortName(record.name, zone.name)}`}
+      kind="side"
+      onClose={onClose}
+    >
+      {record !== undefined && (
+        <ChangedElsewhere record={record} onTake={(now) => form.replace(valuesOf(now, zone.name))} />
+      )}
       <ActionForm<DnsRecord>
         call={call}
         submit={record === undefined ? "Add the record" : "Save"}
@@ -141,13 +168,41 @@ function ChangedElsewhere({ record, onTake }: { record: DnsRecord; onTake: (now:
   );
 }
 
-function Fields({ form: { values, set }, failure, isNew, zone }: { form: FormState<Values>; failure: ApiFailure | undefined; isNew: boolean; zone: string }) {
+function Fields({
+  form: { values, set },
+  failure,
+  isNew,
+  zone,
+}: {
+  form: FormState<Values>;
+  failure: ApiFailure | undefined;
+  isNew: boolean;
+  zone: string;
+}) {
   const parts = dataFields[values.type];
   return (
     <>
       <div class="form-row">
-        <SelectField label="Type" name="type" failure={failure} value={values.type} onChange={(type) => set("type", type)} options={recordTypes as readonly string[]} isDisabled={!isNew} />
-        <TextField label="Name" name="name" failure={failure} value={values.name} onChange={(name) => set("name", name)} placeholder="@" hint={`@ is ${zone}`} autofocus={isNew} isMono />
+        <SelectField
+          label="Type"
+          name="type"
+          failure={failure}
+          value={values.type}
+          onChange={(type) => set("type", type)}
+          options={recordTypes}
+          isDisabled={!isNew}
+        />
+        <TextField
+          label="Name"
+          name="name"
+          failure={failure}
+          value={values.name}
+          onChange={(name) => set("name", name)}
+          placeholder="@"
+          hint={`@ is ${zone}`}
+          autofocus={isNew}
+          isMono
+        />
       </div>
       {parts === undefined ? (
         <TextField
@@ -178,21 +233,57 @@ function Fields({ form: { values, set }, failure, isNew, zone }: { form: FormSta
         </div>
       )}
       <div class="form-row">
-        {hasPriority(values.type) && <TextField label="Priority" name="priority" type="number" failure={failure} value={values.priority} onChange={(value) => set("priority", value)} />}
+        {hasPriority(values.type) && (
+          <TextField
+            label="Priority"
+            name="priority"
+            type="number"
+            failure={failure}
+            value={values.priority}
+            onChange={(value) => set("priority", value)}
+          />
+        )}
         <SelectField
           label="TTL"
           name="ttl"
           failure={failure}
           value={values.ttl}
           onChange={(ttl) => set("ttl", ttl)}
-          options={ttls.some(({ value }) => value === values.ttl) ? ttls : [...ttls, { value: values.ttl, label: `${values.ttl} s` }]}
+          options={
+            ttls.some(({ value }) => value === values.ttl)
+              ? ttls
+              : [...ttls, { value: values.ttl, label: `${values.ttl} s` }]
+          }
         />
       </div>
       {isProxiable(values.type) && (
-        <Switch label="Proxied" hint={values.proxied ? "Visitors come to the edge, where rules and scripts run." : "DNS only: visitors get the value itself."} isOn={values.proxied} onChange={(on) => set("proxied", on)} />
+        <Switch
+          label="Proxied"
+          hint={
+            values.proxied
+              ? "Visitors come to the edge, where rules and scripts run."
+              : "DNS only: visitors get the value itself."
+          }
+          isOn={values.proxied}
+          onChange={(on) => set("proxied", on)}
+        />
       )}
-      <TextField label="Comment" name="comment" failure={failure} value={values.comment} onChange={(comment) => set("comment", comment)} />
-      <TextField label="Tags" name="tags" failure={failure} value={values.tags} onChange={(tags) => set("tags", tags)} hint="name:value, separated by commas" isMono />
+      <TextField
+        label="Comment"
+        name="comment"
+        failure={failure}
+        value={values.comment}
+        onChange={(comment) => set("comment", comment)}
+      />
+      <TextField
+        label="Tags"
+        name="tags"
+        failure={failure}
+        value={values.tags}
+        onChange={(tags) => set("tags", tags)}
+        hint="name:value, separated by commas"
+        isMono
+      />
     </>
   );
 }

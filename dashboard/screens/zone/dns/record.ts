@@ -14,10 +14,29 @@ export interface DnsRecord {
   modified_on: string;
 }
 
-export const recordTypes = [
-  "A", "AAAA", "CNAME", "TXT", "MX", "NS", "CAA", "SRV", "HTTPS", "SVCB", "PTR", "URI", "NAPTR", "DS", "TLSA", "SSHFP",
-  "CERT", "DNSKEY", "LOC", "OPENPGPKEY", "SMIMEA",
-] as const;
+export const recordTypes: readonly string[] = [
+  "A",
+  "AAAA",
+  "CNAME",
+  "TXT",
+  "MX",
+  "NS",
+  "CAA",
+  "SRV",
+  "HTTPS",
+  "SVCB",
+  "PTR",
+  "URI",
+  "NAPTR",
+  "DS",
+  "TLSA",
+  "SSHFP",
+  "CERT",
+  "DNSKEY",
+  "LOC",
+  "OPENPGPKEY",
+  "SMIMEA",
+];
 
 interface DataField {
   name: string;
@@ -34,14 +53,40 @@ const service: DataField[] = [
 ];
 /** The fields of records whose value has parts. All others have one text. */
 export const dataFields: Readonly<Record<string, readonly DataField[]>> = {
-  CAA: [number("flags", "Flags"), { name: "tag", label: "Tag", placeholder: "issue" }, { name: "value", label: "Value", placeholder: "letsencrypt.org" }],
-  SRV: [number("priority", "Priority"), number("weight", "Weight"), number("port", "Port"), { name: "target", label: "Target" }],
+  CAA: [
+    number("flags", "Flags"),
+    { name: "tag", label: "Tag", placeholder: "issue" },
+    { name: "value", label: "Value", placeholder: "letsencrypt.org" },
+  ],
+  SRV: [
+    number("priority", "Priority"),
+    number("weight", "Weight"),
+    number("port", "Port"),
+    { name: "target", label: "Target" },
+  ],
   HTTPS: service,
   SVCB: service,
-  URI: [number("weight", "Weight"), { name: "target", label: "Target", placeholder: "https://www.example.com/" }],
-  DS: [number("key_tag", "Key tag"), number("algorithm", "Algorithm"), number("digest_type", "Digest type"), { name: "digest", label: "Digest" }],
-  TLSA: [number("usage", "Usage"), number("selector", "Selector"), number("matching_type", "Matching type"), { name: "certificate", label: "Certificate" }],
-  SSHFP: [number("algorithm", "Algorithm"), number("type", "Type"), { name: "fingerprint", label: "Fingerprint" }],
+  URI: [
+    number("weight", "Weight"),
+    { name: "target", label: "Target", placeholder: "https://www.example.com/" },
+  ],
+  DS: [
+    number("key_tag", "Key tag"),
+    number("algorithm", "Algorithm"),
+    number("digest_type", "Digest type"),
+    { name: "digest", label: "Digest" },
+  ],
+  TLSA: [
+    number("usage", "Usage"),
+    number("selector", "Selector"),
+    number("matching_type", "Matching type"),
+    { name: "certificate", label: "Certificate" },
+  ],
+  SSHFP: [
+    number("algorithm", "Algorithm"),
+    number("type", "Type"),
+    { name: "fingerprint", label: "Fingerprint" },
+  ],
   NAPTR: [
     number("order", "Order"),
     number("preference", "Preference"),
@@ -65,7 +110,8 @@ export const hasPriority = (type: string): boolean => type === "MX" || type === 
 export const isProxiable = (type: string): boolean => type === "A" || type === "AAAA" || type === "CNAME";
 
 /** The name below the zone, "@" for the zone itself. */
-export const shortName = (name: string, zone: string): string => (name === zone ? "@" : name.endsWith(`.${zone}`) ? name.slice(0, -zone.length - 1) : name);
+export const shortName = (name: string, zone: string): string =>
+  name === zone ? "@" : name.endsWith(`.${zone}`) ? name.slice(0, -zone.length - 1) : name;
 
 export const ttls = [
   { value: "1", label: "Auto" },
@@ -74,4 +120,5 @@ export const ttls = [
   { value: "3600", label: "1 h" },
   { value: "86400", label: "1 d" },
 ];
-export const ttlText = (ttl: number): string => ttls.find(({ value }) => Number(value) === ttl)?.label ?? `${ttl} s`;
+export const ttlText = (ttl: number): string =>
+  ttls.find(({ value }) => Number(value) === ttl)?.label ?? `${ttl} s`;

@@ -25,8 +25,16 @@ export default function ZoneOverview({ account }: ScreenProps) {
   const zone = useZone();
   const refusal = useRefusal();
   const [isDeleting, setDeleting] = useState(false);
-  const pause = useAction({ done: zone.paused ? "The zone is served again" : "The zone is paused", invalidates: ["/zones"], tellsFailure: true });
-  const check = useAction({ done: "The name servers are checked", invalidates: ["/zones"], tellsFailure: true });
+  const pause = useAction({
+    done: zone.paused ? "The zone is served again" : "The zone is paused",
+    invalidates: ["/zones"],
+    tellsFailure: true,
+  });
+  const check = useAction({
+    done: "The name servers are checked",
+    invalidates: ["/zones"],
+    tellsFailure: true,
+  });
   const params = { zone_id: zone.id };
   const edit = refusal("PATCH /zones/{zone_id}");
   return (
@@ -35,7 +43,12 @@ export default function ZoneOverview({ account }: ScreenProps) {
       actions={
         <>
           {zone.status === "pending" && (
-            <Button icon="refresh" isBusy={check.isBusy} refusal={edit} onPress={() => void check.run({ op: "PUT /zones/{zone_id}/activation_check", params })}>
+            <Button
+              icon="refresh"
+              isBusy={check.isBusy}
+              refusal={edit}
+              onPress={() => void check.run({ op: "PUT /zones/{zone_id}/activation_check", params })}
+            >
               Check the name servers
             </Button>
           )}
@@ -43,16 +56,34 @@ export default function ZoneOverview({ account }: ScreenProps) {
             icon={zone.paused ? "play" : "pause"}
             isBusy={pause.isBusy}
             refusal={edit}
-            onPress={() => void pause.run({ op: "PATCH /zones/{zone_id}", params, body: { paused: !zone.paused } })}
+            onPress={() =>
+              void pause.run({ op: "PATCH /zones/{zone_id}", params, body: { paused: !zone.paused } })
+            }
           >
             {zone.paused ? "Resume" : "Pause"}
           </Button>
-          <Menu label="More" items={[{ label: "Delete the zone", icon: "trash", kind: "bad", refusal: refusal("DELETE /zones/{zone_id}"), onSelect: () => setDeleting(true) }]} />
+          <Menu
+            label="More"
+            items={[
+              {
+                label: "Delete the zone",
+                icon: "trash",
+                kind: "bad",
+                refusal: refusal("DELETE /zones/{zone_id}"),
+                onSelect: () => setDeleting(true),
+              },
+            ]}
+          />
         </>
       }
     >
       <div class="stack">
-        {zone.status === "pending" && <Notice tone="warn">Set the name servers below at the registrar of {zone.name}. The zone becomes active when the public DNS names them.</Notice>}
+        {zone.status === "pending" && (
+          <Notice tone="warn">
+            Set the name servers below at the registrar of {zone.name}. The zone becomes active when the
+            public DNS names them.
+          </Notice>
+        )}
         <Figures account={account} />
         <div class="cards">
           <Card title="Name servers">
@@ -71,7 +102,10 @@ export default function ZoneOverview({ account }: ScreenProps) {
                 ["Plan", zone.plan.name],
                 ["Type", zone.type],
                 ["Created", <Time key="created" at={zone.created_on} />],
-                ["Active since", zone.activated_on === null ? "–" : <Time key="active" at={zone.activated_on} />],
+                [
+                  "Active since",
+                  zone.activated_on === null ? "–" : <Time key="active" at={zone.activated_on} />,
+                ],
               ]}
             />
           </Card>
@@ -97,17 +131,28 @@ export default function ZoneOverview({ account }: ScreenProps) {
 
 function Figures({ account }: { account: string }) {
   const zone = useZone();
-  const usage = useGet<{ record_usage: number; record_quota: number | null }>(`/zones/${zone.id}/dns_records/usage`);
+  const usage = useGet<{ record_usage: number; record_quota: number | null }>(
+    `/zones/${zone.id}/dns_records/usage`,
+  );
   const packs = useGet<{ status: string }[]>(`/zones/${zone.id}/ssl/certificate_packs`);
   const routes = useGet<unknown[]>(`/zones/${zone.id}/workers/routes`);
   const at = `/${account}/zones/${zone.name}`;
   const active = packs.data?.filter(({ status }) => status === "active").length;
   const of = (name: string, value: number | undefined, path: string, note?: string) => (
-    <Figure name={name} value={<a href={href(`${at}/${path}`)}>{value === undefined ? "–" : count(value)}</a>} note={note} />
+    <Figure
+      name={name}
+      value={<a href={href(`${at}/${path}`)}>{value === undefined ? "–" : count(value)}</a>}
+      note={note}
+    />
   );
   return (
     <div class="figures">
-      {of("DNS records", usage.data?.record_usage, "dns", usage.data?.record_quota == null ? "no limit" : `of ${count(usage.data.record_quota)}`)}
+      {of(
+        "DNS records",
+        usage.data?.record_usage,
+        "dns",
+        usage.data?.record_quota == null ? "no limit" : `of ${count(usage.data.record_quota)}`,
+      )}
       {of("Active certificates", active, "tls", packs.data === undefined ? "" : `of ${packs.data.length}`)}
       {of("Routes to scripts", routes.data?.length, "routes")}
     </div>
@@ -123,9 +168,22 @@ function Settings() {
           const of = (id: string) => list.find((each) => each.id === id);
           return (
             <div class="stack">
-              <ZoneSetting setting={of("ssl")} label="Encryption" hint="Between visitors, the edge and the origin." options={sslModes} />
-              <ZoneSetting setting={of("always_use_https")} label="Always use HTTPS" hint="Requests over plain HTTP are redirected." />
-              <ZoneSetting setting={of("bot_management")} label="Bot management" hint="Scripts and rules see a score of each request." />
+              <ZoneSetting
+                setting={of("ssl")}
+                label="Encryption"
+                hint="Between visitors, the edge and the origin."
+                options={sslModes}
+              />
+              <ZoneSetting
+                setting={of("always_use_https")}
+                label="Always use HTTPS"
+                hint="Requests over plain HTTP are redirected."
+              />
+              <ZoneSetting
+                setting={of("bot_management")}
+                label="Bot management"
+                hint="Scripts and rules see a score of each request."
+              />
               <ZoneSetting
                 setting={of("transformations")}
                 label="Transformations of pictures"

@@ -25,7 +25,11 @@ interface Domain {
   service: string;
 }
 
-type Open = { kind: "edit"; route: WorkerRoute | undefined } | { kind: "delete"; route: WorkerRoute } | { kind: "domain" } | { kind: "detach"; domain: Domain };
+type Open =
+  | { kind: "edit"; route: WorkerRoute | undefined }
+  | { kind: "delete"; route: WorkerRoute }
+  | { kind: "domain" }
+  | { kind: "detach"; domain: Domain };
 
 /** The requests of the zone that come to scripts: by pattern, and whole hosts. */
 export default function Routes({ account }: ScreenProps) {
@@ -37,13 +41,26 @@ export default function Routes({ account }: ScreenProps) {
   const refusal = useRefusal();
   const edit = refusal("POST /zones/{zone_id}/workers/routes");
   const close = (): void => setOpen(undefined);
-  useShortcuts([{ keys: "n", label: "Add a route", run: () => edit === undefined && setOpen({ kind: "edit", route: undefined }) }]);
+  useShortcuts([
+    {
+      keys: "n",
+      label: "Add a route",
+      run: () => edit === undefined && setOpen({ kind: "edit", route: undefined }),
+    },
+  ]);
   const add = (
-    <Button icon="plus" kind="primary" refusal={edit} onPress={() => setOpen({ kind: "edit", route: undefined })}>
+    <Button
+      icon="plus"
+      kind="primary"
+      refusal={edit}
+      onPress={() => setOpen({ kind: "edit", route: undefined })}
+    >
       Add a route
     </Button>
   );
-  const script = (name: string) => <a href={href(`/${account}/scripts/${encodeURIComponent(name)}`)}>{name}</a>;
+  const script = (name: string) => (
+    <a href={href(`/${account}/scripts/${encodeURIComponent(name)}`)}>{name}</a>
+  );
   return (
     <Page title="Routes" about="The most specific pattern decides which script gets a request." actions={add}>
       <div class="stack">
@@ -62,14 +79,33 @@ export default function Routes({ account }: ScreenProps) {
               keyOf={({ id }) => id}
               columns={[
                 { title: "Pattern", isWide: true, cell: ({ pattern }) => <code>{pattern}</code> },
-                { title: "Script", cell: (route) => (route.script === null ? <span class="faint">none: to the origin</span> : script(route.script)) },
+                {
+                  title: "Script",
+                  cell: (route) =>
+                    route.script === null ? (
+                      <span class="faint">none: to the origin</span>
+                    ) : (
+                      script(route.script)
+                    ),
+                },
               ]}
               actions={(route) => (
                 <Menu
                   label={`Actions of ${route.pattern}`}
                   items={[
-                    { label: "Edit", icon: "edit", refusal: edit, onSelect: () => setOpen({ kind: "edit", route }) },
-                    { label: "Delete", icon: "trash", kind: "bad", refusal: edit, onSelect: () => setOpen({ kind: "delete", route }) },
+                    {
+                      label: "Edit",
+                      icon: "edit",
+                      refusal: edit,
+                      onSelect: () => setOpen({ kind: "edit", route }),
+                    },
+                    {
+                      label: "Delete",
+                      icon: "trash",
+                      kind: "bad",
+                      refusal: edit,
+                      onSelect: () => setOpen({ kind: "delete", route }),
+                    },
                   ]}
                 />
               )}
@@ -79,12 +115,20 @@ export default function Routes({ account }: ScreenProps) {
         <Card
           title="Custom domains"
           actions={
-            <Button icon="plus" refusal={refusal("PUT /accounts/{account_id}/workers/domains")} onPress={() => setOpen({ kind: "domain" })}>
+            <Button
+              icon="plus"
+              refusal={refusal("PUT /accounts/{account_id}/workers/domains")}
+              onPress={() => setOpen({ kind: "domain" })}
+            >
               Add a domain
             </Button>
           }
         >
-          <Loaded of={domains} rows={2} empty={<p class="faint">No host of this zone belongs to a script as a whole.</p>}>
+          <Loaded
+            of={domains}
+            rows={2}
+            empty={<p class="faint">No host of this zone belongs to a script as a whole.</p>}
+          >
             {(list) => (
               <Table
                 label="Custom domains"
@@ -94,7 +138,14 @@ export default function Routes({ account }: ScreenProps) {
                   { title: "Host", isWide: true, cell: ({ hostname }) => <code>{hostname}</code> },
                   { title: "Script", cell: ({ service }) => script(service) },
                 ]}
-                actions={(domain) => <Button icon="trash" kind="quiet" label={`Remove ${domain.hostname}`} onPress={() => setOpen({ kind: "detach", domain })} />}
+                actions={(domain) => (
+                  <Button
+                    icon="trash"
+                    kind="quiet"
+                    label={`Remove ${domain.hostname}`}
+                    onPress={() => setOpen({ kind: "detach", domain })}
+                  />
+                )}
               />
             )}
           </Loaded>
@@ -105,7 +156,10 @@ export default function Routes({ account }: ScreenProps) {
         <Confirm
           title="Delete the route"
           submit="Delete"
-          call={{ op: "DELETE /zones/{zone_id}/workers/routes/{route_id}", params: { zone_id: zone.id, route_id: open.route.id } }}
+          call={{
+            op: "DELETE /zones/{zone_id}/workers/routes/{route_id}",
+            params: { zone_id: zone.id, route_id: open.route.id },
+          }}
           done="The route was deleted"
           invalidates={[path]}
           onClose={close}
@@ -120,7 +174,10 @@ export default function Routes({ account }: ScreenProps) {
         <Confirm
           title={`Remove ${open.domain.hostname}`}
           submit="Remove"
-          call={{ op: "DELETE /accounts/{account_id}/workers/domains/{domain_id}", params: { account_id: account, domain_id: open.domain.id } }}
+          call={{
+            op: "DELETE /accounts/{account_id}/workers/domains/{domain_id}",
+            params: { account_id: account, domain_id: open.domain.id },
+          }}
           done="The domain was removed"
           invalidates={[`/accounts/${account}/workers/domains`]}
           onClose={close}
@@ -133,9 +190,18 @@ export default function Routes({ account }: ScreenProps) {
 }
 
 /** The names of the account's scripts. */
-const useScripts = (account: string): string[] => useGet<{ id: string }[]>(`/accounts/${account}/workers/scripts`).data?.map(({ id }) => id) ?? [];
+const useScripts = (account: string): string[] =>
+  useGet<{ id: string }[]>(`/accounts/${account}/workers/scripts`).data?.map(({ id }) => id) ?? [];
 
-function RouteDialog({ account, route, onClose }: { account: string; route: WorkerRoute | undefined; onClose: () => void }) {
+function RouteDialog({
+  account,
+  route,
+  onClose,
+}: {
+  account: string;
+  route: WorkerRoute | undefined;
+  onClose: () => void;
+}) {
   const zone = useZone();
   const [pattern, setPattern] = useState(route?.pattern ?? `${zone.name}/*`);
   const [script, setScript] = useState(route?.script ?? "");
@@ -145,7 +211,14 @@ function RouteDialog({ account, route, onClose }: { account: string; route: Work
   return (
     <Dialog title={route === undefined ? "Add a route" : "Edit the route"} onClose={onClose}>
       <ActionForm
-        call={{ op: route === undefined ? "POST /zones/{zone_id}/workers/routes" : "PUT /zones/{zone_id}/workers/routes/{route_id}", params, body }}
+        call={{
+          op:
+            route === undefined
+              ? "POST /zones/{zone_id}/workers/routes"
+              : "PUT /zones/{zone_id}/workers/routes/{route_id}",
+          params,
+          body,
+        }}
         submit="Save"
         done="The route was saved"
         invalidates={[`/zones/${zone.id}/workers/routes`]}
@@ -154,8 +227,27 @@ function RouteDialog({ account, route, onClose }: { account: string; route: Work
       >
         {(failure) => (
           <>
-            <TextField label="Pattern" name="pattern" failure={failure} value={pattern} onChange={setPattern} hint="* stands for any text: shop.example/api/*" autofocus isMono />
-            <SelectField label="Script" name="script" failure={failure} value={script} onChange={setScript} options={[{ value: "", label: "None: to the origin" }, ...scripts.map((each) => ({ value: each, label: each }))]} />
+            <TextField
+              label="Pattern"
+              name="pattern"
+              failure={failure}
+              value={pattern}
+              onChange={setPattern}
+              hint="* stands for any text: shop.example/api/*"
+              autofocus
+              isMono
+            />
+            <SelectField
+              label="Script"
+              name="script"
+              failure={failure}
+              value={script}
+              onChange={setScript}
+              options={[
+                { value: "", label: "None: to the origin" },
+                ...scripts.map((each) => ({ value: each, label: each })),
+              ]}
+            />
           </>
         )}
       </ActionForm>
@@ -171,7 +263,11 @@ function DomainDialog({ account, onClose }: { account: string; onClose: () => vo
   return (
     <Dialog title="Add a custom domain" onClose={onClose}>
       <ActionForm
-        call={{ op: "PUT /accounts/{account_id}/workers/domains", params: { account_id: account }, body: { hostname, service, zone_id: zone.id } }}
+        call={{
+          op: "PUT /accounts/{account_id}/workers/domains",
+          params: { account_id: account },
+          body: { hostname, service, zone_id: zone.id },
+        }}
         submit="Add the domain"
         done="The domain was added"
         refusal={service === "" ? "choose a script" : undefined}
@@ -181,8 +277,26 @@ function DomainDialog({ account, onClose }: { account: string; onClose: () => vo
       >
         {(failure) => (
           <>
-            <TextField label="Host" name="hostname" failure={failure} value={hostname} onChange={setHostname} autofocus isMono />
-            <SelectField label="Script" name="service" failure={failure} value={service} onChange={setService} options={[{ value: "", label: "Choose a script" }, ...scripts.map((each) => ({ value: each, label: each }))]} />
+            <TextField
+              label="Host"
+              name="hostname"
+              failure={failure}
+              value={hostname}
+              onChange={setHostname}
+              autofocus
+              isMono
+            />
+            <SelectField
+              label="Script"
+              name="service"
+              failure={failure}
+              value={service}
+              onChange={setService}
+              options={[
+                { value: "", label: "Choose a script" },
+                ...scripts.map((each) => ({ value: each, label: each })),
+              ]}
+            />
           </>
         )}
       </ActionForm>

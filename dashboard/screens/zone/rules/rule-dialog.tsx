@@ -29,18 +29,45 @@ export function RuleDialog({ rule, callOf, path, onClose }: RuleDialogProps) {
     id: rule?.id ?? "",
     ...(rule?.ref !== undefined && { ref: rule.ref }),
     action: "route",
-    action_parameters: { ...(hostHeader !== "" && { host_header: hostHeader }), ...(Object.keys(origin).length > 0 && { origin }), ...(sni !== "" && { sni: { value: sni } }) },
+    action_parameters: {
+      ...(hostHeader !== "" && { host_header: hostHeader }),
+      ...(Object.keys(origin).length > 0 && { origin }),
+      ...(sni !== "" && { sni: { value: sni } }),
+    },
     expression,
     description,
     enabled,
   };
   return (
-    <Dialog title={rule === undefined ? "Add an origin rule" : "Edit the origin rule"} kind="side" onClose={onClose}>
-      <ActionForm call={callOf(next)} submit="Save" done="The rule was saved" invalidates={[path]} onCancel={onClose} onDone={onClose}>
+    <Dialog
+      title={rule === undefined ? "Add an origin rule" : "Edit the origin rule"}
+      kind="side"
+      onClose={onClose}
+    >
+      <ActionForm
+        call={callOf(next)}
+        submit="Save"
+        done="The rule was saved"
+        invalidates={[path]}
+        onCancel={onClose}
+        onDone={onClose}
+      >
         {(failure) => (
           <>
-            <TextField label="Name" value={description} onChange={(value) => set("description", value)} autofocus={rule === undefined} />
-            <TextField label="When requests match" value={expression} onChange={(value) => set("expression", value)} rows={4} isMono error={reasonOf(expressionError(failure))} />
+            <TextField
+              label="Name"
+              value={description}
+              onChange={(value) => set("description", value)}
+              autofocus={rule === undefined}
+            />
+            <TextField
+              label="When requests match"
+              value={expression}
+              onChange={(value) => set("expression", value)}
+              rows={4}
+              isMono
+              error={reasonOf(expressionError(failure))}
+            />
             <Caret message={expressionError(failure)} />
             <h3>Then send them</h3>
             <div class="form-row">
@@ -48,7 +75,12 @@ export function RuleDialog({ rule, callOf, path, onClose }: RuleDialogProps) {
               <TextField label="Port" type="number" value={port} onChange={(value) => set("port", value)} />
             </div>
             <div class="form-row">
-              <TextField label="With the Host header" value={hostHeader} onChange={(value) => set("hostHeader", value)} isMono />
+              <TextField
+                label="With the Host header"
+                value={hostHeader}
+                onChange={(value) => set("hostHeader", value)}
+                isMono
+              />
               <TextField label="With the SNI" value={sni} onChange={(value) => set("sni", value)} isMono />
             </div>
             <Switch label="On" isOn={enabled} onChange={(on) => set("enabled", on)} />
@@ -60,10 +92,14 @@ export function RuleDialog({ rule, callOf, path, onClose }: RuleDialogProps) {
 }
 
 const expressionError = (failure: ApiFailure | undefined): string | undefined =>
-  failure?.errors.find(({ source, message }) => source?.pointer.endsWith("/expression") === true || message.includes("Filter parsing error"))?.message;
+  failure?.errors.find(
+    ({ source, message }) =>
+      source?.pointer.endsWith("/expression") === true || message.includes("Filter parsing error"),
+  )?.message;
 
 /** The reason of a message about an expression, which is after the carets. */
-const reasonOf = (message: string | undefined): string | undefined => (message === undefined ? undefined : (/\^+ (.*)$/s.exec(message)?.[1] ?? message));
+const reasonOf = (message: string | undefined): string | undefined =>
+  message === undefined ? undefined : (/\^+ (.*)$/s.exec(message)?.[1] ?? message);
 
 /** The line of the expression with carets below the fault, as the API's message has them. */
 export function Caret({ message }: { message: string | undefined }) {

@@ -20,10 +20,19 @@ export interface Ruleset {
   rules?: Rule[];
 }
 
-export const entrypointOf = (zoneId: string, phase: string): string => `/zones/${zoneId}/rulesets/phases/${phase}/entrypoint`;
+export const entrypointOf = (zoneId: string, phase: string): string =>
+  `/zones/${zoneId}/rulesets/phases/${phase}/entrypoint`;
 
 /** A rule as the API takes it. */
-export const bodyOf = ({ id, ref, action, action_parameters, expression, description, enabled }: Rule): object => ({
+export const bodyOf = ({
+  id,
+  ref,
+  action,
+  action_parameters,
+  expression,
+  description,
+  enabled,
+}: Rule): object => ({
   ...(id !== "" && { id }),
   ...(ref !== undefined && { ref }),
   action,

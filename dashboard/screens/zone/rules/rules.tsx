@@ -31,7 +31,11 @@ export default function Rules() {
   // A zone without rules has no ruleset yet.
   const isNone = ruleset.failure?.status === 404;
   const rules = isNone ? [] : (ruleset.data?.rules ?? []);
-  const call = (next: readonly Rule[]) => ({ op, params: { zone_id: zone.id, phase }, body: { rules: next.map(bodyOf) } });
+  const call = (next: readonly Rule[]) => ({
+    op,
+    params: { zone_id: zone.id, phase },
+    body: { rules: next.map(bodyOf) },
+  });
   const move = async (from: number, to: number): Promise<void> => {
     if (to < 0 || to >= rules.length || from === to || refusal !== undefined) return;
     const next = rules.toSpliced(from, 1).toSpliced(to, 0, rules[from]!);
@@ -80,9 +84,24 @@ export default function Rules() {
             label={`Actions of rule ${index + 1}`}
             items={[
               { label: "Edit", icon: "edit", refusal, onSelect: () => setOpenId(rule.id) },
-              { label: "Move up", icon: "up", refusal: refusal ?? (index === 0 ? "is the first" : undefined), onSelect: () => void move(index, index - 1) },
-              { label: "Move down", icon: "down", refusal: refusal ?? (index === rules.length - 1 ? "is the last" : undefined), onSelect: () => void move(index, index + 1) },
-              { label: rule.enabled ? "Switch off" : "Switch on", icon: rule.enabled ? "pause" : "play", refusal, onSelect: () => void action.run(call(rules.with(index, { ...rule, enabled: !rule.enabled }))) },
+              {
+                label: "Move up",
+                icon: "up",
+                refusal: refusal ?? (index === 0 ? "is the first" : undefined),
+                onSelect: () => void move(index, index - 1),
+              },
+              {
+                label: "Move down",
+                icon: "down",
+                refusal: refusal ?? (index === rules.length - 1 ? "is the last" : undefined),
+                onSelect: () => void move(index, index + 1),
+              },
+              {
+                label: rule.enabled ? "Switch off" : "Switch on",
+                icon: rule.enabled ? "pause" : "play",
+                refusal,
+                onSelect: () => void action.run(call(rules.with(index, { ...rule, enabled: !rule.enabled }))),
+              },
               { label: "Delete", icon: "trash", kind: "bad", refusal, onSelect: () => setDeleted(index) },
             ]}
           />
@@ -92,15 +111,39 @@ export default function Rules() {
   );
   const empty = (
     <Empty icon="route" title="No origin rule yet" actions={add}>
-      <p>An origin rule sends matching requests to another host, port, or with another Host header. The first that matches sets each of them.</p>
+      <p>
+        An origin rule sends matching requests to another host, port, or with another Host header. The first
+        that matches sets each of them.
+      </p>
     </Empty>
   );
   const opened = openId === "new" ? undefined : rules.find(({ id }) => id === openId);
   return (
-    <Page title="Origin rules" about="Rules run from top to bottom. Drag one, or Alt+↑ and Alt+↓ on it, to change the order." actions={add}>
-      {isNone ? empty : ruleset.failure && ruleset.data === undefined ? <Failure failure={ruleset.failure} onRetry={ruleset.reload} /> : <Loaded of={ruleset}>{() => (rules.length === 0 ? empty : list)}</Loaded>}
+    <Page
+      title="Origin rules"
+      about="Rules run from top to bottom. Drag one, or Alt+↑ and Alt+↓ on it, to change the order."
+      actions={add}
+    >
+      {isNone ? (
+        empty
+      ) : ruleset.failure && ruleset.data === undefined ? (
+        <Failure failure={ruleset.failure} onRetry={ruleset.reload} />
+      ) : (
+        <Loaded of={ruleset}>{() => (rules.length === 0 ? empty : list)}</Loaded>
+      )}
       {(openId === "new" || opened !== undefined) && (
-        <RuleDialog rule={opened} callOf={(rule) => call(opened === undefined ? [...rules, rule] : rules.map((each) => (each.id === opened.id ? rule : each)))} path={path} onClose={() => setOpenId("")} />
+        <RuleDialog
+          rule={opened}
+          callOf={(rule) =>
+            call(
+              opened === undefined
+                ? [...rules, rule]
+                : rules.map((each) => (each.id === opened.id ? rule : each)),
+            )
+          }
+          path={path}
+          onClose={() => setOpenId("")}
+        />
       )}
       {deleted !== undefined && rules[deleted] !== undefined && (
         <Confirm

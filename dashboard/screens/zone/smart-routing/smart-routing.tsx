@@ -23,7 +23,14 @@ interface Analytics {
   p50_ratio: number | null;
   hedged_requests: number;
   failed_requests: number;
-  paths: { path: string; current: boolean; ejected: boolean; ttfb_ms: number | null; requests: number; failures: number }[];
+  paths: {
+    path: string;
+    current: boolean;
+    ejected: boolean;
+    ttfb_ms: number | null;
+    requests: number;
+    failures: number;
+  }[];
 }
 
 const op = "PATCH /zones/{zone_id}/edge/smart_routing";
@@ -43,19 +50,34 @@ export default function SmartRouting() {
   const refusal = refused ?? (setting.data?.editable === false ? "not on this zone's plan" : undefined);
   const call = (value: string) => ({ op, params: { zone_id: zone.id }, body: { value } });
   return (
-    <Page title="Smart routing" about="Requests take the path to the origin that answers first: direct, or through another node.">
+    <Page
+      title="Smart routing"
+      about="Requests take the path to the origin that answers first: direct, or through another node."
+    >
       <div class="stack">
         <Loaded of={setting} rows={1}>
           {() => (
             <Card>
               <div class="setting">
-                <Switch label="Smart routing" hint="A share of the requests measures the other paths." isOn={isOn} refusal={refusal} onChange={(on) => void action.run(call(on ? "on" : "off"))} />
+                <Switch
+                  label="Smart routing"
+                  hint="A share of the requests measures the other paths."
+                  isOn={isOn}
+                  refusal={refusal}
+                  onChange={(on) => void action.run(call(on ? "on" : "off"))}
+                />
                 <AsCode call={call(isOn ? "off" : "on")} />
               </div>
             </Card>
           )}
         </Loaded>
-        {isOn ? <Loaded of={analytics}>{(data) => <Measurements data={data} />}</Loaded> : <Empty icon="route" title="Smart routing is off">Every request takes the direct path.</Empty>}
+        {isOn ? (
+          <Loaded of={analytics}>{(data) => <Measurements data={data} />}</Loaded>
+        ) : (
+          <Empty icon="route" title="Smart routing is off">
+            Every request takes the direct path.
+          </Empty>
+        )}
       </div>
     </Page>
   );
@@ -67,14 +89,30 @@ function Measurements({ data }: { data: Analytics }) {
   return (
     <>
       <div class="figures">
-        <Figure name="Median, chosen path" value={ms(data.smart.p50_ms)} note={`p99 ${ms(data.smart.p99_ms)}`} />
-        <Figure name="Median, direct path" value={ms(data.direct.p50_ms)} note={`p99 ${ms(data.direct.p99_ms)}`} />
+        <Figure
+          name="Median, chosen path"
+          value={ms(data.smart.p50_ms)}
+          note={`p99 ${ms(data.smart.p99_ms)}`}
+        />
+        <Figure
+          name="Median, direct path"
+          value={ms(data.direct.p50_ms)}
+          note={`p99 ${ms(data.direct.p99_ms)}`}
+        />
         <Figure
           name="Gain at the median"
           value={isEnough && data.p50_ratio !== null ? `${data.p50_ratio.toFixed(2)} ×` : "–"}
-          note={isEnough ? `of ${count(data.smart.requests)} requests` : `too few requests: ${count(data.smart.requests + data.direct.requests)} of ${enough}`}
+          note={
+            isEnough
+              ? `of ${count(data.smart.requests)} requests`
+              : `too few requests: ${count(data.smart.requests + data.direct.requests)} of ${enough}`
+          }
         />
-        <Figure name="Failed" value={count(data.failed_requests)} note={`${count(data.hedged_requests)} tried on two paths`} />
+        <Figure
+          name="Failed"
+          value={count(data.failed_requests)}
+          note={`${count(data.hedged_requests)} tried on two paths`}
+        />
       </div>
       {data.smart.requests > 0 && <Histogram data={data} />}
       {data.paths.length === 0 ? (
@@ -85,8 +123,22 @@ function Measurements({ data }: { data: Analytics }) {
           rows={data.paths}
           keyOf={({ path }) => path}
           columns={[
-            { title: "Path", isWide: true, cell: ({ path, requests }) => <Share name={path} share={total === 0 ? 0 : requests / total} /> },
-            { title: "State", cell: ({ current, ejected }) => (ejected ? <State tone="bad">set aside</State> : current ? <State tone="ok">chosen</State> : <State tone="off">measured</State>) },
+            {
+              title: "Path",
+              isWide: true,
+              cell: ({ path, requests }) => <Share name={path} share={total === 0 ? 0 : requests / total} />,
+            },
+            {
+              title: "State",
+              cell: ({ current, ejected }) =>
+                ejected ? (
+                  <State tone="bad">set aside</State>
+                ) : current ? (
+                  <State tone="ok">chosen</State>
+                ) : (
+                  <State tone="off">measured</State>
+                ),
+            },
             { title: "First byte", isNumber: true, cell: ({ ttfb_ms }) => ms(ttfb_ms) },
             { title: "Requests", isNumber: true, cell: ({ requests }) => count(requests) },
             { title: "Failures", isNumber: true, cell: ({ failures }) => count(failures) },
@@ -115,11 +167,21 @@ function Histogram({ data }: { data: Analytics }) {
     if (total === 0) return "";
     let below = 0;
     const step = width / counts.length;
-    return counts.map((each, index) => `${index === 0 ? `M0 ${height}` : ""} V${height - ((below += each) / total) * (height - 4)} H${(index + 1) * step}`).join("");
+    return counts
+      .map(
+        (each, index) =>
+          `${index === 0 ? `M0 ${height}` : ""} V${height - ((below += each) / total) * (height - 4)} H${(index + 1) * step}`,
+      )
+      .join("");
   };
   return (
     <Card title="Answered within">
-      <svg class="steps" viewBox={`0 0 ${width} ${height}`} role="img" aria-label="Share of requests by time to the first byte, on the chosen and the direct path">
+      <svg
+        class="steps"
+        viewBox={`0 0 ${width} ${height}`}
+        role="img"
+        aria-label="Share of requests by time to the first byte, on the chosen and the direct path"
+      >
         <path class="direct" d={lineOf(data.direct)} />
         <path class="smart" d={lineOf(data.smart)} />
       </svg>

@@ -32,7 +32,11 @@ export function SnippetPanel({ name, onClose }: { name: string | undefined; onCl
         <Bars />
       ) : (
         <ActionForm
-          call={{ op: "PUT /zones/{zone_id}/snippets/{snippet_name}", params: { zone_id: zone.id, snippet_name: name ?? newName }, body }}
+          call={{
+            op: "PUT /zones/{zone_id}/snippets/{snippet_name}",
+            params: { zone_id: zone.id, snippet_name: name ?? newName },
+            body,
+          }}
           submit="Save"
           done="The snippet was saved"
           refusal={(name ?? newName) === "" ? "give it a name" : undefined}
@@ -42,7 +46,16 @@ export function SnippetPanel({ name, onClose }: { name: string | undefined; onCl
         >
           {() => (
             <>
-              {name === undefined && <TextField label="Name" value={newName} onChange={setNewName} hint="Letters, digits and _" autofocus isMono />}
+              {name === undefined && (
+                <TextField
+                  label="Name"
+                  value={newName}
+                  onChange={setNewName}
+                  hint="Letters, digits and _"
+                  autofocus
+                  isMono
+                />
+              )}
               <TextField label="main.js" value={code} onChange={setCode} rows={24} isMono />
             </>
           )}
@@ -57,6 +70,6 @@ async function contentOf(zoneId: string, name: string): Promise<string> {
   const response = await send(`/zones/${zoneId}/snippets/${encodeURIComponent(name)}/content`);
   if (!(response.headers.get("content-type") ?? "").startsWith("multipart/")) return response.text();
   const form = await response.formData();
-  const file = [...form.values()].find((value) => typeof value !== "string");
-  return file === undefined ? String([...form.values()][0] ?? "") : (file as File).text();
+  const [first] = [...form.values()];
+  return first === undefined || typeof first === "string" ? (first ?? "") : first.text();
 }

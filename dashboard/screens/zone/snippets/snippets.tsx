@@ -45,7 +45,15 @@ export default function Snippets() {
   const ruleCall = (next: readonly SnippetRule[]) => ({
     op: "PUT /zones/{zone_id}/snippets/snippet_rules",
     params: { zone_id: zone.id },
-    body: { rules: next.map(({ id, description, enabled, expression, snippet_name }) => ({ ...(id && { id }), description, enabled, expression, snippet_name })) },
+    body: {
+      rules: next.map(({ id, description, enabled, expression, snippet_name }) => ({
+        ...(id && { id }),
+        description,
+        enabled,
+        expression,
+        snippet_name,
+      })),
+    },
   });
   const add = (
     <Button icon="plus" kind="primary" refusal={edit} onPress={() => setOpenName("+")}>
@@ -53,9 +61,20 @@ export default function Snippets() {
     </Button>
   );
   return (
-    <Page title="Snippets" about="Small scripts of the zone. They run in the order of their rules, before scripts and the origin." actions={add}>
+    <Page
+      title="Snippets"
+      about="Small scripts of the zone. They run in the order of their rules, before scripts and the origin."
+      actions={add}
+    >
       <div class="stack">
-        <Loaded of={snippets} empty={<Empty icon="scripts" title="No snippet yet" actions={add}><p>A snippet changes requests and answers: headers, redirects, cookies.</p></Empty>}>
+        <Loaded
+          of={snippets}
+          empty={
+            <Empty icon="scripts" title="No snippet yet" actions={add}>
+              <p>A snippet changes requests and answers: headers, redirects, cookies.</p>
+            </Empty>
+          }
+        >
           {(all) => (
             <Table
               label="Snippets"
@@ -71,7 +90,12 @@ export default function Snippets() {
                     </button>
                   ),
                 },
-                { title: "Rules", isNumber: true, cell: ({ snippet_name }) => list.filter((each) => each.snippet_name === snippet_name).length },
+                {
+                  title: "Rules",
+                  isNumber: true,
+                  cell: ({ snippet_name }) =>
+                    list.filter((each) => each.snippet_name === snippet_name).length,
+                },
                 { title: "Changed", isExtra: true, cell: ({ modified_on }) => <Time at={modified_on} /> },
               ]}
               actions={({ snippet_name }) => {
@@ -81,7 +105,13 @@ export default function Snippets() {
                     label={`Actions of ${snippet_name}`}
                     items={[
                       { label: "Edit", icon: "edit", onSelect: () => setOpenName(snippet_name) },
-                      { label: "Delete", icon: "trash", kind: "bad", refusal: edit ?? (isUsed ? "a rule uses it" : undefined), onSelect: () => setDeleted(snippet_name) },
+                      {
+                        label: "Delete",
+                        icon: "trash",
+                        kind: "bad",
+                        refusal: edit ?? (isUsed ? "a rule uses it" : undefined),
+                        onSelect: () => setDeleted(snippet_name),
+                      },
                     ]}
                   />
                 );
@@ -90,7 +120,14 @@ export default function Snippets() {
           )}
         </Loaded>
         {names.length > 0 && (
-          <Card title="Rules" actions={<Button icon="plus" refusal={edit} onPress={() => setRule(-1)}>Add a rule</Button>}>
+          <Card
+            title="Rules"
+            actions={
+              <Button icon="plus" refusal={edit} onPress={() => setRule(-1)}>
+                Add a rule
+              </Button>
+            }
+          >
             <Loaded of={rules} rows={2} empty={<p class="faint">No rule: no snippet runs.</p>}>
               {(all) => (
                 <Table
@@ -100,21 +137,48 @@ export default function Snippets() {
                   columns={[
                     { title: "When", isWide: true, cell: ({ expression }) => <code>{expression}</code> },
                     { title: "Snippet", cell: ({ snippet_name }) => <code>{snippet_name}</code> },
-                    { title: "State", cell: ({ enabled }) => <State tone={enabled ? "ok" : "off"}>{enabled ? "on" : "off"}</State> },
+                    {
+                      title: "State",
+                      cell: ({ enabled }) => (
+                        <State tone={enabled ? "ok" : "off"}>{enabled ? "on" : "off"}</State>
+                      ),
+                    },
                   ]}
-                  actions={(each) => <Button icon="edit" kind="quiet" label="Edit the rule" refusal={edit} onPress={() => setRule(all.indexOf(each))} />}
+                  actions={(each) => (
+                    <Button
+                      icon="edit"
+                      kind="quiet"
+                      label="Edit the rule"
+                      refusal={edit}
+                      onPress={() => setRule(all.indexOf(each))}
+                    />
+                  )}
                 />
               )}
             </Loaded>
           </Card>
         )}
       </div>
-      {openName !== "" && <SnippetPanel key={openName} name={openName === "+" ? undefined : openName} onClose={() => setOpenName("")} />}
+      {openName !== "" && (
+        <SnippetPanel
+          key={openName}
+          name={openName === "+" ? undefined : openName}
+          onClose={() => setOpenName("")}
+        />
+      )}
       {rule !== undefined && (
         <RuleDialog
           rule={list[rule]}
           names={names}
-          callOf={(next) => ruleCall(next === undefined ? list.toSpliced(rule, 1) : rule < 0 ? [...list, next] : list.with(rule, next))}
+          callOf={(next) =>
+            ruleCall(
+              next === undefined
+                ? list.toSpliced(rule, 1)
+                : rule < 0
+                  ? [...list, next]
+                  : list.with(rule, next),
+            )
+          }
           path={base}
           onClose={() => setRule(undefined)}
         />
@@ -123,7 +187,10 @@ export default function Snippets() {
         <Confirm
           title={`Delete ${deleted}`}
           submit="Delete"
-          call={{ op: "DELETE /zones/{zone_id}/snippets/{snippet_name}", params: { zone_id: zone.id, snippet_name: deleted } }}
+          call={{
+            op: "DELETE /zones/{zone_id}/snippets/{snippet_name}",
+            params: { zone_id: zone.id, snippet_name: deleted },
+          }}
           done={`${deleted} was deleted`}
           invalidates={[base]}
           onClose={() => setDeleted(undefined)}
@@ -143,17 +210,53 @@ interface RuleDialogProps {
 }
 
 function RuleDialog({ rule, names, callOf, path, onClose }: RuleDialogProps) {
-  const { values, set } = useForm<SnippetRule>(rule ?? { description: "", enabled: true, expression: "true", snippet_name: names[0] ?? "" });
+  const { values, set } = useForm<SnippetRule>(
+    rule ?? { description: "", enabled: true, expression: "true", snippet_name: names[0] ?? "" },
+  );
   const [isDeleting, setDeleting] = useState(false);
-  if (isDeleting) return <Confirm title="Delete the rule" submit="Delete" call={callOf(undefined)} done="The rule was deleted" invalidates={[path]} onDone={onClose} onClose={() => setDeleting(false)} />;
+  if (isDeleting)
+    return (
+      <Confirm
+        title="Delete the rule"
+        submit="Delete"
+        call={callOf(undefined)}
+        done="The rule was deleted"
+        invalidates={[path]}
+        onDone={onClose}
+        onClose={() => setDeleting(false)}
+      />
+    );
   return (
     <Dialog title={rule === undefined ? "Add a rule" : "Edit the rule"} kind="side" onClose={onClose}>
-      <ActionForm call={callOf(values)} submit="Save" done="The rule was saved" invalidates={[path]} onCancel={onClose} onDone={onClose}>
+      <ActionForm
+        call={callOf(values)}
+        submit="Save"
+        done="The rule was saved"
+        invalidates={[path]}
+        onCancel={onClose}
+        onDone={onClose}
+      >
         {(failure) => (
           <>
-            <SelectField label="Snippet" value={values.snippet_name} onChange={(name) => set("snippet_name", name)} options={names} />
-            <TextField label="When requests match" value={values.expression} onChange={(value) => set("expression", value)} rows={4} isMono error={failure?.errors.find(({ source }) => source?.pointer.endsWith("/expression"))?.message} />
-            <TextField label="Description" value={values.description} onChange={(value) => set("description", value)} />
+            <SelectField
+              label="Snippet"
+              value={values.snippet_name}
+              onChange={(name) => set("snippet_name", name)}
+              options={names}
+            />
+            <TextField
+              label="When requests match"
+              value={values.expression}
+              onChange={(value) => set("expression", value)}
+              rows={4}
+              isMono
+              error={failure?.errors.find(({ source }) => source?.pointer.endsWith("/expression"))?.message}
+            />
+            <TextField
+              label="Description"
+              value={values.description}
+              onChange={(value) => set("description", value)}
+            />
             <Switch label="On" isOn={values.enabled} onChange={(on) => set("enabled", on)} />
           </>
         )}

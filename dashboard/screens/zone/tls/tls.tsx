@@ -30,7 +30,12 @@ interface Custom {
   expires_on: string;
 }
 
-const tones: Record<string, Tone> = { active: "ok", expired: "bad", initializing: "warn", pending_validation: "warn" };
+const tones: Record<string, Tone> = {
+  active: "ok",
+  expired: "bad",
+  initializing: "warn",
+  pending_validation: "warn",
+};
 type Open = "order" | "upload" | { kind: "pack" | "custom"; id: string; hosts: string[] } | undefined;
 
 /** Certificates of the zone: those that are issued here, and uploaded ones. */
@@ -50,7 +55,11 @@ export default function Tls() {
     </Button>
   );
   return (
-    <Page title="TLS" about="The edge shows visitors the certificate that fits their host best." actions={order}>
+    <Page
+      title="TLS"
+      about="The edge shows visitors the certificate that fits their host best."
+      actions={order}
+    >
       <div class="stack">
         {universal.data && (
           <Card>
@@ -59,11 +68,20 @@ export default function Tls() {
               hint={`One for ${zone.name} and *.${zone.name}, issued and renewed without further work.`}
               isOn={universal.data.enabled}
               refusal={refusal("PATCH /zones/{zone_id}/ssl/universal/settings")}
-              onChange={(enabled) => void action.run({ op: "PATCH /zones/{zone_id}/ssl/universal/settings", params: { zone_id: zone.id }, body: { enabled } })}
+              onChange={(enabled) =>
+                void action.run({
+                  op: "PATCH /zones/{zone_id}/ssl/universal/settings",
+                  params: { zone_id: zone.id },
+                  body: { enabled },
+                })
+              }
             />
           </Card>
         )}
-        <Loaded of={packs} empty={<Empty icon="lock" title="No certificate is issued here" actions={order} />}>
+        <Loaded
+          of={packs}
+          empty={<Empty icon="lock" title="No certificate is issued here" actions={order} />}
+        >
           {(list) => (
             <Table
               label="Issued certificates"
@@ -85,14 +103,40 @@ export default function Tls() {
                   ),
                 },
                 { title: "Type", isExtra: true, cell: ({ type }) => type },
-                { title: "Issuer", isExtra: true, cell: ({ certificates, certificate_authority }) => certificates[0]?.issuer ?? certificate_authority },
-                { title: "Expires", cell: ({ certificates }) => (certificates[0] === undefined ? "–" : <Time at={certificates[0].expires_on} />) },
+                {
+                  title: "Issuer",
+                  isExtra: true,
+                  cell: ({ certificates, certificate_authority }) =>
+                    certificates[0]?.issuer ?? certificate_authority,
+                },
+                {
+                  title: "Expires",
+                  cell: ({ certificates }) =>
+                    certificates[0] === undefined ? "–" : <Time at={certificates[0].expires_on} />,
+                },
               ]}
-              actions={(pack) => <Button icon="trash" kind="quiet" label="Delete the certificate" refusal={edit ?? (pack.type === "universal" ? "switch the universal certificate off" : undefined)} onPress={() => setOpen({ kind: "pack", ...pack })} />}
+              actions={(pack) => (
+                <Button
+                  icon="trash"
+                  kind="quiet"
+                  label="Delete the certificate"
+                  refusal={
+                    edit ?? (pack.type === "universal" ? "switch the universal certificate off" : undefined)
+                  }
+                  onPress={() => setOpen({ kind: "pack", ...pack })}
+                />
+              )}
             />
           )}
         </Loaded>
-        <Card title="Uploaded certificates" actions={<Button icon="upload" refusal={edit} onPress={() => setOpen("upload")}>Upload</Button>}>
+        <Card
+          title="Uploaded certificates"
+          actions={
+            <Button icon="upload" refusal={edit} onPress={() => setOpen("upload")}>
+              Upload
+            </Button>
+          }
+        >
           <Loaded of={customs} rows={2} empty={<p class="faint">No certificate was uploaded.</p>}>
             {(list) => (
               <Table
@@ -105,7 +149,15 @@ export default function Tls() {
                   { title: "Issuer", isExtra: true, cell: ({ issuer }) => issuer },
                   { title: "Expires", cell: ({ expires_on }) => <Time at={expires_on} /> },
                 ]}
-                actions={(custom) => <Button icon="trash" kind="quiet" label="Delete the certificate" refusal={edit} onPress={() => setOpen({ kind: "custom", ...custom })} />}
+                actions={(custom) => (
+                  <Button
+                    icon="trash"
+                    kind="quiet"
+                    label="Delete the certificate"
+                    refusal={edit}
+                    onPress={() => setOpen({ kind: "custom", ...custom })}
+                  />
+                )}
               />
             )}
           </Loaded>
@@ -119,8 +171,14 @@ export default function Tls() {
           submit="Delete"
           call={
             open.kind === "pack"
-              ? { op: "DELETE /zones/{zone_id}/ssl/certificate_packs/{certificate_pack_id}", params: { zone_id: zone.id, certificate_pack_id: open.id } }
-              : { op: "DELETE /zones/{zone_id}/custom_certificates/{custom_certificate_id}", params: { zone_id: zone.id, custom_certificate_id: open.id } }
+              ? {
+                  op: "DELETE /zones/{zone_id}/ssl/certificate_packs/{certificate_pack_id}",
+                  params: { zone_id: zone.id, certificate_pack_id: open.id },
+                }
+              : {
+                  op: "DELETE /zones/{zone_id}/custom_certificates/{custom_certificate_id}",
+                  params: { zone_id: zone.id, custom_certificate_id: open.id },
+                }
           }
           done="The certificate was deleted"
           invalidates={[`/zones/${zone.id}/ssl`, `/zones/${zone.id}/custom_certificates`]}
@@ -137,7 +195,11 @@ export default function Tls() {
 
 function OrderDialog({ onClose }: { onClose: () => void }) {
   const zone = useZone();
-  const { values, set } = useForm({ hosts: `${zone.name}, *.${zone.name}`, method: "txt" as "txt" | "http", days: "90" });
+  const { values, set } = useForm<{ hosts: string; method: "txt" | "http"; days: string }>({
+    hosts: `${zone.name}, *.${zone.name}`,
+    method: "txt",
+    days: "90",
+  });
   const body = {
     type: "advanced",
     hosts: values.hosts.split(/[\s,]+/).filter((host) => host !== ""),
@@ -147,12 +209,45 @@ function OrderDialog({ onClose }: { onClose: () => void }) {
   };
   return (
     <Dialog title="Order a certificate" onClose={onClose}>
-      <ActionForm call={{ op: "POST /zones/{zone_id}/ssl/certificate_packs/order", params: { zone_id: zone.id }, body }} submit="Order" done="The certificate was ordered" invalidates={[`/zones/${zone.id}/ssl`]} onCancel={onClose} onDone={onClose}>
+      <ActionForm
+        call={{ op: "POST /zones/{zone_id}/ssl/certificate_packs/order", params: { zone_id: zone.id }, body }}
+        submit="Order"
+        done="The certificate was ordered"
+        invalidates={[`/zones/${zone.id}/ssl`]}
+        onCancel={onClose}
+        onDone={onClose}
+      >
         {(failure) => (
           <>
-            <TextField label="Hosts" name="hosts" failure={failure} value={values.hosts} onChange={(value) => set("hosts", value)} hint="Separated by commas" autofocus isMono />
-            <SelectField label="Validation" name="validation_method" failure={failure} value={values.method} onChange={(value) => set("method", value)} options={[{ value: "txt", label: "DNS: a TXT record, set by this installation" }, { value: "http", label: "HTTP: a path, answered by the edge" }]} />
-            <SelectField label="Days" name="validity_days" failure={failure} value={values.days} onChange={(value) => set("days", value)} options={["14", "30", "90", "365"]} />
+            <TextField
+              label="Hosts"
+              name="hosts"
+              failure={failure}
+              value={values.hosts}
+              onChange={(value) => set("hosts", value)}
+              hint="Separated by commas"
+              autofocus
+              isMono
+            />
+            <SelectField
+              label="Validation"
+              name="validation_method"
+              failure={failure}
+              value={values.method}
+              onChange={(value) => set("method", value)}
+              options={[
+                { value: "txt", label: "DNS: a TXT record, set by this installation" },
+                { value: "http", label: "HTTP: a path, answered by the edge" },
+              ]}
+            />
+            <SelectField
+              label="Days"
+              name="validity_days"
+              failure={failure}
+              value={values.days}
+              onChange={(value) => set("days", value)}
+              options={["14", "30", "90", "365"]}
+            />
           </>
         )}
       </ActionForm>
@@ -165,11 +260,40 @@ function UploadDialog({ onClose }: { onClose: () => void }) {
   const { values, set } = useForm({ certificate: "", private_key: "" });
   return (
     <Dialog title="Upload a certificate" kind="wide" onClose={onClose}>
-      <ActionForm call={{ op: "POST /zones/{zone_id}/custom_certificates", params: { zone_id: zone.id }, body: { certificate: values.certificate, private_key: values.private_key === "" ? "" : values.private_key } }} submit="Upload" done="The certificate was uploaded" invalidates={[`/zones/${zone.id}/custom_certificates`]} onCancel={onClose} onDone={onClose}>
+      <ActionForm
+        call={{
+          op: "POST /zones/{zone_id}/custom_certificates",
+          params: { zone_id: zone.id },
+          body: values,
+        }}
+        submit="Upload"
+        done="The certificate was uploaded"
+        invalidates={[`/zones/${zone.id}/custom_certificates`]}
+        onCancel={onClose}
+        onDone={onClose}
+      >
         {(failure) => (
           <>
-            <TextField label="Certificate, with its chain (PEM)" name="certificate" failure={failure} value={values.certificate} onChange={(value) => set("certificate", value)} rows={8} isMono autofocus />
-            <TextField label="Private key (PEM)" name="private_key" failure={failure} value={values.private_key} onChange={(value) => set("private_key", value)} rows={8} isMono hint="It is stored encrypted, and never shown again." />
+            <TextField
+              label="Certificate, with its chain (PEM)"
+              name="certificate"
+              failure={failure}
+              value={values.certificate}
+              onChange={(value) => set("certificate", value)}
+              rows={8}
+              isMono
+              autofocus
+            />
+            <TextField
+              label="Private key (PEM)"
+              name="private_key"
+              failure={failure}
+              value={values.private_key}
+              onChange={(value) => set("private_key", value)}
+              rows={8}
+              isMono
+              hint="It is stored encrypted, and never shown again."
+            />
           </>
         )}
       </ActionForm>

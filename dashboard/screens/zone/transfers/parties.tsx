@@ -32,7 +32,8 @@ interface Acl {
 /** The account's peers, keys and networks, which all of its zones share. */
 export function Parties({ account }: { account: string }) {
   const tsigs = useGet<Tsig[]>(`/accounts/${account}/secondary_dns/tsigs`);
-  const keyName = (id: string | null): string => (id === null ? "–" : (tsigs.data?.find((tsig) => tsig.id === id)?.name ?? id));
+  const keyName = (id: string | null): string =>
+    id === null ? "–" : (tsigs.data?.find((tsig) => tsig.id === id)?.name ?? id);
   return (
     <>
       <PartyCard<Peer>
@@ -90,7 +91,16 @@ interface PartyCardProps<T> {
   form: (onClose: () => void) => ComponentChildren;
 }
 
-function PartyCard<T extends { id: string; name: string }>({ account, kind, id, title, one, about, columns, form }: PartyCardProps<T>) {
+function PartyCard<T extends { id: string; name: string }>({
+  account,
+  kind,
+  id,
+  title,
+  one,
+  about,
+  columns,
+  form,
+}: PartyCardProps<T>) {
   const path = `/accounts/${account}/secondary_dns/${kind}`;
   const list = useGet<T[]>(path);
   const [open, setOpen] = useState<"new" | T | undefined>(undefined);
@@ -106,7 +116,23 @@ function PartyCard<T extends { id: string; name: string }>({ account, kind, id, 
       }
     >
       <Loaded of={list} rows={2} empty={<p class="faint">{about}</p>}>
-        {(rows) => <Table label={title} rows={rows} keyOf={(row) => row.id} columns={columns} actions={(row) => <Button icon="trash" kind="quiet" label={`Delete ${row.name}`} refusal={refusal} onPress={() => setOpen(row)} />} />}
+        {(rows) => (
+          <Table
+            label={title}
+            rows={rows}
+            keyOf={(row) => row.id}
+            columns={columns}
+            actions={(row) => (
+              <Button
+                icon="trash"
+                kind="quiet"
+                label={`Delete ${row.name}`}
+                refusal={refusal}
+                onPress={() => setOpen(row)}
+              />
+            )}
+          />
+        )}
       </Loaded>
       {open === "new" && form(() => setOpen(undefined))}
       {typeof open === "object" && (
@@ -123,21 +149,82 @@ function PartyCard<T extends { id: string; name: string }>({ account, kind, id, 
   );
 }
 
-function PeerForm({ account, tsigs, onClose }: { account: string; tsigs: readonly Tsig[]; onClose: () => void }) {
+function PeerForm({
+  account,
+  tsigs,
+  onClose,
+}: {
+  account: string;
+  tsigs: readonly Tsig[];
+  onClose: () => void;
+}) {
   const { values, set } = useForm({ name: "", ip: "", port: "53", tsig: "", ixfr: true });
-  const body = { name: values.name, ip: values.ip === "" ? null : values.ip, port: Number(values.port), ixfr_enable: values.ixfr, tsig_id: values.tsig === "" ? null : values.tsig };
+  const body = {
+    name: values.name,
+    ip: values.ip === "" ? null : values.ip,
+    port: Number(values.port),
+    ixfr_enable: values.ixfr,
+    tsig_id: values.tsig === "" ? null : values.tsig,
+  };
   return (
     <Dialog title="Add a peer" onClose={onClose}>
-      <ActionForm call={{ op: "POST /accounts/{account_id}/secondary_dns/peers", params: { account_id: account }, body }} submit="Add the peer" done="The peer was added" invalidates={[`/accounts/${account}/secondary_dns/peers`]} onCancel={onClose} onDone={onClose}>
+      <ActionForm
+        call={{
+          op: "POST /accounts/{account_id}/secondary_dns/peers",
+          params: { account_id: account },
+          body,
+        }}
+        submit="Add the peer"
+        done="The peer was added"
+        invalidates={[`/accounts/${account}/secondary_dns/peers`]}
+        onCancel={onClose}
+        onDone={onClose}
+      >
         {(failure) => (
           <>
-            <TextField label="Name" name="name" failure={failure} value={values.name} onChange={(value) => set("name", value)} autofocus />
+            <TextField
+              label="Name"
+              name="name"
+              failure={failure}
+              value={values.name}
+              onChange={(value) => set("name", value)}
+              autofocus
+            />
             <div class="form-row">
-              <TextField label="Address" name="ip" failure={failure} value={values.ip} onChange={(value) => set("ip", value)} isMono />
-              <TextField label="Port" name="port" type="number" failure={failure} value={values.port} onChange={(value) => set("port", value)} />
+              <TextField
+                label="Address"
+                name="ip"
+                failure={failure}
+                value={values.ip}
+                onChange={(value) => set("ip", value)}
+                isMono
+              />
+              <TextField
+                label="Port"
+                name="port"
+                type="number"
+                failure={failure}
+                value={values.port}
+                onChange={(value) => set("port", value)}
+              />
             </div>
-            <SelectField label="Key" name="tsig_id" failure={failure} value={values.tsig} onChange={(value) => set("tsig", value)} options={[{ value: "", label: "None" }, ...tsigs.map(({ id, name }) => ({ value: id, label: name }))]} />
-            <Switch label="Incremental transfers" hint="IXFR: changes only." isOn={values.ixfr} onChange={(on) => set("ixfr", on)} />
+            <SelectField
+              label="Key"
+              name="tsig_id"
+              failure={failure}
+              value={values.tsig}
+              onChange={(value) => set("tsig", value)}
+              options={[
+                { value: "", label: "None" },
+                ...tsigs.map(({ id, name }) => ({ value: id, label: name })),
+              ]}
+            />
+            <Switch
+              label="Incremental transfers"
+              hint="IXFR: changes only."
+              isOn={values.ixfr}
+              onChange={(on) => set("ixfr", on)}
+            />
           </>
         )}
       </ActionForm>
@@ -145,18 +232,58 @@ function PeerForm({ account, tsigs, onClose }: { account: string; tsigs: readonl
   );
 }
 
-const algorithms = ["hmac-sha256.", "hmac-sha384.", "hmac-sha512.", "hmac-sha224.", "hmac-sha1."] as const;
+const algorithms: readonly string[] = [
+  "hmac-sha256.",
+  "hmac-sha384.",
+  "hmac-sha512.",
+  "hmac-sha224.",
+  "hmac-sha1.",
+];
 
 function TsigForm({ account, onClose }: { account: string; onClose: () => void }) {
-  const { values, set } = useForm({ name: "", algo: "hmac-sha256." as string, secret: "" });
+  const { values, set } = useForm({ name: "", algo: "hmac-sha256.", secret: "" });
   return (
     <Dialog title="Add a key" onClose={onClose}>
-      <ActionForm call={{ op: "POST /accounts/{account_id}/secondary_dns/tsigs", params: { account_id: account }, body: values }} submit="Add the key" done="The key was added" invalidates={[`/accounts/${account}/secondary_dns/tsigs`]} onCancel={onClose} onDone={onClose}>
+      <ActionForm
+        call={{
+          op: "POST /accounts/{account_id}/secondary_dns/tsigs",
+          params: { account_id: account },
+          body: values,
+        }}
+        submit="Add the key"
+        done="The key was added"
+        invalidates={[`/accounts/${account}/secondary_dns/tsigs`]}
+        onCancel={onClose}
+        onDone={onClose}
+      >
         {(failure) => (
           <>
-            <TextField label="Name" name="name" failure={failure} value={values.name} onChange={(value) => set("name", value)} autofocus isMono />
-            <SelectField label="Algorithm" name="algo" failure={failure} value={values.algo} onChange={(value) => set("algo", value)} options={algorithms as readonly string[]} />
-            <TextField label="Secret (base64)" name="secret" type="password" failure={failure} value={values.secret} onChange={(value) => set("secret", value)} isMono />
+            <TextField
+              label="Name"
+              name="name"
+              failure={failure}
+              value={values.name}
+              onChange={(value) => set("name", value)}
+              autofocus
+              isMono
+            />
+            <SelectField
+              label="Algorithm"
+              name="algo"
+              failure={failure}
+              value={values.algo}
+              onChange={(value) => set("algo", value)}
+              options={algorithms}
+            />
+            <TextField
+              label="Secret (base64)"
+              name="secret"
+              type="password"
+              failure={failure}
+              value={values.secret}
+              onChange={(value) => set("secret", value)}
+              isMono
+            />
           </>
         )}
       </ActionForm>
@@ -168,11 +295,37 @@ function AclForm({ account, onClose }: { account: string; onClose: () => void })
   const { values, set } = useForm({ name: "", ip_range: "" });
   return (
     <Dialog title="Add a network" onClose={onClose}>
-      <ActionForm call={{ op: "POST /accounts/{account_id}/secondary_dns/acls", params: { account_id: account }, body: values }} submit="Add the network" done="The network was added" invalidates={[`/accounts/${account}/secondary_dns/acls`]} onCancel={onClose} onDone={onClose}>
+      <ActionForm
+        call={{
+          op: "POST /accounts/{account_id}/secondary_dns/acls",
+          params: { account_id: account },
+          body: values,
+        }}
+        submit="Add the network"
+        done="The network was added"
+        invalidates={[`/accounts/${account}/secondary_dns/acls`]}
+        onCancel={onClose}
+        onDone={onClose}
+      >
         {(failure) => (
           <>
-            <TextField label="Name" name="name" failure={failure} value={values.name} onChange={(value) => set("name", value)} autofocus />
-            <TextField label="Network" name="ip_range" failure={failure} value={values.ip_range} onChange={(value) => set("ip_range", value)} placeholder="192.0.2.0/24" isMono />
+            <TextField
+              label="Name"
+              name="name"
+              failure={failure}
+              value={values.name}
+              onChange={(value) => set("name", value)}
+              autofocus
+            />
+            <TextField
+              label="Network"
+              name="ip_range"
+              failure={failure}
+              value={values.ip_range}
+              onChange={(value) => set("ip_range", value)}
+              placeholder="192.0.2.0/24"
+              isMono
+            />
           </>
         )}
       </ActionForm>

@@ -28,14 +28,19 @@ export default function Transfers({ account }: ScreenProps) {
   const zone = useZone();
   const path = `/zones/${zone.id}/secondary_dns/outgoing`;
   const outgoing = useGet<Outgoing>(path);
-  const hasNone = outgoing.failure !== undefined && outgoing.data === undefined && outgoing.failure.status !== 403 && outgoing.failure.status !== 0;
+  const hasNone =
+    outgoing.failure !== undefined &&
+    outgoing.data === undefined &&
+    outgoing.failure.status !== 403 &&
+    outgoing.failure.status !== 0;
   const status = useGet<"Enabled" | "Disabled">(outgoing.data === undefined ? undefined : `${path}/status`);
   const peers = useGet<Peer[]>(`/accounts/${account}/secondary_dns/peers`);
   const [open, setOpen] = useState<"edit" | "delete" | undefined>(undefined);
   const action = useAction({ done: "Done", invalidates: [path], tellsFailure: true });
   const refusal = useRefusal()(`POST ${base}`);
   const isOn = status.data === "Enabled";
-  const run = (name: string): void => void action.run({ op: `POST ${base}/${name}`, params: { zone_id: zone.id } });
+  const run = (name: string): void =>
+    void action.run({ op: `POST ${base}/${name}`, params: { zone_id: zone.id } });
   const nameOf = (id: string): string => peers.data?.find((peer) => peer.id === id)?.name ?? id;
   return (
     <Page title="Transfers" about="Secondary name servers take the zone from here, and are told of changes.">
@@ -45,7 +50,12 @@ export default function Transfers({ account }: ScreenProps) {
             icon="route"
             title="The zone is not transferred to others"
             actions={
-              <Button icon="plus" kind="primary" refusal={refusal ?? (peers.data?.length === 0 ? "add a peer first" : undefined)} onPress={() => setOpen("edit")}>
+              <Button
+                icon="plus"
+                kind="primary"
+                refusal={refusal ?? (peers.data?.length === 0 ? "add a peer first" : undefined)}
+                onPress={() => setOpen("edit")}
+              >
                 Choose peers
               </Button>
             }
@@ -58,7 +68,9 @@ export default function Transfers({ account }: ScreenProps) {
           <Loaded of={outgoing}>
             {(data) => (
               <Card
-                title={<State tone={isOn ? "ok" : "off"}>{isOn ? "Transfers are on" : "Transfers are off"}</State>}
+                title={
+                  <State tone={isOn ? "ok" : "off"}>{isOn ? "Transfers are on" : "Transfers are off"}</State>
+                }
                 actions={
                   <>
                     <Button refusal={refusal} onPress={() => run("force_notify")}>
@@ -70,7 +82,13 @@ export default function Transfers({ account }: ScreenProps) {
                     <Button icon="edit" refusal={refusal} onPress={() => setOpen("edit")}>
                       Edit
                     </Button>
-                    <Button icon="trash" kind="quiet" label="Delete" refusal={refusal} onPress={() => setOpen("delete")} />
+                    <Button
+                      icon="trash"
+                      kind="quiet"
+                      label="Delete"
+                      refusal={refusal}
+                      onPress={() => setOpen("delete")}
+                    />
                   </>
                 }
               >
@@ -78,8 +96,18 @@ export default function Transfers({ account }: ScreenProps) {
                   facts={[
                     ["Peers", data.peers.map(nameOf).join(", ")],
                     ["Serial", String(data.soa_serial)],
-                    ["Last asked", data.checked_time === null ? "never" : <Time key="checked" at={data.checked_time} />],
-                    ["Last transfer", data.last_transferred_time === null ? "never" : <Time key="last" at={data.last_transferred_time} />],
+                    [
+                      "Last asked",
+                      data.checked_time === null ? "never" : <Time key="checked" at={data.checked_time} />,
+                    ],
+                    [
+                      "Last transfer",
+                      data.last_transferred_time === null ? (
+                        "never"
+                      ) : (
+                        <Time key="last" at={data.last_transferred_time} />
+                      ),
+                    ],
                   ]}
                 />
               </Card>
@@ -88,19 +116,49 @@ export default function Transfers({ account }: ScreenProps) {
         )}
         <Parties account={account} />
       </div>
-      {open === "edit" && <PeersDialog current={outgoing.data} peers={peers.data ?? []} path={path} onClose={() => setOpen(undefined)} />}
-      {open === "delete" && <Confirm title="Stop all transfers" submit="Stop" call={{ op: `DELETE ${base}`, params: { zone_id: zone.id } }} done="The zone is not transferred any more" invalidates={[path]} onClose={() => setOpen(undefined)} />}
+      {open === "edit" && (
+        <PeersDialog
+          current={outgoing.data}
+          peers={peers.data ?? []}
+          path={path}
+          onClose={() => setOpen(undefined)}
+        />
+      )}
+      {open === "delete" && (
+        <Confirm
+          title="Stop all transfers"
+          submit="Stop"
+          call={{ op: `DELETE ${base}`, params: { zone_id: zone.id } }}
+          done="The zone is not transferred any more"
+          invalidates={[path]}
+          onClose={() => setOpen(undefined)}
+        />
+      )}
     </Page>
   );
 }
 
-function PeersDialog({ current, peers, path, onClose }: { current: Outgoing | undefined; peers: readonly Peer[]; path: string; onClose: () => void }) {
+function PeersDialog({
+  current,
+  peers,
+  path,
+  onClose,
+}: {
+  current: Outgoing | undefined;
+  peers: readonly Peer[];
+  path: string;
+  onClose: () => void;
+}) {
   const zone = useZone();
   const [chosen, setChosen] = useState<readonly string[]>(current?.peers ?? []);
   return (
     <Dialog title="Peers of the zone" onClose={onClose}>
       <ActionForm
-        call={{ op: `${current === undefined ? "POST" : "PUT"} ${base}`, params: { zone_id: zone.id }, body: { name: `${zone.name}.`, peers: chosen } }}
+        call={{
+          op: `${current === undefined ? "POST" : "PUT"} ${base}`,
+          params: { zone_id: zone.id },
+          body: { name: `${zone.name}.`, peers: chosen },
+        }}
         submit="Save"
         done="The peers were saved"
         invalidates={[path]}
@@ -112,7 +170,13 @@ function PeersDialog({ current, peers, path, onClose }: { current: Outgoing | un
             <legend>Peers that may take the zone</legend>
             {peers.map(({ id, name, ip }) => (
               <label key={id}>
-                <input type="checkbox" checked={chosen.includes(id)} onChange={() => setChosen(chosen.includes(id) ? chosen.filter((each) => each !== id) : [...chosen, id])} />
+                <input
+                  type="checkbox"
+                  checked={chosen.includes(id)}
+                  onChange={() =>
+                    setChosen(chosen.includes(id) ? chosen.filter((each) => each !== id) : [...chosen, id])
+                  }
+                />
                 {name} <code>{ip}</code>
               </label>
             ))}

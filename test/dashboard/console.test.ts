@@ -1,0 +1,235 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { browserPath, openConsole, settled, type OpenConsole } from "./browser.ts";
+import { makeData } from "./data.ts";
+
+interface Created {
+  id: string;
+  value: string;
+}
+
+/* The console in a browser, against a whole platform. The numbers are those of the acceptance cases of the design. */
+describe.skipIf(browserPath === undefined)("the console, in a browser", () => {
+  let console: OpenConsole;
+  let zone: { id: string; name: string };
+  let account: string;
+  beforeAll(async () => {
+    console = await openConsole();
+    ({ zone } = await makeData(console));
+    account = console.platform.accountId;
+  });
+  afterAll(async () => console[Symbol.asyncDispose]());
+
+  const opened = async (path: string, options: Parameters<OpenConsole["open"]>[1] = {}): Promise<Page> => {
+    const page = await console.open(path, options);
+    await settled(page);
+    return page;
+  };
+  const dns = (): string => `/${account}/zones/${zone.name}/dns`;
+  const text = async (page: Page, selector: string): Promise<string> =>
+    (await page.locator(selector).first().textContent()) ?? "";
+  /** A token with groups of permissions on the zone. */
+  const make = async (...names: string[]): Promise<Created> => {
+    const groups = await console.call<{ id: string; name: string }[]>(
+      "GET",
+      "/user/tokens/permission_groups",
+    );
+    return console.call<Created>("POST", "/user/tokens", {
+      name: names.join(", "),
+      policies: [
+        {
+          effect: "allow",
+          resources: { [`com.cloudflare.api.account.zone.${zone.id}`]: "*" },
+          permission_groups: groups.filter(({ name }) => names.includes(name)),
+        },
+      ],
+    });
+  };
+
+  it("1, 3, 4: asks for a token, refuses a wrong one at its field, and keeps the right one from scripts", async () => {
+    const page = await opened("/", { isSignedIn: false });
+    const field = page.getByLabel("API token");
+    await field.fill("wrong-token");
+    await field.press("Enter");
+    await page.getByText("Invalid API Token").waitFor();
+    expect(await field.evaluate((element) => element === element.ownerDocument.activeElement)).toBe(true);
+    await field.fill(console.platform.token);
+    await field.press("Enter");
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
+    await page.reload();
+    const second = await page.context().newPage();
+    await second.goto(page.url());
+    for (const each of [page, second]) await each.getByRole("heading", { name: "Overview" }).waitFor();
+    expect(
+      await page.evaluate("[document.cookie, JSON.stringify(localStorage), JSON.stringify(sessionStorage)]"),
+    ).toEqual(["", "{}", "{}"]);
+    await page.context().close();
+  });
+
+  it("5: a deleted token leads to sign-in, at the same address", async () => {
+    const token = await make("Zone Read", "DNS Read");
+    const page = await opened(dns(), { token: token.value });
+    await console.call("DELETE", `/user/tokens/${token.id}`);
+    await page.getByLabel("Filter records").fill("mail");
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    await page.getByLabel("API token").fill(console.platform.token);
+    await page.keyboard.press("Enter");
+    await page.getByRole("row", { name: "row 1 of 2" }).waitFor();
+    expect(page.url()).toContain(`${dns()}?search=mail`);
+    await page.context().close();
+  });
+
+  it("8, 9, 10: a token that may only read the DNS of one zone sees only that, and the controls say what they need", async () => {
+    const { value } = await make("Zone Read", "DNS Read");
+    const page = await opened(dns(), { token: value });
+    const add = page.getByRole("button", { name: "Add a record" });
+    expect(await add.getAttribute("aria-disabled")).toBe("true");
+    expect(await page.getByText("needs DNS: Edit").count()).toBeGreaterThan(0);
+    expect(
+      await page.getByRole("navigation", { name: "Products" }).getByRole("link").allTextContents(),
+    ).toEqual(["Overview", "Zones"]);
+    await page.goto(page.url().replace("/dns", "/tls"));
+    await page.getByText("This screen needs SSL and Certificates: Read").waitFor();
+    await page.context().close();
+  });
+
+  it("12: the theme changes at once, and stays", async () => {
+    const page = await opened(`/${account}/settings`);
+    const ground = (): Promise<unknown> =>
+      page.evaluate("getComputedStyle(document.documentElement).backgroundColor");
+    const before = await ground();
+    await page.getByLabel("Theme").selectOption("dark");
+    const dark = await ground();
+    await page.reload();
+    expect([dark === before, await ground()]).toEqual([false, dark]);
+    await page.context().close();
+  });
+
+  it("15, 16: goes to a zone's records by keyboard, and single letters can be switched off", async () => {
+    const page = await opened(`/${account}`);
+    await page.keyboard.press("Control+k");
+    await page.keyboard.type("sho");
+    await page.getByRole("option", { name: /shop\.example/ }).waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "DNS records" }).waitFor();
+    await page.keyboard.press("g");
+    await page.keyboard.press("z");
+    await page.getByRole("heading", { name: "Zones" }).waitFor();
+    await page.evaluate('localStorage.setItem("selvedge-keys", "off")');
+    await page.reload();
+    await settled(page);
+    await page.keyboard.press("?");
+    await page.keyboard.press("n");
+    expect(await page.getByRole("dialog").count()).toBe(0);
+    await page.context().close();
+  });
+
+  it("18, 21, 22: adds a zone and records by keyboard, and shows a refusal at its field", async () => {
+    const page = await opened(`/${account}/zones`);
+    await page.keyboard.press("n");
+    await page.keyboard.type("keyboard.example");
+    await page.keyboard.press("Control+Enter");
+    await page.getByText("ns1.selvedge.localhost").first().waitFor();
+    await page.goto(`${page.url()}/dns?record=new`);
+    await page.getByLabel("Type", { exact: true }).last().selectOption("MX");
+    await page.getByLabel("Name", { exact: true }).fill("@");
+    await page.getByLabel("Value", { exact: true }).fill("not a host!");
+    await page.keyboard.press("Control+Enter");
+    const field = page.getByLabel("Value", { exact: true });
+    await page.locator(".field.wrong").waitFor();
+    expect(await field.getAttribute("aria-invalid")).toBe("true");
+    await field.fill("mail.keyboard.example");
+    await page.keyboard.press("Control+Enter");
+    await page.getByRole("row", { name: "row 1 of 1" }).waitFor();
+    expect(await text(page, "[data-row='0']")).toContain("10 mail.keyboard.example");
+    await page.context().close();
+  });
+
+  it("14, 19, 20: a zone of 10,001 records has few rows in the document, says its count, and filters by address", async () => {
+    const big = await console.call<{ id: string }>("POST", "/zones", {
+      name: "big.example",
+      account: { id: account },
+    });
+    for (let part = 0; part < 4; part++)
+      await console.call("POST", `/zones/${big.id}/dns_records/batch`, {
+        posts: Array.from({ length: 2500 }, (_, i) => ({
+          type: "A",
+          name: `host-${part * 2500 + i}`,
+          content: "192.0.2.1",
+        })),
+      });
+    await console.call("POST", `/zones/${big.id}/dns_records`, {
+      type: "A",
+      name: "needle",
+      content: "192.0.2.2",
+    });
+    const page = await opened(`/${account}/zones/big.example/dns`);
+    await page.locator("[data-row='0']").focus();
+    await page.keyboard.press("End");
+    await page.getByRole("row", { name: "row 10,001 of 10,001" }).waitFor();
+    expect(await page.locator("[data-row]").count()).toBeLessThan(100);
+    await page.getByLabel("Filter records").fill("needle");
+    await page.getByRole("row", { name: "row 1 of 1" }).waitFor();
+    expect(page.url()).toContain("?search=needle");
+    await page.context().close();
+  });
+
+  it("24: changes all records that match, and takes it back", async () => {
+    const page = await opened(`${dns()}?type=A&proxied=true`);
+    const proxied = async (): Promise<number> =>
+      (await console.call<unknown[]>("GET", `/zones/${zone.id}/dns_records?type=A&proxied=true`)).length;
+    const before = await proxied();
+    await page.getByLabel("Select all rows").check();
+    await page.getByRole("button", { name: "Change …" }).click();
+    await page.getByRole("menuitem", { name: "Set to DNS only" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Set to DNS only" }).click();
+    await page.getByText("Set to DNS only: 2 records").waitFor();
+    expect([before, await proxied()]).toEqual([2, 0]);
+    await page.getByRole("button", { name: "Undo" }).click();
+    await expect.poll(proxied).toBe(2);
+    await page.context().close();
+  });
+
+  it("30, 32: shows the place of a fault in an expression, and moves a rule by keyboard", async () => {
+    const page = await opened(`/${account}/zones/${zone.name}/rules?rule=new`);
+    await page.getByLabel("When requests match").fill('http.hots eq "a"');
+    await page.getByLabel("To the host").fill("a.example");
+    await page.keyboard.press("Control+Enter");
+    await page.locator(".caret").waitFor();
+    expect(await text(page, ".caret")).toContain("^");
+    await page.keyboard.press("Escape");
+    await page.locator("[data-rule='1']").focus();
+    await page.keyboard.press("Alt+ArrowUp");
+    await page.getByText("Rule 2 is now at place 1 of 2").waitFor();
+    const { rules } = await console.call<{ rules: { description: string }[] }>(
+      "GET",
+      `/zones/${zone.id}/rulesets/phases/http_request_origin/entrypoint`,
+    );
+    expect(rules.map(({ description }) => description)).toEqual([
+      "Visitors from abroad",
+      "The API of the shop",
+    ]);
+    await page.context().close();
+  });
+
+  it("50: makes a token from a template, shows its value once, and never in code", async () => {
+    const page = await opened(`/${account}/tokens`);
+    await page.getByRole("button", { name: "Make a token" }).click();
+    await page.getByLabel("Name").fill("DNS of the shop");
+    await page.getByLabel("Zones").selectOption(zone.id);
+    await page.getByRole("button", { name: "As code" }).click();
+    expect(await text(page, ".code pre")).toContain("$CLOUDFLARE_API_TOKEN");
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Make the token" }).click();
+    const value = await text(page, ".copyable code");
+    const answer = await fetch(`${console.platform.urls.api}/zones/${zone.id}/dns_records`, {
+      headers: { authorization: `Bearer ${value}` },
+    });
+    expect(answer.status).toBe(200);
+    await page.context().close();
+  });
+
+  it("11: has asked no other origin, and broken no policy", () => {
+    expect([[...new Set(console.foreign)], [...new Set(console.faults)]]).toEqual([[], []]);
+  });
+});
