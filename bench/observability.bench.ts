@@ -15,8 +15,9 @@ import {
 import { proxiedZone } from "./lib/proxied-zone.ts";
 
 /**
- * CPU time of a proxied kilobyte with the access log, beside the same without it, in rounds that alternate. All sides are
- * restarted several times, because two launches of the same program differ by more than a log costs.
+ * CPU time of a proxied kilobyte with the access log and with traces, beside the same without them, in rounds that
+ * alternate. All sides are restarted several times, because two launches of the same program differ by more than a log
+ * costs.
  */
 const launches = 7;
 const rounds = 6;
@@ -26,17 +27,28 @@ const writes = 800;
 const connections = 16;
 const host = "www.bench.example";
 const folder = mkdtempSync(join(tmpdir(), "selvedge-bench-"));
+const origin = await startPeer("origin.ts");
+const collector = await startPeer("collector.ts");
+const traces = ["--otlp-endpoint", `http://127.0.0.1:${collector.port}`, "--traces-sampler", "traceidratio"];
 const flags = {
   "no log": [],
   "access log": ["--access-log", join(folder, "access.log")],
   "one line in 100": ["--access-log", join(folder, "sampled.log"), "--access-log-one-in", "100"],
+  "1 % of traces": [...traces, "--traces-sampler-arg", "0.01"],
+  "all traces": traces,
 } as const satisfies Record<string, readonly string[]>;
 type Side = keyof typeof flags;
 const names = Object.keys(flags) as Side[];
 
-const origin = await startPeer("origin.ts");
-const medians: Record<Side, number[]> = { "no log": [], "access log": [], "one line in 100": [] };
-const ratios: Record<Side, number[]> = { "no log": [], "access log": [], "one line in 100": [] };
+const noneOfEach = (): Record<Side, number[]> => ({
+  "no log": [],
+  "access log": [],
+  "one line in 100": [],
+  "1 % of traces": [],
+  "all traces": [],
+});
+const medians = noneOfEach();
+const ratios = noneOfEach();
 for (let launch = 0; launch < launches; launch++) {
   const cpu = await measured(launch % 2 === 0 ? names : names.toReversed());
   for (const side of names) {
@@ -45,6 +57,7 @@ for (let launch = 0; launch < launches; launch++) {
   }
 }
 await origin.stop();
+await collector.stop();
 rmSync(folder, { recursive: true });
 printTable(
   ["", "CPU µs each", "ratios of the launches"],
@@ -60,6 +73,8 @@ printTable(
 const goals: Goal[] = [
   atMost("CPU per request, access log / none", median(ratios["access log"]), 1.06),
   atMost("CPU per request, one line in 100 / none", median(ratios["one line in 100"]), 1.02),
+  atMost("CPU per request, 1 % of traces / none", median(ratios["1 % of traces"]), 1.01),
+  atMost("CPU per request, all traces / none", median(ratios["all traces"]), 1.15),
 ];
 goals.push(await scrapeOfManyZones());
 goals.push(atMost("CPU per write of a record, audit log / none", await auditRatio(), 1.15));
@@ -115,7 +130,7 @@ async function recordsOf(peer: Awaited<ReturnType<typeof startPeer>>) {
 
 /** CPU time of one request in each round, of sides that are started in the given order. */
 async function measured(order: readonly Side[]): Promise<Record<Side, number[]>> {
-  const cpu: Record<Side, number[]> = { "no log": [], "access log": [], "one line in 100": [] };
+  const cpu = noneOfEach();
   const sides: [Side, Awaited<ReturnType<typeof edgeWith>>][] = [];
   for (const name of order) sides.push([name, await edgeWith(flags[name])]);
   for (let round = -warmUpRounds; round < rounds; round++) {

@@ -129,3 +129,26 @@ it("follows calls of objects, and tells exceptions", async () => {
     ["object counter", "exception"],
   ]);
 });
+
+it("links the batch of a queue to the request that sent it", async () => {
+  const account = `/accounts/${hosting.account}`;
+  const { queue_id: id } = (await hosting.call("POST", `${account}/queues`, { queue_name: "jobs" })).body
+    .result;
+  await hosting.deploy("taker", {
+    code: `export default { async queue() { await fetch("${outside.url}/processed"); } };`,
+  });
+  const settings = { max_wait_time_ms: 0, batch_size: 1 };
+  const consumer = { type: "worker", script_name: "taker", settings };
+  await hosting.call("POST", `${account}/queues/${id}/consumers`, consumer);
+  await hosting.deploy("giver", {
+    code: `export default { async fetch(request, env) { await env.JOBS.send("one"); return new Response("sent"); } };`,
+    bindings: [{ type: "queue", name: "JOBS", queue_name: "jobs" }],
+  });
+  const sent = await traceOf("giver", "/send", 3);
+  const sender = sent.find(({ name }) => name === "binding queue.post")!;
+  const batch = await collector.find(({ name }) => name === "queue.process jobs");
+  expect(batch.traceId).not.toBe(sender.traceId);
+  expect(batch.links).toMatchObject([{ traceId: sender.traceId, spanId: sender.spanId }]);
+  const spans = await collector.trace(batch.traceId, 3);
+  expect(treeOf(spans)).toBe("queue.process jobs\n  script taker\n    fetch GET");
+});

@@ -34,7 +34,7 @@ const bodyBytesMax = queueLimits.batchBytes * 6 + 64 * 1024;
 /** Serves the calls of a queue binding: send, and metrics. */
 export const queueBinding =
   (queues: Queues, messages: QueueMessages): BindingHandler<"queue"> =>
-  async ({ caller, binding, url, request, response }) => {
+  async ({ caller, binding, url, request, response, span }) => {
     try {
       const queue = queues.findByName(caller.accountId, binding.queue_name);
       if (queue === undefined) throw queueErrors.notFound(binding.queue_name);
@@ -44,6 +44,7 @@ export const queueBinding =
           queue,
           sent.messages.map(outgoing),
           sent.delaySeconds ?? binding.delivery_delay ?? queue.settings.deliveryDelay,
+          span,
         );
       }
       const { count, bytes, oldestOn } = await messages.backlogEstimate(queue);

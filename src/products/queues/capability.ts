@@ -1,5 +1,6 @@
 import { capability } from "../../capability.ts";
 import { storage } from "../../platform/capability.ts";
+import { tracing } from "../../platform/tracing/capability.ts";
 import { endsWithin } from "../../platform/util/ends-within.ts";
 import { runtime } from "../../workers/runtime/capability.ts";
 import { scripts } from "../../workers/scripts/capability.ts";
@@ -17,7 +18,7 @@ import { queueErrorCodes } from "./api-errors.ts";
 export const queues = capability({
   name: "queues",
   declares: declaration,
-  needs: [storage, scripts, runtime],
+  needs: [storage, scripts, runtime, tracing],
   create({ storage: database, ...needed }) {
     const created = new Queues(database, needed.scripts);
     needed.references.consumedQueues = (accountId, scriptName) =>

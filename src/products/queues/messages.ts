@@ -1,4 +1,7 @@
 import { randomUUID } from "node:crypto";
+import { LRUCache } from "lru-cache";
+import type { TraceContext } from "../../platform/tracing/spans/trace-context.ts";
+import { entriesMax } from "../../platform/util/loading-cache.ts";
 import { isForeignKeyViolation } from "../../platform/storage/dialects.ts";
 import type { Read, Storage } from "../../platform/storage/storage.ts";
 import { newId } from "../../platform/util/ids.ts";
@@ -17,6 +20,7 @@ export interface Settlement {
 
 /** Prefix of dispatchers' leases; leases of pulls have none. */
 const dispatchPrefix = "d-";
+const sendersMax = 10_000;
 const removedAtOnce = 1000;
 const retiredAtOnce = 100;
 
@@ -27,6 +31,9 @@ export class QueueMessages {
   readonly #listeners: ((queueNumber: number) => void)[] = [];
   readonly #lastLeaseListeners: ((queueNumber: number, endsOn: number) => void)[] = [];
   readonly #backlogs = new Map<number, { backlog: store.Backlog; validUntil: number }>();
+
+  /** Spans that sent messages, by the messages' ids. */
+  readonly #senders = new LRUCache<string, TraceContext>(entriesMax(sendersMax));
 
   constructor(storage: Storage, queues: Queues) {
     this.#storage = storage;
@@ -54,7 +61,12 @@ export class QueueMessages {
   }
 
   /** Sends messages, all or none. They are durable once it resolves. */
-  async send(queue: Queue, messages: readonly OutgoingMessage[], delaySeconds?: number): Promise<void> {
+  async send(
+    queue: Queue,
+    messages: readonly OutgoingMessage[],
+    delaySeconds?: number,
+    span?: TraceContext,
+  ): Promise<void> {
     checkBatch(messages);
     const now = clock.now();
     const rows = messages.map((message) => ({
@@ -68,7 +80,13 @@ export class QueueMessages {
       .catch((error: unknown) => {
         throw isForeignKeyViolation(error) ? queueErrors.notFound(queue.name) : error;
       });
+    if (span?.isSampled === true) for (const { id } of rows) this.#senders.set(id, span);
     this.#arrived(queue.number);
+  }
+
+  /** The span that sent the first of these messages, if it was sent to this node lately. */
+  senderOf(messages: readonly { id: string }[]): TraceContext | undefined {
+    return this.#senders.get(messages[0]?.id ?? "");
   }
 
   /** Leases messages to a dispatcher of this process. */

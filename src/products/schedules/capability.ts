@@ -1,5 +1,6 @@
 import { capability } from "../../capability.ts";
 import { storage } from "../../platform/capability.ts";
+import { tracing } from "../../platform/tracing/capability.ts";
 import { endsWithin } from "../../platform/util/ends-within.ts";
 import { runtime } from "../../workers/runtime/capability.ts";
 import { scripts } from "../../workers/scripts/capability.ts";
@@ -15,13 +16,13 @@ import { scheduleErrorCodes } from "./api-errors.ts";
 export const schedules = capability({
   name: "schedules",
   declares: declaration,
-  needs: [storage, scripts, runtime],
+  needs: [storage, scripts, runtime, tracing],
   create: (needed) => ({ schedules: new Schedules(needed.storage, needed.scripts) }),
   operations: scheduleOperations,
   errors: [{ title: "Schedules", errors: scheduleErrors, codes: scheduleErrorCodes }],
   load: (services) => services.schedules.load(),
   async run(services) {
-    const run = runScheduled(services.scripts, services.runtime);
+    const run = runScheduled(services.scripts, services.runtime, services.tracer);
     const scheduler = new CronScheduler(services.schedules, run, services.logger);
     await scheduler.start();
     return {

@@ -238,7 +238,9 @@ class Chain {
         ? this.#edgeRequest.next(from, answer, to.pathname + to.search, this.#viaOf(index))
         : this.#fetch(index, to, from, answer);
     const asked = { image, url, send };
-    await answerScriptFetch(this.#options.transformations, zone?.id ?? "", asked, request, response);
+    await within(this.#spans[index], "image.transform", async () =>
+      answerScriptFetch(this.#options.transformations, zone?.id ?? "", asked, request, response),
+    );
   }
 
   async #continue(

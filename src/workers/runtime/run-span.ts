@@ -2,6 +2,7 @@ import { CellError } from "../../sandbox/errors.ts";
 import type { CellRequest } from "../../sandbox/gateway/exchange.ts";
 import { errorName, within, type Span } from "../../platform/tracing/spans/span.ts";
 import { withTrace } from "../../platform/tracing/spans/trace-headers.ts";
+import type { Caller } from "../binding.ts";
 import type { RunContext } from "./run-context.ts";
 
 /** Begins the span of a run below that of its caller, and makes it the run's own. Call it only with traces. */
@@ -41,12 +42,16 @@ export const below = <C extends RunContext | undefined>(context: C, { span }: Ru
 };
 
 /** Runs the answer to a call of a binding within a span. The names of methods are those of HTTP. */
-export const callTraced = (
-  { span }: RunContext,
+export const callTraced = async (
+  { span: parent, caller }: RunContext,
   type: string,
   method: string | undefined,
-  call: (span: Span | undefined) => Promise<void>,
-): Promise<void> =>
-  span === undefined
-    ? call(undefined)
-    : within(span, `binding ${type}.${(method ?? "get").toLowerCase()}`, call, "client");
+  call: (span: Span | undefined, caller: Caller) => Promise<void>,
+): Promise<void> => {
+  const name = parent === undefined ? "" : `binding ${type}.${(method ?? "get").toLowerCase()}`;
+  await within(parent, name, async (span) => call(span, caller), "client");
+};
+
+/** Runs the answer to a fetch with `cf.image` within a span. */
+export const transformTraced = async ({ span }: RunContext, transform: () => Promise<void>): Promise<void> =>
+  within(span, "image.transform", transform);

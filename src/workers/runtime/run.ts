@@ -24,7 +24,7 @@ import { readDispatch, readOutbound } from "./read-dispatch.ts";
 import type { RunContext, CallTarget } from "./run-context.ts";
 import { entrypointName, outboundOf, refusedUpgrade } from "./run-parts.ts";
 import { withoutVisitor, treeOf } from "./run-root.ts";
-import { below, beginRun, callTraced } from "./run-span.ts";
+import { below, beginRun, callTraced, transformTraced } from "./run-span.ts";
 import type { Runtime } from "./runtime.ts";
 import { withCpuLimit } from "./script-cache.ts";
 import { readOrder, type SocketOrder } from "./sockets/socket-orders.ts";
@@ -188,8 +188,7 @@ export class Run implements RunHooks {
     if (binding !== undefined) {
       const handler = this.#runtime.bindingHandler(binding.type);
       if (handler === undefined) throw new Refusal(`The binding "${binding.name}" cannot be used here.`);
-      const { caller } = this.#context;
-      await callTraced(this.#context, binding.type, request.method, async (span) =>
+      await callTraced(this.#context, binding.type, request.method, async (span, caller) =>
         handler({ caller, binding: binding as never, url, request, response, span }),
       );
       return;
@@ -207,7 +206,9 @@ export class Run implements RunHooks {
     // Customers do not share cached fetches with others of the account.
     const { accountId, scriptId } = this.#context.caller;
     const owner = this.#context.loaded.script.namespace === undefined ? accountId : scriptId;
-    await this.#runtime.answerImageFetch(owner, { image, url, send }, request, response);
+    await transformTraced(this.#context, async () =>
+      this.#runtime.answerImageFetch(owner, { image, url, send }, request, response),
+    );
   }
 
   async #socket(order: SocketOrder, request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -103,8 +103,15 @@ export async function within<T>(
   work: (span: Span | undefined) => Promise<T>,
   kind: SpanKind = "internal",
 ): Promise<T> {
-  if (parent?.isSampled !== true) return work(parent);
-  const span = parent.child(name, kind);
+  return parent?.isSampled === true ? during(parent.child(name, kind), work) : work(parent);
+}
+
+/** Runs work, and ends the span with it. Without a span, only runs it. */
+export async function during<T>(
+  span: Span | undefined,
+  work: (span: Span | undefined) => Promise<T>,
+): Promise<T> {
+  if (span === undefined) return work(span);
   try {
     return await work(span);
   } catch (error) {

@@ -3,7 +3,8 @@ import type { Logger } from "pino";
 import { DomainError } from "../../../platform/domain-error.ts";
 import type { EdgeHandler, EdgeHttpRequest } from "../../../edge/request/handlers.ts";
 import type { Sender } from "../../../edge/origin/outbound.ts";
-import { nextVia } from "../../../edge/http/via.ts";
+import { within } from "../../../platform/tracing/spans/span.ts";
+import { nextVia, type Via } from "../../../edge/http/via.ts";
 import { estimate } from "../engine/cost.ts";
 import type { ImageEngine } from "../engine/engine.ts";
 import type { ImageResult } from "../engine/job.ts";
@@ -101,7 +102,18 @@ export class Transformations {
       !isAllowedOrigin(source, settings.allowedOrigins)
     )
       throw transformationErrors.notAllowed(source.hostname);
-    const via = nextVia(edgeRequest.via);
+    await within(edgeRequest.span, "image.transform", async (span) =>
+      this.#answerVisitor(edgeRequest, zone, asked, { ...nextVia(edgeRequest.via), span }),
+    );
+  }
+
+  async #answerVisitor(
+    edgeRequest: EdgeHttpRequest,
+    zone: { id: string },
+    asked: Pick<TransformationRequest, "transform" | "source">,
+    via: Via,
+  ): Promise<void> {
+    const { request } = edgeRequest;
     const send: Send = async (url, from, to) =>
       url.hostname === edgeRequest.host
         ? edgeRequest.next(from, to, url.pathname + url.search, via)

@@ -1,6 +1,8 @@
 import type { Logger } from "pino";
 import { z } from "zod";
 import { CellError, type CellErrorKind } from "../../../sandbox/errors.ts";
+import { during } from "../../../platform/tracing/spans/span.ts";
+import type { Tracer } from "../../../platform/tracing/spans/tracer.ts";
 import type { Runtime } from "../../../workers/runtime/runtime.ts";
 import type { Scripts } from "../../../workers/scripts/scripts.ts";
 import type { MessageBatchResult, Deliver } from "./dispatcher.ts";
@@ -23,16 +25,30 @@ const AnswerSchema = z.object({
 
 /** Runs the `queue` handler of the live version. */
 export const deliverTo =
-  (services: { scripts: Scripts; runtime: Runtime; queueMessages: QueueMessages; logger: Logger }): Deliver =>
+  (services: {
+    scripts: Scripts;
+    runtime: Runtime;
+    queueMessages: QueueMessages;
+    logger: Logger;
+    tracer?: Tracer | undefined;
+  }): Deliver =>
   async ({ queue, scriptName, messages }) => {
-    const { scripts, runtime, queueMessages, logger } = services;
+    const { scripts, runtime, queueMessages, logger, tracer } = services;
     const owner = { accountId: queue.accountId };
     const live = scripts.live(owner, scriptName);
     if (live === undefined) throw new Error("the script has no deployed version");
     const batch = JSON.stringify(wireBatch(queue.name, messages, await queueMessages.backlogEstimate(queue)));
     const log = { account: owner.accountId, script: scriptName, queue: queue.name };
+    const sender = { context: queueMessages.senderOf(messages), isTrusted: false };
     try {
-      const answer = AnswerSchema.safeParse(await runtime.invoke(owner, live, "queue", batch));
+      const returned = await during(
+        tracer?.begin(`queue.process ${queue.name}`, "consumer", sender),
+        async (span) => {
+          span?.set("messaging.batch.message_count", messages.length);
+          return runtime.invoke(owner, live, "queue", batch, undefined, span);
+        },
+      );
+      const answer = AnswerSchema.safeParse(returned);
       if (!answer.success) return failed;
       const { error, ...result } = answer.data;
       if (error !== undefined) logger.warn({ ...log, err: error }, "a batch failed");

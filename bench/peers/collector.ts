@@ -1,0 +1,10 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** A collector of OpenTelemetry that takes everything and keeps nothing. */
+const server = createServer((request, response) => {
+  request.resume().on("end", () => response.writeHead(200, { "content-type": "application/json" }).end("{}"));
+});
+server.keepAliveTimeout = 60_000;
+server.listen(0, "127.0.0.1", () => process.stdout.write(String((server.address() as AddressInfo).port)));
+process.once("SIGTERM", () => process.exit(0));
