@@ -5,13 +5,11 @@ import { spanKinds, type AttributeValue, type Span } from "./spans/span.ts";
  * numbers.
  */
 
-/** Longer texts are cut: visitors choose paths and names of user agents. */
-const textLengthMax = 1024;
 const failed = 2;
 /** The flag of a sampled trace. */
 const sampled = 1;
 
-const textOf = (text: string): string => JSON.stringify(text.slice(0, textLengthMax).toWellFormed());
+const textOf = (text: string): string => JSON.stringify(text.toWellFormed());
 
 function valueOf(value: AttributeValue): string {
   if (typeof value === "string") return `{"stringValue":${textOf(value)}}`;

@@ -14,6 +14,12 @@ export interface SpanSink {
 const newTraceId = (): string => randomText(16, "hex");
 const newSpanId = (): string => randomText(8, "hex");
 
+/** Visitors choose paths and names of user agents. */
+const textLengthMax = 1024;
+/** A copy of the beginning: a slice would keep the whole text in memory while the span waits. */
+const bounded = (text: string): string =>
+  text.length <= textLengthMax ? text : Buffer.from(text.slice(0, textLengthMax)).toString();
+
 /**
  * A part of a request's work. A span that is not sampled only carries the ids of its trace: it is its own child, and nothing
  * keeps it.
@@ -78,7 +84,8 @@ export class Span implements TraceContext {
   }
 
   set(name: string, value: AttributeValue | undefined): this {
-    if (this.#sink !== undefined && value !== undefined) this.attributes.push(name, value);
+    if (this.#sink !== undefined && value !== undefined)
+      this.attributes.push(name, typeof value === "string" ? bounded(value) : value);
     return this;
   }
 
