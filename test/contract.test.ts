@@ -255,6 +255,11 @@ it("names public products that are absent, but no present ones", async () => {
     expectFailure(answer, 404, 7010);
     expect(answer.body.errors[0]!.message).toBe(`${product} not part of this installation`);
   }
+  const analytics = await server.call("POST", "/graphql", { query: "{ viewer { zones { zoneTag } } }" });
+  expectFailure(analytics, 404, 7010);
+  expect(analytics.body.errors[0]!.message).toMatch(
+    /^GraphQL Analytics .* metrics .* access log .* audit log/,
+  );
   const named = operations.filter(
     ({ path }) => absentProduct(path.replaceAll(/\{\w+\}/g, "x")) !== undefined,
   );

@@ -70,8 +70,8 @@ export function defineErrors<Area extends string, Table extends Record<string, D
 /** Errors of input that are not about one domain. */
 export const inputErrors = defineErrors("input", {
   invalid: (message: string, pointer?: string) => ({ message, pointer }),
-  absentProduct: (product: string) =>
-    `${product} ${isPlural(product) ? "are" : "is"} not part of this installation`,
+  absentProduct: (product: string, replacement?: string) =>
+    `${product} ${isPlural(product) ? "are" : "is"} not part of this installation${replacement === undefined ? "" : `. ${replacement}`}`,
 });
 
 const isPlural = (product: string): boolean => /[^aius]s$/.test(product) && product !== "Pages";

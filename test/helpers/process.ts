@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { vi } from "vitest";
+import { setTimeout as delay } from "node:timers/promises";
 import type { Ready } from "../../src/server.ts";
 
 export interface ServerProcess {
@@ -49,14 +49,13 @@ export async function serve(
   const exited = new Promise<number | NodeJS.Signals>((resolve) =>
     child.on("exit", (code, signal) => resolve(signal ?? code ?? 0)),
   );
-  await vi.waitFor(
-    () => {
-      if (child.exitCode !== null) throw new Error(`serve ended: ${stderr}`);
-      // The ready file may be read here before the last of what was printed has come through the pipe.
-      if (!existsSync(readyFile) || !stdout.includes("API token")) throw new Error("not ready yet");
-    },
-    { timeout: 20_000, interval: 20 },
-  );
+  const startedMs = performance.now();
+  // The ready file may be read here before the last of what was printed has come through the pipe.
+  while (!existsSync(readyFile) || !stdout.includes("API token")) {
+    if (child.exitCode !== null) throw new Error(`serve ended: ${stderr}`);
+    if (performance.now() - startedMs > 20_000) throw new Error("serve was not ready after 20 seconds");
+    await delay(20);
+  }
   const ready = JSON.parse(readFileSync(readyFile, "utf8")) as Ready;
   return { process: child, ready, stdout: () => stdout, stderr: () => stderr, exited };
 }

@@ -101,7 +101,8 @@ export const apiErrors = {
     new ApiError(404, 7003, `Could not route to ${path}, perhaps your object identifier is invalid?`, {
       chain: [{ code: 7000, message: `No route for ${method} on that URI` }],
     }),
-  absentProduct: (product: string) => mapped(inputErrors.absentProduct(product), {})!,
+  absentProduct: (product: string, replacement?: string) =>
+    mapped(inputErrors.absentProduct(product, replacement), {})!,
   malformedJson: (why: string) => new ApiError(400, 6007, `Malformed JSON in request body: ${why}`),
   contentType: (expected: string, received: string) =>
     new ApiError(415, 6415, `Expected a body of Content-Type ${expected} but received ${received}`),

@@ -14,7 +14,7 @@ import { isId, newUuid } from "../../../platform/util/ids.ts";
 import { traceCalls } from "./call-trace.ts";
 import type { Tracer } from "../../../platform/tracing/spans/tracer.ts";
 import { zoneErrors } from "../../zones/errors.ts";
-import { absentProduct } from "./absent-products.ts";
+import { absentProduct, replacementOf } from "./absent-products.ts";
 import { authenticate, type Callers } from "./auth.ts";
 import { readBody } from "../body.ts";
 import { failure, PreparedJson, preparedSuccess, success, successPage, type Page } from "../envelope.ts";
@@ -129,7 +129,9 @@ export function createApi(options: ApiOptions): Hono<Environment> {
     const path = pathOf(context.req.url);
     const product = absentProduct(canonicalPath(path));
     const error =
-      product === undefined ? apiErrors.noRoute(context.req.method, path) : apiErrors.absentProduct(product);
+      product === undefined
+        ? apiErrors.noRoute(context.req.method, path)
+        : apiErrors.absentProduct(product, replacementOf(product));
     return failure(error, newUuid());
   });
   return app;
