@@ -190,6 +190,30 @@ describe.skipIf(browserPath === undefined)("the console, in a browser", () => {
     await page.context().close();
   });
 
+  it("25, 26: shows the differences of a zone file before it is applied, and refused lines by number", async () => {
+    const page = await opened(dns());
+    await page.keyboard.press("i");
+    const file = page.getByLabel("Zone file");
+    await file.fill("new 300 IN A 192.0.2.200\nbroken 300 IN A nonsense\n");
+    await page.getByRole("button", { name: "Compare" }).click();
+    await page.getByText("1 line refused").waitFor();
+    await page.getByRole("button", { name: "Back to the file" }).click();
+    await file.fill("new 300 IN A 192.0.2.200\n");
+    await page.getByRole("button", { name: "Compare" }).click();
+    await page.getByText("1 added, 0 changed").waitFor();
+    await page.getByRole("button", { name: "Apply" }).click();
+    await page.getByText("The zone file was imported").waitFor();
+    expect(await console.call("GET", `/zones/${zone.id}/dns_records?name=new.shop.example`)).toHaveLength(1);
+    await page.context().close();
+  });
+
+  it("52: the audit log says which change was made, by whom", async () => {
+    const page = await opened(`/${account}/audit`);
+    await page.locator("td .link").first().click();
+    await page.getByRole("dialog").getByText("/client/v4").waitFor();
+    await page.context().close();
+  });
+
   it("30, 32: shows the place of a fault in an expression, and moves a rule by keyboard", async () => {
     const page = await opened(`/${account}/zones/${zone.name}/rules?rule=new`);
     await page.getByLabel("When requests match").fill('http.hots eq "a"');
