@@ -40,7 +40,7 @@ if (major > 26 || (major === 26 && minor >= 4)) {
   });
   process.once("disconnect", () => child.kill()); // the program that started this process has ended
   process.channel?.unref();
-  const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP", "SIGUSR2"];
   for (const signal of signals) process.on(signal, () => child.kill(signal));
   child.on("exit", (code, signal) => {
     for (const each of signals) process.removeAllListeners(each);

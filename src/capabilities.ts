@@ -19,6 +19,7 @@ import { edgeConfiguration } from "./edge/configuration/capability.ts";
 import { outbound } from "./edge/origin/capability.ts";
 import { edgeServer } from "./edge/capability.ts";
 import { smartRouting } from "./edge/smart-routing/capability.ts";
+import { fromEdges, toMain } from "./edge/processes/capability.ts";
 import { acme } from "./edge/tls/acme/capability.ts";
 import { tls } from "./edge/tls/capability.ts";
 import { certificates } from "./edge/tls/certificates/capability.ts";
@@ -27,12 +28,13 @@ import { accessLogs } from "./platform/access-log/capability.ts";
 import { tracing } from "./platform/tracing/capability.ts";
 import { backups } from "./platform/capability-backups.ts";
 import { nodes } from "./platform/capability-nodes.ts";
-import { blobs, dataFolder, reservation, storage } from "./platform/capability.ts";
+import { fleet } from "./platform/capability-edge-processes.ts";
+import { blobs, dataFolder, ownListeners, reservation, storage } from "./platform/capability.ts";
 import { images } from "./products/images/capability.ts";
 import { kv } from "./products/kv/capability.ts";
 import { queues } from "./products/queues/capability.ts";
 import { schedules } from "./products/schedules/capability.ts";
-import { snippets } from "./products/snippets/capability.ts";
+import { snippetRules, snippets } from "./products/snippets/capability.ts";
 import { workflows } from "./products/workflows/capability.ts";
 import { sandbox } from "./sandbox/capability.ts";
 import { assetUploads } from "./workers/assets/uploads/capability.ts";
@@ -48,6 +50,11 @@ import { tails } from "./workers/tail/capability.ts";
 /** Every capability of the platform. Their needs decide the order in which they start, not this list. */
 export const capabilities = [
   reservation,
+  snippetRules,
+  ownListeners,
+  fleet,
+  toMain,
+  fromEdges,
   health,
   dataFolder,
   storage,

@@ -9,6 +9,7 @@ import type { VisitorError } from "./edge/http/errors.ts";
 import type { EdgeHandler, HandlerPlace, UpgradeHandler } from "./edge/request/handlers.ts";
 import type { DomainError } from "./platform/domain-error.ts";
 import type { Reserved } from "./platform/listen/reserve.ts";
+import type { OwnProcess } from "./platform/processes/own-process.ts";
 import type { Declaration, EmptyDeclaration } from "./declaration.ts";
 import type { ConfigOf } from "./platform/config/setting.ts";
 import type { Config } from "./platform/config/settings.ts";
@@ -21,7 +22,15 @@ export interface Platform {
   apiChecks: ApiChecks;
   /** The resources that the caller has reserved already. */
   reserved: Reserved | undefined;
+  /** The role of this process in its node. */
+  own: OwnProcess;
 }
+
+/**
+ * The processes that a capability is part of, if the node has edge processes: main, the edge processes, or all. Work
+ * that no caller asks for (`run`) and operations are those of main.
+ */
+export type Processes = "main" | "edge" | "all";
 
 /** Ends work that a capability began. Work in progress has `deadlineMs` left. */
 export type Stop = (deadlineMs: number) => Promise<void> | void;
@@ -102,6 +111,11 @@ export interface Capability<S extends object = object> {
   readonly operations: readonly Operation[];
   readonly errors: readonly ErrorTable[];
   readonly idParameters: readonly string[];
+  readonly processes: Processes;
+  /** Passes requests for its handlers from edge processes to main. */
+  readonly atEdges: Capability | undefined;
+  /** Whether edge processes must pass all requests to main, because it has handlers there and no `atEdges`. */
+  readonly takesAll: boolean;
   /** Creates the services. `needed` has the services of all `needs`. */
   begin(needed: object, platform: Platform): Promise<Bound<S>>;
 }
@@ -126,6 +140,13 @@ interface Declared<N extends readonly Capability[], S extends object, O, D exten
   declares?: D;
   /** The capabilities whose services it uses. They are created, loaded and opened before it, and closed after it. */
   needs: N;
+  /** Default: main. The needs of a capability are part of its processes. */
+  processes?: Processes;
+  /**
+   * For a capability of main with `edgeHandlers`: the capability that passes requests for them from edge processes to
+   * main. Without it, edge processes pass all requests.
+   */
+  atEdges?: Capability;
   /** Creates the services, under the names that other capabilities see. */
   create(needed: Needed<N, D>): S | Promise<S>;
   /** They may use the services that it creates and those that it needs. */
@@ -169,7 +190,8 @@ export function capability<
 >(
   declared: Declared<N, S, O, D>,
 ): ServicesOf<N> & S extends O ? Capability<S> : NotServed<Exclude<keyof O, keyof (ServicesOf<N> & S)>> {
-  const { name, needs, operations = [], errors = [], idParameters = [] } = declared;
+  const { name, needs, operations = [], errors = [], idParameters = [], processes = "main" } = declared;
+  const hasHandlers = declared.edgeHandlers !== undefined;
   const complete: Capability<S> = {
     name,
     needs,
@@ -177,6 +199,9 @@ export function capability<
     operations,
     errors,
     idParameters,
+    processes,
+    atEdges: declared.atEdges,
+    takesAll: processes === "main" && hasHandlers && declared.atEdges === undefined,
     async begin(needed, platform) {
       const given = { ...platform, ...needed } as Needed<N, D>; // start() passes the services of all needs
       const created = await declared.create(given);

@@ -8,6 +8,8 @@ import type { Reserved } from "./platform/listen/reserve.ts";
 import { dashboardPath } from "./platform/dashboard/bundle.ts";
 import { writeForOthers } from "./platform/storage/private-files.ts";
 import { accountHash } from "./products/images/image-services.ts";
+import type { Platform } from "./capability.ts";
+import type { OwnProcess } from "./platform/processes/own-process.ts";
 import { start } from "./start.ts";
 
 /** The addresses of all listeners: the content of the ready file. */
@@ -50,17 +52,25 @@ export interface RunningServer {
   close(deadlineMs: number): Promise<void>;
 }
 
+interface StartOptions {
+  reserved?: Reserved | undefined;
+  /** Default: this process does everything. */
+  own?: OwnProcess;
+}
+
 /** Starts the platform: all capabilities, in the order of their needs. Releases `reserved` at the end. */
 export async function startServer(
   config: Config,
   logger: Logger,
-  { reserved, ...apiChecks }: ApiChecks & { reserved?: Reserved | undefined } = {},
+  { reserved, own = { role: "single" }, ...apiChecks }: ApiChecks & StartOptions = {},
 ): Promise<RunningServer> {
-  const platform = { config, logger, apiChecks, reserved };
+  const platform: Platform = { config, logger, apiChecks, reserved, own };
   const { services, reload, announceEnd, giveBack, close } = await start(capabilities, platform);
+  // The first start is over when visitors are served. Later ones leave that to the edge processes.
+  if (own.role === "main" && own.supervised.serving === 0) await services.fleet!.serves(config.edgeProcesses);
   services.health.phase = "serving";
   services.dashboardOrigins.push(new URL(services.images.deliveryUrl).origin);
-  const ready = readyOf(services);
+  const ready = readyOf(services, own.role === "main" ? own.supervised.supervisorPid : undefined);
   try {
     if (config.readyFile !== undefined)
       writeForOthers(config.readyFile, `${JSON.stringify(ready, null, 2)}\n`);
@@ -98,7 +108,7 @@ async function startLink(services: Services, ready: Ready): Promise<string | und
     : `${ready.dashboard}#start=${services.startCodes.make(known.token)}`;
 }
 
-function readyOf(services: Services): Ready {
+function readyOf(services: Services, supervisorPid?: number): Ready {
   const { apiListener, edgeListener, edgeTlsListener, dnsListener, metricsListener } = services;
   const hasTls = edgeTlsListener.address !== undefined;
   const accountId = services.owner.current!.account.id;
@@ -113,7 +123,7 @@ function readyOf(services: Services): Ready {
     dashboard: `http://${apiListener.authority}${dashboardPath}`,
     account_id: accountId,
     account_hash: accountHash(accountId),
-    pid: process.pid,
+    pid: supervisorPid ?? process.pid,
     started: new Date(performance.timeOrigin).toISOString(),
   };
 }

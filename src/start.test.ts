@@ -9,6 +9,7 @@ const platform: Platform = {
   logger: pino({ level: "silent" }),
   apiChecks: {},
   reserved: undefined,
+  own: { role: "single" },
 };
 
 /** Two capabilities that note every step of their lives. `failing` is the step of `second` that throws. */

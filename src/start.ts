@@ -11,6 +11,7 @@ import type { Declaration } from "./declaration.ts";
 import { declarations } from "./declarations.ts";
 import { endsWithin } from "./platform/util/ends-within.ts";
 import { handlerPlaces } from "./edge/request/handlers.ts";
+import type { OwnProcess } from "./platform/processes/own-process.ts";
 
 export interface Running<S> {
   services: S;
@@ -32,7 +33,7 @@ export async function start<const C extends readonly Capability[]>(
   capabilities: C,
   platform: Platform,
 ): Promise<Running<ServicesOf<C>>> {
-  const ordered = inOrderOfNeeds(capabilities);
+  const ordered = inOrderOfNeeds(partsOf(capabilities, platform.own.role));
   const begun = new Map<Capability, BoundCapability<object>>();
   const listening: Opened[] = [];
   const working: Work[] = [];
@@ -61,7 +62,7 @@ export async function start<const C extends readonly Capability[]>(
     };
     for (const each of begun.values()) await each.load(contributions);
     for (const each of begun.values()) keep(listening, await each.listen(contributions));
-    for (const each of begun.values()) {
+    for (const each of platform.own.role === "edge" ? [] : begun.values()) {
       const work = await each.run();
       keep(working, typeof work === "function" ? { stop: work } : work);
     }
@@ -81,6 +82,12 @@ export async function start<const C extends readonly Capability[]>(
     announceEnd: () => listening.forEach((opened) => opened.announceEnd?.()),
     close,
   };
+}
+
+/** The capabilities of a process. */
+export function partsOf(capabilities: readonly Capability[], role: OwnProcess["role"]): Capability[] {
+  if (role !== "edge") return capabilities.filter(({ processes }) => processes !== "edge");
+  return capabilities.flatMap((each) => (each.processes === "main" ? (each.atEdges ?? []) : [each]));
 }
 
 /** Without the database, leases end by themselves; nothing waits for it. */

@@ -5,6 +5,10 @@ import { castLastNet } from "../platform/observability/last-net.ts";
 import { takePassedSockets, withPassed } from "../platform/listen/passed.ts";
 import { reserve } from "../platform/listen/reserve.ts";
 import { createLogger } from "../platform/observability/logger.ts";
+import { ConfigError } from "../platform/config/config.ts";
+import type { Config } from "../platform/config/settings.ts";
+import type { Reserved } from "../platform/listen/reserve.ts";
+import { takeSupervised, tellSupervisor, type Supervised } from "../platform/processes/supervised.ts";
 import type { RunningServer } from "../server.ts";
 import { collectWhenQuiet } from "../platform/util/collect-when-quiet.ts";
 import { checkFiles } from "./check-files.ts";
@@ -20,39 +24,90 @@ const drainDeadlineMs = 10_000;
 const startTimeoutMs = 1000;
 /** For what a stopped server leaves open. */
 const exitTimeoutMs = 2000;
+/** How often main tells the supervisor that it responds. */
+const aliveMs = 1000;
 /** For what a failed start leaves open. */
 const failedExitTimeoutMs = 200;
+
+type Stoppable = Pick<RunningServer, "reload" | "announceEnd" | "giveBack" | "close">;
 
 /** `serve`: runs the platform until a signal. See docs/operations.md for the order of a start and a stop. */
 export function registerServeCommand(program: Command): void {
   addConfigOptions(program.command("serve").description("run the platform")).action(
     async (options: Record<string, unknown>) => {
-      const passed = takePassedSockets(process.env);
+      const supervised = takeSupervised(process.env);
+      const passed = takePassedSockets(process.env, supervised?.addresses);
       const configured = configOf(options).config;
-      const config = withPassed(configured, passed);
+      const config = { ...withPassed(configured, passed), ...supervised?.addresses };
       await checkFiles(config);
-      const logger = createLogger(config.logLevel);
+      const logger = loggerOf(config, supervised);
       const notify = await connectServiceManager(logger);
+      if (supervised === undefined && config.edgeProcesses > 0) {
+        refuseMixedLines(config);
+        const { supervise } = await import("./processes/supervise.ts");
+        await supervise(config, passed, logger, notify);
+        return;
+      }
       let isReady = false;
       castLastNet(logger, () => isReady);
       // Otherwise the signal would open Node's inspector.
       process.on("SIGUSR1", () => logger.info("SIGUSR1 is ignored"));
-      const stopping = stopOnSignals(config.lameDuckSeconds * 1000, logger, notify);
-      const reserved = await reserve(config, passed);
-      // Loaded only now, so that a wrong setting, a taken port and a taken folder are refused at once.
-      const { startServer } = await import("../server.ts");
-      const server = await startServer(config, logger, { reserved }).catch((error: unknown) => {
+      process.on("SIGUSR2", () =>
+        logger.info("SIGUSR2 is ignored: without --edge-processes, nothing is replaced"),
+      );
+      const stopping = stopOnSignals(config.lameDuckSeconds * 1000, logger, notify, supervised !== undefined);
+      const reserved = await reserve(config, passed, supervised?.role);
+      const server = await startPart(config, logger, supervised, reserved).catch((error: unknown) => {
         exitSoon(failedExitTimeoutMs);
         throw error;
       });
       isReady = true;
-      process.stdout.write(welcome(server, config));
       collectWhenQuiet();
       reloadOnSignal(server, configured, options, { logger, notify });
       notify("READY=1");
       stopping.started(server);
     },
   );
+}
+
+function refuseMixedLines({ accessLog }: Config): void {
+  if (accessLog === "-")
+    throw new ConfigError(
+      "Expected a file for --access-log with --edge-processes but received -: the lines of several processes would mix",
+    );
+}
+
+/** Each line of the log names the process, if the node has several. */
+function loggerOf({ logLevel }: Config, supervised: Supervised | undefined): Logger {
+  const logger = createLogger(logLevel);
+  if (supervised === undefined) return logger;
+  const { role, id } = supervised;
+  return logger.child({ process: role === "main" ? role : `edge ${id}` });
+}
+
+/** Starts the platform, or a process of a node that has several, and says so. */
+async function startPart(
+  config: Config,
+  logger: Logger,
+  supervised: Supervised | undefined,
+  reserved: Reserved,
+): Promise<Stoppable> {
+  // Loaded only now, so that a wrong setting, a taken port and a taken folder are refused at once.
+  if (supervised?.role === "edge") {
+    const { startEdgeProcess } = await import("../edge-process.ts");
+    const edge = await startEdgeProcess(config, logger, supervised, reserved);
+    tellSupervisor({ is: "ready" });
+    return edge;
+  }
+  const { startServer } = await import("../server.ts");
+  const own = supervised === undefined ? undefined : ({ role: "main", supervised } as const);
+  const server = await startServer(config, logger, own === undefined ? { reserved } : { reserved, own });
+  if (supervised === undefined || supervised.serving === 0) process.stdout.write(welcome(server, config));
+  if (supervised !== undefined) {
+    tellSupervisor({ is: "ready", dns: server.ready.dns });
+    setInterval(() => tellSupervisor({ is: "alive" }), aliveMs).unref();
+  }
+  return server;
 }
 
 /**
@@ -63,8 +118,10 @@ function stopOnSignals(
   lameDuckMs: number,
   logger: Logger,
   notify: Notify,
-): { started: (server: RunningServer) => void } {
-  const { promise: started, resolve } = Promise.withResolvers<RunningServer>();
+  isSupervised: boolean,
+): { started: (server: Stoppable) => void } {
+  const { promise: started, resolve } = Promise.withResolvers<Stoppable>();
+  let leftMs = lameDuckMs;
   let isStopping = false;
   const stop = async (signal: NodeJS.Signals): Promise<void> => {
     if (isStopping) process.exit(1);
@@ -75,7 +132,7 @@ function stopOnSignals(
       const server = await Promise.race([started, delay(startTimeoutMs)]);
       if (server === undefined) throw new Error("the start had not ended");
       server.announceEnd();
-      await Promise.all([server.giveBack(), delay(lameDuckMs)]);
+      await Promise.all([server.giveBack(), delay(leftMs)]);
       await server.close(drainDeadlineMs);
       process.exitCode = 0;
     } catch (error) {
@@ -84,7 +141,20 @@ function stopOnSignals(
     }
     exitSoon(exitTimeoutMs);
   };
-  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => unawaited(stop(signal)));
+  process.on("SIGTERM", () => unawaited(stop("SIGTERM")));
+  // A terminal sends SIGINT to the supervisor, too, which then stops its processes in their order.
+  process.on("SIGINT", () => isSupervised || unawaited(stop("SIGINT")));
+  if (isSupervised)
+    process.once("message", () => {
+      leftMs = 0; // edge processes have waited
+      unawaited(
+        (async () => {
+          const server = await started;
+          server.announceEnd();
+          await server.giveBack();
+        })(),
+      );
+    });
   // The program that started this one has ended: bin/selvedge.js under an older Node.
   process.once("disconnect", () => unawaited(stop("SIGTERM")));
   process.channel?.unref();

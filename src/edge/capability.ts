@@ -4,7 +4,8 @@ import { zoneSettings } from "../control/zone-settings/capability.ts";
 import { accessLogs } from "../platform/access-log/capability.ts";
 import { reservation, storage } from "../platform/capability.ts";
 import { metrics } from "../platform/observability/capability.ts";
-import { OwnListener } from "../platform/own-listener.ts";
+import { addressInfoOf, OwnListener } from "../platform/own-listener.ts";
+import { isEdge } from "../platform/processes/own-process.ts";
 import { clientInfo } from "./client-info/capability.ts";
 import { edgeConfiguration } from "./configuration/capability.ts";
 import { OwnHosts } from "./configuration/own-hosts.ts";
@@ -24,6 +25,7 @@ import { visitorErrors } from "./http/errors.ts";
 /** The listener of visitors' requests. */
 export const edgeServer = capability({
   name: "edge",
+  processes: "all",
   declares: declaration,
   needs: [
     reservation,
@@ -37,7 +39,7 @@ export const edgeServer = capability({
     smartRouting,
     zoneSettings,
   ],
-  create({ config, logger, storage: database, ...needed }) {
+  create({ config, logger, own, storage: database, ...needed }) {
     const edgeListener = new OwnListener();
     const edgeTlsListener = new OwnListener();
     const { tracer } = needed;
@@ -73,6 +75,7 @@ export const edgeServer = capability({
       isStale:
         config.staleEdge === "refuse" ? () => database.lagSeconds > config.staleAfterSeconds : undefined,
       logger,
+      word: own.role === "edge" ? own.channel : undefined,
     });
     // With trusted proxies, the address of a connection does not identify the visitor.
     const showsErrors = config.errorDetails === "local" && config.trustedProxies.length === 0;
@@ -91,9 +94,18 @@ export const edgeServer = capability({
       edgeHandlers.flatMap(({ upgradeHandler }) => upgradeHandler ?? []),
     );
   },
-  metrics: async ({ edge, origins, originErrors }) =>
-    (await import("./metrics.ts")).edgeMetrics(edge, origins, originErrors),
-  async listen({ sockets, edge, edgeListener }) {
+  // The visitors of main's WebSockets are connected to edge processes, which count them.
+  metrics: async ({ own, edge, origins, originErrors }) =>
+    (await import("./metrics.ts")).edgeMetrics(
+      isEdge(own) ? edge : { open: { connections: 0, webSockets: 0 } },
+      origins,
+      originErrors,
+    ),
+  async listen({ config, own, sockets, edge, edgeListener }) {
+    if (!isEdge(own)) {
+      edgeListener.listensAt(addressInfoOf(config.edgeListen));
+      return { close: (deadlineMs) => edge.close(deadlineMs) };
+    }
     edgeListener.listensAt(await edge.listen(sockets.take("edgeListen")));
     return edge;
   },

@@ -4,16 +4,18 @@ import { join } from "node:path";
 import type { Logger } from "pino";
 import { capability } from "../capability.ts";
 import { databaseUrl, sqliteFileOf } from "./config/derived.ts";
+import { edgeAddressesOf } from "./config/edge-addresses.ts";
 import { during } from "./listen/during.ts";
 import { reserve } from "./listen/reserve.ts";
 import { checkShippedLog, followLog } from "./log-shipping/follow-log.ts";
 import { shippedBlobs } from "./log-shipping/noted-blobs.ts";
 import { createBlobs } from "./open-blobs.ts";
 import { checkBackupSettings } from "./periodic-backups.ts";
+import { addressInfoOf, OwnListener } from "./own-listener.ts";
 import { unawaited } from "./util/uncaught.ts";
 import { closeDataFolder } from "./storage/private-files.ts";
 import { waitForDatabase } from "./storage/wait-for-database.ts";
-import { openStorage } from "./storage/storage.ts";
+import { openReader, openStorage } from "./storage/storage.ts";
 import { declaration } from "./declaration.ts";
 
 /** How often a node reads the changes of others: alone, and while PostgreSQL notifies it of them. */
@@ -23,6 +25,7 @@ const notifiedIntervalMs = 5000;
 /** The sockets of all listeners, and the data folder. No other process may use them. */
 export const reservation = capability({
   name: "reservation",
+  processes: "all",
   needs: [],
   async create({ config, reserved }) {
     const reservedNow = reserved ?? (await reserve(config));
@@ -31,9 +34,30 @@ export const reservation = capability({
   close: ({ reserved }) => reserved?.[Symbol.dispose](),
 });
 
+/** The addresses of the listeners that only main has, in every process, and those of the edge in DNS answers. */
+export const ownListeners = capability({
+  name: "own listeners",
+  processes: "all",
+  needs: [reservation],
+  create: ({ config }) => ({
+    apiListener: new OwnListener(),
+    metricsListener: new OwnListener(),
+    dnsListener: new OwnListener(),
+    edgeAddresses: edgeAddressesOf(config),
+  }),
+  async listen({ own, config, ...services }) {
+    if (own.role !== "edge") return;
+    services.apiListener.listensAt(addressInfoOf(config.apiListen));
+    services.dnsListener.listensAt(addressInfoOf(own.channel.dnsAddress));
+    if (config.metricsListen !== undefined)
+      services.metricsListener.listensAt(addressInfoOf(config.metricsListen));
+  },
+});
+
 /** The folder of the node's files. Files of an ephemeral start are deleted with the process. */
 export const dataFolder = capability({
   name: "data folder",
+  processes: "all",
   needs: [reservation],
   create({ config, logger }) {
     if (config.ephemeral) {
@@ -68,14 +92,21 @@ function reportTo(logger: Logger): (failure: unknown) => void {
 
 export const storage = capability({
   name: "storage",
+  processes: "all",
   declares: declaration,
   needs: [dataFolder],
-  async create({ config, logger }) {
+  async create({ config, logger, own }) {
+    const timeoutMs = config.databaseTimeoutSeconds * 1000;
+    if (own.role === "edge")
+      return {
+        storage: await openReader(databaseUrl(config), timeoutMs, own.channel),
+        logShipping: undefined,
+      };
     checkBackupSettings(config);
     await checkShippedLog(config, logger);
     const { logShipping, follower } = followLog(config, logger);
     const opening = waitForDatabase(
-      () => openStorage(databaseUrl(config), config.databaseTimeoutSeconds * 1000, follower),
+      () => openStorage(databaseUrl(config), timeoutMs, follower),
       config.databaseWaitSeconds,
       logger,
     );
@@ -98,6 +129,9 @@ export const storage = capability({
     },
   }),
   load: ({ logger, ...services }) => services.storage.watch(reportTo(logger)),
+  async listen({ own }) {
+    if (own.role === "edge") await own.channel.caughtUp();
+  },
   run: ({ config, ...services }) =>
     services.storage.follow({
       everyMs: watchIntervalMs,

@@ -15,6 +15,10 @@ import type {
 /** A node with its storage and its backups. */
 export const declaration = declare({
   settings: { ...nodeSettings, ...backupSettings },
+  checkSettings: ({ edgeProcesses, ephemeral }) =>
+    ephemeral && edgeProcesses > 0
+      ? "Expected --edge-processes 0 with --ephemeral, because the processes share a database"
+      : undefined,
   tables: {
     meta: table<MetaTable>(),
     changes: table<ChangesTable>(),

@@ -1,4 +1,11 @@
-import type { AddressInfo } from "node:net";
+import { isIPv6, type AddressInfo } from "node:net";
+import { parseAddress } from "./config/config.ts";
+
+/** A literal address of the configuration. */
+export function addressInfoOf(text: string): AddressInfo {
+  const { host, port } = parseAddress(text)!;
+  return { address: host, port, family: isIPv6(host) ? "IPv6" : "IPv4" };
+}
 
 /** The address of one of this node's listeners, which is known once it listens. */
 export class OwnListener {

@@ -53,7 +53,7 @@ export async function serve(
   // The ready file may be read here before the last of what was printed has come through the pipe.
   while (!existsSync(readyFile) || !stdout.includes("API token")) {
     if (child.exitCode !== null) throw new Error(`serve ended: ${stderr}`);
-    if (performance.now() - startedMs > 20_000) throw new Error("serve was not ready after 20 seconds");
+    if (performance.now() - startedMs > 40_000) throw new Error("serve was not ready after 40 seconds");
     await delay(20);
   }
   const ready = JSON.parse(readFileSync(readyFile, "utf8")) as Ready;

@@ -8,6 +8,7 @@ import { rulesetErrorCodes } from "./api-errors.ts";
 
 export const rulesets = capability({
   name: "rulesets",
+  processes: "all",
   declares: declaration,
   needs: [storage],
   create: (needed) => ({ rulesets: new Rulesets(needed.storage) }),

@@ -10,6 +10,7 @@ import { tokenErrorCodes } from "./api-errors.ts";
 
 export const tokens = capability({
   name: "tokens",
+  processes: "all",
   declares: declaration,
   needs: [storage, installation, accounts, zones],
   create: (needed) => ({

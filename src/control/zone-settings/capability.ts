@@ -9,6 +9,7 @@ import { declaration } from "./declaration.ts";
 /** The settings of zones that all products read. */
 export const zoneSettings = capability({
   name: "zone settings",
+  processes: "all",
   declares: declaration,
   needs: [storage, zones],
   create({ config, ...needed }) {

@@ -16,6 +16,7 @@ const activationTickMs = 1000;
 
 export const zones = capability({
   name: "zones",
+  processes: "all",
   declares: declaration,
   needs: [storage, installation, accounts],
   create: ({ config, pepper, storage: database }) => ({

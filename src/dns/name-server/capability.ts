@@ -2,9 +2,7 @@ import { capability } from "../../capability.ts";
 import { tokens } from "../../control/tokens/capability.ts";
 import { zones } from "../../control/zones/capability.ts";
 import { activationOf } from "../../platform/config/derived.ts";
-import { edgeAddressesOf } from "../../platform/config/edge-addresses.ts";
-import { reservation, storage } from "../../platform/capability.ts";
-import { OwnListener } from "../../platform/own-listener.ts";
+import { ownListeners, reservation, storage } from "../../platform/capability.ts";
 import { dnssec } from "../dnssec/capability.ts";
 import { records } from "../records/capability.ts";
 import { dnsSettings } from "../settings/capability.ts";
@@ -16,15 +14,14 @@ import { declaration } from "./declaration.ts";
 export const nameServer = capability({
   name: "name server",
   declares: declaration,
-  needs: [reservation, storage, tokens, zones, records, dnssec, dnsSettings, transfers],
+  needs: [reservation, ownListeners, storage, tokens, zones, records, dnssec, dnsSettings, transfers],
   async create({ config, logger, ...needed }) {
-    const edgeAddresses = edgeAddressesOf(config);
-    const server = await createNameServer(config, { ...needed, edgeAddresses }, logger, {
+    const server = await createNameServer(config, needed, logger, {
       cookieSecret: Buffer.from(needed.tokens.hash("dns cookies"), "hex").subarray(0, 16),
       parentsFollow: activationOf(config) === "static",
       listChallenges: async (zoneId) => listDnsChallenges(needed.storage.read, zoneId),
     });
-    return { nameServer: server, dnsListener: new OwnListener(), edgeAddresses };
+    return { nameServer: server };
   },
   metrics: async (services) =>
     (await import("./metrics.ts")).nameServerMetrics(() => services.nameServer.answerCounts()),

@@ -9,6 +9,7 @@ import { dnsErrorCodes } from "./api/api-errors.ts";
 
 export const records = capability({
   name: "DNS records",
+  processes: "all",
   declares: declaration,
   needs: [storage, zones],
   create(needed) {

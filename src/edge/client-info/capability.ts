@@ -16,6 +16,7 @@ import { declaration } from "./declaration.ts";
 /** Information of the edge about a visitor: the `cf` object, and the setting that adds scores to it. */
 export const clientInfo = capability({
   name: "client information",
+  processes: "all",
   declares: declaration,
   needs: [storage, zones, zoneSettings],
   async create({ config, logger, ...needed }) {

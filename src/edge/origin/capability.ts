@@ -1,10 +1,8 @@
 import { capability } from "../../capability.ts";
-import { api } from "../../control/api/server/capability.ts";
 import { tokens } from "../../control/tokens/capability.ts";
-import { nameServer } from "../../dns/name-server/capability.ts";
 import { isOnLoopback } from "../../platform/config/derived.ts";
-import { metrics } from "../../platform/observability/capability.ts";
 import { tracing } from "../../platform/tracing/capability.ts";
+import { ownListeners } from "../../platform/capability.ts";
 import { edgeSettingsOf } from "../http/settings.ts";
 import { ViaHeader } from "../http/via.ts";
 import { AddressPolicy } from "./address-policy.ts";
@@ -17,10 +15,14 @@ import { declaration } from "./declaration.ts";
 /** Connections to origins, of the edge and of scripts, and the addresses that they may go to. */
 export const outbound = capability({
   name: "outbound",
+  processes: "all",
   declares: declaration,
-  needs: [tokens, api, metrics, nameServer, tracing],
-  async create({ config, ...needed }) {
+  needs: [tokens, ownListeners, tracing],
+  async create({ config, own, ...needed }) {
     const settings = await edgeSettingsOf(config);
+    // The limit is that of the node.
+    if (own.role === "edge")
+      settings.originConnectionsMax = Math.ceil(settings.originConnectionsMax / config.edgeProcesses);
     const policy = new AddressPolicy(config.privateNetworks ?? (isOnLoopback(config) ? "origins" : "deny"));
     for (const listener of [needed.apiListener, needed.metricsListener, needed.dnsListener])
       listener.onListening(({ port }) => policy.forbidListener(port));

@@ -18,6 +18,8 @@ export interface OriginRequest {
   headers: string[];
   addresses: readonly string[];
   port: number;
+  /** For a WebSocket: a Unix socket in place of address and port. */
+  socketPath?: string;
   /** TLS settings for the origin; undefined for plain HTTP. */
   tls: OriginTls | undefined;
   ray: string;

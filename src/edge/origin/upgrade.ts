@@ -55,8 +55,9 @@ function begin(
         };
   const upstream = (tls === undefined ? httpRequest : httpsRequest)({
     ...secure,
-    host: address,
-    port: origin.port,
+    ...(origin.socketPath === undefined
+      ? { host: address, port: origin.port }
+      : { socketPath: origin.socketPath }),
     method: origin.method,
     path: origin.path,
     headers: [...headers, "connection", "upgrade", "upgrade", "websocket"],

@@ -83,12 +83,9 @@ export class Edge {
     this.#server.maxHeadersCount = settings.headerCountMax * 2; // slightly too many headers get our own page
     this.#server.setTimeout(settings.idleTimeoutMs);
     this.#server.on("request", (request, response) => this.serve(request, response));
-    this.#server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-      const fail = (): void => {
-        socket.destroy();
-      };
-      whileAnswering(socket, fail, () => unawaited(this.#upgrade(request, socket as Socket, head)));
-    });
+    this.#server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) =>
+      this.serveUpgrade(request, socket as Socket, head),
+    );
     this.#server.on("clientError", (error, socket) => {
       const answer = (socket as Connection)[latestAnswer];
       // The request before was refused and its page is being sent: that is the last response on this
@@ -128,6 +125,14 @@ export class Edge {
     });
   }
 
+  /** Serves an upgrade of another server. */
+  serveUpgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
+    const fail = (): void => {
+      socket.destroy();
+    };
+    whileAnswering(socket, fail, () => unawaited(this.#upgrade(request, socket, head)));
+  }
+
   /** The listening address; undefined while not listening. */
   get address(): AddressInfo | undefined {
     return (this.#server.address() as AddressInfo | null) ?? undefined;
@@ -160,11 +165,12 @@ export class Edge {
     // connection.
     if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
     let found: Found | undefined;
-    const { accessLog, observe, traces } = this.#options;
+    const { accessLog, observe, traces, word } = this.#options;
     if (observe !== undefined) observeAnswer(response, request, observe, () => found?.zone?.name);
     const record = accessLog?.begin(request, response, ray);
     const span = traces?.begin(request, response, record);
     try {
+      if (word?.isCurrent === false && !(await word.becomesCurrent())) throw visitorErrors.stale();
       found = this.#find(request, ray, { record, span });
       if (record !== undefined) accessLog!.sees(record, found);
       if (span !== undefined) traces!.sees(span, { request, ray }, found);
@@ -181,10 +187,11 @@ export class Edge {
     this.#webSockets.add(socket);
     socket.on("close", () => this.#webSockets.delete(socket));
     socket.on("error", () => socket.destroy());
-    const { accessLog, traces } = this.#options;
+    const { accessLog, traces, word } = this.#options;
     const record = accessLog?.beginUpgrade(request, socket, ray);
     const span = traces?.begin(request, socket, record);
     try {
+      if (word?.isCurrent === false && !(await word.becomesCurrent())) throw visitorErrors.stale();
       const found = this.#find(request, ray, { record, span });
       if (record !== undefined) accessLog!.sees(record, found);
       if (span !== undefined) traces!.sees(span, { request, ray }, found);

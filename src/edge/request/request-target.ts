@@ -9,6 +9,15 @@ export interface RequestTarget {
   path: string;
 }
 
+const overHttp2 = new WeakSet<IncomingMessage>();
+
+/** Whether a visitor has sent a request over HTTP/2. */
+export const isHttp2 = (request: IncomingMessage): boolean => "stream" in request || overHttp2.has(request);
+/** Notes it for a request that came from an edge process over HTTP/1.1. */
+export const markHttp2 = (request: IncomingMessage): void => {
+  overHttp2.add(request);
+};
+
 /**
  * The host and path of a request. Ambiguous requests, which two servers could parse differently, are refused.
  */
@@ -16,8 +25,11 @@ export function parseRequestTarget(request: IncomingMessage, settings: EdgeSetti
   const { rawHeaders } = request;
   if (rawHeaders.length / 2 > settings.headerCountMax) throw visitorErrors.headersTooLarge();
   const coding = request.headers["transfer-encoding"]?.toLowerCase();
-  const isHttp2 = "stream" in request;
-  if (!isHttp2 && request.httpVersion !== "1.1" && (request.httpVersion !== "1.0" || coding !== undefined))
+  if (
+    !isHttp2(request) &&
+    request.httpVersion !== "1.1" &&
+    (request.httpVersion !== "1.0" || coding !== undefined)
+  )
     throw visitorErrors.badRequest(
       "Expected HTTP/1.1, or HTTP/1.0 without Transfer-Encoding, in the request line.",
     );

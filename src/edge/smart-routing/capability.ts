@@ -14,6 +14,7 @@ import { smartRoutingErrorCodes } from "./api-errors.ts";
 
 export const smartRouting = capability({
   name: "smart routing",
+  processes: "all",
   declares: declaration,
   needs: [zones, outbound, tracing],
   create({ config, logger, ...needed }) {

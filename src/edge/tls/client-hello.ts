@@ -52,6 +52,9 @@ export function rememberHello(socket: Duplex, record: Buffer): void {
   (socket as Known)[key] = { record };
 }
 
+/** The first record of a connection; undefined without TLS. */
+export const helloRecordOf = (socket: Duplex): Buffer | undefined => (socket as Known)[key]?.record;
+
 /** Undefined for a connection without TLS, or with a fragmented ClientHello. */
 export function helloOf(socket: Duplex): ClientHello | undefined {
   const known = (socket as Known)[key];

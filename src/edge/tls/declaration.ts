@@ -13,4 +13,5 @@ export const declaration = declare({
       describe: "certificate files, each CERTIFICATE.pem:KEY.pem; certificates of zones take precedence",
     },
   },
+  changes: ["tls_ticket_keys"],
 });

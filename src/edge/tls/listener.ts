@@ -20,6 +20,7 @@ import type { EdgeSettings } from "../http/settings.ts";
 import { helloRecordBytes, rememberHello } from "./client-hello.ts";
 import { VisitorRequest, VisitorResponse } from "./http2.ts";
 import type { TlsCounts } from "./tls-counts.ts";
+import type { TicketKeys } from "./ticket-keys.ts";
 import type { KeyPair } from "./certificates/x509.ts";
 
 export interface TlsListenerOptions {
@@ -31,6 +32,8 @@ export interface TlsListenerOptions {
   fallback: KeyPair;
   logger: Logger;
   counts?: TlsCounts;
+  /** Without it, sessions can be resumed only here and only until this process ends. */
+  ticketKeys?: Pick<TicketKeys, "current" | "onChange">;
   onClose?: () => void;
   /** Reads certificates again. */
   onReload?: () => void;
@@ -38,6 +41,7 @@ export interface TlsListenerOptions {
 
 const handshakeTimeoutMs = 20_000;
 const streamsMax = 256;
+const sessionIdContext = "selvedge";
 
 /** The edge over TLS, with HTTP/1.1 and HTTP/2. */
 export class TlsListener {
@@ -89,7 +93,7 @@ export class TlsListener {
   }
 
   async listen(at: ListenAt): Promise<AddressInfo> {
-    const { contextFor, counts, edge, fallback, logger } = this.#options;
+    const { contextFor, counts, edge, fallback, logger, ticketKeys } = this.#options;
     const server = createServer({
       cert: fallback.certificate,
       key: fallback.privateKey,
@@ -104,7 +108,11 @@ export class TlsListener {
       minVersion: "TLSv1.2",
       honorCipherOrder: true,
       handshakeTimeout: handshakeTimeoutMs,
+      // Node's default depends on the arguments of the process, and a session is resumed only in its own context.
+      sessionIdContext,
+      ...(ticketKeys?.current === undefined ? {} : { ticketKeys: ticketKeys.current }),
     });
+    ticketKeys?.onChange((keys) => server.setTicketKeys(keys));
     server.on("secureConnection", (socket) => {
       counts?.note(socket);
       const hello = this.#hellos.get(peerOf(socket));

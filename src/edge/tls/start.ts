@@ -9,6 +9,7 @@ import { ConfiguredCertificates } from "./certificates/configured.ts";
 import type { TlsListener } from "./listener.ts";
 import { openLocalAuthority } from "./certificates/local-authority.ts";
 import type { TlsCounts } from "./tls-counts.ts";
+import type { TicketKeys } from "./ticket-keys.ts";
 import { createTlsEdge } from "./tls-edge.ts";
 
 /** Starts the TLS listener of the configuration. */
@@ -21,16 +22,29 @@ export async function startTls(parts: {
   snapshot: EdgeSnapshot;
   logger: Logger;
   tlsCounts: TlsCounts;
+  ticketKeys: TicketKeys;
   /** Folder of the local authority. */
   authorityDir: string;
 }): Promise<TlsListener> {
-  const { config, certificates, storage, edge, settings, snapshot, logger, authorityDir, tlsCounts } = parts;
+  const {
+    config,
+    certificates,
+    storage,
+    edge,
+    settings,
+    snapshot,
+    logger,
+    authorityDir,
+    ticketKeys,
+    tlsCounts,
+  } = parts;
   return createTlsEdge({
     edge,
     settings,
     snapshot,
     storage,
     certificates,
+    ticketKeys,
     authority: openLocalAuthority(authorityDir),
     configured: new ConfiguredCertificates(config.tlsCertificates, logger),
     logger,

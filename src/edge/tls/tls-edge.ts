@@ -5,6 +5,7 @@ import type { EdgeSnapshot } from "../configuration/snapshot.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import type { Certificate, Certificates } from "./certificates/certificates.ts";
 import type { ConfiguredCertificates } from "./certificates/configured.ts";
+import type { TicketKeys } from "./ticket-keys.ts";
 import { TlsListener } from "./listener.ts";
 import type { LocalAuthority } from "./certificates/local-authority.ts";
 import type { TlsCounts } from "./tls-counts.ts";
@@ -16,6 +17,7 @@ export interface TlsEdgeOptions {
   snapshot: EdgeSnapshot;
   storage: Storage;
   certificates: Certificates;
+  ticketKeys?: TicketKeys;
   authority: LocalAuthority;
   /** From files in the configuration. */
   configured: ConfiguredCertificates;
@@ -70,6 +72,7 @@ export async function createTlsEdge(options: TlsEdgeOptions): Promise<TlsListene
     fallback: configured.current[0] ?? authority.issue(["localhost", "127.0.0.1", "::1"]),
     logger,
     ...(options.counts === undefined ? {} : { counts: options.counts }),
+    ...(options.ticketKeys === undefined ? {} : { ticketKeys: options.ticketKeys }),
     onClose: () => configured.close(),
     onReload: () => configured.reload(),
   });

@@ -58,6 +58,7 @@ export class AccessLog {
   }
 
   #end(record: AccessRecord): void {
+    if (record.isLeftOut) return;
     record.end();
     this.#lines.add(this.#format(record));
   }

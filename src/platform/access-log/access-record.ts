@@ -70,6 +70,8 @@ export class AccessRecord {
   /** Undefined if no chosen field needs it. */
   readonly connection: AccessConnection | undefined;
   view: AccessView | undefined;
+  /** Whether another process of the node logs the request. */
+  isLeftOut = false;
   /** The properties of `request.cf`, if a chosen field needs them. */
   cf: CfProperties | undefined;
   /** The span of the request; undefined without traces. */
@@ -98,6 +100,10 @@ export class AccessRecord {
     this.response = response;
     this.ray = ray;
     if (needsConnection) this.connection = connectionOf(request);
+  }
+
+  leaveOut(): void {
+    this.isLeftOut = true;
   }
 
   asksOrigin(address: string | undefined): void {

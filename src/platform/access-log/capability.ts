@@ -8,6 +8,7 @@ import type { Config } from "../config/settings.ts";
 /** The logs of requests: at the edge, and of the management API. */
 export const accessLogs = capability({
   name: "access logs",
+  processes: "all",
   declares: declaration,
   needs: [],
   create({ config, logger }) {

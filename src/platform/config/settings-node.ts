@@ -44,6 +44,16 @@ export const nodeSettings = {
     env: "SELVEDGE_EDGE_TLS_LISTEN",
     describe: "address of the edge for HTTP/1.1 and HTTP/2 over TLS (default: no listener)",
   },
+  edgeProcesses: {
+    kind: "count",
+    min: 0,
+    max: 64,
+    flag: "edge-processes",
+    env: "SELVEDGE_EDGE_PROCESSES",
+    default: 0,
+    describe:
+      "processes that serve visitors, beside a main process for everything else and a supervisor (0: one process does all)",
+  },
   metricsListen: {
     kind: "address",
     flag: "metrics-listen",

@@ -1,7 +1,11 @@
 import { Server, type AddressInfo, type BoundSocket, type ListenOptions } from "node:net";
 
 /** The address of a listener: a socket that is bound already, its descriptor, or an address. */
-export type ListenAt = BoundSocket | { fd: number } | Pick<ListenOptions, "host" | "port" | "reusePort">;
+export type ListenAt =
+  | BoundSocket
+  | { fd: number }
+  | { path: string }
+  | Pick<ListenOptions, "host" | "port" | "reusePort">;
 
 /** Listens and returns the bound address. */
 export async function listenAt(server: Server, at: ListenAt): Promise<AddressInfo> {

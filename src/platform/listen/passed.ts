@@ -32,9 +32,12 @@ const firstDescriptor = 3;
 
 /**
  * The sockets that a service manager has passed to this process: descriptors from 3 on, see sd_listen_fds(3).
- * Throws ConfigError for sockets that no listener can take. Removes the variables, which are for this process only.
+ * `known` has the addresses of those that have not been listened at. Throws ConfigError for sockets that no listener can take. Removes the variables, which are for this process only.
  */
-export function takePassedSockets(environment: NodeJS.ProcessEnv): PassedSockets {
+export function takePassedSockets(
+  environment: NodeJS.ProcessEnv,
+  known: Partial<Config> = {},
+): PassedSockets {
   const { LISTEN_FDS: count, LISTEN_PID: pid, LISTEN_FDNAMES: names = "" } = environment;
   for (const name of ["LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"]) delete environment[name];
   const passed = new Map<PassedListener, PassedSocket[]>();
@@ -47,7 +50,10 @@ export function takePassedSockets(environment: NodeJS.ProcessEnv): PassedSockets
         `Expected ${Object.keys(settingsByName).join(", ")} as the name of a passed socket (FileDescriptorName=) but received "${name}"`,
       );
     const setting = settingsByName[name as Name];
-    passed.set(setting, [...(passed.get(setting) ?? []), socketOf(firstDescriptor + index, name)]);
+    const fd = firstDescriptor + index;
+    const address = setting === "dnsListen" ? undefined : known[setting];
+    const socket = address === undefined ? socketOf(fd, name) : tcpSocket(fd, address);
+    passed.set(setting, [...(passed.get(setting) ?? []), socket]);
   }
   for (const [setting, sockets] of passed) check(setting, sockets);
   return passed;
@@ -68,7 +74,8 @@ function check(setting: PassedListener, sockets: readonly PassedSocket[]): void 
     throw new ConfigError(`Expected one address for the passed sockets of ${nameOf(setting)}`);
 }
 
-const nameOf = (setting: PassedListener): string =>
+/** The name under which a listener's socket is passed. */
+export const nameOf = (setting: PassedListener): string =>
   Object.entries(settingsByName).find(([, each]) => each === setting)![0];
 
 /** The configuration with the addresses of the passed sockets in place of its own. */
@@ -93,6 +100,13 @@ export async function openPassedUdp({ fd, isIPv6 }: PassedSocket): Promise<Socke
   await listening;
   return socket;
 }
+
+const tcpSocket = (fd: number, address: string): PassedSocket => ({
+  fd,
+  protocol: "tcp",
+  isIPv6: address.startsWith("["),
+  address,
+});
 
 /** Node says neither the protocol nor the address of a descriptor before it is used, so the system is asked. */
 function socketOf(fd: number, name: string): PassedSocket {

@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import type { Config } from "../config/settings.ts";
 import { FolderOwner } from "../storage/folder-owner.ts";
 import type { PassedSockets } from "./passed.ts";
-import { Sockets } from "./sockets.ts";
+import { Sockets, type NodePart } from "./sockets.ts";
 
 /** The resources that a node reserves before it opens its database: its sockets and its data folder. */
 export interface Reserved extends Disposable {
@@ -13,12 +13,21 @@ export interface Reserved extends Disposable {
  * Reserves them, or throws and leaves nothing behind. A folder that was never used is created only when the
  * sockets are bound.
  */
-export async function reserve(config: Config, passed: PassedSockets = new Map()): Promise<Reserved> {
+export async function reserve(
+  config: Config,
+  passed: PassedSockets = new Map(),
+  part: NodePart = "all",
+): Promise<Reserved> {
   using stack = new DisposableStack();
+  if (part === "edge" || part === "sockets") {
+    const sockets = stack.use(await Sockets.bind(config, passed, part));
+    const taken = stack.move();
+    return { sockets, [Symbol.dispose]: () => taken.dispose() };
+  }
   const { dataDir, ephemeral } = config;
   const own = (): FolderOwner => stack.use(new FolderOwner(dataDir));
   let owner = !ephemeral && FolderOwner.isKnown(dataDir) ? own() : undefined;
-  const sockets = stack.use(await Sockets.bind(config, passed));
+  const sockets = stack.use(await Sockets.bind(config, passed, part));
   if (!ephemeral) owner ??= own();
   owner?.announce();
   const { readyFile } = config;

@@ -17,6 +17,13 @@ const purposes = {
 } as const;
 export type ListenerName = keyof typeof purposes;
 
+/**
+ * The part of a node that a process is: all; main, which has no sockets of the edge; an edge process, which has only
+ * those; or the supervisor, which holds the sockets of others, except those of the name server.
+ */
+export type NodePart = "all" | "main" | "edge" | "sockets";
+const isOfEdge = (name: ListenerName): boolean => name === "edgeListen" || name === "edgeTlsListen";
+
 /** The sockets of the name server: UDP and TCP on one port. */
 export interface DnsSockets {
   tcp: ListenAt;
@@ -38,12 +45,17 @@ export class Sockets implements Disposable {
    * Binds all of them, except those that were passed, or none: throws an error that names the address and the
    * listener.
    */
-  static async bind(config: Config, passed: PassedSockets): Promise<Sockets> {
+  static async bind(config: Config, passed: PassedSockets, part: NodePart = "all"): Promise<Sockets> {
     using stack = new DisposableStack();
     const sockets = stack.use(new Sockets());
     for (const name of Object.keys(purposes) as ListenerName[]) {
       const address = config[name];
-      if (address === undefined) continue;
+      if (
+        address === undefined ||
+        (part === "main" && isOfEdge(name)) ||
+        (part === "edge" && !isOfEdge(name))
+      )
+        continue;
       const [given] = passed.get(name) ?? [];
       if (given !== undefined) {
         sockets.#bound.set(name, { fd: given.fd });
@@ -55,6 +67,10 @@ export class Sockets implements Disposable {
         async (host, port) => new BoundSocket({ host, port }),
       );
       sockets.#bound.set(name, sockets.#closing.use(bound));
+    }
+    if (part === "edge" || part === "sockets") {
+      stack.move();
+      return sockets;
     }
     const givenDns = passed.get("dnsListen");
     if (givenDns === undefined) {

@@ -1,5 +1,7 @@
 import { createServer, type Server } from "node:http";
 import { collectDefaultMetrics, Counter, Histogram, Registry, type Metric } from "prom-client";
+import type { EdgeMetrics } from "../processes/protocol.ts";
+import { sumOf } from "./metrics-sum.ts";
 import { programVersion } from "../storage/program-version.ts";
 import { BoundedLabel } from "./bounded-label.ts";
 import { counters, gauges, metricPrefix, samplesBy } from "./instruments.ts";
@@ -91,8 +93,15 @@ export class Metrics {
     for (const metric of metrics) this.#registry.registerMetric(metric);
   }
 
+  /** The metrics of the node's edge processes, in main. */
+  others: () => Promise<EdgeMetrics[]> = async () => [];
+
   async text(): Promise<string> {
-    return this.#registry.metrics();
+    return sumOf(this.#registry, await this.others());
+  }
+
+  async values(): Promise<EdgeMetrics> {
+    return this.#registry.getMetricsAsJSON();
   }
 
   /** A listener of their own: who may call the API, or visits a site, need not see them. */

@@ -12,6 +12,9 @@ export interface Observation {
 /** Receives each finished request, for metrics. Must not throw. */
 export type Observe = (observation: Observation) => void;
 
+/** Responses that another process of the node observes and logs. */
+export const leftOut = new WeakSet<object>();
+
 /** Calls `observe` when the response has closed. `zone` is called then, too. */
 export function observeAnswer(
   response: ServerResponse,
@@ -21,6 +24,7 @@ export function observeAnswer(
 ): void {
   const startMs = performance.now();
   response.on("close", () => {
+    if (leftOut.has(response)) return;
     observe({
       method: request.method ?? "GET",
       status: response.statusCode,

@@ -67,11 +67,15 @@ export interface PooledDialect extends PostgresDialect {
  * the wait for a connection; undefined means no limit for queries. Throws `DatabaseUnavailable` if the server is
  * unreachable or does not respond.
  */
-export function postgresDialect(connectionString: string, timeoutMs: number | undefined): PooledDialect {
+export function postgresDialect(
+  connectionString: string,
+  timeoutMs: number | undefined,
+  connectionsMax = poolMax,
+): PooledDialect {
   const clients = new Set<LimitedClient>();
   const pool = new Pool({
     ...connectionOf(connectionString),
-    max: poolMax,
+    max: connectionsMax,
     keepAlive: true,
     connectionTimeoutMillis: timeoutMs ?? connectMsMax,
     ...(timeoutMs === undefined ? {} : { Client: clientClass(timeoutMs, clients) }),

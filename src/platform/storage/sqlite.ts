@@ -19,6 +19,11 @@ export function openSqlite(path: string): DatabaseSync {
   return database;
 }
 
+/** Opens a SQLite file that another process writes to. */
+export function openSqliteReader(path: string): DatabaseSync {
+  return new DatabaseSync(path, { readOnly: true, timeout: 5000 });
+}
+
 /** A Kysely dialect over node:sqlite that keeps prepared statements. */
 export function sqliteDialect(database: DatabaseSync): SqliteDialect {
   const statements = new Map<string, SqliteStatement>();

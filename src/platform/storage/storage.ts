@@ -3,6 +3,8 @@ import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { Kysely, sql, type Transaction } from "kysely";
 import { ChangeLog, changesChannel, type TransactionId } from "./changes/change-log.ts";
+import type { ChangeFeed } from "./changes/change-feed.ts";
+import type { Following } from "./changes/following.ts";
 import type { Follower, FollowIntervals } from "./changes/follower.ts";
 import type { LogFollower } from "./checkpointer.ts";
 import { noDurability, walDurability, type Durability } from "./durability.ts";
@@ -16,7 +18,7 @@ import { ChangeListeners, type ChangeListener, type Reload } from "./changes/lis
 import { migrate } from "./migrations/migrate.ts";
 import type { ChangeKind, Database } from "./schema.ts";
 import { closeDatabase } from "./private-files.ts";
-import { openSqlite, sqliteDialect } from "./sqlite.ts";
+import { openSqlite, openSqliteReader, sqliteDialect } from "./sqlite.ts";
 import { unawaited } from "../util/uncaught.ts";
 import { witnessing, type Witness } from "./witness.ts";
 
@@ -36,6 +38,8 @@ export interface Change {
 }
 
 const notifyAgainMs = 1000;
+/** An edge process reads little: what a change names, and everything at its start. */
+const readerConnectionsMax = 2;
 /** Default timeout of a PostgreSQL query. */
 const queryTimeoutMs = 30_000;
 
@@ -60,6 +64,7 @@ export class Storage {
   readonly #listeners = new ChangeListeners();
   readonly #log: ChangeLog | undefined;
   readonly #postgres: PostgresParts | undefined;
+  readonly #feed: ChangeFeed | undefined;
   #follower: Follower | undefined;
   #witness: Witness | undefined;
   /** Number of open and waiting transactions. */
@@ -78,20 +83,21 @@ export class Storage {
   /** Called after each write with its time, and with its error if it failed. */
   onWritten: ((seconds: number, error?: unknown) => void) | undefined;
 
-  /** `database` is the connection to SQLite. */
+  /** `database` is the connection to SQLite. With a `feed`, only the main process writes. */
   constructor(
     read: Read,
     engine: "sqlite" | "postgres",
     durability: Durability,
-    { database, postgres }: { database?: DatabaseSync; postgres?: PostgresParts },
+    { database, postgres, feed }: { database?: DatabaseSync; postgres?: PostgresParts; feed?: ChangeFeed },
   ) {
     this.read = read;
     this.engine = engine;
     this.#durability = durability;
     this.#database = database;
     this.#postgres = postgres;
+    this.#feed = feed;
     // A SQLite file has one owner, which notifies its own listeners directly.
-    this.#log = engine === "postgres" ? new ChangeLog() : undefined;
+    this.#log = engine === "postgres" && feed === undefined ? new ChangeLog() : undefined;
   }
 
   /**
@@ -120,6 +126,7 @@ export class Storage {
     work: (trx: Write, changed: (change: Change) => void) => Promise<T>,
     isWitnessed: boolean,
   ): Promise<T> {
+    if (this.#feed !== undefined) throw new Error("Only the main process writes to the database");
     const changes: Change[] = [];
     const witnessed = isWitnessed ? witnessing(this.#witness, work, changes) : work;
     const span = currentSpan();
@@ -230,9 +237,10 @@ export class Storage {
   /**
    * On PostgreSQL, notes from where to follow the changes that other nodes commit. Call it before loading any
    * data, and `follow` after all of it is loaded. `onState` is called with each failure to follow, and with
-   * undefined when following works again.
+   * undefined when following works again. In an edge process, begins to listen to the main process.
    */
   async watch(onState?: (failure: unknown) => void): Promise<void> {
+    this.#feed?.tell(this.#listeners);
     if (this.#log === undefined) return;
     const { startFollower } = await import("./changes/start-follower.ts");
     this.#follower = await startFollower({
@@ -260,7 +268,7 @@ export class Storage {
   get lagSeconds(): number {
     const sinceMs = this.#unnotifiedSinceMs;
     const ownSeconds = sinceMs === undefined ? 0 : (performance.now() - sinceMs) / 1000;
-    return Math.max(ownSeconds, this.#follower?.lagSeconds ?? 0);
+    return Math.max(ownSeconds, this.#follower?.lagSeconds ?? 0, this.#feed?.lagSeconds ?? 0);
   }
 
   /** Connections of the pool by their state; undefined on SQLite. */
@@ -270,6 +278,7 @@ export class Storage {
 
   async close(): Promise<void> {
     clearTimeout(this.#notifying);
+    this.#feed?.stop();
     await this.#follower?.stop();
     await this.#durability.close();
     await this.read.destroy();
@@ -329,22 +338,6 @@ export class Storage {
   }
 }
 
-/** A node's position in the log of changes. */
-export interface Following {
-  /** The highest number of a change that is in effect at this node. */
-  readonly seq: number;
-  /** All changes up to this number are in effect at this node. */
-  readonly takenOver: number;
-  /** The highest number that this node knows of, on any node. */
-  readonly headSeq: number;
-  /** Whether notifications of other nodes arrive, so that the node does not have to read the log often. */
-  readonly isNotified: boolean;
-  /** Reloads of everything since the start: rows of the log were missing, or not those that had been read. */
-  readonly reloads: Readonly<Record<"missing" | "rewritten", number>>;
-  /** Resolves with true once all changes up to this number are in effect, or with false after `timeoutMs`. */
-  reaches(seq: number, timeoutMs: number): Promise<boolean>;
-}
-
 /**
  * Opens "sqlite:PATH", "sqlite::memory:" or "postgres://…" and migrates its schema under a lock. On
  * PostgreSQL, `timeoutMs` limits a query and the wait for a connection. `follower` follows the log of SQLite.
@@ -375,6 +368,15 @@ export async function connectPostgres(url: string): Promise<Storage> {
   return openPostgresStorage(url, queryTimeoutMs);
 }
 
+/** Opens a database that the main process has migrated, for an edge process. */
+export async function openReader(url: string, timeoutMs: number, feed: ChangeFeed): Promise<Storage> {
+  if (!url.startsWith("sqlite:")) return openPostgresStorage(url, timeoutMs, feed);
+  const database = openSqliteReader(url.slice(7));
+  return new Storage(new Kysely<Database>({ dialect: sqliteDialect(database) }), "sqlite", noDurability, {
+    feed,
+  });
+}
+
 async function openSqliteStorage(path: string, follower?: LogFollower): Promise<Storage> {
   const database = path === ":memory:" ? openSqlite(path) : openSqliteFile(path);
   const durability = path === ":memory:" ? noDurability : await walDurability(path, undefined, follower);
@@ -402,9 +404,14 @@ function openSqliteFile(path: string): DatabaseSync {
   });
 }
 
-async function openPostgresStorage(url: string, timeoutMs: number | undefined): Promise<Storage> {
+async function openPostgresStorage(
+  url: string,
+  timeoutMs: number | undefined,
+  feed?: ChangeFeed,
+): Promise<Storage> {
   const { postgresDialect } = await import("./postgres.ts");
-  const dialect = postgresDialect(url, timeoutMs);
+  const dialect = postgresDialect(url, timeoutMs, feed === undefined ? undefined : readerConnectionsMax);
   const postgres = { url, dropSilent: dialect.dropSilent, connections: dialect.connections };
-  return new Storage(new Kysely<Database>({ dialect }), "postgres", noDurability, { postgres });
+  const parts = feed === undefined ? { postgres } : { postgres, feed };
+  return new Storage(new Kysely<Database>({ dialect }), "postgres", noDurability, parts);
 }

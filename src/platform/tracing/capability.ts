@@ -14,6 +14,7 @@ const closeMs = 2000;
 /** Traces of requests through all parts of the platform. Nothing of it is loaded without a collector. */
 export const tracing = capability({
   name: "tracing",
+  processes: "all",
   declares: declaration,
   needs: [],
   async create({ config, logger }) {

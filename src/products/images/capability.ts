@@ -9,7 +9,9 @@ import { blobs, dataFolder, storage } from "../../platform/capability.ts";
 import { runtime } from "../../workers/runtime/capability.ts";
 import { imageOperations } from "./api.ts";
 import { imagesBinding, imagesType } from "./binding.ts";
-import { deliveryPrefix } from "./delivery/delivery.ts";
+import { toMain } from "../../edge/processes/capability.ts";
+import { transformationPrefix } from "./transformations/request.ts";
+import { deliveryPrefix } from "./delivery/prefix.ts";
 import { ImagesService } from "./image-services.ts";
 import { answerScriptFetch } from "./transformations/script-fetch.ts";
 import { declaration } from "./declaration.ts";
@@ -17,9 +19,26 @@ import { imageErrors } from "./errors.ts";
 import { imageErrorCodes, transformationErrorCodes } from "./api-errors.ts";
 import { transformationErrors } from "./transformations/errors.ts";
 
+/** In edge processes: passes requests for pictures to main, which has their caches. */
+const imagesAtEdges = capability({
+  name: "requests for images",
+  processes: "edge",
+  needs: [edgeServer, toMain],
+  create: () => ({}),
+  edgeHandlers({ config, ...services }) {
+    const delivery = config.deliveryUrl === undefined ? undefined : new URL(config.deliveryUrl).hostname;
+    const { handler } = services.toMain.when(
+      ({ host, path }) =>
+        path.startsWith(deliveryPrefix) || path.startsWith(transformationPrefix) || host === delivery,
+    );
+    return [{ place: "image-delivery", handler }];
+  },
+});
+
 export const images = capability({
   name: "images",
   declares: declaration,
+  atEdges: imagesAtEdges,
   needs: [dataFolder, storage, blobs, accounts, zoneSettings, outbound, edgeServer, runtime],
   create({ config, logger, ...needed }) {
     const service = new ImagesService({

@@ -10,15 +10,18 @@ import { runtime } from "../../workers/runtime/capability.ts";
 import { images } from "../images/capability.ts";
 import { snippetOperations } from "./api.ts";
 import { snippetHandler } from "./chain.ts";
+import { toMain } from "../../edge/processes/capability.ts";
+import { selectsSnippet } from "./selects-snippet.ts";
 import { Snippets } from "./snippets.ts";
 import { declaration } from "./declaration.ts";
 import { snippetErrors } from "./errors.ts";
 import { snippetErrorCodes } from "./api-errors.ts";
 
-export const snippets = capability({
-  name: "snippets",
-  declares: declaration,
-  needs: [storage, zones, rulesets, sandbox, outbound, edgeServer, runtime, images],
+/** The snippets of zones and their rules. Edge processes know them to pass requests to main, whose cells run them. */
+export const snippetRules = capability({
+  name: "snippet rules",
+  processes: "all",
+  needs: [storage, zones, rulesets],
   create(needed) {
     const created = new Snippets(needed.storage, needed.rulesets);
     needed.zones.onChange((id, zone) => {
@@ -26,6 +29,25 @@ export const snippets = capability({
     });
     return { snippets: created };
   },
+  load: (services) => services.snippets.load(),
+});
+
+const snippetsAtEdges = capability({
+  name: "requests for snippets",
+  processes: "edge",
+  needs: [snippetRules, edgeServer, toMain],
+  create: () => ({}),
+  edgeHandlers: (services) => [
+    { place: "snippets", handler: services.toMain.when(selectsSnippet(services.snippets)).handler },
+  ],
+});
+
+export const snippets = capability({
+  name: "snippets",
+  declares: declaration,
+  atEdges: snippetsAtEdges,
+  needs: [snippetRules, sandbox, outbound, edgeServer, runtime, images],
+  create: () => ({}),
   operations: snippetOperations,
   errors: [{ title: "Snippets", errors: snippetErrors, codes: snippetErrorCodes }],
   edgeHandlers: (services) => [
@@ -48,5 +70,4 @@ export const snippets = capability({
       }),
     },
   ],
-  load: (services) => services.snippets.load(),
 });

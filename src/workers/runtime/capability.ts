@@ -1,6 +1,9 @@
 import { capability } from "../../capability.ts";
 import { outbound } from "../../edge/origin/capability.ts";
 import { edgeServer } from "../../edge/capability.ts";
+import { toMain } from "../../edge/processes/capability.ts";
+import { storage } from "../../platform/capability.ts";
+import { RoutedRequests } from "../scripts/routing/routed-requests.ts";
 import { mebibyte } from "../../platform/bytes.ts";
 import { sandbox } from "../../sandbox/capability.ts";
 import { assets } from "../assets/capability.ts";
@@ -12,10 +15,28 @@ import { scriptHandlers } from "./edge-handler.ts";
 import { Runtime } from "./runtime.ts";
 import { declaration } from "./declaration.ts";
 
+/** In edge processes: passes the requests for scripts to main, whose cells run them. */
+const scriptsAtEdges = capability({
+  name: "requests for scripts",
+  processes: "edge",
+  needs: [storage, edgeServer, toMain],
+  create: ({ config, storage: database }) => ({
+    routedRequests: new RoutedRequests(database, config.workersDomain),
+  }),
+  edgeHandlers: (services) => [
+    {
+      place: "scripts",
+      ...services.toMain.when((edgeRequest) => services.routedRequests.concerns(edgeRequest)),
+    },
+  ],
+  load: ({ routedRequests }) => routedRequests.load(),
+});
+
 /** Runs scripts: for visitors, for other scripts, and for events. */
 export const runtime = capability({
   name: "runtime",
   declares: declaration,
+  atEdges: scriptsAtEdges,
   needs: [sandbox, bindings, outbound, edgeServer, assets, scripts, tails],
   create({ config, logger, edgeSettings, customerCells, ...needed }) {
     const { scripts: stored, namespaces, tails: watched } = needed;

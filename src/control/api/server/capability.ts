@@ -1,13 +1,12 @@
 import { capability } from "../../../capability.ts";
 import { accessLogs } from "../../../platform/access-log/capability.ts";
 import { nodes } from "../../../platform/capability-nodes.ts";
-import { reservation, storage } from "../../../platform/capability.ts";
+import { ownListeners, reservation, storage } from "../../../platform/capability.ts";
 import { listenAt } from "../../../platform/listen/listen.ts";
 import { metrics } from "../../../platform/observability/capability.ts";
 import { createHealthServer } from "../../../platform/observability/health-listener.ts";
 import { NodeHealth } from "../../../platform/observability/health.ts";
 import { tracing } from "../../../platform/tracing/capability.ts";
-import { OwnListener } from "../../../platform/own-listener.ts";
 import { accounts } from "../../accounts/capability.ts";
 import { dashboard } from "../../sessions/capability.ts";
 import { audit } from "../../audit/capability.ts";
@@ -43,6 +42,7 @@ export const api = capability({
   declares: declaration,
   needs: [
     reservation,
+    ownListeners,
     storage,
     accessLogs,
     nodes,
@@ -55,7 +55,7 @@ export const api = capability({
     metrics,
     tracing,
   ],
-  create: () => ({ apiListener: new OwnListener() }),
+  create: () => ({}),
   async listen({ config, logger, apiChecks, apiListener, sockets, ...services }, contributions) {
     const app = createApi({
       services,
@@ -88,7 +88,7 @@ export const api = capability({
 /** The listener of the metrics. It is here because the platform room knows no HTTP listeners. */
 export const metricsApi = capability({
   name: "metrics listener",
-  needs: [reservation, metrics],
+  needs: [reservation, ownListeners, metrics],
   create: () => ({}),
   async listen({ metrics: registry, metricsListener, sockets }) {
     if (registry === undefined) return;

@@ -8,6 +8,7 @@ import { declaration } from "./declaration.ts";
 /** Issues certificates with an ACME authority. Its modules are loaded only if one is configured. */
 export const acme = capability({
   name: "ACME",
+  processes: "all",
   declares: declaration,
   needs: [storage, zones, zoneSettings, certificates],
   async create({ config, storage: database }) {

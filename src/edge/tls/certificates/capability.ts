@@ -12,6 +12,7 @@ import { certificateErrorCodes, packErrorCodes } from "./api-errors.ts";
 
 export const certificates = capability({
   name: "certificates",
+  processes: "all",
   declares: declaration,
   needs: [storage, zones, zoneSettings],
   create({ config, storage: database }) {

@@ -10,6 +10,7 @@ import type { IntermediateCopies } from "../results/intermediate-copies.ts";
 import { accepted, applyHints } from "./negotiate.ts";
 import { parseOptions, type Transform } from "../recipe/options.ts";
 import { answerPreflight, hitHeaders, missHeaders, pictureHeaders } from "./picture-headers.ts";
+import { deliveryPrefix } from "./prefix.ts";
 import { plan, resultFolder, resultKey } from "../recipe/recipe.ts";
 import { isNotModified, noRoute, safeHeaders, sendError, sendStored, visibleError } from "./respond.ts";
 import type { Stored } from "../results/results.ts";
@@ -46,9 +47,6 @@ const optionsCharactersMax = 2048;
 const hostedMaxAgeSeconds = 172_800;
 /** How often a response begins again because its image has changed. */
 const attemptsMax = 5;
-
-/** Path prefix of delivery on every host of the edge. */
-export const deliveryPrefix = "/cdn-cgi/imagedelivery";
 
 export interface DeliveryOptions {
   directory: ImageDirectory;

@@ -1,0 +1,95 @@
+import { spawn, type ChildProcess, type Serializable } from "node:child_process";
+import { setTimeout as delay } from "node:timers/promises";
+import {
+  supervisedVariable,
+  type Supervised,
+  type ToSupervisor,
+} from "../../platform/processes/supervised.ts";
+
+/** A socket that a child gets, with the name under which it takes it (`LISTEN_FDNAMES`). */
+export interface GivenSocket {
+  name: string;
+  fd: number;
+}
+
+/** After its own deadline for requests in progress, a process that should end has this long. */
+const killAfterMs = 20_000;
+
+/** A process of this program that the supervisor has started. */
+export class SupervisedProcess {
+  readonly supervised: Supervised;
+  readonly exited: Promise<number | NodeJS.Signals>;
+  /** Resolves with whether it became ready. */
+  readonly ready: Promise<boolean>;
+  isReady = false;
+  readonly startedMs = performance.now();
+  lastSignOfLifeMs = Infinity;
+  readonly #process: ChildProcess;
+
+  constructor(
+    supervised: Supervised,
+    sockets: readonly GivenSocket[],
+    heard: (message: ToSupervisor) => void,
+  ) {
+    this.supervised = supervised;
+    const [program, ...command] = process.argv.slice(1);
+    // Sockets are passed as service managers pass them: descriptors from 3 on, see sd_listen_fds(3).
+    this.#process = spawn(process.execPath, [...process.execArgv, program!, ...command], {
+      stdio: ["ignore", "inherit", "inherit", ...sockets.map(({ fd }) => fd), "ipc"],
+      env: {
+        ...process.env,
+        LISTEN_PID: String(process.pid),
+        LISTEN_FDS: String(sockets.length),
+        LISTEN_FDNAMES: sockets.map(({ name }) => name).join(":"),
+        [supervisedVariable]: JSON.stringify(supervised),
+      },
+    });
+    this.exited = new Promise((resolve) => {
+      this.#process.once("error", () => resolve(1));
+      this.#process.once("exit", (code, signal) => resolve(signal ?? code ?? 1));
+    });
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    this.ready = promise;
+    for (const end of ["error", "exit"] as const) this.#process.once(end, () => resolve(false));
+    this.#process.on("message", (message: Serializable) => {
+      const told = message as ToSupervisor;
+      this.lastSignOfLifeMs = performance.now();
+      if (told.is === "ready") {
+        this.isReady = true;
+        resolve(true);
+      }
+      heard(told);
+    });
+  }
+
+  get pid(): number | undefined {
+    return this.#process.pid;
+  }
+
+  get isAlive(): boolean {
+    return this.#process.exitCode === null && this.#process.signalCode === null;
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#process.kill(signal);
+  }
+
+  /** `/readyz` is 503 from now on. */
+  announceEnd(): void {
+    if (this.#process.connected) this.#process.send("announce end", () => {});
+  }
+
+  /** Asks it to end, and ends it when it does not. */
+  async stop(): Promise<number | NodeJS.Signals> {
+    this.signal("SIGTERM");
+    const abort = new AbortController();
+    const killed = delay(killAfterMs, undefined, { signal: abort.signal }).then(
+      () => this.signal("SIGKILL"),
+      () => {},
+    );
+    const code = await this.exited;
+    abort.abort();
+    await killed;
+    return code;
+  }
+}

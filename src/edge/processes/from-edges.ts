@@ -1,0 +1,59 @@
+import { createServer, ServerResponse, type IncomingMessage, type Server } from "node:http";
+import type { Socket } from "node:net";
+import { rmSync } from "node:fs";
+import { announceEnd, drain, listen } from "../../control/api/server/listener.ts";
+import type { Opened } from "../../capability.ts";
+import { CountedServerResponse } from "../../platform/access-log/counted-response.ts";
+import { whileAnswering } from "../../platform/observability/last-net.ts";
+import { isWebSocket } from "../origin/upgrade.ts";
+import type { EdgeSettings } from "../http/settings.ts";
+import type { Edge } from "../request/listener.ts";
+import { restoreVisitor } from "./visitor-facts.ts";
+
+/** The facts of a visitor are a header, too, with a whole ClientHello. */
+const factsBytesMax = 64 * 1024;
+
+/** In main: serves the requests that edge processes pass on, as if their visitors were connected to main. */
+export async function serveFromEdges(
+  path: string,
+  edge: Edge,
+  settings: EdgeSettings,
+  isLogged: boolean,
+): Promise<Opened> {
+  const server: Server = createServer({
+    ServerResponse: isLogged ? CountedServerResponse : ServerResponse,
+    requireHostHeader: false,
+    maxHeaderSize: settings.headerBytesMax * 2 + factsBytesMax,
+    requestTimeout: 0,
+    keepAliveTimeout: 60_000,
+    shouldUpgradeCallback: isWebSocket,
+  });
+  server.maxHeadersCount = settings.headerCountMax * 2 + 2;
+  server.setTimeout(0);
+  server.on("request", (request: IncomingMessage, response: ServerResponse) => {
+    whileAnswering(
+      response,
+      () => response.destroy(),
+      () => {
+        restoreVisitor(request);
+        edge.serve(request, response);
+      },
+    );
+  });
+  server.on("upgrade", (request: IncomingMessage, socket: Socket, head: Buffer) => {
+    whileAnswering(
+      socket,
+      () => socket.destroy(),
+      () => {
+        restoreVisitor(request);
+        edge.serveUpgrade(request, socket, head);
+      },
+    );
+  });
+  rmSync(path, { force: true });
+  await listen(server, { path });
+  return {
+    announceEnd: () => announceEnd(server),
+    close: (deadlineMs) => drain(server, deadlineMs),
+  };
+}

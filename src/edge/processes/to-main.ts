@@ -1,0 +1,126 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Pool } from "undici";
+import { traceHeader, type Tracer } from "../../platform/tracing/spans/tracer.ts";
+import { leftOut } from "../../platform/observability/observation.ts";
+import { isAbsent, requestPath } from "../../platform/processes/protocol.ts";
+import { visitorErrors } from "../http/errors.ts";
+import type { EdgeSettings } from "../http/settings.ts";
+import { clientOf } from "../origin-client/of-dispatcher.ts";
+import type { Origins } from "../origin/origins.ts";
+import { forward, type OriginRequest } from "../origin/proxy.ts";
+import { joinOriginWebSocket } from "../origin/upgrade.ts";
+import type { EdgeHandler, EdgeRequest, UpgradeHandler } from "../request/handlers.ts";
+import { headersToMain } from "./visitor-facts.ts";
+
+/** Whether main answers a request. It may be asked of each request, so it must be quick. */
+export type Concerns = (edgeRequest: EdgeRequest) => boolean | Promise<boolean>;
+
+/** How long a request waits for main while another main process starts. */
+const absentMsMax = 5000;
+const againMs = 100;
+const toMain = "main";
+
+/** Whether main ended before it answered. */
+const isCut = (error: unknown): boolean =>
+  ["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"].includes((error as { code?: string }).code ?? "");
+
+/** Passes requests of visitors from an edge process to main, with all that this process knows of the visitor. */
+export class ToMain {
+  readonly #path: string;
+  readonly #settings: EdgeSettings;
+  readonly #origins: Origins;
+  readonly #tracer: Tracer | undefined;
+  #pool: Promise<Pool> | undefined;
+
+  constructor(folder: string, settings: EdgeSettings, origins: Origins, tracer: Tracer | undefined) {
+    this.#tracer = tracer;
+    this.#path = requestPath(folder);
+    this.#settings = settings;
+    this.#origins = origins;
+  }
+
+  /** Handlers that pass the requests that concern main. */
+  when(concerns: Concerns): { handler: EdgeHandler; upgradeHandler: UpgradeHandler } {
+    const ifSo = (edgeRequest: EdgeRequest, pass: () => Promise<true>): boolean | Promise<boolean> => {
+      const isConcerned = concerns(edgeRequest);
+      if (typeof isConcerned === "boolean") return isConcerned && pass();
+      return isConcerned.then(async (is) => is && pass());
+    };
+    return {
+      handler: (edgeRequest) =>
+        ifSo(edgeRequest, async () => {
+          const { request, response, record } = edgeRequest;
+          leftOut.add(response);
+          record?.leaveOut();
+          const origin = { ...this.#originOf(edgeRequest), route: { send: this.#send } };
+          await forward(request, response, origin, this.#origins, this.#settings.bodyBytesMax);
+          return true;
+        }),
+      upgradeHandler: (edgeRequest) =>
+        ifSo(edgeRequest, async () => {
+          const { socket, head, record } = edgeRequest;
+          record?.leaveOut();
+          await joinOriginWebSocket(
+            socket,
+            head,
+            { ...this.#originOf(edgeRequest), socketPath: this.#path },
+            this.#origins,
+            this.#settings,
+          );
+          return true;
+        }),
+    };
+  }
+
+  async close(): Promise<void> {
+    await (await this.#pool)?.destroy();
+  }
+
+  /** Main answers with the headers for the visitor, ray included. */
+  #originOf({ request, span }: EdgeRequest): OriginRequest {
+    const headers = headersToMain(request);
+    if (span !== undefined && this.#tracer !== undefined)
+      headers.push(traceHeader, this.#tracer.signed(span));
+    return {
+      tenant: toMain,
+      method: request.method ?? "GET",
+      path: request.url ?? "/",
+      headers,
+      addresses: [toMain],
+      port: 0,
+      tls: undefined,
+      ray: "",
+      route: undefined,
+    };
+  }
+
+  readonly #send: NonNullable<OriginRequest["route"]>["send"] = async (attempt, isRepeatable, isWhole) => {
+    const endMs = performance.now() + absentMsMax;
+    const client = clientOf(await (this.#pool ??= this.#open()));
+    const race = { started: () => {}, claim: () => undefined };
+    for (;;) {
+      try {
+        await attempt({ client, address: toMain }, race);
+        return;
+      } catch (error) {
+        const isUnsent = isAbsent(error) || (isRepeatable && isCut(error));
+        if (!isUnsent || !isWhole() || performance.now() > endMs) throw visitorErrors.unavailable(error);
+        await delay(againMs);
+      }
+    }
+  };
+
+  async #open(): Promise<Pool> {
+    const undici = await import("undici");
+    // Main limits the time of its answers itself.
+    return new undici.Pool("http://main", {
+      socketPath: this.#path,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: 30_000,
+      maxHeaderSize: this.#settings.headerBytesMax * 4,
+      pipelining: 1,
+      allowH2: false,
+    });
+  }
+}

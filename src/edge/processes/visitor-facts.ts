@@ -1,0 +1,115 @@
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import type { TLSSocket } from "node:tls";
+import { asciiJson } from "../../platform/util/ascii-json.ts";
+import { traceHeader } from "../../platform/tracing/spans/tracer.ts";
+import { isHttp2, markHttp2 } from "../request/request-target.ts";
+import { helloRecordOf, rememberHello } from "../tls/client-hello.ts";
+
+/** Carries the facts, as JSON. It never reaches a cell or an origin. */
+export const factsHeader = "x-selvedge-visitor";
+
+/** Headers that belong to the visitor's connection or to the framing of its body. */
+const ofConnection: ReadonlySet<string> = new Set([
+  "connection",
+  "content-length",
+  "expect",
+  "http2-settings",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/** The visitor's connection, as an edge process sees it. */
+interface VisitorFacts {
+  address: string | undefined;
+  port: number | undefined;
+  localAddress: string | undefined;
+  localPort: number | undefined;
+  httpVersion: string;
+  isHttp2: boolean;
+  tls: { cipher: unknown; protocol: string | null; hello: string | undefined } | undefined;
+  /** Headers that another connection must not carry, each with its place among all. */
+  headers: [index: number, name: string, value: string][];
+}
+
+/** The headers with which an edge process passes a request on: those that any connection may carry, and the facts. */
+export function headersToMain(request: IncomingMessage): string[] {
+  const { socket, rawHeaders } = request;
+  const tls = "encrypted" in socket ? (socket as TLSSocket) : undefined;
+  const headers: string[] = [];
+  const facts: VisitorFacts = {
+    address: socket.remoteAddress,
+    port: socket.remotePort,
+    localAddress: socket.localAddress,
+    localPort: socket.localPort,
+    httpVersion: request.httpVersion,
+    isHttp2: isHttp2(request),
+    tls: tls && {
+      cipher: tls.getCipher(),
+      protocol: tls.getProtocol(),
+      hello: helloRecordOf(tls)?.toString("base64"),
+    },
+    headers: [],
+  };
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const [name, value] = [rawHeaders[at]!, rawHeaders[at + 1]!];
+    const lower = name.toLowerCase();
+    if (ofConnection.has(lower)) facts.headers.push([at, name, value]);
+    else if (lower !== factsHeader && lower !== traceHeader) headers.push(name, value);
+    if (lower === "content-length") headers.push(name, value);
+  }
+  headers.push(factsHeader, asciiJson(facts));
+  return headers;
+}
+
+/** In main: gives a request that an edge process has passed on the visitor's connection and headers. */
+export function restoreVisitor(request: IncomingMessage): void {
+  const facts = JSON.parse(String(request.headers[factsHeader])) as VisitorFacts;
+  delete request.headers[factsHeader];
+  const raw: string[] = [];
+  for (let at = 0; at < request.rawHeaders.length; at += 2) {
+    const name = request.rawHeaders[at]!.toLowerCase();
+    if (name !== factsHeader && !ofConnection.has(name))
+      raw.push(request.rawHeaders[at]!, request.rawHeaders[at + 1]!);
+  }
+  for (const [at, name, value] of facts.headers) {
+    raw.splice(at, 0, name, value);
+    const lower = name.toLowerCase();
+    // The framing of the body is that of this connection, which has the same.
+    if (lower !== "transfer-encoding" && lower !== "content-length") request.headers[lower] = value;
+  }
+  request.rawHeaders = raw;
+  request.httpVersion = facts.httpVersion;
+  [request.httpVersionMajor = 1, request.httpVersionMinor = 1] = facts.httpVersion.split(".").map(Number);
+  if (facts.isHttp2) markHttp2(request);
+  Object.defineProperty(request, "socket", { value: visitorSocket(request.socket, facts) });
+}
+
+/** The connection between the processes, which looks like the visitor's. */
+function visitorSocket(socket: Duplex, facts: VisitorFacts): Duplex {
+  const seen: Record<PropertyKey, unknown> = {
+    remoteAddress: facts.address,
+    remotePort: facts.port,
+    localAddress: facts.localAddress,
+    localPort: facts.localPort,
+  };
+  const { tls } = facts;
+  if (tls !== undefined)
+    Object.assign(seen, {
+      encrypted: true,
+      getCipher: () => tls.cipher ?? undefined,
+      getProtocol: () => tls.protocol,
+    });
+  if (tls?.hello !== undefined) rememberHello(seen as never, Buffer.from(tls.hello, "base64"));
+  return new Proxy(socket, {
+    get: (target, key) => (key in seen ? seen[key] : Reflect.get(target, key)) as unknown,
+    has: (target, key) => key in seen || key in target,
+    set: (target, key, value) => Reflect.set(key in seen ? seen : target, key, value),
+  });
+}

@@ -1,0 +1,36 @@
+import { capability } from "../capability.ts";
+import { metrics } from "./observability/capability.ts";
+import { ownListeners, storage } from "./capability.ts";
+import { channelPath } from "./processes/protocol.ts";
+import { tellSupervisor } from "./processes/supervised.ts";
+
+/** In main: the edge processes, which have each change before the API answers. */
+export const fleet = capability({
+  name: "edge processes",
+  needs: [storage, metrics, ownListeners],
+  async create({ own, logger, storage: database, ...needed }) {
+    if (own.role !== "main") return { fleet: undefined };
+    const { Fleet } = await import("./processes/fleet.ts");
+    const created = new Fleet({
+      path: channelPath(own.supervised.folder),
+      serving: own.supervised.serving,
+      dnsAddress: () => needed.dnsListener.authority,
+      lagSeconds: () => database.lagSeconds,
+      onStalled(id) {
+        logger.error({ edge: id }, "an edge process does not answer and is replaced");
+        tellSupervisor({ is: "stalled", id });
+      },
+    });
+    database.onChange(
+      async (changes) => created.tell(changes),
+      async () => async () => created.reload(),
+    );
+    if (needed.metrics !== undefined) needed.metrics.others = async () => created.metrics();
+    return { fleet: created };
+  },
+  /** The last part of the start: edge processes may now join. */
+  async run(services) {
+    await services.fleet?.listen();
+  },
+  close: (services) => services.fleet?.close(),
+});

@@ -1,0 +1,14 @@
+import { AggregatorRegistry, type Registry } from "prom-client";
+import type { EdgeMetrics } from "../processes/protocol.ts";
+
+/** Gauges that each process has for itself. Others are facts of the node, which main knows. */
+const ofProcesses = /^(process|nodejs|selvedge_edge)_/;
+
+/** The metrics of main in the text format, with those of edge processes added to them. */
+export async function sumOf(main: Registry, edges: readonly EdgeMetrics[]): Promise<string> {
+  if (edges.length === 0) return main.metrics();
+  const added = edges.map((metrics) =>
+    metrics.filter(({ name, type }) => String(type) !== "gauge" || ofProcesses.test(name)),
+  );
+  return AggregatorRegistry.aggregate([await main.getMetricsAsJSON(), ...added]).metrics();
+}

@@ -1,0 +1,199 @@
+import { rmSync } from "node:fs";
+import { createServer, type Server, type Socket } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
+import { listenAt } from "../listen/listen.ts";
+import type { Change } from "../storage/storage.ts";
+import { unawaited } from "../util/uncaught.ts";
+import { machineMs } from "./machine-clock.ts";
+import {
+  beatMs,
+  Conversation,
+  silenceMsMax,
+  type EdgeMetrics,
+  type FromEdge,
+  type FromMain,
+} from "./protocol.ts";
+
+type Order = FromMain extends infer M ? (M extends FromMain ? Omit<M, "n" | "at"> : never) : never;
+
+interface Pending {
+  sentMs: number;
+  resolve: (answer: { metrics?: EdgeMetrics } | undefined) => void;
+}
+
+/** An edge process, as main sees it. */
+class Member {
+  readonly conversation: Conversation<FromEdge, FromMain>;
+  readonly pending = new Map<number, Pending>();
+  id = 0;
+  isServing = false;
+  beatAtMs = -Infinity;
+  #n = 0;
+
+  constructor(socket: Socket, heard: (message: FromEdge) => void) {
+    this.conversation = new Conversation(socket, heard);
+  }
+
+  /** Resolves with the answer, or with undefined when the process has gone. */
+  order(order: Order): Promise<{ metrics?: EdgeMetrics } | undefined> {
+    const n = ++this.#n;
+    const at = machineMs();
+    return new Promise((resolve) => {
+      this.pending.set(n, { sentMs: at, resolve });
+      this.conversation.send({ ...order, n, at });
+    });
+  }
+
+  /** The same for an order whose answer is not awaited here. It still has to come. */
+  tell(order: Order): void {
+    unawaited(this.order(order));
+  }
+
+  gone(): void {
+    for (const { resolve } of this.pending.values()) resolve(undefined);
+    this.pending.clear();
+  }
+}
+
+export interface FleetOptions {
+  /** The Unix socket. */
+  path: string;
+  /** Edge processes that serve already and will join again. */
+  serving: number;
+  lagSeconds: () => number;
+  /** The address of the name server. */
+  dnsAddress: () => string;
+  /** Called with the id of an edge process that does not answer. It is not in the fleet any more. */
+  onStalled: (id: number) => void;
+}
+
+/** The edge processes of this main process. */
+export class Fleet {
+  readonly #options: FleetOptions;
+  readonly #members = new Set<Member>();
+  readonly #server: Server;
+  #settled: Promise<void> | undefined;
+  #rejoined: (() => void) | undefined;
+  #left: number;
+  #joining: (() => void)[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #lastTickMs = 0;
+
+  constructor(options: FleetOptions) {
+    this.#options = options;
+    this.#left = options.serving;
+    this.#server = createServer((socket) => this.#accept(socket));
+  }
+
+  /** Edge processes that serve visitors. */
+  get serving(): number {
+    return [...this.#members].filter(({ isServing }) => isServing).length;
+  }
+
+  /** Resolves once so many serve. */
+  async serves(count: number): Promise<void> {
+    while (this.serving < count) await new Promise<void>((resolve) => this.#joining.push(resolve));
+  }
+
+  async listen(): Promise<void> {
+    rmSync(this.#options.path, { force: true });
+    await listenAt(this.#server, { path: this.#options.path });
+    // Those that served for another main process may still use what they had then, until they have word from this one.
+    const rejoined = new Promise<void>((resolve) => (this.#rejoined = resolve));
+    this.#settled = this.#left === 0 ? Promise.resolve() : Promise.race([rejoined, delay(silenceMsMax)]);
+    this.#lastTickMs = performance.now();
+    this.#timer = setInterval(() => this.#tick(), beatMs / 2).unref();
+  }
+
+  /** Resolves when the changes are in effect in every edge process that serves. */
+  async tell(changes: readonly Change[]): Promise<void> {
+    await this.#all({ do: "change", changes });
+  }
+
+  /** The same for everything: changes may have been missed. */
+  async reload(): Promise<void> {
+    await this.#all({ do: "reload" });
+  }
+
+  /** The metrics of each edge process that answers within two seconds. */
+  async metrics(): Promise<EdgeMetrics[]> {
+    const asked = [...this.#members].map(async (member) =>
+      Promise.race([member.order({ do: "metrics" }), delay(silenceMsMax, undefined, { ref: false })]),
+    );
+    return (await Promise.all(asked)).flatMap((answer) =>
+      answer?.metrics === undefined ? [] : [answer.metrics],
+    );
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#server.close();
+    for (const { conversation } of this.#members) conversation.end();
+  }
+
+  async #all(order: Order): Promise<void> {
+    await this.#settled;
+    const asked = [...this.#members].map(async (member) => {
+      const done = member.order(order);
+      // One that only loads serves nothing, and will have done it when it serves.
+      if (member.isServing) await done;
+    });
+    await Promise.all(asked);
+  }
+
+  #accept(socket: Socket): void {
+    const member = new Member(socket, (message) => this.#hear(message, member));
+    member.conversation.onEnd(() => {
+      this.#members.delete(member);
+      member.gone();
+    });
+  }
+
+  #hear(message: FromEdge, member: Member): void {
+    switch (message.say) {
+      case "hello":
+        member.id = message.id;
+        this.#members.add(member);
+        member.tell({ do: "join", dns: this.#options.dnsAddress() });
+        return;
+      case "ready":
+        member.isServing = true;
+        member.tell({ do: "serve" });
+        this.#left -= 1;
+        if (this.#left <= 0) this.#rejoined?.();
+        for (const resolve of this.#joining.splice(0)) resolve();
+        return;
+      case "ask":
+        this.#beat(member);
+        return;
+      case "done":
+        member.pending.get(message.n)?.resolve(message);
+        member.pending.delete(message.n);
+    }
+  }
+
+  #beat(member: Member): void {
+    member.beatAtMs = performance.now();
+    member.tell({ do: "beat", lagSeconds: this.#options.lagSeconds() });
+  }
+
+  #tick(): void {
+    const nowMs = performance.now();
+    // This process was away itself: the answers wait to be read.
+    const wasAway = nowMs - this.#lastTickMs > silenceMsMax / 2;
+    this.#lastTickMs = nowMs;
+    for (const member of this.#members) {
+      const [oldest] = member.pending.values();
+      const isSilent = oldest !== undefined && machineMs() - oldest.sentMs > silenceMsMax;
+      if (isSilent && member.isServing && !wasAway) this.#takeOut(member);
+      else if (nowMs - member.beatAtMs >= beatMs) this.#beat(member);
+    }
+  }
+
+  #takeOut(member: Member): void {
+    this.#members.delete(member);
+    member.conversation.end();
+    member.gone();
+    this.#options.onStalled(member.id);
+  }
+}

@@ -1,0 +1,124 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { createServer, request, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { WebSocketServer } from "ws";
+import type { Supervised } from "../../src/platform/processes/supervised.ts";
+import { serve, temporaryFolder, type ServerProcess } from "../helpers/process.ts";
+import { callsOf, type Calls } from "../runtime/platform.ts";
+
+const token = "cores-test-token";
+
+/** A node with several processes, and the origin of its zone `cores.example`. */
+export interface Cores extends AsyncDisposable {
+  server: ServerProcess;
+  calls: Calls;
+  zoneId: string;
+  /** The process ids of one kind of process that are there now. */
+  pids(role: Supervised["role"]): number[];
+  /** Adds a name to the zone. Resolves when the API has answered. */
+  addName(name: string): Promise<void>;
+  call(method: string, path: string, body?: unknown): Promise<{ status: number; result: never }>;
+}
+
+/** Starts a node with so many edge processes. Its origin answers "whole", and echoes messages of WebSockets. */
+export async function startCores(edges: number, settings: readonly string[] = []): Promise<Cores> {
+  const origin = createServer((_request, response) => response.end("whole"));
+  const webSockets = new WebSocketServer({ server: origin });
+  webSockets.on("connection", (socket) => socket.on("message", (data) => socket.send(data)));
+  const originPort = await listening(origin);
+  const server = await serve(
+    ["--data-dir", temporaryFolder(), "--edge-processes", String(edges), ...settings],
+    { SELVEDGE_API_TOKEN: token, SELVEDGE_API_RATE_LIMIT: "0" },
+  );
+  const calls = await callsOf(server.ready, token);
+  const call: Cores["call"] = async (method, path, body) =>
+    askApi(`${server.ready.api}${path}`, method, body);
+  const zoneId = await calls.createZone("cores.example", originPort);
+  return {
+    server,
+    calls,
+    zoneId,
+    call,
+    pids: (role) => childrenOf(server.ready.pid).filter((pid) => roleOf(pid) === role),
+    async addName(name) {
+      const body = { type: "A", name, content: "127.0.0.1", proxied: true };
+      const { status } = await call("POST", `/zones/${zoneId}/dns_records`, body);
+      if (status !== 200) throw new Error(`the API answered ${status}`);
+    },
+    async [Symbol.asyncDispose]() {
+      server.process.kill("SIGTERM");
+      await server.exited;
+      webSockets.close();
+      origin.closeAllConnections();
+      origin.close();
+    },
+  };
+}
+
+/** A call on a connection of its own: one that was kept may lead to a process that has ended. */
+const askApi = (url: string, method: string, body: unknown): Promise<{ status: number; result: never }> =>
+  new Promise((resolve, reject) => {
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    const asked = request(url, { agent: false, method, headers }, (response) => {
+      let text = "";
+      response.setEncoding("utf8").on("error", reject);
+      response.on("data", (chunk: string) => (text += chunk));
+      response.on("end", () => {
+        const { result } = JSON.parse(text) as { result: never };
+        resolve({ status: response.statusCode!, result });
+      });
+    });
+    asked.on("error", reject).end(body === undefined ? "" : JSON.stringify(body));
+  });
+
+/** The status of a request on a connection of its own, or the code of the failure. */
+export const ask = (edge: string, host: string): Promise<number | string> =>
+  new Promise((resolve) => {
+    const asked = request(edge, { agent: false, headers: { host } }, (response) => {
+      response.on("error", () => resolve("cut"));
+      response.on("end", () => resolve(response.statusCode!)).resume();
+    });
+    asked.on("error", (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message)).end();
+  });
+
+/** Clients that open a connection for each request, until stopped. Each one's answers, by status or failure. */
+export function visitAllTheTime(
+  edge: string,
+  host: string,
+  clients: number,
+): () => Promise<Map<string, number>> {
+  const state = { isStopping: false };
+  const counts = new Map<string, number>();
+  const client = async (): Promise<void> => {
+    while (!state.isStopping) {
+      const answer = String(await ask(edge, host));
+      counts.set(answer, (counts.get(answer) ?? 0) + 1);
+    }
+  };
+  const running = Promise.all(Array.from({ length: clients }, client));
+  return async () => {
+    state.isStopping = true;
+    await running;
+    return counts;
+  };
+}
+
+const childrenOf = (pid: number): number[] =>
+  readdirSync(`/proc/${pid}/task`)
+    .flatMap((task) => readFileSync(`/proc/${pid}/task/${task}/children`, "utf8").split(" "))
+    .filter((text) => text !== "")
+    .map(Number);
+
+function roleOf(pid: number): string | undefined {
+  try {
+    const text = /EDGE_SUPERVISED=([^\0]+)/.exec(readFileSync(`/proc/${pid}/environ`, "utf8"))?.[1];
+    return text === undefined ? undefined : (JSON.parse(text) as Supervised).role;
+  } catch {
+    return undefined; // it has just ended
+  }
+}
+
+async function listening(server: Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return (server.address() as AddressInfo).port;
+}
