@@ -41,7 +41,7 @@ for (let round = -warmUpRounds; round < rounds; round++) {
       await load(each.node.ready.edge, requests, connections, () => ({
         method: "GET",
         path: "/",
-        headers: { host: "cores.example" },
+        headers: { host: "www.cores.example" },
       }));
     });
     const write = await cpuOf(each.node, writes, async () => {
