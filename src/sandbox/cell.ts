@@ -67,6 +67,8 @@ export class Cell {
   begun = 0;
   answers = 0;
   objectStarts = 0;
+  /** Messages to WebSockets of objects: they wake objects and are no runs. */
+  objectMessages = 0;
   /** Ids of the scripts that were sent to this cell. */
   readonly scripts = new Set<string>();
   lastActivityAt = performance.now();

@@ -35,7 +35,7 @@ export const declaration = declare({
       max: 10_000,
       flag: "cell-sockets-max",
       env: "SELVEDGE_CELL_SOCKETS_MAX",
-      default: 1000,
+      default: 3000,
       describe: "concurrent WebSockets of visitors in one of these processes, in addition to its requests",
     },
     cellSubrequestsMax: {

@@ -107,7 +107,7 @@ export const cellDefaults: CellSettings = {
   bootsMax: availableParallelism(),
   dedicatedQueueMax: 100,
   inFlightMax: 1000,
-  socketsMax: 1000,
+  socketsMax: 3000,
   accountShare: 0.25,
   waitMs: 10_000,
   patienceMs: 1000,

@@ -17,6 +17,8 @@ export interface Visitor {
   /** Converts the script's headers for the visitor. */
   headers: (raw: readonly string[], status: number) => string[];
   idleTimeoutMs: number;
+  /** Called when bytes of the visitor arrive after the upgrade. */
+  onData?: (() => void) | undefined;
 }
 
 /**
@@ -65,6 +67,7 @@ export function joinVisitorWebSocket(
       onActivity();
       socket.off("close", leave);
       cell.on("data", onActivity);
+      if (visitor.onData !== undefined) socket.on("data", visitor.onData);
       cellRun.controller = {
         abort: () => {
           cell.destroy();

@@ -17,6 +17,8 @@ class FakeCell implements Writable<WatchedCell> {
   begun = 0;
   subrequests = 0;
   answers = 0;
+  objectStarts = 0;
+  objectMessages = 0;
   lastActivityAt = 0;
   cpuMs = 100;
   rssBytes = 60 * mebibyte;
@@ -39,6 +41,32 @@ class FakeCell implements Writable<WatchedCell> {
 }
 
 describe("SharedWatch", () => {
+  it("expects the memory of sleeping objects that messages wake", () => {
+    const cell = new FakeCell();
+    const watch = new SharedWatch(cell, 0);
+    // 10,000 messages to 1,000 objects: ten times the measured growth.
+    for (let step = 1; step <= 100; step++) {
+      cell.objectStarts += 10;
+      cell.objectMessages += 100;
+      cell.rssBytes += 23 * mebibyte;
+      expect(watch.look(step * 20, settings)).toBeUndefined();
+    }
+    expect(watch.look(60_000, settings)).toBeUndefined();
+    cell.rssBytes += 2 * settings.memoryBytesMax;
+    expect(watch.look(60_020, settings)).toBe("memory");
+  });
+
+  it("expects it also if all messages arrive before the cell reads the first", () => {
+    const cell = new FakeCell();
+    const watch = new SharedWatch(cell, 0);
+    cell.objectStarts = 100;
+    cell.objectMessages = 1000;
+    for (let now = 20; now <= 2000; now += 20) {
+      cell.rssBytes += 2.3 * mebibyte;
+      expect(watch.look(now, settings)).toBeUndefined();
+    }
+  });
+
   it("treats a cell that answers as busy, with any CPU time", () => {
     const cell = new FakeCell();
     const watch = new SharedWatch(cell, 0);

@@ -13,7 +13,7 @@ import type { ObjectAddress, ObjectEvent, ObjectRoute } from "../protocol.ts";
 import { Faults, objectFault, overloadedCells, tooManyQueued } from "./faults.ts";
 import { notedAnswer } from "./cell-log.ts";
 import type { ObjectCellsOptions } from "./object-cells-options.ts";
-import { OpenCell } from "./open-cell.ts";
+import { OpenCell, usedAnswer } from "./open-cell.ts";
 import { Pauses } from "./pauses.ts";
 import { Slots, type SlotOwner } from "./slots.ts";
 import { StandingTokens, type ActingObject } from "./standing.ts";
@@ -103,11 +103,9 @@ export class ObjectCells {
         const open = await this.#cellOf(target);
         const cellRun = this.#newRun(target);
         try {
-          const sent = {
-            ...options,
-            answer: notedAnswer(this.#options.log, target.object, options.answer),
-            script: cellRun.script,
-          };
+          const noted = notedAnswer(this.#options.log, target.object, options.answer);
+          const answer = usedAnswer(open, target.object.id, noted);
+          const sent = { ...options, answer, script: cellRun.script };
           const thrown = await open.cell.run({ ...sent, request }, cellRun);
           this.#faults.recordSuccess(target.object.namespace);
           if (thrown !== undefined) throw new CellError("exception", thrown.message, { cause: thrown });

@@ -1,4 +1,4 @@
-import type { Cell } from "../cell.ts";
+import type { Cell, RunOptions } from "../cell.ts";
 import { SharedWatch } from "../limits/watch.ts";
 import type { FaultKind } from "../errors.ts";
 import type { CellSettings } from "../settings.ts";
@@ -61,6 +61,12 @@ export class OpenCell {
     }
   }
 
+  /** A message has arrived for an object, which wakes if it sleeps. */
+  receive(object: string): void {
+    this.use(object);
+    this.cell.objectMessages++;
+  }
+
   /** When the last call began, or the last sign of life came. */
   get lastUsedAt(): number {
     return Math.max(this.#usedAt, this.cell.lastActivityAt);
@@ -70,3 +76,10 @@ export class OpenCell {
     return this.cell.runs.size === 0 && now - this.lastUsedAt > idleMs;
   }
 }
+
+/** The answer of an object of a cell: messages that arrive on its WebSocket count as uses of the object. */
+export const usedAnswer = (
+  open: OpenCell,
+  object: string,
+  answer: RunOptions["answer"],
+): RunOptions["answer"] => ("socket" in answer ? { ...answer, onData: () => open.receive(object) } : answer);
