@@ -46,6 +46,7 @@ import { objects } from "./workers/objects/capability.ts";
 import { runtime } from "./workers/runtime/capability.ts";
 import { scripts } from "./workers/scripts/capability.ts";
 import { tails } from "./workers/tail/capability.ts";
+import { testApi, testMode } from "./test-api/capability.ts";
 
 /** Every capability of the platform. Their needs decide the order in which they start, not this list. */
 export const capabilities = [
@@ -55,6 +56,7 @@ export const capabilities = [
   fleet,
   toMain,
   fromEdges,
+  testMode,
   health,
   dataFolder,
   storage,
@@ -107,6 +109,7 @@ export const capabilities = [
   snippets,
   workflows,
   backups,
+  testApi,
 ] as const satisfies readonly Capability[];
 
 /** The services of all capabilities. Tests use them to look inside a running platform. */

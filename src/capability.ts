@@ -75,8 +75,22 @@ export interface Contributions {
   bindings: BindingDeclarations;
   /** Checks that reject while a part is not ready, by the part's name. */
   health: Readonly<Record<string, () => Promise<void>>>;
+  /** Forgets what the capabilities keep of rows beside the listeners of storage, whose rows the test kit has replaced. */
+  reset: () => Promise<void>;
+  /** Work that becomes due at a time, by the names of capabilities. */
+  due: Readonly<Record<string, DueWork>>;
   /** Resolves with the metrics of all capabilities. Loads prom-client. */
   metrics(): Promise<Metric[]>;
+}
+
+/** Work that becomes due at a time of the clock. The test kit asks for it when it moves the clock. */
+export interface DueWork {
+  /** When the next work becomes due, in milliseconds since 1970; undefined if none is waiting. */
+  next(): Promise<number | undefined>;
+  /** Starts the work that is due now. Returns a description of each piece. */
+  run(): Promise<readonly object[]>;
+  /** The pieces of work under way. */
+  underWay(): number;
 }
 
 /** The contributions of a capability, bound to its services. */
@@ -88,7 +102,9 @@ interface Bound<S> {
   edgeHandlers: readonly PlacedHandler[];
   bindings: BindingDeclarations;
   health: Record<string, () => Promise<void>>;
+  due: DueWork | undefined;
   metrics(): Promise<readonly Metric[]>;
+  reset(): Promise<void>;
   load(contributions: Contributions): Promise<void>;
   listen(contributions: Contributions): Promise<Opened | void>;
   run(): Promise<Work | Stop | void>;
@@ -159,6 +175,10 @@ interface Declared<N extends readonly Capability[], S extends object, O, D exten
   edgeHandlers?(services: Given<N, S, D>): readonly PlacedHandler[];
   bindings?(services: Given<N, S, D>): BindingDeclarations;
   health?(services: Given<N, S, D>): Record<string, () => Promise<void>>;
+  /** Work that becomes due at a time. */
+  due?(services: Given<N, S, D>): DueWork;
+  /** Forgets what it keeps of rows beside its listeners of storage. The test kit has replaced the database. */
+  reset?(services: Given<N, S, D>): Promise<void> | void;
   /** Called only if metrics are configured. Import prom-client here, not with the module. */
   metrics?(services: Given<N, S, D>): Promise<readonly Metric[]>;
   /** Reads what storage holds. All capabilities exist by then. */
@@ -213,6 +233,8 @@ export function capability<
         edgeHandlers: declared.edgeHandlers?.(services) ?? [],
         bindings: declared.bindings?.(services) ?? {},
         health: declared.health?.(services) ?? {},
+        due: declared.due?.(services),
+        reset: async () => declared.reset?.(services),
         metrics: async () => declared.metrics?.(services) ?? [],
         load: async (contributions) => declared.load?.(services, contributions),
         listen: async (contributions) => declared.listen?.(services, contributions),

@@ -1,6 +1,7 @@
 // `npm run generate` makes this file from the list in capabilities.ts.
 import { declaration as platform } from "./platform/declaration.ts";
 import { declaration as productsSnippets } from "./products/snippets/declaration.ts";
+import { declaration as testApi } from "./test-api/declaration.ts";
 import { declaration as controlApiServer } from "./control/api/server/declaration.ts";
 import { declaration as platformAccessLog } from "./platform/access-log/declaration.ts";
 import { declaration as platformTracing } from "./platform/tracing/declaration.ts";
@@ -43,6 +44,7 @@ import { declaration as productsWorkflows } from "./products/workflows/declarati
 export const declarations = [
   platform,
   productsSnippets,
+  testApi,
   controlApiServer,
   platformAccessLog,
   platformTracing,

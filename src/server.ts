@@ -6,10 +6,11 @@ import { authorityFiles } from "./edge/tls/certificates/authority-files.ts";
 import type { Config } from "./platform/config/settings.ts";
 import type { Reserved } from "./platform/listen/reserve.ts";
 import { dashboardPath } from "./platform/dashboard/bundle.ts";
-import { writeForOthers } from "./platform/storage/private-files.ts";
+import { writeForOthers, writePrivate } from "./platform/storage/private-files.ts";
 import { accountHash } from "./products/images/image-services.ts";
 import type { Platform } from "./capability.ts";
 import type { OwnProcess } from "./platform/processes/own-process.ts";
+import { controlOf } from "./test-api/capability.ts";
 import { start } from "./start.ts";
 
 /** The addresses of all listeners: the content of the ready file. */
@@ -30,6 +31,8 @@ export interface Ready {
   pid: number;
   /** Start of the process, in RFC 3339. */
   started: string;
+  /** The control surface of tests and its secret; absent without `test-api`. */
+  control?: { url: string; token: string };
 }
 
 /** A started platform. */
@@ -72,8 +75,8 @@ export async function startServer(
   services.dashboardOrigins.push(new URL(services.images.deliveryUrl).origin);
   const ready = readyOf(services, own.role === "main" ? own.supervised.supervisorPid : undefined);
   try {
-    if (config.readyFile !== undefined)
-      writeForOthers(config.readyFile, `${JSON.stringify(ready, null, 2)}\n`);
+    const write = ready.control === undefined ? writeForOthers : writePrivate;
+    if (config.readyFile !== undefined) write(config.readyFile, `${JSON.stringify(ready, null, 2)}\n`);
   } catch (error) {
     await close(0);
     throw error;
@@ -109,7 +112,7 @@ async function startLink(services: Services, ready: Ready): Promise<string | und
 }
 
 function readyOf(services: Services, supervisorPid?: number): Ready {
-  const { apiListener, edgeListener, edgeTlsListener, dnsListener, metricsListener } = services;
+  const { apiListener, edgeListener, edgeTlsListener, dnsListener, metricsListener, testControl } = services;
   const hasTls = edgeTlsListener.address !== undefined;
   const accountId = services.owner.current!.account.id;
   return {
@@ -125,5 +128,6 @@ function readyOf(services: Services, supervisorPid?: number): Ready {
     account_hash: accountHash(accountId),
     pid: supervisorPid ?? process.pid,
     started: new Date(performance.timeOrigin).toISOString(),
+    ...(testControl === undefined ? {} : { control: controlOf(apiListener.authority, testControl.secret) }),
   };
 }

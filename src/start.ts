@@ -158,6 +158,15 @@ function contributionsOf(
       .sort((a, b) => handlerPlaces.indexOf(a.place) - handlerPlaces.indexOf(b.place)),
     bindings: Object.assign({}, ...begun.map(({ bindings }) => bindings)),
     health: Object.assign({}, ...begun.map(({ health }) => health)),
+    async reset() {
+      for (const each of begun) await each.reset();
+    },
+    due: Object.fromEntries(
+      capabilities.flatMap(({ name }, index) => {
+        const { due } = begun[index]!;
+        return due === undefined ? [] : [[name, due]];
+      }),
+    ),
     metrics: async () => (await Promise.all(begun.map((each) => each.metrics()))).flat(),
   };
 }

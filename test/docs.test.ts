@@ -44,7 +44,10 @@ const shell = async (script: string, cwd?: string): Promise<Run> =>
   start("bash", ["-euo", "pipefail", "-c", script], cwd).done;
 
 beforeAll(async () => {
-  symlinkSync(resolve("node_modules"), join(folder, "node_modules"));
+  mkdirSync(join(folder, "node_modules"));
+  for (const name of readdirSync("node_modules"))
+    symlinkSync(resolve("node_modules", name), join(folder, "node_modules", name));
+  symlinkSync(resolve("."), join(folder, "node_modules/selvedge"));
   mkdirSync(join(folder, "bin"));
   symlinkSync(selvedge, join(folder, "bin/selvedge"));
   environment["PATH"] = [join(folder, "bin"), resolve("node_modules/.bin"), process.env["PATH"]].join(":");

@@ -13,6 +13,7 @@ const rooms = [
   "sandbox",
   "workers",
   "products",
+  "test-api",
   "wiring",
   "cli",
 ];

@@ -140,7 +140,7 @@ describe("imports point one way: api → domain → store → storage", () => {
   it("domains know no HTTP status: they throw a DomainError, for which api-errors.ts has the codes", () => {
     // Bindings are APIs too: they answer the calls of scripts.
     const isApi = (file: string): boolean =>
-      /^src\/(control\/api\/|capability\.ts$)|\/([\w-]+-)?api(-[\w-]+)?\.ts$|\/api\/|\/binding\.ts$/.test(
+      /^src\/(control\/api\/|test-api\/|capability\.ts$)|\/([\w-]+-)?api(-[\w-]+)?\.ts$|\/api\/|\/binding\.ts$/.test(
         file,
       );
     const found = product.filter(
@@ -225,6 +225,7 @@ it("no file names a registry's host, a personal machine or unfinished work", () 
 /** Files that read the system's own time, and why. Everything that is stored or due follows the platform's clock. */
 const realTime: readonly [RegExp, string][] = [
   [/^src\/platform\/timers\/clock\.ts$/, "is the clock"],
+  [/^src\/test-api\/test-clock\.ts$/, "sets that clock"],
   [/^src\/(cli|testkit)\//, "commands and tests run beside a platform, in processes of their own"],
   [
     /^src\/platform\/(log-shipping|object-log|periodic-backups)/,

@@ -1,8 +1,9 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { capability } from "../capability.ts";
+import type { Config } from "./config/settings.ts";
 import { databaseUrl, sqliteFileOf } from "./config/derived.ts";
 import { edgeAddressesOf } from "./config/edge-addresses.ts";
 import { during } from "./listen/during.ts";
@@ -21,6 +22,10 @@ import { declaration } from "./declaration.ts";
 /** How often a node reads the changes of others: alone, and while PostgreSQL notifies it of them. */
 const watchIntervalMs = 500;
 const notifiedIntervalMs = 5000;
+
+/** The content of the database to begin with. */
+const imageOf = ({ testState }: Config): Uint8Array | undefined =>
+  testState === undefined ? undefined : readFileSync(testState);
 
 /** The sockets of all listeners, and the data folder. No other process may use them. */
 export const reservation = capability({
@@ -106,7 +111,7 @@ export const storage = capability({
     await checkShippedLog(config, logger);
     const { logShipping, follower } = followLog(config, logger);
     const opening = waitForDatabase(
-      () => openStorage(databaseUrl(config), timeoutMs, follower),
+      () => openStorage(databaseUrl(config), timeoutMs, follower, imageOf(config)),
       config.databaseWaitSeconds,
       logger,
     );

@@ -21,7 +21,9 @@ export function answerHealth({ url }: IncomingMessage, response: ServerResponse,
 
 async function answer(response: ServerResponse, health: Health | undefined): Promise<void> {
   const faults = (await health?.faults()) ?? [];
-  const body = faults.length === 0 ? { status: "ok" } : { status: "unavailable", not_ready: faults };
+  const mode = health?.mode === undefined ? {} : { mode: health.mode };
+  const body =
+    faults.length === 0 ? { status: "ok", ...mode } : { status: "unavailable", not_ready: faults, ...mode };
   response.writeHead(faults.length === 0 ? 200 : 503, { "content-type": "application/json" });
   response.end(JSON.stringify(body));
 }

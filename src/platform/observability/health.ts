@@ -4,6 +4,8 @@ import type { Logger } from "pino";
 export interface Health {
   /** Names of the parts that are not ready; empty if all are. */
   faults(): Promise<string[]>;
+  /** "test" if tests can control the platform. */
+  readonly mode?: "test" | undefined;
 }
 
 /** A check that takes longer counts as failed. */
@@ -24,6 +26,7 @@ interface Part {
 export class NodeHealth implements Health {
   /** Before every listener accepts, and from the signal to stop, the node is not ready. */
   phase: "starting" | "serving" | "stopping" = "starting";
+  mode: "test" | undefined;
   readonly #parts = new Map<string, Part>();
   readonly #logger: Logger;
 

@@ -54,6 +54,13 @@ async function close(path: string): Promise<void> {
   if (found !== undefined && (found.mode & others) !== 0) await chmod(path, found.mode & 0o700);
 }
 
+/** Writes a file with secrets atomically, readable by its owner alone. */
+export function writePrivate(path: string, content: string): void {
+  const temporary = `${path}.${process.pid}.tmp`;
+  writeFileSync(temporary, content, { mode: 0o600 });
+  renameSync(temporary, path);
+}
+
 /** Writes a file without secrets atomically, readable by all: a process of another user may wait for it. */
 export function writeForOthers(path: string, content: string): void {
   const temporary = `${path}.${process.pid}.tmp`;

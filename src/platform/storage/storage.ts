@@ -19,6 +19,7 @@ import { migrate } from "./migrations/migrate.ts";
 import type { ChangeKind, Database } from "./schema.ts";
 import { closeDatabase } from "./private-files.ts";
 import { openSqlite, openSqliteReader, sqliteDialect } from "./sqlite.ts";
+import { noWriteHooks, type WriteHooks } from "./under-test/write-hooks.ts";
 import { unawaited } from "../util/uncaught.ts";
 import { witnessing, type Witness } from "./witness.ts";
 
@@ -58,6 +59,7 @@ interface PostgresParts {
  */
 export class Storage {
   readonly read: Read;
+  writeHooks: WriteHooks = noWriteHooks;
   readonly engine: "sqlite" | "postgres";
   readonly #durability: Durability;
   readonly #database: DatabaseSync | undefined;
@@ -144,10 +146,10 @@ export class Storage {
     this.#writes++;
     const { result, transaction } = await this.#noting(
       (this.#log === undefined
-        ? this.read.transaction().execute(async (trx) => ({
-            result: await work(trx, (change) => changes.push(change)),
-            transaction: undefined,
-          }))
+        ? this.read.transaction().execute(async (trx) => {
+            const run = async () => work(trx, (change) => changes.push(change));
+            return { result: await this.writeHooks.around(run, changes), transaction: undefined };
+          })
         : this.#writeLogged(this.#log, work, changes)
       ).finally(() => this.#writes--),
     );
@@ -201,16 +203,15 @@ export class Storage {
       const isFree = this.#writes === 0;
       return this.#noting(
         (async () => {
-          const result = isFree
-            ? work(database)
-            : await this.read.connection().execute(async () => work(database));
+          const run = () => this.writeHooks.direct(() => work(database));
+          const result = isFree ? run() : await this.read.connection().execute(async () => run());
           await this.#durability.flush();
           return result;
         })(),
       );
     };
   }
-
+  reload = async (): Promise<void> => this.#listeners.reload();
   /** Rejects while the database does not respond or does not accept writes. */
   async check(): Promise<void> {
     if (!this.#refusesWrites) {
@@ -346,9 +347,10 @@ export async function openStorage(
   url: string,
   timeoutMs = queryTimeoutMs,
   follower?: LogFollower,
+  image?: Uint8Array,
 ): Promise<Storage> {
   const storage = url.startsWith("sqlite:")
-    ? await openSqliteStorage(url.slice(7), follower)
+    ? await openSqliteStorage(url.slice(7), follower, image)
     : await openPostgresStorage(url, undefined); // a migration may take long
   try {
     await migrate(storage);
@@ -377,8 +379,9 @@ export async function openReader(url: string, timeoutMs: number, feed: ChangeFee
   });
 }
 
-async function openSqliteStorage(path: string, follower?: LogFollower): Promise<Storage> {
+async function openSqliteStorage(path: string, follower?: LogFollower, image?: Uint8Array): Promise<Storage> {
   const database = path === ":memory:" ? openSqlite(path) : openSqliteFile(path);
+  if (image !== undefined) database.deserialize(image);
   const durability = path === ":memory:" ? noDurability : await walDurability(path, undefined, follower);
   return new Storage(new Kysely<Database>({ dialect: sqliteDialect(database) }), "sqlite", durability, {
     database,

@@ -1,9 +1,16 @@
 import { randomFillSync, randomUUID, randomUUIDv7 } from "node:crypto";
 
+let uuid: () => string = randomUUID;
+
+/** For the test kit: where the UUIDs (version 4) of all new ids come from. */
+export function setIds(source: () => string): void {
+  uuid = source;
+}
+
 /** A new id in the API's form: 32 lower-case hex characters. */
-export const newId = (): string => randomUUID().replaceAll("-", "");
+export const newId = (): string => uuid().replaceAll("-", "");
 /** A random UUID (version 4), for resources whose ids are UUIDs in the public API. */
-export const newUuid = (): string => randomUUID();
+export const newUuid = (): string => uuid();
 /** Like newUuid, but ordered by time (UUIDv7), so that an index grows at its end. */
 export const newOrderedUuid = (): string => randomUUIDv7();
 /** Whether a text has the form of the API's ids: 32 hex digits in lower case. */

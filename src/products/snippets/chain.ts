@@ -8,7 +8,7 @@ import { CellError } from "../../sandbox/errors.ts";
 import type { Thrown } from "../../sandbox/gateway/exchange.ts";
 import type { RunHooks } from "../../sandbox/gateway/run-hooks.ts";
 import { refuse } from "../../sandbox/gateway/gateway-server.ts";
-import type { CellScript } from "../../sandbox/process/script.ts";
+import { idInCells, type CellScript } from "../../sandbox/process/script.ts";
 import { CountedBody } from "../../edge/http/body.ts";
 import { answerError } from "../../edge/request/error-page.ts";
 import { VisitorError, visitorError, visitorErrors } from "../../edge/http/errors.ts";
@@ -279,7 +279,7 @@ const cellScript = (
   accountId: string,
   { cpuMs, memoryBytes }: SnippetLimits,
 ): CellScript => ({
-  id,
+  id: idInCells(id),
   // The same for all versions.
   owner: `snippet ${id.slice(0, id.lastIndexOf("@"))}`,
   accountId,

@@ -36,5 +36,6 @@ export const workflows = capability({
     ),
   run: ({ workflowEngine }) => ({ giveBack: () => workflowEngine.giveBack(), stop: () => {} }),
   load: ({ workflowEngine }) => workflowEngine.start(),
+  reset: ({ workflowEngine }) => workflowEngine.reset(),
   close: ({ workflowEngine }) => workflowEngine.close(),
 });

@@ -31,6 +31,11 @@ export class WorkflowSchedules {
     this.#stop = repeat(async () => this.tick(clock.now()), { everyMs: 1000, firstMs: 0 }, failed);
   }
 
+  /** Forgets that this minute is done. */
+  reset(): void {
+    this.#minute = 0;
+  }
+
   async stop(): Promise<void> {
     await this.#stop?.();
   }

@@ -36,6 +36,8 @@ export interface WorkflowServices {
     measures: WorkflowMeasures;
     /** Recovers instances of the last process. */
     start(): Promise<void>;
+    /** Forgets the instances in memory, and recovers those of the database. */
+    reset(): Promise<void>;
     /** Gives the instances to the other nodes. */
     giveBack(): Promise<void>;
     close(): Promise<void>;
@@ -111,6 +113,19 @@ function engineOptions(
   };
 }
 
+async function resetAll(schedules: WorkflowSchedules, engine: WorkflowEngine): Promise<void> {
+  schedules.reset();
+  await engine.reset();
+}
+
+async function closeAll(
+  parts: readonly ({ stop(): Promise<void> } | undefined)[],
+  cells: WorkflowCells,
+): Promise<void> {
+  for (const part of parts) await part?.stop();
+  await cells.close();
+}
+
 /** Creates the workflow engine and its services. */
 export function createWorkflows(
   config: Config,
@@ -157,18 +172,14 @@ export function createWorkflows(
       measures: { attempts: engine.calls.attempts, lateMs: () => engine.state.timers.lateMs },
       async start() {
         await workflows.load();
-        await (shared === undefined ? engine.start() : shared.start());
+        await (shared ?? engine).start();
         schedules.start();
       },
-      async giveBack() {
+      reset: async () => resetAll(schedules, engine),
+      giveBack: async () => {
         if (shared !== undefined) await Promise.all([schedules.stop(), shared.giveBack()]);
       },
-      async close() {
-        await schedules.stop();
-        await engine.stop();
-        await shared?.stop();
-        await cells.close();
-      },
+      close: async () => closeAll([schedules, engine, shared], cells),
     },
   };
 }

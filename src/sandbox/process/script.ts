@@ -1,3 +1,13 @@
+let epoch = "";
+
+/** For the test kit: from now on, the ids of scripts are those of other scripts than before. */
+export function setScriptEpoch(number: number): void {
+  epoch = number === 0 ? "" : `~${number}`;
+}
+
+/** The id in cells of a version, whose own id may come again after the test kit has reset the platform. */
+export const idInCells = (id: string): string => id + epoch;
+
 /** A script that runs in cells. */
 export interface CellScript {
   /** Id of one version; each upload has another. */

@@ -75,5 +75,6 @@ export const runtime = capability({
     },
   ],
   metrics: async (services) => (await import("./metrics.ts")).runtimeMetrics(services.runtime.counts),
+  reset: (services) => services.runtime.reset(),
   close: ({ sourceMaps }) => sourceMaps.close(),
 });

@@ -65,6 +65,9 @@ export class Runtime {
     options.scripts.onGone((scriptId) => this.#cache.forget(scriptId));
   }
 
+  /** Forgets all versions: the ids of new ones may be the same. */
+  reset = (): void => this.#cache.forgetAll();
+
   get treeSubRequests(): number {
     return this.#options.limits.treeSubRequests;
   }
@@ -178,10 +181,7 @@ export class Runtime {
     await this.#run(
       target.context,
       nestedRequest(target, url, request, bodyOf(request, this.#options.limits.bodyBytesMax)),
-      {
-        response,
-        headers: (raw) => [...raw],
-      },
+      { response, headers: (raw) => [...raw] },
     );
   }
 

@@ -1,6 +1,6 @@
 import { LRUCache } from "lru-cache";
 import type { RunHooks } from "../../sandbox/gateway/run-hooks.ts";
-import type { CellScript } from "../../sandbox/process/script.ts";
+import { idInCells, type CellScript } from "../../sandbox/process/script.ts";
 import type { RuntimeScript } from "../scripts/runtime-script.ts";
 import { LoadingCache } from "../../platform/util/loading-cache.ts";
 import type { Caller } from "../binding.ts";
@@ -58,6 +58,10 @@ export class ScriptCache {
     });
   }
 
+  forgetAll(): void {
+    this.#scripts.forget();
+  }
+
   /** Drops the versions of a deleted script, with their secrets. */
   forget(scriptId: string): void {
     this.#scripts.forget(({ script }) => script.scriptId === scriptId);
@@ -98,7 +102,7 @@ export const cellOf = (
   script: RuntimeScript,
   bindings: BindingRegistry,
 ): Omit<CellScript, "cpuMs" | "memoryBytes"> => ({
-  id: script.id,
+  id: idInCells(script.id),
   // Includes the id, so that a script does not inherit the quarantine of a deleted one with its name.
   owner: `script ${script.accountId}/${script.namespace ?? ""}/${script.name} ${script.scriptId}`,
   accountId: script.accountId,

@@ -21,6 +21,7 @@ import { failure, PreparedJson, preparedSuccess, success, successPage, type Page
 import { apiErrorOf, apiErrors, ApiError, ApiErrors, callerError, type ErrorCodes } from "../errors.ts";
 import type { Call, Operation } from "../operation.ts";
 import { compressed } from "./compress.ts";
+import { noApiHooks, type ApiHooks, type SeenCall } from "./hooks.ts";
 import { canonicalPath, comparePaths, routePattern } from "./paths.ts";
 import { RateLimiter } from "./rate-limit.ts";
 import type { SharedRates } from "../../../platform/storage/nodes/shared-rates.ts";
@@ -70,6 +71,7 @@ export interface ApiOptions extends ApiChecks {
   tracer?: Tracer | undefined;
   /** Whether callers may choose the trace. */
   tracesTrustCallers?: boolean;
+  hooks?: ApiHooks | undefined;
 }
 
 type Environment = { Bindings: { incoming: IncomingMessage } };
@@ -83,6 +85,8 @@ export function createApi(options: ApiOptions): Hono<Environment> {
     clock.now,
     options.sharedRates,
   );
+  const { hooks = noApiHooks() } = options;
+  hooks.forgetRates = () => limiter.forget();
   // A handler may call another domain, so the errors of every domain are known in each operation.
   const errorCodes: ErrorCodes = Object.assign(
     {},
@@ -104,19 +108,14 @@ export function createApi(options: ApiOptions): Hono<Environment> {
         requestId: newUuid(),
         clientIp,
       };
-      try {
-        return await perform({ operation, services, readBefore, limiter }, call, options);
-      } catch (error) {
-        const known = apiErrorOf(error, errorCodes) ?? error;
-        const refusal = answerFailure(known, operation, call, options.logger);
-        if (refusal.status === 401 || refusal.status === 403)
-          noteRefusal(operation, call, refusal.status, options);
-        withSeq(refusal, options.services.storage);
-        // A client that is still sending would miss the response if the connection closed right after it.
-        await new Promise<void>((resolve) => afterBody(incoming, resolve));
-        if (!incoming.complete) refusal.headers.set("connection", "close");
-        return refusal;
-      }
+      const performed = async (): Promise<Response> => {
+        try {
+          return await perform({ operation, services, readBefore, limiter }, call, options);
+        } catch (error) {
+          return answerError(apiErrorOf(error, errorCodes) ?? error, operation, call, options);
+        }
+      };
+      return hooks.around === undefined ? performed() : hooks.around(seenOf(call, operation), performed);
     };
     const { tracer, tracesTrustCallers = false } = options;
     app.on(
@@ -125,17 +124,52 @@ export function createApi(options: ApiOptions): Hono<Environment> {
       traceCalls(operation, tracer, tracesTrustCallers, answer),
     );
   }
-  app.all("*", (context) => {
-    const path = pathOf(context.req.url);
-    const product = absentProduct(canonicalPath(path));
-    const error =
-      product === undefined
-        ? apiErrors.noRoute(context.req.method, path)
-        : apiErrors.absentProduct(product, replacementOf(product));
-    return failure(error, newUuid());
+  app.all("*", async ({ req: { url, method }, env: { incoming } }) => {
+    const answer = async (): Promise<Response> => answerUnknown(method, pathOf(url));
+    return hooks.around === undefined
+      ? answer()
+      : hooks.around(seenOf({ incoming, url, params: {} }, undefined), answer);
   });
   return app;
 }
+
+async function answerError(
+  error: unknown,
+  operation: Operation,
+  call: Incoming,
+  options: ApiOptions,
+): Promise<Response> {
+  const { incoming } = call;
+  const refusal = answerFailure(error, operation, call, options.logger);
+  if (refusal.status === 401 || refusal.status === 403) noteRefusal(operation, call, refusal.status, options);
+  withSeq(refusal, options.services.storage);
+  // A client that is still sending would miss the response if the connection closed right after it.
+  await new Promise<void>((resolve) => afterBody(incoming, resolve));
+  if (!incoming.complete) refusal.headers.set("connection", "close");
+  return refusal;
+}
+
+function answerUnknown(method: string, path: string): Response {
+  const product = absentProduct(canonicalPath(path));
+  const error =
+    product === undefined
+      ? apiErrors.noRoute(method, path)
+      : apiErrors.absentProduct(product, replacementOf(product));
+  return failure(error, newUuid());
+}
+
+const seenOf = (
+  call: Pick<Incoming, "incoming" | "url" | "params"> & { seen?: SeenCall },
+  operation: Operation | undefined,
+): SeenCall =>
+  (call.seen = {
+    operation,
+    incoming: call.incoming,
+    url: call.url,
+    params: call.params,
+    actor: undefined,
+    body: undefined,
+  });
 
 interface Incoming {
   /** Once it is known. */
@@ -145,6 +179,8 @@ interface Incoming {
   params: Record<string, string>;
   requestId: string;
   clientIp: string;
+  /** For the test kit. */
+  seen?: SeenCall;
 }
 
 interface Route extends BoundOperation {
@@ -164,6 +200,8 @@ async function perform(
   const isOwn = operation.access.scope === "own";
   const actor = isOwn ? undefined : await authenticate(request.headers, incoming.clientIp, options.services);
   incoming.actor = actor;
+  const { seen } = incoming;
+  if (seen !== undefined) seen.actor = actor;
   const waitSeconds = actor === undefined ? 0 : limiter.take(actor.userId ?? actor.id);
   if (waitSeconds > 0) throw apiErrors.rateLimited(waitSeconds);
 
@@ -179,6 +217,10 @@ async function perform(
   authorize(operation, call);
   if (operation.query !== undefined) call.query = validate(operation.query, queryOf(incoming.url), "query");
   call.body = await readBody(operation, request, options.bodyBytesMax);
+  if (seen !== undefined) {
+    seen.body = call.body;
+    await options.hooks?.read?.(seen);
+  }
 
   const result: unknown = await options.services.audit.perform(
     operation,

@@ -14,6 +14,7 @@ import { tokens } from "../../tokens/capability.ts";
 import { zones } from "../../zones/capability.ts";
 import { createApi } from "./app.ts";
 import { announceEnd, createApiServer, drain, listen } from "./listener.ts";
+import { noApiHooks } from "./hooks.ts";
 import { declaration } from "./declaration.ts";
 import { apiErrors } from "../errors.ts";
 
@@ -55,8 +56,8 @@ export const api = capability({
     metrics,
     tracing,
   ],
-  create: () => ({}),
-  async listen({ config, logger, apiChecks, apiListener, sockets, ...services }, contributions) {
+  create: () => ({ apiHooks: noApiHooks() }),
+  async listen({ config, logger, apiChecks, apiListener, apiHooks, sockets, ...services }, contributions) {
     const app = createApi({
       services,
       operations: contributions.operations,
@@ -68,12 +69,14 @@ export const api = capability({
       bodyBytesMax: config.apiBodyBytesMax,
       tracer: services.tracer,
       tracesTrustCallers: config.tracesTrustVisitors,
+      hooks: apiHooks,
       ...apiChecks,
     });
     const server = createApiServer(app, services.health, {
       observe: services.metrics?.api,
       pages: services.dashboardPages,
       accessLog: services.apiLog,
+      hooks: apiHooks,
     });
     if (contributions.apiUpgrade !== undefined) server.on("upgrade", contributions.apiUpgrade);
     apiListener.listensAt(await listen(server, sockets.take("apiListen")));
@@ -82,6 +85,7 @@ export const api = capability({
       close: (deadlineMs) => drain(server, deadlineMs),
     };
   },
+  reset: ({ apiHooks }) => apiHooks.forgetRates(),
   errors: [{ title: "Every operation", errors: apiErrors }],
 });
 

@@ -10,6 +10,7 @@ import { answerHealth } from "../../../platform/observability/health-listener.ts
 import { whileAnswering } from "../../../platform/observability/last-net.ts";
 import { observeAnswer, type Observe } from "../../../platform/observability/observation.ts";
 import { closeListener, listenAt, type ListenAt } from "../../../platform/listen/listen.ts";
+import type { ApiHooks } from "./hooks.ts";
 import { answerClientErrors } from "./client-error.ts";
 import { unawaited } from "../../../platform/util/uncaught.ts";
 
@@ -20,13 +21,14 @@ interface ApiServerOptions {
   observe?: Observe | undefined;
   pages?: Pages | undefined;
   accessLog?: AccessLog | undefined;
+  hooks?: ApiHooks | undefined;
 }
 
 /** The HTTP server of the management API, with `/healthz` and `/readyz` for monitoring. */
 export function createApiServer<E extends Env>(
   app: Hono<E>,
   health: Health,
-  { observe, pages, accessLog }: ApiServerOptions = {},
+  { observe, pages, accessLog, hooks }: ApiServerOptions = {},
 ): Server {
   const listener = getRequestListener(app.fetch);
   const server = createServer(
@@ -42,6 +44,7 @@ export function createApiServer<E extends Env>(
         response,
         () => failCall(response),
         () => {
+          if (hooks?.request?.(request, response) === true) return;
           if (!answerHealth(request, response, health) && pages?.(request, response) !== true) {
             if (observe !== undefined) observeAnswer(response, request, observe);
             accessLog?.begin(request, response, undefined);

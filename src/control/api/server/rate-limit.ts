@@ -46,6 +46,11 @@ export class RateLimiter {
     return Math.max(1, Math.ceil((this.#windowStartMs + this.#windowMs - now) / 1000));
   }
 
+  /** Begins a new window, in which no caller has called yet. */
+  forget(): void {
+    this.#counts.clear();
+  }
+
   #beginWindow(now: number): void {
     if (now - this.#windowStartMs < this.#windowMs) return;
     this.#windowStartMs = now;

@@ -177,6 +177,13 @@ export class EngineState {
     this.forget(instance);
   }
 
+  /** Drops all instances, and their timers. */
+  loseAll(): void {
+    for (const instance of [...this.#live.values()]) this.lose(instance);
+    this.#unsaved.clear();
+    this.timers.clear();
+  }
+
   /** Drops an instance that was removed or that another node owns. */
   forget(instance: LiveInstance): void {
     if (instance.invocation !== undefined) this.#fence(instance);

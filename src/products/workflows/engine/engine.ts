@@ -76,6 +76,16 @@ export class WorkflowEngine {
     this.#standbys.dropAll();
   }
 
+  /** Drops everything in memory, and recovers the instances that the database has now. */
+  async reset(): Promise<void> {
+    this.state.loads++;
+    this.state.loseAll();
+    this.#standbys.dropAll();
+    this.#hasOrphans = true;
+    await this.#recover(undefined);
+    await this.state.timers.load(undefined);
+  }
+
   /** Drops the instances of shards that another node takes over. */
   abandon(shards: readonly number[]): void {
     for (const shard of shards) this.#shards?.delete(shard);

@@ -56,6 +56,10 @@ export class Timers {
     this.#set();
   }
 
+  clear(): void {
+    this.#heap.take(Infinity, Infinity);
+  }
+
   /** Loads the timers of some shards up to the horizon. */
   async load(shards: readonly number[] | undefined): Promise<void> {
     const end = this.#clock.now() + horizonMs;

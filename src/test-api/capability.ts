@@ -1,0 +1,99 @@
+import { randomBytes } from "node:crypto";
+import { capability } from "../capability.ts";
+import { api, health } from "../control/api/server/capability.ts";
+import { owner } from "../control/members/capability.ts";
+import { ownListeners, reservation, storage } from "../platform/capability.ts";
+import { ConfigError } from "../platform/config/config.ts";
+import { setIds } from "../platform/util/ids.ts";
+import { randomUUID } from "node:crypto";
+import { Mover } from "./advance.ts";
+import { ApiFaults } from "./api-faults.ts";
+import { ControlSurface, controlPath } from "./control.ts";
+import { declaration } from "./declaration.ts";
+import { Epochs } from "./epochs.ts";
+import { refuseProduction } from "./guard.ts";
+import { RecordedCalls } from "./journal.ts";
+import { controlRoutes } from "./routes.ts";
+import { SeededIds } from "./seeded-ids.ts";
+import { SeenCalls } from "./seen-calls.ts";
+import { startName, States } from "./states.ts";
+import { MovableClock } from "./test-clock.ts";
+import { setScriptEpoch } from "../sandbox/process/script.ts";
+
+/** Time and ids of a platform under test, before anything is created. */
+export const testMode = capability({
+  name: "test mode",
+  declares: declaration,
+  needs: [reservation],
+  create({ config }) {
+    if (!config.testApi) return { testMode: undefined };
+    refuseProduction(config);
+    if (config.testState !== undefined && !config.ephemeral)
+      throw new ConfigError("Expected --ephemeral with --test-state");
+    const epochs = new Epochs();
+    const seed = config.testSeed ?? randomBytes(6).toString("hex");
+    const ids = new SeededIds(seed, epochs);
+    const clock = new MovableClock();
+    epochs.open();
+    setIds(ids.next);
+    clock.open(config.testNow === undefined ? undefined : Date.parse(config.testNow));
+    return { testMode: { epochs, seed, ids, clock } };
+  },
+  close({ testMode: mode }) {
+    if (mode === undefined) return;
+    mode.epochs.close();
+    mode.clock.close();
+    setIds(randomUUID);
+    setScriptEpoch(0);
+  },
+});
+
+/** Lets tests control the platform. Last in the order of needs, because its start is the state of all others. */
+export const testApi = capability({
+  name: "test API",
+  needs: [testMode, ownListeners, storage, health, api, owner],
+  create({ testMode: mode, health: node }) {
+    if (mode === undefined) return { testControl: undefined };
+    node.mode = "test";
+    const journal = new RecordedCalls();
+    const faults = new ApiFaults(mode.seed);
+    const calls = new SeenCalls({ ...mode, journal, faults });
+    return { testControl: { secret: randomBytes(24).toString("base64url"), journal, faults, calls } };
+  },
+  async listen(services, contributions) {
+    const { testMode: mode, testControl, storage: database, apiHooks, apiListener, logger } = services;
+    if (mode === undefined || testControl === undefined) return;
+    const { epochs, seed, ids, clock } = mode;
+    const { journal, faults, calls, secret } = testControl;
+    const states = new States({ storage: database, epochs, ids, clock, reset: contributions.reset });
+    const mover = new Mover({ clock, due: contributions.due, callsUnderWay: () => calls.underWay });
+    await database.direct!((connection) => {
+      epochs.rowsWritten = () => Number(connection.prepare("select total_changes() as rows").get()!["rows"]);
+    });
+    database.writeHooks = epochs;
+    apiHooks.around = calls.around;
+    apiHooks.read = calls.read;
+    const apiUrl = (): string => `http://${apiListener.authority}/client/v4`;
+    const onFault = (error: unknown): void => logger.error({ err: error }, "the clock could not be moved");
+    const routes = controlRoutes({
+      storage: database,
+      states,
+      journal,
+      faults,
+      clock,
+      mover,
+      seed,
+      apiUrl,
+      onFault,
+    });
+    apiHooks.request = new ControlSurface(secret, routes, logger).answer;
+    await states.keep(startName);
+    return { close: () => mover.stop() };
+  },
+});
+
+/** The part of the ready file about the control surface; undefined without it. */
+export const controlOf = (authority: string, secret: string): { url: string; token: string } => ({
+  url: `http://${authority}${controlPath}`,
+  token: secret,
+});

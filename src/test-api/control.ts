@@ -1,0 +1,131 @@
+import { timingSafeEqual } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Logger } from "pino";
+import type { z } from "zod";
+import { unawaited } from "../platform/util/uncaught.ts";
+import { TestFault } from "./test-fault.ts";
+
+export const controlPath = "/_selvedge/test/v1";
+const bodyBytesMax = 64 * 1024 * 1024;
+
+/** A request of a test. */
+export interface ControlRequest {
+  params: Readonly<Record<string, string>>;
+  query: URLSearchParams;
+  /** The bytes of the body. */
+  bytes(): Promise<Buffer>;
+  /** The JSON body. Throws a TestFault if it does not fit. */
+  body<S extends z.ZodType>(schema: S): Promise<z.output<S>>;
+  response: ServerResponse;
+}
+
+/** A route of the control surface. It returns JSON or bytes; undefined if it has answered itself. */
+export interface ControlRoute {
+  method: "GET" | "PUT" | "POST" | "PATCH" | "DELETE";
+  /** With parameters in braces. */
+  path: string;
+  summary: string;
+  handle(request: ControlRequest): Promise<object | Uint8Array | undefined | void>;
+}
+
+interface BoundRoute extends ControlRoute {
+  pattern: RegExp;
+}
+
+/** Answers the requests of tests. They need the secret of this start, which API tokens are not. */
+export class ControlSurface {
+  readonly #secret: Buffer;
+  readonly #routes: BoundRoute[];
+  readonly #logger: Logger;
+
+  constructor(secret: string, routes: readonly ControlRoute[], logger: Logger) {
+    this.#secret = Buffer.from(`Bearer ${secret}`);
+    this.#logger = logger;
+    this.#routes = routes.map((route) => ({
+      ...route,
+      pattern: new RegExp(`^${route.path.replace(/\{(\w+)\}/g, "(?<$1>[^/]+)")}$`),
+    }));
+  }
+
+  /** Answers requests below its path, and leaves others to the API. */
+  readonly answer = (request: IncomingMessage, response: ServerResponse): boolean => {
+    response.setHeader("selvedge-test", "on");
+    const { url = "" } = request;
+    if (url !== controlPath && !url.startsWith(`${controlPath}/`)) return false;
+    unawaited(
+      this.#perform(request, response).catch((error: unknown) => {
+        const isTold = error instanceof TestFault;
+        if (!isTold) this.#logger.error({ err: error }, "a request of a test failed");
+        const message = isTold
+          ? error.message
+          : "An internal error occurred. See the server's log for details";
+        if (!response.headersSent) send(response, isTold ? error.status : 500, { error: message });
+        else response.destroy();
+      }),
+    );
+    return true;
+  };
+
+  async #perform(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const given = Buffer.from(request.headers.authorization ?? "");
+    if (given.length !== this.#secret.length || !timingSafeEqual(given, this.#secret))
+      throw new TestFault(401, "Expected the secret of the control surface, which is in the ready file");
+    const url = new URL(request.url!, "http://control");
+    const path = url.pathname.slice(controlPath.length);
+    const fitting = this.#routes.filter(({ pattern }) => pattern.test(path));
+    if (fitting.length === 0)
+      throw new TestFault(404, `Expected a path of the control surface but received ${path}`);
+    const route = fitting.find(({ method }) => method === request.method);
+    if (route === undefined)
+      throw new TestFault(405, `Expected ${fitting.map(({ method }) => method).join(" or ")} for ${path}`);
+    const groups = route.pattern.exec(path)!.groups ?? {};
+    const params = Object.fromEntries(Object.entries(groups).map(([name, text]) => [name, decoded(text)]));
+    const answer = await route.handle({
+      params,
+      query: url.searchParams,
+      bytes: async () => bytesOf(request),
+      body: async (schema) => parsed(schema, await bytesOf(request)),
+      response,
+    });
+    if (response.headersSent) return;
+    if (answer instanceof Uint8Array)
+      response.setHeader("content-type", "application/octet-stream").end(answer);
+    else send(response, 200, answer ?? {});
+  }
+}
+
+function send(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new TestFault(400, "Expected a path with complete escapes");
+  }
+}
+
+async function bytesOf(request: IncomingMessage): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  let length = 0;
+  for await (const part of request as AsyncIterable<Buffer>) {
+    length += part.length;
+    if (length > bodyBytesMax) throw new TestFault(413, `Expected a body of at most ${bodyBytesMax} bytes`);
+    parts.push(part);
+  }
+  return Buffer.concat(parts);
+}
+
+function parsed<S extends z.ZodType>(schema: S, bytes: Buffer): z.output<S> {
+  let value: unknown;
+  try {
+    value = bytes.length === 0 ? {} : JSON.parse(bytes.toString());
+  } catch {
+    throw new TestFault(400, "Expected a JSON body");
+  }
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  throw new TestFault(400, `${issue!.message} for ${issue!.path.join(".") || "the body"}`);
+}

@@ -1,0 +1,41 @@
+import { declare } from "../declaration.ts";
+
+/** The control of a platform by tests. */
+export const declaration = declare({
+  settings: {
+    testApi: {
+      kind: "flag",
+      flag: "test-api",
+      env: "SELVEDGE_TEST_API",
+      default: false,
+      describe:
+        "let tests control this platform at /_selvedge/test/v1: reset, clock, faults, journal; only on loopback, and only for a data folder that was made with it",
+    },
+    testSeed: {
+      kind: "text",
+      flag: "test-seed",
+      env: "SELVEDGE_TEST_SEED",
+      describe: "with --test-api: ids follow from this text, and so do faults with a probability",
+    },
+    testNow: {
+      kind: "text",
+      flag: "test-now",
+      env: "SELVEDGE_TEST_NOW",
+      form: {
+        expected: "a time such as 2026-01-31T12:00:00Z",
+        accepts: (text: string) => !Number.isNaN(Date.parse(text)),
+      },
+      describe: "with --test-api: the time at the start (default: the system's)",
+    },
+    testState: {
+      kind: "text",
+      flag: "test-state",
+      env: "SELVEDGE_TEST_STATE",
+      describe: "with --test-api and --ephemeral: a file that a test has saved, to begin with",
+    },
+  },
+  checkSettings: ({ testApi, testSeed, testNow, testState }) =>
+    !testApi && [testSeed, testNow, testState].some((value) => value !== undefined)
+      ? "Expected --test-api with --test-seed, --test-now and --test-state"
+      : undefined,
+});

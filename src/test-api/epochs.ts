@@ -1,0 +1,90 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import type { IncomingMessage } from "node:http";
+import { ApiError } from "../control/api/errors.ts";
+import type { Change } from "../platform/storage/storage.ts";
+import type { WriteHooks } from "../platform/storage/under-test/write-hooks.ts";
+
+/** A request to any listener of the platform, and everything that it causes. */
+export interface Cause {
+  readonly epoch: number;
+  /** Identifies the request among those of its epoch. The ids that it creates follow from it. */
+  key: string;
+  /** The number of ids that it has created. */
+  ids: number;
+  /** The kinds and ids of its changes. */
+  readonly changed: string[];
+}
+
+const channels = ["http.server.request.start"] as const;
+
+/**
+ * The time between two resets. Every request belongs to the epoch in which it began; one of an earlier epoch can neither
+ * write nor answer.
+ */
+export class Epochs implements WriteHooks {
+  readonly #origins = new AsyncLocalStorage<Cause>();
+  /** The rows that the connection has written since it was opened. */
+  rowsWritten: (() => number) | undefined;
+  #epoch = 0;
+
+  get current(): number {
+    return this.#epoch;
+  }
+
+  /** The request that causes what runs now; undefined for work of the platform's own. */
+  get origin(): Cause | undefined {
+    return this.#origins.getStore();
+  }
+
+  open(): void {
+    for (const channel of channels) subscribe(channel, this.#begin);
+  }
+
+  close(): void {
+    for (const channel of channels) unsubscribe(channel, this.#begin);
+  }
+
+  /** Begins the next epoch. */
+  raise(): void {
+    this.#epoch++;
+  }
+
+  /** Runs work of the platform's own. */
+  outside<T>(work: () => Promise<T>): Promise<T> {
+    return this.#origins.exit(work);
+  }
+
+  /** Throws if what runs now began in an earlier epoch. */
+  check(): void {
+    const { origin } = this;
+    if (origin !== undefined && origin.epoch !== this.#epoch) throw resetMeanwhile();
+  }
+
+  /** Runs the work of a transaction, and notes what it changes. */
+  async around<T>(work: () => Promise<T>, changes: readonly Change[]): Promise<T> {
+    this.check();
+    const { origin } = this;
+    if (origin === undefined || this.rowsWritten === undefined) return work();
+    const before = this.rowsWritten();
+    const result = await work();
+    const written = this.rowsWritten() - before;
+    for (const { kind, id } of changes) origin.changed.push(`${kind} ${id}`);
+    if (changes.length === 0 && written > 0) origin.changed.push(written === 1 ? "1 row" : `${written} rows`);
+    return result;
+  }
+
+  direct<T>(work: () => T): T {
+    this.check();
+    return work();
+  }
+
+  readonly #begin = (message: unknown): void => {
+    const { request } = message as { request: IncomingMessage };
+    const key = `${request.method} ${request.url}`;
+    this.#origins.enterWith({ epoch: this.#epoch, key, ids: 0, changed: [] });
+  };
+}
+
+export const resetMeanwhile = (): ApiError =>
+  new ApiError(409, 10409, "The test kit has reset this platform during the call, which had no effect");

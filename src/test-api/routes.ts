@@ -1,0 +1,266 @@
+import { z } from "zod";
+import type { Storage } from "../platform/storage/storage.ts";
+import { durationMsOf } from "./duration.ts";
+import type { Mover } from "./advance.ts";
+import { stepsMax } from "./advance.ts";
+import { ApiFaultSchema, type ApiFaults } from "./api-faults.ts";
+import type { ControlRequest, ControlRoute } from "./control.ts";
+import { harOf } from "./har.ts";
+import type { CallConditions, RecordedCalls } from "./journal.ts";
+import { startName, type States } from "./states.ts";
+import { canonicalState } from "./store.ts";
+import type { MovableClock } from "./test-clock.ts";
+import { TestFault } from "./test-fault.ts";
+
+/** The parts that the routes control. */
+export interface Controlled {
+  storage: Storage;
+  states: States;
+  journal: RecordedCalls;
+  faults: ApiFaults;
+  clock: MovableClock;
+  mover: Mover;
+  seed: string;
+  /** The base URL of clients of the API. */
+  apiUrl: () => string;
+  onFault: (this: void, error: unknown) => void;
+}
+
+const NameSchema = z
+  .string()
+  .regex(/^[\w. -]{1,100}$/, "Expected a name of letters, digits, spaces, . _ and -");
+const waitSecondsMax = 300;
+
+/** The routes that tests call. */
+export const controlRoutes = (controlled: Controlled): ControlRoute[] => [
+  ...stateRoutes(controlled),
+  ...snapshotRoutes(controlled),
+  ...clockRoutes(controlled),
+  ...faultRoutes(controlled),
+  ...callRoutes(controlled),
+];
+
+function stateRoutes({ states, storage, journal, faults, mover, seed }: Controlled): ControlRoute[] {
+  return [
+    {
+      method: "GET",
+      path: "",
+      summary: "Shows the seed and the snapshots",
+      handle: async () => ({ seed, snapshots: states.names }),
+    },
+    {
+      method: "POST",
+      path: "/reset",
+      summary: "Restores the start, or a snapshot, and clears faults and the journal",
+      async handle(request) {
+        const { to = startName } = await request.body(z.strictObject({ to: NameSchema.optional() }));
+        mover.stop();
+        faults.clear();
+        await states.restore(to);
+        journal.clear();
+      },
+    },
+    {
+      method: "GET",
+      path: "/state",
+      summary: "Shows all rows, sorted, without times and secrets",
+      handle: async ({ query }) => canonicalState(storage.read, query.get("tables")?.split(",")),
+    },
+  ];
+}
+
+function snapshotRoutes({ states, mover }: Controlled): ControlRoute[] {
+  const nameOf = ({ params }: ControlRequest): string => {
+    const name = NameSchema.safeParse(params["name"]);
+    if (!name.success) throw new TestFault(400, name.error.issues[0]!.message);
+    return name.data;
+  };
+  return [
+    {
+      method: "PUT",
+      path: "/snapshots/{name}",
+      summary: "Keeps the state under a name",
+      async handle(request) {
+        await mover.settle();
+        await states.keep(nameOf(request));
+      },
+    },
+    {
+      method: "DELETE",
+      path: "/snapshots/{name}",
+      summary: "Removes a snapshot",
+      handle: async (request) => states.remove(nameOf(request)),
+    },
+    {
+      method: "POST",
+      path: "/snapshots/{name}/restore",
+      summary: "Restores a snapshot",
+      handle: async (request) => states.restore(nameOf(request)),
+    },
+    {
+      method: "GET",
+      path: "/file",
+      summary: "The state as a file, with which a platform can start",
+      async handle() {
+        await mover.settle();
+        return states.file();
+      },
+    },
+  ];
+}
+
+const ClockSchema = z.strictObject({
+  mode: z.enum(["real", "frozen", "skip"]).optional(),
+  now: z.iso.datetime({ offset: true }).optional(),
+  advance: z.union([z.string().max(100), z.number().min(0)]).optional(),
+  /** To the very next thing that is due. */
+  next: z.literal(true).optional(),
+  settle: z.boolean().optional(),
+  max: z.int().min(1).max(1_000_000).optional(),
+});
+
+function clockRoutes({ clock, mover, onFault }: Controlled): ControlRoute[] {
+  const shown = () => ({ now: new Date(clock.now()).toISOString(), mode: clock.mode });
+  return [
+    { method: "GET", path: "/clock", summary: "Shows the time", handle: async () => shown() },
+    {
+      method: "PATCH",
+      path: "/clock",
+      summary: "Moves the clock, and runs everything that comes due on the way",
+      async handle(request) {
+        const {
+          mode,
+          now,
+          advance,
+          next,
+          settle: settles = true,
+          max = stepsMax,
+        } = await request.body(ClockSchema);
+        if ([now, advance, next].filter((each) => each !== undefined).length > 1)
+          throw new TestFault(400, "Expected one of now, advance and next");
+        if (mode !== undefined) clock.change(mode);
+        mover.stop();
+        try {
+          if (next === true) return { ...shown(), fired: await mover.next() };
+          const toMs = advance === undefined ? now && Date.parse(now) : clock.now() + durationMsOf(advance);
+          if (typeof toMs !== "number") return shown();
+          const fired = await mover.to(toMs, { max, settles });
+          return { ...shown(), fired };
+        } finally {
+          if (clock.mode === "skip") mover.skip(onFault);
+        }
+      },
+    },
+  ];
+}
+
+function faultRoutes({ faults }: Controlled): ControlRoute[] {
+  return [
+    {
+      method: "GET",
+      path: "/faults",
+      summary: "Lists the faults, the newest first",
+      handle: async () => ({ faults: faults.list }),
+    },
+    {
+      method: "POST",
+      path: "/faults",
+      summary: "Adds a fault of the management API",
+      async handle(request) {
+        const { kind: _, ...fault } = await request.body(
+          ApiFaultSchema.extend({ kind: z.literal("api").optional() }),
+        );
+        return { id: faults.add(fault) };
+      },
+    },
+    {
+      method: "DELETE",
+      path: "/faults",
+      summary: "Removes all faults",
+      handle: async () => faults.clear(),
+    },
+    {
+      method: "DELETE",
+      path: "/faults/{id}",
+      summary: "Removes a fault",
+      async handle({ params }) {
+        if (!faults.remove(params["id"]!)) throw new TestFault(404, `No fault has the id ${params["id"]}`);
+      },
+    },
+  ];
+}
+
+function callRoutes({ journal, apiUrl }: Controlled): ControlRoute[] {
+  return [
+    {
+      method: "GET",
+      path: "/calls",
+      summary: "Lists the calls that match, and waits for the first if asked to",
+      async handle({ query }) {
+        const waitSeconds = Number(query.get("wait") ?? 0);
+        const filter = filterOf(query);
+        if (!(waitSeconds >= 0 && waitSeconds <= waitSecondsMax))
+          throw new TestFault(400, `Expected 0 to ${waitSecondsMax} seconds for wait`);
+        return {
+          calls: waitSeconds > 0 ? await journal.waitFor(filter, waitSeconds * 1000) : journal.all(filter),
+        };
+      },
+    },
+    {
+      method: "GET",
+      path: "/calls/unknown",
+      summary: "Lists the calls of no operation",
+      handle: async () => ({ calls: journal.unknown() }),
+    },
+    {
+      method: "GET",
+      path: "/calls/har",
+      summary: "The calls as an HTTP Archive",
+      handle: async ({ query }) => harOf(journal.all(filterOf(query)), apiUrl()),
+    },
+    {
+      method: "GET",
+      path: "/calls/events",
+      summary: "Each later call as a server-sent event",
+      async handle({ response }) {
+        response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
+        response.flushHeaders();
+        const end = journal.follow((call) => response.write(`data: ${JSON.stringify(call)}\n\n`));
+        response.once("close", end);
+      },
+    },
+    {
+      method: "DELETE",
+      path: "/calls",
+      summary: "Forgets the calls",
+      handle: async () => journal.clear(),
+    },
+  ];
+}
+
+function filterOf(query: URLSearchParams): CallConditions {
+  const number = (name: string): number | undefined =>
+    query.has(name) ? Number(query.get(name)) : undefined;
+  const text = (name: string): string | undefined => query.get(name) ?? undefined;
+  const body = text("body");
+  return {
+    operation: text("operation"),
+    method: text("method"),
+    path: text("path"),
+    token: text("token"),
+    status: number("status"),
+    after: number("after"),
+    changed: query.has("changed") ? query.get("changed") === "true" : undefined,
+    body: body === undefined ? undefined : objectOf(body),
+  };
+}
+
+function objectOf(text: string): object {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null) return value;
+  } catch {
+    // Refused below.
+  }
+  throw new TestFault(400, "Expected a JSON object for body");
+}

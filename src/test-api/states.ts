@@ -1,0 +1,97 @@
+import { bringCopyBack, dropCopy, keepCopy } from "../platform/storage/under-test/kept-copies.ts";
+import type { Storage } from "../platform/storage/storage.ts";
+import type { SavedTime, MovableClock } from "./test-clock.ts";
+import type { SavedIds, SeededIds } from "./seeded-ids.ts";
+import type { Epochs } from "./epochs.ts";
+import { setScriptEpoch } from "../sandbox/process/script.ts";
+import { Turns } from "../platform/util/turns.ts";
+import { TestFault } from "./test-fault.ts";
+
+/** Everything that `restore` brings back. */
+interface State {
+  /** The number of the copy of all rows. */
+  copy: number;
+  ids: SavedIds | undefined;
+  time: SavedTime;
+}
+
+interface StatesParts {
+  storage: Storage;
+  epochs: Epochs;
+  ids: SeededIds | undefined;
+  clock: MovableClock;
+  /** Makes all capabilities forget what they hold of rows. */
+  reset: () => Promise<void>;
+}
+
+const snapshotsMax = 100;
+/** The name of the state that a reset restores. */
+export const startName = "start";
+
+/** The states of the platform that tests have named. The first one is that of the start. */
+export class States {
+  readonly #parts: StatesParts;
+  readonly #states = new Map<string, State>();
+  readonly #turns = new Turns();
+  #copies = 0;
+
+  constructor(parts: StatesParts) {
+    this.#parts = parts;
+  }
+
+  get names(): string[] {
+    return [...this.#states.keys()];
+  }
+
+  async keep(name: string): Promise<void> {
+    if (!this.#states.has(name) && this.#states.size > snapshotsMax)
+      throw new TestFault(409, `Expected at most ${snapshotsMax} snapshots. Remove one first`);
+    const { storage, ids, clock } = this.#parts;
+    const copy = this.#copies++;
+    await storage.direct!((database) => keepCopy(database, copy));
+    await this.#drop(name);
+    this.#states.set(name, { copy, ids: ids?.save(), time: clock.save() });
+  }
+
+  async remove(name: string): Promise<void> {
+    if (name === startName) throw new TestFault(409, "Expected a snapshot that is not the start");
+    this.#find(name);
+    await this.#drop(name);
+  }
+
+  /** All rows as they are now: a SQLite database, with which a platform can start. */
+  async file(): Promise<Uint8Array> {
+    return this.#parts.storage.direct!((database) => database.serialize());
+  }
+
+  /** Replaces everything. Requests that have begun before can neither write nor answer. */
+  async restore(name: string): Promise<void> {
+    const { copy, ids, time } = this.#find(name);
+    const { storage, epochs, clock, reset } = this.#parts;
+    await this.#turns.take(async () => {
+      epochs.raise();
+      setScriptEpoch(epochs.current);
+      await epochs.outside(async () => {
+        await storage.direct!((database) => bringCopyBack(database, copy));
+        await storage.reload();
+        clock.restore(time);
+        if (ids !== undefined) this.#parts.ids?.restore(ids);
+        await reset();
+      });
+    });
+  }
+
+  async #drop(name: string): Promise<void> {
+    const state = this.#states.get(name);
+    if (state === undefined) return;
+    this.#states.delete(name);
+    await this.#parts.storage.direct!((database) => dropCopy(database, state.copy));
+  }
+
+  #find(name: string): State {
+    const state = this.#states.get(name);
+    if (state === undefined)
+      throw new TestFault(404, `Expected one of the snapshots ${this.names.join(", ")} but received ${name}`);
+    return state;
+  }
+}

@@ -1,0 +1,91 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import type { ControlAddress } from "./control-client.ts";
+
+/** Settings by their names in camelCase, such as `{ apiRateLimit: 5 }`. docs/reference/configuration.md lists them. */
+export type PlatformSettings = Readonly<Record<string, string | number | boolean | readonly string[]>>;
+
+/** The part of the ready file that is used here. */
+export interface ReadyPlatform {
+  api: string;
+  edge: string;
+  edge_tls: string | null;
+  tls_authority: string | null;
+  dns: string;
+  dashboard: string;
+  account_id: string;
+  control: ControlAddress;
+}
+
+const program = fileURLToPath(new URL("../../bin/selvedge.js", import.meta.url));
+const outputCharsMax = 65_536;
+
+/** A platform as a child process, which also ends when this process ends. */
+export class PlatformProcess {
+  readonly #child: ChildProcess;
+  readonly #exited: Promise<void>;
+
+  constructor(settings: PlatformSettings) {
+    const child = spawn(process.execPath, [program, "serve"], {
+      env: environmentOf(settings),
+      // The system closes the channel when this process ends, and the platform then stops.
+      stdio: ["ignore", "ignore", "pipe", "ipc"],
+    });
+    this.#child = child;
+    this.#exited = new Promise((resolve) => child.once("exit", () => resolve()));
+  }
+
+  async stop(): Promise<void> {
+    this.#child.ref();
+    this.#child.kill();
+    await this.#exited;
+  }
+
+  /** The file appears when every listener accepts connections. Throws an Error with the output if it does not. */
+  async ready(file: string, timeoutMs: number): Promise<ReadyPlatform> {
+    const child = this.#child;
+    let output = "";
+    let isReady = false;
+    child.stderr!.setEncoding("utf8").on("data", (text: string) => {
+      if (isReady) process.stderr.write(text);
+      else output = (output + text).slice(-outputCharsMax);
+    });
+    const deadlineMs = performance.now() + timeoutMs;
+    for (;;) {
+      try {
+        const ready = JSON.parse(readFileSync(file, "utf8")) as ReadyPlatform;
+        isReady = true;
+        release(child);
+        return ready;
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+      }
+      if (child.exitCode !== null || child.signalCode !== null)
+        throw new Error(`selvedge ended with ${child.signalCode ?? child.exitCode}: ${output.trim()}`);
+      if (performance.now() > deadlineMs)
+        throw new Error(`selvedge was not ready after ${timeoutMs} ms: ${output.trim()}`);
+      await delay(10);
+    }
+  }
+}
+
+/** The environment of the child: ours without settings of another platform, and with the given settings. */
+function environmentOf(settings: PlatformSettings): NodeJS.ProcessEnv {
+  const own = Object.entries(settings).map(([name, value]) => [
+    `SELVEDGE_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`,
+    Array.isArray(value) ? value.join(",") : String(value),
+  ]);
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !name.startsWith("SELVEDGE_") && name !== "NODE_ENV",
+  );
+  return Object.fromEntries([...inherited, ...own]) as NodeJS.ProcessEnv;
+}
+
+/** Lets this process end while the platform runs. */
+function release(child: ChildProcess): void {
+  child.unref();
+  child.channel?.unref();
+  (child.stderr as unknown as { unref(): void }).unref();
+}

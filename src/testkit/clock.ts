@@ -1,0 +1,58 @@
+import type { ControlClient } from "./control-client.ts";
+
+/** Milliseconds, or a text such as "30 days", "1 hour" or "90 seconds". */
+export type Duration = string | number;
+
+/** The work that came due while the clock was moved, in order. */
+export interface Fired {
+  from: Date;
+  to: Date;
+  /** `kind` is schedules, workflows, queues or alarms; `at` is the virtual time. */
+  work: readonly FiredWork[];
+}
+export interface FiredWork {
+  readonly kind: string;
+  readonly at: string;
+  readonly [detail: string]: unknown;
+}
+
+/** The clock of the platform. It goes forward only; `reset` and `restore` bring an earlier time back. */
+export interface TestClock {
+  now(): Promise<Date>;
+  /** Stops the time. */
+  freeze(): Promise<void>;
+  /** Lets the time pass again, from the time that it shows. */
+  run(): Promise<void>;
+  /** From now on, the clock jumps to the next due work whenever nothing runs. */
+  skip(): Promise<void>;
+  set(at: Date | string): Promise<Fired>;
+  /** Runs everything that comes due on the way, in order. `max` limits the pieces of work; 10,000 by default. */
+  advance(by: Duration, options?: { settle?: boolean; max?: number }): Promise<Fired>;
+  /** Moves to the very next due work. */
+  next(): Promise<Fired>;
+}
+
+interface ShownTime {
+  now: string;
+  fired?: { from: string; to: string; work: FiredWork[] };
+}
+
+export function clockOf(control: ControlClient): TestClock {
+  const patch = async (change: object): Promise<ShownTime> => control.json("PATCH", "/clock", change);
+  const moved = async (change: object): Promise<Fired> => {
+    const { from, to, work } = (await patch(change)).fired!;
+    return { from: new Date(from), to: new Date(to), work };
+  };
+  const change = async (mode: string): Promise<void> => {
+    await patch({ mode });
+  };
+  return {
+    now: async () => new Date((await control.json<ShownTime>("GET", "/clock")).now),
+    freeze: async () => change("frozen"),
+    run: async () => change("real"),
+    skip: async () => change("skip"),
+    set: async (at) => moved({ now: new Date(at).toISOString() }),
+    advance: async (by, options = {}) => moved({ advance: by, ...options }),
+    next: async () => moved({ next: true }),
+  };
+}

@@ -1,0 +1,58 @@
+import type { TestClock } from "./clock.ts";
+import type { FaultInjection } from "./faults.ts";
+import type { CallJournal } from "./journal.ts";
+import type { ControlAddress } from "./control-client.ts";
+
+/** An account, and what its clients need. */
+export interface TestAccount {
+  readonly accountId: string;
+  /** A token that may do everything in the account. */
+  readonly token: string;
+  /** Variables for the official clients, the Terraform provider and wrangler, to add to `process.env` of a child process. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** A permission of a token, by the name of its permission group, such as "DNS Write". */
+export type PermissionName = string;
+
+/** A platform that a program has started, and controls. */
+export interface Selvedge extends TestAccount, AsyncDisposable {
+  readonly urls: {
+    /** The base URL of clients of the API. */
+    readonly api: string;
+    readonly edge: string;
+    readonly edgeTls: string | undefined;
+    readonly dashboard: string;
+    readonly dns: { readonly host: string; readonly port: number };
+  };
+  /** The authority of the edge's certificates, in PEM; undefined without a listener for TLS. */
+  readonly ca: string | undefined;
+  /** Ids follow from it. */
+  readonly seed: string;
+  /** The control surface, for programs in other languages. */
+  readonly control: ControlAddress;
+  readonly clock: TestClock;
+  readonly faults: FaultInjection;
+  readonly calls: CallJournal;
+  /** Sends a request for any host name to the edge. Redirects are returned, not followed. */
+  fetch(url: string | URL, init?: RequestInit): Promise<Response>;
+  /** Asks the name server. Resolves with the texts of the records, as node:dns returns them. */
+  dig(name: string, type?: string): Promise<unknown[]>;
+  /** Creates an account with a token of its own, for tests that run at the same time. */
+  account(name?: string): Promise<TestAccount>;
+  /** Creates a token with these permissions only, in the account or in one zone of it. */
+  tokenWith(can: readonly PermissionName[], where?: { zone?: string; expires?: Date }): Promise<string>;
+  /** Brings the state of the start back: rows, time and ids. Requests under way get 409 and have no effect. */
+  reset(): Promise<void>;
+  /** Keeps the state under a name. */
+  snapshot(name: string): Promise<void>;
+  restore(name: string): Promise<void>;
+  /** Writes the state into a file, with which another platform can start. */
+  save(file: string): Promise<void>;
+  /** Starts another platform with the state of this one. */
+  fork(): Promise<Selvedge>;
+  /** All content by table, sorted, without times and secrets: for snapshots of test runners. */
+  state(tables?: readonly string[]): Promise<Record<string, object[]>>;
+  /** Stops the platform. Resolves when its process has ended. Throws if calls had no operation and `onUnknown` is "fail". */
+  close(): Promise<void>;
+}

@@ -1,0 +1,262 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import Cloudflare from "cloudflare";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { startSelvedge, type Selvedge } from "../../src/testkit/start-selvedge.ts";
+import { temporaryFolder } from "../helpers/process.ts";
+import { startTestServer } from "../helpers/server.ts";
+
+let edge: Selvedge;
+beforeAll(async () => {
+  edge = await startSelvedge({ seed: "control" });
+});
+afterAll(() => edge.close());
+beforeEach(() => edge.reset());
+
+const clientOf = ({ env }: Pick<Selvedge, "env">, maxRetries = 0): Cloudflare =>
+  new Cloudflare({
+    baseURL: env["CLOUDFLARE_BASE_URL"]!,
+    apiToken: env["CLOUDFLARE_API_TOKEN"]!,
+    maxRetries,
+  });
+const zoneOf = async (platform: Selvedge, name = "shop.example") =>
+  clientOf(platform).zones.create({ account: { id: platform.accountId }, name, type: "full" });
+const record = (platform: Selvedge, zone_id: string, name: string, maxRetries = 0) =>
+  clientOf(platform, maxRetries).dns.records.create({
+    zone_id,
+    type: "A",
+    name,
+    content: "192.0.2.1",
+    ttl: 60,
+  });
+const statusOf = (error: unknown): number | undefined => (error as { status?: number }).status;
+
+describe("reset and snapshots", () => {
+  it("nothing earlier is seen after a reset: API, edge and name server", async () => {
+    const zone = await zoneOf(edge);
+    await record(edge, zone.id, "www.shop.example");
+    expect(await edge.dig("www.shop.example")).toEqual(["192.0.2.1"]);
+    await edge.reset();
+    expect((await clientOf(edge).zones.list()).result).toEqual([]);
+    await expect(edge.dig("www.shop.example")).rejects.toThrow(/EREFUSED/);
+    expect((await edge.fetch("http://www.shop.example/")).status).toBe(404);
+    expect(await edge.calls.all({ operation: "zone_create" })).toEqual([]);
+  });
+
+  it("a call that is under way at a reset is told so, and cannot write after it", async () => {
+    const zone = await zoneOf(edge);
+    await edge.faults.api({ on: { operation: "dns_record_create" }, then: { delayMs: 300 } });
+    const underWay = record(edge, zone.id, "www.shop.example").catch(statusOf);
+    await edge.calls.waitFor({ operation: "zone_create" });
+    // The zone's id comes again with the seed, so the record would fit.
+    await edge.reset();
+    expect((await zoneOf(edge)).id).toBe(zone.id);
+    expect(await underWay).toBe(409);
+    expect((await clientOf(edge).dns.records.list({ zone_id: zone.id })).result).toEqual([]);
+  });
+
+  it("a snapshot brings the same answers back, and the state is the same for the same content", async () => {
+    const zone = await zoneOf(edge);
+    await record(edge, zone.id, "www.shop.example");
+    await edge.snapshot("one record");
+    const before = await edge.state();
+    await record(edge, zone.id, "api.shop.example");
+    await clientOf(edge).zones.delete({ zone_id: zone.id });
+    expect(await edge.state()).not.toEqual(before);
+    await edge.restore("one record");
+    expect(await edge.state()).toEqual(before);
+    expect(await edge.dig("www.shop.example")).toEqual(["192.0.2.1"]);
+    await expect(edge.restore("missing")).rejects.toThrow("Expected one of the snapshots start, one record");
+  });
+
+  it("a fork begins with the same state, and neither sees the other", async () => {
+    const zone = await zoneOf(edge);
+    await using other = await edge.fork();
+    await record(other, zone.id, "fork.shop.example");
+    expect((await clientOf(edge).dns.records.list({ zone_id: zone.id })).result).toEqual([]);
+    expect(await other.dig("fork.shop.example")).toEqual(["192.0.2.1"]);
+  });
+
+  it("ids follow from the seed and not from the order of calls", async () => {
+    const names = ["a.example", "b.example", "c.example"];
+    const idsOf = async (platform: Selvedge, order: readonly string[]): Promise<string[]> => {
+      const zones = await Promise.all(order.map((name) => zoneOf(platform, name)));
+      return zones.toSorted((a, b) => (a.name < b.name ? -1 : 1)).map(({ id }) => id);
+    };
+    const first = await idsOf(edge, names);
+    await edge.reset();
+    expect(await idsOf(edge, names.toReversed())).toEqual(first);
+    await using other = await startSelvedge({ seed: "other" });
+    expect((await idsOf(other, names)).filter((id) => first.includes(id))).toEqual([]);
+  });
+});
+
+describe("time", () => {
+  it("a frozen clock stands, and answers show its time", async () => {
+    await edge.clock.set("2040-01-01T00:00:00Z");
+    await edge.clock.freeze();
+    const at = await edge.clock.now();
+    const zone = await zoneOf(edge);
+    const changed = await clientOf(edge).zones.edit({ zone_id: zone.id, paused: true });
+    expect([zone.created_on, changed.modified_on]).toEqual([at.toISOString(), at.toISOString()]);
+    await expect(edge.clock.set("2030-01-01T00:00:00Z")).rejects.toThrow("only reset and restore go back");
+    await edge.reset();
+    expect((await edge.clock.now()).getFullYear()).toBeLessThan(2040);
+  });
+
+  it("a token of an hour is refused two hours on", async () => {
+    const token = await edge.tokenWith(["DNS Write", "Zone Read"], {
+      expires: new Date((await edge.clock.now()).getTime() + 3_600_000),
+    });
+    const client = clientOf({ env: { ...edge.env, CLOUDFLARE_API_TOKEN: token } });
+    expect((await client.zones.list()).result).toEqual([]);
+    await edge.clock.advance("2 hours");
+    expect(await client.zones.list().catch(statusOf)).toBe(401);
+  });
+});
+
+describe("faults", () => {
+  it("429 on the third call: the official client waits and repeats", async () => {
+    const zone = await zoneOf(edge);
+    await using fault = await edge.faults.api({
+      on: { operation: "dns_record_create" },
+      calls: 3,
+      then: { status: 429, retryAfter: 1 },
+    });
+    for (const name of ["a", "b", "c", "d"]) await record(edge, zone.id, `${name}.shop.example`, 2);
+    const calls = await edge.calls.all({ operation: "dns_record_create" });
+    expect(calls.map(({ status }) => status)).toEqual([200, 200, 429, 200, 200]);
+    expect(await fault.hits()).toBe(1);
+  });
+
+  it("the change is made and its answer is lost: a naive repeat meets the record", async () => {
+    const zone = await zoneOf(edge);
+    await edge.faults.api({
+      on: { operation: "dns_record_create", body: { name: "www.shop.example" } },
+      times: 1,
+      then: { connection: "reset", when: "after" },
+    });
+    await expect(record(edge, zone.id, "www.shop.example")).rejects.toThrow("Connection error");
+    expect(await edge.dig("www.shop.example")).toEqual(["192.0.2.1"]);
+    await expect(record(edge, zone.id, "www.shop.example")).rejects.toThrow("81058");
+    const [lost] = await edge.calls.all({ operation: "dns_record_create" });
+    expect(lost).toMatchObject({ fault: expect.stringMatching(/^fault-/) as string, status: 500 });
+    expect(lost!.changed).toContain("dns_record www.shop.example");
+  });
+
+  it.each(["reset", "cut-headers", "cut-body"] as const)("%s breaks the connection", async (connection) => {
+    await edge.faults.api({ on: { operation: "zone_list" }, then: { connection } });
+    const listed = fetch(`${edge.urls.api}/zones`, { headers: { authorization: `Bearer ${edge.token}` } });
+    await expect(listed.then((answer) => answer.text())).rejects.toThrow();
+    expect((await edge.calls.waitFor({ operation: "zone_list" })).fault).toMatch(/^fault-/);
+  });
+
+  it("a probability hits the same calls with the same seed", async () => {
+    const round = async (): Promise<boolean[]> => {
+      await edge.faults.api({ on: { method: "GET" }, probability: 0.4, then: { status: 503 } });
+      for (let i = 0; i < 20; i++)
+        await clientOf(edge)
+          .zones.list()
+          .catch(() => {});
+      return (await edge.calls.all()).map(({ status }) => status === 503);
+    };
+    const first = await round();
+    expect(new Set(first)).toEqual(new Set([true, false]));
+    await edge.reset();
+    expect(await round()).toEqual(first);
+  });
+
+  it("a fault that cannot be is refused by name", async () => {
+    await expect(edge.faults.api({ on: {}, then: { connection: "refuse" as never } })).rejects.toThrow(
+      "then.connection",
+    );
+  });
+});
+
+describe("the journal", () => {
+  it("shows operation, token, body and answer without secrets, and what changed", async () => {
+    const zone = await zoneOf(edge);
+    await clientOf(edge).zones.get({ zone_id: zone.id });
+    const token = await edge.tokenWith(["Zone Read"]);
+    const calls = (await edge.calls.all()).filter(({ operation }) => operation?.includes("group") === false);
+    expect(calls.map(({ operation, changed }) => [operation, changed.length > 0])).toMatchObject([
+      ["zone_create", true],
+      ["zone_get", false],
+      ["user_token_create", true],
+    ]);
+    expect(calls[0]).toMatchObject({
+      method: "POST",
+      path: "/zones",
+      body: { name: "shop.example" },
+      response: { result: { id: zone.id } },
+      token: expect.stringMatching(/^[0-9a-f]{32}$/) as string,
+    });
+    const shown = JSON.stringify(calls);
+    expect([shown.includes(token), shown.includes(edge.token), shown.includes("REDACTED")]).toEqual([
+      false,
+      false,
+      true,
+    ]);
+    expect(await edge.calls.har()).toMatchObject({
+      log: { version: "1.2", entries: { length: expect.any(Number) as number } },
+    });
+  });
+
+  it("waits for a call, and names calls of no operation", async () => {
+    const waiting = edge.calls.waitFor({ operation: "zone_create" });
+    await zoneOf(edge);
+    expect((await waiting).status).toBe(200);
+    await expect(edge.calls.waitFor({ operation: "zone_delete" }, 50)).rejects.toThrow("zone_delete");
+    const strict = await startSelvedge({ onUnknown: "fail" });
+    await fetch(`${strict.urls.api}/zonez`, { headers: { authorization: `Bearer ${strict.token}` } });
+    await expect(strict.close()).rejects.toThrow("Calls of no operation: GET /zonez");
+  });
+});
+
+describe("the control surface", () => {
+  it("needs its own secret, and is marked everywhere", async () => {
+    const asked = (token: string): Promise<Response> =>
+      fetch(`${edge.control.url}/clock`, { headers: { authorization: `Bearer ${token}` } });
+    expect((await asked(edge.token)).status).toBe(401);
+    const answer = await asked(edge.control.token);
+    expect([answer.status, answer.headers.get("selvedge-test")]).toEqual([200, "on"]);
+    const ready = await fetch(new URL("/readyz", edge.urls.api));
+    expect([await ready.json(), ready.headers.get("selvedge-test")]).toEqual([
+      { status: "ok", mode: "test" },
+      "on",
+    ]);
+  });
+
+  it("is an ordinary 404 without --test-api", async () => {
+    const { url } = edge.control;
+    const other = await fetch(`${edge.urls.api}/no/such/path`);
+    const server = await startTestServer();
+    const path = new URL(url).pathname;
+    const answer = await fetch(new URL(path, server.ready.api));
+    expect([answer.status, answer.headers.get("selvedge-test")]).toEqual([other.status, null]);
+    await server.close(0);
+  });
+
+  const made = join(temporaryFolder(), "made");
+  mkdirSync(made);
+  writeFileSync(join(made, "selvedge.db"), "");
+  it.each<[string, string[], Record<string, string>]>([
+    ["a listener that other machines can reach", ["--ephemeral", "--api-listen=0.0.0.0:0"], {}],
+    ["--database-url", ["--ephemeral", "--database-url=postgres://localhost/x"], {}],
+    ["--acme-directory", ["--ephemeral", "--acme-directory=https://localhost/"], {}],
+    ["NODE_ENV=production", ["--ephemeral"], { NODE_ENV: "production" }],
+    ["for the data folder", [`--data-dir=${made}`], {}],
+  ])("does not start with %s", (reason, settings, environment) => {
+    const listeners = ["--api-listen", "--edge-listen", "--dns-listen"].map((flag) => `${flag}=127.0.0.1:0`);
+    const started = spawnSync(
+      process.execPath,
+      ["bin/selvedge.js", "serve", "--test-api", ...listeners, ...settings],
+      { env: { ...process.env, ...environment }, encoding: "utf8", timeout: 20_000 },
+    );
+    expect(started.status).toBe(1);
+    expect(started.stderr).toContain("Expected no --test-api");
+    expect(started.stderr).toContain(reason);
+    expect(existsSync(join(made, "made-for-tests"))).toBe(false);
+  });
+});
