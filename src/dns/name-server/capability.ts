@@ -10,6 +10,7 @@ import { transfers } from "../transfers/capability.ts";
 import { createNameServer } from "./name-server.ts";
 import { listDnsChallenges } from "../challenges/store.ts";
 import { declaration } from "./declaration.ts";
+import { queryOperations } from "./questions/api-query.ts";
 
 export const nameServer = capability({
   name: "name server",
@@ -23,6 +24,7 @@ export const nameServer = capability({
     });
     return { nameServer: server };
   },
+  operations: queryOperations,
   metrics: async (services) =>
     (await import("./metrics.ts")).nameServerMetrics(() => services.nameServer.answerCounts()),
   load: (services) => services.nameServer.load(),

@@ -32,6 +32,8 @@ export interface NameServer {
   watchParents(): () => void;
   /** The sum over all threads. */
   answerCounts(): Promise<AnswerCounts>;
+  /** The response to a message, as a client on this machine gets it over TCP; undefined for none. */
+  ask(message: Buffer): Promise<Buffer | undefined>;
   close(): Promise<void>;
 }
 
@@ -141,6 +143,11 @@ export async function createNameServer(
       config.dnsThreads > 0 ? threads.listen(releaseDns(sockets)) : listeners.listen(sockets),
     watchParents: () =>
       watchParents(sources, askParent(authority, installation.parentsFollow ? undefined : resolvers), logger),
+    ask: (message) =>
+      new Promise((answered) => {
+        const client = { address: "127.0.0.1", isTcp: true };
+        authority.answering.take(message, message.length, client, answered);
+      }),
     answerCounts: async () => sumOf([authority.responder.counts, ...(await threads.counts())]),
     async close() {
       notifier.close();

@@ -39,6 +39,15 @@ export const matching =
     return eb.and([matches, ...shadowConditions(eb, filter)]);
   };
 
+/** Whether a list has all records of its zone. */
+export const isUnfiltered = (filter: RecordFilter): boolean =>
+  filter.type === undefined &&
+  filter.proxied === undefined &&
+  filter.search === undefined &&
+  filter.shadowedBy === undefined &&
+  filter.shadowing === undefined &&
+  [filter.name, filter.content, filter.comment, filter.tags].every((tests) => tests.length === 0);
+
 /** The conditions of the filters by delegation, which always apply, also with `match=any`. */
 function shadowConditions(
   eb: ExpressionBuilder<Database, "dns_records">,

@@ -5,7 +5,7 @@ import type { Read, Write } from "../../platform/storage/storage.ts";
 import type { RecordFilter } from "./filter.ts";
 import type { DnsRecord, RecordSettings } from "./record.ts";
 import type { DatabaseEngine } from "../../declaration.ts";
-import { matching } from "./store-filter.ts";
+import { isUnfiltered, matching } from "./store-filter.ts";
 import type { RecordTypeName } from "./types/record-types.ts";
 
 const toRecord = (row: Selectable<DnsRecordsTable>): DnsRecord => ({
@@ -181,20 +181,30 @@ export async function list(
   filter: RecordFilter,
 ): Promise<{ records: DnsRecord[]; totalCount: number }> {
   const found = ofZone(read, zoneId).where(matching(engine, filter));
-  const rows = await found
-    .selectAll()
-    .orderBy(filter.order, filter.direction)
-    .orderBy("name")
-    .orderBy("id")
+  const ordered = (query: typeof found) =>
+    query
+      .orderBy(filter.order, filter.direction)
+      .$if(filter.order !== "name", (each) => each.orderBy("name"))
+      .orderBy("id");
+  // The rows before the page are only looked up in an index.
+  const ids = ordered(found)
+    .select("id")
     .limit(filter.perPage)
-    .offset((filter.page - 1) * filter.perPage)
+    .offset((filter.page - 1) * filter.perPage);
+  const rows = await ordered(read.selectFrom("dns_records").where("id", "in", ids))
+    .selectAll()
     .execute();
   const isWhole = filter.page === 1 && rows.length < filter.perPage;
   if (isWhole) return { records: rows.map(toRecord), totalCount: rows.length };
+  const total = isUnfiltered(filter) ? await count(read, zoneId) : await countFound(found);
+  return { records: rows.map(toRecord), totalCount: total };
+}
+
+async function countFound(found: ReturnType<typeof ofZone>): Promise<number> {
   const { total } = await found
     .select((eb) => eb.fn.countAll<number>().as("total"))
     .executeTakeFirstOrThrow();
-  return { records: rows.map(toRecord), totalCount: total };
+  return total;
 }
 
 const insertRow = prepared((db, values: ReturnType<typeof row>) =>

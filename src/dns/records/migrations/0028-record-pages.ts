@@ -1,0 +1,21 @@
+import type { Kysely } from "kysely";
+import type { Migration } from "kysely/migration";
+
+/** Indexes from which a page of records far behind is found without reading the records before it. */
+export const recordPages = (engine: "sqlite" | "postgres"): Migration => ({
+  async up(db: Kysely<unknown>): Promise<void> {
+    await db.schema
+      .createIndex("dns_records_by_name")
+      .on("dns_records")
+      .columns(["zone_id", "name", "id"])
+      .execute();
+    await db.schema.dropIndex("dns_records_zone_name").execute();
+    // PostgreSQL has no index of values that are as long as a TXT record.
+    if (engine === "postgres") return;
+    await db.schema
+      .createIndex("dns_records_by_content")
+      .on("dns_records")
+      .columns(["zone_id", "content", "name", "id"])
+      .execute();
+  },
+});
