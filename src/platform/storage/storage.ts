@@ -226,7 +226,6 @@ export class Storage {
         .execute(),
     );
   }
-
   /**
    * Calls `listener` with committed changes of rows, of all nodes. `reload` is called when changes may have been
    * missed: it reads everything that the listener keeps in memory.
