@@ -63,11 +63,10 @@ export class Cell {
   readonly runs = new Set<CellRun>();
   /** The runs that were answered last: work that they left running may still cause a fault. */
   readonly recent: CellRun[] = [];
-  /** Numbers of runs that were sent to the cell and that were answered, and of objects that were started. */
+  /** Numbers of runs that were sent and answered, of objects that started, and of messages to their WebSockets. */
   begun = 0;
   answers = 0;
   objectStarts = 0;
-  /** Messages to WebSockets of objects: they wake objects and are no runs. */
   objectMessages = 0;
   /** Ids of the scripts that were sent to this cell. */
   readonly scripts = new Set<string>();
@@ -414,7 +413,6 @@ export class Cell {
 
 /** The token of a run. It must be secret: requests with it are the run's. */
 const newToken = (): string => randomText(16, "base64url");
-
 const thrownOf = ({ name, message }: Error): Thrown => ({ name, message, stack: undefined });
 
 /** Whether the visitor closed the connection. Only upgrades need this check. */

@@ -1,7 +1,7 @@
 import { objectsIn } from "./account/lists.ts";
 import { path } from "./account/path.ts";
 import type { AccountPlace } from "./account/place.ts";
-import { AnswerError, printable } from "./failure.ts";
+import { CallRefused, printable } from "./failure.ts";
 import type { LeftOut } from "./product.ts";
 
 const why = "an installation does not have this product";
@@ -105,7 +105,7 @@ async function itemsAt(
     const count = isCount ? Math.max(total, items.length) : items.length;
     return { names: items.slice(0, namesMax).map(nameOf), count };
   } catch (error) {
-    if (!(error instanceof AnswerError)) throw error;
+    if (!(error instanceof CallRefused)) throw error;
     if (error.status === 403) return "closed";
     if (error.isAbsence || error.status === 400) return { names: [], count: 0 };
     throw error;

@@ -2,7 +2,7 @@
 export class MigrationError extends Error {}
 
 /** An error answer of an API. The message contains its method, path, status, code and text. */
-export class AnswerError extends MigrationError {
+export class CallRefused extends MigrationError {
   readonly status: number;
   readonly code: number | undefined;
 

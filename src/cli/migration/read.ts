@@ -1,6 +1,6 @@
 import type { AccountPlace, PlaceZone } from "./account/place.ts";
 import { documentCharsMax, documentVersion, type Document } from "./document.ts";
-import { AnswerError, MigrationError, printable } from "./failure.ts";
+import { CallRefused, MigrationError, printable } from "./failure.ts";
 import type { Group, LeftOut, Product, Reading, DescribedResource } from "./product.ts";
 import { products } from "./products.ts";
 import { readAbsentProducts } from "./absent-products.ts";
@@ -90,7 +90,7 @@ async function* readProduct(
       }
     } catch (error) {
       // The place does not have the product, or the token does not allow reading it.
-      if (!(error instanceof AnswerError) || !error.isAbsence) throw error;
+      if (!(error instanceof CallRefused) || !error.isAbsence) throw error;
       if (error.status === 403) leaveOut(["all"], `cannot be read: ${error.message}`);
     }
   }

@@ -9,7 +9,7 @@ export interface Clock {
 }
 
 const delayMsMax = 2 ** 31 - 1;
-const systemNow = Date.now;
+const systemNow = (): number => Date.now();
 let readClock = systemNow;
 
 /**

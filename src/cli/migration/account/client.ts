@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { clock } from "../../../platform/timers/clock.ts";
-import { AnswerError, MigrationError, UncertainError } from "../failure.ts";
+import { CallRefused, MigrationError, UncertainError } from "../failure.ts";
 import { readBounded } from "./bounded-body.ts";
 import { retryDelayMs } from "./retry.ts";
 
@@ -139,7 +139,7 @@ export class Client {
 
 async function failureOf(call: string, method: string, response: Response): Promise<MigrationError> {
   const errors = await errorsOf(response);
-  const failure = new AnswerError(call, response.status, errors);
+  const failure = new CallRefused(call, response.status, errors);
   return method !== "GET" && response.status >= 500 ? new UncertainError(failure.message) : failure;
 }
 

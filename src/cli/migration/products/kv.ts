@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { cursorPagesOf, pagesOf } from "../account/lists.ts";
 import { path } from "../account/path.ts";
-import { AnswerError } from "../failure.ts";
+import { CallRefused } from "../failure.ts";
 import { bytesOf, BytesSchema, describeBytes } from "../bytes.ts";
 import { product } from "../product.ts";
 
@@ -60,7 +60,7 @@ export const kvValue = product({
           const { body } = await place.client.bytes(of + path`/values/${key}`);
           yield { id: key, value: { namespace, key, value: describeBytes(body), metadata, expiration } };
         } catch (error) {
-          if (!(error instanceof AnswerError) || error.status !== 404) throw error;
+          if (!(error instanceof CallRefused) || error.status !== 404) throw error;
           vanished.push(`${namespace}/${key}`);
         }
       }

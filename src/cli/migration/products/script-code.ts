@@ -2,7 +2,7 @@ import { z } from "zod";
 import { objectsIn } from "../account/lists.ts";
 import { path } from "../account/path.ts";
 import type { AccountPlace } from "../account/place.ts";
-import { AnswerError } from "../failure.ts";
+import { CallRefused } from "../failure.ts";
 import type { Reading } from "../product.ts";
 import {
   bindingFor,
@@ -138,7 +138,7 @@ async function objectClasses(
     leaveOut(names, "the data of Durable Objects cannot be read: the classes begin empty", "object_data");
     return classes.sort();
   } catch (error) {
-    if (error instanceof AnswerError && error.isAbsence) return [];
+    if (error instanceof CallRefused && error.isAbsence) return [];
     throw error;
   }
 }

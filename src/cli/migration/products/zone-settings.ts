@@ -2,7 +2,7 @@ import { z } from "zod";
 import { objectsIn } from "../account/lists.ts";
 import { path } from "../account/path.ts";
 import type { AccountPlace } from "../account/place.ts";
-import { AnswerError } from "../failure.ts";
+import { CallRefused } from "../failure.ts";
 import { product } from "../product.ts";
 
 /** The settings that an installation has, of those in a zone's list. */
@@ -57,7 +57,7 @@ async function optional(
   try {
     return ((await client.get(from)).result ?? undefined) as Record<string, unknown> | undefined;
   } catch (error) {
-    if (error instanceof AnswerError && error.isAbsence) return undefined;
+    if (error instanceof CallRefused && error.isAbsence) return undefined;
     throw error;
   }
 }
