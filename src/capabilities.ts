@@ -51,12 +51,12 @@ import { testApi, testMode } from "./test-api/capability.ts";
 /** Every capability of the platform. Their needs decide the order in which they start, not this list. */
 export const capabilities = [
   reservation,
+  testMode, // first, so that it refuses before a database is opened
   snippetRules,
   ownListeners,
   fleet,
   toMain,
   fromEdges,
-  testMode,
   health,
   dataFolder,
   storage,

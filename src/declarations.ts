@@ -1,6 +1,5 @@
 // `npm run generate` makes this file from the list in capabilities.ts.
 import { declaration as platform } from "./platform/declaration.ts";
-import { declaration as productsSnippets } from "./products/snippets/declaration.ts";
 import { declaration as testApi } from "./test-api/declaration.ts";
 import { declaration as controlApiServer } from "./control/api/server/declaration.ts";
 import { declaration as platformAccessLog } from "./platform/access-log/declaration.ts";
@@ -38,12 +37,12 @@ import { declaration as productsKv } from "./products/kv/declaration.ts";
 import { declaration as productsQueues } from "./products/queues/declaration.ts";
 import { declaration as productsSchedules } from "./products/schedules/declaration.ts";
 import { declaration as productsImages } from "./products/images/declaration.ts";
+import { declaration as productsSnippets } from "./products/snippets/declaration.ts";
 import { declaration as productsWorkflows } from "./products/workflows/declaration.ts";
 
 /** The static parts of all capabilities. This module loads no capability, so every room and command can read it. */
 export const declarations = [
   platform,
-  productsSnippets,
   testApi,
   controlApiServer,
   platformAccessLog,
@@ -81,5 +80,6 @@ export const declarations = [
   productsQueues,
   productsSchedules,
   productsImages,
+  productsSnippets,
   productsWorkflows,
 ] as const;
