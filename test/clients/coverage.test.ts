@@ -155,6 +155,10 @@ it("the client calls operations on zones and smart routing", async () => {
   // The client has no methods for our own operations.
   const nodes: { result: { name: string }[] } = await client.get(`/accounts/${account_id}/edge/nodes`);
   expect(nodes.result).toHaveLength(1);
+  const answer: { result: { rcode: string } } = await client.post(`/zones/${zone_id}/edge/dns_query`, {
+    body: { name: "@", type: "SOA" },
+  });
+  expect(answer.result.rcode).toBe("NOERROR");
   const analytics: { result: object } = await client.get(`/zones/${zone_id}/edge/smart_routing/analytics`);
   expect(analytics.result).toMatchObject({
     smart: { requests: 0 },

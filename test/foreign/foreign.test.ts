@@ -60,10 +60,17 @@ async function everythingOf(world: World): Promise<Map<string, unknown>> {
     if (operation.method !== "GET" || operation.answer === "raw" || operation.id.startsWith("user_"))
       continue;
     const { body } = await server.call("GET", pathOf(operation, world, {}));
-    if (operation.path.includes("{")) found.set(operation.id, settled(body.result));
+    const result: unknown = operation.id.startsWith("audit_log") ? byForeigner(body.result) : body.result;
+    if (operation.path.includes("{")) found.set(operation.id, settled(result));
   }
   return found;
 }
+
+/** The entries of an audit log that the foreign token has left; the owner's own calls and the system leave others. */
+const byForeigner = (entries: unknown): unknown =>
+  Array.isArray(entries)
+    ? entries.filter((each) => JSON.stringify(each).includes('"token_name":"own"'))
+    : entries;
 
 /** Times, and traces of the token's use. */
 function settled(value: unknown): unknown {
@@ -101,6 +108,7 @@ async function send(
 describe("fields with references", () => {
   /** Fields that clients send back without effect, and values without an owner. */
   const ignored: readonly [operation: RegExp, fields: RegExp][] = [
+    [/^(user_)?audit_log_list/, /^query\./], // filters of the account's own entries
     [/^dns_record_/, /^body\.((patches|puts|posts)\.)?(id|zone_id|zone_name)$/],
     [/^dns_record_scan_review$/, /^body\.rejects\.id$/],
     [/^(user|account)_token_/, /^body\.(id|policies\.(id|permission_groups\.id))$/],

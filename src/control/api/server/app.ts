@@ -275,6 +275,9 @@ function statusOf(error: unknown, { errorCodes }: Operation): number {
   return (known instanceof ApiErrors ? known.errors[0]?.status : known?.status) ?? 500;
 }
 
+const accountPlace = (account: Call<0, 0, object>["account"] | undefined) =>
+  account === undefined ? {} : { account };
+
 /** Tells the audit log of a refused call, with the account that it named. */
 function noteRefusal(
   operation: Operation,
@@ -288,6 +291,10 @@ function noteRefusal(
   } catch {
     // The path names nothing that exists.
   }
+  const { actor } = incoming;
+  // A caller from elsewhere leaves the entry at home, and none in the log of the account that it tried to reach.
+  if (actor !== undefined && place.account !== undefined && !actor.belongsTo(place.account.id))
+    place = accountPlace(services.accounts.find(actor.ownerId));
   services.audit.noteRefusal(
     operation,
     { account: undefined, zone: undefined, ...incoming, ...place },
