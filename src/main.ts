@@ -18,7 +18,7 @@ export async function main(argv: readonly string[]): Promise<void> {
   if (argv[2] !== "serve") {
     (await import("./cli/backup.ts")).registerBackupCommands(program);
     (await import("./cli/blobs.ts")).registerBlobsCommand(program);
-    (await import("./cli/doctor.ts")).registerDoctorCommand(program);
+    (await import("./cli/doctor/doctor.ts")).registerDoctorCommand(program);
     (await import("./cli/health.ts")).registerHealthCommand(program);
     (await import("./cli/migration/commands.ts")).registerMigrationCommands(program);
     (await import("./cli/nodes.ts")).registerNodesCommand(program);

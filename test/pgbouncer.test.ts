@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { sql } from "kysely";
-import { diagnose } from "../src/cli/diagnosis.ts";
+import { diagnose } from "../src/cli/doctor/diagnosis.ts";
 import { loadConfig } from "../src/platform/config/config.ts";
 import { openStorage } from "../src/platform/storage/storage.ts";
 import { hasPgBouncer, startPgBouncer, type PgBouncer } from "./helpers/pgbouncer.ts";

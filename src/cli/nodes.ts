@@ -31,7 +31,7 @@ export function registerNodesCommand(program: Command): void {
 }
 
 /** Reads the table and changes nothing, not even the schema. */
-async function nodesOf(config: Config): Promise<ListedNode[]> {
+export async function nodesOf(config: Config): Promise<ListedNode[]> {
   if (config.ephemeral && config.databaseUrl === undefined)
     throw new ConfigError("The nodes of --ephemeral are in its memory: ask its management API");
   const url = databaseUrl(config);

@@ -6,7 +6,7 @@ import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { FolderOwner } from "../../src/platform/storage/folder-owner.ts";
-import { diagnose } from "../../src/cli/diagnosis.ts";
+import { diagnose } from "../../src/cli/doctor/diagnosis.ts";
 import { loadConfig } from "../../src/platform/config/config.ts";
 import { serve, temporaryFolder } from "../helpers/process.ts";
 

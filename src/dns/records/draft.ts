@@ -57,8 +57,9 @@ export class Draft {
     return this.atName(name).sort((a, b) => a.createdOn - b.createdOn || (a.id < b.id ? -1 : 1));
   }
 
-  has(fields: RecordFields): boolean {
-    return this.atName(fields.name).some((other) => isSameRecord(fields, other));
+  /** The record with the same type and value; its TTL and other attributes may differ. */
+  findSame(fields: RecordFields): DnsRecord | undefined {
+    return this.atName(fields.name).find((other) => isSameRecord(fields, other));
   }
 
   insert(fields: RecordFields): DnsRecord {

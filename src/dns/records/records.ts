@@ -18,6 +18,8 @@ import { dnsErrors, inFile } from "./errors.ts";
 import type { RecordFilter } from "./filter.ts";
 import { RecordChanges } from "./record-changes.ts";
 import { parseRecord, type DnsRecord, type RecordFields, type RecordInput } from "./record.ts";
+import type { Lines } from "./zone-file/import.ts";
+import { planImport, type ImportPlan } from "./zone-file/import-plan.ts";
 import * as store from "./store.ts";
 import { clock } from "../../platform/timers/clock.ts";
 
@@ -99,7 +101,7 @@ export class DnsRecords {
   async import(zone: Zone, entries: readonly { line: number; fields: RecordFields }[]): Promise<number> {
     return this.#change(zone, "all", (draft) => {
       for (const { line, fields } of entries) {
-        if (draft.has(fields)) continue;
+        if (draft.findSame(fields) !== undefined) continue;
         try {
           draft.insert(fields);
         } catch (error) {
@@ -108,6 +110,13 @@ export class DnsRecords {
       }
       return draft.inserted.length;
     });
+  }
+
+  /** The effect that an import of these lines would have now. Changes nothing. */
+  async planImport(zone: Zone, lines: Lines): Promise<ImportPlan> {
+    const records = await store.listOfZone(this.#storage.read, zone.id);
+    const draft = new Draft(zone, records, newId, clock.now());
+    return planImport(draft, lines, records.length, plans[zone.plan]);
   }
 
   /** Runs `work` on a draft with the needed records, and writes its changes. */

@@ -11,10 +11,14 @@ import {
 
 useServer();
 
-async function importFile(zone_id: string, fields: Record<string, string | Blob>): Promise<Answer> {
+async function importFile(
+  zone_id: string,
+  fields: Record<string, string | Blob>,
+  query = "",
+): Promise<Answer> {
   const body = new FormData();
   for (const [name, value] of Object.entries(fields)) body.set(name, value);
-  const response = await fetch(`${server.ready.api}/zones/${zone_id}/dns_records/import`, {
+  const response = await fetch(`${server.ready.api}/zones/${zone_id}/dns_records/import${query}`, {
     method: "POST",
     headers: { authorization: `Bearer ${ownerToken}` },
     body,
@@ -60,6 +64,50 @@ describe("zone files", () => {
         }) => rest,
       );
     expect(lasting(after)).toEqual(lasting(before));
+  });
+
+  it("are compared with the zone, line by line, and nothing changes", async () => {
+    const zone_id = await createZone();
+    await client.dns.records.create({ zone_id, type: "A", name: "same", content: "192.0.2.1", ttl: 300 });
+    await client.dns.records.create({ zone_id, type: "A", name: "ttl", content: "192.0.2.2", ttl: 300 });
+    await client.dns.records.create({
+      zone_id,
+      type: "CNAME",
+      name: "alias",
+      content: "a.example",
+      ttl: 300,
+    });
+    const file = [
+      "$TTL 300",
+      "same A 192.0.2.1",
+      "ttl A 192.0.2.2 ; cf_tags=cf-proxied:true",
+      "new A 192.0.2.3",
+      "alias A 192.0.2.4",
+      "new TXT one",
+      "bad A 300.0.0.1",
+      "new A 192.0.2.3",
+    ].join("\n");
+    const dry = await importFile(zone_id, { file }, "?dry_run=true");
+    expect(dry.status).toBe(200);
+    const { recs_added, total_records_parsed, diff } = dry.body.result;
+    expect({ recs_added, total_records_parsed }).toEqual({ recs_added: 0, total_records_parsed: 7 });
+    expect(diff.counts).toEqual({ added: 2, changed: 1, same: 2, refused: 2 });
+    expect(diff.added.map(({ line }: { line: number }) => line)).toEqual([4, 6]);
+    expect(diff.changed).toMatchObject([{ line: 3, from: { proxied: false }, to: { proxied: true } }]);
+    const refused = diff.refused as { line: number; message: string }[];
+    expect(refused.map(({ line }) => line).toSorted((a, b) => a - b)).toEqual([5, 7]);
+    expect(refused.find(({ line }) => line === 7)?.message).toContain("300.0.0.1");
+    expect(await Array.fromAsync(client.dns.records.list({ zone_id }))).toHaveLength(3);
+  });
+
+  it("name the line of a fault of syntax in a comparison", async () => {
+    const zone_id = await createZone();
+    const { body } = await importFile(
+      zone_id,
+      { file: "www A 192.0.2.1\n$INCLUDE other\n" },
+      "?dry_run=true",
+    );
+    expect(body.result.diff).toMatchObject({ refused: [{ line: 2 }], counts: { added: 0, refused: 1 } });
   });
 
   it("have the zone's current serial", async () => {

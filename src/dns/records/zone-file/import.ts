@@ -1,7 +1,8 @@
 import type { Plan } from "../../../control/zones/plans.ts";
+import { DomainError, DomainErrors } from "../../../platform/domain-error.ts";
 import { inFile } from "../errors.ts";
 import { automaticTtl, parseRecord, ttlMax, type RecordFields } from "../record.ts";
-import { parseZoneFile } from "./parse.ts";
+import { parseZoneFile, type FileRecord } from "./parse.ts";
 
 const noticesMax = 20;
 
@@ -11,23 +12,63 @@ export interface Import {
   notices: string[];
 }
 
+/** The valid records of a file, and its other lines. */
+export interface Lines extends Import {
+  refused: { line: number; message: string }[];
+}
+
 /**
  * The records of a BIND file, validated for a zone with this name and plan. Throws a DomainError with the line
  * if one is invalid.
  */
 export function readImport(text: string, zoneName: string, plan: Plan, proxiedByDefault: boolean): Import {
+  return readEntries(parseZoneFile(text, zoneName, proxiedByDefault), zoneName, plan, (error, line) => {
+    throw inFile(error, line);
+  });
+}
+
+/** As `readImport`, but collects the lines that are refused. After a fault of syntax, only that line is known. */
+export function readLines(text: string, zoneName: string, plan: Plan, proxiedByDefault: boolean): Lines {
+  const refused: Lines["refused"] = [];
+  let parsed: FileRecord[];
+  try {
+    parsed = parseZoneFile(text, zoneName, proxiedByDefault);
+  } catch (error) {
+    const message = messageOf(error);
+    const line = Number(/\bline (\d+)/i.exec(message)?.[1] ?? 0);
+    return { entries: [], notices: [], refused: [{ line, message }] };
+  }
+  const read = readEntries(parsed, zoneName, plan, (error, line) => {
+    refused.push({ line, message: messageOf(error) });
+  });
+  return { ...read, refused };
+}
+
+/** Rethrows an error that is not about a record. */
+export function messageOf(error: unknown): string {
+  if (error instanceof DomainError || error instanceof DomainErrors) return error.message;
+  throw error;
+}
+
+function readEntries(
+  parsed: readonly FileRecord[],
+  zoneName: string,
+  plan: Plan,
+  onRefusal: (error: unknown, line: number) => void,
+): Import {
   const notices: string[] = [];
-  const entries = parseZoneFile(text, zoneName, proxiedByDefault).map(({ line, record }) => {
+  const entries: Import["entries"] = [];
+  for (const { line, record } of parsed) {
     const given = record.ttl ?? automaticTtl;
     const ttl = given === automaticTtl ? given : Math.min(Math.max(given, plan.dnsTtlMin), ttlMax);
     if (ttl !== given && record.proxied !== true)
       notices.push(`line ${line}: the TTL ${given} became ${ttl}`);
     try {
-      return { line, fields: parseRecord({ ...record, ttl }, zoneName, plan) };
+      entries.push({ line, fields: parseRecord({ ...record, ttl }, zoneName, plan) });
     } catch (error) {
-      throw inFile(error, line);
+      onRefusal(error, line);
     }
-  });
+  }
   const rest = notices.length - noticesMax;
   if (rest > 0) notices.splice(noticesMax, rest, `and ${rest} more lines`);
   return { entries, notices };

@@ -1,5 +1,6 @@
+import { writeFile } from "node:fs/promises";
 import type { Command } from "commander";
-import { addConfigOptions, configOf } from "./config-options.ts";
+import { addConfigOptions, configOf } from "../config-options.ts";
 import { diagnose, type Finding } from "./diagnosis.ts";
 
 const marks: Record<Finding["state"], string> = { ok: "ok", advice: "advice", fault: "FAULT" };
@@ -14,8 +15,19 @@ export function registerDoctorCommand(program: Command): void {
     .description("check the requirements of serve: versions, protections, ports, folders, database");
   addConfigOptions(doctor)
     .option("--json", "print JSON")
+    .option("--report <file>", "write a report for others into a file, without secrets; - is standard output")
+    .option("--log <file>", "with --report: include the last errors of this log of serve")
     .action(async (options: Record<string, unknown>) => {
-      const findings = await diagnose(configOf(options).config);
+      const loaded = configOf(options);
+      const { report, log } = options as { report?: string; log?: string };
+      if (report !== undefined) {
+        const { reportOf } = await import("./report.ts");
+        const text = await reportOf(loaded, log);
+        if (report === "-") process.stdout.write(text);
+        else await writeFile(report, text, { mode: 0o600 });
+        return;
+      }
+      const findings = await diagnose(loaded.config);
       if (findings.some(({ state }) => state === "fault")) process.exitCode = 1;
       const output = options["json"] === true ? JSON.stringify(findings, null, 2) : table(findings);
       process.stdout.write(`${output}\n`);

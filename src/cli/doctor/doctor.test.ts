@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command } from "commander";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { loadConfig } from "../platform/config/config.ts";
+import { loadConfig } from "../../platform/config/config.ts";
 import { diagnose, type Finding } from "./diagnosis.ts";
 import { registerDoctorCommand } from "./doctor.ts";
 

@@ -3,15 +3,15 @@ import { createSocket } from "node:dgram";
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, statfsSync, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
-import { Cell } from "../sandbox/cell.ts";
-import { protections, workerdPath } from "../sandbox/process/launch.ts";
-import { cellDefaults } from "../sandbox/settings.ts";
-import { durationMs } from "../platform/config/forms.ts";
-import { openPlace } from "../platform/open-place.ts";
-import { checkBackupSettings, periodicBackups } from "../platform/periodic-backups.ts";
-import { parseAddress } from "../platform/config/config.ts";
-import { FolderOwner } from "../platform/storage/folder-owner.ts";
-import type { Config } from "../platform/config/settings.ts";
+import { Cell } from "../../sandbox/cell.ts";
+import { protections, workerdPath } from "../../sandbox/process/launch.ts";
+import { cellDefaults } from "../../sandbox/settings.ts";
+import { durationMs } from "../../platform/config/forms.ts";
+import { openPlace } from "../../platform/open-place.ts";
+import { checkBackupSettings, periodicBackups } from "../../platform/periodic-backups.ts";
+import { parseAddress } from "../../platform/config/config.ts";
+import { FolderOwner } from "../../platform/storage/folder-owner.ts";
+import type { Config } from "../../platform/config/settings.ts";
 
 const areas = ["versions", "protections", "cells", "listeners", "storage", "files"] as const;
 
@@ -163,7 +163,7 @@ async function database({ databaseUrl, dataDir, ephemeral }: Config): Promise<Fi
 /** Whether PostgreSQL can tell nodes of each other's changes. */
 async function notifications(url: string): Promise<Finding> {
   const finding = { area: "storage", name: "notifications" } as const;
-  const { notificationsArrive } = await import("../platform/storage/changes/start-follower.ts");
+  const { notificationsArrive } = await import("../../platform/storage/changes/start-follower.ts");
   return (await notificationsArrive(url))
     ? { ...finding, state: "ok", detail: "nodes hear of each other's changes at once" }
     : {
@@ -208,7 +208,7 @@ async function geo({ geoCity, geoAsn }: Config): Promise<Finding[]> {
     return [{ ...finding, state: "advice", detail }];
   }
   try {
-    const { GeoDatabase } = await import("../edge/client-info/geo.ts");
+    const { GeoDatabase } = await import("../../edge/client-info/geo.ts");
     const opened = await GeoDatabase.open({ city: geoCity, asn: geoAsn }, () => {});
     opened.close();
     const files = [geoCity, geoAsn].filter((file) => file !== undefined);
