@@ -71,6 +71,8 @@ beforeAll(async () => {
     rules: [{ action: "route", expression: "true", action_parameters: { origin: { port: link.port } } }],
   });
   await far.call("PATCH", `/zones/${zone}/edge/smart_routing`, { value: "on" });
+  // The other node knows all of it a moment later.
+  await vi.waitFor(async () => expect((await near.ask("front", "/ready")).status).toBe(200));
 }, 90_000);
 afterAll(async () => {
   await Promise.all([far.close(1000), near.close(1000)]);
