@@ -86,6 +86,8 @@ export interface AlarmCall {
   retryCount: number;
   /** `run` the alarm, `last`: after a failure it is not tried again, or `drop` it without running it. */
   order: "run" | "last" | "drop";
+  /** The platform's time. That of the object may be behind it. */
+  now: number;
 }
 
 /** An object's message about its alarm: its time in milliseconds since 1970, or null without one. */

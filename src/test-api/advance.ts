@@ -60,11 +60,12 @@ export class Mover {
       );
     return this.#moving(async () => {
       const work: Movement["work"] = [];
-      for (;;) {
+      for (let rounds = 0; ; rounds++) {
         if (settles) await this.settle();
         const nextMs = await this.#nextMs();
         if (nextMs === undefined || nextMs > toMs) break;
-        if (work.length >= max) throw new TestFault(409, `More than ${max} pieces of work came due`);
+        if (Math.max(work.length, rounds) >= max)
+          throw new TestFault(409, `More than ${max} pieces of work came due`);
         work.push(...(await this.#fireAt(Math.max(nextMs, moved.now()))));
       }
       if (moved.now() < toMs) moved.set(toMs);

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { ApiError } from "../control/api/errors.ts";
 import type { Change } from "../platform/storage/storage.ts";
 import type { WriteHooks } from "../platform/storage/under-test/write-hooks.ts";
@@ -14,18 +14,23 @@ export interface Cause {
   ids: number;
   /** The kinds and ids of its changes. */
   readonly changed: string[];
+  /** A reset has happened before it was answered. */
+  isStale: boolean;
 }
 
 const channels = ["http.server.request.start"] as const;
 
 /**
- * The time between two resets. Every request belongs to the epoch in which it began; one of an earlier epoch can neither
- * write nor answer.
+ * The time between two resets. Every request belongs to the epoch in which it began; one that a reset has met before its
+ * answer can neither write nor answer. What an answered request has left running, such as timers and connections, is the
+ * platform's own work.
  */
 export class Epochs implements WriteHooks {
   readonly #origins = new AsyncLocalStorage<Cause>();
   /** The rows that the connection has written since it was opened. */
   rowsWritten: (() => number) | undefined;
+  /** Requests without an answer. */
+  readonly #open = new Set<Cause>();
   #epoch = 0;
 
   get current(): number {
@@ -34,7 +39,8 @@ export class Epochs implements WriteHooks {
 
   /** The request that causes what runs now; undefined for work of the platform's own. */
   get origin(): Cause | undefined {
-    return this.#origins.getStore();
+    const cause = this.#origins.getStore();
+    return cause === undefined || cause.isStale || cause.epoch === this.#epoch ? cause : undefined;
   }
 
   open(): void {
@@ -48,6 +54,8 @@ export class Epochs implements WriteHooks {
   /** Begins the next epoch. */
   raise(): void {
     this.#epoch++;
+    for (const cause of this.#open) cause.isStale = true;
+    this.#open.clear();
   }
 
   /** Runs work of the platform's own. */
@@ -57,8 +65,7 @@ export class Epochs implements WriteHooks {
 
   /** Throws if what runs now began in an earlier epoch. */
   check(): void {
-    const { origin } = this;
-    if (origin !== undefined && origin.epoch !== this.#epoch) throw resetMeanwhile();
+    if (this.origin?.isStale === true) throw resetMeanwhile();
   }
 
   /** Runs the work of a transaction, and notes what it changes. */
@@ -80,9 +87,12 @@ export class Epochs implements WriteHooks {
   }
 
   readonly #begin = (message: unknown): void => {
-    const { request } = message as { request: IncomingMessage };
+    const { request, response } = message as { request: IncomingMessage; response: ServerResponse };
     const key = `${request.method} ${request.url}`;
-    this.#origins.enterWith({ epoch: this.#epoch, key, ids: 0, changed: [] });
+    const cause: Cause = { epoch: this.#epoch, key, ids: 0, changed: [], isStale: false };
+    this.#open.add(cause);
+    response.once("finish", () => this.#open.delete(cause));
+    this.#origins.enterWith(cause);
   };
 }
 

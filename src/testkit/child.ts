@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { ControlAddress } from "./control-client.ts";
@@ -19,13 +19,21 @@ export interface ReadyPlatform {
   control: ControlAddress;
 }
 
-const program = fileURLToPath(new URL("../../bin/selvedge.js", import.meta.url));
+// The program's own command `run` has this file in another folder.
+const program = ["../../bin/selvedge.js", "../bin/selvedge.js"]
+  .map((path) => fileURLToPath(new URL(path, import.meta.url)))
+  .find((path) => existsSync(path))!;
 const outputCharsMax = 65_536;
+const lookMs = 10;
+/** For output that is on its way when the process has ended. */
+const lastOutputMs = 200;
 
 /** A platform as a child process, which also ends when this process ends. */
 export class PlatformProcess {
   readonly #child: ChildProcess;
   readonly #exited: Promise<void>;
+  /** The reason of its end. */
+  #ended: string | undefined;
 
   constructor(settings: PlatformSettings) {
     const child = spawn(process.execPath, [program, "serve"], {
@@ -34,7 +42,14 @@ export class PlatformProcess {
       stdio: ["ignore", "ignore", "pipe", "ipc"],
     });
     this.#child = child;
-    this.#exited = new Promise((resolve) => child.once("exit", () => resolve()));
+    this.#exited = new Promise((resolve) => {
+      const end = (reason: string): void => {
+        this.#ended = reason;
+        resolve();
+      };
+      child.once("exit", (code, signal) => end(`ended with ${signal ?? code}`));
+      child.once("error", ({ message }) => end(`did not start: ${message}`));
+    });
   }
 
   async stop(): Promise<void> {
@@ -52,6 +67,7 @@ export class PlatformProcess {
       if (isReady) process.stderr.write(text);
       else output = (output + text).slice(-outputCharsMax);
     });
+    const written = new Promise((resolve) => child.stderr!.once("close", resolve));
     const deadlineMs = performance.now() + timeoutMs;
     for (;;) {
       try {
@@ -62,11 +78,13 @@ export class PlatformProcess {
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
       }
-      if (child.exitCode !== null || child.signalCode !== null)
-        throw new Error(`selvedge ended with ${child.signalCode ?? child.exitCode}: ${output.trim()}`);
+      if (this.#ended !== undefined) {
+        await Promise.race([written, delay(lastOutputMs)]);
+        throw new Error(`selvedge ${this.#ended}: ${output.trim()}`);
+      }
       if (performance.now() > deadlineMs)
         throw new Error(`selvedge was not ready after ${timeoutMs} ms: ${output.trim()}`);
-      await delay(10);
+      await Promise.race([delay(lookMs), this.#exited]);
     }
   }
 }

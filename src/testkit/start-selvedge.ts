@@ -50,6 +50,8 @@ const defaults = {
   edgeTlsListen: "127.0.0.1:0",
   dnsListen: "127.0.0.1:0",
   logLevel: "warn",
+  // A workflow that sleeps leaves its cell soon, because the clock waits for it.
+  workflowLingerMs: 100,
 };
 
 /**

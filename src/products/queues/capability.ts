@@ -27,7 +27,11 @@ export const queues = capability({
         .flatMap(({ id, name, consumer }) =>
           consumer?.scriptName === scriptName ? [{ id, name, consumerId: consumer.id }] : [],
         );
-    return { queues: created, queueMessages: new QueueMessages(database, created) };
+    const messages = new QueueMessages(database, created);
+    const deliver = deliverTo({ ...needed, queueMessages: messages });
+    const isShared = database.engine === "postgres";
+    const queueDispatcher = new QueueDispatcher(created, messages, deliver, needed.logger, { isShared });
+    return { queues: created, queueMessages: messages, queueDispatcher };
   },
   operations: queueOperations,
   errors: [{ title: "Queues", errors: queueErrors, codes: queueErrorCodes }],
@@ -47,10 +51,19 @@ export const queues = capability({
   metrics: async (services) =>
     (await import("./metrics.ts")).queueMetrics(services.queues, services.queueMessages),
   load: (services) => services.queues.load(),
-  async run(services) {
-    const { storage: database, queues: all, queueMessages, logger } = services;
-    const isShared = database.engine === "postgres";
-    const dispatcher = new QueueDispatcher(all, queueMessages, deliverTo(services), logger, { isShared });
+  due: ({ queueDispatcher: dispatcher }) => ({
+    next: async () => dispatcher.nextOn,
+    async run() {
+      const begun: object[] = [];
+      dispatcher.onDelivery = ({ queue, scriptName, messages }) =>
+        begun.push({ queue: queue.name, script: scriptName, messages: messages.map(({ id }) => id) });
+      await dispatcher.look();
+      dispatcher.onDelivery = () => {};
+      return begun;
+    },
+    underWay: () => dispatcher.underWay,
+  }),
+  async run({ queues: all, queueMessages, queueDispatcher: dispatcher, logger }) {
     const retirement = new Retirement(all, queueMessages, logger);
     await dispatcher.start();
     retirement.start();

@@ -1,5 +1,6 @@
 import { capability } from "../../capability.ts";
 import { storage } from "../../platform/capability.ts";
+import { clock } from "../../platform/timers/clock.ts";
 import { tracing } from "../../platform/tracing/capability.ts";
 import { endsWithin } from "../../platform/util/ends-within.ts";
 import { runtime } from "../../workers/runtime/capability.ts";
@@ -17,13 +18,27 @@ export const schedules = capability({
   name: "schedules",
   declares: declaration,
   needs: [storage, scripts, runtime, tracing],
-  create: (needed) => ({ schedules: new Schedules(needed.storage, needed.scripts) }),
+  create(needed) {
+    const created = new Schedules(needed.storage, needed.scripts);
+    const run = runScheduled(needed.scripts, needed.runtime, needed.tracer);
+    return { schedules: created, cronScheduler: new CronScheduler(created, run, needed.logger) };
+  },
   operations: scheduleOperations,
   errors: [{ title: "Schedules", errors: scheduleErrors, codes: scheduleErrorCodes }],
   load: (services) => services.schedules.load(),
-  async run(services) {
-    const run = runScheduled(services.scripts, services.runtime, services.tracer);
-    const scheduler = new CronScheduler(services.schedules, run, services.logger);
+  due: ({ schedules: planned, cronScheduler }) => ({
+    next: async () => planned.nextOn,
+    async run() {
+      const started = await cronScheduler.tick(clock.now());
+      return started.map(({ scriptName, cron, scheduledTimeMs }) => ({
+        script: scriptName,
+        cron,
+        scheduledTime: new Date(scheduledTimeMs).toISOString(),
+      }));
+    },
+    underWay: () => cronScheduler.runningCount,
+  }),
+  async run({ cronScheduler: scheduler }) {
     await scheduler.start();
     return {
       giveBack: () => scheduler.stopClaiming(),

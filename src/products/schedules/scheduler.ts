@@ -46,8 +46,14 @@ export class CronScheduler {
     await Promise.allSettled(this.#running);
   }
 
-  /** Starts due runs and logs missed ones. */
-  async tick(nowMs: number): Promise<void> {
+  /** The runs under way. */
+  get runningCount(): number {
+    return this.#running.size;
+  }
+
+  /** Starts due runs, which it returns, and logs missed ones. */
+  async tick(nowMs: number): Promise<ScheduledRun[]> {
+    const started: ScheduledRun[] = [];
     for (const { schedule, runOn, missedRuns, lastMissedOn } of await this.#schedules.claimDue(nowMs)) {
       const { accountId, scriptName, cron } = schedule;
       const log = { account_id: accountId, script: scriptName, cron };
@@ -57,11 +63,14 @@ export class CronScheduler {
           "scheduled runs were missed while no node was running; they are not run later",
         );
       if (runOn === undefined) continue;
-      const running = this.#run({ accountId, scriptName, cron, scheduledTimeMs: runOn })
+      const run: ScheduledRun = { accountId, scriptName, cron, scheduledTimeMs: runOn };
+      started.push(run);
+      const running = this.#run(run)
         .catch((error: unknown) => this.#logger.warn({ err: error, ...log }, "a scheduled run failed"))
         .finally(() => this.#running.delete(running));
       this.#running.add(running);
     }
+    return started;
   }
 
   #wait(): void {

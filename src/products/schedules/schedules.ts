@@ -2,6 +2,7 @@ import { DomainErrors } from "../../platform/domain-error.ts";
 import type { Scripts } from "../../workers/scripts/scripts.ts";
 import { FreshReads } from "../../platform/storage/changes/fresh-reads.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
+import { earliest } from "../../platform/timers/earliest.ts";
 import { readCron, type Timetable } from "./cron.ts";
 import { scheduleErrors } from "./errors.ts";
 import type { Schedule } from "./schedule.ts";
@@ -67,6 +68,11 @@ export class Schedules {
       all.set(keyOf(schedule), { ...schedule, timetable, nextOn });
     }
     return all;
+  }
+
+  /** The next minute in which a schedule is due; undefined without one. */
+  get nextOn(): number | undefined {
+    return earliest([...this.#all.values()].map(({ nextOn }) => nextOn));
   }
 
   list(accountId: string, scriptName: string): PlannedSchedule[] {

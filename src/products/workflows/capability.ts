@@ -36,6 +36,7 @@ export const workflows = capability({
     ),
   run: ({ workflowEngine }) => ({ giveBack: () => workflowEngine.giveBack(), stop: () => {} }),
   load: ({ workflowEngine }) => workflowEngine.start(),
+  due: ({ workflowEngine }) => workflowEngine.due,
   reset: ({ workflowEngine }) => workflowEngine.reset(),
   close: ({ workflowEngine }) => workflowEngine.close(),
 });

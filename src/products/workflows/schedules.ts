@@ -4,8 +4,15 @@ import type { Instances } from "./instances.ts";
 import { isTemporary, WorkflowError } from "./errors.ts";
 import type { Workflows } from "./workflows.ts";
 import { clock } from "../../platform/timers/clock.ts";
+import { earliest } from "../../platform/timers/earliest.ts";
 
 const minuteMs = 60_000;
+
+/** An instance that a schedule has created. */
+export interface ScheduledCreation {
+  workflow: string;
+  cron: string;
+}
 
 /**
  * Creates instances in the minutes that the schedules of workflows name. An instance's id is derived from its
@@ -36,6 +43,13 @@ export class WorkflowSchedules {
     this.#minute = 0;
   }
 
+  /** The next minute in which a schedule is due, and this one if it is not done; undefined without one. */
+  nextOn(nowMs: number): number | undefined {
+    const minute = Math.floor(nowMs / minuteMs) * minuteMs;
+    const afterMs = minute === this.#minute ? minute : minute - 1;
+    return earliest(this.#workflows.scheduled().map(({ timetable }) => timetable.next(afterMs)));
+  }
+
   async stop(): Promise<void> {
     await this.#stop?.();
   }
@@ -44,13 +58,15 @@ export class WorkflowSchedules {
    * Creates the instances due in this minute. When the database refuses the writes, the next tick repeats
    * them.
    */
-  async tick(nowMs: number): Promise<void> {
+  async tick(nowMs: number): Promise<ScheduledCreation[]> {
+    const created: ScheduledCreation[] = [];
     const minute = Math.floor(nowMs / minuteMs) * minuteMs;
-    if (minute === this.#minute) return;
+    if (minute === this.#minute) return created;
     for (const { workflow, cron, timetable } of this.#workflows.scheduled()) {
       if (timetable.next(minute - 1) !== minute) continue;
       try {
         await this.#instances.createScheduled(workflow, { cron, scheduledTime: minute });
+        created.push({ workflow: workflow.name, cron });
       } catch (error) {
         if (!(error instanceof WorkflowError) || isTemporary(error)) throw error;
         const { accountId, name } = workflow;
@@ -58,6 +74,7 @@ export class WorkflowSchedules {
       }
     }
     this.#minute = minute;
+    return created;
   }
 }
 

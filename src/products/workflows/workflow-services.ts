@@ -11,7 +11,9 @@ import type { SharedRates } from "../../platform/storage/nodes/shared-rates.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import { plans } from "../../control/zones/plans.ts";
 import { whileCurrent, workflowCode } from "./cells/code.ts";
+import type { DueWork } from "../../capability.ts";
 import { clock } from "../../platform/timers/clock.ts";
+import { earliest } from "../../platform/timers/earliest.ts";
 import type { WorkflowEngineOptions } from "./engine/engine-state.ts";
 import { WorkflowEngine } from "./engine/engine.ts";
 import { Instances } from "./instances.ts";
@@ -40,6 +42,8 @@ export interface WorkflowServices {
     reset(): Promise<void>;
     /** Gives the instances to the other nodes. */
     giveBack(): Promise<void>;
+    /** The instances that wait for a time, and the schedules. */
+    due: DueWork;
     close(): Promise<void>;
   };
 }
@@ -118,6 +122,16 @@ async function resetAll(schedules: WorkflowSchedules, engine: WorkflowEngine): P
   await engine.reset();
 }
 
+const dueWork = (schedules: WorkflowSchedules, engine: WorkflowEngine): DueWork => ({
+  next: async () => earliest([schedules.nextOn(clock.now()), await engine.nextOn()]),
+  async run() {
+    const created = await schedules.tick(clock.now());
+    const woken = await engine.look();
+    return [...created, ...woken.map(({ id }) => ({ instance: id }))];
+  },
+  underWay: () => engine.underWay,
+});
+
 async function closeAll(
   parts: readonly ({ stop(): Promise<void> } | undefined)[],
   cells: WorkflowCells,
@@ -179,6 +193,7 @@ export function createWorkflows(
       giveBack: async () => {
         if (shared !== undefined) await Promise.all([schedules.stop(), shared.giveBack()]);
       },
+      due: dueWork(schedules, engine),
       close: async () => closeAll([schedules, engine, shared], cells),
     },
   };

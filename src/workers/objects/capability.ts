@@ -103,6 +103,16 @@ export const objects = capability({
     await objectAlarms.load();
     await objectCells.sweep(async (ids) => objectNamespaces.existing(ids));
   },
+  due: ({ objectNamespaces, objectAlarms }) => ({
+    next: async () => objectAlarms.nextOn,
+    run: async () =>
+      objectAlarms.look().map(({ namespace, id }) => {
+        const found = objectNamespaces.find(namespace);
+        return { class: found?.className, namespace, object: id };
+      }),
+    underWay: () => objectAlarms.underWay,
+  }),
+  reset: ({ objectAlarms }) => objectAlarms.reset(),
   run: ({ objectAlarms }) => objectAlarms.start(),
   async close({ objectCells, objectLog }) {
     await objectCells.close();

@@ -4,6 +4,7 @@ import type { QueueMessage, Queue } from "../queue.ts";
 import type { Queues } from "../queues.ts";
 import { unawaited } from "../../../platform/util/uncaught.ts";
 import { clock } from "../../../platform/timers/clock.ts";
+import { earliest } from "../../../platform/timers/earliest.ts";
 
 export interface MessageBatch {
   queue: Queue;
@@ -44,6 +45,8 @@ export class QueueDispatcher {
   #expiry: NodeJS.Timeout | undefined;
   #isRunning = false;
   #stopped: Promise<unknown> | undefined;
+  /** Called with each batch whose delivery begins. */
+  onDelivery: (batch: MessageBatch) => void = () => {};
 
   constructor(
     queues: Queues,
@@ -102,6 +105,23 @@ export class QueueDispatcher {
     await Promise.all([...this.#loops.values()].map(async (loop) => loop.giveBack()));
   }
 
+  /** The batches under way, and the looks for messages. */
+  get underWay(): number {
+    return [...this.#loops.values()].reduce((sum, { busy }) => sum + busy, 0);
+  }
+
+  /** When a loop looks for messages without being woken; undefined if none does. */
+  get nextOn(): number | undefined {
+    return earliest([...this.#loops.values()].map(({ nextOn }) => nextOn));
+  }
+
+  /** Looks for the messages that are due now. Their deliveries have begun when it resolves. */
+  async look(): Promise<void> {
+    const now = clock.now();
+    const due = [...this.#loops.values()].filter(({ nextOn }) => nextOn !== undefined && nextOn <= now);
+    await Promise.all(due.map(async (loop) => loop.look()));
+  }
+
   /** Other nodes accept messages for the same queues without notifying this one. */
   async #wakeAvailable(): Promise<void> {
     if (this.#loops.size === 0) return;
@@ -112,13 +132,18 @@ export class QueueDispatcher {
     }
   }
 
+  readonly #begin: Deliver = async (batch) => {
+    this.onDelivery(batch);
+    return this.#deliver(batch);
+  };
+
   #update(): void {
     if (!this.#isRunning) return;
     const before = this.#loops;
     this.#loops = new Map();
     for (const queue of this.#queues.all()) {
       if (queue.consumer?.type !== "worker") continue;
-      const loop = before.get(queue.number) ?? new ConsumerLoop(this.#messages, this.#deliver, this.#logger);
+      const loop = before.get(queue.number) ?? new ConsumerLoop(this.#messages, this.#begin, this.#logger);
       before.delete(queue.number);
       this.#loops.set(queue.number, loop);
       loop.follow(queue);
@@ -139,6 +164,7 @@ class ConsumerLoop {
   #timer: NodeJS.Timeout | undefined;
   #isLooking = false;
   #looksAgain = false;
+  #nextOn: number | undefined;
   /** Consecutive failed deliveries. */
   #failures = 0;
 
@@ -155,6 +181,7 @@ class ConsumerLoop {
 
   async stop(): Promise<void> {
     this.#queue = undefined;
+    this.#nextOn = undefined;
     clearTimeout(this.#timer);
     await Promise.allSettled(this.#underWay);
   }
@@ -169,13 +196,27 @@ class ConsumerLoop {
 
   /** Looks for messages now, or again if it is looking already. */
   wake(): void {
+    unawaited(this.look());
+  }
+
+  async look(): Promise<void> {
     this.#looksAgain = true;
-    if (!this.#isLooking) unawaited(this.#lookWhileAsked());
+    if (!this.#isLooking) await this.#lookWhileAsked();
+  }
+
+  get busy(): number {
+    return this.#underWay.size + (this.#isLooking ? 1 : 0);
+  }
+
+  /** The time of the next look that no wake has to trigger. */
+  get nextOn(): number | undefined {
+    return this.#nextOn;
   }
 
   async #lookWhileAsked(): Promise<void> {
     this.#isLooking = true;
     clearTimeout(this.#timer);
+    this.#nextOn = undefined;
     let waitMs: number | undefined;
     while (this.#looksAgain) {
       this.#looksAgain = false;
@@ -191,6 +232,7 @@ class ConsumerLoop {
   }
 
   #wakeAfter(waitMs: number): void {
+    this.#nextOn = clock.now() + waitMs;
     this.#timer = setTimeout(() => this.wake(), Math.min(waitMs, 2 ** 31 - 1));
     this.#timer.unref();
   }

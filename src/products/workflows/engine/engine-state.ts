@@ -225,8 +225,8 @@ export class EngineState {
     }
   }
 
-  liveOf(shards: ReadonlySet<number>): LiveInstance[] {
-    return [...this.#live.values()].filter((instance) => shards.has(instance.row.shard));
+  liveOf(shards?: ReadonlySet<number>): LiveInstance[] {
+    return [...this.#live.values()].filter(({ row }) => shards?.has(row.shard) ?? true);
   }
 
   /** Answers a call, so that the invocation continues. */

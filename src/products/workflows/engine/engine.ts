@@ -1,5 +1,8 @@
 import { EngineState, RefusedError, type WorkflowEngineOptions } from "./engine-state.ts";
 import { Operations } from "./operations.ts";
+import type { InstanceRow } from "../instance.ts";
+import { isFinal } from "../transitions.ts";
+import type { LiveInstance } from "./live-instance.ts";
 import type { WholeInstance } from "../store/store.ts";
 import { InvocationCalls } from "./invocation-calls.ts";
 import type { StandbyInvocations } from "./standby-invocations.ts";
@@ -90,6 +93,28 @@ export class WorkflowEngine {
   abandon(shards: readonly number[]): void {
     for (const shard of shards) this.#shards?.delete(shard);
     for (const instance of this.state.liveOf(new Set(shards))) this.state.lose(instance);
+  }
+
+  /** When the first waiting instance continues; undefined if none waits. */
+  async nextOn(): Promise<number | undefined> {
+    const [first] = await this.state.options.store.waking(Number.MAX_SAFE_INTEGER, this.#held());
+    return first?.wakeOn;
+  }
+
+  /** Continues the instances that are due now, and returns them. */
+  async look(): Promise<InstanceRow[]> {
+    const due = await this.state.options.store.waking(this.state.now + 1, this.#held());
+    const rids = due.map(({ rid }) => rid);
+    const rows = await this.state.options.store.instances(rids);
+    await Promise.all(rids.map(async (rid) => this.operations.due(rid)));
+    return rows;
+  }
+
+  /** The instances that run or are about to, and those with changes that are not durable yet. */
+  get underWay(): number {
+    const isUnderWay = ({ row: { status }, pins }: LiveInstance): boolean =>
+      pins > 0 || (status !== "waiting" && status !== "paused" && !isFinal(status));
+    return this.state.liveOf().filter(isUnderWay).length;
   }
 
   async #wake(rids: readonly number[]): Promise<void> {

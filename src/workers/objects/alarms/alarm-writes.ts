@@ -28,6 +28,11 @@ export class AlarmWrites {
     this.#timer ??= setTimeout(() => this.#writeLazily(), lazyMs).unref();
   }
 
+  /** Forgets what is not written yet. */
+  clear(): void {
+    this.#batch = new Map();
+  }
+
   /** Resolves when everything noted is on disk. */
   async write(): Promise<void> {
     this.#next ??= this.#writeAfter(this.#current);

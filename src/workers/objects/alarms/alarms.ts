@@ -9,6 +9,7 @@ import { AlarmLine } from "./alarm-line.ts";
 import { loadAlarms, type ActingOrigin } from "./alarm-store.ts";
 import { AlarmWrites } from "./alarm-writes.ts";
 import { clock } from "../../../platform/timers/clock.ts";
+import { earliest } from "../../../platform/timers/earliest.ts";
 
 /** Attempts after the first one: public. */
 export const retriesMax = 6;
@@ -87,6 +88,32 @@ export class Alarms {
       Object.assign(alarm, { due, storedDue: due, retries, failures: retries, origin });
       this.#heap.push(due, alarm);
     }
+  }
+
+  /** Forgets what it knows, and reads the table again. */
+  async reset(): Promise<void> {
+    for (const alarm of this.#alarms.values()) leaveLine(alarm);
+    this.#alarms.clear();
+    this.#writes.clear();
+    this.#heap = new DueHeap();
+    await this.load();
+    this.#set();
+  }
+
+  /** When the next alarm is due; undefined if none is set. */
+  get nextOn(): number | undefined {
+    const known = [...this.#alarms.values()];
+    return earliest(known.map(({ state, due }) => (state === "set" && due !== Infinity ? due : undefined)));
+  }
+
+  /** The alarms that are due, and wait for their turn or run. */
+  get underWay(): number {
+    return [...this.#alarms.values()].filter(({ state }) => state !== "set").length;
+  }
+
+  /** Starts the alarms that are due now. */
+  look(): readonly ActingObject[] {
+    return this.#fire().map(({ namespace, id }) => ({ namespace, id }));
   }
 
   /** Starts to run alarms. Returns the function that ends it. */
@@ -212,8 +239,9 @@ export class Alarms {
     this.#timer = { due, timeout: setTimeout(() => this.#fire(), afterMs).unref() };
   }
 
-  #fire(): void {
+  #fire(): Alarm[] {
     this.#timer = undefined;
+    const queued: Alarm[] = [];
     const now = clock.now();
     const owners = new Set<string>();
     for (const alarm of this.#heap.take(now, dueAtOnceMax)) {
@@ -222,6 +250,7 @@ export class Alarms {
       if (owner === undefined) continue; // `forget` follows
       owners.add(owner);
       alarm.state = "queued";
+      queued.push(alarm);
       let line = this.#lines.get(owner);
       if (line === undefined) this.#lines.set(owner, (line = new AlarmLine()));
       line.add(alarm);
@@ -229,6 +258,7 @@ export class Alarms {
     }
     for (const owner of owners) this.#pump(owner);
     this.#set();
+    return queued;
   }
 
   #pump(owner: string): void {
@@ -255,7 +285,7 @@ export class Alarms {
     let outcome: AlarmOutcome | undefined;
     let error: unknown;
     try {
-      outcome = await this.#runner.run(alarm, { retryCount: retries, order }, origin);
+      outcome = await this.#runner.run(alarm, { retryCount: retries, order, now: clock.now() }, origin);
     } catch (thrown) {
       error = thrown;
     }

@@ -97,11 +97,11 @@ export class Alarm {
 
   /** Runs the handler if the alarm is due. The result is sent after everything that was written is on disk. */
   async fire(
-    { order, retryCount }: AlarmCall,
+    { order, retryCount, now: platformNow }: AlarmCall,
     handler: ((info: object) => unknown) | undefined,
   ): Promise<AlarmOutcome> {
     const stored = this.#stored();
-    if (stored === undefined || stored[0] > now()) return this.#outcome("idle");
+    if (stored === undefined || (stored[0] > now() && stored[0] > platformNow)) return this.#outcome("idle");
     const [scheduledTime, mark] = stored;
     if (handler === undefined || order === "drop") {
       this.#kv.delete(alarmKey);
