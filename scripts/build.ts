@@ -99,11 +99,13 @@ export async function buildProgram(): Promise<void> {
   await buildTestkit();
 }
 
-/** The module that other programs import, with its types. Unlike the program, it runs on the Node of its importer. */
+/** The modules that other programs import, with their types. Unlike the program, they run on the Node of the importer. */
 async function buildTestkit(): Promise<void> {
-  const entry = "src/testkit/start-selvedge.ts";
+  const entries = ["start-selvedge", "vitest", "node-test"].map((name) => `src/testkit/${name}.ts`);
   await build({
-    entryPoints: [entry],
+    entryPoints: entries,
+    splitting: true,
+    external: ["vitest"],
     outdir: `${outdir}/testkit`,
     bundle: true,
     format: "esm",
@@ -130,7 +132,7 @@ async function buildTestkit(): Promise<void> {
     "--allowImportingTsExtensions",
     "--skipLibCheck",
   ];
-  execFileSync("tsc", ["--ignoreConfig", ...options, ...fixed, entry], { stdio: "inherit" });
+  execFileSync("tsc", ["--ignoreConfig", ...options, ...fixed, ...entries], { stdio: "inherit" });
   rmSync(`${outdir}/testkit/edge-fetch.d.ts`);
 }
 

@@ -41,6 +41,8 @@ async function prepare(): Promise<void> {
     type,
     exports: {
       ".": { types: "./dist/testkit/start-selvedge.d.ts", default: "./dist/testkit/start-selvedge.js" },
+      "./vitest": { types: "./dist/testkit/vitest.d.ts", default: "./dist/testkit/vitest.js" },
+      "./node-test": { types: "./dist/testkit/node-test.d.ts", default: "./dist/testkit/node-test.js" },
       "./package.json": "./package.json",
     },
     files,

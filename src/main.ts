@@ -24,6 +24,7 @@ export async function main(argv: readonly string[]): Promise<void> {
     (await import("./cli/nodes.ts")).registerNodesCommand(program);
     (await import("./cli/objects.ts")).registerObjectsCommand(program);
     (await import("./cli/rules.ts")).registerRulesCommand(program);
+    (await import("./cli/testing/run.ts")).registerRunCommand(program);
     (await import("./cli/tls.ts")).registerTlsCommand(program);
     (await import("./cli/workflow.ts")).registerWorkflowCommand(program);
   }

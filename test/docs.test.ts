@@ -126,7 +126,7 @@ describe("the pages", () => {
       else if (use === "migrate") expect(page).toBe("migrating.md");
       else if (use === "watch") for (const command of code.trim().split("\n")) await watch(command);
       else if (use === "serve") await checkOptions(code);
-      else if (/^\w+\.\w+$/.test(use)) writeFileSync(join(folder, use), code);
+      else if (/^[\w.]+\.\w+$/.test(use)) writeFileSync(join(folder, use), code);
       else expect.fail(`No test is defined for this block of ${page}: ${language} ${use}`);
     }
     const { stdout, stderr, code } = await shell(script.join("\n"));

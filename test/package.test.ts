@@ -107,6 +107,18 @@ it("can be imported by a program in TypeScript", async () => {
   expect((await run(process.execPath, [file], { cwd: project })).stdout).toMatch(/^404 [0-9a-f]{32}$/);
 });
 
+it("tests with its runner of node:test, and runs a command with a platform", async () => {
+  const file = join(project, "kit.test.mjs");
+  writeFileSync(
+    file,
+    `import { test } from "node:test";
+     import { assertCalledOnly, selvedge } from "selvedge/node-test";
+     const edge = selvedge();
+     test("calls nothing", () => assertCalledOnly(edge()));`,
+  );
+  await run(process.execPath, [program, "run", "--", process.execPath, file], { cwd: project });
+});
+
 it("makes pictures and answers DNS", async () => {
   const photo = join(temporaryFolder(), "photo.jpg");
   await sharp({ create: { width: 1600, height: 1200, channels: 3, background: "teal" } }).toFile(photo);

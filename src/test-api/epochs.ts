@@ -22,7 +22,7 @@ const channels = ["http.server.request.start"] as const;
 
 /**
  * The time between two resets. Every request belongs to the epoch in which it began; one that a reset has met before its
- * answer can neither write nor answer. What an answered request has left running, such as timers and connections, is the
+ * answer can neither write nor answer. Timers and connections that an answered request has left running are the
  * platform's own work.
  */
 export class Epochs implements WriteHooks {

@@ -1,0 +1,53 @@
+import { spawn } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { constants } from "node:os";
+import { Option, type Command } from "commander";
+import { startSelvedge, type Selvedge, type StartOptions } from "../../testkit/start-selvedge.ts";
+
+interface RunOptions extends Pick<StartOptions, "seed" | "now" | "clock" | "state" | "onUnknown"> {
+  har: string;
+}
+
+/** `run`: starts a platform for a command, such as the tests of a project, and ends with its exit code. */
+export function registerRunCommand(program: Command): void {
+  program
+    .command("run")
+    .description("start an ephemeral platform for a command, and end with the command's exit code")
+    .argument("<command...>", "the command, after --; its environment has the variables of the clients")
+    .option("--seed <text>", "ids follow from this text")
+    .option("--now <time>", "the time at the start")
+    .addOption(new Option("--clock <mode>", "how the time passes").choices(["real", "frozen", "skip"]))
+    .option("--state <file>", "a state that the test kit has saved, to begin with")
+    .addOption(new Option("--on-unknown <what>", "what a call of no operation does").choices(["fail", "404"]))
+    .option("--har <file>", "the file for the calls, written when the command fails", "selvedge-calls.har")
+    .action(async ([command, ...rest]: string[], { har, ...options }: RunOptions) => {
+      const platform = await startSelvedge(options);
+      let code = 1;
+      try {
+        code = await exitOf(command!, rest, platform);
+        if (code !== 0) writeFileSync(har, JSON.stringify(await platform.calls.har()), { mode: 0o600 });
+        if (code !== 0) process.stderr.write(`selvedge: seed ${platform.seed}; the calls are in ${har}\n`);
+      } finally {
+        await platform.close();
+      }
+      process.exitCode = code;
+    });
+}
+
+/** The exit code of the command; 128 and its number for a signal, as shells have it. */
+async function exitOf(command: string, rest: readonly string[], { env }: Selvedge): Promise<number> {
+  const child = spawn(command, rest, { env: { ...process.env, ...env }, stdio: "inherit" });
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+  const passOn = (signal: NodeJS.Signals): boolean => child.kill(signal);
+  for (const signal of signals) process.on(signal, passOn);
+  try {
+    return await new Promise((resolve, reject) => {
+      child.once("error", ({ message }) => reject(new Error(`the command could not be started: ${message}`)));
+      child.once("exit", (code, signal) =>
+        resolve(signal === null ? code! : 128 + constants.signals[signal]),
+      );
+    });
+  } finally {
+    for (const signal of signals) process.removeListener(signal, passOn);
+  }
+}

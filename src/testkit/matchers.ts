@@ -1,0 +1,86 @@
+import type { CallFilter } from "./journal.ts";
+import type { Selvedge } from "./selvedge.ts";
+
+/** The answer of a matcher, as vitest and jest expect it. */
+export interface MatcherOutcome {
+  pass: boolean;
+  message: () => string;
+}
+
+const shownMax = 20;
+
+/** Whether a call of the operation has been made, and meets the other conditions. */
+async function toHaveCalled(
+  edge: Selvedge,
+  operation: string,
+  filter: Omit<CallFilter, "operation"> = {},
+): Promise<MatcherOutcome> {
+  const found = await edge.calls.all({ ...filter, operation });
+  const made = await story(edge);
+  return {
+    pass: found.length > 0,
+    message: () =>
+      found.length > 0
+        ? `Expected no such call of ${operation}, but there were ${found.length}.\n${made}`
+        : `Expected a call of ${operation} with ${JSON.stringify(filter)}.\n${made}`,
+  };
+}
+
+/** Whether calls of these operations have been made, and no others. */
+async function toHaveCalledOnly(edge: Selvedge, ...operations: readonly string[]): Promise<MatcherOutcome> {
+  const called = (await edge.calls.all()).map(
+    ({ operation, method, path }) => operation ?? `${method} ${path}`,
+  );
+  const others = [...new Set(called)].filter((each) => !operations.includes(each));
+  const missing = operations.filter((each) => !called.includes(each));
+  const made = await story(edge);
+  return {
+    pass: others.length === 0 && missing.length === 0,
+    message: () =>
+      `Expected calls of these operations only: ${operations.join(", ")}.\n` +
+      `Not expected: ${others.join(", ") || "none"}. Missing: ${missing.join(", ") || "none"}.\n${made}`,
+  };
+}
+
+/** Whether the name server answers with these records, in any order. */
+async function toAnswer(
+  edge: Selvedge,
+  name: string,
+  type: string,
+  records: readonly unknown[],
+): Promise<MatcherOutcome> {
+  const sorted = (some: readonly unknown[]): string[] => some.map((each) => JSON.stringify(each)).toSorted();
+  let answer: string;
+  try {
+    answer = sorted(await edge.dig(name, type)).join(", ");
+  } catch (error) {
+    answer = records.length === 0 ? "" : ((error as { code?: string }).code ?? "a failure");
+  }
+  const wanted = sorted(records).join(", ");
+  return {
+    pass: answer === wanted,
+    message: () =>
+      `Expected ${name} ${type} to answer ${wanted || "nothing"}, and it is ${answer || "nothing"}`,
+  };
+}
+
+/** The matchers of the runners. */
+export const matchers = { toHaveCalled, toHaveCalledOnly, toAnswer };
+
+/** The facts about a platform that help to repeat a test: its seed, its time and its latest calls. */
+export async function story(edge: Selvedge): Promise<string> {
+  const calls = await edge.calls.all();
+  const latest = calls.slice(-shownMax).map(({ n, method, path, status, operation, fault }) => {
+    const named = operation ?? "no operation";
+    return `  ${n} ${method} ${path} → ${status} (${named}${fault === undefined ? "" : `, ${fault}`})`;
+  });
+  const time = (await edge.clock.now()).toISOString();
+  return [`seed ${edge.seed}, clock ${time}, ${calls.length} calls:`, ...latest].join("\n");
+}
+
+/** Throws an Error that names the calls of no operation, if there are any. */
+export async function refuseUnknown(edge: Selvedge): Promise<void> {
+  const unknown = await edge.calls.unknown();
+  const named = unknown.map(({ method, path }) => `${method} ${path}`);
+  if (named.length > 0) throw new Error(`Calls of no operation: ${named.join(", ")}`);
+}

@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { after, afterEach, before, beforeEach } from "node:test";
+import { matchers, refuseUnknown, story } from "./matchers.ts";
+import { startSelvedge, type Selvedge, type StartOptions } from "./start-selvedge.ts";
+
+/*
+ * The entry of `import { selvedge, assertCalled } from "selvedge/node-test"`.
+ */
+
+type Rest<M extends keyof typeof matchers> =
+  Parameters<(typeof matchers)[M]> extends [unknown, ...infer R] ? R : never;
+
+/**
+ * Starts a platform for the tests of this file or this `describe`. Each test finds it as it was at the start. The
+ * returned function gives the platform, inside of tests.
+ */
+export function selvedge(options: StartOptions = {}): () => Selvedge {
+  let edge: Selvedge | undefined;
+  before(async () => {
+    edge = await startSelvedge({ ...options, onUnknown: "404" });
+  });
+  beforeEach(async () => edge!.reset());
+  afterEach(async () => {
+    if (options.onUnknown === "fail") await refuseUnknown(edge!);
+  });
+  after(async () => edge?.close());
+  return () => {
+    if (edge === undefined) throw new Error("Expected the platform to be used inside of a test");
+    return edge;
+  };
+}
+
+/** Throws an AssertionError without a call of the operation that meets the other conditions. */
+export async function assertCalled(edge: Selvedge, ...rest: Rest<"toHaveCalled">): Promise<void> {
+  const { pass, message } = await matchers.toHaveCalled(edge, ...rest);
+  if (!pass) assert.fail(message());
+}
+
+/** Throws an AssertionError unless calls of these operations have been made, and no others. */
+export async function assertCalledOnly(edge: Selvedge, ...rest: Rest<"toHaveCalledOnly">): Promise<void> {
+  const { pass, message } = await matchers.toHaveCalledOnly(edge, ...rest);
+  if (!pass) assert.fail(message());
+}
+
+/** Throws an AssertionError unless the name server answers with these records, in any order. */
+export async function assertAnswers(edge: Selvedge, ...rest: Rest<"toAnswer">): Promise<void> {
+  const { pass, message } = await matchers.toAnswer(edge, ...rest);
+  if (!pass) assert.fail(message());
+}
+
+export { story };

@@ -1,0 +1,51 @@
+import { expect, test as base } from "vitest";
+import type { CallFilter } from "./journal.ts";
+import { matchers, refuseUnknown, story } from "./matchers.ts";
+import { startSelvedge, type Selvedge, type StartOptions } from "./start-selvedge.ts";
+
+/*
+ * The entry of `import { test } from "selvedge/vitest"`.
+ */
+
+interface SelvedgeMatchers {
+  /** A call of the operation has been made, and meets the other conditions. */
+  toHaveCalled(operation: string, filter?: Omit<CallFilter, "operation">): Promise<void>;
+  /** Calls of these operations have been made, and no others. */
+  toHaveCalledOnly(...operations: string[]): Promise<void>;
+  /** The name server answers with these records, in any order. */
+  toAnswer(name: string, type: string, records: readonly unknown[]): Promise<void>;
+}
+
+declare module "vitest" {
+  interface Matchers<
+    R extends void | Promise<void> = void | Promise<void>,
+    T = unknown,
+  > extends SelvedgeMatchers {}
+}
+
+expect.extend(matchers);
+
+/** `test` with a platform of its own for each file, as `edge`, which each test finds as it was at the start. */
+export const testWith = (options: StartOptions = {}) =>
+  base
+    // oxlint-disable-next-line no-empty-pattern -- vitest reads the names of fixtures from the pattern
+    .extend("platform", { scope: "file" }, async ({}, { onCleanup }): Promise<Selvedge> => {
+      const platform = await startSelvedge({ ...options, onUnknown: "404" });
+      onCleanup(() => platform.close());
+      return platform;
+    })
+    .extend("edge", async ({ platform, onTestFailed }, { onCleanup }): Promise<Selvedge> => {
+      await platform.reset();
+      let told = "";
+      onTestFailed(() => {
+        process.stderr.write(`${told}\n`);
+      });
+      onCleanup(async () => {
+        told = await story(platform);
+        if (options.onUnknown === "fail") await refuseUnknown(platform);
+      });
+      return platform;
+    });
+
+export const test = testWith();
+export { expect };
