@@ -77,6 +77,76 @@ it("the start link signs in once", async () => {
   expect([again.status, await again.text()]).toEqual([401, expect.stringContaining("has been used")]);
 });
 
+it("the start link of a token that has changed is refused", async () => {
+  const { id, value } = await make();
+  const known = await server.services.tokens.authenticate(value, "127.0.0.1");
+  if (typeof known === "string") throw new Error(known);
+  const code = server.services.startCodes.make(known.token);
+  await server.call("DELETE", `/user/tokens/${id}`);
+  expect((await signIn({ code })).status).toBe(401);
+});
+
+const entries = () =>
+  server.services.storage.read
+    .selectFrom("audit_logs")
+    .selectAll()
+    .where("operation", "=", "dashboard_session_create")
+    .orderBy("id")
+    .execute();
+
+it("a sign-in leaves an entry, a refused token too", async () => {
+  const { id, value } = await make();
+  await signIn({ token: value });
+  expect((await entries()).at(-1)).toMatchObject({
+    action_result: "success",
+    action_type: "create",
+    actor_context: "dash",
+    actor_token_id: id,
+    raw_uri: "/dashboard/session",
+    request: null,
+    resource_id: null,
+  });
+  const rows = server.services.storage.read.selectFrom("audit_logs").selectAll();
+  expect(JSON.stringify(await rows.execute())).not.toContain(value);
+  await server.services.storage.write(async (trx, changed) => {
+    await trx.updateTable("api_tokens").set({ status: "disabled" }).where("id", "=", id).execute();
+    changed({ kind: "api_token", id });
+  });
+  expect((await signIn({ token: value })).status).toBe(401);
+  await expect
+    .poll(async () => (await entries()).at(-1))
+    .toMatchObject({ action_result: "failure", actor_token_id: id, raw_status_code: 401 });
+});
+
+it("a created zone is in the log of its account", async () => {
+  const { result } = (await server.call("POST", "/zones", { name: "audited-zone.example" })).body as {
+    result: { id: string; account: { id: string } };
+  };
+  const since = new Date(Date.now() - 60_000).toISOString();
+  const before = new Date(Date.now() + 60_000).toISOString();
+  const log = await server.call(
+    "GET",
+    `/accounts/${result.account.id}/logs/audit?since=${since}&before=${before}&resource_id=${result.id}`,
+  );
+  expect(log.body.result).toMatchObject([{ account: { id: result.account.id }, action: { type: "create" } }]);
+});
+
+it("a sign-out without a session writes nothing", async () => {
+  let writes = 0;
+  const { storage } = server.services;
+  const { onWritten } = storage;
+  storage.onWritten = () => writes++;
+  const cookie = `__Host-selvedge=${"x".repeat(43)}`;
+  const answer = await fetch(`${base}/dashboard/session`, { method: "DELETE", headers: { ...own, cookie } });
+  storage.onWritten = onWritten;
+  expect([answer.status, writes]).toEqual([200, 0]);
+});
+
+it("five wrong tokens at the same time are as many as one after the other", async () => {
+  const answers = await Promise.all(Array.from({ length: 20 }, () => signIn({ token: "t".repeat(40) })));
+  expect(answers.filter(({ status }) => status === 401).length).toBeLessThanOrEqual(5);
+});
+
 it("waits after five wrong tokens of an address", async () => {
   const wrong = async (): Promise<number> => (await signIn({ token: "wrong-token" })).status;
   const answers: number[] = [];

@@ -88,6 +88,9 @@ const LogQuery = z.strictObject({
   hide_user_logs: queryFlag.optional(),
 });
 
+/** Databases limit the values of a query. */
+const addressesMax = 10_000;
+
 async function page(
   { storage }: Services,
   of: store.Search["of"],
@@ -114,7 +117,12 @@ async function page(
   const network = query["actor.ip"];
   if (network !== undefined) {
     const inside = new AddressSet([network], []);
-    const known = await store.addresses(storage.read, search);
+    const known = await store.addresses(storage.read, search, addressesMax + 1);
+    if (known.length > addressesMax)
+      throw apiErrors.invalid(
+        `Expected since and before with fewer than ${addressesMax} addresses between them for actor.ip`,
+        "/query/actor.ip",
+      );
     has["actor_ip_address"] = known.filter((address) => inside.has(address));
   }
   const totalCount = await store.count(storage.read, search);

@@ -9,7 +9,8 @@ import type { Storage } from "../../platform/storage/storage.ts";
 import { Audit } from "./audit.ts";
 import type { AuditedCall } from "./entry.ts";
 import { firstIdAt, newEntryId, timeOfEntry } from "./entry-id.ts";
-import { Refusals } from "./refusals.ts";
+import { networkOf, Refusals } from "./refusals.ts";
+import { addresses, list } from "./store.ts";
 
 const edit: Operation = operationsFor<object>().operation({
   id: "thing_edit",
@@ -112,6 +113,47 @@ describeStorage("the audit log", (open) => {
     await storage.close();
   });
 
+  it("names the account of a change whose path names none, and keeps names with NUL", async () => {
+    const { storage, audit } = await make();
+    const nowhere = { ...call(), account: undefined, params: { thing_id: "a\0b" } };
+    await audit.perform(edit, nowhere, none, () =>
+      storage.write(async (_trx, changed) => {
+        changed({ kind: "zone", id: "z" });
+        return { id: "z", accountId: "made" };
+      }),
+    );
+    await audit.perform(edit, nowhere, none, () =>
+      storage.write(async (_trx, changed) => changed({ kind: "account", id: "joined" })),
+    );
+    expect(await rows(storage)).toMatchObject([
+      { account_id: "made", resource_id: "a\u{fffd}b" },
+      { account_id: "joined" },
+    ]);
+    expect(nowhere.isAudited).toBe(true);
+    const unread = { ...nowhere };
+    await audit.perform(edit, unread, none, () => setMeta(storage, "nobody"));
+    expect(unread.isAudited).toBe(false);
+    await storage.close();
+  });
+
+  it("finds nothing if two filters exclude each other, and bounds the addresses that it compares", async () => {
+    const { storage, audit } = await make();
+    await audit.perform(edit, call(), none, () => setMeta(storage, "a"));
+    const [entry] = await rows(storage);
+    const search = {
+      of: { account_id: "a" },
+      sinceMs: undefined,
+      beforeMs: undefined,
+      direction: "asc",
+      not: {},
+    } as const;
+    expect(await list(storage.read, { ...search, has: { id: [] } }, { limit: 10 })).toEqual([]);
+    expect(await list(storage.read, { ...search, has: { id: [entry!.id] } }, { limit: 10 })).toHaveLength(1);
+    expect(await addresses(storage.read, { ...search, has: {} }, 1)).toEqual(["192.0.2.1"]);
+    expect(await addresses(storage.read, { ...search, has: {} }, 0)).toEqual([]);
+    await storage.close();
+  });
+
   it("removes entries after their time, in batches", async () => {
     const { storage, audit } = await make();
     await audit.perform(edit, call(), none, () => setMeta(storage, "a"));
@@ -185,4 +227,11 @@ it("values are shown as far as their schema declares them", () => {
   expect(boundedJson(Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`k${i}`, i])), 100)).toMatch(
     /left_out/,
   );
+});
+
+it("an IPv6 network has one key, however its addresses are written", () => {
+  for (const address of ["2001:db8::1", "2001:db8::1:2:3:4", "2001:db8:0:0:5::"])
+    expect(networkOf(address)).toBe("2001:db8:0:0");
+  expect(networkOf("2001:db8:1:2:3:4:5:6")).toBe("2001:db8:1:2");
+  expect(["192.0.2.1", "::ffff:192.0.2.1", ""].map(networkOf)).toEqual(["192.0.2.1", "::ffff:192.0.2.1", ""]);
 });

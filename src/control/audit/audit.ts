@@ -27,6 +27,8 @@ interface Recording {
   before: string | null;
   /** The id of its entry, once a transaction was to have it. */
   entryId: string | undefined;
+  /** Whether some operation lists the entry. */
+  isListed: boolean;
   /** Whether the entry is committed. Until then, each transaction of the call tries to add it. */
   isWritten: boolean;
 }
@@ -90,6 +92,7 @@ export class Audit {
       call,
       before: await before(),
       entryId: undefined,
+      isListed: false,
       isWritten: false,
     };
     if (operation.audit === "ahead") await this.#recordAlone(recording);
@@ -98,7 +101,7 @@ export class Audit {
       const result = await this.#contexts.run(context, handle);
       // A call that wrote nothing leaves an entry too: that it was made.
       if (!recording.isWritten) await this.#recordAlone(recording);
-      call.isAudited = recording.isWritten;
+      call.isAudited = recording.isWritten && recording.isListed;
       return result;
     } catch (error) {
       if (recording.entryId !== undefined) await this.#noteFailure(recording.entryId, statusOf(error));
@@ -167,7 +170,9 @@ export class Audit {
     const { operation, call, before } = recording;
     recording.entryId ??= newEntryId();
     const told = { id: recording.entryId, before, changes, result };
-    await store.insert(trx, entryOfCall(operation, call, told, this.#options));
+    const entry = entryOfCall(operation, call, told, this.#options);
+    recording.isListed = entry.account_id !== null || entry.user_id !== null;
+    await store.insert(trx, entry);
   }
 
   async #recordAlone(recording: Recording): Promise<void> {

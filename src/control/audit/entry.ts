@@ -18,7 +18,7 @@ export type AuditedCall = Pick<
   body?: unknown;
   account: { id: string; name: string } | undefined;
   zone: { id: string; name: string } | undefined;
-  /** Set at the end of the call: whether it left an entry. */
+  /** Set at the end of the call: whether it left an entry that its account or its user can read. */
   isAudited?: boolean;
 };
 
@@ -43,7 +43,11 @@ const beforeBytesMax = 2048;
 const idCharactersMax = 128;
 const filesMax = 10;
 
-const cut = (text: string, max: number): string => (text.length > max ? `${text.slice(0, max - 1)}…` : text);
+/** A text of a column. PostgreSQL refuses NUL, which names in paths may contain. */
+function cut(text: string, max: number): string {
+  const clean = text.includes("\0") ? text.replaceAll("\0", "\u{fffd}") : text;
+  return clean.length > max ? `${clean.slice(0, max - 1)}…` : clean;
+}
 
 /** The JSON of a resource, as an entry shows it before a change. */
 export const beforeJson = (resource: unknown, operation: Operation): string | null =>
@@ -60,11 +64,12 @@ export function entryOfCall(
 ): AuditEntry {
   const { action, product, type, scope } = describe(operation);
   const { refusal } = outcome;
-  const { actor, account, zone, incoming } = call;
+  const { actor, zone, incoming } = call;
+  const account = call.account ?? accountOf(outcome, directory);
   return {
     id: outcome.id,
     account_id: account?.id ?? null,
-    account_name: account === undefined ? null : cut(account.name, 100),
+    account_name: account?.name === undefined ? null : cut(account.name, 100),
     zone_id: zone?.id ?? null,
     zone_name: zone?.name ?? null,
     action_result: refusal === undefined ? "success" : "failure",
@@ -123,6 +128,16 @@ export function entryOfSystem(changes: readonly Change[], { accounts, zones }: D
     request: boundedJson({ changes: shown, count: changes.length }, requestBytesMax),
     before: null,
   };
+}
+
+/** The account of a change whose path names none: of a created zone, of a membership. */
+function accountOf(
+  { changes, result }: CallFacts,
+  { accounts }: Directory,
+): { id: string; name: string | undefined } | undefined {
+  const named = (result as { accountId?: unknown } | null | undefined)?.accountId;
+  const id = typeof named === "string" ? named : changes.find(({ kind }) => kind === "account")?.id;
+  return id === undefined ? undefined : { id, name: accounts.find(id)?.name };
 }
 
 const uncountedText = (count: number): string =>

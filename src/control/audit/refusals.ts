@@ -45,5 +45,11 @@ export class Refusals {
 }
 
 /** The key of an address: the network of an IPv6 address, because one visitor has all of its addresses. */
-export const networkOf = (address: string): string =>
-  address.includes(".") || !address.includes(":") ? address : address.split(":").slice(0, 4).join(":");
+export function networkOf(address: string): string {
+  if (address.includes(".") || !address.includes(":")) return address;
+  const [head = "", tail] = address.split("::");
+  const groups = (text: string): string[] => (text === "" ? [] : text.split(":"));
+  const [first, last] = [groups(head), groups(tail ?? "")];
+  const zeros = Array.from({ length: Math.max(0, 8 - first.length - last.length) }, () => "0");
+  return [...first, ...zeros, ...last].slice(0, 4).join(":");
+}

@@ -88,9 +88,14 @@ export async function count(read: Read, search: Search): Promise<number> {
   return Number(row.n);
 }
 
-/** The different addresses of actors in the entries of a search. */
-export async function addresses(read: Read, search: Search): Promise<string[]> {
-  const rows = await matching(read, search).select("actor_ip_address").distinct().execute();
+/** Different addresses of actors in the entries of a search, at most `limit`. */
+export async function addresses(read: Read, search: Search, limit: number): Promise<string[]> {
+  const rows = await matching(read, search)
+    .select("actor_ip_address")
+    .distinct()
+    .where("actor_ip_address", "is not", null)
+    .limit(limit)
+    .execute();
   return rows.flatMap(({ actor_ip_address: address }) => (address === null ? [] : [address]));
 }
 
@@ -111,7 +116,11 @@ function matching(read: Read, { of, sinceMs, beforeMs, has, not }: Search) {
   if (sinceMs !== undefined) query = query.where("id", ">=", firstIdAt(sinceMs));
   if (beforeMs !== undefined) query = query.where("id", "<", firstIdAt(beforeMs));
   for (const [column, values] of Object.entries(has))
-    query = query.where(column as "id", "in", values as string[]);
+    // PostgreSQL has no empty lists.
+    query =
+      values.length === 0
+        ? query.where(sql<boolean>`1 = 0`)
+        : query.where(column as "id", "in", values as string[]);
   for (const [column, values] of Object.entries(not))
     query = query.where((eb) =>
       eb.or([eb(column as "account_name", "is", null), eb(column as "id", "not in", values as string[])]),

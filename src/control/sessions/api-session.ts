@@ -2,6 +2,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Logger } from "pino";
 import type { Accounts } from "../accounts/accounts.ts";
 import { isSecretShaped } from "../access/secret.ts";
+import type { Actor } from "../access/actor.ts";
+import type { Audit } from "../audit/audit.ts";
 import { success } from "../api/envelope.ts";
 import { ApiError } from "../api/errors.ts";
 import type { ApiToken, Tokens } from "../tokens/tokens.ts";
@@ -12,6 +14,7 @@ import { clearCookies, sessionCookie, setCookie } from "./cookie.ts";
 import { sessionErrors } from "./api-errors.ts";
 import { hostUse, isOwnPage } from "./hosts.ts";
 import type { OpenSession, Sessions } from "./sessions.ts";
+import { signInOf, signInOperation, signInReader } from "./audited.ts";
 import type { StartCodes } from "./start-codes.ts";
 import { WrongTokens } from "./wrong-tokens.ts";
 
@@ -21,7 +24,8 @@ interface Needed {
   sessions: Sessions;
   startCodes: StartCodes;
   tokens: Tokens;
-  accounts: Pick<Accounts, "list" | "findUser">;
+  accounts: Pick<Accounts, "list" | "find" | "findUser">;
+  audit: Pick<Audit, "perform" | "noteRefusal">;
   zones: Pick<Zones, "find">;
   hosts: ReadonlySet<string>;
   logger: Logger;
@@ -48,6 +52,8 @@ export class SessionCalls {
       const result = await this.#perform(request, response);
       send(response, 200, success(result));
     } catch (error) {
+      // The client ended its request.
+      if (request.destroyed && !request.complete) return;
       if (!(error instanceof ApiError)) {
         this.#needed.logger.error({ err: error }, "a sign-in failed");
         send(response, 500, failed(new ApiError(500, 1000, "An internal error occurred")));
@@ -83,32 +89,55 @@ export class SessionCalls {
   }
 
   async #signIn(request: IncomingMessage, response: ServerResponse, isLoopback: boolean): Promise<object> {
-    const address = addressOf(request);
-    const waitSeconds = this.#wrong.waitSeconds(address);
+    const waitSeconds = this.#wrong.waitSeconds(addressOf(request));
     if (waitSeconds > 0) throw sessionErrors.tooMany(waitSeconds);
     const asked = await readSignIn(request);
-    const token = await this.#tokenOf(asked, address).catch((error: unknown) => {
-      this.#wrong.note(address);
-      throw error;
-    });
     const isPlain = asked.plain === true;
     if (isPlain && !isLoopback) throw sessionErrors.plainHttp();
-    response.setHeader("set-cookie", setCookie(await this.#needed.sessions.begin(token), isPlain));
+    const { token, actor } = await this.#known(asked, request);
+    const audited = signInOf(request, actor, this.#needed.accounts);
+    const cookie = await this.#needed.audit.perform(signInOperation, audited, signInReader, () =>
+      this.#needed.sessions.begin(token),
+    );
+    response.setHeader("set-cookie", setCookie(cookie, isPlain));
     return { token: { id: token.id, name: token.name } };
   }
 
-  async #tokenOf(asked: SignIn, address: string): Promise<ApiToken> {
-    if (typeof asked.code === "string") {
-      const taken = this.#needed.startCodes.take(asked.code);
-      if (typeof taken === "string") throw sessionErrors.code(taken);
-      return taken;
-    }
+  /** The caller of a sign-in. The attempt counts as wrong from its beginning, and is forgiven if it is right. */
+  async #known(asked: SignIn, request: IncomingMessage): Promise<{ token: ApiToken; actor: Actor }> {
+    const address = addressOf(request);
+    const waitSeconds = this.#wrong.waitSeconds(address);
+    if (waitSeconds > 0) throw sessionErrors.tooMany(waitSeconds);
+    this.#wrong.note(address);
     const secret = typeof asked.token === "string" ? asked.token.trim() : "";
-    const known = isSecretShaped(secret)
-      ? await this.#needed.tokens.authenticate(secret, address)
-      : "unknown";
-    if (typeof known === "string") throw sessionErrors.wrongToken(known);
-    return known.token;
+    const known =
+      typeof asked.code === "string"
+        ? await this.#ofCode(asked.code, address)
+        : isSecretShaped(secret)
+          ? await this.#needed.tokens.authenticate(secret, address)
+          : "unknown";
+    if (typeof known === "string") {
+      await this.#noteRefusal(request, secret);
+      throw sessionErrors.wrongToken(known);
+    }
+    this.#wrong.forgive(address);
+    return known;
+  }
+
+  /** The token of a code may have changed since the code was made. */
+  async #ofCode(code: string, address: string): ReturnType<Tokens["authenticate"]> {
+    const { startCodes, tokens } = this.#needed;
+    const taken = startCodes.take(code);
+    if (typeof taken === "string") throw sessionErrors.code(taken);
+    return tokens.authenticateAgain(taken.id, taken.secretHash, address);
+  }
+
+  /** A refused token leaves an entry for its owner; an unknown one is only logged. */
+  async #noteRefusal(request: IncomingMessage, secret: string): Promise<void> {
+    const { tokens, audit, accounts, logger } = this.#needed;
+    const actor = isSecretShaped(secret) ? await tokens.actorOf(secret) : undefined;
+    if (actor === undefined) logger.warn({ address: addressOf(request) }, "a sign-in with an unknown token");
+    else audit.noteRefusal(signInOperation, signInOf(request, actor, accounts), 401);
   }
 
   #describe({ actor, token, createdOn, expiresOn }: OpenSession): object {

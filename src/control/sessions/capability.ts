@@ -3,6 +3,7 @@ import { storage } from "../../platform/capability.ts";
 import { DashboardFiles } from "../../platform/dashboard/files.ts";
 import { dashboardPages } from "../../platform/dashboard/pages.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
+import { audit } from "../audit/capability.ts";
 import { accounts } from "../accounts/capability.ts";
 import { tokens } from "../tokens/capability.ts";
 import { zones } from "../zones/capability.ts";
@@ -16,7 +17,7 @@ import { StartCodes } from "./start-codes.ts";
 export const dashboard = capability({
   name: "dashboard",
   declares: declaration,
-  needs: [storage, accounts, zones, tokens],
+  needs: [storage, accounts, zones, tokens, audit],
   create({ config, logger, ...needed }) {
     const sessions = new Sessions(needed.storage, needed.tokens);
     const startCodes = new StartCodes((secret) => needed.tokens.hash(secret));

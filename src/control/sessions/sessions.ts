@@ -3,6 +3,7 @@ import { LRUCache } from "lru-cache";
 import type { Actor } from "../access/actor.ts";
 import { reloadByForgetting } from "../../platform/storage/changes/listeners.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
+import { unwitnessed } from "../../platform/storage/witness.ts";
 import { LoadingCache, entriesMax } from "../../platform/util/loading-cache.ts";
 import type { ApiToken, TokenRefusal, Tokens } from "../tokens/tokens.ts";
 import * as store from "./store.ts";
@@ -80,9 +81,10 @@ export class Sessions {
     return { actor, token, createdOn: session.createdOn, expiresOn: Math.min(endsOn, now + idleMsMax) };
   }
 
-  /** Ends the session of a cookie's value, if there is one. */
+  /** Ends the session of a cookie's value. Anyone may ask, so nothing is written if there is none. */
   async end(secret: string): Promise<void> {
     const id = this.#tokens.hash(secret);
+    if ((await store.find(this.#storage.read, id)) === undefined) return;
     await this.#storage.write(async (trx, changed) => {
       await store.remove(trx, id);
       changed({ kind: "dashboard_session", id });
@@ -93,6 +95,6 @@ export class Sessions {
   #noteUse(session: store.StoredSession, now: number): void {
     if (now - session.lastUsedOn < lastUsedGrainMs) return;
     session.lastUsedOn = now;
-    this.#storage.write(async (trx) => store.touch(trx, session.id, now)).catch(() => {});
+    this.#storage.write(async (trx) => store.touch(trx, session.id, now), unwitnessed).catch(() => {});
   }
 }

@@ -108,6 +108,11 @@ export class Tokens {
     return known?.token.secretHash === secretHash ? this.#admit(known, clientIp) : "unknown";
   }
 
+  /** The actor of a secret, also of one that `authenticate` refuses; undefined if no token has it. */
+  async actorOf(secret: string): Promise<Actor | undefined> {
+    return this.#knownOf(await store.findByHash(this.#storage.read, this.hash(secret)))?.actor;
+  }
+
   #admit(known: Known, clientIp: string): Known | TokenRefusal {
     const { token } = known;
     const now = clock.now();

@@ -4,9 +4,12 @@ import { sessionCookieNames } from "../../platform/dashboard/cookie-names.ts";
 const names: ReadonlySet<string> = new Set(sessionCookieNames);
 const common = "selvedge";
 
-/** Whether a pair of a Cookie header, or the value of Set-Cookie, is a session of the console. */
+/**
+ * Whether a pair of a Cookie header, or the value of Set-Cookie, is a session of the console. A cookie without a name
+ * comes back as its value alone, so "=name=value" sets the cookie "name".
+ */
 export const isConsoleCookie = (pair: string): boolean =>
-  pair.includes(common) && names.has(pair.slice(0, Math.max(0, pair.indexOf("="))).trim());
+  pair.includes(common) && names.has(/^[\s=]*([^=]*)=/.exec(pair)?.[1]?.trim() ?? "");
 
 /**
  * Removes the console's cookies from a visitor's request. Browsers send a host's cookies to all of its ports, so

@@ -47,6 +47,7 @@ const query = operation({
   path: "/zones/{zone_id}/edge/dns_query",
   summary: "Ask the name server for a name of the zone, and see its whole answer",
   access: dnsRead,
+  audit: "none",
   body: z.strictObject({
     name: z.string().max(255),
     type: z.string().max(16).default("A"),
