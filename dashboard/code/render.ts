@@ -134,7 +134,7 @@ ${given.map(([name, value]) => `  ${name.padEnd(width)} = ${hcl(value, 1)}\n`).j
 function hcl(value: unknown, depth: number): string {
   const inner = "  ".repeat(depth + 1);
   if (Array.isArray(value)) return `[${value.map((each) => hcl(each, depth)).join(", ")}]`;
-  if (typeof value === "string") return JSON.stringify(value).replaceAll("${", "$${");
+  if (typeof value === "string") return JSON.stringify(value).replace(/[$%](?=\{)/g, "$&$&");
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   return `{\n${Object.entries(value)
     .map(([name, each]) => `${inner}${name} = ${hcl(each, depth + 1)}\n`)

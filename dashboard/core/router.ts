@@ -86,8 +86,17 @@ export function match(pattern: string, path: string): Record<string, string> | u
     if (segment.startsWith("*")) values[segment.slice(1)] = given.slice(index).join("/");
     else if (segment.startsWith(":")) {
       if (given[index] === "") return undefined;
-      values[segment.slice(1)] = decodeURIComponent(given[index]!);
+      values[segment.slice(1)] = decoded(given[index]!);
     } else if (segment !== given[index]) return undefined;
   }
   return values;
+}
+
+/** A link may come from anywhere: one with a cut escape leads to a name that does not exist. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }

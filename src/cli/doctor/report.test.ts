@@ -59,6 +59,15 @@ it("has no value of a secret setting, also not in lines of the log and in errors
   expect(report.nodes).toHaveProperty("error");
 });
 
+it("hides a secret with a lone percent sign", async () => {
+  const report = await reportOf(
+    load({ databaseUrl: `postgres://selvedge:100%${mark}@127.0.0.1:1/selvedge` }),
+    undefined,
+  );
+  expect(report).toContain("********");
+  expect(report).not.toContain(mark);
+});
+
 it("has versions, checks and sizes", async () => {
   const data = join(folder, "data");
   const report = JSON.parse(await reportOf(load({}), undefined)) as Record<string, unknown>;

@@ -140,7 +140,7 @@ function withoutSecrets(text: string, config: Config): string {
     const values = [config[name] ?? []].flat().map(String);
     const passwords = values.flatMap((value) => {
       const password = URL.parse(value)?.password ?? "";
-      return [password, decodeURIComponent(password)];
+      return [password, decoded(password)];
     });
     return setting.secret === true ? [...values, ...values.flatMap(valueOfHeader), ...passwords] : passwords;
   });
@@ -155,5 +155,14 @@ function withoutSecrets(text: string, config: Config): string {
 /** The value of a header as some settings have it: name=value, or name: value. */
 const valueOfHeader = (header: string): string[] => {
   const value = /^[\w-]+ *[=:] *(.+)$/.exec(header)?.[1];
-  return value === undefined ? [] : [value, decodeURIComponent(value)];
+  return value === undefined ? [] : [value, decoded(value)];
 };
+
+/** A text without its escapes; unchanged if it only looks escaped. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
