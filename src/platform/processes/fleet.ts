@@ -26,6 +26,7 @@ class Member {
   readonly conversation: Conversation<FromEdge, FromMain>;
   readonly pending = new Map<number, Pending>();
   id = 0;
+  hasServed = false;
   isServing = false;
   beatAtMs = -Infinity;
   #n = 0;
@@ -153,13 +154,14 @@ export class Fleet {
     switch (message.say) {
       case "hello":
         member.id = message.id;
+        member.hasServed = message.hasServed;
         this.#members.add(member);
         member.tell({ do: "join", dns: this.#options.dnsAddress() });
         return;
       case "ready":
         member.isServing = true;
         member.tell({ do: "serve" });
-        this.#left -= 1;
+        if (member.hasServed) this.#left -= 1;
         if (this.#left <= 0) this.#rejoined?.();
         for (const resolve of this.#joining.splice(0)) resolve();
         return;

@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { ChangeFeed } from "../storage/changes/change-feed.ts";
 import type { ChangeListeners } from "../storage/changes/listeners.ts";
+import { endsWithin } from "../util/ends-within.ts";
 import { unawaited } from "../util/uncaught.ts";
 import { machineMs } from "./machine-clock.ts";
 import {
@@ -31,6 +32,7 @@ export class MainChannel implements ChangeFeed {
   /** Messages are handled one after another. */
   #turn: Promise<void> = Promise.resolve();
   readonly #joined = Promise.withResolvers<void>();
+  #hasJoined = false;
   readonly #loaded = Promise.withResolvers<void>();
   readonly #serving = Promise.withResolvers<void>();
   /** Whether it has ever served. */
@@ -41,7 +43,8 @@ export class MainChannel implements ChangeFeed {
   /** When main sent the last message whose predecessors are all in effect here. */
   #wordMs = -Infinity;
   #mainLagSeconds = 0;
-  #waiting: (() => void)[] = [];
+  /** The next word from main, while requests wait for it. */
+  #nextWord: PromiseWithResolvers<void> | undefined;
   /** The address of main's name server, once this process has joined. */
   dnsAddress = "";
   /** Set by the owner of the metrics. */
@@ -81,10 +84,18 @@ export class MainChannel implements ChangeFeed {
     while (!this.isCurrent) {
       const leftMs = endMs - performance.now();
       if (leftMs <= 0) return false;
-      this.#conversation?.send({ say: "ask" });
-      await Promise.race([new Promise<void>((resolve) => this.#waiting.push(resolve)), delay(leftMs)]);
+      await endsWithin(leftMs, this.#asked());
     }
     return true;
+  }
+
+  /** All requests that wait have asked once: main may have just come back from a stall. */
+  async #asked(): Promise<void> {
+    if (this.#nextWord === undefined) {
+      this.#nextWord = Promise.withResolvers();
+      this.#conversation?.send({ say: "ask" });
+    }
+    await this.#nextWord.promise;
   }
 
   get lagSeconds(): number {
@@ -107,7 +118,7 @@ export class MainChannel implements ChangeFeed {
           );
           conversation.onEnd(resolve);
           this.#conversation = conversation;
-          conversation.send({ say: "hello", id: this.#id });
+          conversation.send({ say: "hello", id: this.#id, hasServed: this.#hasServed });
         });
         this.#conversation = undefined;
         this.#isServing = false;
@@ -143,9 +154,13 @@ export class MainChannel implements ChangeFeed {
     switch (message.do) {
       case "join": {
         this.dnsAddress = message.dns;
-        if (this.#hasServed) return this.#listeners!.reload();
+        const isAgain = this.#hasJoined;
+        this.#hasJoined = true;
         this.#joined.resolve();
-        return this.#loaded.promise;
+        await this.#loaded.promise;
+        // Between two conversations, changes are missed: also while the data were loaded.
+        if (isAgain) await this.#listeners!.reload();
+        return;
       }
       case "serve":
         this.#isServing = true;
@@ -165,10 +180,15 @@ export class MainChannel implements ChangeFeed {
 
   #word(sentMs: number): void {
     this.#wordMs = Math.max(this.#wordMs, sentMs);
-    for (const resolve of this.#waiting.splice(0)) resolve();
+    this.#nextWord?.resolve();
+    this.#nextWord = undefined;
   }
 
   async #tellMetrics(n: number, conversation: Conversation<FromMain, FromEdge>): Promise<void> {
-    conversation.send({ say: "done", n, metrics: await this.metrics() });
+    const metrics = await this.metrics().catch((error: unknown) => {
+      this.#logger.error({ err: error }, "the metrics of this process could not be read");
+      return [];
+    });
+    conversation.send({ say: "done", n, metrics });
   }
 }

@@ -20,7 +20,8 @@ export type FromMain = { n: number; at: number } & (
 );
 
 export type FromEdge =
-  | { say: "hello"; id: number }
+  /** `hasServed`: it has served visitors before, for another conversation. */
+  | { say: "hello"; id: number; hasServed: boolean }
   /** It has loaded its configuration, and waits for `serve`. */
   | { say: "ready" }
   /** Its last word from main is old. */

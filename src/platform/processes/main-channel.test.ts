@@ -1,0 +1,121 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pino } from "pino";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { ChangeListeners } from "../storage/changes/listeners.ts";
+import { endsWithin } from "../util/ends-within.ts";
+import { Fleet } from "./fleet.ts";
+import { machineMs } from "./machine-clock.ts";
+import { MainChannel } from "./main-channel.ts";
+import { connectTo, Conversation, type FromEdge, type FromMain } from "./protocol.ts";
+
+const logger = pino({ enabled: false });
+const change = { kind: "zone", id: "a" };
+
+function newPath(): string {
+  const folder = mkdtempSync(join(tmpdir(), "selvedge-test-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return join(folder, "changes.sock");
+}
+
+async function startFleet(path: string, serving = 0): Promise<Fleet> {
+  const fleet = new Fleet({
+    path,
+    serving,
+    lagSeconds: () => 0,
+    dnsAddress: () => "127.0.0.1:53",
+    onStalled: () => {},
+  });
+  onTestFinished(() => fleet.close());
+  await fleet.listen();
+  return fleet;
+}
+
+/** The line of an edge process that joins, and what it hears. */
+function newChannel(path: string): { channel: MainChannel; heard: string[] } {
+  const channel = new MainChannel(path, 1, logger);
+  const heard: string[] = [];
+  const listeners = new ChangeListeners();
+  listeners.add(
+    async () => void heard.push("change"),
+    async () => () => void heard.push("reload"),
+  );
+  channel.tell(listeners);
+  onTestFinished(() => channel.stop());
+  return { channel, heard };
+}
+
+describe("an edge process", () => {
+  it("reads everything again if another main process starts while it loads", async () => {
+    const path = newPath();
+    const first = await startFleet(path);
+    const { channel, heard } = newChannel(path);
+    await channel.join();
+    first.close();
+    const second = await startFleet(path);
+    await second.tell([change]); // nobody has joined, so nobody hears of it
+    await channel.caughtUp();
+    expect(heard).toEqual(["reload"]);
+    await second.tell([change]);
+    expect(heard).toEqual(["reload", "change"]);
+  });
+
+  it("asks a silent main process once for all requests that wait", async () => {
+    const path = newPath();
+    let asked = 0;
+    let main: Conversation<FromEdge, FromMain> | undefined;
+    const oldMs = machineMs() - 10_000;
+    const server = createServer((socket: Socket) => {
+      main = new Conversation(socket, ({ say }) => {
+        if (say === "hello") main!.send({ do: "join", dns: "", n: 1, at: oldMs });
+        if (say === "ready") main!.send({ do: "serve", n: 2, at: oldMs });
+        if (say === "ask") asked++;
+      });
+    }).listen(path);
+    onTestFinished(() => void server.close());
+    const { channel } = newChannel(path);
+    await channel.join();
+    await channel.caughtUp();
+    expect(channel.isCurrent).toBe(false);
+    const requests = Array.from({ length: 100 }, async () => channel.becomesCurrent());
+    await expect.poll(() => asked).toBe(1);
+    main!.send({ do: "beat", lagSeconds: 0, n: 3, at: machineMs() });
+    expect(new Set(await Promise.all(requests))).toEqual(new Set([true]));
+    expect(asked).toBe(1);
+    channel.stop();
+  });
+
+  it("that cannot read its metrics has none, and stays in the fleet", async () => {
+    const path = newPath();
+    const fleet = await startFleet(path);
+    const { channel } = newChannel(path);
+    channel.metrics = async () => Promise.reject(new Error("unreadable"));
+    await channel.join();
+    await Promise.all([channel.caughtUp(), fleet.serves(1)]);
+    expect(await fleet.metrics()).toEqual([[]]);
+  });
+});
+
+describe("a new main process", () => {
+  it("waits with its first change for those that served before, not for new ones", async () => {
+    const path = newPath();
+    const fleet = await startFleet(path, 1);
+    const { channel } = newChannel(path);
+    await channel.join();
+    await Promise.all([channel.caughtUp(), fleet.serves(1)]);
+    const told = fleet.tell([change]);
+    expect(await endsWithin(300, told)).toBe(false);
+    const old: Conversation<FromMain, FromEdge> = new Conversation(
+      await connectTo(path),
+      ({ n, do: order }) => {
+        old.send({ say: "done", n });
+        if (order === "join") old.send({ say: "ready" });
+      },
+    );
+    old.send({ say: "hello", id: 2, hasServed: true });
+    expect(await endsWithin(1000, told)).toBe(true);
+    old.end();
+  });
+});
