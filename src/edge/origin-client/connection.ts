@@ -45,6 +45,8 @@ export class OriginConnection implements AnswerEvents, BodyEvents, Timed {
   #isReady = false;
   #isUsed = false;
   #isPaused = false;
+  /** The origin does not take the body as fast as it comes. */
+  #isBlocked = false;
   #isClosed = false;
   #hasEnded = false;
 
@@ -74,6 +76,7 @@ export class OriginConnection implements AnswerEvents, BodyEvents, Timed {
     const { request, head } = underWay;
     underWay.connection = this;
     this.#underWay = underWay;
+    this.#isBlocked = false;
     this.#parser.begin(request.method, this);
     this.#socket.write(head!.text, "latin1");
     this.deadlineMs = clock.in(limits.firstByteTimeoutMs);
@@ -93,14 +96,14 @@ export class OriginConnection implements AnswerEvents, BodyEvents, Timed {
 
   pause(): void {
     this.#isPaused = true;
-    this.deadlineMs = Infinity;
+    this.#awaitOrigin();
     this.#socket.pause();
   }
 
   resume(): void {
     if (!this.#isPaused) return;
     this.#isPaused = false;
-    this.deadlineMs = this.#owner.clock.in(this.#owner.limits.idleTimeoutMs);
+    this.#awaitOrigin();
     this.#socket.resume();
   }
 
@@ -142,15 +145,25 @@ export class OriginConnection implements AnswerEvents, BodyEvents, Timed {
   }
 
   blocked(isBlocked: boolean): void {
-    this.deadlineMs = isBlocked ? this.#owner.clock.in(this.#owner.limits.firstByteTimeoutMs) : Infinity;
+    this.#isBlocked = isBlocked;
+    this.#awaitOrigin();
   }
 
   sent(): void {
-    if (!this.#parser.hasHead) this.deadlineMs = this.#owner.clock.in(this.#owner.limits.firstByteTimeoutMs);
+    this.#isBlocked = false;
+    this.#awaitOrigin();
   }
 
   failed(error: Error): void {
     this.destroy(error);
+  }
+
+  /** From now on the origin has its time again, unless the visitor is the one to go on: its own timeout applies then. */
+  #awaitOrigin(): void {
+    const { clock, limits } = this.#owner;
+    const isSending = this.#body?.isSent === false && !this.#isBlocked;
+    const ms = this.#parser.hasHead ? limits.idleTimeoutMs : limits.firstByteTimeoutMs;
+    this.deadlineMs = this.#isPaused || isSending ? Infinity : clock.in(ms);
   }
 
   /** Returns false while no more is to be read. */
@@ -164,7 +177,7 @@ export class OriginConnection implements AnswerEvents, BodyEvents, Timed {
     if (this.#isClosed) return false;
     if (this.#hasEnded) this.#finish();
     else if (this.#underWay === undefined) this.destroy(); // bytes without a request
-    else if (!this.#isPaused) this.deadlineMs = this.#owner.clock.in(this.#owner.limits.idleTimeoutMs);
+    else if (this.#parser.hasHead) this.#awaitOrigin(); // interim answers and parts of a head move no deadline
     return !this.#isPaused;
   }
 

@@ -260,6 +260,52 @@ describe("times", () => {
     await expect(send(pool).answer).rejects.toMatchObject({ code: 524 });
   });
 
+  it.each([
+    ["a head that comes byte by byte", "HTTP/1.1 200 OK\r\nx: ", "x"],
+    ["interim answers", "", "HTTP/1.1 102 Processing\r\n\r\n"],
+  ])("are not prolonged by %s", async (_what, first, next) => {
+    const { pool } = await start(
+      (socket) => {
+        socket.once("data", () => {
+          socket.write(first);
+          const timer = setInterval(() => socket.write(next), 20);
+          socket.on("close", () => clearInterval(timer));
+        });
+      },
+      { firstByteTimeoutMs: 200, idleTimeoutMs: 100 },
+    );
+    await expect(send(pool).answer).rejects.toMatchObject({ code: 524 });
+  });
+
+  it("do not run while the visitor sends, although an interim answer came", async () => {
+    const { pool } = await start(
+      (socket) => {
+        socket.once("data", () => socket.write("HTTP/1.1 100 Continue\r\n\r\n"));
+        socket.on("data", (data) => data.includes("last") && socket.write(hello));
+      },
+      { firstByteTimeoutMs: 50, idleTimeoutMs: 50 },
+    );
+    const body = new PassThrough();
+    const { answer } = send(pool, post(body));
+    body.write("first");
+    setTimeout(() => body.end("last"), 300);
+    expect(await answer).toBe("hello");
+  });
+
+  it("run for the rest of an answer that began before the end of the body", async () => {
+    const { pool } = await start(
+      (socket) => {
+        socket.once("data", () => socket.pause().write(hello.slice(0, -1)));
+        setTimeout(() => socket.resume(), 100);
+      },
+      { firstByteTimeoutMs: 60_000, idleTimeoutMs: 300 },
+    );
+    const body = new PassThrough();
+    const { answer } = send(pool, post(body), { head: () => body.end(Buffer.alloc(16 * mebibyte)) });
+    body.write("first");
+    await expect(answer).rejects.toThrow("stopped in the middle");
+  });
+
   it("the answer stops", async () => {
     const { pool } = await start((socket) => socket.once("data", () => socket.write(hello.slice(0, -1))), {
       idleTimeoutMs: 50,

@@ -29,6 +29,7 @@ export class AnswerDelivery implements AnswerReceiver {
   readonly #failed: (error: Error) => void;
   #exchange: Exchange | undefined;
   #hasAnswered = false;
+  #isFull = false;
 
   constructor(to: DeliveryParts, done: () => void, failed: (error: Error) => void) {
     this.#to = to;
@@ -65,7 +66,9 @@ export class AnswerDelivery implements AnswerReceiver {
 
   data(chunk: Buffer): void {
     const { response } = this.#to;
-    if (response.write(chunk)) return;
+    // One read of the origin may have thousands of chunks, which all come before it pauses.
+    if (response.write(chunk) || this.#isFull) return;
+    this.#isFull = true;
     this.#exchange!.pause();
     response.once("drain", this.#resume);
   }
@@ -94,7 +97,10 @@ export class AnswerDelivery implements AnswerReceiver {
   }
 
   readonly #abandon = (): void => this.#exchange?.abort(new Error("the visitor left"));
-  readonly #resume = (): void => this.#exchange?.resume();
+  readonly #resume = (): void => {
+    this.#isFull = false;
+    this.#exchange?.resume();
+  };
 
   #settle(): void {
     this.#to.response.off("close", this.#abandon).off("drain", this.#resume);

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { Agent, request, type IncomingMessage, type ServerResponse } from "node:http";
 import { connect } from "node:net";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { exchange, host, startEdge, startOrigin, startRawOrigin, visit } from "../request/test-edge.ts";
 import { mebibyte } from "../../platform/bytes.ts";
 import { freePort } from "../../../test/helpers/free-port.ts";
@@ -43,6 +43,21 @@ describe("streaming", () => {
       expect(await count(response)).toBe(total);
       await sending.ended;
     }
+  });
+
+  it("thousands of small chunks for a slow visitor wait for it once", async () => {
+    const count = 200_000;
+    const originPort = await startRawOrigin((socket) =>
+      socket.end(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${"1\r\nx\r\n".repeat(count)}0\r\n\r\n`),
+    );
+    const { port } = await startEdge({ originPort });
+    const warnings: string[] = [];
+    const warn = ({ name }: Error): number => warnings.push(name);
+    process.on("warning", warn);
+    onTestFinished(() => void process.off("warning", warn));
+    const { body } = await visit(port);
+    expect(body.length).toBe(count);
+    expect(warnings).toEqual([]);
   });
 
   it("a truncated response is also cut off for the visitor", async () => {
