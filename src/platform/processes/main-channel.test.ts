@@ -12,7 +12,7 @@ import { MainChannel } from "./main-channel.ts";
 import { connectTo, Conversation, type FromEdge, type FromMain } from "./protocol.ts";
 
 const logger = pino({ enabled: false });
-const change = { kind: "zone", id: "a" };
+const change = { kind: "zone", id: "a" } as const;
 
 function newPath(): string {
   const folder = mkdtempSync(join(tmpdir(), "selvedge-test-"));
