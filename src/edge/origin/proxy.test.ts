@@ -48,7 +48,9 @@ describe("streaming", () => {
   it("thousands of small chunks for a slow visitor wait for it once", async () => {
     const count = 200_000;
     const originPort = await startRawOrigin((socket) =>
-      socket.end(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${"1\r\nx\r\n".repeat(count)}0\r\n\r\n`),
+      socket.end(
+        `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${"1\r\nx\r\n".repeat(count)}0\r\n\r\n`,
+      ),
     );
     const { port } = await startEdge({ originPort });
     const warnings: string[] = [];

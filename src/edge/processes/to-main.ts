@@ -3,7 +3,7 @@ import type { Pool } from "undici";
 import { traceHeader, type Tracer } from "../../platform/tracing/spans/tracer.ts";
 import { leftOut } from "../../platform/observability/observation.ts";
 import { isAbsent, requestPath } from "../../platform/processes/protocol.ts";
-import { visitorErrors } from "../http/errors.ts";
+import { VisitorError, visitorErrors } from "../http/errors.ts";
 import type { EdgeSettings } from "../http/settings.ts";
 import { clientOf } from "../origin-client/of-dispatcher.ts";
 import type { Origins } from "../origin/origins.ts";
@@ -104,6 +104,7 @@ export class ToMain {
         return;
       } catch (error) {
         const isUnsent = isAbsent(error) || (isRepeatable && isCut(error));
+        if (error instanceof VisitorError) throw error; // of the visitor's body, such as 413
         if (!isUnsent || !isWhole() || performance.now() > endMs) throw visitorErrors.unavailable(error);
         await delay(againMs);
       }
