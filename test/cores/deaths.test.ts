@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { expect, it, vi } from "vitest";
 import { ask, startCores, visitAllTheTime } from "./cores.ts";
 
@@ -25,6 +26,21 @@ it("an edge process that is killed takes only its requests in flight with it", a
   expect(Object.keys(failed).filter((answer) => !["ECONNRESET", "cut", "EPIPE"].includes(answer))).toEqual(
     [],
   );
+});
+
+it("a pause of the whole node ends none of its processes", async () => {
+  await using cores = await startCores(1);
+  await cores.addName("www");
+  const supervisor = cores.server.ready.pid;
+  const children = [...cores.pids("main"), ...cores.pids("edge")];
+  for (const pid of [...children, supervisor]) process.kill(pid, "SIGSTOP");
+  await delay(6000); // longer than main may be silent
+  process.kill(supervisor, "SIGCONT");
+  await delay(700); // it looks at main, which has said nothing yet
+  for (const pid of children) process.kill(pid, "SIGCONT");
+  await cores.addName("after");
+  expect(await ask(cores.server.ready.edge, "after.cores.example")).toBe(200);
+  expect([...cores.pids("main"), ...cores.pids("edge")]).toEqual(children);
 });
 
 it("edge processes serve while there is no main, and calls of the API wait for the next one", async () => {

@@ -2,6 +2,7 @@ import type { Logger } from "pino";
 import type { Config } from "../../platform/config/settings.ts";
 import type { PassedSockets } from "../../platform/listen/passed.ts";
 import { Sockets } from "../../platform/listen/sockets.ts";
+import { castLastNet } from "../../platform/observability/last-net.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 import { Supervisor } from "./supervisor.ts";
 
@@ -12,6 +13,7 @@ export async function supervise(
   logger: Logger,
   notify: (state: string) => void,
 ): Promise<void> {
+  castLastNet(logger, () => true);
   using sockets = await Sockets.bind(config, passed, "sockets");
   const supervisor = new Supervisor(config, sockets, passed, logger);
   const stop = (signal: string): void => {

@@ -25,6 +25,7 @@ export class SupervisedProcess {
   readonly startedMs = performance.now();
   lastSignOfLifeMs = Infinity;
   readonly #process: ChildProcess;
+  #stopped: Promise<number | NodeJS.Signals> | undefined;
 
   constructor(
     supervised: Supervised,
@@ -79,8 +80,12 @@ export class SupervisedProcess {
     if (this.#process.connected) this.#process.send("announce end", () => {});
   }
 
-  /** Asks it to end, and ends it when it does not. */
+  /** Asks it to end once, since a second signal would cut requests in progress, and ends it when it does not. */
   async stop(): Promise<number | NodeJS.Signals> {
+    return (this.#stopped ??= this.#stop());
+  }
+
+  async #stop(): Promise<number | NodeJS.Signals> {
     this.signal("SIGTERM");
     const abort = new AbortController();
     const killed = delay(killAfterMs, undefined, { signal: abort.signal }).then(

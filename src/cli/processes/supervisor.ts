@@ -8,7 +8,7 @@ import type { Config } from "../../platform/config/settings.ts";
 import { nameOf, type PassedSockets } from "../../platform/listen/passed.ts";
 import type { Sockets } from "../../platform/listen/sockets.ts";
 import { Turns } from "../../platform/util/turns.ts";
-import { unawaited } from "../../platform/util/uncaught.ts";
+import { unawaited, vital } from "../../platform/util/uncaught.ts";
 import { SupervisedProcess, type GivenSocket } from "./supervised-process.ts";
 
 const restartMs = { first: 100, max: 30_000 };
@@ -37,6 +37,7 @@ export class Supervisor {
   readonly #leaving = new Set<SupervisedProcess>();
   #lastId = 0;
   #isStopping = false;
+  #lastWatchMs = Infinity;
   #failedMs: number[] = [];
   readonly #quickDeaths = { main: 0, edge: 0 };
   readonly #replacing = new Turns();
@@ -88,7 +89,8 @@ export class Supervisor {
       return;
     }
     this.#isStopping = true;
-    const main = this.#main;
+    // A replacement may have asked main to end already.
+    const main = this.#main ?? [...this.#leaving].find(({ supervised }) => supervised.role === "main");
     main?.announceEnd();
     await Promise.all([...this.#edges.values(), ...this.#leaving].map((child) => child.stop()));
     const code = await main?.stop();
@@ -102,7 +104,9 @@ export class Supervisor {
       const main = this.#main;
       if (main === undefined || this.#isStopping) return;
       this.#main = undefined;
+      this.#leaving.add(main);
       await main.stop();
+      this.#leaving.delete(main);
       if (this.#isStopping) return;
       this.#startMain();
       if (await this.#main!.ready) this.#logger.info("every process was replaced");
@@ -116,7 +120,7 @@ export class Supervisor {
   #startMain(): void {
     const child = this.#spawn("main");
     this.#main = child;
-    unawaited(this.#startMainAgain(child));
+    vital("the supervision of main", this.#startMainAgain(child));
   }
 
   async #startMainAgain(child: SupervisedProcess): Promise<void> {
@@ -202,7 +206,13 @@ export class Supervisor {
   /** Edge processes wait for word from a main process that does not respond, so it must end. */
   #watchMain(): void {
     const main = this.#main;
-    if (main === undefined || performance.now() - main.lastSignOfLifeMs < mainStallMsMax) return;
+    const nowMs = performance.now();
+    // This process was away itself, perhaps with all others: what main has said waits to be read.
+    const wasAway = nowMs - this.#lastWatchMs > mainStallMsMax / 2;
+    this.#lastWatchMs = nowMs;
+    if (main === undefined) return;
+    if (wasAway) main.lastSignOfLifeMs = Math.max(main.lastSignOfLifeMs, nowMs);
+    if (nowMs - main.lastSignOfLifeMs < mainStallMsMax) return;
     this.#logger.error({ process: "main" }, "a process does not respond and is ended");
     main.signal("SIGKILL");
   }
