@@ -55,7 +55,7 @@ describe("an edge process", () => {
     await channel.join();
     first.close();
     const second = await startFleet(path);
-    await second.tell([change]); // nobody has joined, so nobody hears of it
+    await second.tell([change]); // no process has joined, so none hears of it
     await channel.caughtUp();
     expect(heard).toEqual(["reload"]);
     await second.tell([change]);
