@@ -36,6 +36,13 @@ export function Dialog({ title, children, onClose, kind = "center" }: DialogProp
         event.preventDefault();
         onClose();
       }}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape" || event.defaultPrevented) return;
+        // Left to the browser, one Escape may close several dialogs: those that opened without a click.
+        event.preventDefault();
+        event.stopPropagation();
+        onClose();
+      }}
       onMouseDown={(event) => {
         if (event.target === element.current) onClose();
       }}

@@ -127,6 +127,7 @@ describe.skipIf(browserPath === undefined)("the console, in a browser", () => {
   it("18, 21, 22: adds a zone and records by keyboard, and shows a refusal at its field", async () => {
     const page = await opened(`/${account}/zones`);
     await page.keyboard.press("n");
+    await page.locator("dialog input:focus").waitFor();
     await page.keyboard.type("keyboard.example");
     await page.keyboard.press("Control+Enter");
     await page.getByText("ns1.selvedge.localhost").first().waitFor();
