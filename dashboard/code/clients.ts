@@ -110,5 +110,55 @@ const access: Operations = {
   [`PUT ${account}`]: { client: "accounts.update", terraform: "cloudflare_account" },
 };
 
+const products: Operations = {
+  [`PUT ${account}/workers/scripts/{script_name}`]: { terraform: "cloudflare_workers_script" },
+  [`DELETE ${account}/workers/scripts/{script_name}`]: {
+    client: "workers.scripts.delete",
+    argument: "script_name",
+    wrangler: ({ params }) => `wrangler delete --name ${params!["script_name"]}`,
+  },
+  [`POST ${account}/workers/scripts/{script_name}/deployments`]: {
+    client: "workers.scripts.deployments.create",
+    argument: "script_name",
+  },
+  [`PUT ${account}/workers/scripts/{script_name}/secrets`]: {
+    client: "workers.scripts.secrets.update",
+    argument: "script_name",
+  },
+  [`DELETE ${account}/workers/scripts/{script_name}/secrets/{secret_name}`]: {
+    client: "workers.scripts.secrets.delete",
+    argument: "secret_name",
+  },
+  [`PUT ${account}/workers/scripts/{script_name}/schedules`]: {
+    client: "workers.scripts.schedules.update",
+    argument: "script_name",
+  },
+  [`POST ${account}/workflows/{workflow_name}/instances`]: {
+    client: "workflows.instances.create",
+    argument: "workflow_name",
+  },
+  [`PATCH ${account}/workflows/{workflow_name}/instances/{instance_id}/status`]: {
+    client: "workflows.instances.status.edit",
+    argument: "instance_id",
+  },
+  [`POST ${account}/queues`]: { client: "queues.create", terraform: "cloudflare_queue" },
+  [`PATCH ${account}/queues/{queue_id}`]: { client: "queues.edit", argument: "queue_id" },
+  [`DELETE ${account}/queues/{queue_id}`]: { client: "queues.delete", argument: "queue_id" },
+  [`POST ${account}/queues/{queue_id}/purge`]: { client: "queues.purge.start", argument: "queue_id" },
+  [`POST ${account}/queues/{queue_id}/messages`]: { client: "queues.messages.push", argument: "queue_id" },
+  [`POST ${account}/storage/kv/namespaces`]: {
+    client: "kv.namespaces.create",
+    terraform: "cloudflare_workers_kv_namespace",
+  },
+  [`DELETE ${account}/storage/kv/namespaces/{namespace_id}`]: {
+    client: "kv.namespaces.delete",
+    argument: "namespace_id",
+  },
+  [`DELETE ${account}/storage/kv/namespaces/{namespace_id}/values/{key_name}`]: {
+    client: "kv.namespaces.values.delete",
+    argument: "key_name",
+  },
+};
+
 /** Other tools' names of operations, by method and path as in openapi.json. */
-export const clients: Readonly<Operations> = { ...zones, ...dns, ...traffic, ...access };
+export const clients: Readonly<Operations> = { ...zones, ...dns, ...traffic, ...products, ...access };

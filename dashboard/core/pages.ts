@@ -101,3 +101,10 @@ export function useRows<T>(path: string, perPage = 200): Rows<T> {
     },
   };
 }
+
+/** A list that is there as a whole, as rows of a grid. */
+export const rowsOf = <T>(list: readonly T[]): Pick<Rows<T>, "count" | "row" | "show"> => ({
+  count: list.length,
+  row: (index) => list[index],
+  show: () => {},
+});

@@ -5,7 +5,7 @@ import { count as formatCount } from "../core/format.ts";
 
 export interface Column<T> {
   key: string;
-  title: string;
+  title: ComponentChildren;
   /** As in grid-template-columns: "120px", "minmax(0, 2fr)". */
   width: string;
   cell: (row: T, index: number) => ComponentChildren;

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ago, timeOf } from "../core/format.ts";
+import { href } from "../core/router.ts";
 import { Button } from "./button.tsx";
 
 interface PageProps {
@@ -8,14 +9,21 @@ interface PageProps {
   /** A line below the title. */
   about?: ComponentChildren;
   actions?: ComponentChildren;
+  /** The list that this resource is in. */
+  up?: { name: string; path: string };
   children: ComponentChildren;
 }
 
 /** The head of a screen, and its content. */
-export const Page = ({ title, about, actions, children }: PageProps) => (
+export const Page = ({ title, about, actions, up, children }: PageProps) => (
   <>
     <header class="page-head">
       <div>
+        {up && (
+          <p class="where">
+            <a href={href(up.path)}>{up.name}</a>
+          </p>
+        )}
         <h1>{title}</h1>
         {about && <p class="about">{about}</p>}
       </div>

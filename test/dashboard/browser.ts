@@ -96,8 +96,11 @@ export async function openConsole(
     async call<T>(method: string, path: string, body?: unknown) {
       const response = await fetch(`${platform.urls.api}${path}`, {
         method,
-        headers: { authorization: `Bearer ${platform.token}`, "content-type": "application/json" },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
+        headers: {
+          authorization: `Bearer ${platform.token}`,
+          ...(!(body instanceof FormData) && { "content-type": "application/json" }),
+        },
+        ...(body !== undefined && { body: body instanceof FormData ? body : JSON.stringify(body) }),
       });
       const { success, result, errors } = (await response.json()) as {
         success: boolean;

@@ -1,10 +1,62 @@
 import type { OpenConsole } from "./browser.ts";
 
-/** Zones with records and settings, as an installation in use has them. */
-export async function makeData({
-  call,
-  platform,
-}: OpenConsole): Promise<{ zone: { id: string; name: string } }> {
+/** The resources that the tests address by id. */
+interface Data {
+  zone: { id: string; name: string };
+  queueId: string;
+  namespaceId: string;
+}
+
+/** A workflow with an attempt that fails, and with a wait that ends only by an event. */
+const orders = `import { WorkflowEntrypoint } from "cloudflare:workers";
+export class Order extends WorkflowEntrypoint {
+  async run(event, step) {
+    const price = await step.do("price", async () => ({ total: 6 * 7 }));
+    await step.sleep("settle", 20);
+    await step.do("charge", { retries: { limit: 1, delay: 10, backoff: "constant" } }, async () => {
+      if (event.payload.card === "stolen") throw new Error("The card was refused");
+      return "charged";
+    });
+    await step.waitForEvent("shipped", { type: "shipment", timeout: "7 days" });
+    return price;
+  }
+}
+export default { fetch: () => new Response("orders") };
+`;
+
+/** A form that uploads one module. */
+export function scriptForm(code: string): FormData {
+  const form = new FormData();
+  form.set("metadata", JSON.stringify({ main_module: "index.js", compatibility_date: "2026-11-01" }));
+  form.set("index.js", new File([code], "index.js", { type: "application/javascript+module" }));
+  return form;
+}
+
+/** A script with a workflow, a queue and a key-value namespace, with something in each. */
+async function makeProducts({ call, platform }: OpenConsole): Promise<Pick<Data, "queueId" | "namespaceId">> {
+  const account = `/accounts/${platform.accountId}`;
+  await call("PUT", `${account}/workers/scripts/shop-orders`, scriptForm(orders));
+  await call("PUT", `${account}/workers/scripts/shop-orders/secrets`, { name: "KEY", text: "hidden" });
+  await call("PUT", `${account}/workers/scripts/shop-orders/schedules`, [{ cron: "0 6 * * *" }]);
+  await call("PUT", `${account}/workflows/orders`, { script_name: "shop-orders", class_name: "Order" });
+  const instances = `${account}/workflows/orders/instances`;
+  await call("POST", `${instances}?wait=30`, { id: "refused", params: { card: "stolen" } });
+  await call("POST", instances, { id: "waiting", params: { card: "visa" } });
+  const { queue_id: queueId } = await call<{ queue_id: string }>("POST", `${account}/queues`, {
+    queue_name: "mails",
+  });
+  await call("POST", `${account}/queues/${queueId}/messages`, { body: { to: "one@shop.example" } });
+  const { id: namespaceId } = await call<{ id: string }>("POST", `${account}/storage/kv/namespaces`, {
+    title: "settings",
+  });
+  const pairs = ["colour", "page:home", "page:about"].map((key) => ({ key, value: `value of ${key}` }));
+  await call("PUT", `${account}/storage/kv/namespaces/${namespaceId}/bulk`, pairs);
+  return { queueId, namespaceId };
+}
+
+/** Zones and products with content, as an installation in use has them. */
+export async function makeData(console: OpenConsole): Promise<Data> {
+  const { call, platform } = console;
   const account = { id: platform.accountId };
   const names = ["shop.example", "static.example", "api.example", "intern.example", "magazin.example"];
   const zones = await Promise.all(
@@ -53,5 +105,5 @@ export async function makeData({
   await call("PATCH", `/zones/${zone.id}/dnssec`, { status: "active" });
   await call("POST", `/zones/${zone.id}/workers/routes`, { pattern: "shop.example/static/*" });
   await call("PATCH", `/zones/${zones[3]!.id}`, { paused: true });
-  return { zone };
+  return { zone, ...(await makeProducts(console)) };
 }

@@ -10,7 +10,10 @@ export interface Shown {
 }
 
 /** Every screen, with the data of data.ts. */
-export function screensOf(account: string, { zone }: Awaited<ReturnType<typeof makeData>>): Shown[] {
+export function screensOf(
+  account: string,
+  { zone, queueId, namespaceId }: Awaited<ReturnType<typeof makeData>>,
+): Shown[] {
   const a = `/${account}`;
   const z = `${a}/zones/${zone.name}`;
   return [
@@ -31,6 +34,15 @@ export function screensOf(account: string, { zone }: Awaited<ReturnType<typeof m
       prepare: async (page) => page.getByText("mail", { exact: true }).first().click(),
     },
     { name: "dns-import", path: `${z}/dns`, prepare: async (page) => page.keyboard.press("i") },
+    {
+      name: "dns-ask",
+      path: `${z}/dns`,
+      prepare: async (page) => {
+        await page.keyboard.press("q");
+        await page.getByRole("button", { name: "Ask", exact: true }).click();
+        await page.getByRole("region", { name: "Answer" }).waitFor();
+      },
+    },
     { name: "dns-settings", path: `${z}/settings` },
     { name: "transfers", path: `${z}/transfers` },
     { name: "rules", path: `${z}/rules` },
@@ -50,6 +62,32 @@ export function screensOf(account: string, { zone }: Awaited<ReturnType<typeof m
     { name: "api", path: `${a}/api?filter=dns_records&operation=dns_record_create` },
     { name: "settings", path: `${a}/settings` },
     { name: "images", path: `${a}/images` },
+    { name: "scripts", path: `${a}/scripts` },
+    ...["code", "versions", "settings", "secrets", "schedules"].map((tab) => ({
+      name: `script-${tab}`,
+      path: `${a}/scripts/shop-orders?tab=${tab}`,
+    })),
+    {
+      name: "script-new",
+      path: `${a}/scripts`,
+      prepare: async (page) => page.getByRole("button", { name: "New script" }).click(),
+    },
+    { name: "workflows", path: `${a}/workflows` },
+    { name: "workflow", path: `${a}/workflows/orders` },
+    { name: "workflow-instance", path: `${a}/workflows/orders/refused` },
+    { name: "workflow-step", path: `${a}/workflows/orders/refused?step=step:charge-1` },
+    { name: "queues", path: `${a}/queues` },
+    {
+      name: "queue",
+      path: `${a}/queues/${queueId}`,
+      prepare: async (page) => {
+        await page.getByRole("button", { name: "Peek" }).click();
+        await page.getByText("one@shop.example").waitFor();
+      },
+    },
+    { name: "kv", path: `${a}/kv` },
+    { name: "kv-keys", path: `${a}/kv/${namespaceId}` },
+    { name: "kv-value", path: `${a}/kv/${namespaceId}?key=colour` },
     {
       name: "as-code",
       path: `${a}/zones`,

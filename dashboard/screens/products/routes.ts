@@ -1,7 +1,74 @@
 import type { Route } from "../../shell/route.ts";
 
-/** Screens of scripts, queues, key-value, workflows, images and the other products of an account. */
+/** Screens of scripts, workflows, queues, key-value, images and the other products of an account. */
 export const productRoutes: readonly Route[] = [
+  {
+    pattern: "/:account/scripts",
+    title: "Scripts",
+    needs: "workers_scripts:read",
+    menu: { icon: "scripts", group: "products" },
+    keys: "g s",
+    load: async () => import("../scripts/scripts.tsx"),
+  },
+  {
+    pattern: "/:account/scripts/:script",
+    title: "Script",
+    needs: "workers_scripts:read",
+    isInner: true,
+    load: async () => import("../scripts/script-screen.tsx"),
+  },
+  {
+    pattern: "/:account/workflows",
+    title: "Workflows",
+    needs: "workers_scripts:read",
+    menu: { icon: "workflows", group: "products" },
+    keys: "g w",
+    load: async () => import("../workflows/workflows.tsx"),
+  },
+  {
+    pattern: "/:account/workflows/:workflow",
+    title: "Workflow",
+    needs: "workers_scripts:read",
+    isInner: true,
+    load: async () => import("../workflows/instances.tsx"),
+  },
+  {
+    pattern: "/:account/workflows/:workflow/:instance",
+    title: "Instance",
+    needs: "workers_scripts:read",
+    isInner: true,
+    load: async () => import("../workflows/instance.tsx"),
+  },
+  {
+    pattern: "/:account/queues",
+    title: "Queues",
+    needs: "queues:read",
+    menu: { icon: "queues", group: "products" },
+    keys: "g q",
+    load: async () => import("../queues/queues.tsx"),
+  },
+  {
+    pattern: "/:account/queues/:queue",
+    title: "Queue",
+    needs: "queues:read",
+    isInner: true,
+    load: async () => import("../queues/queue.tsx"),
+  },
+  {
+    pattern: "/:account/kv",
+    title: "Key-value",
+    needs: "workers_kv:read",
+    menu: { icon: "kv", group: "products" },
+    keys: "g k",
+    load: async () => import("../kv/namespaces.tsx"),
+  },
+  {
+    pattern: "/:account/kv/:namespace",
+    title: "Namespace",
+    needs: "workers_kv:read",
+    isInner: true,
+    load: async () => import("../kv/namespace.tsx"),
+  },
   {
     pattern: "/:account/images",
     title: "Images",

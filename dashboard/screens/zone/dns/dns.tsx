@@ -14,6 +14,7 @@ import { Page, State } from "../../../parts/layout.tsx";
 import { Menu } from "../../../parts/menu.tsx";
 import { Empty, Loaded } from "../../../parts/states.tsx";
 import { toast } from "../../../parts/toast.tsx";
+import { AskDialog } from "./ask.tsx";
 import { BatchBar, useRecordSelection } from "./batch.tsx";
 import { ImportDialog } from "./import.tsx";
 import { RecordPanel } from "./record-form.tsx";
@@ -85,11 +86,13 @@ export default function Dns() {
   );
   const [openId, setOpenId] = useSearch("record");
   const [isImporting, setImporting] = useState(false);
+  const [isAsking, setAsking] = useState(false);
   const selection = useRecordSelection(rows, query);
   const refusal = useRefusal();
   const edit = refusal("POST /zones/{zone_id}/dns_records");
   useShortcuts([
     { keys: "n", label: "Add a record", run: () => edit === undefined && setOpenId("new", false) },
+    { keys: "q", label: "Ask the name server", run: () => setAsking(true) },
     { keys: "i", label: "Import a zone file", run: () => edit === undefined && setImporting(true) },
   ]);
   const refresh = (): void => {
@@ -115,6 +118,7 @@ export default function Dns() {
           <Menu
             label="More"
             items={[
+              { label: "Ask the name server", icon: "search", onSelect: () => setAsking(true) },
               {
                 label: "Import a zone file",
                 icon: "upload",
@@ -168,6 +172,7 @@ export default function Dns() {
           onClose={() => setOpenId("")}
         />
       )}
+      {isAsking && <AskDialog onClose={() => setAsking(false)} />}
       {isImporting && <ImportDialog onDone={refresh} onClose={() => setImporting(false)} />}
     </Page>
   );

@@ -1,0 +1,198 @@
+import { useState } from "preact/hooks";
+import { AsCode } from "../../code/as-code.tsx";
+import { useAction } from "../../core/action.ts";
+import { useGet } from "../../core/cache.ts";
+import { bytes, count } from "../../core/format.ts";
+import { useShortcuts } from "../../core/keys.ts";
+import { useRefusal } from "../../core/permissions.ts";
+import { href, navigate } from "../../core/router.ts";
+import { Button } from "../../parts/button.tsx";
+import { Confirm } from "../../parts/confirm.tsx";
+import { Switch } from "../../parts/form.tsx";
+import { Card, Figure, Page, Time } from "../../parts/layout.tsx";
+import { Menu } from "../../parts/menu.tsx";
+import { Empty, Loaded } from "../../parts/states.tsx";
+import { Table } from "../../parts/table.tsx";
+import type { ScreenProps } from "../../shell/route.ts";
+import { MessagesCard } from "./messages.tsx";
+import type { Backlog, Consumer, Queue } from "./queue-types.ts";
+import { SendDialog } from "./send.tsx";
+
+const one = "/accounts/{account_id}/queues/{queue_id}";
+type Open = "send" | "purge" | "delete" | undefined;
+
+/** One queue: its depth, its consumers, its messages. */
+export default function QueueScreen({ account, params }: ScreenProps) {
+  const path = `/accounts/${account}/queues/${params["queue"]!}`;
+  const queue = useGet<Queue>(path);
+  return (
+    <Loaded of={queue}>{(data) => <Content key={data.queue_id} account={account} queue={data} />}</Loaded>
+  );
+}
+
+function Content({ account, queue }: { account: string; queue: Queue }) {
+  const path = `/accounts/${account}/queues/${queue.queue_id}`;
+  const params = { account_id: account, queue_id: queue.queue_id };
+  const [open, setOpen] = useState<Open>(undefined);
+  const refusal = useRefusal();
+  const edit = refusal(`POST ${one}/messages`);
+  const close = (): void => setOpen(undefined);
+  useShortcuts([{ keys: "n", label: "Send a message", run: () => edit === undefined && setOpen("send") }]);
+  return (
+    <Page
+      title={queue.queue_name}
+      up={{ name: "Queues", path: `/${account}/queues` }}
+      actions={
+        <>
+          <Menu
+            label="More"
+            items={[
+              {
+                label: "Purge all messages",
+                icon: "trash",
+                kind: "bad",
+                refusal: edit,
+                onSelect: () => setOpen("purge"),
+              },
+              {
+                label: "Delete the queue",
+                icon: "trash",
+                kind: "bad",
+                refusal: edit,
+                onSelect: () => setOpen("delete"),
+              },
+            ]}
+          />
+          <Button icon="plus" kind="primary" refusal={edit} onPress={() => setOpen("send")}>
+            Send a message
+          </Button>
+        </>
+      }
+    >
+      <div class="stack">
+        <Depth path={path} />
+        <Delivery queue={queue} params={params} path={path} />
+        <Consumers account={account} queue={queue} />
+        <MessagesCard account={account} queue={queue} />
+      </div>
+      {open === "send" && <SendDialog account={account} queue={queue} onClose={close} />}
+      {open === "purge" && (
+        <Confirm
+          title={`Purge ${queue.queue_name}`}
+          submit="Purge"
+          typed={queue.queue_name}
+          call={{ op: `POST ${one}/purge`, params, body: { delete_messages_permanently: true } }}
+          done="The queue was purged"
+          invalidates={[path]}
+          onClose={close}
+        >
+          <p>All of its messages are deleted for good, also those that a consumer works on.</p>
+        </Confirm>
+      )}
+      {open === "delete" && (
+        <Confirm
+          title={`Delete ${queue.queue_name}`}
+          submit="Delete"
+          typed={queue.queue_name}
+          call={{ op: `DELETE ${one}`, params }}
+          done="The queue was deleted"
+          invalidates={[`/accounts/${account}/queues`]}
+          onDone={() => navigate(`/${account}/queues`)}
+          onClose={close}
+        >
+          <p>Its messages are deleted with it. Scripts that send to it get errors.</p>
+        </Confirm>
+      )}
+    </Page>
+  );
+}
+
+function Depth({ path }: { path: string }) {
+  const backlog = useGet<Backlog>(`${path}/metrics`, { everyMs: 2000 });
+  return (
+    <Loaded of={backlog} rows={2}>
+      {(data) => (
+        <div class="figures">
+          <Figure name="Messages" value={count(data.backlog_count)} />
+          <Figure name="Size" value={bytes(data.backlog_bytes)} />
+          <Figure
+            name="Oldest message"
+            value={
+              data.oldest_message_timestamp_ms === 0 ? "–" : <Time at={data.oldest_message_timestamp_ms} />
+            }
+          />
+        </div>
+      )}
+    </Loaded>
+  );
+}
+
+function Delivery({
+  queue,
+  params,
+  path,
+}: {
+  queue: Queue;
+  params: Readonly<Record<string, string>>;
+  path: string;
+}) {
+  const { delivery_paused: isPaused, delivery_delay: delay, message_retention_period: kept } = queue.settings;
+  const op = `PATCH ${one}`;
+  const action = useAction({ done: "The delivery was changed", invalidates: [path], tellsFailure: true });
+  const call = (paused: boolean) => ({ op, params, body: { settings: { delivery_paused: paused } } });
+  return (
+    <Card>
+      <div class="setting">
+        <Switch
+          label="Delivery to the consumer"
+          hint={`Messages wait ${count(delay)} s before they are delivered, and are kept for ${count(kept)} s.`}
+          isOn={!isPaused}
+          refusal={useRefusal()(op)}
+          onChange={(on) => void action.run(call(!on))}
+        />
+        <AsCode call={call(!isPaused)} />
+      </div>
+    </Card>
+  );
+}
+
+const scriptOf = ({ script_name, script }: Consumer): string | undefined => script_name ?? script;
+
+const Consumers = ({ account, queue }: { account: string; queue: Queue }) => (
+  <Card title="Consumers">
+    {queue.consumers.length === 0 ? (
+      <Empty icon="queues" title="No consumer">
+        <p>
+          Messages wait until a script consumes them, or a client pulls them.{" "}
+          <code>wrangler queues consumer add</code> adds one.
+        </p>
+      </Empty>
+    ) : (
+      <Table
+        label="Consumers"
+        rows={queue.consumers}
+        keyOf={({ consumer_id }) => consumer_id}
+        columns={[
+          {
+            title: "Consumer",
+            isWide: true,
+            cell: (consumer) => {
+              const script = scriptOf(consumer);
+              return script === undefined ? (
+                "pulled over HTTP"
+              ) : (
+                <a href={href(`/${account}/scripts/${encodeURIComponent(script)}`)}>{script}</a>
+              );
+            },
+          },
+          { title: "Batch", isNumber: true, cell: ({ settings }) => settings.batch_size },
+          { title: "Retries", isNumber: true, cell: ({ settings }) => settings.max_retries },
+          {
+            title: "Dead letters go to",
+            cell: ({ dead_letter_queue }) => dead_letter_queue || <span class="faint">nowhere</span>,
+          },
+        ]}
+      />
+    )}
+  </Card>
+);

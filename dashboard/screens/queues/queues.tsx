@@ -1,0 +1,130 @@
+import { useState } from "preact/hooks";
+import { useShortcuts } from "../../core/keys.ts";
+import { useRows } from "../../core/pages.ts";
+import { useRefusal } from "../../core/permissions.ts";
+import { href, navigate, useSearch } from "../../core/router.ts";
+import { Button } from "../../parts/button.tsx";
+import { Dialog } from "../../parts/dialog.tsx";
+import { Filter } from "../../parts/filter.tsx";
+import { ActionForm, TextField } from "../../parts/form.tsx";
+import { Grid, type Column } from "../../parts/grid.tsx";
+import { Page, State, Time } from "../../parts/layout.tsx";
+import { Empty, Loaded } from "../../parts/states.tsx";
+import type { ScreenProps } from "../../shell/route.ts";
+import type { Queue } from "./queue-types.ts";
+
+const op = "POST /accounts/{account_id}/queues";
+
+const columnsOf = (account: string): Column<Queue>[] => [
+  {
+    key: "name",
+    title: "Name",
+    width: "minmax(140px, 2fr)",
+    cell: ({ queue_id, queue_name }) => <a href={href(`/${account}/queues/${queue_id}`)}>{queue_name}</a>,
+  },
+  {
+    key: "state",
+    title: "Delivery",
+    width: "minmax(100px, 1fr)",
+    cell: ({ settings }) =>
+      settings.delivery_paused ? <State tone="warn">paused</State> : <State tone="ok">on</State>,
+  },
+  {
+    key: "producers",
+    title: "Producers",
+    width: "96px",
+    isNumber: true,
+    isExtra: true,
+    cell: ({ producers_total_count }) => producers_total_count,
+  },
+  {
+    key: "consumers",
+    title: "Consumers",
+    width: "96px",
+    isNumber: true,
+    cell: ({ consumers_total_count }) => consumers_total_count,
+  },
+  {
+    key: "created",
+    title: "Created",
+    width: "120px",
+    isExtra: true,
+    cell: ({ created_on }) => <Time at={created_on} />,
+  },
+];
+
+/** The queues of the account. */
+export default function Queues({ account }: ScreenProps) {
+  const [search, setSearch] = useSearch("name");
+  const path = `/accounts/${account}/queues${search === "" ? "" : `?name=${encodeURIComponent(search)}`}`;
+  const rows = useRows<Queue>(path, 100);
+  const [isAdding, setAdding] = useState(false);
+  const refusal = useRefusal()(op);
+  useShortcuts([{ keys: "n", label: "New queue", run: () => refusal === undefined && setAdding(true) }]);
+  const add = (
+    <Button icon="plus" kind="primary" refusal={refusal} onPress={() => setAdding(true)}>
+      New queue
+    </Button>
+  );
+  return (
+    <Page title="Queues" actions={add}>
+      <div class="toolbar">
+        <Filter label="Filter queues by name" value={search} onChange={setSearch} />
+      </div>
+      <Loaded
+        of={rows.first}
+        empty={
+          search === "" ? (
+            <Empty icon="queues" title="No queue yet" actions={add}>
+              <p>
+                Or <code>wrangler queues create orders</code>.
+              </p>
+            </Empty>
+          ) : (
+            <Empty icon="search" title="No queue has this name" />
+          )
+        }
+      >
+        {() => (
+          <Grid
+            label="Queues"
+            columns={columnsOf(account)}
+            rows={rows}
+            keyOf={({ queue_id }) => queue_id}
+            onOpen={({ queue_id }) => navigate(`/${account}/queues/${queue_id}`)}
+          />
+        )}
+      </Loaded>
+      {isAdding && <NewQueue account={account} onClose={() => setAdding(false)} />}
+    </Page>
+  );
+}
+
+function NewQueue({ account, onClose }: { account: string; onClose: () => void }) {
+  const [name, setName] = useState("");
+  return (
+    <Dialog title="New queue" onClose={onClose}>
+      <ActionForm<Queue>
+        call={{ op, params: { account_id: account }, body: { queue_name: name } }}
+        submit="Make the queue"
+        done="The queue was made"
+        invalidates={[`/accounts/${account}/queues`]}
+        onCancel={onClose}
+        onDone={({ queue_id }) => navigate(`/${account}/queues/${queue_id}`)}
+      >
+        {(failure) => (
+          <TextField
+            label="Name"
+            name="queue_name"
+            failure={failure}
+            value={name}
+            onChange={setName}
+            hint="Letters, digits, - and _"
+            isMono
+            autofocus
+          />
+        )}
+      </ActionForm>
+    </Dialog>
+  );
+}

@@ -1,0 +1,117 @@
+import { useState } from "preact/hooks";
+import { Code as CodeText } from "../../code/as-code.tsx";
+import { bytes, plural } from "../../core/format.ts";
+import { useSearch } from "../../core/router.ts";
+import { Button } from "../../parts/button.tsx";
+import { ActionForm, SelectField, TextField } from "../../parts/form.tsx";
+import { Notice } from "../../parts/layout.tsx";
+import { Bars, Failure } from "../../parts/states.tsx";
+import { uploadOf, useCode, type Code } from "./modules.ts";
+import { one, paramsOf, scriptPath, shortId } from "./script.ts";
+
+interface TabProps {
+  account: string;
+  name: string;
+}
+
+/** The modules of a version. Those of the newest one can be edited as text. */
+export function CodeTab({ account, name }: TabProps) {
+  const [version, setVersion] = useSearch("version");
+  const [turn, setTurn] = useState(0);
+  const { code, failure } = useCode(account, name, version, turn);
+  if (failure !== undefined) return <Failure failure={failure} onRetry={() => setTurn((each) => each + 1)} />;
+  if (code === undefined) return <Bars rows={10} />;
+  return (
+    <div class="stack">
+      {version !== "" && (
+        <Notice actions={<Button onPress={() => setVersion("")}>The code that runs now</Button>}>
+          This is the code of version <code>{shortId(version)}</code>. It is read only.
+        </Notice>
+      )}
+      <Editor
+        key={`${version} ${turn}`}
+        account={account}
+        name={name}
+        code={code}
+        isReadOnly={version !== ""}
+        onDone={() => setTurn((each) => each + 1)}
+      />
+    </div>
+  );
+}
+
+interface EditorProps extends TabProps {
+  code: Code;
+  isReadOnly: boolean;
+  onDone: () => void;
+}
+
+function Editor({ account, name, code, isReadOnly, onDone }: EditorProps) {
+  const first = code.modules.find((module) => module.name === code.main) ?? code.modules[0];
+  const [chosen, setChosen] = useState(first?.name ?? "");
+  const [texts, setTexts] = useState<Readonly<Record<string, string>>>({});
+  const shown = code.modules.find((module) => module.name === chosen);
+  const text = texts[chosen] ?? shown?.text;
+  const changed = Object.keys(texts).filter(
+    (each) => texts[each] !== code.modules.find((module) => module.name === each)?.text,
+  );
+  const choice = code.modules.length > 1 && (
+    <SelectField
+      label="Module"
+      value={chosen}
+      onChange={setChosen}
+      options={code.modules.map((module) => ({
+        value: module.name,
+        label: `${module.name}${module.name === code.main ? " (main)" : ""}${changed.includes(module.name) ? " · changed" : ""}`,
+      }))}
+    />
+  );
+  const binary = shown !== undefined && text === undefined && (
+    <Notice>
+      {shown.name} is not text: {bytes(shown.file.size)} of {shown.file.type}.
+    </Notice>
+  );
+  if (isReadOnly)
+    return (
+      <>
+        {choice}
+        {binary}
+        {text !== undefined && <CodeText text={text} label={chosen} />}
+      </>
+    );
+  return (
+    <ActionForm
+      call={{
+        op: `PUT ${one}/content`,
+        params: paramsOf(account, name),
+        body: uploadOf(code, texts),
+      }}
+      submit="Upload and deploy"
+      done="The code was uploaded, and runs"
+      refusal={changed.length === 0 ? "nothing is changed" : undefined}
+      invalidates={[scriptPath(account, name), `/accounts/${account}/workers/scripts`]}
+      onDone={onDone}
+    >
+      {() => (
+        <>
+          {choice}
+          {binary}
+          {text !== undefined && (
+            <TextField
+              label={chosen}
+              value={text}
+              onChange={(value) => setTexts({ ...texts, [chosen]: value })}
+              rows={26}
+              isMono
+              hint={
+                changed.length === 0
+                  ? "Settings and bindings stay as they are."
+                  : `${plural(changed.length, "module")} changed. Settings and bindings stay as they are.`
+              }
+            />
+          )}
+        </>
+      )}
+    </ActionForm>
+  );
+}

@@ -1,0 +1,67 @@
+import { useEffect, useState } from "preact/hooks";
+import { answerOf, ApiFailure, send } from "../../core/client.ts";
+import { scriptPath } from "./script.ts";
+
+/** A module of a script. One that is not text has no `text`. */
+export interface Module {
+  name: string;
+  file: File;
+  text: string | undefined;
+}
+
+export interface Code {
+  main: string;
+  modules: Module[];
+}
+
+const isText = (type: string): boolean => /javascript|json|text|python/.test(type);
+
+async function readCode(account: string, name: string, version: string, signal: AbortSignal): Promise<Code> {
+  const query = version === "" ? "" : `?version=${encodeURIComponent(version)}`;
+  const response = await send(`${scriptPath(account, name)}/content/v2${query}`, { signal });
+  if (!response.ok) await answerOf(response);
+  const main = response.headers.get("cf-entrypoint") ?? "";
+  const form = await response.formData();
+  const modules = [...form].map(async ([part, value]): Promise<Module> => {
+    const file = typeof value === "string" ? new File([value], part, { type: "text/plain" }) : value;
+    return { name: part, file, text: isText(file.type) ? await file.text() : undefined };
+  });
+  return { main, modules: await Promise.all(modules) };
+}
+
+/** The code of a version; an empty `version` is the one that runs now. */
+export function useCode(
+  account: string,
+  name: string,
+  version: string,
+  turn: number,
+): { code: Code | undefined; failure: ApiFailure | undefined } {
+  const [state, setState] = useState<{ code?: Code; failure?: ApiFailure }>({});
+  useEffect(() => {
+    const controller = new AbortController();
+    setState({});
+    readCode(account, name, version, controller.signal).then(
+      (code) => setState({ code }),
+      (error: unknown) => {
+        if (!controller.signal.aborted)
+          setState({
+            failure:
+              error instanceof ApiFailure ? error : new ApiFailure(0, [{ code: 0, message: String(error) }]),
+          });
+      },
+    );
+    return () => controller.abort();
+  }, [account, name, version, turn]);
+  return { code: state.code, failure: state.failure };
+}
+
+/** The form of an upload: the modules as they were, with new text in some. */
+export function uploadOf(code: Code, texts: Readonly<Record<string, string>>): FormData {
+  const form = new FormData();
+  form.set("metadata", JSON.stringify({ main_module: code.main }));
+  for (const { name, file } of code.modules) {
+    const text = texts[name];
+    form.set(name, text === undefined ? file : new File([text], name, { type: file.type }));
+  }
+  return form;
+}

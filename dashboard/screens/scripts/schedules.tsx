@@ -1,0 +1,97 @@
+import { useState } from "preact/hooks";
+import { useGet } from "../../core/cache.ts";
+import { count } from "../../core/format.ts";
+import { ActionForm, TextField } from "../../parts/form.tsx";
+import { Card, State, Time } from "../../parts/layout.tsx";
+import { Loaded } from "../../parts/states.tsx";
+import { Table } from "../../parts/table.tsx";
+import { one, paramsOf, scriptPath } from "./script.ts";
+
+interface TabProps {
+  account: string;
+  name: string;
+}
+interface Schedule {
+  cron: string;
+  modified_on: string;
+  missed_runs: number;
+  last_missed_on: string | null;
+}
+
+/** The times at which a script runs by itself. */
+export function Schedules({ account, name }: TabProps) {
+  const path = `${scriptPath(account, name)}/schedules`;
+  const schedules = useGet<{ schedules: Schedule[] }>(path);
+  return (
+    <Loaded of={schedules}>
+      {({ schedules: list }) => (
+        <div class="stack">
+          {list.length > 0 && (
+            <Table
+              label="Schedules"
+              rows={list}
+              keyOf={({ cron }) => cron}
+              columns={[
+                { title: "Schedule", isWide: true, cell: ({ cron }) => <code>{cron}</code> },
+                {
+                  title: "Missed",
+                  cell: ({ missed_runs, last_missed_on }) =>
+                    missed_runs === 0 || last_missed_on === null ? (
+                      <span class="faint">none</span>
+                    ) : (
+                      <State tone="warn">
+                        {count(missed_runs)}, the last <Time at={last_missed_on} />
+                      </State>
+                    ),
+                },
+                { title: "Changed", cell: ({ modified_on }) => <Time at={modified_on} /> },
+              ]}
+            />
+          )}
+          <Lines
+            key={list.map(({ cron }) => cron).join("\n")}
+            account={account}
+            name={name}
+            list={list}
+            path={path}
+          />
+        </div>
+      )}
+    </Loaded>
+  );
+}
+
+function Lines({ account, name, list, path }: TabProps & { list: readonly Schedule[]; path: string }) {
+  const before = list.map(({ cron }) => cron).join("\n");
+  const [text, setText] = useState(before);
+  const crons = text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
+  return (
+    <Card>
+      <ActionForm
+        call={{
+          op: `PUT ${one}/schedules`,
+          params: paramsOf(account, name),
+          body: crons.map((cron) => ({ cron })),
+        }}
+        submit="Save"
+        done="The schedules were saved"
+        refusal={text === before ? "nothing is changed" : undefined}
+        invalidates={[path]}
+      >
+        {() => (
+          <TextField
+            label="Schedules"
+            value={text}
+            onChange={setText}
+            rows={4}
+            isMono
+            hint="One in each line, in UTC: minute, hour, day of the month, month, day of the week. 0 6 * * * is six o'clock each day."
+          />
+        )}
+      </ActionForm>
+    </Card>
+  );
+}

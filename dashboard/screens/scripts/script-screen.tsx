@@ -1,0 +1,84 @@
+import { useState } from "preact/hooks";
+import { useGet } from "../../core/cache.ts";
+import { useRefusal } from "../../core/permissions.ts";
+import { navigate, useSearch } from "../../core/router.ts";
+import { Confirm } from "../../parts/confirm.tsx";
+import { Page } from "../../parts/layout.tsx";
+import { Menu } from "../../parts/menu.tsx";
+import { Failure } from "../../parts/states.tsx";
+import { Tabs } from "../../parts/tabs.tsx";
+import type { ScreenProps } from "../../shell/route.ts";
+import { CodeTab } from "./code.tsx";
+import { Schedules } from "./schedules.tsx";
+import { one, paramsOf, scriptPath, type ScriptSettings } from "./script.ts";
+import { Secrets } from "./secrets.tsx";
+import { Settings } from "./settings.tsx";
+import { Versions } from "./versions.tsx";
+
+const tabs = [
+  { key: "code", name: "Code" },
+  { key: "versions", name: "Versions" },
+  { key: "settings", name: "Settings" },
+  { key: "secrets", name: "Secrets" },
+  { key: "schedules", name: "Schedules" },
+] as const;
+type Tab = (typeof tabs)[number]["key"];
+
+/** One script: its code, versions and deployments, settings, secrets and schedules. */
+export default function ScriptScreen({ account, params }: ScreenProps) {
+  const name = params["script"]!;
+  const path = scriptPath(account, name);
+  const settings = useGet<ScriptSettings>(`${path}/settings`);
+  const [chosen, setTab] = useSearch("tab", "code");
+  const tab: Tab = tabs.find(({ key }) => key === chosen)?.key ?? "code";
+  const [isDeleting, setDeleting] = useState(false);
+  const refusal = useRefusal()(`DELETE ${one}`);
+  const props = { account, name };
+  const missing = settings.data === undefined && !settings.isLoading ? settings.failure : undefined;
+  return (
+    <Page
+      title={name}
+      up={{ name: "Scripts", path: `/${account}/scripts` }}
+      actions={
+        <Menu
+          label="More"
+          items={[
+            {
+              label: "Delete the script",
+              icon: "trash",
+              kind: "bad",
+              refusal,
+              onSelect: () => setDeleting(true),
+            },
+          ]}
+        />
+      }
+    >
+      {missing !== undefined ? (
+        <Failure failure={missing} onRetry={settings.reload} />
+      ) : (
+        <Tabs label={`Parts of ${name}`} tabs={tabs} current={tab} onChange={setTab}>
+          {tab === "code" && <CodeTab {...props} />}
+          {tab === "versions" && <Versions {...props} />}
+          {tab === "settings" && <Settings settings={settings} />}
+          {tab === "secrets" && <Secrets {...props} />}
+          {tab === "schedules" && <Schedules {...props} />}
+        </Tabs>
+      )}
+      {isDeleting && (
+        <Confirm
+          title={`Delete ${name}`}
+          submit="Delete"
+          typed={name}
+          call={{ op: `DELETE ${one}`, params: paramsOf(account, name) }}
+          done="The script was deleted"
+          invalidates={[`/accounts/${account}/workers/scripts`]}
+          onDone={() => navigate(`/${account}/scripts`)}
+          onClose={() => setDeleting(false)}
+        >
+          <p>Its versions, secrets and schedules are deleted with it.</p>
+        </Confirm>
+      )}
+    </Page>
+  );
+}

@@ -1,0 +1,66 @@
+import { Dialog } from "../../parts/dialog.tsx";
+import { ActionForm, TextField, useForm } from "../../parts/form.tsx";
+
+/** Text as JSON; the fault if it is none. Empty text is no value. */
+export function jsonOf(text: string): { value?: unknown; fault?: string } {
+  if (text.trim() === "") return {};
+  try {
+    return { value: JSON.parse(text) as unknown };
+  } catch {
+    return { fault: "This is not JSON" };
+  }
+}
+
+interface EventProps {
+  params: Readonly<Record<string, string>>;
+  path: string;
+  onClose: () => void;
+}
+
+/** Sends an event to an instance. One that comes before it is waited for is kept. */
+export function EventDialog({ params, path, onClose }: EventProps) {
+  const { values, set } = useForm({ type: "", payload: "" });
+  const { value, fault } = jsonOf(values.payload);
+  return (
+    <Dialog title="Send an event" onClose={onClose}>
+      <ActionForm
+        call={{
+          op: "POST /accounts/{account_id}/workflows/{workflow_name}/instances/{instance_id}/events",
+          params,
+          body: { type: values.type, payload: value ?? null },
+        }}
+        submit="Send"
+        done="The event was sent"
+        refusal={values.type === "" ? "give its type" : fault}
+        invalidates={[path]}
+        onCancel={onClose}
+        onDone={onClose}
+      >
+        {(failure) => (
+          <>
+            <TextField
+              label="Type"
+              name="type"
+              failure={failure}
+              value={values.type}
+              onChange={(type) => set("type", type)}
+              isMono
+              autofocus
+            />
+            <TextField
+              label="Payload"
+              name="payload"
+              failure={failure}
+              error={fault}
+              value={values.payload}
+              onChange={(payload) => set("payload", payload)}
+              hint="JSON, or empty"
+              rows={6}
+              isMono
+            />
+          </>
+        )}
+      </ActionForm>
+    </Dialog>
+  );
+}
