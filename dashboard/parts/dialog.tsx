@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useLayoutEffect, useId, useRef } from "preact/hooks";
 import { Button } from "./button.tsx";
 
 interface DialogProps {
@@ -16,7 +16,8 @@ interface DialogProps {
 export function Dialog({ title, children, onClose, kind = "center" }: DialogProps) {
   const id = useId();
   const element = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // Before the browser paints: what is typed right after the key that opens the dialog goes into it.
+  useLayoutEffect(() => {
     const before = document.activeElement;
     element.current!.showModal();
     const chosen = element.current!.querySelector<HTMLElement>(
