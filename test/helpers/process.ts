@@ -50,7 +50,7 @@ export async function serve(
     child.on("exit", (code, signal) => resolve(signal ?? code ?? 0)),
   );
   const startedMs = performance.now();
-  // The ready file may be read here before the last of what was printed has come through the pipe.
+  // The pipe may deliver the last lines after the ready file is there.
   while (!existsSync(readyFile) || !stdout.includes("API token")) {
     if (child.exitCode !== null) throw new Error(`serve ended: ${stderr}`);
     if (performance.now() - startedMs > 40_000) throw new Error("serve was not ready after 40 seconds");

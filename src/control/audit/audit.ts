@@ -104,7 +104,9 @@ export class Audit {
       call.isAudited = recording.isWritten && recording.isListed;
       return result;
     } catch (error) {
-      if (recording.entryId !== undefined) await this.#noteFailure(recording.entryId, statusOf(error));
+      // Without a commit there is no entry, and an empty transaction would succeed even on a full disk.
+      if (recording.isWritten && recording.entryId !== undefined)
+        await this.#noteFailure(recording.entryId, statusOf(error));
       throw error;
     } finally {
       context.recording = undefined;
