@@ -52,6 +52,8 @@ export interface FeedOptions {
 export class Feed {
   readonly #options: FeedOptions;
   #client: Client | undefined;
+  #connecting: Promise<Client> | undefined;
+  #isProbing = false;
   #checkedMs = -Infinity;
   #isClosed = false;
   /** The first failure since the last answer. */
@@ -84,6 +86,17 @@ export class Feed {
       rows: changes,
       isCut: changes.length >= rowsMax,
     };
+  }
+
+  /** Asks the server for a sign of life, if no other question is open. See `onReturned`. */
+  async probe(): Promise<void> {
+    if (this.#isProbing) return;
+    this.#isProbing = true;
+    try {
+      await this.#query("select 1", []);
+    } finally {
+      this.#isProbing = false;
+    }
   }
 
   /** Finds out whether notifications arrive, unless that is known or was tried a short while ago. */
@@ -138,6 +151,11 @@ export class Feed {
 
   async #connected(): Promise<Client> {
     if (this.#client !== undefined) return this.#client;
+    this.#connecting ??= this.#connect().finally(() => (this.#connecting = undefined));
+    return this.#connecting;
+  }
+
+  async #connect(): Promise<Client> {
     const client = new Client({
       ...this.#options.connection,
       keepAlive: true,

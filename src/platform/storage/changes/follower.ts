@@ -13,6 +13,7 @@ const retryMsMax = 5000;
 const askedIntervalMs = 100;
 /** The longest time between two attempts to reach the database. */
 const reconnectMsMax = 500;
+const probeEveryMs = 1000;
 const pruneIntervalMs = 5 * 60 * 1000;
 /** Notifications arrive within this time. */
 const noticeMsMax = 1000;
@@ -161,7 +162,12 @@ export class Follower {
       return;
     }
     clearTimeout(this.#timer);
-    this.#reading = this.#readAll().finally(() => (this.#reading = undefined));
+    // A listener may wait for a server that is gone, on a connection that does not notice. The feed's own does.
+    const probing = setInterval(() => unawaited(this.#parts.feed.probe().catch(() => {})), probeEveryMs);
+    this.#reading = this.#readAll().finally(() => {
+      clearInterval(probing);
+      this.#reading = undefined;
+    });
     unawaited(this.#reading);
   }
 
