@@ -37,7 +37,7 @@ const kept =
 const kinds: Record<string, Kind> = {
   "1 KB": { count: 3000, bareMax: 0.9, run: kept("/1024", 16) },
   "10 MB": { count: 12, bareMax: 0.8, run: kept("/10485760", 2) },
-  "1 KB, new connection": { count: 1500, bareMax: 1.1, run: async (url, count) => visits(url, count, 16) },
+  "1 KB, new connection": { count: 1500, bareMax: 0.8, run: async (url, count) => visits(url, count, 16) },
 };
 
 const origin = await startPeer("origin.ts");

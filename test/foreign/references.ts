@@ -77,8 +77,29 @@ const tokenBodies: ((of: World) => object)[] = [
     tokenPolicy({ [`${resource}.${ids["account_id"]}`]: { [`${resource}.zone.*`]: "*" } }, "DNS Read"),
 ];
 
+const always = { since: "2000-01-01T00:00:00Z", before: "2100-01-01T00:00:00Z" };
+const auditFilters: readonly [field: string, valueOf: (of: World) => string][] = [
+  ["id", ({ ids }) => ids["audit_log_id"]!],
+  ["audit_log_id", ({ ids }) => ids["audit_log_id"]!],
+  ["resource_id", ({ ids }) => ids["zone_id"]!],
+  ["zone_id", ({ ids }) => ids["zone_id"]!],
+  ["zone_name", ({ zoneName }) => zoneName],
+];
+
 /** Every field that refers to a resource of an account or zone, with a request that uses it. */
 export const references: readonly Reference[] = [
+  {
+    operation: "audit_log_list",
+    fields: ["query.id"],
+    send: ({ ids }) => ({ query: { id: ids["audit_log_id"]! } }),
+    answer: "filter",
+  },
+  ...auditFilters.map(([field, valueOf]): Reference => ({
+    operation: "audit_log_list_v2",
+    fields: [`query.${field}`],
+    send: (of) => ({ query: { ...always, [field]: valueOf(of) } }),
+    answer: "filter",
+  })),
   ...uploadReferences,
   ...["account_token_create", "account_token_update"].flatMap((operation) =>
     tokenBodies.map((body): Reference => ({

@@ -145,6 +145,7 @@ export async function createWorld(server: TestServer, label: string, folder: str
       acl_id: (await made("POST", `${inAccount}/secondary_dns/acls`, acl)).id,
       tsig_id: tsigId,
       peer_id: peerId,
+      audit_log_id: (await made("GET", `${inAccount}/audit_logs`))[0].id,
     },
   };
 }
