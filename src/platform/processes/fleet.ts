@@ -73,6 +73,7 @@ export class Fleet {
   readonly #options: FleetOptions;
   readonly #members = new Set<Member>();
   readonly #server: Server;
+  readonly #startedMs = performance.now();
   #settled: Promise<void> | undefined;
   #rejoined: (() => void) | undefined;
   #left: number;
@@ -133,13 +134,21 @@ export class Fleet {
   }
 
   async #all(order: Order): Promise<void> {
-    await this.#settled;
+    await (this.#settled ?? this.#forgotten());
     const asked = [...this.#members].map(async (member) => {
       const done = member.order(order);
       // One that only loads serves nothing, and will have done it when it serves.
       if (member.isServing) await done;
     });
     await Promise.all(asked);
+  }
+
+  /**
+   * Before this main process listens: resolves when edge processes that served for another one ask before they serve.
+   * The API may listen earlier, and must not acknowledge a change that they do not have.
+   */
+  async #forgotten(): Promise<void> {
+    if (this.#left > 0) await delay(Math.max(0, this.#startedMs + silenceMsMax - performance.now()));
   }
 
   #accept(socket: Socket): void {

@@ -20,14 +20,18 @@ function newPath(): string {
   return join(folder, "changes.sock");
 }
 
-async function startFleet(path: string, serving = 0): Promise<Fleet> {
-  const fleet = new Fleet({
+function newFleet(path: string, serving = 0): Fleet {
+  return new Fleet({
     path,
     serving,
     lagSeconds: () => 0,
     dnsAddress: () => "127.0.0.1:53",
     onStalled: () => {},
   });
+}
+
+async function startFleet(path: string, serving = 0): Promise<Fleet> {
+  const fleet = newFleet(path, serving);
   onTestFinished(() => fleet.close());
   await fleet.listen();
   return fleet;
@@ -46,6 +50,12 @@ function newChannel(path: string): { channel: MainChannel; heard: string[] } {
   onTestFinished(() => channel.stop());
   return { channel, heard };
 }
+
+it("a main process that does not listen yet tells of a change when edge processes ask before they serve", async () => {
+  const told = newFleet(newPath(), 1).tell([change]);
+  expect(await endsWithin(500, told)).toBe(false);
+  await told;
+});
 
 describe("an edge process", () => {
   it("reads everything again if another main process starts while it loads", async () => {
