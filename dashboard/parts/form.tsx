@@ -1,5 +1,5 @@
-import type { ComponentChildren, TargetedEvent } from "preact";
-import { useId, useRef, useState } from "preact/hooks";
+import { createContext, type ComponentChildren, type TargetedEvent } from "preact";
+import { useContext, useId, useRef, useState } from "preact/hooks";
 import { AsCode } from "../code/as-code.tsx";
 import { useAction } from "../core/action.ts";
 import type { ApiFailure, Call } from "../core/client.ts";
@@ -12,16 +12,26 @@ export interface FormState<V> {
   values: V;
   set: <K extends keyof V>(name: K, value: V[K]) => void;
   replace: (values: V) => void;
+  /** The properties of the field of a value. `name`: the field of the body, if it is called otherwise. */
+  field: <K extends keyof V & string>(
+    value: K,
+    name?: string,
+  ) => { name: string; value: V[K]; onChange: (value: V[K]) => void };
 }
 
 export function useForm<V extends object>(initial: V): FormState<V> {
   const [values, setValues] = useState(initial);
+  const set: FormState<V>["set"] = (name, value) => setValues((before) => ({ ...before, [name]: value }));
   return {
     values,
-    set: (name, value) => setValues((before) => ({ ...before, [name]: value })),
+    set,
     replace: setValues,
+    field: (key, name = key) => ({ name, value: values[key], onChange: (value) => set(key, value) }),
   };
 }
+
+/** The API's answer to the form around a field. */
+const FormFailure = createContext<ApiFailure | undefined>(undefined);
 
 interface FieldProps {
   label: string;
@@ -62,9 +72,12 @@ export function Field({ label, hint, error, children, isNarrow }: FieldProps) {
   );
 }
 
-type Attributes = Omit<FieldProps, "children"> & { failure?: ApiFailure | undefined; name?: string };
-const errorOf = ({ error, failure, name }: Attributes): string | undefined =>
-  error ?? (name === undefined ? undefined : failure?.of(name));
+type Attributes = Omit<FieldProps, "children"> & { name?: string };
+
+function useErrorOf({ error, name }: Attributes): string | undefined {
+  const failure = useContext(FormFailure);
+  return error ?? (name === undefined ? undefined : failure?.of(name));
+}
 
 interface TextProps extends Attributes {
   value: string;
@@ -80,7 +93,7 @@ interface TextProps extends Attributes {
 
 /** A line of text, or several with `rows`. `name` is the field of the body that the API's messages are about. */
 export const TextField = (props: TextProps) => (
-  <Field label={props.label} hint={props.hint} error={errorOf(props)} isNarrow={props.isNarrow === true}>
+  <Field label={props.label} hint={props.hint} error={useErrorOf(props)} isNarrow={props.isNarrow === true}>
     {(attributes) => {
       const common = {
         ...attributes,
@@ -115,7 +128,7 @@ interface SelectProps<K extends string> extends Attributes {
 }
 
 export const SelectField = <K extends string>(props: SelectProps<K>) => (
-  <Field label={props.label} hint={props.hint} error={errorOf(props)} isNarrow={props.isNarrow === true}>
+  <Field label={props.label} hint={props.hint} error={useErrorOf(props)} isNarrow={props.isNarrow === true}>
     {(attributes) => (
       <select
         {...attributes}
@@ -175,7 +188,7 @@ export function Switch({ label, hint, isOn, onChange, refusal }: SwitchProps) {
 interface ActionFormProps<R> {
   /** The call that the form makes, as it is now. */
   call: Call;
-  children: (failure: ApiFailure | undefined) => ComponentChildren;
+  children: ComponentChildren | ((failure: ApiFailure | undefined) => ComponentChildren);
   submit: string;
   /** The message at the end. */
   done?: string;
@@ -217,7 +230,11 @@ export function ActionForm<R>(props: ActionFormProps<R>) {
         element.current?.requestSubmit();
       }}
     >
-      <div class="form-fields">{children(action.failure)}</div>
+      <div class="form-fields">
+        <FormFailure.Provider value={action.failure}>
+          {typeof children === "function" ? children(action.failure) : children}
+        </FormFailure.Provider>
+      </div>
       {unplaced.length > 0 && (
         <div class="form-failure" role="alert">
           {unplaced.map(({ code, message }) => (

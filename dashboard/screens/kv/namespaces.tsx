@@ -82,16 +82,7 @@ function NewNamespace({ account, onClose }: { account: string; onClose: () => vo
         onCancel={onClose}
         onDone={({ id }) => navigate(`/${account}/kv/${id}`)}
       >
-        {(failure) => (
-          <TextField
-            label="Title"
-            name="title"
-            failure={failure}
-            value={title}
-            onChange={setTitle}
-            autofocus
-          />
-        )}
+        <TextField label="Title" name="title" value={title} onChange={setTitle} autofocus />
       </ActionForm>
     </Dialog>
   );

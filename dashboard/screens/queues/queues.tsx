@@ -112,18 +112,15 @@ function NewQueue({ account, onClose }: { account: string; onClose: () => void }
         onCancel={onClose}
         onDone={({ queue_id }) => navigate(`/${account}/queues/${queue_id}`)}
       >
-        {(failure) => (
-          <TextField
-            label="Name"
-            name="queue_name"
-            failure={failure}
-            value={name}
-            onChange={setName}
-            hint="Letters, digits, - and _"
-            isMono
-            autofocus
-          />
-        )}
+        <TextField
+          label="Name"
+          name="queue_name"
+          value={name}
+          onChange={setName}
+          hint="Letters, digits, - and _"
+          isMono
+          autofocus
+        />
       </ActionForm>
     </Dialog>
   );

@@ -18,7 +18,7 @@ export function SendDialog({
   queue: Queue;
   onClose: () => void;
 }) {
-  const { values, set } = useForm<SendForm>({
+  const { values, set, field } = useForm<SendForm>({
     type: "json",
     text: '{ "hello": "queue" }',
     delay: "",
@@ -43,37 +43,29 @@ export function SendDialog({
         onCancel={onClose}
         onDone={onClose}
       >
-        {(failure) => (
-          <>
-            <SelectField
-              label="Type"
-              value={values.type}
-              options={["json", "text"]}
-              onChange={(type) => set("type", type)}
-            />
-            <TextField
-              label="Body"
-              name="body"
-              failure={failure}
-              error={fault}
-              value={values.text}
-              onChange={(text) => set("text", text)}
-              rows={12}
-              isMono
-              autofocus
-            />
-            <TextField
-              label="Delay in seconds"
-              name="delay_seconds"
-              failure={failure}
-              type="number"
-              value={values.delay}
-              onChange={(delay) => set("delay", delay)}
-              hint="Empty: the delay of the queue"
-              isNarrow
-            />
-          </>
-        )}
+        <SelectField
+          label="Type"
+          value={values.type}
+          options={["json", "text"]}
+          onChange={(type) => set("type", type)}
+        />
+        <TextField
+          label="Body"
+          name="body"
+          error={fault}
+          value={values.text}
+          onChange={(text) => set("text", text)}
+          rows={12}
+          isMono
+          autofocus
+        />
+        <TextField
+          label="Delay in seconds"
+          {...field("delay", "delay_seconds")}
+          type="number"
+          hint="Empty: the delay of the queue"
+          isNarrow
+        />
       </ActionForm>
     </Dialog>
   );

@@ -106,7 +106,7 @@ interface DialogProps extends TabProps {
 }
 
 function SecretDialog({ account, name, secret, path, onClose }: DialogProps) {
-  const { values, set } = useForm({ name: secret, text: "" });
+  const { values, field } = useForm({ name: secret, text: "" });
   return (
     <Dialog title={secret === "" ? "Add a secret" : `Replace ${secret}`} onClose={onClose}>
       <ActionForm
@@ -122,29 +122,8 @@ function SecretDialog({ account, name, secret, path, onClose }: DialogProps) {
         onCancel={onClose}
         onDone={onClose}
       >
-        {(failure) => (
-          <>
-            {secret === "" && (
-              <TextField
-                label="Name"
-                name="name"
-                failure={failure}
-                value={values.name}
-                onChange={(text) => set("name", text)}
-                isMono
-                autofocus
-              />
-            )}
-            <TextField
-              label="Value"
-              name="text"
-              failure={failure}
-              type="password"
-              value={values.text}
-              onChange={(text) => set("text", text)}
-            />
-          </>
-        )}
+        {secret === "" && <TextField label="Name" {...field("name")} isMono autofocus />}
+        <TextField label="Value" {...field("text")} type="password" />
       </ActionForm>
     </Dialog>
   );

@@ -19,7 +19,7 @@ interface EventProps {
 
 /** Sends an event to an instance. One that comes before it is waited for is kept. */
 export function EventDialog({ params, path, onClose }: EventProps) {
-  const { values, set } = useForm({ type: "", payload: "" });
+  const { values, set, field } = useForm({ type: "", payload: "" });
   const { value, fault } = jsonOf(values.payload);
   return (
     <Dialog title="Send an event" onClose={onClose}>
@@ -36,30 +36,17 @@ export function EventDialog({ params, path, onClose }: EventProps) {
         onCancel={onClose}
         onDone={onClose}
       >
-        {(failure) => (
-          <>
-            <TextField
-              label="Type"
-              name="type"
-              failure={failure}
-              value={values.type}
-              onChange={(type) => set("type", type)}
-              isMono
-              autofocus
-            />
-            <TextField
-              label="Payload"
-              name="payload"
-              failure={failure}
-              error={fault}
-              value={values.payload}
-              onChange={(payload) => set("payload", payload)}
-              hint="JSON, or empty"
-              rows={6}
-              isMono
-            />
-          </>
-        )}
+        <TextField label="Type" {...field("type")} isMono autofocus />
+        <TextField
+          label="Payload"
+          name="payload"
+          error={fault}
+          value={values.payload}
+          onChange={(payload) => set("payload", payload)}
+          hint="JSON, or empty"
+          rows={6}
+          isMono
+        />
       </ActionForm>
     </Dialog>
   );

@@ -144,7 +144,7 @@ export default function Instances({ account, params }: ScreenProps) {
 }
 
 function StartDialog({ account, name, onClose }: { account: string; name: string; onClose: () => void }) {
-  const { values, set } = useForm({ id: "", params: "" });
+  const { values, set, field } = useForm({ id: "", params: "" });
   const { value, fault } = jsonOf(values.params);
   return (
     <Dialog title={`Start ${name}`} onClose={onClose}>
@@ -163,31 +163,18 @@ function StartDialog({ account, name, onClose }: { account: string; name: string
           navigate(`/${account}/workflows/${encodeURIComponent(name)}/${encodeURIComponent(id)}`)
         }
       >
-        {(failure) => (
-          <>
-            <TextField
-              label="Parameters"
-              name="params"
-              failure={failure}
-              error={fault}
-              value={values.params}
-              onChange={(params) => set("params", params)}
-              hint="JSON, or empty"
-              rows={8}
-              isMono
-              autofocus
-            />
-            <TextField
-              label="Id"
-              name="id"
-              failure={failure}
-              value={values.id}
-              onChange={(id) => set("id", id)}
-              hint="Empty: one is made"
-              isMono
-            />
-          </>
-        )}
+        <TextField
+          label="Parameters"
+          name="params"
+          error={fault}
+          value={values.params}
+          onChange={(params) => set("params", params)}
+          hint="JSON, or empty"
+          rows={8}
+          isMono
+          autofocus
+        />
+        <TextField label="Id" {...field("id")} hint="Empty: one is made" isMono />
       </ActionForm>
     </Dialog>
   );

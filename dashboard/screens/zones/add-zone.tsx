@@ -21,31 +21,25 @@ export function AddZone({ account, onClose }: { account: string; onClose: () => 
           navigate(`/${account}/zones/${zone.name}`);
         }}
       >
-        {(failure) => (
-          <>
-            <TextField
-              label="Domain"
-              name="name"
-              failure={failure}
-              value={name}
-              onChange={setName}
-              placeholder="example.com"
-              autofocus
-              isMono
-            />
-            <SelectField
-              label="Type"
-              name="type"
-              failure={failure}
-              value={type}
-              onChange={setType}
-              options={[
-                { value: "full", label: "Full: this installation's name servers answer" },
-                { value: "partial", label: "Partial: another name server answers, with CNAMEs to this one" },
-              ]}
-            />
-          </>
-        )}
+        <TextField
+          label="Domain"
+          name="name"
+          value={name}
+          onChange={setName}
+          placeholder="example.com"
+          autofocus
+          isMono
+        />
+        <SelectField
+          label="Type"
+          name="type"
+          value={type}
+          onChange={setType}
+          options={[
+            { value: "full", label: "Full: this installation's name servers answer" },
+            { value: "partial", label: "Partial: another name server answers, with CNAMEs to this one" },
+          ]}
+        />
       </ActionForm>
     </Dialog>
   );

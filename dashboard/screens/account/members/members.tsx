@@ -161,41 +161,28 @@ function RolesDialog({
               if (invitation !== undefined) onUrl(invitation.url);
             }}
           >
-            {(failure) => (
-              <>
-                {member === undefined && (
-                  <TextField
-                    label="E-mail address"
-                    name="email"
-                    failure={failure}
-                    value={email}
-                    onChange={setEmail}
-                    autofocus
-                  />
-                )}
-                <fieldset class="choices">
-                  <legend>Roles</legend>
-                  {list.map(({ id, name, description }) => (
-                    <label key={id}>
-                      <input
-                        type="checkbox"
-                        checked={chosen.includes(id)}
-                        onChange={() =>
-                          setChosen(
-                            chosen.includes(id) ? chosen.filter((each) => each !== id) : [...chosen, id],
-                          )
-                        }
-                      />
-                      <span>
-                        {name}
-                        <br />
-                        <small>{description}</small>
-                      </span>
-                    </label>
-                  ))}
-                </fieldset>
-              </>
+            {member === undefined && (
+              <TextField label="E-mail address" name="email" value={email} onChange={setEmail} autofocus />
             )}
+            <fieldset class="choices">
+              <legend>Roles</legend>
+              {list.map(({ id, name, description }) => (
+                <label key={id}>
+                  <input
+                    type="checkbox"
+                    checked={chosen.includes(id)}
+                    onChange={() =>
+                      setChosen(chosen.includes(id) ? chosen.filter((each) => each !== id) : [...chosen, id])
+                    }
+                  />
+                  <span>
+                    {name}
+                    <br />
+                    <small>{description}</small>
+                  </span>
+                </label>
+              ))}
+            </fieldset>
           </ActionForm>
         )}
       </Loaded>

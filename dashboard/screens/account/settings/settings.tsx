@@ -32,7 +32,7 @@ export default function Settings({ account }: ScreenProps) {
 }
 
 function AccountForm({ data }: { data: Account }) {
-  const { values, set } = useForm({ name: data.name, abuse: data.settings.abuse_contact_email ?? "" });
+  const { values, field } = useForm({ name: data.name, abuse: data.settings.abuse_contact_email ?? "" });
   return (
     <>
       <Facts
@@ -55,24 +55,13 @@ function AccountForm({ data }: { data: Account }) {
         done="The account was saved. The menu shows a new name at the next sign-in"
         invalidates={[`/accounts/${data.id}`]}
       >
-        {(failure) => (
-          <div class="form-row">
-            <TextField
-              label="Name"
-              name="name"
-              failure={failure}
-              value={values.name}
-              onChange={(value) => set("name", value)}
-            />
-            <TextField
-              label="Address for reports of abuse"
-              name="settings.abuse_contact_email"
-              failure={failure}
-              value={values.abuse}
-              onChange={(value) => set("abuse", value)}
-            />
-          </div>
-        )}
+        <div class="form-row">
+          <TextField label="Name" {...field("name")} />
+          <TextField
+            label="Address for reports of abuse"
+            {...field("abuse", "settings.abuse_contact_email")}
+          />
+        </div>
       </ActionForm>
     </>
   );

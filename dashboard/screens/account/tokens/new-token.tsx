@@ -79,61 +79,50 @@ export function NewToken({ owner, account, onClose, onValue }: NewTokenProps) {
               onValue(value);
             }}
           >
-            {(failure) => (
-              <>
-                <TextField
-                  label="Name"
-                  name="name"
-                  failure={failure}
-                  value={name}
-                  onChange={setName}
-                  autofocus
-                />
-                <SelectField label="It may" value={template} onChange={setTemplate} options={templates} />
-                <SelectField
-                  label="Zones"
-                  value={zoneId}
-                  onChange={setZoneId}
-                  options={[
-                    { value: "", label: "All zones of the account" },
-                    ...(zones.data ?? []).map((zone) => ({ value: zone.id, label: zone.name })),
-                  ]}
-                />
-                <SelectField
-                  label="Expires"
-                  value={days}
-                  onChange={setDays}
-                  options={[
-                    { value: "0", label: "Never" },
-                    { value: "1", label: "In a day" },
-                    { value: "30", label: "In 30 days" },
-                    { value: "365", label: "In a year" },
-                  ]}
-                />
-                {template === "custom" ? (
-                  <fieldset class="choices">
-                    <legend>Permissions</legend>
-                    {all.map((group) => (
-                      <label key={group.id}>
-                        <input
-                          type="checkbox"
-                          checked={chosen.includes(group.id)}
-                          onChange={() =>
-                            setChosen(
-                              chosen.includes(group.id)
-                                ? chosen.filter((id) => id !== group.id)
-                                : [...chosen, group.id],
-                            )
-                          }
-                        />
-                        {group.name}
-                      </label>
-                    ))}
-                  </fieldset>
-                ) : (
-                  <p class="hint">{picked.map(({ name }) => name).join(", ")}</p>
-                )}
-              </>
+            <TextField label="Name" name="name" value={name} onChange={setName} autofocus />
+            <SelectField label="It may" value={template} onChange={setTemplate} options={templates} />
+            <SelectField
+              label="Zones"
+              value={zoneId}
+              onChange={setZoneId}
+              options={[
+                { value: "", label: "All zones of the account" },
+                ...(zones.data ?? []).map((zone) => ({ value: zone.id, label: zone.name })),
+              ]}
+            />
+            <SelectField
+              label="Expires"
+              value={days}
+              onChange={setDays}
+              options={[
+                { value: "0", label: "Never" },
+                { value: "1", label: "In a day" },
+                { value: "30", label: "In 30 days" },
+                { value: "365", label: "In a year" },
+              ]}
+            />
+            {template === "custom" ? (
+              <fieldset class="choices">
+                <legend>Permissions</legend>
+                {all.map((group) => (
+                  <label key={group.id}>
+                    <input
+                      type="checkbox"
+                      checked={chosen.includes(group.id)}
+                      onChange={() =>
+                        setChosen(
+                          chosen.includes(group.id)
+                            ? chosen.filter((id) => id !== group.id)
+                            : [...chosen, group.id],
+                        )
+                      }
+                    />
+                    {group.name}
+                  </label>
+                ))}
+              </fieldset>
+            ) : (
+              <p class="hint">{picked.map(({ name }) => name).join(", ")}</p>
             )}
           </ActionForm>
         )}

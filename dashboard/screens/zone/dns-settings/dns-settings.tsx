@@ -139,62 +139,54 @@ function SettingsForm({ settings }: { settings: DnsSettings }) {
         done="The DNS settings were saved"
         invalidates={[`/zones/${zone.id}/dns_settings`]}
       >
-        {(failure) => (
-          <>
-            <div class="form-row">
-              <TextField
-                label="Primary name server"
-                name="soa.mname"
-                failure={failure}
-                value={values.soa.mname ?? ""}
-                placeholder={zone.name_servers[0] ?? ""}
-                onChange={(mname) => soa({ mname: mname === "" ? null : mname })}
-                isMono
-              />
-              <TextField
-                label="Mailbox"
-                name="soa.rname"
-                failure={failure}
-                value={values.soa.rname}
-                onChange={(rname) => soa({ rname })}
-                isMono
-              />
-              <TextField
-                label="TTL of NS records (s)"
-                name="ns_ttl"
-                type="number"
-                failure={failure}
-                value={String(values.ns_ttl)}
-                onChange={(value) => set("ns_ttl", Number(value))}
-              />
-            </div>
-            <div class="form-row">
-              {soaFields.map(([name, label]) => (
-                <TextField
-                  key={name}
-                  label={label}
-                  name={`soa.${name}`}
-                  type="number"
-                  failure={failure}
-                  value={String(values.soa[name])}
-                  onChange={(value) => soa({ [name]: Number(value) })}
-                />
-              ))}
-            </div>
-            <Switch
-              label="Flatten all CNAME records"
-              hint="Answers have addresses instead of the alias."
-              isOn={values.flatten_all_cnames}
-              onChange={(on) => set("flatten_all_cnames", on)}
+        <div class="form-row">
+          <TextField
+            label="Primary name server"
+            name="soa.mname"
+            value={values.soa.mname ?? ""}
+            placeholder={zone.name_servers[0] ?? ""}
+            onChange={(mname) => soa({ mname: mname === "" ? null : mname })}
+            isMono
+          />
+          <TextField
+            label="Mailbox"
+            name="soa.rname"
+            value={values.soa.rname}
+            onChange={(rname) => soa({ rname })}
+            isMono
+          />
+          <TextField
+            label="TTL of NS records (s)"
+            name="ns_ttl"
+            type="number"
+            value={String(values.ns_ttl)}
+            onChange={(value) => set("ns_ttl", Number(value))}
+          />
+        </div>
+        <div class="form-row">
+          {soaFields.map(([name, label]) => (
+            <TextField
+              key={name}
+              label={label}
+              name={`soa.${name}`}
+              type="number"
+              value={String(values.soa[name])}
+              onChange={(value) => soa({ [name]: Number(value) })}
             />
-            <Switch
-              label="Several providers"
-              hint="NS records of other providers at the zone's own name are served."
-              isOn={values.multi_provider}
-              onChange={(on) => set("multi_provider", on)}
-            />
-          </>
-        )}
+          ))}
+        </div>
+        <Switch
+          label="Flatten all CNAME records"
+          hint="Answers have addresses instead of the alias."
+          isOn={values.flatten_all_cnames}
+          onChange={(on) => set("flatten_all_cnames", on)}
+        />
+        <Switch
+          label="Several providers"
+          hint="NS records of other providers at the zone's own name are served."
+          isOn={values.multi_provider}
+          onChange={(on) => set("multi_provider", on)}
+        />
       </ActionForm>
     </Card>
   );

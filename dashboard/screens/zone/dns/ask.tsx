@@ -10,7 +10,7 @@ const types = [...new Set([...recordTypes, "NS", "SOA", "DNSKEY", "DS", "ANY"])]
 /** Asks the name server for a name of the zone, and shows its answer as dig prints it. */
 export function AskDialog({ onClose }: { onClose: () => void }) {
   const zone = useZone();
-  const { values, set } = useForm({ name: zone.name, type: "A", isSigned: true });
+  const { values, set, field } = useForm({ name: zone.name, type: "A", isSigned: true });
   const [text, setText] = useState<string | undefined>(undefined);
   return (
     <Dialog title="Ask the name server" kind="wide" onClose={onClose}>
@@ -24,35 +24,21 @@ export function AskDialog({ onClose }: { onClose: () => void }) {
         onCancel={onClose}
         onDone={(answer) => setText(answer.text)}
       >
-        {(failure) => (
-          <>
-            <TextField
-              label="Name"
-              name="name"
-              failure={failure}
-              value={values.name}
-              onChange={(name) => set("name", name)}
-              hint={`A name of ${zone.name}`}
-              isMono
-              autofocus
-            />
-            <SelectField
-              label="Type"
-              name="type"
-              failure={failure}
-              value={values.type}
-              options={types}
-              onChange={(type) => set("type", type)}
-              isNarrow
-            />
-            <Switch
-              label="With signatures"
-              hint="Asks for DNSSEC"
-              isOn={values.isSigned}
-              onChange={(isSigned) => set("isSigned", isSigned)}
-            />
-          </>
-        )}
+        <TextField label="Name" {...field("name")} hint={`A name of ${zone.name}`} isMono autofocus />
+        <SelectField
+          label="Type"
+          name="type"
+          value={values.type}
+          options={types}
+          onChange={(type) => set("type", type)}
+          isNarrow
+        />
+        <Switch
+          label="With signatures"
+          hint="Asks for DNSSEC"
+          isOn={values.isSigned}
+          onChange={(isSigned) => set("isSigned", isSigned)}
+        />
       </ActionForm>
       {text !== undefined && (
         <div role="status" aria-label="The answer">

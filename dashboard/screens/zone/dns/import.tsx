@@ -49,35 +49,30 @@ export function ImportDialog({ onDone, onClose }: { onDone: () => void; onClose:
           onCancel={onClose}
           onDone={(answer) => setDiff(answer.diff)}
         >
-          {(failure) => (
-            <>
-              <Field label="File">
-                {(attributes) => (
-                  <input
-                    {...attributes}
-                    type="file"
-                    onChange={(event) => void event.currentTarget.files?.[0]?.text().then(setText)}
-                  />
-                )}
-              </Field>
-              <TextField
-                label="Zone file"
-                name="file"
-                failure={failure}
-                value={text}
-                onChange={setText}
-                rows={12}
-                isMono
-                placeholder="www 300 IN A 192.0.2.1"
+          <Field label="File">
+            {(attributes) => (
+              <input
+                {...attributes}
+                type="file"
+                onChange={(event) => void event.currentTarget.files?.[0]?.text().then(setText)}
               />
-              <Switch
-                label="Proxied"
-                hint="For A, AAAA and CNAME records of the file."
-                isOn={isProxied}
-                onChange={setProxied}
-              />
-            </>
-          )}
+            )}
+          </Field>
+          <TextField
+            label="Zone file"
+            name="file"
+            value={text}
+            onChange={setText}
+            rows={12}
+            isMono
+            placeholder="www 300 IN A 192.0.2.1"
+          />
+          <Switch
+            label="Proxied"
+            hint="For A, AAAA and CNAME records of the file."
+            isOn={isProxied}
+            onChange={setProxied}
+          />
         </ActionForm>
       )}
     </Dialog>

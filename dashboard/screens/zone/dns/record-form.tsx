@@ -1,5 +1,4 @@
 import { useState } from "preact/hooks";
-import type { ApiFailure } from "../../../core/client.ts";
 import { useGet } from "../../../core/cache.ts";
 import { useZone } from "../../../core/zone.ts";
 import { Button } from "../../../parts/button.tsx";
@@ -123,7 +122,7 @@ export function RecordPanel({ record, onDone, onClose }: RecordPanelProps) {
         onCancel={onClose}
         onDone={onDone}
       >
-        {(failure) => <Fields form={form} failure={failure} isNew={record === undefined} zone={zone.name} />}
+        <Fields form={form} isNew={record === undefined} zone={zone.name} />
       </ActionForm>
       {record !== undefined && (
         <div class="row">
@@ -169,13 +168,11 @@ function ChangedElsewhere({ record, onTake }: { record: DnsRecord; onTake: (now:
 }
 
 function Fields({
-  form: { values, set },
-  failure,
+  form: { values, set, field },
   isNew,
   zone,
 }: {
   form: FormState<Values>;
-  failure: ApiFailure | undefined;
   isNew: boolean;
   zone: string;
 }) {
@@ -183,21 +180,10 @@ function Fields({
   return (
     <>
       <div class="form-row">
-        <SelectField
-          label="Type"
-          name="type"
-          failure={failure}
-          value={values.type}
-          onChange={(type) => set("type", type)}
-          options={recordTypes}
-          isDisabled={!isNew}
-        />
+        <SelectField label="Type" {...field("type")} options={recordTypes} isDisabled={!isNew} />
         <TextField
           label="Name"
-          name="name"
-          failure={failure}
-          value={values.name}
-          onChange={(name) => set("name", name)}
+          {...field("name")}
           placeholder="@"
           hint={`@ is ${zone}`}
           autofocus={isNew}
@@ -207,10 +193,7 @@ function Fields({
       {parts === undefined ? (
         <TextField
           label={values.type === "A" ? "IPv4 address" : values.type === "AAAA" ? "IPv6 address" : "Value"}
-          name="content"
-          failure={failure}
-          value={values.content}
-          onChange={(content) => set("content", content)}
+          {...field("content")}
           placeholder={placeholders[values.type] ?? ""}
           autofocus={!isNew}
           isMono
@@ -223,7 +206,6 @@ function Fields({
               key={name}
               label={label}
               name={`data.${name}`}
-              failure={failure}
               value={values.data[name] ?? ""}
               onChange={(value) => set("data", { ...values.data, [name]: value })}
               placeholder={placeholder ?? ""}
@@ -233,22 +215,10 @@ function Fields({
         </div>
       )}
       <div class="form-row">
-        {hasPriority(values.type) && (
-          <TextField
-            label="Priority"
-            name="priority"
-            type="number"
-            failure={failure}
-            value={values.priority}
-            onChange={(value) => set("priority", value)}
-          />
-        )}
+        {hasPriority(values.type) && <TextField label="Priority" {...field("priority")} type="number" />}
         <SelectField
           label="TTL"
-          name="ttl"
-          failure={failure}
-          value={values.ttl}
-          onChange={(ttl) => set("ttl", ttl)}
+          {...field("ttl")}
           options={
             ttls.some(({ value }) => value === values.ttl)
               ? ttls
@@ -268,22 +238,8 @@ function Fields({
           onChange={(on) => set("proxied", on)}
         />
       )}
-      <TextField
-        label="Comment"
-        name="comment"
-        failure={failure}
-        value={values.comment}
-        onChange={(comment) => set("comment", comment)}
-      />
-      <TextField
-        label="Tags"
-        name="tags"
-        failure={failure}
-        value={values.tags}
-        onChange={(tags) => set("tags", tags)}
-        hint="name:value, separated by commas"
-        isMono
-      />
+      <TextField label="Comment" {...field("comment")} />
+      <TextField label="Tags" {...field("tags")} hint="name:value, separated by commas" isMono />
     </>
   );
 }

@@ -225,31 +225,25 @@ function RouteDialog({
         onCancel={onClose}
         onDone={onClose}
       >
-        {(failure) => (
-          <>
-            <TextField
-              label="Pattern"
-              name="pattern"
-              failure={failure}
-              value={pattern}
-              onChange={setPattern}
-              hint="* stands for any text: shop.example/api/*"
-              autofocus
-              isMono
-            />
-            <SelectField
-              label="Script"
-              name="script"
-              failure={failure}
-              value={script}
-              onChange={setScript}
-              options={[
-                { value: "", label: "None: to the origin" },
-                ...scripts.map((each) => ({ value: each, label: each })),
-              ]}
-            />
-          </>
-        )}
+        <TextField
+          label="Pattern"
+          name="pattern"
+          value={pattern}
+          onChange={setPattern}
+          hint="* stands for any text: shop.example/api/*"
+          autofocus
+          isMono
+        />
+        <SelectField
+          label="Script"
+          name="script"
+          value={script}
+          onChange={setScript}
+          options={[
+            { value: "", label: "None: to the origin" },
+            ...scripts.map((each) => ({ value: each, label: each })),
+          ]}
+        />
       </ActionForm>
     </Dialog>
   );
@@ -275,30 +269,17 @@ function DomainDialog({ account, onClose }: { account: string; onClose: () => vo
         onCancel={onClose}
         onDone={onClose}
       >
-        {(failure) => (
-          <>
-            <TextField
-              label="Host"
-              name="hostname"
-              failure={failure}
-              value={hostname}
-              onChange={setHostname}
-              autofocus
-              isMono
-            />
-            <SelectField
-              label="Script"
-              name="service"
-              failure={failure}
-              value={service}
-              onChange={setService}
-              options={[
-                { value: "", label: "Choose a script" },
-                ...scripts.map((each) => ({ value: each, label: each })),
-              ]}
-            />
-          </>
-        )}
+        <TextField label="Host" name="hostname" value={hostname} onChange={setHostname} autofocus isMono />
+        <SelectField
+          label="Script"
+          name="service"
+          value={service}
+          onChange={setService}
+          options={[
+            { value: "", label: "Choose a script" },
+            ...scripts.map((each) => ({ value: each, label: each })),
+          ]}
+        />
       </ActionForm>
     </Dialog>
   );

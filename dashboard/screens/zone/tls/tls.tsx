@@ -195,7 +195,7 @@ export default function Tls() {
 
 function OrderDialog({ onClose }: { onClose: () => void }) {
   const zone = useZone();
-  const { values, set } = useForm<{ hosts: string; method: "txt" | "http"; days: string }>({
+  const { values, field } = useForm<{ hosts: string; method: "txt" | "http"; days: string }>({
     hosts: `${zone.name}, *.${zone.name}`,
     method: "txt",
     days: "90",
@@ -217,39 +217,16 @@ function OrderDialog({ onClose }: { onClose: () => void }) {
         onCancel={onClose}
         onDone={onClose}
       >
-        {(failure) => (
-          <>
-            <TextField
-              label="Hosts"
-              name="hosts"
-              failure={failure}
-              value={values.hosts}
-              onChange={(value) => set("hosts", value)}
-              hint="Separated by commas"
-              autofocus
-              isMono
-            />
-            <SelectField
-              label="Validation"
-              name="validation_method"
-              failure={failure}
-              value={values.method}
-              onChange={(value) => set("method", value)}
-              options={[
-                { value: "txt", label: "DNS: a TXT record, set by this installation" },
-                { value: "http", label: "HTTP: a path, answered by the edge" },
-              ]}
-            />
-            <SelectField
-              label="Days"
-              name="validity_days"
-              failure={failure}
-              value={values.days}
-              onChange={(value) => set("days", value)}
-              options={["14", "30", "90", "365"]}
-            />
-          </>
-        )}
+        <TextField label="Hosts" {...field("hosts")} hint="Separated by commas" autofocus isMono />
+        <SelectField
+          label="Validation"
+          {...field("method", "validation_method")}
+          options={[
+            { value: "txt", label: "DNS: a TXT record, set by this installation" },
+            { value: "http", label: "HTTP: a path, answered by the edge" },
+          ]}
+        />
+        <SelectField label="Days" {...field("days", "validity_days")} options={["14", "30", "90", "365"]} />
       </ActionForm>
     </Dialog>
   );
@@ -257,7 +234,7 @@ function OrderDialog({ onClose }: { onClose: () => void }) {
 
 function UploadDialog({ onClose }: { onClose: () => void }) {
   const zone = useZone();
-  const { values, set } = useForm({ certificate: "", private_key: "" });
+  const { values, field } = useForm({ certificate: "", private_key: "" });
   return (
     <Dialog title="Upload a certificate" kind="wide" onClose={onClose}>
       <ActionForm
@@ -272,30 +249,20 @@ function UploadDialog({ onClose }: { onClose: () => void }) {
         onCancel={onClose}
         onDone={onClose}
       >
-        {(failure) => (
-          <>
-            <TextField
-              label="Certificate, with its chain (PEM)"
-              name="certificate"
-              failure={failure}
-              value={values.certificate}
-              onChange={(value) => set("certificate", value)}
-              rows={8}
-              isMono
-              autofocus
-            />
-            <TextField
-              label="Private key (PEM)"
-              name="private_key"
-              failure={failure}
-              value={values.private_key}
-              onChange={(value) => set("private_key", value)}
-              rows={8}
-              isMono
-              hint="It is stored encrypted, and never shown again."
-            />
-          </>
-        )}
+        <TextField
+          label="Certificate, with its chain (PEM)"
+          {...field("certificate")}
+          rows={8}
+          isMono
+          autofocus
+        />
+        <TextField
+          label="Private key (PEM)"
+          {...field("private_key")}
+          rows={8}
+          isMono
+          hint="It is stored encrypted, and never shown again."
+        />
       </ActionForm>
     </Dialog>
   );

@@ -158,7 +158,7 @@ function PeerForm({
   tsigs: readonly Tsig[];
   onClose: () => void;
 }) {
-  const { values, set } = useForm({ name: "", ip: "", port: "53", tsig: "", ixfr: true });
+  const { values, set, field } = useForm({ name: "", ip: "", port: "53", tsig: "", ixfr: true });
   const body = {
     name: values.name,
     ip: values.ip === "" ? null : values.ip,
@@ -180,53 +180,25 @@ function PeerForm({
         onCancel={onClose}
         onDone={onClose}
       >
-        {(failure) => (
-          <>
-            <TextField
-              label="Name"
-              name="name"
-              failure={failure}
-              value={values.name}
-              onChange={(value) => set("name", value)}
-              autofocus
-            />
-            <div class="form-row">
-              <TextField
-                label="Address"
-                name="ip"
-                failure={failure}
-                value={values.ip}
-                onChange={(value) => set("ip", value)}
-                isMono
-              />
-              <TextField
-                label="Port"
-                name="port"
-                type="number"
-                failure={failure}
-                value={values.port}
-                onChange={(value) => set("port", value)}
-              />
-            </div>
-            <SelectField
-              label="Key"
-              name="tsig_id"
-              failure={failure}
-              value={values.tsig}
-              onChange={(value) => set("tsig", value)}
-              options={[
-                { value: "", label: "None" },
-                ...tsigs.map(({ id, name }) => ({ value: id, label: name })),
-              ]}
-            />
-            <Switch
-              label="Incremental transfers"
-              hint="IXFR: changes only."
-              isOn={values.ixfr}
-              onChange={(on) => set("ixfr", on)}
-            />
-          </>
-        )}
+        <TextField label="Name" {...field("name")} autofocus />
+        <div class="form-row">
+          <TextField label="Address" {...field("ip")} isMono />
+          <TextField label="Port" {...field("port")} type="number" />
+        </div>
+        <SelectField
+          label="Key"
+          {...field("tsig", "tsig_id")}
+          options={[
+            { value: "", label: "None" },
+            ...tsigs.map(({ id, name }) => ({ value: id, label: name })),
+          ]}
+        />
+        <Switch
+          label="Incremental transfers"
+          hint="IXFR: changes only."
+          isOn={values.ixfr}
+          onChange={(on) => set("ixfr", on)}
+        />
       </ActionForm>
     </Dialog>
   );
@@ -241,7 +213,7 @@ const algorithms: readonly string[] = [
 ];
 
 function TsigForm({ account, onClose }: { account: string; onClose: () => void }) {
-  const { values, set } = useForm({ name: "", algo: "hmac-sha256.", secret: "" });
+  const { values, field } = useForm({ name: "", algo: "hmac-sha256.", secret: "" });
   return (
     <Dialog title="Add a key" onClose={onClose}>
       <ActionForm
@@ -256,43 +228,16 @@ function TsigForm({ account, onClose }: { account: string; onClose: () => void }
         onCancel={onClose}
         onDone={onClose}
       >
-        {(failure) => (
-          <>
-            <TextField
-              label="Name"
-              name="name"
-              failure={failure}
-              value={values.name}
-              onChange={(value) => set("name", value)}
-              autofocus
-              isMono
-            />
-            <SelectField
-              label="Algorithm"
-              name="algo"
-              failure={failure}
-              value={values.algo}
-              onChange={(value) => set("algo", value)}
-              options={algorithms}
-            />
-            <TextField
-              label="Secret (base64)"
-              name="secret"
-              type="password"
-              failure={failure}
-              value={values.secret}
-              onChange={(value) => set("secret", value)}
-              isMono
-            />
-          </>
-        )}
+        <TextField label="Name" {...field("name")} autofocus isMono />
+        <SelectField label="Algorithm" {...field("algo")} options={algorithms} />
+        <TextField label="Secret (base64)" {...field("secret")} type="password" isMono />
       </ActionForm>
     </Dialog>
   );
 }
 
 function AclForm({ account, onClose }: { account: string; onClose: () => void }) {
-  const { values, set } = useForm({ name: "", ip_range: "" });
+  const { values, field } = useForm({ name: "", ip_range: "" });
   return (
     <Dialog title="Add a network" onClose={onClose}>
       <ActionForm
@@ -307,27 +252,8 @@ function AclForm({ account, onClose }: { account: string; onClose: () => void })
         onCancel={onClose}
         onDone={onClose}
       >
-        {(failure) => (
-          <>
-            <TextField
-              label="Name"
-              name="name"
-              failure={failure}
-              value={values.name}
-              onChange={(value) => set("name", value)}
-              autofocus
-            />
-            <TextField
-              label="Network"
-              name="ip_range"
-              failure={failure}
-              value={values.ip_range}
-              onChange={(value) => set("ip_range", value)}
-              placeholder="192.0.2.0/24"
-              isMono
-            />
-          </>
-        )}
+        <TextField label="Name" {...field("name")} autofocus />
+        <TextField label="Network" {...field("ip_range")} placeholder="192.0.2.0/24" isMono />
       </ActionForm>
     </Dialog>
   );
