@@ -102,11 +102,15 @@ export const storage = capability({
   needs: [dataFolder],
   async create({ config, logger, own }) {
     const timeoutMs = config.databaseTimeoutSeconds * 1000;
-    if (own.role === "edge")
-      return {
-        storage: await openReader(databaseUrl(config), timeoutMs, own.channel),
-        logShipping: undefined,
-      };
+    if (own.role === "edge") {
+      const reader = await openReader(databaseUrl(config), timeoutMs, own.channel);
+      const answering = waitForDatabase(
+        async () => reader.check().then(() => reader),
+        config.databaseWaitSeconds,
+        logger,
+      );
+      return { storage: await during("open the database", answering), logShipping: undefined };
+    }
     checkBackupSettings(config);
     await checkShippedLog(config, logger);
     const { logShipping, follower } = followLog(config, logger);

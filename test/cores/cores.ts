@@ -20,7 +20,10 @@ export interface Cores extends AsyncDisposable {
   call(method: string, path: string, body?: unknown): Promise<{ status: number; result: never }>;
 }
 
-/** Starts a node with so many edge processes. Its origin answers "whole", and echoes messages of WebSockets. */
+/**
+ * Starts a node with so many edge processes. Its origin answers "whole", and echoes messages of WebSockets. A second node
+ * on the same database shares the zone of the first.
+ */
 export async function startCores(edges: number, settings: readonly string[] = []): Promise<Cores> {
   const origin = createServer((_request, response) => response.end("whole"));
   const webSockets = new WebSocketServer({ server: origin });
@@ -33,7 +36,8 @@ export async function startCores(edges: number, settings: readonly string[] = []
   const calls = await callsOf(server.ready, token);
   const call: Cores["call"] = async (method, path, body) =>
     askApi(`${server.ready.api}${path}`, method, body);
-  const zoneId = await calls.createZone("cores.example", originPort);
+  const [known] = (await call("GET", "/zones?name=cores.example")).result as { id: string }[];
+  const zoneId = known?.id ?? (await calls.createZone("cores.example", originPort));
   return {
     server,
     calls,
