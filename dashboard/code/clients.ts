@@ -133,6 +133,9 @@ const products: Operations = {
     client: "workers.scripts.schedules.update",
     argument: "script_name",
   },
+  [`POST ${account}/workers/scripts/{script_name}/tails`]: {
+    wrangler: ({ params }) => `wrangler tail ${params!["script_name"]}`,
+  },
   [`POST ${account}/workflows/{workflow_name}/instances`]: {
     client: "workflows.instances.create",
     argument: "workflow_name",

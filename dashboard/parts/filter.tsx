@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
+import { asOption } from "./form.tsx";
 import { Icon } from "./icon.tsx";
 
 const waitMs = 120;
@@ -45,3 +46,25 @@ export function Filter({
     </div>
   );
 }
+
+/** A choice of one of a few values, in a toolbar. */
+export const Choice = ({
+  label,
+  value,
+  onChange,
+  options,
+}: {
+  label: string;
+  value: string;
+  onChange: (value: string) => void;
+  options: readonly (string | { value: string; label: string })[];
+}) => (
+  <select
+    class="short"
+    aria-label={label}
+    value={value}
+    onChange={(event) => onChange(event.currentTarget.value)}
+  >
+    {options.map(asOption)}
+  </select>
+);

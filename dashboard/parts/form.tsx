@@ -120,6 +120,16 @@ export const TextField = (props: TextProps) => (
   </Field>
 );
 
+/** An option of a list of choices: its value, and its text if that is another. */
+export function asOption(option: string | { value: string; label: string }) {
+  const { value, label } = typeof option === "string" ? { value: option, label: option } : option;
+  return (
+    <option key={value} value={value}>
+      {label}
+    </option>
+  );
+}
+
 interface SelectProps<K extends string> extends Attributes {
   value: K;
   onChange: (value: K) => void;
@@ -136,14 +146,7 @@ export const SelectField = <K extends string>(props: SelectProps<K>) => (
         disabled={props.isDisabled}
         onChange={(event) => props.onChange(event.currentTarget.value as K)}
       >
-        {props.options.map((option) => {
-          const { value, label } = typeof option === "string" ? { value: option, label: option } : option;
-          return (
-            <option key={value} value={value}>
-              {label}
-            </option>
-          );
-        })}
+        {props.options.map(asOption)}
       </select>
     )}
   </Field>

@@ -24,6 +24,13 @@ interface GridProps<T> {
   /** The row that is open beside the grid. */
   openKey?: string | undefined;
   selection?: Selection<T>;
+  follow?: Follow;
+}
+
+/** Keeps the end of a growing list in view. A person who scrolls or moves away from the end stops it. */
+export interface Follow {
+  isOn: boolean;
+  onChange: (isOn: boolean) => void;
 }
 
 /** Rows that a person has chosen. */
@@ -42,7 +49,8 @@ const aheadRows = 8;
  * A table of any length, of which at most some sixty rows are in the document. Keys: ↓ ↑ j k move, Page Up and Page Down
  * move by a screen, Home and End go to the ends, Enter and e open, Space and x select.
  */
-export function Grid<T>({ label, columns, rows, keyOf, onOpen, openKey, selection }: GridProps<T>) {
+export function Grid<T>(props: GridProps<T>) {
+  const { label, columns, rows, keyOf, onOpen, openKey, selection, follow } = props;
   const frame = useRef<HTMLDivElement>(null);
   const [shown, setShown] = useState({ from: 0, to: 40 });
   const [at, setAt] = useState(0);
@@ -57,7 +65,20 @@ export function Grid<T>({ label, columns, rows, keyOf, onOpen, openKey, selectio
     const to = Math.min(count, Math.ceil((element.scrollTop + element.clientHeight) / rowPx) + aheadRows);
     setShown((before) => (before.from === from && before.to === to ? before : { from, to }));
   };
-  useLayoutEffect(measure, [count]);
+  const lastTop = useRef(0);
+  useLayoutEffect(() => {
+    if (follow?.isOn === true) frame.current!.scrollTop = frame.current!.scrollHeight;
+    measure();
+  }, [count, follow?.isOn]);
+  const scrolled = (): void => {
+    const { scrollTop, scrollHeight, clientHeight } = frame.current!;
+    const isUp = scrollTop < lastTop.current;
+    lastTop.current = scrollTop;
+    const isAtEnd = scrollTop + clientHeight >= scrollHeight - rowPx;
+    if (follow !== undefined && (isUp ? follow.isOn && !isAtEnd : !follow.isOn && isAtEnd))
+      follow.onChange(!isUp);
+    measure();
+  };
   useEffect(() => {
     const observer = new ResizeObserver(measure);
     observer.observe(frame.current!);
@@ -80,6 +101,7 @@ export function Grid<T>({ label, columns, rows, keyOf, onOpen, openKey, selectio
     if (top < element.scrollTop) element.scrollTop = top;
     else if (top + rowPx > element.scrollTop + room) element.scrollTop = top + rowPx - room;
     focusNext.current = true;
+    if (follow !== undefined && follow.isOn !== (next === count - 1)) follow.onChange(next === count - 1);
     setAt(next);
     measure();
   };
@@ -122,7 +144,7 @@ export function Grid<T>({ label, columns, rows, keyOf, onOpen, openKey, selectio
         aria-label={label}
         aria-rowcount={count + 1}
         aria-colcount={columns.length + (selection ? 1 : 0)}
-        onScroll={measure}
+        onScroll={scrolled}
         onKeyDown={move}
         tabIndex={count === 0 ? 0 : -1}
       >

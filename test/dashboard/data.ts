@@ -5,6 +5,8 @@ interface Data {
   zone: { id: string; name: string };
   queueId: string;
   namespaceId: string;
+  /** Sends a request to the edge, as a visitor. */
+  visit: (url: string) => Promise<Response>;
 }
 
 /** A workflow with an attempt that fails, and with a wait that ends only by an event. */
@@ -24,10 +26,23 @@ export class Order extends WorkflowEntrypoint {
 export default { fetch: () => new Response("orders") };
 `;
 
+/** A script that logs, and throws for one path. */
+const visits = `export default {
+  fetch(request) {
+    const { pathname } = new URL(request.url);
+    console.log("visit of", pathname);
+    if (pathname === "/broken") throw new Error("The shelf is empty");
+    console.warn("almost sold out");
+    return new Response("hello");
+  },
+};
+`;
+
 /** A form that uploads one module. */
-export function scriptForm(code: string): FormData {
+export function scriptForm(code: string, metadata: object = {}): FormData {
   const form = new FormData();
-  form.set("metadata", JSON.stringify({ main_module: "index.js", compatibility_date: "2026-11-01" }));
+  const common = { main_module: "index.js", compatibility_date: "2026-11-01" };
+  form.set("metadata", JSON.stringify({ ...common, ...metadata }));
   form.set("index.js", new File([code], "index.js", { type: "application/javascript+module" }));
   return form;
 }
@@ -38,6 +53,7 @@ async function makeProducts({ call, platform }: OpenConsole): Promise<Pick<Data,
   await call("PUT", `${account}/workers/scripts/shop-orders`, scriptForm(orders));
   await call("PUT", `${account}/workers/scripts/shop-orders/secrets`, { name: "KEY", text: "hidden" });
   await call("PUT", `${account}/workers/scripts/shop-orders/schedules`, [{ cron: "0 6 * * *" }]);
+  await call("PUT", `${account}/workers/scripts/visits`, scriptForm(visits));
   await call("PUT", `${account}/workflows/orders`, { script_name: "shop-orders", class_name: "Order" });
   const instances = `${account}/workflows/orders/instances`;
   await call("POST", `${instances}?wait=30`, { id: "refused", params: { card: "stolen" } });
@@ -104,6 +120,8 @@ export async function makeData(console: OpenConsole): Promise<Data> {
   await call("PATCH", `/zones/${zone.id}/edge/smart_routing`, { value: "on" });
   await call("PATCH", `/zones/${zone.id}/dnssec`, { status: "active" });
   await call("POST", `/zones/${zone.id}/workers/routes`, { pattern: "shop.example/static/*" });
+  const data = await makeProducts(console);
+  await call("POST", `/zones/${zone.id}/workers/routes`, { pattern: "shop.example/*", script: "visits" });
   await call("PATCH", `/zones/${zones[3]!.id}`, { paused: true });
-  return { zone, ...(await makeProducts(console)) };
+  return { zone, visit: async (url) => platform.fetch(url), ...data };
 }

@@ -12,7 +12,7 @@ export interface Shown {
 /** Every screen, with the data of data.ts. */
 export function screensOf(
   account: string,
-  { zone, queueId, namespaceId }: Awaited<ReturnType<typeof makeData>>,
+  { zone, queueId, namespaceId, visit }: Awaited<ReturnType<typeof makeData>>,
 ): Shown[] {
   const a = `/${account}`;
   const z = `${a}/zones/${zone.name}`;
@@ -63,7 +63,7 @@ export function screensOf(
     { name: "settings", path: `${a}/settings` },
     { name: "images", path: `${a}/images` },
     { name: "scripts", path: `${a}/scripts` },
-    ...["code", "versions", "settings", "secrets", "schedules"].map((tab) => ({
+    ...["code", "versions", "settings", "secrets", "schedules", "logs"].map((tab) => ({
       name: `script-${tab}`,
       path: `${a}/scripts/shop-orders?tab=${tab}`,
     })),
@@ -94,6 +94,16 @@ export function screensOf(
       prepare: async (page) => {
         await page.getByRole("button", { name: "Add a zone" }).click();
         await page.getByRole("button", { name: "As code" }).click();
+      },
+    },
+    {
+      name: "logs",
+      path: `${a}/logs`,
+      prepare: async (page) => {
+        await page.getByText("Following").waitFor();
+        await visit("https://shop.example/broken");
+        await page.getByRole("row", { name: "row 1 of 1" }).click();
+        await page.getByRole("dialog").getByText("The shelf is empty").first().waitFor();
       },
     },
     { name: "keys", path: z, prepare: async (page) => page.keyboard.press("?") },

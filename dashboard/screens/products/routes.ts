@@ -77,4 +77,12 @@ export const productRoutes: readonly Route[] = [
     keys: "g i",
     load: async () => import("../images/playground.tsx"),
   },
+  {
+    pattern: "/:account/logs",
+    title: "Live logs",
+    needs: "workers_tail:read",
+    menu: { icon: "logs", group: "products" },
+    keys: "g l",
+    load: async () => import("../logs/logs.tsx"),
+  },
 ];

@@ -8,6 +8,7 @@ import { Menu } from "../../parts/menu.tsx";
 import { Failure } from "../../parts/states.tsx";
 import { Tabs } from "../../parts/tabs.tsx";
 import type { ScreenProps } from "../../shell/route.ts";
+import { LiveLog } from "../logs/live-log.tsx";
 import { CodeTab } from "./code.tsx";
 import { Schedules } from "./schedules.tsx";
 import { one, paramsOf, scriptPath, type ScriptSettings } from "./script.ts";
@@ -21,10 +22,11 @@ const tabs = [
   { key: "settings", name: "Settings" },
   { key: "secrets", name: "Secrets" },
   { key: "schedules", name: "Schedules" },
+  { key: "logs", name: "Live logs" },
 ] as const;
 type Tab = (typeof tabs)[number]["key"];
 
-/** One script: its code, versions and deployments, settings, secrets and schedules. */
+/** One script: its code, versions and deployments, settings, secrets, schedules and live logs. */
 export default function ScriptScreen({ account, params }: ScreenProps) {
   const name = params["script"]!;
   const path = scriptPath(account, name);
@@ -63,6 +65,7 @@ export default function ScriptScreen({ account, params }: ScreenProps) {
           {tab === "settings" && <Settings settings={settings} />}
           {tab === "secrets" && <Secrets {...props} />}
           {tab === "schedules" && <Schedules {...props} />}
+          {tab === "logs" && <LiveLog op={`POST ${one}/tails`} params={paramsOf(account, name)} />}
         </Tabs>
       )}
       {isDeleting && (

@@ -7,6 +7,7 @@ import { useRefusal } from "../../core/permissions.ts";
 import { href, navigate, useSearch } from "../../core/router.ts";
 import { Button } from "../../parts/button.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
+import { Choice } from "../../parts/filter.tsx";
 import { ActionForm, TextField, useForm } from "../../parts/form.tsx";
 import { Grid, type Column } from "../../parts/grid.tsx";
 import { Page, Time } from "../../parts/layout.tsx";
@@ -96,20 +97,19 @@ export default function Instances({ account, params }: ScreenProps) {
       actions={start}
     >
       <div class="toolbar">
-        <select
-          class="short"
-          aria-label="Status"
+        <Choice
+          label="Status"
           value={status}
-          onChange={(event) => setStatus(event.currentTarget.value)}
-        >
-          <option value="">All statuses</option>
-          {statuses.map((each) => (
-            <option key={each} value={each}>
-              {each}
-              {workflow.data === undefined ? "" : ` (${count(workflow.data.instances[each])})`}
-            </option>
-          ))}
-        </select>
+          onChange={setStatus}
+          options={[
+            { value: "", label: "All statuses" },
+            ...statuses.map((value) => ({
+              value,
+              label:
+                workflow.data === undefined ? value : `${value} (${count(workflow.data.instances[value])})`,
+            })),
+          ]}
+        />
         <Button icon="refresh" onPress={rows.first.reload}>
           Read again
         </Button>

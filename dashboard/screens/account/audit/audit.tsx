@@ -4,6 +4,7 @@ import { timeOf } from "../../../core/format.ts";
 import { useSearch } from "../../../core/router.ts";
 import { Button } from "../../../parts/button.tsx";
 import { Dialog } from "../../../parts/dialog.tsx";
+import { Choice } from "../../../parts/filter.tsx";
 import { Facts, Page, State, Time } from "../../../parts/layout.tsx";
 import { Bars, Empty, Failure } from "../../../parts/states.tsx";
 import { Table } from "../../../parts/table.tsx";
@@ -31,18 +32,12 @@ export default function Audit({ account }: ScreenProps) {
   return (
     <Page title="Audit log" about="Changes by tokens, people and the platform itself.">
       <div class="toolbar">
-        <select
-          class="short"
-          aria-label="Time"
+        <Choice
+          label="Time"
           value={days}
-          onChange={(event) => setDays(event.currentTarget.value)}
-        >
-          {Object.entries(spans).map(([value, label]) => (
-            <option key={value} value={value}>
-              {label}
-            </option>
-          ))}
-        </select>
+          onChange={setDays}
+          options={Object.entries(spans).map(([value, label]) => ({ value, label }))}
+        />
         <Button icon="refresh" kind="quiet" label="Read again" onPress={reload} />
       </div>
       {failure !== undefined ? (

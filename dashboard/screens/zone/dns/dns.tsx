@@ -8,7 +8,7 @@ import { useRefusal } from "../../../core/permissions.ts";
 import { useSearch } from "../../../core/router.ts";
 import { useZone } from "../../../core/zone.ts";
 import { Button } from "../../../parts/button.tsx";
-import { Filter } from "../../../parts/filter.tsx";
+import { Choice, Filter } from "../../../parts/filter.tsx";
 import { Grid, type Column } from "../../../parts/grid.tsx";
 import { Page, State } from "../../../parts/layout.tsx";
 import { Menu } from "../../../parts/menu.tsx";
@@ -185,27 +185,22 @@ function Filters() {
   return (
     <div class="toolbar">
       <Filter label="Filter records by name, value or comment" value={search} onChange={setSearch} />
-      <select
-        class="short"
-        aria-label="Type"
+      <Choice
+        label="Type"
         value={type}
-        onChange={(event) => setType(event.currentTarget.value)}
-      >
-        <option value="">All types</option>
-        {recordTypes.map((each) => (
-          <option key={each}>{each}</option>
-        ))}
-      </select>
-      <select
-        class="short"
-        aria-label="Traffic"
+        onChange={setType}
+        options={[{ value: "", label: "All types" }, ...recordTypes]}
+      />
+      <Choice
+        label="Traffic"
         value={proxied}
-        onChange={(event) => setProxied(event.currentTarget.value)}
-      >
-        <option value="">Proxied and DNS only</option>
-        <option value="true">Proxied</option>
-        <option value="false">DNS only</option>
-      </select>
+        onChange={setProxied}
+        options={[
+          { value: "", label: "Proxied and DNS only" },
+          { value: "true", label: "Proxied" },
+          { value: "false", label: "DNS only" },
+        ]}
+      />
     </div>
   );
 }
