@@ -54,7 +54,8 @@ export interface RecordInput {
 }
 
 /** Types of records that can be proxied: those that lead to an origin. */
-export const proxiableTypes: ReadonlySet<string> = new Set(["A", "AAAA", "CNAME"]);
+export type ProxiableType = "A" | "AAAA" | "CNAME";
+export const proxiableTypes: ReadonlySet<string> = new Set<ProxiableType>(["A", "AAAA", "CNAME"]);
 /** Targets of CNAMEs that prove ownership to a third party. A proxied record would hide the proof. */
 const verificationTargets =
   /(^|\.)(acm-validations\.aws|dkim\.amazonses\.com|onmicrosoft\.com|dcv\.cloudflare\.com)$/;

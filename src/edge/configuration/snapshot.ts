@@ -1,10 +1,11 @@
 import type { RequestPredicate } from "../../control/rulesets/expression.ts";
 import { Precedence, type Standing } from "../../control/zones/precedence.ts";
 import type { Zone } from "../../control/zones/zone.ts";
+import type { ProxiableType } from "../../dns/records/record.ts";
 
 /** A target of a proxied name: an address or another name. */
 export interface OriginTarget {
-  type: "A" | "AAAA" | "CNAME";
+  type: ProxiableType;
   content: string;
 }
 

@@ -1,4 +1,5 @@
 import { isIPv4 } from "node:net";
+import { proxiableTypes } from "../../records/record.ts";
 import { ByteWriter } from "../wire/byte-writer.ts";
 import { addressBytes } from "../wire/address.ts";
 import { types } from "../wire/constants.ts";
@@ -54,7 +55,6 @@ export class ZoneNode {
 
 /** TTL in seconds of the edge's addresses. */
 const edgeTtl = 300;
-const replacedByEdge: ReadonlySet<string> = new Set(["A", "AAAA", "CNAME"]);
 
 function contentsOf(
   records: readonly ServedRecord[],
@@ -64,7 +64,7 @@ function contentsOf(
   const isAtEdge = configuration.isProxying && records.some(({ proxied }) => proxied);
   const isHidden = (type: string): boolean =>
     type === "CNAME" ||
-    (isAtEdge && replacedByEdge.has(type)) ||
+    (isAtEdge && proxiableTypes.has(type)) ||
     (apex !== undefined && isOfPlatform(type, configuration));
   const shown = records.filter(({ type }) => !isHidden(type));
   const sets = new Map<number, RRset>();
