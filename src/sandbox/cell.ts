@@ -313,9 +313,9 @@ export class Cell {
     return this.#gateway;
   }
 
-  /** For a cell of objects: ends the instances of a namespace, or ends one and deletes its data. */
-  async reset(namespace: string, object?: string): Promise<void> {
-    const path = `/?reset=${namespace}${object === undefined ? "" : `&object=${object}`}`;
+  /** For a cell of objects: ends the instances of a namespace, ends one, or ends one and deletes its data. */
+  async reset(namespace: string, one?: { ended: string } | { object: string }): Promise<void> {
+    const path = `/?${String(new URLSearchParams({ reset: namespace, ...one }))}`;
     const { statusCode, body } = await this.#control.request({ method: "GET", path });
     await body.dump();
     if (statusCode !== 204) throw new Error(`the cell answered a reset with ${statusCode}`);

@@ -17,6 +17,8 @@ export const cellHeaders = {
   object: "x-selvedge-object",
   /** JSON of AlarmNotice: the alarm of the Durable Object that sends the request. */
   alarm: "x-selvedge-alarm",
+  /** JSON of BookmarkOrder: what the Durable Object that sends the request asks of its history. */
+  bookmark: "x-selvedge-bookmark",
   dispatch: "x-selvedge-dispatch",
   outbound: "x-selvedge-outbound",
   /** JSON: the dispatch inside the cell that a request is for. */
@@ -48,6 +50,7 @@ export const wrapperHeaders = [
   cellHeaders.image,
   cellHeaders.object,
   cellHeaders.alarm,
+  cellHeaders.bookmark,
 ] as const;
 
 /**
@@ -101,6 +104,13 @@ export interface AlarmNotice {
   jurisdiction?: string;
 }
 
+/** A question of an object about its history. The answer is a bookmark. */
+export type BookmarkOrder =
+  | { of: "now" }
+  | { of: "time"; ms: number }
+  /** Restores the object when it starts next. The answer undoes that. */
+  | { of: "restore"; bookmark: string };
+
 /** How an attempt ended. `idle`: the object has no alarm that is due. After `failed` the alarm is still set. */
 export interface AlarmOutcome extends AlarmNotice {
   outcome: "idle" | "done" | "failed";
@@ -127,6 +137,8 @@ export interface ObjectAddress extends ObjectReference {
   delayMs: number;
   /** With "." and a number, the token of a run that no request began, such as that of a message of a WebSocket. */
   standing: string;
+  /** The object's data is restored before its next instance starts, for which the host asks the gateway. */
+  isRestored?: boolean;
 }
 
 /** A method call or an event for an object, with the run that it belongs to. */

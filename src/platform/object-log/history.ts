@@ -34,19 +34,21 @@ const newSuffix = ".restoring";
 
 /**
  * Writes the state of an object at a moment beside its files. Returns false if there was no such object then. The files
- * themselves are not touched.
+ * themselves are not touched. `facets`: without the database of the host, which has it open, and never writes it.
  */
 export async function prepareObject(
   log: Log,
   folder: string,
   { namespace, id }: { namespace: string; id: string },
   at: Stamp,
+  part: "all" | "facets" = "all",
 ): Promise<Replacement[] | undefined> {
   const prepared: string[] = [];
   try {
     const replacements: Replacement[] = [];
     for (const file of log.catalog.files(namespace, `${id}.`)) {
       if (!isDatabase(file.name)) continue; // facets keep their numbers
+      if (part === "facets" && file.name === `${id}.sqlite`) continue;
       const to = join(folder, namespace, file.name + newSuffix);
       prepared.push(to);
       const isNew = await writeState(log, file, at, { to });

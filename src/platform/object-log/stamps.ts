@@ -5,7 +5,7 @@
 export type Stamp = string;
 
 const counterBits = 16n;
-const pattern = /^([0-9a-f]{8})-([0-9a-f]{8})-00000000-[0-9a-f]{32}$/;
+const pattern = /^([0-9a-f]{8})-([0-9a-f]{8})-0000000([01])-[0-9a-f]{32}$/;
 
 const textOf = (value: bigint): Stamp => value.toString(16).padStart(16, "0");
 
@@ -23,10 +23,18 @@ export const noStamp: Stamp = "0".repeat(16);
 export const bookmarkAt = (stamp: Stamp, owner: string): string =>
   `${stamp.slice(0, 8)}-${stamp.slice(8)}-00000000-${owner}`;
 
-/** The moment of a bookmark; undefined for a text that is none of this log. */
-export function stampOf(bookmark: string, owner: string): Stamp | undefined {
-  const [, high, low] = pattern.exec(bookmark) ?? [];
-  return high !== undefined && bookmark.endsWith(`-${owner}`) ? `${high}${low}` : undefined;
+/** The bookmark of the last moment before a restore that was asked for at a moment, and takes place later. */
+export const undoBookmarkAt = (stamp: Stamp, owner: string): string =>
+  `${stamp.slice(0, 8)}-${stamp.slice(8)}-00000001-${owner}`;
+
+/** The moment of a bookmark of one of these owners; undefined for a text that is none of this log. */
+export function readBookmark(
+  bookmark: string,
+  owners: readonly string[],
+): { stamp: Stamp; isUndo: boolean } | undefined {
+  const [, high, low, kind] = pattern.exec(bookmark) ?? [];
+  if (high === undefined || !owners.some((owner) => bookmark.endsWith(`-${owner}`))) return undefined;
+  return { stamp: `${high}${low}`, isUndo: kind === "1" };
 }
 
 /** Makes stamps. When the clock jumps back, they go on from the last one. */

@@ -1,5 +1,5 @@
-import type { ObjectRecovery } from "../../workers/objects/recovery.ts";
-import { UnrestorableError } from "../../workers/objects/recovery.ts";
+import type { ObjectRecovery } from "../../workers/objects/recovery/recovery.ts";
+import { UnrestorableError } from "../../workers/objects/recovery/recovery.ts";
 import type { DatabaseCalls } from "./calls.ts";
 import { objectOf, type Database } from "./database.ts";
 import { d1Errors } from "./errors.ts";
@@ -29,7 +29,7 @@ export class TimeTravel {
     const object = objectOf(database);
     const from = bookmark ?? this.#ofTime(database, timestamp!);
     try {
-      const { before, after } = await recovery.restore(object, recovery.momentOf(object, from));
+      const { before, after } = await recovery.restore(object, await recovery.momentOf(object, from));
       return {
         bookmark: after,
         previous_bookmark: before,

@@ -13,6 +13,7 @@ import { errorHeaders } from "./error-headers.ts";
 import { CellMessage, goOnAfter, hasBody, takeRunProtocol } from "./gateway-request.ts";
 import type { LateRun, RunHooks } from "./run-hooks.ts";
 import { ObjectCalls } from "./object-calls.ts";
+import { objectMessageIn, type ObjectMessage } from "./object-messages.ts";
 import { readReference } from "./object-reference.ts";
 import { refusalFlags, refusalText } from "../errors.ts";
 import type { CellScript } from "../process/script.ts";
@@ -61,8 +62,8 @@ export class GatewayServer {
   readonly #slot: number | undefined;
   /** For a cell of objects: the hooks of a run that no request began. */
   standing: ((token: string) => Promise<RunHooks | undefined>) | undefined;
-  /** For a cell of objects: stores an object's message about its alarm. `notice` is JSON. */
-  alarm: ((token: string, notice: string) => Promise<void>) | undefined;
+  /** For a cell of objects: takes a message of an object about itself. Resolves with the answer, if there is one. */
+  objectMessage: ((token: string, message: ObjectMessage) => Promise<string | undefined>) | undefined;
   /** For a cell of objects: workerd failed to call a facet. */
   onFacetFault: () => void = () => {};
   /** Method calls that a cell of objects expects. */
@@ -179,10 +180,10 @@ export class GatewayServer {
 
   async #fetch(url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
-      const alarm = request.headers[cellHeaders.alarm];
-      if (alarm !== undefined) {
-        await this.#noteAlarm(request.headers[cellHeaders.run], headerText("the alarm", alarm));
-        response.writeHead(204).end();
+      const message = objectMessageIn(request.headers);
+      if (message !== undefined) {
+        const answer = await this.#takeMessage(request.headers[cellHeaders.run], message);
+        response.writeHead(200).end(answer);
         return;
       }
       const run = await this.#runOf(request);
@@ -195,10 +196,10 @@ export class GatewayServer {
     }
   }
 
-  async #noteAlarm(token: unknown, notice: string): Promise<void> {
-    if (this.alarm === undefined || typeof token !== "string")
-      throw new MalformedError("Only a Durable Object has an alarm.");
-    await this.alarm(token, notice);
+  async #takeMessage(token: unknown, message: ObjectMessage): Promise<string | undefined> {
+    if (this.objectMessage === undefined || typeof token !== "string")
+      throw new MalformedError("Only a Durable Object has an alarm and bookmarks.");
+    return this.objectMessage(token, message);
   }
 
   /** Finds the run that a request belongs to. The hooks of a dispatched run are made at its first request. */
@@ -302,6 +303,11 @@ export class GatewayServer {
       }
       if (path === "/object-facet-fault") {
         this.onFacetFault();
+        response.writeHead(204).end();
+        return;
+      }
+      if (path === "/object-start") {
+        await this.#takeMessage(token, { kind: "start" });
         response.writeHead(204).end();
         return;
       }

@@ -1,11 +1,17 @@
 import type { Logger } from "pino";
 import type { Doors } from "../gateway/doors.ts";
 import type { RunHooks } from "../gateway/run-hooks.ts";
-import type { AlarmNotice } from "../protocol.ts";
+import type { AlarmNotice, BookmarkOrder } from "../protocol.ts";
 import type { CellSettings } from "../settings.ts";
 import type { CellLog } from "./cell-log.ts";
 import type { ObjectFolders } from "./folders.ts";
 import type { ActingObject } from "./standing.ts";
+
+export interface ObjectRestores {
+  isAwaited: (object: ActingObject) => boolean;
+  /** Replaces the files of the object's facets, which nothing has open. */
+  run: (object: ActingObject) => Promise<void>;
+}
 
 export interface ObjectCellsOptions {
   settings: CellSettings;
@@ -16,6 +22,10 @@ export interface ObjectCellsOptions {
   standing: (object: ActingObject) => Promise<RunHooks | undefined>;
   /** An object has set or deleted its alarm. Resolves when that is stored. */
   alarm: (object: ActingObject, notice: AlarmNotice) => Promise<void>;
+  /** Resolves with a bookmark of an object. Rejects with a Refusal. */
+  bookmark: (object: ActingObject, order: BookmarkOrder) => Promise<string>;
+  /** Objects that get an earlier state before their next instance starts. */
+  restores?: ObjectRestores | undefined;
   /** The namespaces of a group. */
   namespacesOf: (group: string) => readonly string[];
   /** Ships what objects write, if a setting asks for it. */

@@ -2,21 +2,21 @@ import { newId } from "../../platform/util/ids.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 import type { RunOptions } from "../cell.ts";
 import { CellError, CellFault, type FaultKind } from "../errors.ts";
-import { readAlarmNotice } from "../gateway/alarm-messages.ts";
-import { MalformedError } from "../gateway/cell-messages.ts";
 import { newCellRun, type CellRun } from "../gateway/cell-run.ts";
 import type { RunHooks } from "../gateway/run-hooks.ts";
 import { causeOf } from "../process/exit-cause.ts";
 import { scriptHost, type ObjectHost } from "../process/object-config.ts";
 import type { CellScript } from "../process/script.ts";
 import type { ObjectAddress, ObjectEvent, ObjectRoute } from "../protocol.ts";
+import { answerActing } from "./acting-messages.ts";
 import { Faults, objectFault, overloadedCells, tooManyQueued } from "./faults.ts";
 import { notedAnswer } from "./cell-log.ts";
 import type { ObjectCellsOptions } from "./object-cells-options.ts";
 import { OpenCell, usedAnswer } from "./open-cell.ts";
+import { closesFiles } from "./open-files.ts";
 import { Pauses } from "./pauses.ts";
 import { Slots, type SlotOwner } from "./slots.ts";
-import { StandingTokens, type ActingObject } from "./standing.ts";
+import { keyOf, StandingTokens, type ActingObject } from "./standing.ts";
 
 /** An object and the code that it runs. */
 export interface ObjectTarget {
@@ -61,7 +61,7 @@ export class ObjectCells {
   readonly #tokens = new StandingTokens();
   /** Numbers of requests in progress, by object. */
   readonly #queued = new Map<string, number>();
-  readonly #namespaces = new WeakMap<CellRun, string>();
+  readonly #objects = new WeakMap<CellRun, ActingObject>();
   readonly #pauses = new Pauses();
   #timer: NodeJS.Timeout | undefined;
   #ids = 0;
@@ -191,31 +191,41 @@ export class ObjectCells {
   async remove(target: ObjectTarget): Promise<void> {
     const { namespace, id } = target.object;
     const { cell } = await this.#cellOf(target);
-    await cell.reset(namespace, id);
+    await cell.reset(namespace, { object: id });
   }
 
-  /** Runs work while no process has files of a namespace open: its objects end, and calls wait. See `#release`. */
-  async pause<T>(namespace: string, isClosed: () => boolean, work: () => Promise<T>): Promise<T> {
-    return this.#pauses.during(namespace, async () => {
-      await this.#release(namespace, isClosed);
+  /** Runs work while no process has files of an object open: it ends, and calls of it wait. */
+  async pause<T>(object: ActingObject, work: () => Promise<T>): Promise<T> {
+    return this.#pauses.during(keyOf(object), async () => {
+      const open = await this.#cells.get(object.namespace)?.catch(() => undefined);
+      await open?.cell.reset(object.namespace, { ended: object.id }).catch(() => {});
+      await this.#release(object, "all");
       return work();
     });
   }
 
-  /** Ends the objects of a namespace. If they do not close their files in time (`isClosed`), their cell ends. */
-  async #release(namespace: string, isClosed: () => boolean): Promise<void> {
-    await this.#ending.get(namespace);
+  /** Waits until an ended object has closed its files. If it does not in time, its cell ends. */
+  async #release(object: ActingObject, part: "all" | "facets"): Promise<void> {
+    const { namespace, id } = object;
     const open = await this.#cells.get(namespace)?.catch(() => undefined);
     if (open !== undefined && !open.cell.isDead) {
-      await open.cell.reset(namespace).catch(() => {});
-      const isIdle = (): boolean =>
-        isClosed() && ![...open.cell.runs].some((cellRun) => this.#namespaces.get(cellRun) === namespace);
-      const until = performance.now() + closeMs;
-      while (!isIdle() && !open.cell.isDead && performance.now() < until)
-        await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
-      if (!isIdle()) this.#end(open, "ended");
+      const isOfObject = (cellRun: CellRun): boolean => this.#objects.get(cellRun)?.id === id;
+      const also = (): boolean =>
+        open.cell.isDead || part === "facets" || ![...open.cell.runs].some(isOfObject);
+      const { path } = this.#options.folders;
+      const { pid } = open.cell.process;
+      if (!(await closesFiles(path, object, pid, { part, withinMs: closeMs, also })))
+        this.#end(open, "ended");
     }
     await this.#ending.get(namespace);
+  }
+
+  /** The host of an object is about to start an instance, and waits: its facets are closed. */
+  async #beforeStart(object: ActingObject): Promise<void> {
+    const { restores } = this.#options;
+    if (restores?.isAwaited(object) !== true) return;
+    await this.#release(object, "facets");
+    await restores.run(object);
   }
 
   /** Removes data of namespaces that no longer exist: the program may have ended before it was removed. */
@@ -246,7 +256,7 @@ export class ObjectCells {
 
   /** Counts a request of an object. Returns the function that ends it. */
   #enter({ object: { namespace, id } }: ObjectTarget): () => void {
-    const key = `${namespace} ${id}`;
+    const key = keyOf({ namespace, id });
     const before = this.#queued.get(key) ?? 0;
     if (before >= queuedMax) throw tooManyQueued();
     this.#queued.set(key, before + 1);
@@ -258,22 +268,24 @@ export class ObjectCells {
   }
 
   #addressOf({ object }: ObjectTarget): ObjectAddress {
-    return { ...object, standing: this.#tokens.tokenOf(object) };
+    const address = { ...object, standing: this.#tokens.tokenOf(object) };
+    return this.#options.restores?.isAwaited(object) === true ? { ...address, isRestored: true } : address;
   }
 
   /** The whole cell has one limit of memory, because objects of one script share an isolate. */
   #newRun({ script, object }: ObjectTarget): CellRun {
     const cellRun = newCellRun({ ...script, memoryBytes: this.#options.settings.cellBytesMax });
-    this.#namespaces.set(cellRun, object.namespace);
+    this.#objects.set(cellRun, { namespace: object.namespace, id: object.id });
     return cellRun;
   }
 
   async #cellOf(target: ObjectTarget): Promise<OpenCell> {
     const { namespace, id } = target.object;
     for (;;) {
-      for (let over; (over = this.#pauses.over(namespace)) !== undefined;) await over;
+      for (let over; (over = this.#pauses.over(keyOf(target.object))) !== undefined;) await over;
       const opening = this.#cells.get(namespace) ?? this.#start(target);
       const open = await opening;
+      if (this.#pauses.over(keyOf(target.object)) !== undefined) continue;
       open.use(id);
       if (!open.cell.isDead) return open;
       if (this.#cells.get(namespace) === opening) this.#cells.delete(namespace);
@@ -344,7 +356,7 @@ export class ObjectCells {
       this.#open.set(slot, open);
       doors.open(slot, cell.door);
       cell.gateway.onFacetFault = () => this.events.facetFaults++;
-      this.#answerActing(open);
+      answerActing(open, this.#tokens, this.#options, async (object) => this.#beforeStart(object));
       unawaited(cell.process.exited.then((exit) => this.#end(open, causeOf(exit))));
       this.#timer ??= setInterval(() => this.#look(), lookEveryMs).unref();
       return open;
@@ -353,24 +365,6 @@ export class ObjectCells {
       logger.error({ err: error }, "a cell of objects could not be started");
       throw overloadedCells();
     }
-  }
-
-  /** Answers objects that act without a request, and messages about alarms. */
-  #answerActing(open: OpenCell): void {
-    const { gateway } = open.cell;
-    const actingOf = (token: string): ActingObject | undefined => {
-      const object = this.#tokens.read(token);
-      return object !== undefined && open.namespaces.has(object.namespace) ? object : undefined;
-    };
-    gateway.standing = async (token) => {
-      const object = actingOf(token);
-      return object && this.#options.standing(object);
-    };
-    gateway.alarm = async (token, notice) => {
-      const object = actingOf(token);
-      if (object === undefined || open.cell.isDead) throw new MalformedError("This object has no alarm.");
-      await this.#options.alarm(object, readAlarmNotice(notice));
-    };
   }
 
   #look(): void {
@@ -389,7 +383,9 @@ export class ObjectCells {
     if (this.#open.get(slot) !== open) return;
     this.#open.delete(slot);
     this.#options.doors.close(slot);
-    const suspects = new Set(cell.die(kind).flatMap((cellRun) => this.#namespaces.get(cellRun) ?? []));
+    const suspects = new Set(
+      cell.die(kind).flatMap((cellRun) => this.#objects.get(cellRun)?.namespace ?? []),
+    );
     cell.gateway.objectCalls.close();
     if (kind !== "ended" && kind !== "killed") {
       this.events.cellFaults++;

@@ -1,13 +1,16 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 
 const prefix = "object.";
-const pattern = /^object\.([0-9a-f]{32})\.([0-9a-f]{64})\.([0-9a-f]{32})\.a?\d{1,15}$/;
+const pattern = /^object\.([0-9a-f]{32})\.([0-9a-f]{64})\.([0-9a-f]{32})\.[ab]?\d{1,15}$/;
 
 /** An object that acts without a request: in its constructor, or for a message of a WebSocket. */
 export interface ActingObject {
   namespace: string;
   id: string;
 }
+
+/** The key of an object in maps. */
+export const keyOf = ({ namespace, id }: ActingObject): string => `${namespace} ${id}`;
 
 /**
  * Tokens by which objects act without a request. An object adds a number for each event, so that each event is a run of

@@ -67,9 +67,9 @@ export class Host extends DurableObject<SystemEnv> {
   }
 
   /** Ends the instance and the host, without waiting for requests in progress. */
-  reset(): void {
-    this.#end(new Error("Durable Object has been deleted."));
-    this.ctx.abort("deleted");
+  reset(reason = "Durable Object has been deleted."): void {
+    this.#end(new Error(reason));
+    this.ctx.abort(reason);
   }
 
   /** Ends the instance, and deletes its database and those of its facets. */
@@ -159,21 +159,36 @@ export class Host extends DurableObject<SystemEnv> {
     running.checked = undefined;
   }
 
+  /** The object has asked for an earlier state: the gateway replaces its files now that no instance has them open. */
+  async #restored({ standing }: ObjectAddress): Promise<void> {
+    const headers = { [cellHeaders.control]: this.env.SECRET, [cellHeaders.run]: `${standing}.0` };
+    const response = await this.env.GATEWAY.fetch("http://gateway/object-start", { headers });
+    if (!response.ok) throw new Error((await response.json<{ message: string }>()).message);
+  }
+
   #open(props: InstanceProps): Instance {
     const { env } = this;
     const { script, object } = props;
+    const startup = (): FacetStartup => ({
+      class: load(script, env).getDurableObjectClass(`Object:${object.className}`, { props }),
+      id: object.id,
+    });
     acquire(script, env);
     try {
-      const instance = this.ctx.facets.get(facetName, () => ({
-        class: load(script, env).getDurableObjectClass(`Object:${object.className}`, { props }),
-        id: object.id,
-      })) as unknown as Instance;
+      // workerd calls the function only if the instance has to start.
+      const begin = object.isRestored === true ? async () => this.#restored(object).then(startup) : startup;
+      const instance = this.ctx.facets.get(facetName, begin) as unknown as Instance;
       this.#script = script;
       return instance;
     } finally {
       release(script);
     }
   }
+}
+
+interface FacetStartup {
+  class: DurableObjectClass;
+  id: string;
 }
 
 /** Faults of workerd in calls of facets, which go on for minutes in the same facet (workerd issue 7485). */

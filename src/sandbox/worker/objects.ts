@@ -17,7 +17,7 @@ interface HostStub {
   fetch(request: Request): Promise<Response>;
   call(event: ObjectEvent, path: readonly string[], args: unknown[] | null): Promise<unknown>;
   fire(event: ObjectEvent, alarm: AlarmCall): Promise<AlarmOutcome>;
-  reset(): Promise<void>;
+  reset(reason?: string): Promise<void>;
   remove(): Promise<void>;
 }
 interface HostNamespace {
@@ -68,6 +68,16 @@ export async function resetObjects(namespace: string, env: SystemEnv): Promise<v
     ),
   );
   called.delete(namespace);
+}
+
+/** Ends an instance, whose data is being replaced. */
+export async function endObject(
+  address: Pick<ObjectAddress, "namespace" | "id">,
+  env: SystemEnv,
+): Promise<void> {
+  await hostOf(address, env)
+    .reset("Durable Object reset because its storage was restored.")
+    .catch(() => {}); // the host ends itself
 }
 
 /** Ends an instance, and deletes its data. */

@@ -8,6 +8,7 @@ import {
   withMetadata,
   wrapperHeaders,
   type AlarmNotice,
+  type BookmarkOrder,
   type DispatchMetadata,
   type RunMetadata,
 } from "../protocol.ts";
@@ -199,6 +200,15 @@ export async function notifyGateway(what: string, body: string): Promise<number>
 /** Tells the gateway the alarm of the object that this run belongs to. Rejects if that cannot be stored. */
 export async function tellAlarm(notice: AlarmNotice): Promise<void> {
   await sendForRun(new NativeRequest("http://gateway/"), [[cellHeaders.alarm, encode(stringify(notice))]]);
+}
+
+const responseText = Response.prototype.text;
+
+/** Asks for a bookmark of the object that this run belongs to. Rejects with the gateway's refusal. */
+export async function askBookmark(order: BookmarkOrder): Promise<string> {
+  const header = [cellHeaders.bookmark, encode(stringify(order))] as const;
+  const response = await sendForRun(new NativeRequest("http://gateway/"), [header]);
+  return apply(responseText, response, []) as Promise<string>;
 }
 
 /** Reports the stack of an exception: the error loses its stack when it leaves the isolate. */

@@ -6,7 +6,7 @@ import { beginDispatcher, childHeaders, dispatch, endDispatcher } from "./dispat
 import { acquire, load, loadedIds, release, unloadDownTo, type SystemEnv } from "./loader.ts";
 import { cellHeaders, type RunMetadata } from "../protocol.ts";
 import { checkedPath, type RemoteMethod, type Remote } from "./path.ts";
-import { fetchObject, fireAlarm, removeObject, resetObjects } from "./objects.ts";
+import { endObject, fetchObject, fireAlarm, removeObject, resetObjects } from "./objects.ts";
 import { thrownText } from "./thrown.ts";
 import { openWorkflowStream, type InvocationPort, type WorkflowStreamHost } from "./workflow-stream.ts";
 
@@ -157,8 +157,9 @@ async function pong(request: Request, env: SystemEnv): Promise<Response> {
   const { searchParams } = new URL(request.url);
   const [keep, share] = [searchParams.get("keep"), searchParams.get("share")];
   const namespace = searchParams.get("reset");
-  const object = searchParams.get("object");
+  const [object, ended] = [searchParams.get("object"), searchParams.get("ended")];
   if (namespace !== null && object !== null) await removeObject({ namespace, id: object }, env);
+  else if (namespace !== null && ended !== null) await endObject({ namespace, id: ended }, env);
   else if (namespace !== null) await resetObjects(namespace, env);
   if (keep === null && share === null) return new Response(null, { status: 204 });
   await unloadDownTo(keep === null ? Math.floor(loadedIds().length * Number(share)) : Number(keep), env);

@@ -65,9 +65,10 @@ export const objectOperations = [
     result: z.object({ id: z.string() }),
     async handle(call) {
       const { namespace, id } = await found(call);
-      const { objectRuns, objectAlarms } = call.services;
+      const { objectRuns, objectAlarms, objectRecovery } = call.services;
       await objectRuns.remove(namespace, id);
       objectAlarms.forget(namespace.id, id);
+      await objectRecovery.forget({ namespace: namespace.id, id });
       return { id };
     },
   }),

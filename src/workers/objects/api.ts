@@ -8,7 +8,7 @@ import { listObjects } from "./query/listing.ts";
 import type { ObjectFolders } from "../../sandbox/objects/folders.ts";
 import type { Alarms } from "./alarms/alarms.ts";
 import type { ObjectNamespace } from "./namespace.ts";
-import { recoveryOperations, type RecoveryServices } from "./api-recovery.ts";
+import { recoveryOperations, type RecoveryServices } from "./recovery/api-recovery.ts";
 import type { ObjectRuns } from "./object-runs.ts";
 import type { ObjectQueries } from "./query/queries.ts";
 

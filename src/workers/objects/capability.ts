@@ -17,7 +17,8 @@ import { ObjectMigrations } from "./migrate.ts";
 import { ObjectNamespaces } from "./namespaces.ts";
 import { ObjectRuns } from "./object-runs.ts";
 import { ObjectQueries } from "./query/queries.ts";
-import { ObjectRecovery } from "./recovery.ts";
+import { AwaitedRestores } from "./recovery/restore-store.ts";
+import { ObjectRecovery } from "./recovery/recovery.ts";
 import { PlatformNamespaces } from "./platform-namespaces.ts";
 import { declaration } from "./declaration.ts";
 import { objectNamespaceType } from "./binding-type.ts";
@@ -36,6 +37,11 @@ export const objects = capability({
     const objectCells: ObjectCells = new ObjectCells({
       standing: async (object) => runs.acting.standing(object),
       alarm: async (object, notice) => objectAlarms.note(object, notice),
+      bookmark: async (object, order) => objectRecovery.answer(object, order),
+      restores: objectLog && {
+        isAwaited: (object) => objectRecovery.isAwaited(object),
+        run: async (object) => objectRecovery.restoreBeforeStart(object),
+      },
       settings: objectSettings,
       folders: objectFolders,
       doors: needed.doors,
@@ -64,11 +70,11 @@ export const objects = capability({
       const gone = objectCells.forget(id);
       unawaited(gone.catch((error: unknown) => logger.error({ err: error, namespace: id }, notRemoved)));
     });
-    const objectRecovery = new ObjectRecovery(objectLog, objectCells, {
+    const objectRecovery: ObjectRecovery = new ObjectRecovery(objectLog, objectCells, {
       days: config.objectLogDays,
       isFirst: config.objectLogFirst,
       alarms: objectAlarms,
-      folder: objectFolders.path,
+      awaited: new AwaitedRestores(database),
     });
     const platformNamespaces = new PlatformNamespaces(objectCells);
     return {
@@ -98,9 +104,10 @@ export const objects = capability({
   }),
   metrics: async ({ objectCells, objectFolders, objectAlarms }) =>
     (await import("./metrics.ts")).objectMetrics(objectCells, objectFolders, objectAlarms),
-  async load({ objectNamespaces, objectCells, objectAlarms }) {
+  async load({ objectNamespaces, objectCells, objectAlarms, objectRecovery }) {
     await objectNamespaces.start();
     await objectAlarms.load();
+    await objectRecovery.load();
     await objectCells.sweep(async (ids) => objectNamespaces.existing(ids));
   },
   due: ({ objectNamespaces, objectAlarms }) => ({
@@ -112,7 +119,10 @@ export const objects = capability({
       }),
     underWay: () => objectAlarms.underWay,
   }),
-  reset: ({ objectAlarms }) => objectAlarms.reset(),
+  async reset({ objectAlarms, objectRecovery }) {
+    await objectAlarms.reset();
+    await objectRecovery.load();
+  },
   run: ({ objectAlarms }) => objectAlarms.start(),
   async close({ objectCells, objectLog }) {
     await objectCells.close();

@@ -10,6 +10,18 @@ export interface ObjectNamespacesTable {
   created_on: Immutable<number>;
 }
 
+/** Restores that objects have asked for: moments are stamps of the log of objects (platform/object-log/stamps.ts). */
+export interface ObjectRestoresTable {
+  namespace_id: Immutable<string>;
+  object_id: Immutable<string>;
+  /** When it was asked for: the moment in the bookmark that undoes it. */
+  undo: Immutable<string>;
+  target: Immutable<string>;
+  /** The last moment of the data that it replaced; null before. */
+  before: string | null;
+  is_done: Flag;
+}
+
 /** When objects have to be asked for their alarms, which are stored in the objects. Never later than the alarm. */
 export interface ObjectAlarmsTable {
   namespace_id: Immutable<string>;

@@ -128,7 +128,7 @@ export class Alarm {
   }
 
   #set(time: unknown): void {
-    const due = floor(toMs(time));
+    const due = floor(toMs("setAlarm", time));
     if (due <= 0) throw new NativeTypeError("setAlarm() cannot be called with an alarm time <= 0");
     if (!this.#hasHandler)
       throw new NativeTypeError(
@@ -207,11 +207,11 @@ function define(target: object, name: string, value: unknown): void {
 }
 
 /** Milliseconds of a date or a number, with the errors of workerd. */
-function toMs(time: unknown): number {
+export function toMs(method: string, time: unknown): number {
   const ms = time instanceof NativeDate ? (apply(getTime, time, []) as number) : time;
   if (typeof ms !== "number")
     throw new NativeTypeError(
-      "Failed to execute 'setAlarm' on 'DurableObjectStorage': parameter 1 is not of type 'date'.",
+      `Failed to execute '${method}' on 'DurableObjectStorage': parameter 1 is not of type 'date'.`,
     );
   if (!isFinite(ms) || ms > timeMax)
     throw new NativeTypeError("The value cannot be converted because it is not a valid Date.");

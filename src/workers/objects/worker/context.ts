@@ -2,6 +2,7 @@ import type { ObjectAddress } from "../../../sandbox/protocol.ts";
 import { watchWork } from "../../tail/worker/console.ts";
 import { exportsOf, facetsOf, refuseAlarms, type FacetOptions } from "./facets.ts";
 import { Alarm, hideAlarm } from "./alarms.ts";
+import { addBookmarks, refuseBookmarks } from "./bookmarks.ts";
 import { ownId } from "./ids.ts";
 
 const { apply } = Reflect;
@@ -37,6 +38,8 @@ export function prepareContext(
     facet === undefined ? new Alarm(ctx, storage.kv as never, object, hasAlarmHandler) : undefined;
   if (alarm === undefined) refuseAlarms(storage, define);
   else prepareAlarm(storage, alarm);
+  if (facet === undefined && isSqlite) addBookmarks(storage, object);
+  else refuseBookmarks(storage);
   prepareStorage(storage, isSqlite);
   return alarm;
 }
@@ -54,12 +57,6 @@ function prepareAlarm(storage: DurableObjectStorage, alarm: Alarm): void {
 }
 
 function prepareStorage(storage: DurableObjectStorage, isSqlite: boolean): void {
-  for (const name of ["getCurrentBookmark", "getBookmarkForTime", "onNextSessionRestoreBookmark"])
-    define(storage, name, async () => {
-      throw new NativeError(
-        "This Durable Object's storage back-end does not implement point-in-time recovery.",
-      );
-    });
   if (isSqlite) return;
   refuse(storage, "sql", `SQL is not enabled for this Durable Object class. To enable it, ${remedy}`);
   refuse(

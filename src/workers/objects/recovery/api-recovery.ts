@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { operationsFor } from "../../control/api/operation.ts";
-import type { ActingObject } from "../../sandbox/objects/standing.ts";
-import { scriptErrorCodes } from "../scripts/api-errors.ts";
-import { objectErrors } from "../scripts/versions/object-errors.ts";
-import { isIdOf } from "./ids.ts";
-import type { ObjectNamespaces } from "./namespaces.ts";
+import { operationsFor } from "../../../control/api/operation.ts";
+import type { ActingObject } from "../../../sandbox/objects/standing.ts";
+import { scriptErrorCodes } from "../../scripts/api-errors.ts";
+import { objectErrors } from "../../scripts/versions/object-errors.ts";
+import { isIdOf } from "../ids.ts";
+import type { ObjectNamespaces } from "../namespaces.ts";
 import { UnrestorableError, type ObjectRecovery } from "./recovery.ts";
 
 export interface RecoveryServices {
@@ -60,7 +60,10 @@ export const recoveryOperations = [
       const { objectRecovery } = services;
       return shown(async () => {
         const from = bookmark ?? objectRecovery.bookmarkOfTime(object, ms);
-        const { before, after } = await objectRecovery.restore(object, objectRecovery.momentOf(object, from));
+        const { before, after } = await objectRecovery.restore(
+          object,
+          await objectRecovery.momentOf(object, from),
+        );
         return { bookmark: after, previous_bookmark: before };
       });
     },

@@ -1,0 +1,30 @@
+import { MalformedError } from "../gateway/cell-messages.ts";
+import type { ObjectCellsOptions } from "./object-cells-options.ts";
+import type { OpenCell } from "./open-cell.ts";
+import type { ActingObject, StandingTokens } from "./standing.ts";
+
+/** Answers objects of a cell that act without a request, and their messages about themselves. */
+export function answerActing(
+  open: OpenCell,
+  tokens: StandingTokens,
+  options: Pick<ObjectCellsOptions, "alarm" | "bookmark" | "standing">,
+  beforeStart: (object: ActingObject) => Promise<void>,
+): void {
+  const { gateway } = open.cell;
+  const actingOf = (token: string): ActingObject | undefined => {
+    const object = tokens.read(token);
+    return object !== undefined && open.namespaces.has(object.namespace) ? object : undefined;
+  };
+  gateway.standing = async (token) => {
+    const object = actingOf(token);
+    return object && options.standing(object);
+  };
+  gateway.objectMessage = async (token, message) => {
+    const object = actingOf(token);
+    if (object === undefined || open.cell.isDead) throw new MalformedError("This object is not here.");
+    if (message.kind === "alarm") await options.alarm(object, message.notice);
+    else if (message.kind === "start") await beforeStart(object);
+    else return options.bookmark(object, message.order);
+    return undefined;
+  };
+}
