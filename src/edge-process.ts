@@ -9,15 +9,19 @@ import type { Supervised } from "./platform/processes/supervised.ts";
 import { start } from "./start.ts";
 import type { RunningServer } from "./server.ts";
 
-/** Starts an edge process, once main is there: it serves visitors, and reads the database that main writes. */
+/**
+ * Starts an edge process, once main is there: it serves visitors, and reads the database that main writes. Calls
+ * `joined` when it has waited for main.
+ */
 export async function startEdgeProcess(
   config: Config,
   logger: Logger,
   supervised: Supervised,
   reserved: Reserved,
+  joined: () => void,
 ): Promise<Pick<RunningServer, "reload" | "announceEnd" | "giveBack" | "close">> {
   const channel = new MainChannel(channelPath(supervised.folder), supervised.id, logger);
-  await channel.join(); // the database may still have to be made
+  await channel.join().finally(joined); // the database may still have to be made
   const passesAll = capabilities.some(({ takesAll }) => takesAll);
   const own: Platform["own"] = { role: "edge", supervised, channel, passesAll };
   const { reload, announceEnd, giveBack, close } = await start<typeof capabilities>(capabilities, {

@@ -24,7 +24,7 @@ const drainDeadlineMs = 10_000;
 const startTimeoutMs = 1000;
 /** For what a stopped server leaves open. */
 const exitTimeoutMs = 2000;
-/** How often main tells the supervisor that it responds. */
+/** How often main, and an edge process that waits for main, tells the supervisor that it responds. */
 const aliveMs = 1000;
 /** For what a failed start leaves open. */
 const failedExitTimeoutMs = 200;
@@ -95,7 +95,9 @@ async function startPart(
   // Loaded only now, so that a wrong setting, a taken port and a taken folder are refused at once.
   if (supervised?.role === "edge") {
     const { startEdgeProcess } = await import("../edge-process.ts");
-    const edge = await startEdgeProcess(config, logger, supervised, reserved);
+    const waiting = setInterval(() => tellSupervisor({ is: "alive" }), aliveMs);
+    const joined = (): void => clearInterval(waiting);
+    const edge = await startEdgeProcess(config, logger, supervised, reserved, joined);
     tellSupervisor({ is: "ready" });
     return edge;
   }
@@ -121,7 +123,7 @@ function stopOnSignals(
   isSupervised: boolean,
 ): { started: (server: Stoppable) => void } {
   const { promise: started, resolve } = Promise.withResolvers<Stoppable>();
-  let leftMs = lameDuckMs;
+  const lameDuck = new AbortController();
   let isStopping = false;
   const stop = async (signal: NodeJS.Signals): Promise<void> => {
     if (isStopping) process.exit(1);
@@ -132,7 +134,8 @@ function stopOnSignals(
       const server = await Promise.race([started, delay(startTimeoutMs)]);
       if (server === undefined) throw new Error("the start had not ended");
       server.announceEnd();
-      await Promise.all([server.giveBack(), delay(leftMs)]);
+      const lame = delay(lameDuckMs, undefined, { signal: lameDuck.signal }).catch(() => {});
+      await Promise.all([server.giveBack(), lame]);
       await server.close(drainDeadlineMs);
       process.exitCode = 0;
     } catch (error) {
@@ -146,7 +149,7 @@ function stopOnSignals(
   process.on("SIGINT", () => isSupervised || unawaited(stop("SIGINT")));
   if (isSupervised)
     process.once("message", () => {
-      leftMs = 0; // edge processes have waited
+      lameDuck.abort(); // edge processes have waited, or others serve in their place
       unawaited(
         (async () => {
           const server = await started;

@@ -24,7 +24,11 @@ export interface Cores extends AsyncDisposable {
  * Starts a node with so many edge processes. Its origin answers "whole", and echoes messages of WebSockets. A second node
  * on the same database shares the zone of the first.
  */
-export async function startCores(edges: number, settings: readonly string[] = []): Promise<Cores> {
+export async function startCores(
+  edges: number,
+  settings: readonly string[] = [],
+  program?: string,
+): Promise<Cores> {
   const origin = createServer((_request, response) => response.end("whole"));
   const webSockets = new WebSocketServer({ server: origin });
   webSockets.on("connection", (socket) => socket.on("message", (data) => socket.send(data)));
@@ -32,6 +36,8 @@ export async function startCores(edges: number, settings: readonly string[] = []
   const server = await serve(
     ["--data-dir", temporaryFolder(), "--edge-processes", String(edges), ...settings],
     { SELVEDGE_API_TOKEN: token, SELVEDGE_API_RATE_LIMIT: "0" },
+    [],
+    program,
   );
   const calls = await callsOf(server.ready, token);
   const call: Cores["call"] = async (method, path, body) =>

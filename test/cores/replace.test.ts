@@ -1,35 +1,76 @@
-import { once } from "node:events";
 import { expect, it, vi } from "vitest";
-import { WebSocket } from "ws";
-import { startCores, visitAllTheTime } from "./cores.ts";
+import { ask, startCores, visitAllTheTime, type Cores } from "./cores.ts";
+import { Program, versionOf } from "./program.ts";
+import { processesOf, replaceUnderLoad } from "./replacements.ts";
 
 const wait = { timeout: 60_000, interval: 50 };
-const rounds = 2;
+const testMsMax = 180_000;
+const host = "www.cores.example";
 
 it("SIGUSR2 replaces every process and loses no connection", async () => {
   await using cores = await startCores(2);
-  const { edge } = cores.server.ready;
   await cores.addName("www");
-  const stop = visitAllTheTime(edge, "www.cores.example", 4);
-  for (let round = 1; round <= rounds; round++) {
-    const before = new Set([...cores.pids("edge"), ...cores.pids("main")]);
-    const webSockets = await Promise.all(
-      Array.from({ length: 20 }, async () => {
-        const socket = new WebSocket(edge.replace("http", "ws"), { headers: { host: "www.cores.example" } });
-        await once(socket, "open");
-        return socket;
-      }),
-    );
-    const closed = webSockets.map(async (socket) => (await once(socket, "close"))[0] as number);
-    cores.server.process.kill("SIGUSR2");
-    expect(new Set(await Promise.all(closed))).toEqual(new Set([1001]));
-    const replaced = (): number => cores.server.stderr().split("every process was replaced").length - 1;
-    await vi.waitFor(() => expect(replaced()).toBe(round), wait);
-    await vi.waitFor(() => {
-      const now = [...cores.pids("edge"), ...cores.pids("main")];
-      expect(now.length).toBe(3);
-      expect(now.filter((pid) => before.has(pid))).toEqual([]);
-    }, wait);
-  }
-  expect([...(await stop()).keys()]).toEqual(["200"]);
+  const { answers, ...ends } = await replaceUnderLoad(cores, { rounds: 2, clients: 4, webSockets: 20 });
+  expect([...answers.keys()]).toEqual(["200"]);
+  expect(ends).toEqual({ closed: new Map([[1001, 40]]), unreplaced: 0 });
 });
+
+const versionsOf = (cores: Cores): string[] => processesOf(cores).map(versionOf);
+const times = (cores: Cores, text: string): number => cores.server.stderr().split(text).length - 1;
+const failed = "a new edge process did not start";
+
+it(
+  "SIGUSR2 starts another version of the program, and one that does not start harms nothing",
+  { timeout: testMsMax },
+  async () => {
+    using program = new Program();
+    program.install("first");
+    await using cores = await startCores(2, [], program.path);
+    await cores.addName("www");
+    const stop = visitAllTheTime(cores.server.ready.edge, host, 4);
+
+    program.install("broken", "edgesThrow");
+    const before = processesOf(cores);
+    for (let attempt = 1; attempt <= 6; attempt++) {
+      cores.server.process.kill("SIGUSR2");
+      await vi.waitFor(() => expect(times(cores, failed)).toBe(attempt), wait);
+    }
+    expect(processesOf(cores)).toEqual(before);
+
+    program.install("second");
+    cores.server.process.kill("SIGUSR2");
+    await vi.waitFor(() => expect(versionsOf(cores)).toEqual(["second", "second", "second"]), wait);
+    await vi.waitFor(() => expect(times(cores, "every process was replaced")).toBe(1), wait);
+    await cores.addName("after");
+    expect([...(await stop()).keys()]).toEqual(["200"]);
+    expect(await ask(cores.server.ready.edge, "after.cores.example")).toBe(200);
+  },
+);
+
+it(
+  "processes that never become ready are ended, and later replacements go on",
+  { timeout: testMsMax },
+  async () => {
+    using program = new Program();
+    program.install("first");
+    const limits = ["--process-start-seconds", "8", "--database-wait-seconds", "0"];
+    await using cores = await startCores(2, limits, program.path);
+    await cores.addName("www");
+    const before = processesOf(cores);
+
+    program.install("hung", "edgesHang");
+    cores.server.process.kill("SIGUSR2");
+    await vi.waitFor(() => expect(times(cores, failed)).toBe(1), wait);
+    expect(processesOf(cores)).toEqual(before);
+
+    const [stalled] = cores.pids("edge");
+    process.kill(stalled!, "SIGSTOP");
+    await vi.waitFor(() => expect(times(cores, failed)).toBe(2), wait);
+    program.install("second");
+    process.kill(stalled!, "SIGCONT"); // it is replaced nevertheless
+    await vi.waitFor(() => expect(versionsOf(cores).toSorted()).toEqual(["first", "first", "second"]), wait);
+    cores.server.process.kill("SIGUSR2");
+    await vi.waitFor(() => expect(versionsOf(cores)).toEqual(["second", "second", "second"]), wait);
+    expect(await ask(cores.server.ready.edge, host)).toBe(200);
+  },
+);

@@ -39,7 +39,7 @@ it("a process that is stopped twice gets one signal, and keeps its time to end",
     if (is === "alive") resolve();
   });
   expect(await child.ready).toBe(true);
-  const first = child.stop();
+  const first = child.stop(20_000);
   await signalled;
-  expect(await Promise.all([first, child.stop()])).toEqual([0, 0]);
+  expect(await Promise.all([first, child.stop(20_000)])).toEqual([0, 0]);
 });

@@ -12,9 +12,6 @@ export interface GivenSocket {
   fd: number;
 }
 
-/** After its own deadline for requests in progress, a process that should end has this long. */
-const killAfterMs = 20_000;
-
 /** A process of this program that the supervisor has started. */
 export class SupervisedProcess {
   readonly supervised: Supervised;
@@ -23,7 +20,7 @@ export class SupervisedProcess {
   readonly ready: Promise<boolean>;
   isReady = false;
   readonly startedMs = performance.now();
-  lastSignOfLifeMs = Infinity;
+  lastSignOfLifeMs = this.startedMs;
   readonly #process: ChildProcess;
   #stopped: Promise<number | NodeJS.Signals> | undefined;
 
@@ -75,20 +72,23 @@ export class SupervisedProcess {
     this.#process.kill(signal);
   }
 
-  /** `/readyz` is 503 from now on. */
+  /** `/readyz` is 503 from now on. It will end without a lame duck. */
   announceEnd(): void {
     if (this.#process.connected) this.#process.send("announce end", () => {});
   }
 
-  /** Asks it to end once, since a second signal would cut requests in progress, and ends it when it does not. */
-  async stop(): Promise<number | NodeJS.Signals> {
-    return (this.#stopped ??= this.#stop());
+  /**
+   * Asks it to end once, since a second signal would cut requests in progress, and ends it after `msMax`. The first call
+   * counts.
+   */
+  async stop(msMax: number): Promise<number | NodeJS.Signals> {
+    return (this.#stopped ??= this.#stop(msMax));
   }
 
-  async #stop(): Promise<number | NodeJS.Signals> {
+  async #stop(msMax: number): Promise<number | NodeJS.Signals> {
     this.signal("SIGTERM");
     const abort = new AbortController();
-    const killed = delay(killAfterMs, undefined, { signal: abort.signal }).then(
+    const killed = delay(msMax, undefined, { signal: abort.signal }).then(
       () => this.signal("SIGKILL"),
       () => {},
     );

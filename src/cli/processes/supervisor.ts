@@ -9,15 +9,18 @@ import { nameOf, type PassedSockets } from "../../platform/listen/passed.ts";
 import type { Sockets } from "../../platform/listen/sockets.ts";
 import { Turns } from "../../platform/util/turns.ts";
 import { unawaited, vital } from "../../platform/util/uncaught.ts";
+import { EdgePlace } from "./edge-place.ts";
 import { SupervisedProcess, type GivenSocket } from "./supervised-process.ts";
 
 const restartMs = { first: 100, max: 30_000 };
 /** A process that served for so long is started again at once. */
 const settledMs = 5000;
-/** So many processes that ended before they were ready, within this time, end the node. */
+/** So many processes that ended before they were ready, within this time, end a node that serves no visitors. */
 const failures = { max: 5, withinMs: 60_000 };
 const mainStallMsMax = 5000;
 const watchMs = 500;
+/** A process that should end has so long for its requests in progress. */
+const drainMsMax = 30_000;
 
 const ofMain = ["apiListen", "metricsListen", "healthListen"] as const;
 const ofEdges = ["edgeListen", "edgeTlsListen"] as const;
@@ -33,7 +36,8 @@ export class Supervisor {
   readonly #sockets: { main: GivenSocket[]; edge: GivenSocket[] };
   #addresses: Partial<Config>;
   #main: SupervisedProcess | undefined;
-  readonly #edges = new Map<number, SupervisedProcess>();
+  #hadMain = false;
+  readonly #edges: EdgePlace[] = [];
   readonly #leaving = new Set<SupervisedProcess>();
   #lastId = 0;
   #isStopping = false;
@@ -64,8 +68,8 @@ export class Supervisor {
   /** Starts all processes. Resolves with whether they are ready. */
   async start(): Promise<boolean> {
     this.#startMain();
-    for (let n = 0; n < this.#config.edgeProcesses; n++) this.#startEdge();
-    setInterval(() => this.#watchMain(), watchMs).unref();
+    for (let n = 0; n < this.#config.edgeProcesses; n++) this.#edges.push(this.#newPlace());
+    setInterval(() => this.#watch(), watchMs).unref();
     return this.#main!.ready;
   }
 
@@ -92,21 +96,20 @@ export class Supervisor {
     // A replacement may have asked main to end already.
     const main = this.#main ?? [...this.#leaving].find(({ supervised }) => supervised.role === "main");
     main?.announceEnd();
-    await Promise.all([...this.#edges.values(), ...this.#leaving].map((child) => child.stop()));
-    const code = await main?.stop();
+    const lameMs = this.#config.lameDuckSeconds * 1000;
+    await Promise.all(this.#all().map(async (child) => child === main || child.stop(lameMs + drainMsMax)));
+    const code = await main?.stop(drainMsMax);
     this.#ended.resolve(typeof code === "number" ? code : 1);
   }
 
   /** Replaces every process by a new one, edge processes first. Gives up at the first that does not start. */
   async replaceAll(): Promise<void> {
     await this.#replacing.take(async () => {
-      for (const id of [...this.#edges.keys()]) if (!(await this.#replaceEdge(id))) return;
+      for (const place of this.#edges) if (this.#isStopping || !(await place.replace())) return;
       const main = this.#main;
       if (main === undefined || this.#isStopping) return;
       this.#main = undefined;
-      this.#leaving.add(main);
-      await main.stop();
-      this.#leaving.delete(main);
+      await this.#leave(main);
       if (this.#isStopping) return;
       this.#startMain();
       if (await this.#main!.ready) this.#logger.info("every process was replaced");
@@ -114,7 +117,8 @@ export class Supervisor {
   }
 
   #all(): SupervisedProcess[] {
-    return [...(this.#main === undefined ? [] : [this.#main]), ...this.#edges.values(), ...this.#leaving];
+    const edges = this.#edges.flatMap(({ processes }) => processes);
+    return [...(this.#main === undefined ? [] : [this.#main]), ...edges, ...this.#leaving];
   }
 
   #startMain(): void {
@@ -131,20 +135,22 @@ export class Supervisor {
     if (await this.#mayStartAgain(child)) this.#startMain();
   }
 
-  #startEdge(): SupervisedProcess {
-    const child = this.#spawn("edge");
-    this.#edges.set(child.supervised.id, child);
-    unawaited(this.#startEdgeAgain(child));
-    return child;
+  #newPlace(): EdgePlace {
+    return new EdgePlace({
+      logger: this.#logger,
+      start: () => this.#spawn("edge"),
+      isStopping: () => this.#isStopping,
+      mayStartAgain: async (ended) => this.#mayStartAgain(ended),
+      leave: (replaced) => unawaited(this.#leave(replaced)),
+    });
   }
 
-  async #startEdgeAgain(child: SupervisedProcess): Promise<void> {
-    const code = await child.exited;
-    const { id } = child.supervised;
-    if (this.#edges.get(id) !== child || this.#isStopping) return;
-    this.#edges.delete(id);
-    this.#logger.error({ process: `edge ${id}`, code }, "a process has ended and is started again");
-    if (await this.#mayStartAgain(child)) this.#startEdge();
+  /** Ends a process that others replace. */
+  async #leave(replaced: SupervisedProcess): Promise<void> {
+    this.#leaving.add(replaced);
+    replaced.announceEnd();
+    await replaced.stop(drainMsMax);
+    this.#leaving.delete(replaced);
   }
 
   #spawn(role: "main" | "edge"): SupervisedProcess {
@@ -153,32 +159,26 @@ export class Supervisor {
       id: ++this.#lastId,
       folder: this.#folder,
       supervisorPid: process.pid,
-      serving: [...this.#edges.values()].filter(({ isReady }) => isReady).length,
+      serving: this.#edges.filter(({ current }) => current.isAlive && current.isReady).length,
       addresses: this.#addresses,
     };
     return new SupervisedProcess(supervised, this.#sockets[role], (message) => {
-      if (message.is === "ready" && message.dns !== undefined)
-        this.#addresses = { ...this.#addresses, dnsListen: message.dns };
-      if (message.is === "stalled" && this.#edges.has(message.id))
-        unawaited(this.#replacing.take(async () => this.#replaceEdge(message.id)));
+      if (message.is === "ready" && role === "main") {
+        this.#hadMain = true;
+        if (message.dns !== undefined) this.#addresses = { ...this.#addresses, dnsListen: message.dns };
+      }
+      if (message.is === "stalled") unawaited(this.#replaceStalled(message.id));
     });
   }
 
-  /** Starts another edge process and, once that serves, ends this one. Resolves with whether it did. */
-  async #replaceEdge(id: number): Promise<boolean> {
-    const old = this.#edges.get(id);
-    if (old === undefined || this.#isStopping) return true;
-    const next = this.#startEdge();
-    if (!(await next.ready)) {
-      this.#logger.error("a new edge process did not start; the old ones go on");
-      return false;
+  /** Replaces an edge process that does not answer, however many attempts that takes. */
+  async #replaceStalled(id: number): Promise<void> {
+    const place = this.#edges.find(({ current }) => current.supervised.id === id);
+    const isThere = (): boolean => place?.current.supervised.id === id && place.current.isAlive;
+    for (let attempt = 1; isThere() && !this.#isStopping; attempt++) {
+      if (await this.#replacing.take(async () => !isThere() || place!.replace())) return;
+      await delay(pauseMs(attempt));
     }
-    if (this.#edges.get(id) === old) {
-      this.#edges.delete(id);
-      this.#leaving.add(old);
-      unawaited(old.stop().finally(() => this.#leaving.delete(old)));
-    }
-    return true;
   }
 
   /** Waits before a process is started again. Ends the node if processes keep failing. */
@@ -187,36 +187,49 @@ export class Supervisor {
     const { role } = child.supervised;
     if (!child.isReady) {
       this.#failedMs = [...this.#failedMs.filter((ms) => nowMs - ms < failures.withinMs), nowMs];
-      const isFirst = role === "main" && child.supervised.serving === 0;
-      if (isFirst || this.#failedMs.length >= failures.max) {
+      const isServing = this.#edges.some(({ current }) => current.isAlive && current.isReady);
+      if (!this.#hadMain || (this.#failedMs.length >= failures.max && !isServing)) {
         const code = await child.exited;
         this.#logger.fatal("processes do not start, so the node ends");
         this.#isStopping = true;
-        await Promise.all(this.#all().map((each) => each.stop()));
+        await Promise.all(this.#all().map(async (each) => each.stop(drainMsMax)));
         this.#ended.resolve(typeof code === "number" ? code : 1);
         return false;
       }
     }
     this.#quickDeaths[role] =
       child.isReady && nowMs - child.startedMs > settledMs ? 0 : this.#quickDeaths[role] + 1;
-    await delay(Math.min(restartMs.max, restartMs.first * 2 ** Math.min(20, this.#quickDeaths[role])));
+    await delay(pauseMs(this.#quickDeaths[role]));
     return !this.#isStopping;
   }
 
-  /** Edge processes wait for word from a main process that does not respond, so it must end. */
-  #watchMain(): void {
-    const main = this.#main;
+  /** Ends processes that are not ready in their time, and a main process that does not respond: edge processes wait for its word. */
+  #watch(): void {
     const nowMs = performance.now();
-    // This process was away itself, perhaps with all others: what main has said waits to be read.
+    // This process was away itself, perhaps with all others: what they have said waits to be read.
     const wasAway = nowMs - this.#lastWatchMs > mainStallMsMax / 2;
     this.#lastWatchMs = nowMs;
-    if (main === undefined) return;
-    if (wasAway) main.lastSignOfLifeMs = Math.max(main.lastSignOfLifeMs, nowMs);
-    if (nowMs - main.lastSignOfLifeMs < mainStallMsMax) return;
-    this.#logger.error({ process: "main" }, "a process does not respond and is ended");
-    main.signal("SIGKILL");
+    for (const child of this.#all()) {
+      if (wasAway) child.lastSignOfLifeMs = nowMs;
+      if (nowMs - child.lastSignOfLifeMs < this.#silenceMsMax(child)) continue;
+      const { role, id } = child.supervised;
+      const process = role === "main" ? role : `edge ${id}`;
+      this.#logger.error({ process }, "a process does not respond and is ended");
+      child.signal("SIGKILL");
+    }
+  }
+
+  /** How long a process may say nothing. One that starts says that it waits for main, and then that it is ready. */
+  #silenceMsMax({ isReady, supervised: { role } }: SupervisedProcess): number {
+    if (isReady) return role === "main" ? mainStallMsMax : Infinity; // main watches edge processes
+    if (role === "main" && !this.#hadMain) return Infinity; // a migration may take long
+    return (this.#config.processStartSeconds + this.#config.databaseWaitSeconds) * 1000;
   }
 }
+
+/** Before the attempt with this number, from 0 on. */
+const pauseMs = (attempt: number): number =>
+  Math.min(restartMs.max, restartMs.first * 2 ** Math.min(20, attempt));
 
 const textOf = ({ address, port }: { address: string; port: number }): string =>
   address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;

@@ -67,6 +67,16 @@ export const nodeSettings = {
     describe:
       "address of /healthz and /readyz alone, for probes; it answers from the beginning of the start (default: only at the API)",
   },
+  processStartSeconds: {
+    kind: "count",
+    min: 1,
+    max: 3600,
+    flag: "process-start-seconds",
+    env: "SELVEDGE_PROCESS_START_SECONDS",
+    default: 60,
+    describe:
+      "with --edge-processes, the time in which another process must be ready, beside --database-wait-seconds",
+  },
   lameDuckSeconds: {
     kind: "count",
     min: 0,

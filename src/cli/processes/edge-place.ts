@@ -1,0 +1,72 @@
+import type { Logger } from "pino";
+import { vital } from "../../platform/util/uncaught.ts";
+import type { SupervisedProcess } from "./supervised-process.ts";
+
+export interface PlaceParts {
+  logger: Logger;
+  start: () => SupervisedProcess;
+  isStopping: () => boolean;
+  /** Waits before another process is started in place of one that has ended. Resolves with whether it may. */
+  mayStartAgain: (ended: SupervisedProcess) => Promise<boolean>;
+  /** Ends a process that was replaced. */
+  leave: (replaced: SupervisedProcess) => void;
+}
+
+/** The place of one edge process: starts another process when it ends, and replaces it on demand. */
+export class EdgePlace {
+  readonly #parts: PlaceParts;
+  #current!: SupervisedProcess;
+  /** Takes the place when it is ready. */
+  #next: SupervisedProcess | undefined;
+
+  constructor(parts: PlaceParts) {
+    this.#parts = parts;
+    this.#begin(parts.start());
+  }
+
+  /** The process that serves, or will. */
+  get current(): SupervisedProcess {
+    return this.#current;
+  }
+
+  get processes(): SupervisedProcess[] {
+    return [this.#current, ...(this.#next === undefined ? [] : [this.#next])].filter(
+      ({ isAlive }) => isAlive,
+    );
+  }
+
+  /** Starts another process and, once that serves, ends this one. Resolves with whether it did. One at a time. */
+  async replace(): Promise<boolean> {
+    if (!this.#current.isAlive) return true; // another one is about to start
+    const next = (this.#next = this.#parts.start());
+    const isReady = await next.ready;
+    this.#next = undefined;
+    const old = this.#current;
+    if (isReady) {
+      this.#begin(next);
+      if (old.isAlive) this.#parts.leave(old);
+      return true;
+    }
+    this.#parts.logger.error("a new edge process did not start; the old ones go on");
+    if (!old.isAlive) vital("the supervision of an edge process", this.#startAgain(old));
+    return false;
+  }
+
+  #begin(child: SupervisedProcess): void {
+    this.#current = child;
+    vital("the supervision of an edge process", this.#keep(child));
+  }
+
+  async #keep(child: SupervisedProcess): Promise<void> {
+    const code = await child.exited;
+    const { isStopping, logger } = this.#parts;
+    if (this.#current !== child || isStopping()) return;
+    const process = `edge ${child.supervised.id}`;
+    logger.error({ process, code }, "a process has ended and is started again");
+    if (this.#next === undefined) await this.#startAgain(child);
+  }
+
+  async #startAgain(ended: SupervisedProcess): Promise<void> {
+    if (await this.#parts.mayStartAgain(ended)) this.#begin(this.#parts.start());
+  }
+}
