@@ -71,7 +71,7 @@ export const edgeServer = capability({
         ),
       snapshot: needed.snapshot,
       policy: needed.policy,
-      lookUp: systemLookUp(),
+      lookUp: systemLookUp(undefined, undefined, needed.originsUnderTest),
       isStale:
         config.staleEdge === "refuse" ? () => database.lagSeconds > config.staleAfterSeconds : undefined,
       logger,

@@ -5,7 +5,7 @@ import { parseBlobUrl, type BlobUrl } from "./config/blob-url.ts";
 import { ConfigError } from "./config/config.ts";
 import type { Config } from "./config/settings.ts";
 import { blobCredentials, s3Address } from "./s3-settings.ts";
-import { FileBlobs, type Blobs } from "./storage/blobs.ts";
+import { FileBlobs, type Blobs, type BlobsUnderTest } from "./storage/blobs.ts";
 import { BlobCounts } from "./storage/blobs/blob-counts.ts";
 import type { BlobStore } from "./storage/blobs/blob-store.ts";
 import { claimPlace, placeOfFiles, type BlobPlace } from "./storage/blobs/place.ts";
@@ -16,6 +16,7 @@ import type { Storage } from "./storage/storage.ts";
 export interface BlobServices {
   blobs: Blobs;
   blobCounts: BlobCounts;
+  blobsUnderTest: BlobsUnderTest;
   /** Reads the credentials of the store again. */
   renewBlobs: () => Promise<void>;
   closeBlobs: () => Promise<void>;
@@ -59,8 +60,11 @@ export async function openBlobs(
   logger: Logger,
 ): Promise<BlobServices> {
   const blobCounts = new BlobCounts(url.kind);
-  if (url.kind === "files")
-    return { blobs: new FileBlobs(blobFolder(folder), blobCounts), blobCounts, ...nothingOpen };
+  const blobsUnderTest: BlobsUnderTest = { beforeWrite: undefined };
+  if (url.kind === "files") {
+    const files = new FileBlobs(blobFolder(folder), blobCounts, blobsUnderTest);
+    return { blobs: files, blobCounts, blobsUnderTest, ...nothingOpen };
+  }
   const store = await openStore(url, config, storage);
   await checkStore(store, logger);
   const { RemoteBlobs } = await import("./storage/blobs/remote-blobs.ts");
@@ -71,7 +75,13 @@ export async function openBlobs(
     counts: blobCounts,
     logger,
   });
-  return { blobs, blobCounts, renewBlobs: () => store.renew(), closeBlobs: () => store.close() };
+  return {
+    blobs,
+    blobCounts,
+    blobsUnderTest,
+    renewBlobs: () => store.renew(),
+    closeBlobs: () => store.close(),
+  };
 }
 
 /**

@@ -36,7 +36,7 @@ export class Cells {
   readonly #doors: Doors | undefined;
   readonly #quarantine: Quarantine;
   readonly #dedicated: DedicatedCells;
-  readonly #cells = new Map<number, Cell>();
+  protected readonly cells = new Map<number, Cell>();
   readonly #shared: Cell[] = [];
   /** For shared and draining cells. */
   readonly #watches = new Map<Cell, { watch: SharedWatch; budget: MemoryBudget }>();
@@ -91,7 +91,7 @@ export class Cells {
 
   /** Numbers of cells, for tests, benchmarks and the log. */
   get counts(): { shared: number; all: number } {
-    return { shared: this.#shared.length, all: this.#cells.size };
+    return { shared: this.#shared.length, all: this.cells.size };
   }
 
   /** Number of admitted requests; waiting ones are not counted. */
@@ -105,7 +105,7 @@ export class Cells {
   }
 
   get processes(): Pick<CellProcess, "pid" | "cpuMs" | "rssBytes">[] {
-    return [...this.#cells.values()].map((cell) => cell.process);
+    return [...this.cells.values()].map((cell) => cell.process);
   }
 
   /** Runs a script for a request. Rejects with a CellError if nothing was sent. `next` also serves retries. */
@@ -171,7 +171,7 @@ export class Cells {
     clearInterval(this.#timer);
     this.#dedicated.close();
     this.#terminating.close();
-    const cells = [...this.#cells.values()];
+    const cells = [...this.cells.values()];
     this.#apply({ type: "close", now: performance.now() });
     this.#refuseWaiting();
     await Promise.all(cells.map(async (cell) => cell.process.exited));
@@ -257,7 +257,7 @@ export class Cells {
 
   /** Ends the oldest run of a share that has lasted for `patienceMs`, to free a slot for a share that has fewer. */
   #evict(share: ScriptSlots): boolean {
-    const oldest = oldestOf(share, this.#cells.values(), performance.now() - this.#settings.patienceMs);
+    const oldest = oldestOf(share, this.cells.values(), performance.now() - this.#settings.patienceMs);
     const controller = oldest?.controller;
     if (controller === undefined) return false;
     oldest!.controller = undefined;
@@ -318,13 +318,13 @@ export class Cells {
   }
 
   #gone(cell: Cell): void {
-    if (!this.#cells.has(cell.id)) return;
+    if (!this.cells.has(cell.id)) return;
     this.#forget(cell);
     this.#apply({ type: "exited", id: cell.id, now: performance.now() });
   }
 
   #forget(cell: Cell): void {
-    this.#cells.delete(cell.id);
+    this.cells.delete(cell.id);
     this.#unshare(cell);
     this.#watches.delete(cell);
     this.#draining.delete(cell);
@@ -350,7 +350,7 @@ export class Cells {
   }
 
   #carryOut(effect: CellEffect): void {
-    const cell = this.#cells.get(effect.id);
+    const cell = this.cells.get(effect.id);
     switch (effect.do) {
       case "boot":
         unawaited(this.#boot(effect.id));
@@ -390,7 +390,7 @@ export class Cells {
         cell.close();
         return;
       }
-      this.#cells.set(id, cell);
+      this.cells.set(id, cell);
       unawaited(this.#waitForEnd(cell));
       this.#apply({ type: "booted", id, now: performance.now() });
     } catch (error) {

@@ -2,16 +2,24 @@ import { randomBytes } from "node:crypto";
 import { capability } from "../capability.ts";
 import { api, health } from "../control/api/server/capability.ts";
 import { owner } from "../control/members/capability.ts";
-import { ownListeners, reservation, storage } from "../platform/capability.ts";
+import { sandbox } from "../sandbox/capability.ts";
+import { nameServer } from "../dns/name-server/capability.ts";
+import { outbound } from "../edge/origin/capability.ts";
+import { blobs, ownListeners, reservation, storage } from "../platform/capability.ts";
 import { ConfigError } from "../platform/config/config.ts";
 import { setIds } from "../platform/util/ids.ts";
 import { randomUUID } from "node:crypto";
 import { Mover } from "./advance.ts";
-import { ApiFaults } from "./api-faults.ts";
 import { ControlSurface, controlPath } from "./control.ts";
 import { declaration } from "./declaration.ts";
 import { Epochs } from "./epochs.ts";
+import { TestFaults } from "./faults/faults.ts";
+import { dnsFaults } from "./faults/dns-faults.ts";
+import { cellFaults } from "./faults/cell-faults.ts";
+import { FaultyWrites } from "./faults/storage-faults.ts";
 import { refuseProduction } from "./guard.ts";
+import { TestedOutbound } from "./outbound/outbound.ts";
+import { testedOrigins } from "./outbound/tested-origins.ts";
 import { RecordedCalls } from "./journal.ts";
 import { controlRoutes } from "./routes.ts";
 import { SeededIds } from "./seeded-ids.ts";
@@ -51,26 +59,42 @@ export const testMode = capability({
 /** Lets tests control the platform. Last in the order of needs, because its start is the state of all others. */
 export const testApi = capability({
   name: "test API",
-  needs: [testMode, ownListeners, storage, health, api, owner],
+  needs: [testMode, ownListeners, storage, blobs, health, api, owner, outbound, nameServer, sandbox],
   create({ testMode: mode, health: node }) {
     if (mode === undefined) return { testControl: undefined };
     node.mode = "test";
     const journal = new RecordedCalls();
-    const faults = new ApiFaults(mode.seed);
-    const calls = new SeenCalls({ ...mode, journal, faults });
-    return { testControl: { secret: randomBytes(24).toString("base64url"), journal, faults, calls } };
+    const faults = new TestFaults(mode.seed);
+    const calls = new SeenCalls({ ...mode, journal, faults: faults.api });
+    const requests = new TestedOutbound();
+    return {
+      testControl: { secret: randomBytes(24).toString("base64url"), journal, faults, calls, requests },
+    };
   },
   async listen(services, contributions) {
     const { testMode: mode, testControl, storage: database, apiHooks, apiListener, logger } = services;
     if (mode === undefined || testControl === undefined) return;
     const { epochs, seed, ids, clock } = mode;
-    const { journal, faults, calls, secret } = testControl;
-    const states = new States({ storage: database, epochs, ids, clock, reset: contributions.reset });
+    const { journal, faults, calls, requests, secret } = testControl;
+    const writes = new FaultyWrites(faults.storage, epochs);
+    const states = new States({
+      storage: database,
+      epochs,
+      ids,
+      clock,
+      reset: contributions.reset,
+      own: (work) => writes.own(work),
+    });
     const mover = new Mover({ clock, due: contributions.due, callsUnderWay: () => calls.underWay });
     await database.direct!((connection) => {
       epochs.rowsWritten = () => Number(connection.prepare("select total_changes() as rows").get()!["rows"]);
     });
-    database.writeHooks = epochs;
+    database.writeHooks = writes;
+    services.blobsUnderTest.beforeWrite = writes.blob;
+    services.nameServer.underTest(dnsFaults(faults.dns));
+    const origins = testedOrigins(services.edgeSettings, requests, faults);
+    services.originsUnderTest.hooks = origins;
+    services.cellsUnderTest.meet = cellFaults(faults.cells);
     apiHooks.around = calls.around;
     apiHooks.read = calls.read;
     const apiUrl = (): string => `http://${apiListener.authority}/client/v4`;
@@ -80,6 +104,8 @@ export const testApi = capability({
       states,
       journal,
       faults,
+      outbound: requests,
+      cells: services.cellsUnderTest,
       clock,
       mover,
       seed,
@@ -88,7 +114,12 @@ export const testApi = capability({
     });
     apiHooks.request = new ControlSurface(secret, routes, logger).answer;
     await states.keep(startName);
-    return { close: () => mover.stop() };
+    return {
+      close() {
+        mover.stop();
+        origins.close();
+      },
+    };
   },
 });
 

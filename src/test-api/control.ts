@@ -80,11 +80,13 @@ export class ControlSurface {
       throw new TestFault(405, `Expected ${fitting.map(({ method }) => method).join(" or ")} for ${path}`);
     const groups = route.pattern.exec(path)!.groups ?? {};
     const params = Object.fromEntries(Object.entries(groups).map(([name, text]) => [name, decoded(text)]));
+    let read: Promise<Buffer> | undefined;
+    const bytes = (): Promise<Buffer> => (read ??= bytesOf(request));
     const answer = await route.handle({
       params,
       query: url.searchParams,
-      bytes: async () => bytesOf(request),
-      body: async (schema) => parsed(schema, await bytesOf(request)),
+      bytes,
+      body: async (schema) => parsed(schema, await bytes()),
       response,
     });
     if (response.headersSent) return;

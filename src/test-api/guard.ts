@@ -8,13 +8,16 @@ const marker = "made-for-tests";
 
 /** Throws a `ConfigError` if tests must not control a platform with this configuration. */
 export function refuseProduction(config: Config, environment: NodeJS.ProcessEnv = process.env): void {
-  const { databaseUrl, acmeDirectory, relays, dataDir, ephemeral, edgeProcesses } = config;
+  const { databaseUrl, acmeDirectory, relays, dataDir, ephemeral, edgeProcesses, dnsThreads, dnsUdp } =
+    config;
   const because = (reason: string): ConfigError =>
     new ConfigError(`Expected no --test-api ${reason}: tests could reset everything`);
   if (!isOnLoopback(config)) throw because("with a listener that other machines can reach");
   if (databaseUrl !== undefined) throw because("with --database-url");
   if (acmeDirectory !== undefined) throw because("with --acme-directory");
   if (edgeProcesses > 0) throw because("with --edge-processes");
+  if (dnsThreads > 0) throw because("with --dns-threads");
+  if (dnsUdp === "batched") throw because("with --dns-udp batched");
   if (relays.length > 0) throw because("with --relays");
   if (environment["NODE_ENV"] === "production") throw because("with NODE_ENV=production");
   if (ephemeral) return;

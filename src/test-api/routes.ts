@@ -1,11 +1,16 @@
 import { z } from "zod";
+import type { CellsUnderTest } from "../sandbox/tested-cells.ts";
 import type { Storage } from "../platform/storage/storage.ts";
 import { durationMsOf } from "./duration.ts";
 import type { Mover } from "./advance.ts";
 import { stepsMax } from "./advance.ts";
-import { ApiFaultSchema, type ApiFaults } from "./api-faults.ts";
+import type { TestFaults } from "./faults/faults.ts";
+import { faultRoutes } from "./faults/routes.ts";
+import type { TestedOutbound } from "./outbound/outbound.ts";
+import { outboundRoutes } from "./outbound/routes.ts";
 import type { ControlRequest, ControlRoute } from "./control.ts";
 import { harOf } from "./har.ts";
+import { cellRoutes } from "./scripts/cell-routes.ts";
 import type { CallConditions, RecordedCalls } from "./journal.ts";
 import { startName, type States } from "./states.ts";
 import { canonicalState } from "./store.ts";
@@ -17,7 +22,9 @@ export interface Controlled {
   storage: Storage;
   states: States;
   journal: RecordedCalls;
-  faults: ApiFaults;
+  faults: TestFaults;
+  outbound: TestedOutbound;
+  cells: CellsUnderTest;
   clock: MovableClock;
   mover: Mover;
   seed: string;
@@ -36,11 +43,21 @@ export const controlRoutes = (controlled: Controlled): ControlRoute[] => [
   ...stateRoutes(controlled),
   ...snapshotRoutes(controlled),
   ...clockRoutes(controlled),
-  ...faultRoutes(controlled),
+  ...faultRoutes(controlled.faults),
+  ...outboundRoutes(controlled.outbound),
+  ...cellRoutes(controlled.cells),
   ...callRoutes(controlled),
 ];
 
-function stateRoutes({ states, storage, journal, faults, mover, seed }: Controlled): ControlRoute[] {
+function stateRoutes({
+  states,
+  storage,
+  journal,
+  faults,
+  outbound,
+  mover,
+  seed,
+}: Controlled): ControlRoute[] {
   return [
     {
       method: "GET",
@@ -51,11 +68,12 @@ function stateRoutes({ states, storage, journal, faults, mover, seed }: Controll
     {
       method: "POST",
       path: "/reset",
-      summary: "Restores the start, or a snapshot, and clears faults and the journal",
+      summary: "Restores the start, or a snapshot, and clears faults, answers and the journal",
       async handle(request) {
         const { to = startName } = await request.body(z.strictObject({ to: NameSchema.optional() }));
         mover.stop();
         faults.clear();
+        outbound.clear();
         await states.restore(to);
         journal.clear();
       },
@@ -149,42 +167,6 @@ function clockRoutes({ clock, mover, onFault }: Controlled): ControlRoute[] {
         } finally {
           if (clock.mode === "skip") mover.skip(onFault);
         }
-      },
-    },
-  ];
-}
-
-function faultRoutes({ faults }: Controlled): ControlRoute[] {
-  return [
-    {
-      method: "GET",
-      path: "/faults",
-      summary: "Lists the faults, the newest first",
-      handle: async () => ({ faults: faults.list }),
-    },
-    {
-      method: "POST",
-      path: "/faults",
-      summary: "Adds a fault of the management API",
-      async handle(request) {
-        const { kind: _, ...fault } = await request.body(
-          ApiFaultSchema.extend({ kind: z.literal("api").optional() }),
-        );
-        return { id: faults.add(fault) };
-      },
-    },
-    {
-      method: "DELETE",
-      path: "/faults",
-      summary: "Removes all faults",
-      handle: async () => faults.clear(),
-    },
-    {
-      method: "DELETE",
-      path: "/faults/{id}",
-      summary: "Removes a fault",
-      async handle({ params }) {
-        if (!faults.remove(params["id"]!)) throw new TestFault(404, `No fault has the id ${params["id"]}`);
       },
     },
   ];

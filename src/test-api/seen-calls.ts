@@ -7,7 +7,8 @@ import type { SeenCall } from "../control/api/server/hooks.ts";
 import { canonicalPath } from "../control/api/server/paths.ts";
 import { clock } from "../platform/timers/clock.ts";
 import { newUuid } from "../platform/util/ids.ts";
-import type { ApiFaults, Met } from "./api-faults.ts";
+import { meetApiFault, type ApiFault, type Met } from "./faults/api-faults.ts";
+import type { FaultRules } from "./faults/fault-rules.ts";
 import { resetMeanwhile, type Epochs } from "./epochs.ts";
 import type { RecordedCalls } from "./journal.ts";
 import { withoutCredentials, withoutSecretFields } from "./redacted.ts";
@@ -18,7 +19,7 @@ const shownCharsMax = 65_536;
 interface SeenCallsParts {
   epochs: Epochs;
   journal: RecordedCalls;
-  faults: ApiFaults;
+  faults: FaultRules<ApiFault>;
   ids: SeededIds | undefined;
 }
 
@@ -58,14 +59,14 @@ export class SeenCalls {
     const { origin } = epochs;
     if (origin !== undefined) ids?.identify(origin, call.body);
     if (this.#met.has(call)) return;
-    const met = faults.meet(call, true);
+    const met = meetApiFault(faults, call, true);
     if (met === undefined) return;
     this.#met.set(call, met);
     if (isBefore(met)) throw stopped();
   };
 
   async #performed(call: SeenCall, perform: () => Promise<Response>): Promise<Response> {
-    const first = this.#parts.faults.meet(call, false);
+    const first = meetApiFault(this.#parts.faults, call, false);
     if (first !== undefined) this.#met.set(call, first);
     const answer = first !== undefined && isBefore(first) ? undefined : await perform();
     const met = this.#met.get(call);

@@ -1,3 +1,4 @@
+import type { DatabaseSync } from "node:sqlite";
 import { bringCopyBack, dropCopy, keepCopy } from "../platform/storage/under-test/kept-copies.ts";
 import type { Storage } from "../platform/storage/storage.ts";
 import type { SavedTime, MovableClock } from "./test-clock.ts";
@@ -22,6 +23,8 @@ interface StatesParts {
   clock: MovableClock;
   /** Makes all capabilities forget what they hold of rows. */
   reset: () => Promise<void>;
+  /** Runs writes of the test kit, which meet no faults. */
+  own: <T>(work: () => Promise<T>) => Promise<T>;
 }
 
 const snapshotsMax = 100;
@@ -46,9 +49,9 @@ export class States {
   async keep(name: string): Promise<void> {
     if (!this.#states.has(name) && this.#states.size > snapshotsMax)
       throw new TestFault(409, `Expected at most ${snapshotsMax} snapshots. Remove one first`);
-    const { storage, ids, clock } = this.#parts;
+    const { ids, clock } = this.#parts;
     const copy = this.#copies++;
-    await storage.direct!((database) => keepCopy(database, copy));
+    await this.#direct((database) => keepCopy(database, copy));
     await this.#drop(name);
     this.#states.set(name, { copy, ids: ids?.save(), time: clock.save() });
   }
@@ -61,7 +64,7 @@ export class States {
 
   /** All rows as they are now: a SQLite database, with which a platform can start. */
   async file(): Promise<Uint8Array> {
-    return this.#parts.storage.direct!((database) => database.serialize());
+    return this.#direct((database) => database.serialize());
   }
 
   /** Replaces everything. Requests that have begun before can neither write nor answer. */
@@ -72,7 +75,7 @@ export class States {
       epochs.raise();
       setScriptEpoch(epochs.current);
       await epochs.outside(async () => {
-        await storage.direct!((database) => bringCopyBack(database, copy));
+        await this.#direct((database) => bringCopyBack(database, copy));
         await storage.reload();
         clock.restore(time);
         if (ids !== undefined) this.#parts.ids?.restore(ids);
@@ -81,11 +84,16 @@ export class States {
     });
   }
 
+  /** On the bare connection. */
+  #direct<T>(work: (database: DatabaseSync) => T): Promise<T> {
+    return this.#parts.own(async () => this.#parts.storage.direct!(work));
+  }
+
   async #drop(name: string): Promise<void> {
     const state = this.#states.get(name);
     if (state === undefined) return;
     this.#states.delete(name);
-    await this.#parts.storage.direct!((database) => dropCopy(database, state.copy));
+    await this.#direct((database) => dropCopy(database, state.copy));
   }
 
   #find(name: string): State {

@@ -77,10 +77,3 @@ export async function story(edge: Selvedge): Promise<string> {
   const time = (await edge.clock.now()).toISOString();
   return [`seed ${edge.seed}, clock ${time}, ${calls.length} calls:`, ...latest].join("\n");
 }
-
-/** Throws an Error that names the calls of no operation, if there are any. */
-export async function refuseUnknown(edge: Selvedge): Promise<void> {
-  const unknown = await edge.calls.unknown();
-  const named = unknown.map(({ method, path }) => `${method} ${path}`);
-  if (named.length > 0) throw new Error(`Calls of no operation: ${named.join(", ")}`);
-}

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach } from "node:test";
-import { matchers, refuseUnknown, story } from "./matchers.ts";
+import { matchers, story } from "./matchers.ts";
 import { startSelvedge, type Selvedge, type StartOptions } from "./start-selvedge.ts";
 
 /*
@@ -17,11 +17,11 @@ type Rest<M extends keyof typeof matchers> =
 export function selvedge(options: StartOptions = {}): () => Selvedge {
   let edge: Selvedge | undefined;
   before(async () => {
-    edge = await startSelvedge({ ...options, onUnknown: "404" });
+    edge = await startSelvedge(options);
   });
   beforeEach(async () => edge!.reset());
   afterEach(async () => {
-    if (options.onUnknown === "fail") await refuseUnknown(edge!);
+    await edge!.check();
   });
   after(async () => edge?.close());
   return () => {

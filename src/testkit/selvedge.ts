@@ -1,6 +1,7 @@
 import type { TestClock } from "./clock.ts";
 import type { FaultInjection } from "./faults.ts";
 import type { CallJournal } from "./journal.ts";
+import type { OutboundControl } from "./outbound.ts";
 import type { ControlAddress } from "./control-client.ts";
 
 /** An account, and what its clients need. */
@@ -34,6 +35,7 @@ export interface Selvedge extends TestAccount, AsyncDisposable {
   readonly clock: TestClock;
   readonly faults: FaultInjection;
   readonly calls: CallJournal;
+  readonly outbound: OutboundControl;
   /** Sends a request for any host name to the edge. Redirects are returned, not followed. */
   fetch(url: string | URL, init?: RequestInit): Promise<Response>;
   /** Asks the name server. Resolves with the texts of the records, as node:dns returns them. */
@@ -53,6 +55,13 @@ export interface Selvedge extends TestAccount, AsyncDisposable {
   fork(): Promise<Selvedge>;
   /** All content by table, sorted, without times and secrets: for snapshots of test runners. */
   state(tables?: readonly string[]): Promise<Record<string, object[]>>;
-  /** Stops the platform. Resolves when its process has ended. Throws if calls had no operation and `onUnknown` is "fail". */
+  /**
+   * Throws an Error that names what happened since the last check and must not: calls of no operation with `onUnknown`
+   * "fail", requests that the test did not answer with `outbound` "refuse", and answers of the test that threw.
+   */
+  check(): Promise<void>;
+  /** Kills processes that run scripts: those of one script, or all. Resolves with their number. */
+  kill(of?: { script?: string }): Promise<number>;
+  /** Stops the platform. Resolves when its process has ended. Throws as `check` does. */
   close(): Promise<void>;
 }

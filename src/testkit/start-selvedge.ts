@@ -5,11 +5,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ApiClient } from "./api-client.ts";
 import { PlatformProcess, type PlatformSettings, type ReadyPlatform } from "./child.ts";
+import { checksOf, type Checks } from "./checks.ts";
 import { clockOf } from "./clock.ts";
 import { ControlClient } from "./control-client.ts";
 import { edgeFetch } from "./edge-fetch.ts";
 import { faultsOf } from "./faults.ts";
 import { journalOf } from "./journal.ts";
+import { outboundOf } from "./outbound.ts";
 import type { Selvedge } from "./selvedge.ts";
 
 /*
@@ -19,8 +21,19 @@ import type { Selvedge } from "./selvedge.ts";
 
 export type { PlatformSettings } from "./child.ts";
 export type { Duration, Fired, FiredWork, TestClock as Clock } from "./clock.ts";
-export type { InjectedFault as Fault, FaultHandle, FaultInjection as Faults } from "./faults.ts";
+export type {
+  FaultHandle,
+  FaultInjection as Faults,
+  FaultSelection,
+  InjectedCellFault as CellFault,
+  InjectedDnsFault as DnsFault,
+  InjectedFault as Fault,
+  InjectedOriginFault as OriginFault,
+  InjectedResolverFault as ResolverFault,
+  InjectedStorageFault as StorageFault,
+} from "./faults.ts";
 export type { ApiCall as Call, CallFilter, CallJournal } from "./journal.ts";
+export type { AnswerOutbound, OutboundControl as Outbound, OutboundRequest } from "./outbound.ts";
 export type { PermissionName, Selvedge, TestAccount } from "./selvedge.ts";
 
 /** How a platform starts. */
@@ -35,6 +48,11 @@ export interface StartOptions {
   state?: string;
   /** "fail": `close` and the runners throw if a call had no operation. */
   onUnknown?: "fail" | "404";
+  /**
+   * The reach of scripts and the edge beyond this machine: none ("block", the default), none and an attempt fails the
+   * test ("refuse"), or everything ("allow").
+   */
+  outbound?: "block" | "refuse" | "allow";
   /** By default the platform is ephemeral and listens on free ports of 127.0.0.1. */
   settings?: PlatformSettings;
   /** Milliseconds until the platform must be ready; 30,000 by default. */
@@ -81,6 +99,8 @@ export async function startSelvedge(options: StartOptions = {}): Promise<Selvedg
   try {
     const ready = await child.ready(readyFile, timeoutMs);
     const platform = describe(ready, { ...options, seed }, token, stop);
+    const { outbound: mode = "block" } = options;
+    await new ControlClient(ready.control).json("PUT", "/outbound", { mode });
     if (options.clock === "frozen") await platform.clock.freeze();
     if (options.clock === "skip") await platform.clock.skip();
     if (options.clock !== undefined) await platform.snapshot("start");
@@ -119,14 +139,18 @@ function describe(
   const api = new ApiClient(ready.api, token);
   const env = environmentFor(ready, token);
   const calls = journalOf(control);
+  const outbound = outboundOf(control, options.outbound ?? "block");
+  const checks = checksOf(calls, outbound, options.onUnknown === "fail");
   const host = hostname.replace(/^\[|\]$/g, "");
   let stopped: Promise<void> | undefined;
   const close = (): Promise<void> =>
     (stopped ??= (async () => {
-      const unknown = options.onUnknown === "fail" ? await calls.unknown() : [];
-      await stop();
-      const named = unknown.map(({ method, path }) => `${method} ${path}`);
-      if (named.length > 0) throw new Error(`Calls of no operation: ${named.join(", ")}`);
+      outbound.close();
+      try {
+        await checks.check();
+      } finally {
+        await stop();
+      }
     })());
   return {
     urls: {
@@ -145,11 +169,14 @@ function describe(
     clock: clockOf(control),
     faults: faultsOf(control),
     calls,
+    outbound,
+    check: async () => checks.check(),
+    kill: async (of = {}) => (await control.json<{ killed: number }>("POST", "/cells/kill", of)).killed,
     fetch: async (url, init) => edgeFetch(edges, new Request(url, init)),
     dig: async (name, type = "A") => dig(ready.dns, name, type),
     account: async (name = "Test") => api.account(name, env),
     tokenWith: async (can, where = {}) => api.tokenWith(can, ready.account_id, where),
-    ...stateMethods(control, options, token),
+    ...stateMethods(control, options, token, { checks, outbound }),
     close,
     [Symbol.asyncDispose]: close,
   };
@@ -159,13 +186,18 @@ function stateMethods(
   control: ControlClient,
   options: StartOptions & { seed: string },
   token: string,
+  { checks, outbound }: { checks: Checks; outbound: { forget(): void } },
 ): Pick<Selvedge, "reset" | "snapshot" | "restore" | "save" | "fork" | "state"> {
   const nameOf = (name: string): string => `/snapshots/${encodeURIComponent(name)}`;
   const save = async (file: string): Promise<void> => {
     writeFileSync(file, await control.bytes("/file"), { mode: 0o600 });
   };
   return {
-    reset: async () => control.json("POST", "/reset"),
+    async reset() {
+      await checks.collect();
+      await control.json("POST", "/reset");
+      outbound.forget();
+    },
     snapshot: async (name) => control.json("PUT", nameOf(name)),
     restore: async (name) => control.json("POST", `${nameOf(name)}/restore`),
     save,

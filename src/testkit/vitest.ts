@@ -1,6 +1,6 @@
 import { expect, test as base } from "vitest";
 import type { CallFilter } from "./journal.ts";
-import { matchers, refuseUnknown, story } from "./matchers.ts";
+import { matchers, story } from "./matchers.ts";
 import { startSelvedge, type Selvedge, type StartOptions } from "./start-selvedge.ts";
 
 /*
@@ -30,7 +30,7 @@ export const testWith = (options: StartOptions = {}) =>
   base
     // oxlint-disable-next-line no-empty-pattern -- vitest reads the names of fixtures from the pattern
     .extend("platform", { scope: "file" }, async ({}, { onCleanup }): Promise<Selvedge> => {
-      const platform = await startSelvedge({ ...options, onUnknown: "404" });
+      const platform = await startSelvedge(options);
       onCleanup(() => platform.close());
       return platform;
     })
@@ -42,7 +42,7 @@ export const testWith = (options: StartOptions = {}) =>
       });
       onCleanup(async () => {
         told = await story(platform);
-        if (options.onUnknown === "fail") await refuseUnknown(platform);
+        await platform.check();
       });
       return platform;
     });

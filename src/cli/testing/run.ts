@@ -4,7 +4,10 @@ import { constants } from "node:os";
 import { Option, type Command } from "commander";
 import { startSelvedge, type Selvedge, type StartOptions } from "../../testkit/start-selvedge.ts";
 
-interface RunOptions extends Pick<StartOptions, "seed" | "now" | "clock" | "state" | "onUnknown"> {
+interface RunOptions extends Pick<
+  StartOptions,
+  "seed" | "now" | "clock" | "state" | "onUnknown" | "outbound"
+> {
   har: string;
 }
 
@@ -19,6 +22,9 @@ export function registerRunCommand(program: Command): void {
     .addOption(new Option("--clock <mode>", "how the time passes").choices(["real", "frozen", "skip"]))
     .option("--state <file>", "a state that the test kit has saved, to begin with")
     .addOption(new Option("--on-unknown <what>", "what a call of no operation does").choices(["fail", "404"]))
+    .addOption(
+      new Option("--outbound <reach>", "the reach beyond this machine").choices(["block", "refuse", "allow"]),
+    )
     .option("--har <file>", "the file for the calls, written when the command fails", "selvedge-calls.har")
     .action(async ([command, ...rest]: string[], { har, ...options }: RunOptions) => {
       const platform = await startSelvedge(options);

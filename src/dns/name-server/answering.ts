@@ -1,4 +1,5 @@
 import type { DnsClient, Responder } from "./responder.ts";
+import type { TakeQuestion } from "./under-test.ts";
 import { Awaited, type Flattening } from "./zone/flattening.ts";
 
 /** How long a query waits for the lookup of an external name. */
@@ -20,6 +21,8 @@ export class Answering {
   readonly #flattening: Flattening;
   readonly #logger: ErrorLog;
   #waiting = 0;
+  /** Sees each question first, for the test kit, which has neither threads nor batches. */
+  underTest: TakeQuestion | undefined;
 
   constructor(responder: Responder, flattening: Flattening, logger: ErrorLog) {
     this.#responder = responder;
@@ -32,6 +35,16 @@ export class Answering {
    * `send` is called once, with undefined for no response.
    */
   take(message: Buffer, length: number, client: DnsClient, send: Send): void {
+    const { underTest } = this;
+    if (underTest === undefined) this.#take(message, length, client, send);
+    else {
+      const kept = Buffer.from(message.subarray(0, length));
+      const goOn = (): void => this.#take(kept, length, client, send);
+      if (!underTest({ message: kept, isTcp: client.isTcp, send, goOn })) goOn();
+    }
+  }
+
+  #take(message: Buffer, length: number, client: DnsClient, send: Send): void {
     const answer = this.answer(message, length, client);
     if (answer instanceof Awaited) this.wait(answer, message, length, client, send);
     else send(answer);

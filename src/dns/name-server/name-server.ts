@@ -18,6 +18,7 @@ import type { DnsSettingsOfZones } from "../settings/dns-settings.ts";
 import { Notifier } from "../transfers/notifier.ts";
 import type { OutgoingTransfers } from "../transfers/outgoing.ts";
 import { loadSystemCalls } from "./udp/system-calls.ts";
+import type { TakeQuestion } from "./under-test.ts";
 import type { Update } from "./update.ts";
 import { types } from "./wire/constants.ts";
 import { nameKey } from "./wire/name.ts";
@@ -34,6 +35,8 @@ export interface NameServer {
   answerCounts(): Promise<AnswerCounts>;
   /** The response to a message, as a client on this machine gets it over TCP; undefined for none. */
   ask(message: Buffer): Promise<Buffer | undefined>;
+  /** For the test kit: sees each question first. */
+  underTest(take: TakeQuestion): void;
   close(): Promise<void>;
 }
 
@@ -148,6 +151,7 @@ export async function createNameServer(
         const client = { address: "127.0.0.1", isTcp: true };
         authority.answering.take(message, message.length, client, answered);
       }),
+    underTest: (take) => (authority.answering.underTest = take),
     answerCounts: async () => sumOf([authority.responder.counts, ...(await threads.counts())]),
     async close() {
       notifier.close();

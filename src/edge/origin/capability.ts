@@ -5,11 +5,12 @@ import { tracing } from "../../platform/tracing/capability.ts";
 import { ownListeners } from "../../platform/capability.ts";
 import { edgeSettingsOf } from "../http/settings.ts";
 import { ViaHeader } from "../http/via.ts";
-import { AddressPolicy } from "./address-policy.ts";
+import { AddressPolicy, type Who } from "./address-policy.ts";
 import { Origins } from "./origins.ts";
 import { OutboundSockets } from "./outbound-sockets.ts";
 import { Outbound } from "./outbound.ts";
 import { systemLookUp } from "./resolve.ts";
+import type { OriginsUnderTest } from "./under-test.ts";
 import { declaration } from "./declaration.ts";
 
 /** Connections to origins, of the edge and of scripts, and the addresses that they may go to. */
@@ -26,24 +27,20 @@ export const outbound = capability({
     const policy = new AddressPolicy(config.privateNetworks ?? (isOnLoopback(config) ? "origins" : "deny"));
     for (const listener of [needed.apiListener, needed.metricsListener, needed.dnsListener])
       listener.onListening(({ port }) => policy.forbidListener(port));
-    const lookUp = systemLookUp();
+    const originsUnderTest: OriginsUnderTest = { hooks: undefined };
+    const lookUp = systemLookUp(undefined, undefined, originsUnderTest);
+    const origins = (who: Who) => new Origins(settings, policy, who, originsUnderTest);
     const viaHeader = new ViaHeader(needed.tokens.hash("hops of scripts' requests"));
     const { tracer } = needed;
     tracer?.signWith(needed.tokens.hash("traces between parts of the platform"));
-    const sockets = new OutboundSockets(new Origins(settings, policy, "socket"), lookUp, settings);
+    const sockets = new OutboundSockets(origins("socket"), lookUp, settings);
     return {
       edgeSettings: settings,
       policy,
       viaHeader,
-      origins: new Origins(settings, policy),
-      outbound: new Outbound(
-        new Origins(settings, policy, "script"),
-        lookUp,
-        settings,
-        viaHeader,
-        sockets,
-        tracer,
-      ),
+      originsUnderTest,
+      origins: origins("origin"),
+      outbound: new Outbound(origins("script"), lookUp, settings, viaHeader, sockets, tracer),
     };
   },
   metrics: async (services) =>

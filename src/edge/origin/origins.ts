@@ -9,6 +9,7 @@ import { OriginPool } from "../origin-client/pool.ts";
 import type { OriginTls } from "../configuration/route.ts";
 import type { EdgeSettings } from "../http/settings.ts";
 import { entriesMax } from "../../platform/util/loading-cache.ts";
+import { untested, type OriginsUnderTest } from "./under-test.ts";
 
 const downMs = 10_000;
 
@@ -26,12 +27,19 @@ export class Origins {
   readonly #settings: EdgeSettings;
   readonly #policy: AddressPolicy;
   readonly #who: Who;
+  readonly underTest: OriginsUnderTest;
   readonly #pools: LRUCache<string, OriginPool>;
   readonly #limits: ClientLimits;
   readonly #clock: CoarseClock;
   readonly #downUntilMs = new LRUCache<string, number>(entriesMax(10_000));
 
-  constructor(settings: EdgeSettings, policy: AddressPolicy, who: Who = "origin") {
+  constructor(
+    settings: EdgeSettings,
+    policy: AddressPolicy,
+    who: Who = "origin",
+    underTest: OriginsUnderTest = untested,
+  ) {
+    this.underTest = underTest;
     this.#settings = settings;
     this.#policy = policy;
     this.#who = who;
@@ -100,7 +108,9 @@ export class Origins {
       pool = new OriginPool(to, this.#limits, originConnectionsMax, this.#clock);
       this.#pools.set(name, pool);
     }
-    return pool;
+    const { hooks } = this.underTest;
+    if (hooks === undefined) return pool;
+    return hooks.client(pool, { address, port, tls, who: this.#who, limits: this.#limits });
   }
 
   /** Connections to origins that are open, and requests that wait for one. */

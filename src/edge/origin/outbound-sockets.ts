@@ -55,6 +55,7 @@ export class OutboundSockets {
     const host = unbracketed(address.hostname);
     const own = this.#ownHosts?.find(host, port, false) ?? this.#ownHosts?.find(host, port, true);
     if (own !== undefined && "listener" in own) throw visitorErrors.ownListener();
+    this.#origins.underTest.hooks?.connects(`tcp://${address.hostname}:${port}`, host);
     const addresses = this.#origins.choose(await addressesOf(host, own?.targets, this.#lookUp), port);
     const socket = await this.#origins.connect(addresses, port, async (each) =>
       this.#connect(each, port, allowHalfOpen),

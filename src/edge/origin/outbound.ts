@@ -9,6 +9,7 @@ import { forward, type OriginRequest } from "./proxy.ts";
 import type { OutboundSockets } from "./outbound-sockets.ts";
 import { addressesOf, type LookUp } from "./resolve.ts";
 import type { EdgeSettings } from "../http/settings.ts";
+import { placeholder } from "./under-test.ts";
 import { joinOriginWebSocket } from "./upgrade.ts";
 import type { Tracer } from "../../platform/tracing/spans/tracer.ts";
 import { viaName, type Via, type ViaHeader } from "../http/via.ts";
@@ -130,7 +131,10 @@ export class Outbound {
     return {
       ...shared,
       origins: this.#origins,
-      addresses: this.#origins.choose(await addressesOf(host, own?.targets, this.#lookUp), port),
+      addresses:
+        this.#origins.underTest.hooks?.answers(shared.method, url) === true
+          ? [placeholder]
+          : this.#origins.choose(await addressesOf(host, own?.targets, this.#lookUp), port),
       port,
       tls: isTls ? { servername: isIP(host) === 0 ? host : "", isVerified: true } : undefined,
     };

@@ -5,6 +5,7 @@ import { VisitorError, visitorErrors } from "../http/errors.ts";
 import type { EdgeSnapshot, OriginTarget } from "../configuration/snapshot.ts";
 import { entriesMax } from "../../platform/util/loading-cache.ts";
 import { clock } from "../../platform/timers/clock.ts";
+import { untested, type OriginsUnderTest } from "./under-test.ts";
 
 export type LookUp = (name: string) => Promise<string[]>;
 
@@ -29,7 +30,11 @@ const askSystem: LookUp = async (name) =>
  * the resolver fails or is slow. Each name is resolved once at a time: the resolver has few threads, and one
  * slow name must not occupy them all.
  */
-export function systemLookUp(ask: LookUp = askSystem, answerWithinMs = deadlineMs): LookUp {
+export function systemLookUp(
+  ask: LookUp = askSystem,
+  answerWithinMs = deadlineMs,
+  underTest: OriginsUnderTest = untested,
+): LookUp {
   const cache = new LRUCache<string, { addresses: string[]; atMs: number }>({
     ...entriesMax(10_000),
     ttl: staleMs,
@@ -51,6 +56,9 @@ export function systemLookUp(ask: LookUp = askSystem, answerWithinMs = deadlineM
     return answer;
   };
   return async (name) => {
+    const { hooks } = underTest;
+    const answered = hooks === undefined ? undefined : await hooks.lookUp(name);
+    if (answered !== undefined) return answered;
     const known = cache.get(name);
     if (known !== undefined && clock.now() - known.atMs < cacheMs) return known.addresses;
     try {

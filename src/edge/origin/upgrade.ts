@@ -29,11 +29,17 @@ export async function joinOriginWebSocket(
   origins: Origins,
   settings: EdgeSettings,
 ): Promise<void> {
-  await origins.connect(origin.addresses, origin.port, (address) => {
+  await origins.connect(origin.addresses, origin.port, async (address) => {
+    origins.underTest.hooks?.connects(webSocketUrl(origin), address);
     origin.record?.asksOrigin(address);
     return attempt(socket, head, origin, address, settings);
   });
 }
+
+const webSocketUrl = ({ headers, path, tls }: OriginRequest): string => {
+  const host = headers[headers.findIndex((name) => name.toLowerCase() === "host") + 1]!;
+  return `${tls === undefined ? "ws" : "wss"}://${host}${path}`;
+};
 
 /** Connects to an address and sends the request without its end. */
 function begin(

@@ -59,13 +59,20 @@ export function checkKey(key: string): void {
 }
 const keyPattern = /^(?!\.)[\w.-]{1,255}(\/(?!\.)[\w.-]{1,255}){0,7}$/;
 
+/** For the test kit: runs before content is written. */
+export interface BlobsUnderTest {
+  beforeWrite: (() => Promise<void>) | undefined;
+}
+
 /** Blobs as files in a folder. Files are written elsewhere, flushed, and then renamed. */
 export class FileBlobs implements Blobs {
   readonly #folder: string;
   readonly #incoming: Incoming;
   readonly #counts: BlobCounts | undefined;
+  readonly #underTest: BlobsUnderTest | undefined;
 
-  constructor(folder: string, counts?: BlobCounts) {
+  constructor(folder: string, counts?: BlobCounts, underTest?: BlobsUnderTest) {
+    this.#underTest = underTest;
     this.#folder = folder;
     this.#counts = counts;
     this.#incoming = new Incoming(join(folder, "incoming"));
@@ -73,6 +80,7 @@ export class FileBlobs implements Blobs {
 
   async put(key: string, content: Uint8Array | AsyncIterable<Uint8Array>): Promise<{ sizeBytes: number }> {
     const path = this.path(key);
+    if (this.#underTest?.beforeWrite !== undefined) await this.#underTest.beforeWrite();
     const written = await this.#incoming.write(content, { isDurable: true });
     try {
       await mkdir(dirname(path), { recursive: true, mode: 0o700 });

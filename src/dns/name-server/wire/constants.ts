@@ -39,6 +39,7 @@ export const classes = { IN: 1, CH: 3, ANY: 255 } as const;
 
 export const opcodes = { query: 0, notify: 4, update: 5 } as const;
 
+/** Codes of results (RFC 6895, 2.3). */
 export const rcodes = {
   noError: 0,
   formatError: 1,

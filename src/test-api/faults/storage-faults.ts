@@ -1,0 +1,65 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { setTimeout as delay } from "node:timers/promises";
+import { z } from "zod";
+import { BlobsUnavailable, DatabaseUnavailable } from "../../platform/storage/faults.ts";
+import type { Change } from "../../platform/storage/storage.ts";
+import type { WriteHooks } from "../../platform/storage/under-test/write-hooks.ts";
+import { milliseconds, selection, type FaultRules } from "./fault-rules.ts";
+
+/** A fault of writes: of rows, or of the bytes of images, assets and large values. */
+export const StorageFaultSchema = z.strictObject({
+  of: z.enum(["rows", "blobs"]).optional(),
+  ...selection,
+  then: z.union([z.enum(["full", "lost"]), z.strictObject({ delayMs: milliseconds })]),
+});
+export type StorageFault = z.output<typeof StorageFaultSchema>;
+
+/** Lets writes meet their faults, and passes them on to other hooks. The test kit's own writes meet none. */
+export class FaultyWrites implements WriteHooks {
+  readonly #faults: FaultRules<StorageFault>;
+  readonly #next: WriteHooks;
+  readonly #own = new AsyncLocalStorage<boolean>();
+
+  constructor(faults: FaultRules<StorageFault>, next: WriteHooks) {
+    this.#faults = faults;
+    this.#next = next;
+  }
+
+  /** Runs work of the test kit. */
+  own<T>(work: () => T): T {
+    return this.#own.run(true, work);
+  }
+
+  async around<T>(work: () => Promise<T>, changes: readonly Change[]): Promise<T> {
+    const ms = this.#meet("rows");
+    if (ms > 0) await delay(ms);
+    return this.#next.around(work, changes);
+  }
+
+  direct<T>(work: () => T): T {
+    const ms = this.#meet("rows");
+    // A slow disk, too, stops the thread: SQLite writes in it.
+    if (ms > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+    return this.#next.direct(work);
+  }
+
+  /** Before the bytes of an image, an asset or a large value are written. */
+  readonly blob = async (): Promise<void> => {
+    const ms = this.#meet("blobs");
+    if (ms > 0) await delay(ms);
+  };
+
+  /** The delay in milliseconds. Throws if the write fails. */
+  #meet(what: "rows" | "blobs"): number {
+    if (this.#faults.isEmpty || this.#own.getStore() === true) return 0;
+    const struck = this.#faults.strike(({ of }) => of === undefined || of === what);
+    if (struck === undefined) return 0;
+    const { then } = struck.fault;
+    if (typeof then === "object") return then.delayMs;
+    const message = `a fault of the test kit: the storage is ${then}`;
+    if (then === "full") throw Object.assign(new Error(message), { code: "ENOSPC" });
+    throw what === "rows"
+      ? new DatabaseUnavailable(new Error(message))
+      : new BlobsUnavailable(new Error(message));
+  }
+}
