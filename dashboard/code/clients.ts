@@ -1,4 +1,5 @@
 import type { Call } from "../core/client.ts";
+import { quote, word } from "./quote.ts";
 
 /** An operation in other tools. A test compares it with the installed clients. */
 interface Known {
@@ -115,7 +116,7 @@ const products: Operations = {
   [`DELETE ${account}/workers/scripts/{script_name}`]: {
     client: "workers.scripts.delete",
     argument: "script_name",
-    wrangler: ({ params }) => `wrangler delete --name ${params!["script_name"]}`,
+    wrangler: ({ params }) => `wrangler delete --name ${word(params!["script_name"]!)}`,
   },
   [`POST ${account}/workers/scripts/{script_name}/deployments`]: {
     client: "workers.scripts.deployments.create",
@@ -134,7 +135,7 @@ const products: Operations = {
     argument: "script_name",
   },
   [`POST ${account}/workers/scripts/{script_name}/tails`]: {
-    wrangler: ({ params }) => `wrangler tail ${params!["script_name"]}`,
+    wrangler: ({ params }) => `wrangler tail ${word(params!["script_name"]!)}`,
   },
   [`POST ${account}/workflows/{workflow_name}/instances`]: {
     client: "workflows.instances.create",
@@ -163,5 +164,38 @@ const products: Operations = {
   },
 };
 
+const database = `${account}/d1/database/{database_id}`;
+const ofDatabase = ({ params }: Call): string => word(params!["database_id"]!);
+const d1: Operations = {
+  [`POST ${account}/d1/database`]: {
+    client: "d1.database.create",
+    terraform: "cloudflare_d1_database",
+    wrangler: ({ body }) => `wrangler d1 create ${word((body as { name: string }).name)}`,
+  },
+  [`DELETE ${database}`]: {
+    client: "d1.database.delete",
+    argument: "database_id",
+    wrangler: (call) => `wrangler d1 delete ${ofDatabase(call)}`,
+  },
+  [`POST ${database}/raw`]: {
+    client: "d1.database.raw",
+    argument: "database_id",
+    wrangler: (call) =>
+      `wrangler d1 execute ${ofDatabase(call)} --remote --command ${quote((call.body as { sql: string }).sql)}`,
+  },
+  [`POST ${database}/export`]: {
+    wrangler: (call) => `wrangler d1 export ${ofDatabase(call)} --remote --output FILE`,
+  },
+  [`POST ${database}/import`]: {
+    wrangler: (call) => `wrangler d1 execute ${ofDatabase(call)} --remote --file FILE`,
+  },
+  [`POST ${database}/time_travel/restore`]: {
+    client: "d1.database.timeTravel.restore",
+    argument: "database_id",
+    wrangler: (call) =>
+      `wrangler d1 time-travel restore ${ofDatabase(call)} --bookmark ${word(String(call.query?.["bookmark"]))}`,
+  },
+};
+
 /** Other tools' names of operations, by method and path as in openapi.json. */
-export const clients: Readonly<Operations> = { ...zones, ...dns, ...traffic, ...products, ...access };
+export const clients: Readonly<Operations> = { ...zones, ...dns, ...traffic, ...products, ...d1, ...access };

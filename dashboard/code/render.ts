@@ -1,5 +1,6 @@
 import { methodOf, pathOf, type Call } from "../core/client.ts";
 import { clients } from "./clients.ts";
+import { quote } from "./quote.ts";
 
 /** A call as text for one tool. */
 export interface Rendering {
@@ -7,7 +8,6 @@ export interface Rendering {
   text: string;
 }
 
-const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 const isJson = (body: unknown): body is object =>
   typeof body === "object" && body !== null && !(body instanceof FormData) && !(body instanceof Blob);
 

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { toast } from "../parts/toast.tsx";
 import { invalidate } from "./cache.ts";
-import { ApiFailure, perform, type Answer, type Call } from "./client.ts";
+import { asFailure, perform, type Answer, type ApiFailure, type Call } from "./client.ts";
 
 /** A change that a person makes: runs once at a time, tells its end, and reads again what it changed. */
 export interface Action {
@@ -36,8 +36,7 @@ export function useAction({ done, invalidates = [], tellsFailure = false }: Acti
         if (done !== undefined) toast(done);
         return answer;
       } catch (error) {
-        const known =
-          error instanceof ApiFailure ? error : new ApiFailure(0, [{ code: 0, message: String(error) }]);
+        const known = asFailure(error);
         setFailure(known);
         if (tellsFailure) toast(known.message, "bad");
         return undefined;

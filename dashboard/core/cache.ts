@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { ApiFailure, get, type Answer, type ResultInfo } from "./client.ts";
+import { asFailure, get, type Answer, type ApiFailure, type ResultInfo } from "./client.ts";
 import { offlineSince } from "./offline.ts";
 
 /** A resource as a screen knows it. `data` stays while a newer answer is awaited or could not be had. */
@@ -59,8 +59,7 @@ function load(path: string): void {
     },
     (error: unknown) => {
       if (controller.signal.aborted) return;
-      const failure =
-        error instanceof ApiFailure ? error : new ApiFailure(0, [{ code: 0, message: String(error) }]);
+      const failure = asFailure(error);
       if (failure.status === 0) {
         if (offlineSince.get() === undefined) offlineSince.set(Date.now());
         setTimeout(() => {

@@ -46,6 +46,10 @@ export class ApiFailure extends Error {
   }
 }
 
+/** A fault of a call as a failure of the API, also if it is another one. */
+export const asFailure = (error: unknown): ApiFailure =>
+  error instanceof ApiFailure ? error : new ApiFailure(0, [{ code: 0, message: String(error) }]);
+
 /** A call of the API: an operation of openapi.json with its values. */
 export interface Call {
   /** Method and path as in openapi.json: "PATCH /zones/{zone_id}". */

@@ -1,59 +1,27 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import type { Call } from "../core/client.ts";
-import { Dialog } from "./dialog.tsx";
-import { ActionForm, TextField } from "./form.tsx";
+import { FormDialog, type FormDialogProps } from "./form-dialog.tsx";
+import { TextField } from "./form.tsx";
 
-interface ConfirmProps {
-  title: string;
-  call: Call;
-  children?: ComponentChildren;
-  submit: string;
+interface ConfirmProps<R> extends Omit<FormDialogProps<R>, "kind" | "refusal" | "size" | "children"> {
   /** Text that has to be typed first, such as the name of what is deleted. */
   typed?: string;
-  done?: string;
-  invalidates?: readonly string[];
-  onDone?: () => void;
-  onClose: () => void;
+  children?: ComponentChildren;
 }
 
 /** Asks before a call that destroys something. */
-export function Confirm({
-  title,
-  call,
-  children,
-  submit,
-  typed,
-  done,
-  invalidates,
-  onDone,
-  onClose,
-}: ConfirmProps) {
+export function Confirm<R = unknown>({ typed, children, ...form }: ConfirmProps<R>) {
   const [text, setText] = useState("");
   return (
-    <Dialog title={title} onClose={onClose}>
-      <ActionForm
-        call={call}
-        submit={submit}
-        kind="bad"
-        {...(done !== undefined && { done })}
-        {...(invalidates !== undefined && { invalidates })}
-        refusal={typed !== undefined && text !== typed ? `type "${typed}" first` : undefined}
-        onCancel={onClose}
-        onDone={() => {
-          onClose();
-          onDone?.();
-        }}
-      >
-        {() => (
-          <>
-            {children}
-            {typed !== undefined && (
-              <TextField label={`Type ${typed} to confirm`} value={text} onChange={setText} autofocus />
-            )}
-          </>
-        )}
-      </ActionForm>
-    </Dialog>
+    <FormDialog<R>
+      {...form}
+      kind="bad"
+      refusal={typed !== undefined && text !== typed ? `type "${typed}" first` : undefined}
+    >
+      {children}
+      {typed !== undefined && (
+        <TextField label={`Type ${typed} to confirm`} value={text} onChange={setText} autofocus />
+      )}
+    </FormDialog>
   );
 }

@@ -2,12 +2,14 @@ import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useId, useRef } from "preact/hooks";
 import { Button } from "./button.tsx";
 
+/** "side" is a panel at the right edge, a full screen on phones. */
+export type DialogKind = "center" | "side" | "wide";
+
 interface DialogProps {
   title: string;
   children: ComponentChildren;
   onClose: () => void;
-  /** "side" is a panel at the right edge, a full screen on phones. */
-  kind?: "center" | "side" | "wide";
+  kind?: DialogKind;
 }
 
 /**

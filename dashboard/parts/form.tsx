@@ -188,7 +188,7 @@ export function Switch({ label, hint, isOn, onChange, refusal }: SwitchProps) {
   );
 }
 
-interface ActionFormProps<R> {
+export interface ActionFormProps<R> {
   /** The call that the form makes, as it is now. */
   call: Call;
   children: ComponentChildren | ((failure: ApiFailure | undefined) => ComponentChildren);

@@ -25,6 +25,8 @@ interface GridProps<T> {
   openKey?: string | undefined;
   selection?: Selection<T>;
   follow?: Follow;
+  /** The columns do not become narrower than this together; they scroll sideways. */
+  leastPx?: number;
 }
 
 /** Keeps the end of a growing list in view. A person who scrolls or moves away from the end stops it. */
@@ -50,7 +52,7 @@ const aheadRows = 8;
  * move by a screen, Home and End go to the ends, Enter and e open, Space and x select.
  */
 export function Grid<T>(props: GridProps<T>) {
-  const { label, columns, rows, keyOf, onOpen, openKey, selection, follow } = props;
+  const { label, columns, rows, keyOf, onOpen, openKey, selection, follow, leastPx = 0 } = props;
   const frame = useRef<HTMLDivElement>(null);
   const [shown, setShown] = useState({ from: 0, to: 40 });
   const [at, setAt] = useState(0);
@@ -136,7 +138,13 @@ export function Grid<T>(props: GridProps<T>) {
     (_, i) => shown.from + i,
   );
   return (
-    <div class="grid" ref={(element) => element?.style.setProperty("--columns", template)}>
+    <div
+      class="grid"
+      ref={(element) => {
+        element?.style.setProperty("--columns", template);
+        element?.style.setProperty("--least", `${leastPx}px`);
+      }}
+    >
       <div
         ref={frame}
         class="grid-frame"

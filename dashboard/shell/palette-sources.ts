@@ -90,6 +90,11 @@ export const sources: readonly Source[] = [
       path: `/${account}/kv/${namespace.id}`,
     }),
   ),
+  listed<{ name: string }>(
+    "d1:read",
+    (account) => `/accounts/${account}/d1/database?per_page=1000`,
+    ({ name }, account) => ({ label: name, detail: "database", path: `/${account}/d1/${name}` }),
+  ),
 ];
 
 /** The resource of an id of 32 hexadecimal digits. */

@@ -38,6 +38,11 @@ const visits = `export default {
 };
 `;
 
+const shop = `create table articles (id integer primary key, name text not null, price real default 0);
+create index articles_by_name on articles (name);
+create view cheap as select * from articles where price < 10;
+insert into articles (name, price) values ('Pen', 2.5), ('Chair', 80), ('Paper', 4);`;
+
 /** A form that uploads one module. */
 export function scriptForm(code: string, metadata: object = {}): FormData {
   const form = new FormData();
@@ -67,6 +72,8 @@ async function makeProducts({ call, platform }: OpenConsole): Promise<Pick<Data,
   });
   const pairs = ["colour", "page:home", "page:about"].map((key) => ({ key, value: `value of ${key}` }));
   await call("PUT", `${account}/storage/kv/namespaces/${namespaceId}/bulk`, pairs);
+  await call("POST", `${account}/d1/database`, { name: "shop" });
+  await call("POST", `${account}/d1/database/shop/query`, { sql: shop });
   return { queueId, namespaceId };
 }
 

@@ -1,3 +1,7 @@
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { browserPath, openConsole, settled, type OpenConsole } from "./browser.ts";
@@ -8,18 +12,32 @@ describe.skipIf(browserPath === undefined)("scripts at work in the console, in a
   let console: OpenConsole;
   let data: Awaited<ReturnType<typeof makeData>>;
   let account: string;
+  const folder = mkdtempSync(join(tmpdir(), "selvedge-console-"));
   beforeAll(async () => {
-    console = await openConsole();
+    // The user of cells passes through it to the files of objects.
+    chmodSync(folder, 0o711);
+    console = await openConsole({
+      ephemeral: false,
+      dataDir: join(folder, "data"),
+      backupFolder: join(folder, "log"),
+      objectLog: "1s",
+    });
     data = await makeData(console);
     account = console.platform.accountId;
   });
-  afterAll(async () => console[Symbol.asyncDispose]());
+  afterAll(async () => {
+    await console[Symbol.asyncDispose]();
+    rmSync(folder, { recursive: true });
+  });
 
   const opened = async (path: string): Promise<Page> => {
     const page = await console.open(`/${account}${path}`);
     await settled(page);
     return page;
   };
+
+  const press = async (page: Page, name: string): Promise<void> =>
+    page.getByRole("button", { name, exact: true }).click();
 
   it("48: follows the runs of a script, holds them where a person looks, and goes on", async () => {
     const page = await opened("/scripts/visits?tab=logs");
@@ -51,6 +69,95 @@ describe.skipIf(browserPath === undefined)("scripts at work in the console, in a
     await page.keyboard.press("Escape");
     await page.keyboard.press("c");
     await page.getByText("No run matches the filter").waitFor();
+    await page.context().close();
+  });
+
+  it("runs several statements, shows their rows and figures, and marks a fault at its place", async () => {
+    const page = await opened("/d1/shop");
+    const sql = page.getByLabel("SQL");
+    await sql.fill("select * from cheap;\nselect nam from articles");
+    await sql.press("Control+Enter");
+    const fault = page.locator(".caret");
+    await fault.waitFor();
+    expect(await fault.textContent()).toBe("2: select nam from articles\n          ^^^");
+    await sql.fill(
+      "update articles set price = 3 where id = 1;\nselect name, price, null as gone from articles order by id",
+    );
+    await sql.press("Control+Enter");
+    await page.getByRole("row", { name: "row 1 of 3" }).press("Enter");
+    const panel = page.getByRole("dialog");
+    expect(await panel.locator("pre").allTextContents()).toEqual(["Pen", "3", "NULL"]);
+    await page.keyboard.press("Escape");
+    await page.getByText("1 changed").waitFor();
+    expect(new URL(page.url()).searchParams.get("sql")).toContain("update articles");
+    await page.reload();
+    await settled(page);
+    expect([await sql.inputValue(), await page.getByText("Result 1").count()]).toEqual([
+      expect.stringContaining("update"),
+      0,
+    ]);
+    await page.context().close();
+  });
+
+  it("shows tables with columns and schema, and exports and imports them", async () => {
+    const page = await opened("/d1/shop?tab=tables");
+    await page.getByRole("button", { name: "articles", exact: true }).click();
+    await page.getByRole("cell", { name: "primary key" }).waitFor();
+    expect(await page.getByRole("region", { name: "Schema" }).textContent()).toContain("articles_by_name");
+    await page.getByRole("tab", { name: "Import and export" }).click();
+    await press(page, "Export");
+    const link = page.getByRole("link", { name: /^Download/ });
+    await link.waitFor();
+    const saved = page.waitForEvent("download");
+    await link.click();
+    const exported = await readFile(await (await saved).path(), "utf8");
+    expect(exported).toContain('INSERT INTO "articles"');
+    await page.goto(page.url().replace(/d1\/.*/, "d1"));
+    await press(page, "New database");
+    await page.getByLabel("Name", { exact: true }).fill("copy");
+    await press(page, "Make the database");
+    await page.getByRole("heading", { name: "copy" }).waitFor();
+    await page.getByRole("tab", { name: "Import and export" }).click();
+    const file = { name: "shop.sql", mimeType: "application/sql", buffer: Buffer.from(exported) };
+    await page.getByLabel("A file of SQL").setInputFiles(file);
+    await press(page, "Import");
+    await page.getByText(/statements of shop\.sql were run/).waitFor();
+    await page.getByRole("tab", { name: "Tables" }).click();
+    await page.getByRole("button", { name: "cheap view", exact: true }).waitFor();
+    await page.context().close();
+  });
+
+  it("restores an earlier state of a database by typing its name, and undoes that", async () => {
+    const page = await opened("/d1/shop?tab=time");
+    const count = async (): Promise<unknown> =>
+      (
+        await console.call<{ results: { n: number }[] }[]>(
+          "POST",
+          `/accounts/${account}/d1/database/shop/query`,
+          {
+            sql: "select count(*) as n from articles",
+          },
+        )
+      )[0]!.results[0]!.n;
+    const before = await console.call<{ bookmark: string }>(
+      "GET",
+      `/accounts/${account}/d1/database/shop/time_travel/bookmark`,
+    );
+    await console.call("POST", `/accounts/${account}/d1/database/shop/query`, {
+      sql: "delete from articles",
+    });
+    await page.getByLabel("A bookmark").fill(before.bookmark);
+    await press(page, "Restore the bookmark");
+    const confirm = page.getByRole("dialog").getByRole("button", { name: "Restore", exact: true });
+    expect(await confirm.getAttribute("aria-disabled")).toBe("true");
+    await page.getByLabel("Type shop to confirm").fill("shop");
+    await confirm.click();
+    await page.getByText("The database was restored. The state").waitFor();
+    expect(await count()).toBe(3);
+    await press(page, "Undo");
+    await page.getByLabel("Type shop to confirm").fill("shop");
+    await confirm.click();
+    await expect.poll(count).toBe(0);
     await page.context().close();
   });
 

@@ -96,6 +96,18 @@ export function screensOf(
         await page.getByRole("button", { name: "As code" }).click();
       },
     },
+    { name: "d1", path: `${a}/d1` },
+    {
+      name: "d1-query",
+      path: `${a}/d1/shop?sql=select+*+from+articles`,
+      prepare: async (page) => {
+        await page.getByRole("button", { name: "Run" }).click();
+        await page.getByRole("row", { name: "row 3 of 3" }).waitFor();
+      },
+    },
+    { name: "d1-tables", path: `${a}/d1/shop?tab=tables` },
+    { name: "d1-time-travel", path: `${a}/d1/shop?tab=time` },
+    { name: "d1-transfers", path: `${a}/d1/shop?tab=transfers` },
     {
       name: "logs",
       path: `${a}/logs`,

@@ -3,9 +3,9 @@ import { useShortcuts } from "../../core/keys.ts";
 import { useRows } from "../../core/pages.ts";
 import { useRefusal } from "../../core/permissions.ts";
 import { href, navigate } from "../../core/router.ts";
+import { FormDialog } from "../../parts/form-dialog.tsx";
 import { Button } from "../../parts/button.tsx";
-import { Dialog } from "../../parts/dialog.tsx";
-import { ActionForm, TextField } from "../../parts/form.tsx";
+import { TextField } from "../../parts/form.tsx";
 import { Grid } from "../../parts/grid.tsx";
 import { Page } from "../../parts/layout.tsx";
 import { Empty, Loaded } from "../../parts/states.tsx";
@@ -73,17 +73,16 @@ export default function Namespaces({ account }: ScreenProps) {
 function NewNamespace({ account, onClose }: { account: string; onClose: () => void }) {
   const [title, setTitle] = useState("");
   return (
-    <Dialog title="New namespace" onClose={onClose}>
-      <ActionForm<Namespace>
-        call={{ op, params: { account_id: account }, body: { title } }}
-        submit="Make the namespace"
-        done="The namespace was made"
-        invalidates={[`/accounts/${account}/storage/kv/namespaces`]}
-        onCancel={onClose}
-        onDone={({ id }) => navigate(`/${account}/kv/${id}`)}
-      >
-        <TextField label="Title" name="title" value={title} onChange={setTitle} autofocus />
-      </ActionForm>
-    </Dialog>
+    <FormDialog<Namespace>
+      title="New namespace"
+      call={{ op, params: { account_id: account }, body: { title } }}
+      submit="Make the namespace"
+      done="The namespace was made"
+      invalidates={[`/accounts/${account}/storage/kv/namespaces`]}
+      onClose={onClose}
+      onDone={({ id }) => navigate(`/${account}/kv/${id}`)}
+    >
+      <TextField label="Title" name="title" value={title} onChange={setTitle} autofocus />
+    </FormDialog>
   );
 }

@@ -1,5 +1,6 @@
-import { useEffect, useState } from "preact/hooks";
-import { answerOf, ApiFailure, get, send } from "../../core/client.ts";
+import { useAsync } from "../../core/async.ts";
+import type { Query } from "../../core/cache.ts";
+import { answerOf, get, send } from "../../core/client.ts";
 import { hexOf, textOf } from "./bytes.ts";
 
 /** The value of a key, with what stands beside it. */
@@ -18,24 +19,16 @@ export interface Stored {
 export const shownBytesMax = 256 * 1024;
 const hexBytes = 512;
 
-/** Reads the value of a key. The first value is undefined until it is there. */
-export function useStored(
+/** Reads the value of a key. */
+export const useStored = (
   account: string,
   namespace: string,
   name: string,
   isAsked: boolean,
-): [Stored | undefined, ApiFailure | undefined] {
-  const [stored, setStored] = useState<Stored | undefined>(undefined);
-  const [failure, setFailure] = useState<ApiFailure | undefined>(undefined);
-  useEffect(() => {
-    const controller = new AbortController();
-    readStored(account, namespace, name, isAsked, controller.signal).then(setStored, (error: unknown) => {
-      if (error instanceof ApiFailure) setFailure(error);
-    });
-    return () => controller.abort();
-  }, [account, namespace, name, isAsked]);
-  return [stored, failure];
-}
+): Query<Stored> =>
+  useAsync([account, namespace, name, isAsked].join(" "), (signal) =>
+    readStored(account, namespace, name, isAsked, signal),
+  );
 
 async function readStored(
   account: string,

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { Code } from "../../code/as-code.tsx";
+import { download } from "../../core/download.ts";
 import { bytes } from "../../core/format.ts";
 import { useRefusal } from "../../core/permissions.ts";
 import { Button } from "../../parts/button.tsx";
@@ -30,7 +31,7 @@ export const NewValue = (props: ValueProps) => (
 export function StoredValue({ name, ...props }: ValueProps & { name: string }) {
   const [isAsked, setAsked] = useState(false);
   const [isDeleting, setDeleting] = useState(false);
-  const [stored, failure] = useStored(props.account, props.namespace, name, isAsked);
+  const { data: stored, failure } = useStored(props.account, props.namespace, name, isAsked);
   const refusal = useRefusal()(`DELETE ${path}`);
   if (isDeleting)
     return (
@@ -171,13 +172,4 @@ function ValueForm({
       )}
     </ActionForm>
   );
-}
-
-function download(blob: Blob, name: string): void {
-  const url = URL.createObjectURL(blob);
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }

@@ -70,6 +70,21 @@ export const productRoutes: readonly Route[] = [
     load: async () => import("../kv/namespace.tsx"),
   },
   {
+    pattern: "/:account/d1",
+    title: "D1 databases",
+    needs: "d1:read",
+    menu: { icon: "database", group: "products" },
+    keys: "g d",
+    load: async () => import("../d1/databases.tsx"),
+  },
+  {
+    pattern: "/:account/d1/:database",
+    title: "Database",
+    needs: "d1:read",
+    isInner: true,
+    load: async () => import("../d1/database-screen.tsx"),
+  },
+  {
     pattern: "/:account/images",
     title: "Images",
     needs: "images:read",

@@ -3,10 +3,10 @@ import { useShortcuts } from "../../core/keys.ts";
 import { useRows } from "../../core/pages.ts";
 import { useRefusal } from "../../core/permissions.ts";
 import { href, navigate, useSearch } from "../../core/router.ts";
+import { FormDialog } from "../../parts/form-dialog.tsx";
 import { Button } from "../../parts/button.tsx";
-import { Dialog } from "../../parts/dialog.tsx";
 import { Filter } from "../../parts/filter.tsx";
-import { ActionForm, TextField } from "../../parts/form.tsx";
+import { TextField } from "../../parts/form.tsx";
 import { Grid, type Column } from "../../parts/grid.tsx";
 import { Page, State, Time } from "../../parts/layout.tsx";
 import { Empty, Loaded } from "../../parts/states.tsx";
@@ -103,25 +103,24 @@ export default function Queues({ account }: ScreenProps) {
 function NewQueue({ account, onClose }: { account: string; onClose: () => void }) {
   const [name, setName] = useState("");
   return (
-    <Dialog title="New queue" onClose={onClose}>
-      <ActionForm<Queue>
-        call={{ op, params: { account_id: account }, body: { queue_name: name } }}
-        submit="Make the queue"
-        done="The queue was made"
-        invalidates={[`/accounts/${account}/queues`]}
-        onCancel={onClose}
-        onDone={({ queue_id }) => navigate(`/${account}/queues/${queue_id}`)}
-      >
-        <TextField
-          label="Name"
-          name="queue_name"
-          value={name}
-          onChange={setName}
-          hint="Letters, digits, - and _"
-          isMono
-          autofocus
-        />
-      </ActionForm>
-    </Dialog>
+    <FormDialog<Queue>
+      title="New queue"
+      call={{ op, params: { account_id: account }, body: { queue_name: name } }}
+      submit="Make the queue"
+      done="The queue was made"
+      invalidates={[`/accounts/${account}/queues`]}
+      onClose={onClose}
+      onDone={({ queue_id }) => navigate(`/${account}/queues/${queue_id}`)}
+    >
+      <TextField
+        label="Name"
+        name="queue_name"
+        value={name}
+        onChange={setName}
+        hint="Letters, digits, - and _"
+        isMono
+        autofocus
+      />
+    </FormDialog>
   );
 }

@@ -17,9 +17,8 @@ interface TabProps {
 /** The modules of a version. Those of the newest one can be edited as text. */
 export function CodeTab({ account, name }: TabProps) {
   const [version, setVersion] = useSearch("version");
-  const [turn, setTurn] = useState(0);
-  const { code, failure } = useCode(account, name, version, turn);
-  if (failure !== undefined) return <Failure failure={failure} onRetry={() => setTurn((each) => each + 1)} />;
+  const { data: code, failure, at, reload } = useCode(account, name, version);
+  if (failure !== undefined) return <Failure failure={failure} onRetry={reload} />;
   if (code === undefined) return <Bars rows={10} />;
   return (
     <div class="stack">
@@ -29,12 +28,12 @@ export function CodeTab({ account, name }: TabProps) {
         </Notice>
       )}
       <Editor
-        key={`${version} ${turn}`}
+        key={`${version} ${at}`}
         account={account}
         name={name}
         code={code}
         isReadOnly={version !== ""}
-        onDone={() => setTurn((each) => each + 1)}
+        onDone={reload}
       />
     </div>
   );

@@ -1,5 +1,6 @@
-import { useEffect, useState } from "preact/hooks";
-import { answerOf, ApiFailure, send } from "../../core/client.ts";
+import { useAsync } from "../../core/async.ts";
+import type { Query } from "../../core/cache.ts";
+import { answerOf, send } from "../../core/client.ts";
 import { scriptPath } from "./script.ts";
 
 /** A module of a script. One that is not text has no `text`. */
@@ -30,30 +31,8 @@ async function readCode(account: string, name: string, version: string, signal: 
 }
 
 /** The code of a version; an empty `version` is the one that runs now. */
-export function useCode(
-  account: string,
-  name: string,
-  version: string,
-  turn: number,
-): { code: Code | undefined; failure: ApiFailure | undefined } {
-  const [state, setState] = useState<{ code?: Code; failure?: ApiFailure }>({});
-  useEffect(() => {
-    const controller = new AbortController();
-    setState({});
-    readCode(account, name, version, controller.signal).then(
-      (code) => setState({ code }),
-      (error: unknown) => {
-        if (!controller.signal.aborted)
-          setState({
-            failure:
-              error instanceof ApiFailure ? error : new ApiFailure(0, [{ code: 0, message: String(error) }]),
-          });
-      },
-    );
-    return () => controller.abort();
-  }, [account, name, version, turn]);
-  return { code: state.code, failure: state.failure };
-}
+export const useCode = (account: string, name: string, version: string): Query<Code> =>
+  useAsync(`${account} ${name} ${version}`, (signal) => readCode(account, name, version, signal));
 
 /** The form of an upload: the modules as they were, with new text in some. */
 export function uploadOf(code: Code, texts: Readonly<Record<string, string>>): FormData {

@@ -4,10 +4,10 @@ import { useShortcuts } from "../../core/keys.ts";
 import { rowsOf } from "../../core/pages.ts";
 import { useRefusal } from "../../core/permissions.ts";
 import { href, navigate, useSearch } from "../../core/router.ts";
+import { FormDialog } from "../../parts/form-dialog.tsx";
 import { Button } from "../../parts/button.tsx";
-import { Dialog } from "../../parts/dialog.tsx";
 import { Filter } from "../../parts/filter.tsx";
-import { ActionForm, TextField, useForm } from "../../parts/form.tsx";
+import { TextField, useForm } from "../../parts/form.tsx";
 import { Grid, type Column } from "../../parts/grid.tsx";
 import { Page, Time } from "../../parts/layout.tsx";
 import { Empty, Loaded } from "../../parts/states.tsx";
@@ -105,43 +105,43 @@ function NewScript({ account, onClose }: { account: string; onClose: () => void 
   body.set("metadata", JSON.stringify({ main_module: "index.js", compatibility_date: values.date }));
   body.set("index.js", new File([values.code], "index.js", { type: "application/javascript+module" }));
   return (
-    <Dialog title="New script" kind="side" onClose={onClose}>
-      <ActionForm<{ id: string }>
-        call={{ op: `PUT ${one}`, params: { account_id: account, script_name: values.name }, body }}
-        submit="Upload"
-        done="The script was uploaded"
-        refusal={values.name === "" ? "give it a name" : undefined}
-        invalidates={[`/accounts/${account}/workers/scripts`]}
-        onCancel={onClose}
-        onDone={(script) => navigate(addressOf(account, script))}
-      >
-        {() => (
-          <>
-            <TextField
-              label="Name"
-              value={values.name}
-              onChange={(name) => set("name", name)}
-              hint="Small letters, digits, - and _"
-              isMono
-              autofocus
-            />
-            <TextField
-              label="Compatibility date"
-              type="date"
-              value={values.date}
-              onChange={(date) => set("date", date)}
-              isNarrow
-            />
-            <TextField
-              label="index.js"
-              value={values.code}
-              onChange={(code) => set("code", code)}
-              rows={18}
-              isMono
-            />
-          </>
-        )}
-      </ActionForm>
-    </Dialog>
+    <FormDialog<{ id: string }>
+      title="New script"
+      size="side"
+      call={{ op: `PUT ${one}`, params: { account_id: account, script_name: values.name }, body }}
+      submit="Upload"
+      done="The script was uploaded"
+      refusal={values.name === "" ? "give it a name" : undefined}
+      invalidates={[`/accounts/${account}/workers/scripts`]}
+      onClose={onClose}
+      onDone={(script) => navigate(addressOf(account, script))}
+    >
+      {() => (
+        <>
+          <TextField
+            label="Name"
+            value={values.name}
+            onChange={(name) => set("name", name)}
+            hint="Small letters, digits, - and _"
+            isMono
+            autofocus
+          />
+          <TextField
+            label="Compatibility date"
+            type="date"
+            value={values.date}
+            onChange={(date) => set("date", date)}
+            isNarrow
+          />
+          <TextField
+            label="index.js"
+            value={values.code}
+            onChange={(code) => set("code", code)}
+            rows={18}
+            isMono
+          />
+        </>
+      )}
+    </FormDialog>
   );
 }

@@ -1,10 +1,10 @@
 import { useState } from "preact/hooks";
 import { useGet } from "../../core/cache.ts";
 import { useRefusal } from "../../core/permissions.ts";
+import { FormDialog } from "../../parts/form-dialog.tsx";
 import { Button } from "../../parts/button.tsx";
 import { Confirm } from "../../parts/confirm.tsx";
-import { Dialog } from "../../parts/dialog.tsx";
-import { ActionForm, TextField, useForm } from "../../parts/form.tsx";
+import { TextField, useForm } from "../../parts/form.tsx";
 import { Empty, Loaded } from "../../parts/states.tsx";
 import { Table } from "../../parts/table.tsx";
 import { one, paramsOf, scriptPath } from "./script.ts";
@@ -108,23 +108,21 @@ interface DialogProps extends TabProps {
 function SecretDialog({ account, name, secret, path, onClose }: DialogProps) {
   const { values, field } = useForm({ name: secret, text: "" });
   return (
-    <Dialog title={secret === "" ? "Add a secret" : `Replace ${secret}`} onClose={onClose}>
-      <ActionForm
-        call={{
-          op: `PUT ${one}/secrets`,
-          params: paramsOf(account, name),
-          body: { name: values.name, text: values.text, type: "secret_text" },
-        }}
-        submit="Save"
-        done="The secret was saved"
-        refusal={values.name === "" ? "give it a name" : undefined}
-        invalidates={[path]}
-        onCancel={onClose}
-        onDone={onClose}
-      >
-        {secret === "" && <TextField label="Name" {...field("name")} isMono autofocus />}
-        <TextField label="Value" {...field("text")} type="password" />
-      </ActionForm>
-    </Dialog>
+    <FormDialog
+      title={secret === "" ? "Add a secret" : `Replace ${secret}`}
+      call={{
+        op: `PUT ${one}/secrets`,
+        params: paramsOf(account, name),
+        body: { name: values.name, text: values.text, type: "secret_text" },
+      }}
+      submit="Save"
+      done="The secret was saved"
+      refusal={values.name === "" ? "give it a name" : undefined}
+      invalidates={[path]}
+      onClose={onClose}
+    >
+      {secret === "" && <TextField label="Name" {...field("name")} isMono autofocus />}
+      <TextField label="Value" {...field("text")} type="password" />
+    </FormDialog>
   );
 }

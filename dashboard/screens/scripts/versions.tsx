@@ -2,8 +2,8 @@ import { useState } from "preact/hooks";
 import { useGet } from "../../core/cache.ts";
 import { useRefusal } from "../../core/permissions.ts";
 import { setSearch } from "../../core/router.ts";
-import { Dialog } from "../../parts/dialog.tsx";
-import { ActionForm, TextField } from "../../parts/form.tsx";
+import { FormDialog } from "../../parts/form-dialog.tsx";
+import { TextField } from "../../parts/form.tsx";
 import { Card, State, Time } from "../../parts/layout.tsx";
 import { Menu } from "../../parts/menu.tsx";
 import { Loaded } from "../../parts/states.tsx";
@@ -143,32 +143,28 @@ function Deploy({ account, name, version, current, onClose }: DeployProps) {
   ];
   const isShare = percentage > 0 && percentage <= 100;
   return (
-    <Dialog title={`Deploy version ${version.number}`} onClose={onClose}>
-      <ActionForm
-        call={{ op, params: paramsOf(account, name), body: { strategy: "percentage", versions } }}
-        submit="Deploy"
-        done="The version was deployed"
-        refusal={isShare ? undefined : "the share is a number from 1 to 100"}
-        invalidates={[scriptPath(account, name)]}
-        onCancel={onClose}
-        onDone={onClose}
-      >
-        {() => (
-          <TextField
-            label="Share of the requests in percent"
-            type="number"
-            value={share}
-            onChange={setShare}
-            hint={
-              other === undefined
-                ? "No other version is deployed."
-                : `Version ${shortId(other)} has the rest.`
-            }
-            isNarrow
-            autofocus
-          />
-        )}
-      </ActionForm>
-    </Dialog>
+    <FormDialog
+      title={`Deploy version ${version.number}`}
+      call={{ op, params: paramsOf(account, name), body: { strategy: "percentage", versions } }}
+      submit="Deploy"
+      done="The version was deployed"
+      refusal={isShare ? undefined : "the share is a number from 1 to 100"}
+      invalidates={[scriptPath(account, name)]}
+      onClose={onClose}
+    >
+      {() => (
+        <TextField
+          label="Share of the requests in percent"
+          type="number"
+          value={share}
+          onChange={setShare}
+          hint={
+            other === undefined ? "No other version is deployed." : `Version ${shortId(other)} has the rest.`
+          }
+          isNarrow
+          autofocus
+        />
+      )}
+    </FormDialog>
   );
 }

@@ -1,5 +1,5 @@
-import { Dialog } from "../../parts/dialog.tsx";
-import { ActionForm, TextField, useForm } from "../../parts/form.tsx";
+import { FormDialog } from "../../parts/form-dialog.tsx";
+import { TextField, useForm } from "../../parts/form.tsx";
 
 /** Text as JSON; the fault if it is none. Empty text is no value. */
 export function jsonOf(text: string): { value?: unknown; fault?: string } {
@@ -22,32 +22,30 @@ export function EventDialog({ params, path, onClose }: EventProps) {
   const { values, set, field } = useForm({ type: "", payload: "" });
   const { value, fault } = jsonOf(values.payload);
   return (
-    <Dialog title="Send an event" onClose={onClose}>
-      <ActionForm
-        call={{
-          op: "POST /accounts/{account_id}/workflows/{workflow_name}/instances/{instance_id}/events",
-          params,
-          body: { type: values.type, payload: value ?? null },
-        }}
-        submit="Send"
-        done="The event was sent"
-        refusal={values.type === "" ? "give its type" : fault}
-        invalidates={[path]}
-        onCancel={onClose}
-        onDone={onClose}
-      >
-        <TextField label="Type" {...field("type")} isMono autofocus />
-        <TextField
-          label="Payload"
-          name="payload"
-          error={fault}
-          value={values.payload}
-          onChange={(payload) => set("payload", payload)}
-          hint="JSON, or empty"
-          rows={6}
-          isMono
-        />
-      </ActionForm>
-    </Dialog>
+    <FormDialog
+      title="Send an event"
+      call={{
+        op: "POST /accounts/{account_id}/workflows/{workflow_name}/instances/{instance_id}/events",
+        params,
+        body: { type: values.type, payload: value ?? null },
+      }}
+      submit="Send"
+      done="The event was sent"
+      refusal={values.type === "" ? "give its type" : fault}
+      invalidates={[path]}
+      onClose={onClose}
+    >
+      <TextField label="Type" {...field("type")} isMono autofocus />
+      <TextField
+        label="Payload"
+        name="payload"
+        error={fault}
+        value={values.payload}
+        onChange={(payload) => set("payload", payload)}
+        hint="JSON, or empty"
+        rows={6}
+        isMono
+      />
+    </FormDialog>
   );
 }

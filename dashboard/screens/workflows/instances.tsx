@@ -5,10 +5,10 @@ import { useShortcuts } from "../../core/keys.ts";
 import { useRows } from "../../core/pages.ts";
 import { useRefusal } from "../../core/permissions.ts";
 import { href, navigate, useSearch } from "../../core/router.ts";
+import { FormDialog } from "../../parts/form-dialog.tsx";
 import { Button } from "../../parts/button.tsx";
-import { Dialog } from "../../parts/dialog.tsx";
 import { Choice } from "../../parts/filter.tsx";
-import { ActionForm, TextField, useForm } from "../../parts/form.tsx";
+import { TextField, useForm } from "../../parts/form.tsx";
 import { Grid, type Column } from "../../parts/grid.tsx";
 import { Page, Time } from "../../parts/layout.tsx";
 import { Empty, Loaded } from "../../parts/states.tsx";
@@ -147,35 +147,34 @@ function StartDialog({ account, name, onClose }: { account: string; name: string
   const { values, set, field } = useForm({ id: "", params: "" });
   const { value, fault } = jsonOf(values.params);
   return (
-    <Dialog title={`Start ${name}`} onClose={onClose}>
-      <ActionForm<{ id: string }>
-        call={{
-          op,
-          params: { account_id: account, workflow_name: name },
-          body: { ...(values.id !== "" && { id: values.id }), ...(value !== undefined && { params: value }) },
-        }}
-        submit="Start"
-        done="The instance was started"
-        refusal={fault}
-        invalidates={[`/accounts/${account}/workflows`]}
-        onCancel={onClose}
-        onDone={({ id }) =>
-          navigate(`/${account}/workflows/${encodeURIComponent(name)}/${encodeURIComponent(id)}`)
-        }
-      >
-        <TextField
-          label="Parameters"
-          name="params"
-          error={fault}
-          value={values.params}
-          onChange={(params) => set("params", params)}
-          hint="JSON, or empty"
-          rows={8}
-          isMono
-          autofocus
-        />
-        <TextField label="Id" {...field("id")} hint="Empty: one is made" isMono />
-      </ActionForm>
-    </Dialog>
+    <FormDialog<{ id: string }>
+      title={`Start ${name}`}
+      call={{
+        op,
+        params: { account_id: account, workflow_name: name },
+        body: { ...(values.id !== "" && { id: values.id }), ...(value !== undefined && { params: value }) },
+      }}
+      submit="Start"
+      done="The instance was started"
+      refusal={fault}
+      invalidates={[`/accounts/${account}/workflows`]}
+      onClose={onClose}
+      onDone={({ id }) =>
+        navigate(`/${account}/workflows/${encodeURIComponent(name)}/${encodeURIComponent(id)}`)
+      }
+    >
+      <TextField
+        label="Parameters"
+        name="params"
+        error={fault}
+        value={values.params}
+        onChange={(params) => set("params", params)}
+        hint="JSON, or empty"
+        rows={8}
+        isMono
+        autofocus
+      />
+      <TextField label="Id" {...field("id")} hint="Empty: one is made" isMono />
+    </FormDialog>
   );
 }

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { invalidate, useGet } from "../../../core/cache.ts";
 import { send } from "../../../core/client.ts";
+import { download } from "../../../core/download.ts";
 import { count } from "../../../core/format.ts";
 import { useShortcuts } from "../../../core/keys.ts";
 import { useRows } from "../../../core/pages.ts";
@@ -215,10 +216,5 @@ function OpenRecord({ id, onDone, onClose }: { id: string; onDone: () => void; o
 async function exportZone(zone: { id: string; name: string }): Promise<void> {
   const response = await send(`/zones/${zone.id}/dns_records/export`);
   if (!response.ok) return toast("The zone could not be exported", "bad");
-  const url = URL.createObjectURL(await response.blob());
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = `${zone.name}.zone`;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+  download(await response.blob(), `${zone.name}.zone`);
 }

@@ -4,10 +4,10 @@ import { useShortcuts } from "../../../core/keys.ts";
 import { useRefusal } from "../../../core/permissions.ts";
 import { href } from "../../../core/router.ts";
 import { useZone } from "../../../core/zone.ts";
+import { FormDialog } from "../../../parts/form-dialog.tsx";
 import { Button } from "../../../parts/button.tsx";
 import { Confirm } from "../../../parts/confirm.tsx";
-import { Dialog } from "../../../parts/dialog.tsx";
-import { ActionForm, SelectField, TextField } from "../../../parts/form.tsx";
+import { SelectField, TextField } from "../../../parts/form.tsx";
 import { Card, Page } from "../../../parts/layout.tsx";
 import { Menu } from "../../../parts/menu.tsx";
 import { Empty, Loaded } from "../../../parts/states.tsx";
@@ -209,43 +209,41 @@ function RouteDialog({
   const body = { pattern, script: script === "" ? null : script };
   const params = { zone_id: zone.id, ...(route && { route_id: route.id }) };
   return (
-    <Dialog title={route === undefined ? "Add a route" : "Edit the route"} onClose={onClose}>
-      <ActionForm
-        call={{
-          op:
-            route === undefined
-              ? "POST /zones/{zone_id}/workers/routes"
-              : "PUT /zones/{zone_id}/workers/routes/{route_id}",
-          params,
-          body,
-        }}
-        submit="Save"
-        done="The route was saved"
-        invalidates={[`/zones/${zone.id}/workers/routes`]}
-        onCancel={onClose}
-        onDone={onClose}
-      >
-        <TextField
-          label="Pattern"
-          name="pattern"
-          value={pattern}
-          onChange={setPattern}
-          hint="* stands for any text: shop.example/api/*"
-          autofocus
-          isMono
-        />
-        <SelectField
-          label="Script"
-          name="script"
-          value={script}
-          onChange={setScript}
-          options={[
-            { value: "", label: "None: to the origin" },
-            ...scripts.map((each) => ({ value: each, label: each })),
-          ]}
-        />
-      </ActionForm>
-    </Dialog>
+    <FormDialog
+      title={route === undefined ? "Add a route" : "Edit the route"}
+      call={{
+        op:
+          route === undefined
+            ? "POST /zones/{zone_id}/workers/routes"
+            : "PUT /zones/{zone_id}/workers/routes/{route_id}",
+        params,
+        body,
+      }}
+      submit="Save"
+      done="The route was saved"
+      invalidates={[`/zones/${zone.id}/workers/routes`]}
+      onClose={onClose}
+    >
+      <TextField
+        label="Pattern"
+        name="pattern"
+        value={pattern}
+        onChange={setPattern}
+        hint="* stands for any text: shop.example/api/*"
+        autofocus
+        isMono
+      />
+      <SelectField
+        label="Script"
+        name="script"
+        value={script}
+        onChange={setScript}
+        options={[
+          { value: "", label: "None: to the origin" },
+          ...scripts.map((each) => ({ value: each, label: each })),
+        ]}
+      />
+    </FormDialog>
   );
 }
 
@@ -255,32 +253,30 @@ function DomainDialog({ account, onClose }: { account: string; onClose: () => vo
   const [service, setService] = useState("");
   const scripts = useScripts(account);
   return (
-    <Dialog title="Add a custom domain" onClose={onClose}>
-      <ActionForm
-        call={{
-          op: "PUT /accounts/{account_id}/workers/domains",
-          params: { account_id: account },
-          body: { hostname, service, zone_id: zone.id },
-        }}
-        submit="Add the domain"
-        done="The domain was added"
-        refusal={service === "" ? "choose a script" : undefined}
-        invalidates={[`/accounts/${account}/workers/domains`]}
-        onCancel={onClose}
-        onDone={onClose}
-      >
-        <TextField label="Host" name="hostname" value={hostname} onChange={setHostname} autofocus isMono />
-        <SelectField
-          label="Script"
-          name="service"
-          value={service}
-          onChange={setService}
-          options={[
-            { value: "", label: "Choose a script" },
-            ...scripts.map((each) => ({ value: each, label: each })),
-          ]}
-        />
-      </ActionForm>
-    </Dialog>
+    <FormDialog
+      title="Add a custom domain"
+      call={{
+        op: "PUT /accounts/{account_id}/workers/domains",
+        params: { account_id: account },
+        body: { hostname, service, zone_id: zone.id },
+      }}
+      submit="Add the domain"
+      done="The domain was added"
+      refusal={service === "" ? "choose a script" : undefined}
+      invalidates={[`/accounts/${account}/workers/domains`]}
+      onClose={onClose}
+    >
+      <TextField label="Host" name="hostname" value={hostname} onChange={setHostname} autofocus isMono />
+      <SelectField
+        label="Script"
+        name="service"
+        value={service}
+        onChange={setService}
+        options={[
+          { value: "", label: "Choose a script" },
+          ...scripts.map((each) => ({ value: each, label: each })),
+        ]}
+      />
+    </FormDialog>
   );
 }

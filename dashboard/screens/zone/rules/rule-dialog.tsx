@@ -1,6 +1,6 @@
 import type { ApiFailure, Call } from "../../../core/client.ts";
-import { Dialog } from "../../../parts/dialog.tsx";
-import { ActionForm, Switch, TextField, useForm } from "../../../parts/form.tsx";
+import { FormDialog } from "../../../parts/form-dialog.tsx";
+import { Switch, TextField, useForm } from "../../../parts/form.tsx";
 import type { Rule } from "./rule.ts";
 
 interface RuleDialogProps {
@@ -39,55 +39,50 @@ export function RuleDialog({ rule, callOf, path, onClose }: RuleDialogProps) {
     enabled,
   };
   return (
-    <Dialog
+    <FormDialog
       title={rule === undefined ? "Add an origin rule" : "Edit the origin rule"}
-      kind="side"
+      size="side"
+      call={callOf(next)}
+      submit="Save"
+      done="The rule was saved"
+      invalidates={[path]}
       onClose={onClose}
     >
-      <ActionForm
-        call={callOf(next)}
-        submit="Save"
-        done="The rule was saved"
-        invalidates={[path]}
-        onCancel={onClose}
-        onDone={onClose}
-      >
-        {(failure) => (
-          <>
+      {(failure) => (
+        <>
+          <TextField
+            label="Name"
+            value={description}
+            onChange={(value) => set("description", value)}
+            autofocus={rule === undefined}
+          />
+          <TextField
+            label="When requests match"
+            value={expression}
+            onChange={(value) => set("expression", value)}
+            rows={4}
+            isMono
+            error={reasonOf(expressionError(failure))}
+          />
+          <Caret message={expressionError(failure)} />
+          <h3>Then send them</h3>
+          <div class="form-row">
+            <TextField label="To the host" value={host} onChange={(value) => set("host", value)} isMono />
+            <TextField label="Port" type="number" value={port} onChange={(value) => set("port", value)} />
+          </div>
+          <div class="form-row">
             <TextField
-              label="Name"
-              value={description}
-              onChange={(value) => set("description", value)}
-              autofocus={rule === undefined}
-            />
-            <TextField
-              label="When requests match"
-              value={expression}
-              onChange={(value) => set("expression", value)}
-              rows={4}
+              label="With the Host header"
+              value={hostHeader}
+              onChange={(value) => set("hostHeader", value)}
               isMono
-              error={reasonOf(expressionError(failure))}
             />
-            <Caret message={expressionError(failure)} />
-            <h3>Then send them</h3>
-            <div class="form-row">
-              <TextField label="To the host" value={host} onChange={(value) => set("host", value)} isMono />
-              <TextField label="Port" type="number" value={port} onChange={(value) => set("port", value)} />
-            </div>
-            <div class="form-row">
-              <TextField
-                label="With the Host header"
-                value={hostHeader}
-                onChange={(value) => set("hostHeader", value)}
-                isMono
-              />
-              <TextField label="With the SNI" value={sni} onChange={(value) => set("sni", value)} isMono />
-            </div>
-            <Switch label="On" isOn={enabled} onChange={(on) => set("enabled", on)} />
-          </>
-        )}
-      </ActionForm>
-    </Dialog>
+            <TextField label="With the SNI" value={sni} onChange={(value) => set("sni", value)} isMono />
+          </div>
+          <Switch label="On" isOn={enabled} onChange={(on) => set("enabled", on)} />
+        </>
+      )}
+    </FormDialog>
   );
 }
 

@@ -3,10 +3,10 @@ import { useAction } from "../../../core/action.ts";
 import { useGet } from "../../../core/cache.ts";
 import { useRefusal } from "../../../core/permissions.ts";
 import { useZone } from "../../../core/zone.ts";
+import { FormDialog } from "../../../parts/form-dialog.tsx";
 import { Button } from "../../../parts/button.tsx";
 import { Confirm } from "../../../parts/confirm.tsx";
-import { Dialog } from "../../../parts/dialog.tsx";
-import { ActionForm, SelectField, Switch, TextField, useForm } from "../../../parts/form.tsx";
+import { SelectField, Switch, TextField, useForm } from "../../../parts/form.tsx";
 import { Card, Page, State, Time, type Tone } from "../../../parts/layout.tsx";
 import { Empty, Loaded } from "../../../parts/states.tsx";
 import { Table } from "../../../parts/table.tsx";
@@ -208,27 +208,25 @@ function OrderDialog({ onClose }: { onClose: () => void }) {
     certificate_authority: "lets_encrypt",
   };
   return (
-    <Dialog title="Order a certificate" onClose={onClose}>
-      <ActionForm
-        call={{ op: "POST /zones/{zone_id}/ssl/certificate_packs/order", params: { zone_id: zone.id }, body }}
-        submit="Order"
-        done="The certificate was ordered"
-        invalidates={[`/zones/${zone.id}/ssl`]}
-        onCancel={onClose}
-        onDone={onClose}
-      >
-        <TextField label="Hosts" {...field("hosts")} hint="Separated by commas" autofocus isMono />
-        <SelectField
-          label="Validation"
-          {...field("method", "validation_method")}
-          options={[
-            { value: "txt", label: "DNS: a TXT record, set by this installation" },
-            { value: "http", label: "HTTP: a path, answered by the edge" },
-          ]}
-        />
-        <SelectField label="Days" {...field("days", "validity_days")} options={["14", "30", "90", "365"]} />
-      </ActionForm>
-    </Dialog>
+    <FormDialog
+      title="Order a certificate"
+      call={{ op: "POST /zones/{zone_id}/ssl/certificate_packs/order", params: { zone_id: zone.id }, body }}
+      submit="Order"
+      done="The certificate was ordered"
+      invalidates={[`/zones/${zone.id}/ssl`]}
+      onClose={onClose}
+    >
+      <TextField label="Hosts" {...field("hosts")} hint="Separated by commas" autofocus isMono />
+      <SelectField
+        label="Validation"
+        {...field("method", "validation_method")}
+        options={[
+          { value: "txt", label: "DNS: a TXT record, set by this installation" },
+          { value: "http", label: "HTTP: a path, answered by the edge" },
+        ]}
+      />
+      <SelectField label="Days" {...field("days", "validity_days")} options={["14", "30", "90", "365"]} />
+    </FormDialog>
   );
 }
 
@@ -236,34 +234,33 @@ function UploadDialog({ onClose }: { onClose: () => void }) {
   const zone = useZone();
   const { values, field } = useForm({ certificate: "", private_key: "" });
   return (
-    <Dialog title="Upload a certificate" kind="wide" onClose={onClose}>
-      <ActionForm
-        call={{
-          op: "POST /zones/{zone_id}/custom_certificates",
-          params: { zone_id: zone.id },
-          body: values,
-        }}
-        submit="Upload"
-        done="The certificate was uploaded"
-        invalidates={[`/zones/${zone.id}/custom_certificates`]}
-        onCancel={onClose}
-        onDone={onClose}
-      >
-        <TextField
-          label="Certificate, with its chain (PEM)"
-          {...field("certificate")}
-          rows={8}
-          isMono
-          autofocus
-        />
-        <TextField
-          label="Private key (PEM)"
-          {...field("private_key")}
-          rows={8}
-          isMono
-          hint="It is stored encrypted, and never shown again."
-        />
-      </ActionForm>
-    </Dialog>
+    <FormDialog
+      title="Upload a certificate"
+      size="wide"
+      call={{
+        op: "POST /zones/{zone_id}/custom_certificates",
+        params: { zone_id: zone.id },
+        body: values,
+      }}
+      submit="Upload"
+      done="The certificate was uploaded"
+      invalidates={[`/zones/${zone.id}/custom_certificates`]}
+      onClose={onClose}
+    >
+      <TextField
+        label="Certificate, with its chain (PEM)"
+        {...field("certificate")}
+        rows={8}
+        isMono
+        autofocus
+      />
+      <TextField
+        label="Private key (PEM)"
+        {...field("private_key")}
+        rows={8}
+        isMono
+        hint="It is stored encrypted, and never shown again."
+      />
+    </FormDialog>
   );
 }

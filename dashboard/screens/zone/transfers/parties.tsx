@@ -2,10 +2,10 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { useGet } from "../../../core/cache.ts";
 import { useRefusal } from "../../../core/permissions.ts";
+import { FormDialog } from "../../../parts/form-dialog.tsx";
 import { Button } from "../../../parts/button.tsx";
 import { Confirm } from "../../../parts/confirm.tsx";
-import { Dialog } from "../../../parts/dialog.tsx";
-import { ActionForm, SelectField, Switch, TextField, useForm } from "../../../parts/form.tsx";
+import { SelectField, Switch, TextField, useForm } from "../../../parts/form.tsx";
 import { Card } from "../../../parts/layout.tsx";
 import { Loaded } from "../../../parts/states.tsx";
 import { Table, type TableColumn } from "../../../parts/table.tsx";
@@ -167,40 +167,35 @@ function PeerForm({
     tsig_id: values.tsig === "" ? null : values.tsig,
   };
   return (
-    <Dialog title="Add a peer" onClose={onClose}>
-      <ActionForm
-        call={{
-          op: "POST /accounts/{account_id}/secondary_dns/peers",
-          params: { account_id: account },
-          body,
-        }}
-        submit="Add the peer"
-        done="The peer was added"
-        invalidates={[`/accounts/${account}/secondary_dns/peers`]}
-        onCancel={onClose}
-        onDone={onClose}
-      >
-        <TextField label="Name" {...field("name")} autofocus />
-        <div class="form-row">
-          <TextField label="Address" {...field("ip")} isMono />
-          <TextField label="Port" {...field("port")} type="number" />
-        </div>
-        <SelectField
-          label="Key"
-          {...field("tsig", "tsig_id")}
-          options={[
-            { value: "", label: "None" },
-            ...tsigs.map(({ id, name }) => ({ value: id, label: name })),
-          ]}
-        />
-        <Switch
-          label="Incremental transfers"
-          hint="IXFR: changes only."
-          isOn={values.ixfr}
-          onChange={(on) => set("ixfr", on)}
-        />
-      </ActionForm>
-    </Dialog>
+    <FormDialog
+      title="Add a peer"
+      call={{
+        op: "POST /accounts/{account_id}/secondary_dns/peers",
+        params: { account_id: account },
+        body,
+      }}
+      submit="Add the peer"
+      done="The peer was added"
+      invalidates={[`/accounts/${account}/secondary_dns/peers`]}
+      onClose={onClose}
+    >
+      <TextField label="Name" {...field("name")} autofocus />
+      <div class="form-row">
+        <TextField label="Address" {...field("ip")} isMono />
+        <TextField label="Port" {...field("port")} type="number" />
+      </div>
+      <SelectField
+        label="Key"
+        {...field("tsig", "tsig_id")}
+        options={[{ value: "", label: "None" }, ...tsigs.map(({ id, name }) => ({ value: id, label: name }))]}
+      />
+      <Switch
+        label="Incremental transfers"
+        hint="IXFR: changes only."
+        isOn={values.ixfr}
+        onChange={(on) => set("ixfr", on)}
+      />
+    </FormDialog>
   );
 }
 
@@ -215,46 +210,42 @@ const algorithms: readonly string[] = [
 function TsigForm({ account, onClose }: { account: string; onClose: () => void }) {
   const { values, field } = useForm({ name: "", algo: "hmac-sha256.", secret: "" });
   return (
-    <Dialog title="Add a key" onClose={onClose}>
-      <ActionForm
-        call={{
-          op: "POST /accounts/{account_id}/secondary_dns/tsigs",
-          params: { account_id: account },
-          body: values,
-        }}
-        submit="Add the key"
-        done="The key was added"
-        invalidates={[`/accounts/${account}/secondary_dns/tsigs`]}
-        onCancel={onClose}
-        onDone={onClose}
-      >
-        <TextField label="Name" {...field("name")} autofocus isMono />
-        <SelectField label="Algorithm" {...field("algo")} options={algorithms} />
-        <TextField label="Secret (base64)" {...field("secret")} type="password" isMono />
-      </ActionForm>
-    </Dialog>
+    <FormDialog
+      title="Add a key"
+      call={{
+        op: "POST /accounts/{account_id}/secondary_dns/tsigs",
+        params: { account_id: account },
+        body: values,
+      }}
+      submit="Add the key"
+      done="The key was added"
+      invalidates={[`/accounts/${account}/secondary_dns/tsigs`]}
+      onClose={onClose}
+    >
+      <TextField label="Name" {...field("name")} autofocus isMono />
+      <SelectField label="Algorithm" {...field("algo")} options={algorithms} />
+      <TextField label="Secret (base64)" {...field("secret")} type="password" isMono />
+    </FormDialog>
   );
 }
 
 function AclForm({ account, onClose }: { account: string; onClose: () => void }) {
   const { values, field } = useForm({ name: "", ip_range: "" });
   return (
-    <Dialog title="Add a network" onClose={onClose}>
-      <ActionForm
-        call={{
-          op: "POST /accounts/{account_id}/secondary_dns/acls",
-          params: { account_id: account },
-          body: values,
-        }}
-        submit="Add the network"
-        done="The network was added"
-        invalidates={[`/accounts/${account}/secondary_dns/acls`]}
-        onCancel={onClose}
-        onDone={onClose}
-      >
-        <TextField label="Name" {...field("name")} autofocus />
-        <TextField label="Network" {...field("ip_range")} placeholder="192.0.2.0/24" isMono />
-      </ActionForm>
-    </Dialog>
+    <FormDialog
+      title="Add a network"
+      call={{
+        op: "POST /accounts/{account_id}/secondary_dns/acls",
+        params: { account_id: account },
+        body: values,
+      }}
+      submit="Add the network"
+      done="The network was added"
+      invalidates={[`/accounts/${account}/secondary_dns/acls`]}
+      onClose={onClose}
+    >
+      <TextField label="Name" {...field("name")} autofocus />
+      <TextField label="Network" {...field("ip_range")} placeholder="192.0.2.0/24" isMono />
+    </FormDialog>
   );
 }

@@ -3,10 +3,9 @@ import { useAction } from "../../../core/action.ts";
 import { useGet } from "../../../core/cache.ts";
 import { useRefusal } from "../../../core/permissions.ts";
 import { useZone } from "../../../core/zone.ts";
+import { FormDialog } from "../../../parts/form-dialog.tsx";
 import { Button } from "../../../parts/button.tsx";
 import { Confirm } from "../../../parts/confirm.tsx";
-import { Dialog } from "../../../parts/dialog.tsx";
-import { ActionForm } from "../../../parts/form.tsx";
 import { Card, Facts, Page, State, Time } from "../../../parts/layout.tsx";
 import { Empty, Failure, Loaded } from "../../../parts/states.tsx";
 import type { ScreenProps } from "../../../shell/route.ts";
@@ -152,37 +151,35 @@ function PeersDialog({
   const zone = useZone();
   const [chosen, setChosen] = useState<readonly string[]>(current?.peers ?? []);
   return (
-    <Dialog title="Peers of the zone" onClose={onClose}>
-      <ActionForm
-        call={{
-          op: `${current === undefined ? "POST" : "PUT"} ${base}`,
-          params: { zone_id: zone.id },
-          body: { name: `${zone.name}.`, peers: chosen },
-        }}
-        submit="Save"
-        done="The peers were saved"
-        invalidates={[path]}
-        onCancel={onClose}
-        onDone={onClose}
-      >
-        {() => (
-          <fieldset class="choices">
-            <legend>Peers that may take the zone</legend>
-            {peers.map(({ id, name, ip }) => (
-              <label key={id}>
-                <input
-                  type="checkbox"
-                  checked={chosen.includes(id)}
-                  onChange={() =>
-                    setChosen(chosen.includes(id) ? chosen.filter((each) => each !== id) : [...chosen, id])
-                  }
-                />
-                {name} <code>{ip}</code>
-              </label>
-            ))}
-          </fieldset>
-        )}
-      </ActionForm>
-    </Dialog>
+    <FormDialog
+      title="Peers of the zone"
+      call={{
+        op: `${current === undefined ? "POST" : "PUT"} ${base}`,
+        params: { zone_id: zone.id },
+        body: { name: `${zone.name}.`, peers: chosen },
+      }}
+      submit="Save"
+      done="The peers were saved"
+      invalidates={[path]}
+      onClose={onClose}
+    >
+      {() => (
+        <fieldset class="choices">
+          <legend>Peers that may take the zone</legend>
+          {peers.map(({ id, name, ip }) => (
+            <label key={id}>
+              <input
+                type="checkbox"
+                checked={chosen.includes(id)}
+                onChange={() =>
+                  setChosen(chosen.includes(id) ? chosen.filter((each) => each !== id) : [...chosen, id])
+                }
+              />
+              {name} <code>{ip}</code>
+            </label>
+          ))}
+        </fieldset>
+      )}
+    </FormDialog>
   );
 }

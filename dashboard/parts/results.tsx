@@ -1,0 +1,67 @@
+import { useState } from "preact/hooks";
+import { Code } from "../code/as-code.tsx";
+import { bytes } from "../core/format.ts";
+import { rowsOf } from "../core/pages.ts";
+import { Dialog } from "./dialog.tsx";
+import { Grid } from "./grid.tsx";
+
+/** A value of SQLite. Bytes are an array of numbers. */
+export type Cell = string | number | null | readonly number[];
+
+const shownMax = 200;
+const columnPx = 140;
+
+/** Rows that a query has returned. Opening a row shows its values in full. */
+export function Results({
+  label,
+  columns,
+  rows,
+}: {
+  label: string;
+  columns: readonly string[];
+  rows: readonly (readonly Cell[])[];
+}) {
+  const [open, setOpen] = useState<number | undefined>(undefined);
+  const row = open === undefined ? undefined : rows[open];
+  return (
+    <>
+      <Grid
+        label={label}
+        columns={columns.map((title, at) => ({
+          key: String(at),
+          title,
+          width: `minmax(${columnPx}px, 1fr)`,
+          isNumber: typeof rows[0]?.[at] === "number",
+          cell: (cells: readonly Cell[]) => <Value of={cells[at]!} />,
+        }))}
+        rows={rowsOf(rows)}
+        keyOf={(cells) => String(rows.indexOf(cells))}
+        leastPx={columns.length * columnPx}
+        onOpen={(_, index) => setOpen(index)}
+      />
+      {row !== undefined && (
+        <Dialog title={`Row ${open! + 1}`} kind="side" onClose={() => setOpen(undefined)}>
+          {columns.map((name, at) => (
+            <section key={at} class="value">
+              <h3>{name}</h3>
+              <Code text={textOf(row[at]!)} label={name} />
+            </section>
+          ))}
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+function Value({ of: value }: { of: Cell }) {
+  if (value === null) return <span class="faint">NULL</span>;
+  if (typeof value === "object") return <span class="faint">{bytes(value.length)}</span>;
+  return <>{String(value).slice(0, shownMax)}</>;
+}
+
+/** A value as SQL writes it, except that text has no quotes. */
+function textOf(value: Cell): string {
+  if (value === null) return "NULL";
+  if (typeof value !== "object") return String(value);
+  return `x'${value.map((byte) => byte.toString(16).padStart(2, "0")).join("")}'`;
+}
