@@ -95,6 +95,11 @@ export const sources: readonly Source[] = [
     (account) => `/accounts/${account}/d1/database?per_page=1000`,
     ({ name }, account) => ({ label: name, detail: "database", path: `/${account}/d1/${name}` }),
   ),
+  listed<{ id: string; name: string }>(
+    "workers_scripts:read",
+    (account) => `/accounts/${account}/workers/durable_objects/namespaces?per_page=1000`,
+    ({ id, name }, account) => ({ label: name, detail: "objects", path: `/${account}/objects/${id}` }),
+  ),
 ];
 
 /** The resource of an id of 32 hexadecimal digits. */

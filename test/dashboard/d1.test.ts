@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { expect, it } from "vitest";
-import { placeOf } from "../../dashboard/screens/d1/database.ts";
+import { placeOf } from "../../dashboard/core/sql-place.ts";
 import { md5Of } from "../../dashboard/screens/d1/md5.ts";
 
 it("makes the digest of an import as other programs do", async () => {

@@ -5,6 +5,8 @@ interface Data {
   zone: { id: string; name: string };
   queueId: string;
   namespaceId: string;
+  /** The namespace of Durable Objects. */
+  objectsId: string;
   /** Sends a request to the edge, as a visitor. */
   visit: (url: string) => Promise<Response>;
 }
@@ -43,6 +45,20 @@ create index articles_by_name on articles (name);
 create view cheap as select * from articles where price < 10;
 insert into articles (name, price) values ('Pen', 2.5), ('Chair', 80), ('Paper', 4);`;
 
+/** A script whose objects count. */
+const counter = `import { DurableObject } from "cloudflare:workers";
+export class Counter extends DurableObject {
+  async fetch() {
+    this.ctx.storage.sql.exec("create table if not exists hits (page text, at integer)");
+    this.ctx.storage.sql.exec("insert into hits values ('/', 1)");
+    return new Response(String(this.ctx.storage.sql.exec("select count(*) as n from hits").one().n));
+  }
+}
+export default {
+  fetch: (request, env) => env.COUNTERS.get(env.COUNTERS.idFromName("front")).fetch(request),
+};
+`;
+
 /** A form that uploads one module. */
 export function scriptForm(code: string, metadata: object = {}): FormData {
   const form = new FormData();
@@ -53,7 +69,7 @@ export function scriptForm(code: string, metadata: object = {}): FormData {
 }
 
 /** A script with a workflow, a queue and a key-value namespace, with something in each. */
-async function makeProducts({ call, platform }: OpenConsole): Promise<Pick<Data, "queueId" | "namespaceId">> {
+async function makeProducts({ call, platform }: OpenConsole): Promise<Omit<Data, "zone" | "visit">> {
   const account = `/accounts/${platform.accountId}`;
   await call("PUT", `${account}/workers/scripts/shop-orders`, scriptForm(orders));
   await call("PUT", `${account}/workers/scripts/shop-orders/secrets`, { name: "KEY", text: "hidden" });
@@ -72,9 +88,16 @@ async function makeProducts({ call, platform }: OpenConsole): Promise<Pick<Data,
   });
   const pairs = ["colour", "page:home", "page:about"].map((key) => ({ key, value: `value of ${key}` }));
   await call("PUT", `${account}/storage/kv/namespaces/${namespaceId}/bulk`, pairs);
+  const script = {
+    bindings: [{ type: "durable_object_namespace", name: "COUNTERS", class_name: "Counter" }],
+    migrations: { new_tag: "v1", new_sqlite_classes: ["Counter"] },
+  };
+  await call("PUT", `${account}/workers/scripts/counter`, scriptForm(counter, script));
+  const objects = `${account}/workers/durable_objects/namespaces`;
+  const [{ id: objectsId }] = await call<[{ id: string }]>("GET", objects);
   await call("POST", `${account}/d1/database`, { name: "shop" });
   await call("POST", `${account}/d1/database/shop/query`, { sql: shop });
-  return { queueId, namespaceId };
+  return { queueId, namespaceId, objectsId };
 }
 
 /** Zones and products with content, as an installation in use has them. */
@@ -128,7 +151,10 @@ export async function makeData(console: OpenConsole): Promise<Data> {
   await call("PATCH", `/zones/${zone.id}/dnssec`, { status: "active" });
   await call("POST", `/zones/${zone.id}/workers/routes`, { pattern: "shop.example/static/*" });
   const data = await makeProducts(console);
-  await call("POST", `/zones/${zone.id}/workers/routes`, { pattern: "shop.example/*", script: "visits" });
+  const routes = `/zones/${zone.id}/workers/routes`;
+  await call("POST", routes, { pattern: "shop.example/*", script: "visits" });
+  await call("POST", routes, { pattern: "shop.example/count", script: "counter" });
+  await platform.fetch("https://shop.example/count");
   await call("PATCH", `/zones/${zones[3]!.id}`, { paused: true });
   return { zone, visit: async (url) => platform.fetch(url), ...data };
 }

@@ -146,8 +146,8 @@ describe.skipIf(browserPath === undefined)("scripts at work in the console, in a
     await console.call("POST", `/accounts/${account}/d1/database/shop/query`, {
       sql: "delete from articles",
     });
-    await page.getByLabel("A bookmark").fill(before.bookmark);
-    await press(page, "Restore the bookmark");
+    await page.getByLabel("Or a bookmark").fill(before.bookmark);
+    await press(page, "Restore this state");
     const confirm = page.getByRole("dialog").getByRole("button", { name: "Restore", exact: true });
     expect(await confirm.getAttribute("aria-disabled")).toBe("true");
     await page.getByLabel("Type shop to confirm").fill("shop");
@@ -158,6 +158,50 @@ describe.skipIf(browserPath === undefined)("scripts at work in the console, in a
     await page.getByLabel("Type shop to confirm").fill("shop");
     await confirm.click();
     await expect.poll(count).toBe(0);
+    await page.context().close();
+  });
+
+  it("shows the stored data of an object without its code, brings it back, and deletes it", async () => {
+    const page = await opened(`/objects/${data.objectsId}`);
+    const { objectsId } = data;
+    const objects = `/accounts/${account}/workers/durable_objects/namespaces/${objectsId}/objects`;
+    const [object] = await console.call<{ id: string }[]>("GET", objects);
+    await page.getByRole("row", { name: "row 1 of 1" }).press("Enter");
+    const sql = page.getByLabel("SQL");
+    const hits = async (): Promise<string | null> => {
+      await page.getByRole("tab", { name: "Query" }).click();
+      await sql.fill("select count(*) as hits from hits");
+      await sql.press("Control+Enter");
+      const grid = page.getByRole("grid", { name: "Rows of the result" });
+      await grid.waitFor();
+      return grid.locator("[data-row]").first().textContent();
+    };
+    expect(await hits()).toBe("1");
+    const time = new Date();
+    // Times of this field have seconds, and the next write is after it.
+    await expect.poll(() => Date.now()).toBeGreaterThan(time.getTime() + 1000);
+    await data.visit("https://shop.example/count");
+    await sql.fill("delete from hits");
+    await sql.press("Control+Enter");
+    await page.getByRole("alert").waitFor();
+    await page.reload();
+    await settled(page);
+    expect(await hits()).toBe("2");
+    await page.getByRole("tab", { name: "Restore" }).click();
+    const local = new Date(time.getTime() - time.getTimezoneOffset() * 60_000);
+    await page.getByLabel("A time", { exact: true }).fill(local.toISOString().slice(0, 23));
+    await press(page, "Restore this state");
+    const name = object!.id.slice(0, 8);
+    await page.getByLabel(`Type ${name} to confirm`).fill(name);
+    await page.getByRole("dialog").getByRole("button", { name: "Restore", exact: true }).click();
+    await page.getByText("The object was restored. The state").waitFor();
+    expect(await hits()).toBe("1");
+    await press(page, "More");
+    await page.getByRole("menuitem", { name: "Delete the object" }).click();
+    await page.getByLabel(`Type ${name} to confirm`).fill(name);
+    await page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true }).click();
+    await page.getByText("No object has stored data").waitFor();
+    expect(await console.call("GET", objects)).toEqual([]);
     await page.context().close();
   });
 

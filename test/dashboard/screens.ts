@@ -12,7 +12,7 @@ export interface Shown {
 /** Every screen, with the data of data.ts. */
 export function screensOf(
   account: string,
-  { zone, queueId, namespaceId, visit }: Awaited<ReturnType<typeof makeData>>,
+  { zone, queueId, namespaceId, objectsId, visit }: Awaited<ReturnType<typeof makeData>>,
 ): Shown[] {
   const a = `/${account}`;
   const z = `${a}/zones/${zone.name}`;
@@ -108,6 +108,26 @@ export function screensOf(
     { name: "d1-tables", path: `${a}/d1/shop?tab=tables` },
     { name: "d1-time-travel", path: `${a}/d1/shop?tab=time` },
     { name: "d1-transfers", path: `${a}/d1/shop?tab=transfers` },
+    { name: "objects", path: `${a}/objects` },
+    { name: "objects-of-class", path: `${a}/objects/${objectsId}` },
+    {
+      name: "object-query",
+      path: `${a}/objects/${objectsId}?sql=select+*+from+hits`,
+      prepare: async (page) => {
+        await page.getByRole("row", { name: "row 1 of 1" }).press("Enter");
+        await page.getByLabel("SQL").fill("select * from hits");
+        await page.getByRole("button", { name: "Run" }).click();
+        await page.getByRole("grid", { name: "Rows of the result" }).waitFor();
+      },
+    },
+    {
+      name: "object-restore",
+      path: `${a}/objects/${objectsId}`,
+      prepare: async (page) => {
+        await page.getByRole("row", { name: "row 1 of 1" }).press("Enter");
+        await page.getByRole("tab", { name: "Restore" }).click();
+      },
+    },
     {
       name: "logs",
       path: `${a}/logs`,

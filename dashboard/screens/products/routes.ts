@@ -85,6 +85,28 @@ export const productRoutes: readonly Route[] = [
     load: async () => import("../d1/database-screen.tsx"),
   },
   {
+    pattern: "/:account/objects",
+    title: "Durable Objects",
+    needs: "workers_scripts:read",
+    menu: { icon: "objects", group: "products" },
+    keys: "g b",
+    load: async () => import("../objects/namespaces.tsx"),
+  },
+  {
+    pattern: "/:account/objects/:namespace",
+    title: "Objects",
+    needs: "workers_scripts:read",
+    isInner: true,
+    load: async () => import("../objects/objects.tsx"),
+  },
+  {
+    pattern: "/:account/objects/:namespace/:object",
+    title: "Object",
+    needs: "workers_scripts:read",
+    isInner: true,
+    load: async () => import("../objects/object.tsx"),
+  },
+  {
     pattern: "/:account/images",
     title: "Images",
     needs: "images:read",
