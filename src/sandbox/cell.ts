@@ -22,6 +22,7 @@ import {
 } from "./gateway/exchange.ts";
 import type { RunHooks } from "./gateway/run-hooks.ts";
 import { GatewayServer } from "./gateway/gateway-server.ts";
+import { askLocalCall } from "./gateway/object-questions.ts";
 import { launch } from "./process/launch.ts";
 import { v8Flags } from "./process/v8-flags.ts";
 import { CellProcess } from "./process/process.ts";
@@ -74,7 +75,7 @@ export class Cell {
   readonly process: CellProcess;
   readonly traffic: Traffic;
   readonly #folder: CellFolder;
-  readonly #gateway: GatewayServer;
+  readonly gateway: GatewayServer;
   readonly #secret: string;
   readonly #scriptsMax: number;
   readonly #pool: Pool;
@@ -97,7 +98,7 @@ export class Cell {
     this.#scriptsMax = scriptsMax;
     this.process = process;
     this.traffic = traffic;
-    this.#gateway = gateway;
+    this.gateway = gateway;
     this.#folder = folder;
     this.#secret = secret;
     // No timeouts here: the gateway has its own, and a script may take long.
@@ -129,6 +130,7 @@ export class Cell {
       folder.allowConnect(folder.gatewaySocket);
       const process = new CellProcess(launch(folder.path, objects), onMessage);
       cell = new Cell(id, process, gateway, folder, secret, traffic, settings.scriptsMax);
+      if (objects !== undefined) gateway.local = async (token) => askLocalCall(cell!.#pool, token);
       await within(settings.bootTimeoutMs, process.listening);
       await within(settings.bootTimeoutMs, cell.ping());
       return cell;
@@ -143,17 +145,17 @@ export class Cell {
 
   /** Number of times that the cell loaded a script, reloads included. */
   get loads(): number {
-    return this.#gateway.loads;
+    return this.gateway.loads;
   }
 
   /** Bytes of code that were sent to the cell. */
   get loadedBytes(): number {
-    return this.#gateway.loadedBytes;
+    return this.gateway.loadedBytes;
   }
 
   /** Number of requests that scripts of the cell have made. */
   get subrequests(): number {
-    return this.#gateway.requests;
+    return this.gateway.requests + this.gateway.objects.localCalls;
   }
 
   get isDead(): boolean {
@@ -205,7 +207,7 @@ export class Cell {
 
   /** Loads a script without running it, so that loading is not counted as CPU time of a request. */
   async load(script: CellScript): Promise<void> {
-    this.#offer(script);
+    this.offer(script);
     const headers = [cellHeaders.metadata, encodeMetadata({ selvedgeRun: "", script: script.id })];
     try {
       const { body } = await this.#control.request({ method: "GET", path: "/", headers });
@@ -220,7 +222,7 @@ export class Cell {
    * CellFault when the cell dies, and with a CellError when the run was evicted.
    */
   async run({ script, request, answer, hooks }: RunOptions, cellRun: CellRun): Promise<Thrown | undefined> {
-    this.#offer(script);
+    this.offer(script);
     const token = newToken();
     this.runs.add(cellRun);
     this.begun++;
@@ -232,7 +234,7 @@ export class Cell {
         const channel = await this.#channel(script.id);
         return channel instanceof Channel ? await channel.run(carried, answer as Sink, hooks()) : channel;
       }
-      this.#gateway.begin(token, hooks());
+      this.gateway.begin(token, hooks());
       const { cf: visitor, metadata: more } = request;
       metadata = encodeMetadata({
         ...more,
@@ -254,8 +256,8 @@ export class Cell {
       throw reason;
     } finally {
       this.#answered(cellRun);
-      if (script.profile === "snippet") this.#gateway.end(token);
-      else this.#gateway.endLater(token);
+      if (script.profile === "snippet") this.gateway.end(token);
+      else this.gateway.endLater(token);
     }
   }
 
@@ -286,9 +288,9 @@ export class Cell {
         return channel;
       }
       this.#openChannels.set(id, channel);
-      this.#gateway.begin(token, channel.hooks);
+      this.gateway.begin(token, channel.hooks);
       channel.onClose(() => {
-        this.#gateway.end(token);
+        this.gateway.end(token);
         this.#forgetChannel(id, channel);
       });
       return channel;
@@ -309,10 +311,6 @@ export class Cell {
     return this.#folder.doorSocket;
   }
 
-  get gateway(): GatewayServer {
-    return this.#gateway;
-  }
-
   /** For a cell of objects: ends the instances of a namespace, ends one, or ends one and deletes its data. */
   async reset(namespace: string, one?: { ended: string } | { object: string }): Promise<void> {
     const path = `/?${String(new URLSearchParams({ reset: namespace, ...one }))}`;
@@ -331,15 +329,15 @@ export class Cell {
 
   /** As `run`, for a workflow stream: the hooks answer until `leave`. The caller adds its run to `runs`. */
   enter(script: CellScript, hooks: RunHooks): string {
-    this.#offer(script);
+    this.offer(script);
     const token = newToken();
-    this.#gateway.begin(token, hooks);
+    this.gateway.begin(token, hooks);
     return token;
   }
 
   leave(token: string, cellRun: CellRun): void {
     if (this.runs.has(cellRun)) this.#answered(cellRun);
-    this.#gateway.endLater(token);
+    this.gateway.endLater(token);
   }
 
   #answered(cellRun: CellRun): void {
@@ -387,15 +385,16 @@ export class Cell {
   }
 
   #dispose(settled = async (): Promise<void> => {}): void {
-    this.#gateway.close();
+    this.gateway.close();
     unawaited(settled().then(() => this.#pool.destroy()));
     unawaited(this.#control.destroy());
     unawaited(this.process.exited.then(() => this.#folder.remove()));
   }
 
-  #offer(script: CellScript): void {
+  /** Lets the cell load a script. */
+  offer(script: CellScript): void {
     this.scripts.add(script.id);
-    this.#gateway.offer(script);
+    this.gateway.offer(script);
   }
 
   get suspects(): CellRun[] {

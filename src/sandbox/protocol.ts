@@ -67,6 +67,11 @@ export interface RunMetadata {
   entrypoint?: string;
   /** For a script that dispatches: the generation of the configuration, a space, the subrequests left. */
   generation?: string;
+  /**
+   * For a run that may call objects of its cell without the gateway: the generation of the configuration, a space, and
+   * the number of such calls after which it asks again.
+   */
+  calls?: string;
   /** The cell's secret, when the engine of workflows opens its stream. */
   workflowStream?: string;
   /** JSON that the script sees as `request.cf`; undefined there when absent. */
@@ -149,6 +154,32 @@ export interface ObjectEvent {
   object: ObjectAddress;
   /** Whether the run's logs are collected. */
   isTraced?: boolean;
+  /** As in RunMetadata, for calls that the run makes. */
+  calls?: string;
+  visitor?: string;
+}
+
+/** An object of the caller's cell, which the gateway lets the caller's script call without asking for each call. */
+export type ObjectGrant = Pick<ObjectEvent, "script" | "object">;
+
+/** A run of an object that a call in its cell has begun: the run that called, and what it called. */
+export interface LocalCall {
+  run: string;
+  binding: string;
+  /** JSON of ObjectReference. */
+  reference: string;
+}
+
+/** Requests and method calls that wait for one object at the same time, and the public text for a further one. */
+export const objectQueuedMax = 1000;
+export const tooManyQueuedText = "Durable Object is overloaded. Too many requests queued.";
+
+/** Metadata of a fetch of an object, from the caller's wrapper to the system worker. */
+export interface ObjectFetchMetadata {
+  selvedgeRun: string;
+  binding: string;
+  /** JSON of ObjectReference. */
+  reference: string;
 }
 
 /**
@@ -168,5 +199,5 @@ export interface DispatchMetadata {
 }
 
 /** Attaches metadata to a fetch inside a cell. */
-export const withMetadata = (cf: RunMetadata | DispatchMetadata): RequestInit =>
+export const withMetadata = (cf: RunMetadata | DispatchMetadata | ObjectFetchMetadata): RequestInit =>
   ({ __proto__: null, cf }) as unknown as RequestInit;

@@ -1,5 +1,14 @@
 import { createHash, createHmac } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Client } from "undici";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { Refusal } from "../../src/sandbox/errors.ts";
+import { GatewayServer } from "../../src/sandbox/gateway/gateway-server.ts";
+import type { RunHooks } from "../../src/sandbox/gateway/run-hooks.ts";
+import { Traffic } from "../../src/sandbox/limits/traffic.ts";
+import { cellHeaders, type LocalCall } from "../../src/sandbox/protocol.ts";
 import { ObjectCalls } from "../../src/sandbox/gateway/object-calls.ts";
 import type { ObjectReference } from "../../src/sandbox/protocol.ts";
 import type { Caller } from "../../src/workers/binding.ts";
@@ -115,4 +124,71 @@ it("what a customer's object fetches goes through the outbound script, as the cu
   });
   expect((await hosting.ask("dispatcher", "/secret")).body).toBe("of x");
   expect((await hosting.ask("dispatcher", "/out")).body).toBe("seen for shop");
+});
+
+it("a run that a call in a cell began has the rights of that call only", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "gateway-"));
+  const gateway = new GatewayServer("secret", new Traffic(), () => {});
+  const path = join(folder, "gateway.sock");
+  await gateway.listen(path);
+  const client = new Client("http://gateway", { socketPath: path });
+  const answering = (text: string): RunHooks => ({ fetch: (_url, _request, response) => response.end(text) });
+  gateway.begin("caller", {
+    ...answering("as the caller"),
+    async object(binding) {
+      if (binding !== "ROOMS") throw new Refusal(`no binding "${binding}"`);
+      return { hooks: async () => answering("as the object") } as never;
+    },
+  });
+  const asked: string[] = [];
+  let call: LocalCall | undefined;
+  gateway.local = async (token) => {
+    asked.push(token);
+    return call;
+  };
+  const reference = JSON.stringify({ id: "a".repeat(64) });
+  const answer = async (token: string, told?: LocalCall): Promise<string> => {
+    call = told;
+    const headers = { [cellHeaders.run]: token };
+    const response = await client.request({ method: "GET", path: "http://elsewhere.example/", headers });
+    const refusal = response.headers[cellHeaders.error];
+    return refusal === undefined ? response.body.text() : decodeURIComponent(String(refusal));
+  };
+  const tokens = Array.from({ length: 6 }, () => `local.${crypto.randomUUID()}`);
+  const unknown = "This fetch belongs to no request in progress.";
+  const named = { run: "caller", binding: "ROOMS", reference };
+  expect(await answer(tokens[0]!)).toBe(unknown);
+  expect(await answer(tokens[1]!, { ...named, run: "other" })).toBe(unknown);
+  expect(await answer(tokens[2]!, { ...named, run: tokens[2]! })).toBe(unknown);
+  expect(await answer(tokens[3]!, { ...named, binding: "OTHERS" })).toBe('no binding "OTHERS"');
+  expect(await answer(tokens[4]!, { ...named, reference: '{"id":"../x"}' })).toContain(
+    "64 hexadecimal digits",
+  );
+  expect(await answer(tokens[5]!, named)).toBe("as the object");
+  expect(await answer(tokens[5]!)).toBe("as the object");
+  expect(asked).toEqual(tokens);
+  for (const token of ["local.", "local./../?reset=x", `local.${"a".repeat(37)}`])
+    expect(await answer(token, named)).toBe(unknown);
+  expect(asked).toHaveLength(tokens.length);
+  await client.close();
+  gateway.close();
+  rmSync(folder, { recursive: true });
+});
+
+it("a customer that an object dispatches to does not run in the process of the account's objects", async () => {
+  await hosting.createNamespace("others");
+  await hosting.deployCustomer("others", "guest", {
+    code: `export default { async fetch() { globalThis.count = (globalThis.count ?? 0) + 1; return new Response("guest " + globalThis.count); } };`,
+  });
+  await hosting.deploy("host", {
+    code: `import { DurableObject } from "cloudflare:workers";
+export class Room extends DurableObject { async fetch(request) { return this.env.NS.get("guest").fetch(request); } }
+export default { fetch: (request, env) => env.ROOMS.getByName("x").fetch(request) };`,
+    bindings: [...upload.bindings, { type: "dispatch_namespace", name: "NS", namespace: "others" }],
+    metadata: upload.metadata,
+  });
+  const { customerCells } = hosting.services;
+  const before = customerCells.counts.all;
+  expect((await hosting.ask("host", "/")).body).toBe("guest 1");
+  expect(customerCells.counts.all).toBeGreaterThan(before);
 });

@@ -6,16 +6,16 @@ import { LRUCache } from "lru-cache";
 import { whileAnswering } from "../../platform/observability/last-net.ts";
 import { Linger } from "../../platform/util/linger.ts";
 import { answerHead, endWith } from "../../platform/util/raw-http.ts";
-import { cellHeaders, type ObjectRoute } from "../protocol.ts";
+import { cellHeaders, type LocalCall } from "../protocol.ts";
 import { headerText, MalformedError, readChild } from "./cell-messages.ts";
 import type { Doors } from "./doors.ts";
 import { errorHeaders } from "./error-headers.ts";
 import { CellMessage, goOnAfter, hasBody, takeRunProtocol } from "./gateway-request.ts";
 import type { LateRun, RunHooks } from "./run-hooks.ts";
-import { ObjectCalls } from "./object-calls.ts";
-import { objectMessageIn, type ObjectMessage } from "./object-messages.ts";
+import { objectMessageIn } from "./object-messages.ts";
+import { isLocalRun, ObjectQuestions } from "./object-questions.ts";
 import { readReference } from "./object-reference.ts";
-import { refusalFlags, refusalText } from "../errors.ts";
+import { refusalText } from "../errors.ts";
 import type { CellScript } from "../process/script.ts";
 import { protocolLimits } from "../settings.ts";
 import type { Traffic } from "../limits/traffic.ts";
@@ -57,24 +57,17 @@ export class GatewayServer {
   #codeBytes = 0;
   readonly #secret: string;
   readonly #onActivity: () => void;
-  readonly #doors: Doors | undefined;
-  /** The slot of a cell of objects. */
-  readonly #slot: number | undefined;
   /** For a cell of objects: the hooks of a run that no request began. */
   standing: ((token: string) => Promise<RunHooks | undefined>) | undefined;
-  /** For a cell of objects: takes a message of an object about itself. Resolves with the answer, if there is one. */
-  objectMessage: ((token: string, message: ObjectMessage) => Promise<string | undefined>) | undefined;
-  /** For a cell of objects: workerd failed to call a facet. */
-  onFacetFault: () => void = () => {};
-  /** Method calls that a cell of objects expects. */
-  readonly objectCalls = new ObjectCalls();
+  /** For a cell of objects: asks it for the call that has begun a run. */
+  local: ((token: string) => Promise<LocalCall | undefined>) | undefined;
+  readonly objects: ObjectQuestions;
 
   /** `secret` identifies the cell's system worker; no script knows it. */
   constructor(secret: string, traffic: Traffic, onActivity: () => void, doors?: Doors, slot?: number) {
     this.#secret = secret;
     this.#onActivity = onActivity;
-    this.#slot = slot;
-    this.#doors = doors;
+    this.objects = new ObjectQuestions(doors, slot, async (request) => this.#runOf(request));
     this.#server = createServer({
       IncomingMessage: CellMessage,
       requireHostHeader: false, // the request line has the full URL
@@ -109,7 +102,7 @@ export class GatewayServer {
   }
 
   close(): void {
-    this.objectCalls.close();
+    this.objects.calls.close();
     this.#server.close();
     this.#server.closeAllConnections();
   }
@@ -173,7 +166,7 @@ export class GatewayServer {
     const token = request.headers[cellHeaders.run];
     if (request.headers[cellHeaders.control] !== this.#secret) unawaited(this.#fetch(url, request, response));
     else if (typeof token === "string" && url.pathname.startsWith("/object"))
-      unawaited(this.#object(url, token, request, response));
+      unawaited(this.objects.answer(url, token, request, response));
     else if (typeof token === "string") unawaited(this.#control(url.pathname, token, request, response));
     else this.#load(url.pathname, response);
   }
@@ -182,7 +175,7 @@ export class GatewayServer {
     try {
       const message = objectMessageIn(request.headers);
       if (message !== undefined) {
-        const answer = await this.#takeMessage(request.headers[cellHeaders.run], message);
+        const answer = await this.objects.take(request.headers[cellHeaders.run], message);
         response.writeHead(200).end(answer);
         return;
       }
@@ -194,12 +187,6 @@ export class GatewayServer {
     } catch (error) {
       refuse(response, refusalText(error));
     }
-  }
-
-  async #takeMessage(token: unknown, message: ObjectMessage): Promise<string | undefined> {
-    if (this.objectMessage === undefined || typeof token !== "string")
-      throw new MalformedError("Only a Durable Object has an alarm and bookmarks.");
-    return this.objectMessage(token, message);
   }
 
   /** Finds the run that a request belongs to. The hooks of a dispatched run are made at its first request. */
@@ -214,15 +201,33 @@ export class GatewayServer {
     const known = this.#find(child.child);
     if (known !== undefined) return known;
     const hooks = await this.#find(child.run)?.child?.(child);
-    if (hooks === undefined) return undefined;
-    // Two of its first requests may have arrived at once.
-    const first = this.#find(child.child);
-    if (first === undefined) this.#beginChild(child.run, child.child, hooks);
-    return first ?? hooks;
+    return hooks && this.#begunFirst(child.run, child.child, hooks);
   }
 
   #ofToken(token: string): RunHooks | undefined | Promise<RunHooks | undefined> {
-    return this.#find(token) ?? (this.standing === undefined ? undefined : this.#stand(token, this.standing));
+    const known = this.#find(token);
+    if (known !== undefined) return known;
+    if (this.local !== undefined && isLocalRun(token)) return this.#begunLocally(token, this.local);
+    return this.standing === undefined ? undefined : this.#stand(token, this.standing);
+  }
+
+  /** The hooks of a run that a call in the cell has begun: the run that called must have a binding for the call. */
+  async #begunLocally(
+    token: string,
+    local: NonNullable<GatewayServer["local"]>,
+  ): Promise<RunHooks | undefined> {
+    const call = await local(token);
+    if (call === undefined) return undefined;
+    const reference = readReference(encodeURIComponent(call.reference));
+    const hooks = await (await this.#find(call.run)?.object?.(call.binding, reference))?.hooks();
+    return hooks && this.#begunFirst(call.run, token, hooks);
+  }
+
+  /** Two of the first requests of a run may have arrived at once. */
+  #begunFirst(parent: string, token: string, hooks: RunHooks): RunHooks {
+    const first = this.#find(token);
+    if (first === undefined) this.#beginChild(parent, token, hooks);
+    return first ?? hooks;
   }
 
   async #stand(
@@ -286,51 +291,6 @@ export class GatewayServer {
     } catch (error) {
       if (!response.headersSent) response.writeHead(403).end(refusalText(error));
     }
-  }
-
-  /** Answers the system worker's questions about method calls of objects. */
-  async #object(
-    { pathname: path, searchParams }: URL,
-    token: string,
-    request: IncomingMessage,
-    response: ServerResponse,
-  ): Promise<void> {
-    try {
-      if (path === "/object-end") {
-        this.objectCalls.end(token);
-        response.writeHead(204).end();
-        return;
-      }
-      if (path === "/object-facet-fault") {
-        this.onFacetFault();
-        response.writeHead(204).end();
-        return;
-      }
-      if (path === "/object-start") {
-        await this.#takeMessage(token, { kind: "start" });
-        response.writeHead(204).end();
-        return;
-      }
-      if (path === "/object-fault") throw (await this.#doors?.faultOf(token)) ?? new MalformedError();
-      const answer =
-        path === "/object-begin"
-          ? this.objectCalls.take(token)
-          : await this.#route(request, searchParams.get("method") ?? "");
-      if (answer === undefined) throw new MalformedError("This call belongs to no request in progress.");
-      response.end(JSON.stringify(answer));
-    } catch (error) {
-      if (response.headersSent) return;
-      response
-        .writeHead(403)
-        .end(JSON.stringify({ message: refusalText(error), flags: refusalFlags(error) }));
-    }
-  }
-
-  async #route(request: IncomingMessage, method: string): Promise<ObjectRoute | undefined> {
-    const run = await this.#runOf(request);
-    const binding = headerText("the binding", request.headers[cellHeaders.binding]);
-    const reference = readReference(request.headers[cellHeaders.object]);
-    return run?.object?.(binding, reference, this.#slot, method);
   }
 
   /** Limits the code in transit: a cell that does not read it must not fill the memory of this process. */

@@ -1,8 +1,21 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { CellScript } from "../process/script.ts";
-import type { ObjectReference, ObjectRoute } from "../protocol.ts";
+import type { ObjectGrant, ObjectReference, ObjectRoute } from "../protocol.ts";
 import type { Child } from "./cell-messages.ts";
+
+/** An object that a run calls. All methods reject with an error for the script. */
+export interface RunObject {
+  /** Prepares a method call. `slot` is that of the calling cell, if it is one of objects; live logs show `method`. */
+  route(slot: number | undefined, method: string): Promise<ObjectRoute>;
+  /**
+   * Lets the script call the object in its cell without asking for each call; undefined if it may not. `made` is the
+   * number of such calls of the run since it asked last.
+   */
+  grant(slot: number | undefined, made: number): Promise<ObjectGrant | undefined>;
+  /** The hooks of the run that such a call has begun, at its first request. */
+  hooks(): Promise<RunHooks>;
+}
 
 /** How the gateway answers the requests that a script makes during one run. */
 export interface RunHooks {
@@ -24,16 +37,8 @@ export interface RunHooks {
   dispatch?(binding: string, options: string, outbound: string): Promise<Dispatched>;
   /** Returns the hooks of a dispatched script, at its first request. */
   child?(child: Child): Promise<RunHooks>;
-  /**
-   * The script calls a method of a Durable Object. `slot` is that of the calling cell, if it is a cell of objects.
-   * `method` is what live logs show. Rejects with an error for the script.
-   */
-  object?(
-    binding: string,
-    reference: ObjectReference,
-    slot: number | undefined,
-    method: string,
-  ): Promise<ObjectRoute>;
+  /** The Durable Object that the script calls. Rejects with an error for the script. */
+  object?(binding: string, reference: ObjectReference): Promise<RunObject>;
   /** The script opens a WebSocket or another upgrade. Refused when absent. */
   upgrade?(url: URL, request: IncomingMessage, socket: Duplex, head: Buffer): void;
 }

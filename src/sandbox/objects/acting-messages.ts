@@ -19,7 +19,7 @@ export function answerActing(
     const object = actingOf(token);
     return object && options.standing(object);
   };
-  gateway.objectMessage = async (token, message) => {
+  gateway.objects.onMessage = async (token, message) => {
     const object = actingOf(token);
     if (object === undefined || open.cell.isDead) throw new MalformedError("This object is not here.");
     if (message.kind === "alarm") await options.alarm(object, message.notice);

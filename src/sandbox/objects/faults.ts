@@ -1,8 +1,8 @@
 import { ObjectRefusal, type CellFault } from "../errors.ts";
+import { tooManyQueuedText } from "../protocol.ts";
 
 /* The public texts of errors of Durable Objects. */
-export const tooManyQueued = (): ObjectRefusal =>
-  new ObjectRefusal("Durable Object is overloaded. Too many requests queued.", "overloaded");
+export const tooManyQueued = (): ObjectRefusal => new ObjectRefusal(tooManyQueuedText, "overloaded");
 
 export const queuedTooLong = (): ObjectRefusal =>
   new ObjectRefusal("Durable Object is overloaded. Requests queued for too long.", "overloaded");

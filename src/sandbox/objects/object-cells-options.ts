@@ -1,7 +1,8 @@
 import type { Logger } from "pino";
 import type { Doors } from "../gateway/doors.ts";
 import type { RunHooks } from "../gateway/run-hooks.ts";
-import type { AlarmNotice, BookmarkOrder } from "../protocol.ts";
+import type { CellFault } from "../errors.ts";
+import type { AlarmNotice, BookmarkOrder, ObjectEvent } from "../protocol.ts";
 import type { CellSettings } from "../settings.ts";
 import type { CellLog } from "./cell-log.ts";
 import type { ObjectFolders } from "./folders.ts";
@@ -30,4 +31,15 @@ export interface ObjectCellsOptions {
   namespacesOf: (group: string) => readonly string[];
   /** Ships what objects write, if a setting asks for it. */
   log?: CellLog | undefined;
+}
+
+/** Follows a method call. `isTraced`: its logs are collected. `fault` is set if the call ended with its cell. */
+export interface CallWatcher {
+  isTraced: boolean;
+  end(fault: CellFault | undefined): void;
+}
+
+/** What a method call needs beside its object; see ObjectEvent. */
+export interface CallOptions extends Pick<ObjectEvent, "calls" | "visitor"> {
+  watcher?: CallWatcher | undefined;
 }

@@ -7,15 +7,16 @@ import type { RunHooks } from "../gateway/run-hooks.ts";
 import { causeOf } from "../process/exit-cause.ts";
 import { scriptHost, type ObjectHost } from "../process/object-config.ts";
 import type { CellScript } from "../process/script.ts";
-import type { ObjectAddress, ObjectEvent, ObjectRoute } from "../protocol.ts";
+import type { ObjectAddress, ObjectEvent, ObjectGrant, ObjectRoute } from "../protocol.ts";
 import { answerActing } from "./acting-messages.ts";
-import { Faults, objectFault, overloadedCells, tooManyQueued } from "./faults.ts";
+import { Faults, objectFault, overloadedCells } from "./faults.ts";
 import { notedAnswer } from "./cell-log.ts";
-import type { ObjectCellsOptions } from "./object-cells-options.ts";
+import type { CallOptions, ObjectCellsOptions } from "./object-cells-options.ts";
 import { OpenCell, usedAnswer } from "./open-cell.ts";
 import { closesFiles } from "./open-files.ts";
 import { Pauses } from "./pauses.ts";
 import { Slots, type SlotOwner } from "./slots.ts";
+import { WaitingRequests } from "./waiting-requests.ts";
 import { keyOf, StandingTokens, type ActingObject } from "./standing.ts";
 
 /** An object and the code that it runs. */
@@ -28,12 +29,6 @@ export interface ObjectTarget {
   host?: ObjectHost;
 }
 
-/** Follows a method call. `isTraced`: its logs are collected. `fault` is set if the call ended with its cell. */
-export interface CallWatcher {
-  isTraced: boolean;
-  end(fault: CellFault | undefined): void;
-}
-
 const lookEveryMs = 10;
 /** Time after which a cell without requests and sockets is ended. */
 const idleMs = 60_000;
@@ -42,8 +37,6 @@ const roomAfterMs = 2;
 /** Namespaces of one cell, and further ids that new namespaces may get while it runs. */
 const namespacesMax = 64;
 const sparesMax = 16;
-/** Requests that wait for one object at the same time. */
-const queuedMax = 1000;
 
 /**
  * Runs Durable Objects: workerd processes with folders on disk. A namespace is in one process at a time, and the next
@@ -59,8 +52,7 @@ export class ObjectCells {
   readonly #ending = new Map<string, Promise<void>>();
   readonly #faults = new Faults();
   readonly #tokens = new StandingTokens();
-  /** Numbers of requests in progress, by object. */
-  readonly #queued = new Map<string, number>();
+  readonly #waiting = new WaitingRequests();
   readonly #objects = new WeakMap<CellRun, ActingObject>();
   readonly #pauses = new Pauses();
   #timer: NodeJS.Timeout | undefined;
@@ -78,8 +70,11 @@ export class ObjectCells {
     });
   }
 
-  /** Since the start: requests and method calls of objects, cells that were ended after a fault, and faults of facets. */
-  readonly events = { requests: 0, calls: 0, cellFaults: 0, facetFaults: 0 };
+  /**
+   * Since the start: requests and method calls of objects, those that stayed in their cells as far as these have told,
+   * cells that were ended after a fault, and faults of facets.
+   */
+  readonly events = { requests: 0, calls: 0, localCalls: 0, cellFaults: 0, facetFaults: 0 };
 
   /** Number of running cells, and of requests and sockets in them. */
   get counts(): { cells: number; requests: number } {
@@ -96,7 +91,7 @@ export class ObjectCells {
   /** Sends a request to an object. Rejects with an ObjectRefusal or, for an exception of the object, a CellError. */
   async run(target: ObjectTarget, options: Omit<RunOptions, "script">): Promise<void> {
     this.events.requests++;
-    await this.#queue(target, async () => {
+    await this.#waiting.during(target.object, async () => {
       const object = this.#addressOf(target);
       let request = { ...options.request, metadata: { ...options.request.metadata, object } };
       for (let attempt = 1; ; attempt++) {
@@ -125,18 +120,19 @@ export class ObjectCells {
     target: ObjectTarget,
     hooks: RunHooks,
     callerSlot: number | undefined,
-    watcher?: CallWatcher,
+    { watcher, ...more }: CallOptions = {},
   ): Promise<ObjectRoute> {
     this.events.calls++;
-    const leave = this.#enter(target);
+    const leave = this.#waiting.enter(target.object);
     try {
       const { slot, cell } = await this.#cellOf(target);
       const cellRun: CellRun = this.#newRun(target);
       const token = cell.enter(cellRun.script, hooks);
       cell.runs.add(cellRun);
-      const event: ObjectEvent = { run: token, script: target.script.id, object: this.#addressOf(target) };
+      const object = this.#addressOf(target);
+      const event: ObjectEvent = { run: token, script: target.script.id, object, ...more };
       if (watcher?.isTraced === true) event.isTraced = true;
-      cell.gateway.objectCalls.expect(event, () => {
+      cell.gateway.objects.calls.expect(event, () => {
         cell.leave(token, cellRun);
         this.#options.log?.noteAnswer(target.object.namespace, target.object.id);
         if (cellRun.fault === undefined) this.#faults.recordSuccess(target.object.namespace);
@@ -145,12 +141,26 @@ export class ObjectCells {
         leave();
       });
       if (slot !== callerSlot) return { slot, token };
-      cell.gateway.objectCalls.take(token);
+      cell.gateway.objects.calls.take(token);
       return { event };
     } catch (error) {
       leave();
       throw error;
     }
+  }
+
+  /**
+   * The object, if calls from the cell of a slot need not pass the gateway: it is in the same cell. With a log all calls
+   * pass, because the log notes each answer.
+   */
+  async grant({ object, script }: ObjectTarget, slot: number | undefined): Promise<ObjectGrant | undefined> {
+    const open = await this.#cells.get(object.namespace);
+    const isElsewhere = open === undefined || open.slot !== slot || open.cell.isDead;
+    if (isElsewhere || this.#options.log !== undefined) return undefined;
+    if (this.#pauses.over(keyOf(object)) !== undefined) return undefined;
+    open.use(object.id);
+    open.cell.offer(script);
+    return { script: script.id, object: this.#addressOf({ object }) };
   }
 
   /** An id for a new namespace of a group: one that its running cell knows already, if there is one. */
@@ -245,29 +255,7 @@ export class ObjectCells {
     await Promise.all(this.#ending.values());
   }
 
-  async #queue<T>(target: ObjectTarget, work: () => Promise<T>): Promise<T> {
-    const leave = this.#enter(target);
-    try {
-      return await work();
-    } finally {
-      leave();
-    }
-  }
-
-  /** Counts a request of an object. Returns the function that ends it. */
-  #enter({ object: { namespace, id } }: ObjectTarget): () => void {
-    const key = keyOf({ namespace, id });
-    const before = this.#queued.get(key) ?? 0;
-    if (before >= queuedMax) throw tooManyQueued();
-    this.#queued.set(key, before + 1);
-    return () => {
-      const now = this.#queued.get(key)! - 1;
-      if (now === 0) this.#queued.delete(key);
-      else this.#queued.set(key, now);
-    };
-  }
-
-  #addressOf({ object }: ObjectTarget): ObjectAddress {
+  #addressOf({ object }: Pick<ObjectTarget, "object">): ObjectAddress {
     const address = { ...object, standing: this.#tokens.tokenOf(object) };
     return this.#options.restores?.isAwaited(object) === true ? { ...address, isRestored: true } : address;
   }
@@ -355,7 +343,8 @@ export class ObjectCells {
       const open = new OpenCell({ slot, ...place }, cell, namespaces, spares, limits);
       this.#open.set(slot, open);
       doors.open(slot, cell.door);
-      cell.gateway.onFacetFault = () => this.events.facetFaults++;
+      cell.gateway.objects.onFacetFault = () => this.events.facetFaults++;
+      cell.gateway.objects.onLocalCalls = (count) => (this.events.localCalls += count);
       answerActing(open, this.#tokens, this.#options, async (object) => this.#beforeStart(object));
       unawaited(cell.process.exited.then((exit) => this.#end(open, causeOf(exit))));
       this.#timer ??= setInterval(() => this.#look(), lookEveryMs).unref();
@@ -386,7 +375,7 @@ export class ObjectCells {
     const suspects = new Set(
       cell.die(kind).flatMap((cellRun) => this.#objects.get(cellRun)?.namespace ?? []),
     );
-    cell.gateway.objectCalls.close();
+    cell.gateway.objects.calls.close();
     if (kind !== "ended" && kind !== "killed") {
       this.events.cellFaults++;
       this.#options.logger.warn({ group: open.group, fault: kind, suspects: [...suspects] }, faultMessage);

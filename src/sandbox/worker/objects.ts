@@ -2,19 +2,28 @@
 import { waitUntil, WorkerEntrypoint } from "cloudflare:workers";
 import { childHeaders } from "./dispatch.ts";
 import type { SystemEnv } from "./loader.ts";
+import { beginCaller, endCaller, forgetGrants, grantOf, refusal, runLocally } from "./local-calls.ts";
 import { checkedPath } from "./path.ts";
 import {
   cellHeaders,
+  objectQueuedMax,
+  tooManyQueuedText,
+  withMetadata,
+  wrapperHeaders,
   type AlarmCall,
   type AlarmOutcome,
+  type LocalCall,
   type ObjectAddress,
   type ObjectEvent,
+  type ObjectFetchMetadata,
+  type ObjectGrant,
   type ObjectRoute,
+  type RunMetadata,
 } from "../protocol.ts";
 
 /** The host of an object (object-host.ts). `args` is null to read a property instead of calling it. */
 interface HostStub {
-  fetch(request: Request): Promise<Response>;
+  fetch(request: Request, init?: RequestInit): Promise<Response>;
   call(event: ObjectEvent, path: readonly string[], args: unknown[] | null): Promise<unknown>;
   fire(event: ObjectEvent, alarm: AlarmCall): Promise<AlarmOutcome>;
   reset(reason?: string): Promise<void>;
@@ -44,19 +53,42 @@ function hostOf({ namespace, id }: Pick<ObjectAddress, "namespace" | "id">, env:
   return hosts.get(hosts.idFromString(id));
 }
 
+/** Requests and calls in progress, by object. */
+const queued = new Map<string, number>();
+
+/** Uses an object, unless too many requests wait for it. The gateway does not see those of this cell. */
+async function queue<T>(
+  address: Pick<ObjectAddress, "namespace" | "id">,
+  env: SystemEnv,
+  use: (host: HostStub) => Promise<T>,
+): Promise<T> {
+  const key = `${address.namespace} ${address.id}`;
+  const before = queued.get(key) ?? 0;
+  if (before >= objectQueuedMax) throw Object.assign(new Error(tooManyQueuedText), { overloaded: true });
+  queued.set(key, before + 1);
+  try {
+    return await use(hostOf(address, env));
+  } finally {
+    const now = queued.get(key)! - 1;
+    if (now === 0) queued.delete(key);
+    else queued.set(key, now);
+  }
+}
+
 /** Hands a request to its object; the metadata goes along as `request.cf`. */
 export const fetchObject = async (
   request: Request,
   address: ObjectAddress,
   env: SystemEnv,
-): Promise<Response> => hostOf(address, env).fetch(request);
+): Promise<Response> => queue(address, env, async (host) => host.fetch(request));
 
 /** Runs the alarm of an object, and answers with its outcome. */
 export const fireAlarm = async (event: ObjectEvent, alarm: AlarmCall, env: SystemEnv): Promise<Response> =>
-  Response.json(await hostOf(event.object, env).fire(event, alarm));
+  Response.json(await queue(event.object, env, async (host) => host.fire(event, alarm)));
 
 /** Ends the instances of a deleted namespace, so that none of them writes any more. */
 export async function resetObjects(namespace: string, env: SystemEnv): Promise<void> {
+  forgetGrants(namespace);
   const ids = [...(called.get(namespace) ?? [])];
   called.delete(namespace);
   await Promise.all(
@@ -75,6 +107,7 @@ export async function endObject(
   address: Pick<ObjectAddress, "namespace" | "id">,
   env: SystemEnv,
 ): Promise<void> {
+  forgetGrants(address.namespace);
   await hostOf(address, env)
     .reset("Durable Object reset because its storage was restored.")
     .catch(() => {}); // the host ends itself
@@ -93,17 +126,31 @@ export async function removeObject(
 
 /** Calls a method of an object in this cell, and tells the gateway when the call has ended. */
 async function callHost(
-  event: ObjectEvent,
+  { calls, visitor, ...event }: ObjectEvent,
   path: readonly string[],
   args: unknown[] | null,
   env: SystemEnv,
 ): Promise<unknown> {
+  if (calls !== undefined) beginCaller(event.run, event.script, calls, visitor);
   try {
-    return await hostOf(event.object, env).call(event, path, args);
+    return await queue(event.object, env, async (host) => host.call(event, path, args));
   } finally {
+    if (calls !== undefined) endCaller(event.run);
     waitUntil(tellGateway("object-end", event.run, env));
   }
 }
+
+/** Calls a method of an object that the gateway has granted. */
+const callLocally = async (
+  grant: ObjectGrant,
+  call: LocalCall,
+  names: readonly string[],
+  args: unknown[] | null,
+  env: SystemEnv,
+): Promise<unknown> =>
+  runLocally(call, async (run) =>
+    queue(grant.object, env, async (host) => host.call({ ...grant, run }, names, args)),
+  );
 
 async function tellGateway(what: string, run: string, env: SystemEnv): Promise<Response> {
   return env.GATEWAY.fetch(`http://gateway/${what}`, {
@@ -111,18 +158,48 @@ async function tellGateway(what: string, run: string, env: SystemEnv): Promise<R
   });
 }
 
-/** The error of a refusal: JSON with a message and the flags of the error. */
-async function refusal(response: Response): Promise<Error> {
-  const { message, flags = [] } = await response.json<{ message: string; flags?: string[] }>();
-  if (message === "") throw new Error("The gateway knows no reason.");
-  return Object.assign(new Error(message), Object.fromEntries(flags.map((flag) => [flag, true])));
-}
-
 /** workerd's text for a call whose connection broke. */
 const connectionLost = "Network connection lost.";
 
+/** Characters. Longer values would not fit into a header. */
+const referenceLengthMax = 8192;
+
+/** Validates the metadata of a fetch, because a script may have made the request without its wrapper. */
+function readCall(given: Partial<ObjectFetchMetadata> | undefined): LocalCall {
+  const text = (name: keyof ObjectFetchMetadata): string => {
+    const value = given?.[name];
+    if (typeof value === "string" && value.length <= referenceLengthMax) return value.toWellFormed();
+    throw new TypeError(`Expected text of at most ${referenceLengthMax} characters for ${name} of a call`);
+  };
+  return { run: text("selvedgeRun"), binding: text("binding"), reference: text("reference") };
+}
+
+/** Converts a fetch of an object that must go through the gateway. */
+function forGateway(request: Request, { run, binding, reference }: LocalCall, env: SystemEnv): Request {
+  const inner = new Request(request);
+  const { headers } = inner;
+  for (const name of wrapperHeaders) headers.delete(name);
+  headers.set(cellHeaders.run, run);
+  headers.set(cellHeaders.binding, encodeURIComponent(binding));
+  headers.set(cellHeaders.object, encodeURIComponent(reference));
+  for (const [name, value] of Object.entries(childHeaders(run, env) ?? {})) headers.set(name, value);
+  return inner;
+}
+
 /** The target of bindings to namespaces of Durable Objects. `reference` is JSON of ObjectReference. */
 export class Objects extends WorkerEntrypoint<SystemEnv> {
+  /** Fetches an object. The caller's wrapper reads the gateway's refusals in the answer. */
+  override async fetch(request: Request): Promise<Response> {
+    const { env } = this;
+    const call = readCall(request.cf as unknown as Partial<ObjectFetchMetadata> | undefined);
+    const grant = await grantOf(call, env);
+    if (grant === undefined) return env.GATEWAY.fetch(forGateway(request, call, env));
+    return runLocally(call, async (token, visitor) => {
+      const metadata: RunMetadata = { selvedgeRun: token, ...grant, ...(visitor && { visitor }) };
+      return queue(grant.object, env, async (host) => host.fetch(request, withMetadata(metadata)));
+    });
+  }
+
   async call(
     run: string,
     binding: string,
@@ -132,6 +209,9 @@ export class Objects extends WorkerEntrypoint<SystemEnv> {
   ): Promise<unknown> {
     const { env } = this;
     const names = checkedPath(path);
+    const call = readCall({ selvedgeRun: run, binding, reference });
+    const grant = await grantOf(call, env);
+    if (grant !== undefined) return callLocally(grant, call, names, args, env);
     const method = encodeURIComponent(names.join(".").slice(0, methodLengthMax).toWellFormed());
     const response = await env.GATEWAY.fetch(`http://gateway/object?method=${method}`, {
       headers: {

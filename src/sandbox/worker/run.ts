@@ -10,6 +10,7 @@ import {
   type AlarmNotice,
   type BookmarkOrder,
   type DispatchMetadata,
+  type ObjectFetchMetadata,
   type RunMetadata,
 } from "../protocol.ts";
 
@@ -88,7 +89,11 @@ export async function sendForRun(
   for (let i = 0; i < wrapperHeaders.length; i++) apply(deleteHeader, headers, [wrapperHeaders[i]]);
   apply(setHeader, headers, [cellHeaders.run, token]);
   for (let i = 0; i < internal.length; i++) apply(setHeader, headers, internal[i] as [string, string]);
-  const response = await apply(nativeFetch, globalThis, [request]);
+  return answerOf(await apply(nativeFetch, globalThis, [request]));
+}
+
+/** Throws the gateway's refusal as an error. */
+function answerOf(response: Response): Response {
   const answered = apply(responseHeaders, response, []);
   const refusal = apply(getHeader, answered, [cellHeaders.error]) as string | null;
   if (refusal === null) return response;
@@ -155,25 +160,65 @@ export async function fetchService(
   return amongCalls(neededRun(), () => sendForRun(request, [[cellHeaders.binding, encode(binding)]]));
 }
 
-/** Fetches a Durable Object; `reference` is JSON of ObjectReference. */
+/** Whether this isolate is in a cell of objects: its calls may then stay in the process. */
+let isNearObjects = false;
+
+/** Notes that this isolate runs an object. */
+export const noteNearObjects = (): void => {
+  isNearObjects = true;
+};
+
+type Send = (request: RequestInfo | URL, init: RequestInit) => Promise<Response>;
+
+/** Fetches a Durable Object; `reference` is JSON of ObjectReference, and `send` leads to the system worker. */
 export async function fetchObject(
+  send: Send,
   binding: string,
   reference: string,
   input: RequestInfo | URL,
   init?: RequestInit,
 ): Promise<Response> {
-  const request = new NativeRequest(input as RequestInfo, init);
-  return amongCalls(neededRun(), () =>
-    sendForRun(request, [
+  const selvedgeRun = neededRun();
+  const isPlain = init === undefined && typeof input === "string";
+  const request = isPlain ? input : new NativeRequest(input as RequestInfo, init);
+  // The gateway joins WebSockets, since it watches their messages.
+  if (isNearObjects && (isPlain || !isUpgrade(request as Request)))
+    return amongCalls(selvedgeRun, async () =>
+      answerOf(await sendNear(send, request, { selvedgeRun, binding, reference })),
+    );
+  return amongCalls(selvedgeRun, () =>
+    sendForRun(isPlain ? new NativeRequest(input) : (request as Request), [
       [cellHeaders.binding, encode(binding)],
       [cellHeaders.object, encode(reference)],
     ]),
   );
 }
 
+/** An exception of the object has the form that it has in other cells: a name and a message. */
+async function sendNear(
+  send: Send,
+  request: RequestInfo | URL,
+  metadata: ObjectFetchMetadata,
+): Promise<Response> {
+  try {
+    return await send(request, withMetadata(metadata));
+  } catch (thrown) {
+    const { name, message } = thrownText(thrown);
+    const error = new NativeError(message) as Error & Record<string, unknown>;
+    error.name = name;
+    const { retryable, overloaded } = thrown as Record<string, unknown>;
+    if (retryable === true) error["retryable"] = true;
+    if (overloaded === true) error["overloaded"] = true;
+    throw error;
+  }
+}
+
+const isUpgrade = (request: Request): boolean =>
+  apply(getHeader, apply(requestHeaders, request, []), ["upgrade"]) !== null;
+
 /** Fetches a customer's script; `send` leads to the system worker. */
 export async function fetchDispatched(
-  send: (request: RequestInfo | URL, init: RequestInit) => Promise<Response>,
+  send: Send,
   binding: string,
   input: RequestInfo | URL,
   init: RequestInit | undefined,

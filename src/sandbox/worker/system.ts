@@ -6,6 +6,7 @@ import { beginDispatcher, childHeaders, dispatch, endDispatcher } from "./dispat
 import { acquire, load, loadedIds, release, unloadDownTo, type SystemEnv } from "./loader.ts";
 import { cellHeaders, type RunMetadata } from "../protocol.ts";
 import { checkedPath, type RemoteMethod, type Remote } from "./path.ts";
+import { beginCaller, endCaller, localCallOf } from "./local-calls.ts";
 import { endObject, fetchObject, fireAlarm, removeObject, resetObjects } from "./objects.ts";
 import { thrownText } from "./thrown.ts";
 import { openWorkflowStream, type InvocationPort, type WorkflowStreamHost } from "./workflow-stream.ts";
@@ -15,15 +16,16 @@ export { Door, Objects } from "./objects.ts";
 export default {
   async fetch(request: Request, env: SystemEnv): Promise<Response> {
     const metadata = request.cf as unknown as RunMetadata | undefined;
-    // A ping, or an order to unload scripts.
+    // A ping, an order to unload scripts, or a question about a run.
     if (metadata === undefined) return pong(request, env);
-    const { selvedgeRun: run, script: id, generation, object, alarm, entrypoint = "Entry" } = metadata;
+    const { selvedgeRun: run, script: id, generation, calls, object, alarm, entrypoint = "Entry" } = metadata;
     if (id === undefined)
       return metadata.workflowStream === env.SECRET
         ? openWorkflowStream(invocationsOf(env))
         : new Response(null, { status: 400 });
     collectEarly();
     if (generation !== undefined) beginDispatcher(run, id, generation);
+    if (calls !== undefined) beginCaller(run, id, calls, metadata.visitor);
     if (run === "unpin") {
       release(id);
       return new Response(null, { status: 204 });
@@ -45,6 +47,7 @@ export default {
     } finally {
       release(id);
       if (generation !== undefined) endDispatcher(run);
+      if (calls !== undefined) endCaller(run);
     }
   },
 };
@@ -156,6 +159,8 @@ export const Egress = {
 async function pong(request: Request, env: SystemEnv): Promise<Response> {
   const { searchParams } = new URL(request.url);
   const [keep, share] = [searchParams.get("keep"), searchParams.get("share")];
+  const run = searchParams.get("run");
+  if (run !== null) return Response.json(localCallOf(run) ?? null);
   const namespace = searchParams.get("reset");
   const [object, ended] = [searchParams.get("object"), searchParams.get("ended")];
   if (namespace !== null && object !== null) await removeObject({ namespace, id: object }, env);

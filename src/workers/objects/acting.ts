@@ -6,6 +6,7 @@ import type { RunHooks } from "../../sandbox/gateway/run-hooks.ts";
 import type { ObjectCells, ObjectTarget } from "../../sandbox/objects/object-cells.ts";
 import type { ActingObject } from "../../sandbox/objects/standing.ts";
 import type { AlarmCall, AlarmNotice, AlarmOutcome, ObjectReference } from "../../sandbox/protocol.ts";
+import type { Caller } from "../binding.ts";
 import { CollectedResponse } from "../runtime/collected-response.ts";
 import { refusals } from "../runtime/errors.ts";
 import type { ObjectCall } from "../runtime/object-gate.ts";
@@ -18,6 +19,7 @@ import type { ActingOrigin } from "./alarms/alarm-store.ts";
 import type { AlarmRunner } from "./alarms/alarms.ts";
 import { diceOf, isIdOf } from "./ids.ts";
 import type { ObjectNamespace } from "./namespace.ts";
+import { localCallsOf } from "./local-calls.ts";
 import { groupOf, type ObjectNamespaces } from "./namespaces.ts";
 import { standingRun } from "../tail/standing-run.ts";
 
@@ -28,6 +30,10 @@ export interface ObjectRunServices {
   cells: ObjectCells;
   /** The owner of a script: its account or its dispatch namespace. */
   ownerOf: (script: Script) => ScriptOwner | undefined;
+  /** Differs after each change of what a call leads to. */
+  generation: () => string;
+  /** Whether a live log of a script is open. */
+  isWatched: (caller: Caller) => boolean;
 }
 
 /** The last dispatch to a customer, by namespace: its objects act with the same limits and outbound script. */
@@ -104,12 +110,14 @@ export class ActingObjects implements AlarmRunner {
       this.#customers.set(object.namespace, { limits, outbound });
     const code = await this.#codeOf(object);
     if (code === undefined) throw refusals.notFound();
+    const calls = localCallsOf(this.#services, code.context);
+    const metadata = { alarm, ...(calls && { calls }) };
     const reference = { id: object.id, ...(name && { name }), ...(jurisdiction && { jurisdiction }) };
     const response = new CollectedResponse(outcomeBytesMax);
     const timer = setTimeout(() => response.destroy(), alarmMsMax);
     try {
       await this.#services.cells.run(targetOf(this.#services, code, reference), {
-        request: { method: "GET", path: "/", headers: ["host", "alarm"], body: null, metadata: { alarm } },
+        request: { method: "GET", path: "/", headers: ["host", "alarm"], body: null, metadata },
         answer: { response, headers: (raw) => [...raw] },
         hooks: () => this.#hooksOf(object, code) ?? withoutCaller,
       });
@@ -148,7 +156,7 @@ export class ActingObjects implements AlarmRunner {
   #hooksOf({ id }: ActingObject, { namespace, script, context }: ObjectCode): RunHooks | undefined {
     const { runtime } = this.#services;
     if (script.namespaceId !== null && !this.#customers.has(namespace.id)) return undefined;
-    return standingRun(runtime.hooksOf(context), (event) =>
+    return standingRun(runtime.objectHooks(context), (event) =>
       runtime.traceOf(context, event, namespace.className, id),
     );
   }

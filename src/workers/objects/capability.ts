@@ -9,6 +9,7 @@ import { ObjectCells } from "../../sandbox/objects/object-cells.ts";
 import { objectSettings } from "../../sandbox/settings.ts";
 import { runtime } from "../runtime/capability.ts";
 import { scripts } from "../scripts/capability.ts";
+import { tails } from "../tail/capability.ts";
 import type { ScriptOwner, Script } from "../scripts/script.ts";
 import { Alarms } from "./alarms/alarms.ts";
 import { namespaceOperations } from "./api.ts";
@@ -29,7 +30,7 @@ import { scriptErrorCodes } from "../scripts/api-errors.ts";
 export const objects = capability({
   name: "objects",
   declares: declaration,
-  needs: [storage, dataFolder, sandbox, scripts, runtime],
+  needs: [storage, dataFolder, sandbox, scripts, tails, runtime],
   async create({ logger, config, folder, storage: database, ...needed }) {
     const objectLog = await openObjectLog(config, folder, logger);
     const objectNamespaces = new ObjectNamespaces(database, needed.scripts);
@@ -62,6 +63,8 @@ export const objects = capability({
       runtime: needed.runtime,
       cells: objectCells,
       ownerOf,
+      generation: () => `${needed.scripts.revision}.${needed.namespaces.revision}.${needed.tails.revision}`,
+      isWatched: (caller) => needed.tails.isWatched(caller),
     });
     needed.runtime.objects = runs;
     const objectAlarms = new Alarms(database, runs.acting, logger);

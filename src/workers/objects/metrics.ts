@@ -21,8 +21,16 @@ export const objectMetrics = (cells: ObjectCells, folders: ObjectFolders, alarms
   gauge("object_fsync_seconds", "Time to write and flush 4 KiB where objects are stored", async () =>
     fsyncSeconds(folders.path),
   ),
-  counters("object_events_total", "Requests and method calls of objects", ["kind"], () =>
-    samplesBy("kind", { request: cells.events.requests, method: cells.events.calls }),
+  counters(
+    "object_events_total",
+    "Requests and method calls of objects; local ones stay in a process, which counts them within ten seconds",
+    ["kind"],
+    () =>
+      samplesBy("kind", {
+        request: cells.events.requests,
+        method: cells.events.calls,
+        local: cells.events.localCalls,
+      }),
   ),
   counters(
     "object_faults_total",

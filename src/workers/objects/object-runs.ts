@@ -7,7 +7,9 @@ import { Refusal, type CellFault } from "../../sandbox/errors.ts";
 import type { ObjectTarget } from "../../sandbox/objects/object-cells.ts";
 import type { CellRequest } from "../../sandbox/gateway/exchange.ts";
 import type { CellScript } from "../../sandbox/process/script.ts";
-import type { ObjectRoute } from "../../sandbox/protocol.ts";
+import type { RunHooks } from "../../sandbox/gateway/run-hooks.ts";
+import type { ObjectGrant, ObjectRoute } from "../../sandbox/protocol.ts";
+import { localCallsOf } from "./local-calls.ts";
 import { bodyOf, nestedRequest } from "../runtime/cell-requests.ts";
 import { refusals } from "../runtime/errors.ts";
 import type { ObjectCall, ObjectGate } from "../runtime/object-gate.ts";
@@ -74,19 +76,21 @@ export class ObjectRuns implements ObjectGate {
 
   async #runIn(
     { target, context }: Resolved,
-    request: CellRequest,
+    received: CellRequest,
     answer: RunOptions["answer"],
   ): Promise<void> {
     const { runtime, cells } = this.#services;
+    const calls = localCallsOf(this.#services, context);
+    const request = { ...received, metadata: { ...received.metadata, ...(calls && { calls }) } };
     const trace = this.#traceOf(target, context, () => requestEvent(request));
     if (trace === undefined) {
-      await cells.run(target, { request, answer, hooks: () => runtime.hooksOf(context) });
+      await cells.run(target, { request, answer, hooks: () => runtime.objectHooks(context) });
       return;
     }
     const metadata = { ...request.metadata, isTraced: true };
     await trace.follow(answer, async (to) => {
       let last: Run | undefined;
-      const hooks = (): Run => (last = runtime.hooksOf(context, trace));
+      const hooks = (): Run => (last = runtime.objectHooks(context, trace));
       try {
         await cells.run(target, { request: { ...request, metadata }, answer: to, hooks });
       } catch (error) {
@@ -117,7 +121,25 @@ export class ObjectRuns implements ObjectGate {
         trace?.end(fault === undefined ? "ok" : outcomeOf(fault), undefined, fault !== undefined);
       },
     };
-    return cells.route(target, runtime.hooksOf(context, trace), slot, watcher || undefined);
+    const visitor = context.root.edgeRequest?.cf();
+    const calls = localCallsOf(this.#services, context);
+    const more = calls === undefined ? {} : { calls, ...(visitor && { visitor }) };
+    return cells.route(target, runtime.objectHooks(context, trace), slot, {
+      ...more,
+      watcher: watcher || undefined,
+    });
+  }
+
+  async grant(call: ObjectCall, slot: number | undefined): Promise<ObjectGrant | undefined> {
+    const { target, context } = await this.#resolve(call);
+    // A live log and a trace show each call.
+    if (this.#services.isWatched(context.caller) || context.span?.isSampled === true) return undefined;
+    return this.#services.cells.grant(target, slot);
+  }
+
+  async hooks(call: ObjectCall): Promise<RunHooks> {
+    const { context } = await this.#resolve(call);
+    return this.#services.runtime.objectHooks(context);
   }
 
   /** Ends an object and deletes its data. Its code does not run. */

@@ -1,6 +1,10 @@
-import { Refusal, type CellError } from "../../sandbox/errors.ts";
+import { CellError, ObjectRefusal, Refusal } from "../../sandbox/errors.ts";
+import type { ScriptError } from "../../sandbox/gateway/error-headers.ts";
 import type { Thrown } from "../../sandbox/gateway/exchange.ts";
 import { VisitorError } from "../../edge/http/errors.ts";
+import { cellErrorMessages } from "../cell-error-messages.ts";
+import type { RunContext } from "./run-context.ts";
+import type { Runtime } from "./runtime.ts";
 
 /** A dispatch or a service binding names a script that does not exist. */
 export class ScriptNotFound extends Refusal {
@@ -81,4 +85,24 @@ export function visitorError(
         { cause: error, retryAfterSeconds },
       );
   }
+}
+
+/** Errors of the platform are only logged: they may contain file names or data of other accounts. */
+export function refusalOf(error: unknown, runtime: Runtime, { caller }: RunContext): Refusal {
+  if (error instanceof Refusal) return error;
+  runtime.logFault(error, caller);
+  return refusals.internal();
+}
+
+/** The error that a script's request throws. */
+export function scriptError(error: unknown, runtime: Runtime, context: RunContext): ScriptError {
+  if (error instanceof VisitorError) return { message: `${error.title}: ${error.message}` };
+  if (error instanceof ObjectRefusal) return { message: error.message, flags: error.flags };
+  if (!(error instanceof CellError)) return { message: refusalOf(error, runtime, context).message };
+  if (error.kind === "exception") {
+    const { name } = error.cause as Thrown;
+    return { message: error.message, name };
+  }
+  context.root.limitFault = cellErrorMessages[error.kind];
+  return { message: cellErrorMessages[error.kind] };
 }

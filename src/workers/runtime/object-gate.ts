@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { Refusal } from "../../sandbox/errors.ts";
-import type { ObjectReference, ObjectRoute } from "../../sandbox/protocol.ts";
+import type { RunHooks } from "../../sandbox/gateway/run-hooks.ts";
+import type { ObjectGrant, ObjectReference, ObjectRoute } from "../../sandbox/protocol.ts";
 import type { Span } from "../../platform/tracing/spans/span.ts";
 import type { BindingOf } from "../bindings.ts";
 import type { Caller } from "../binding.ts";
@@ -46,6 +47,10 @@ export interface ObjectGate {
    * Prepares a method call. `slot` is that of the calling cell, if it is one of objects; live logs show `method`.
    */
   route(call: ObjectCall, slot: number | undefined, method: string): Promise<ObjectRoute>;
+  /** Lets the cell of a slot make calls like this one without asking; undefined if each one has to be seen. */
+  grant(call: ObjectCall, slot: number | undefined): Promise<ObjectGrant | undefined>;
+  /** The hooks of the run that such a call has begun. */
+  hooks(call: ObjectCall): Promise<RunHooks>;
 }
 
 /** The call of an object by a run. */
@@ -69,4 +74,10 @@ export const objectCallOf = (
 const absent = async (): Promise<never> => {
   throw new Refusal("Durable Objects are not available here.");
 };
-export const noObjects: ObjectGate = { fetch: absent, upgrade: absent, route: absent };
+export const noObjects: ObjectGate = {
+  fetch: absent,
+  upgrade: absent,
+  route: absent,
+  grant: absent,
+  hooks: absent,
+};

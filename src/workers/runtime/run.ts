@@ -2,23 +2,19 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { readBytes } from "../../control/api/body.ts";
-import { cellHeaders, type ObjectReference, type ObjectRoute } from "../../sandbox/protocol.ts";
+import { cellHeaders, type ObjectReference } from "../../sandbox/protocol.ts";
 import { readReference } from "../../sandbox/gateway/object-reference.ts";
 import { headerText, type Child } from "../../sandbox/gateway/cell-messages.ts";
-import type { ScriptError } from "../../sandbox/gateway/error-headers.ts";
-import { CellError, ObjectRefusal, Refusal } from "../../sandbox/errors.ts";
-import type { Thrown } from "../../sandbox/gateway/exchange.ts";
+import { Refusal } from "../../sandbox/errors.ts";
 import { errorLengths } from "../../sandbox/worker/thrown.ts";
-import type { Dispatched, LateRun, NestedRun, RunHooks } from "../../sandbox/gateway/run-hooks.ts";
-import { VisitorError } from "../../edge/http/errors.ts";
+import type { Dispatched, LateRun, NestedRun, RunHooks, RunObject } from "../../sandbox/gateway/run-hooks.ts";
 import type { Send, Sender } from "../../edge/origin/outbound.ts";
 import { hopsMax, type Via } from "../../edge/http/via.ts";
 import type { Binding, BindingOf } from "../bindings.ts";
 import type { RunTrace } from "../tail/run-trace.ts";
 import { endWith } from "../../platform/util/raw-http.ts";
 import { throwInScript } from "../binding.ts";
-import { cellErrorMessages } from "../cell-error-messages.ts";
-import { refusals } from "./errors.ts";
+import { refusalOf, refusals, scriptError } from "./errors.ts";
 import { objectCallOf, type ObjectBinding, type ObjectCall } from "./object-gate.ts";
 import { readDispatch, readOutbound } from "./read-dispatch.ts";
 import type { RunContext, CallTarget } from "./run-context.ts";
@@ -81,7 +77,7 @@ export class Run implements RunHooks {
       this.#answerUpgrade(url, request, socket as Socket, head).catch((error: unknown) => {
         // Shows the reason, unless a part of an answer was sent.
         if ((socket as Socket).bytesWritten > 0) socket.destroy();
-        else endWith(socket, refusedUpgrade(this.#scriptError(error)));
+        else endWith(socket, refusedUpgrade(scriptError(error, this.#runtime, this.#context)));
       }),
     );
   }
@@ -130,9 +126,11 @@ export class Run implements RunHooks {
     };
   }
 
-  #count(): void {
-    if (++this.#subrequests > this.#context.limits.subRequests) throw refusals.subrequests();
-    if (++treeOf(this.#context.root).subrequests > this.#runtime.treeSubRequests) throw refusals.tree();
+  #count(calls = 1): void {
+    const tree = treeOf(this.#context.root);
+    tree.subrequests += calls;
+    if ((this.#subrequests += calls) > this.#context.limits.subRequests) throw refusals.subrequests();
+    if (tree.subrequests > this.#runtime.treeSubRequests) throw refusals.tree();
   }
 
   /** The chain of calls for a request that this run makes. */
@@ -257,20 +255,29 @@ export class Run implements RunHooks {
     return objectCallOf(this.#context, this.#depth(), binding, reference);
   }
 
-  /** Prepares a method call of an object. */
-  async object(
-    name: string,
-    reference: ObjectReference,
-    slot: number | undefined,
-    method: string,
-  ): Promise<ObjectRoute> {
-    return this.#refusing(async () => {
-      this.#count();
-      const binding = this.#binding(name);
-      if (binding?.type !== "durable_object_namespace")
-        throw new Refusal(`The binding "${name}" is not a namespace of Durable Objects`);
-      return this.#runtime.objects.route(this.#callOf(binding, reference), slot, method);
-    });
+  /** An object that the script calls through a binding. */
+  async object(name: string, reference: ObjectReference): Promise<RunObject> {
+    const { objects } = this.#runtime;
+    const binding = this.#binding(name);
+    if (binding?.type !== "durable_object_namespace")
+      throw new Refusal(`The binding "${name}" is not a namespace of Durable Objects`);
+    const refusing = async <T>(use: (call: ObjectCall) => Promise<T>): Promise<T> =>
+      this.#refusing(async () => use(this.#callOf(binding, reference)));
+    return {
+      route: async (slot, method) =>
+        refusing(async (call) => {
+          this.#count();
+          return objects.route(call, slot, method);
+        }),
+      grant: async (slot, made) =>
+        refusing(async (call) => {
+          this.#count(made);
+          const grant = await objects.grant(call, slot);
+          if (grant !== undefined) this.#count();
+          return grant;
+        }),
+      hooks: async () => refusing(async (call) => objects.hooks(call)),
+    };
   }
 
   #bindingOf(request: IncomingMessage): Binding | undefined {
@@ -364,7 +371,7 @@ export class Run implements RunHooks {
     try {
       return await work();
     } catch (error) {
-      throw this.#refusal(error);
+      throw refusalOf(error, this.#runtime, this.#context);
     }
   }
 
@@ -395,25 +402,6 @@ export class Run implements RunHooks {
       return;
     }
     request.resume();
-    throwInScript(response, this.#scriptError(error));
-  }
-
-  /** Errors of the platform are only logged: they may contain file names or data of other accounts. */
-  #refusal(error: unknown): Refusal {
-    if (error instanceof Refusal) return error;
-    this.#runtime.logFault(error, this.#context.caller);
-    return refusals.internal();
-  }
-
-  #scriptError(error: unknown): ScriptError {
-    if (error instanceof VisitorError) return { message: `${error.title}: ${error.message}` };
-    if (error instanceof ObjectRefusal) return { message: error.message, flags: error.flags };
-    if (!(error instanceof CellError)) return { message: this.#refusal(error).message };
-    if (error.kind === "exception") {
-      const { name } = error.cause as Thrown;
-      return { message: error.message, name };
-    }
-    this.#context.root.limitFault = cellErrorMessages[error.kind];
-    return { message: cellErrorMessages[error.kind] };
+    throwInScript(response, scriptError(error, this.#runtime, this.#context));
   }
 }

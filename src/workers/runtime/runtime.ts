@@ -241,9 +241,9 @@ export class Runtime {
     return { ...context, span };
   }
 
-  /** Answers the requests of one run. */
-  hooksOf(context: RunContext, trace?: RunTrace): Run {
-    return new Run(this, context, trace);
+  /** Answers the requests of a run of an object. Scripts that it dispatches to must not run in the cell of objects. */
+  objectHooks(context: RunContext, trace?: RunTrace): Run {
+    return new Run(this, context, trace, true);
   }
 
   get bodyBytesMax(): number {

@@ -41,6 +41,6 @@ export const standingRun = (
   nested: async (binding) => run.nested!(binding),
   dispatch: async (binding, options, outbound) => run.dispatch!(binding, options, outbound),
   child: async (child) => run.child!(child),
-  object: async (binding, reference, slot, method) => run.object!(binding, reference, slot, method),
+  object: async (binding, reference) => run.object!(binding, reference),
   upgrade: (url, request, socket, head) => run.upgrade!(url, request, socket, head),
 });

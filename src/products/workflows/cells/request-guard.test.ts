@@ -25,7 +25,7 @@ it("lets an invocation call others until it is aborted", async () => {
   isAborted = true;
   expect(isCutOff(guarded)).toBe(true);
   await expect(guarded.nested!("a")).rejects.toThrow("runs elsewhere");
-  await expect(guarded.object!("a", {} as never, undefined, "say")).rejects.toThrow("runs elsewhere");
+  await expect(guarded.object!("a", {} as never)).rejects.toThrow("runs elsewhere");
   expect(sent).toHaveBeenCalledTimes(1);
 });
 

@@ -10,8 +10,11 @@ const { stringify } = JSON;
 const { create } = Object;
 const [NativeError, NativeTypeError, toText] = [Error, TypeError, String];
 
+const { apply } = Reflect;
+
 /** The system worker's entrypoint (sandbox/worker/objects.ts). */
 interface Objects {
+  fetch(request: RequestInfo | URL, init: RequestInit): Promise<Response>;
   call(
     run: string,
     binding: string,
@@ -34,12 +37,15 @@ const locations = ["wnam", "enam", "sam", "weur", "eeur", "apac", "oc", "afr", "
 export function objectNamespace(_call: BindingFetch, { name, namespace_id }: Binding): object {
   // Only while an upload is tried, its namespace may have no id yet.
   const objects = (env as Record<string, unknown>)[name] as Objects;
-  return membersOf({ name, objects }, namespace_id ?? "", undefined);
+  const { fetch } = objects; // saved, because a script may replace it on the prototype
+  const send: Objects["fetch"] = async (request, init) => apply(fetch, objects, [request, init]);
+  return membersOf({ name, objects, send }, namespace_id ?? "", undefined);
 }
 
 interface Bound {
   name: string;
   objects: Objects;
+  send: Objects["fetch"];
 }
 
 function membersOf(binding: Bound, namespace: string, jurisdiction: string | undefined): object {
@@ -83,7 +89,7 @@ function known(what: string, given: unknown, allowed: readonly string[]): string
 }
 
 /** A stub of an object: its `fetch`, and the methods and properties of its class. */
-function stubOf({ name: binding, objects }: Bound, id: DurableObjectId): object {
+function stubOf({ name: binding, objects, send }: Bound, id: DurableObjectId): object {
   const { name, jurisdiction } = id;
   const hex = hexOf(id);
   const reference = stringify({ __proto__: null, id: hex, name, jurisdiction });
@@ -99,7 +105,7 @@ function stubOf({ name: binding, objects }: Bound, id: DurableObjectId): object 
   members["id"] = id;
   members["name"] = name;
   members["fetch"] = async (input: RequestInfo | URL, init?: RequestInit) =>
-    fetchObject(binding, reference, input, init);
+    fetchObject(send, binding, reference, input, init);
   members["connect"] = connect;
   members[wildcard] = (key: string) => property([key]);
   return bindingObject("DurableObject", members);

@@ -1,5 +1,5 @@
 import { DurableObject, RpcTarget } from "cloudflare:workers";
-import { forRun, metadataOf, tellThrown } from "../../../sandbox/worker/run.ts";
+import { forRun, metadataOf, noteNearObjects, tellThrown } from "../../../sandbox/worker/run.ts";
 import type { AlarmCall, AlarmOutcome } from "../../../sandbox/protocol.ts";
 import type { InstanceProps } from "../../../sandbox/worker/object-host.ts";
 import { perhapsTraced, tracedInObject } from "../../tail/worker/console.ts";
@@ -130,6 +130,7 @@ function classOf(exported: unknown): ObjectClass {
 
 /** Constructs an instance within a run of its own: an object that wakes has no request. */
 function begin(Base: ObjectClass, given: [ctx: Context, env: object], made: NewableFunction): object {
+  noteNearObjects();
   const [ctx] = given;
   const { object, facet, script } = ctx.props;
   const { alarm } = Base.prototype as Record<string, unknown>;

@@ -1,0 +1,128 @@
+/*
+ * Calls of Durable Objects in the cell of their callers, without a request through the gateway. The gateway says once
+ * whether a script may call an object and where the object is. The answer is used until the configuration changes.
+ */
+import { Linger } from "../../platform/util/linger.ts";
+import { cellHeaders, type LocalCall, type ObjectGrant } from "../protocol.ts";
+import { childHeaders } from "./dispatch.ts";
+import { isLoaded, type SystemEnv } from "./loader.ts";
+
+/** A run that may call objects of this cell. */
+interface Caller {
+  script: string;
+  generation: string;
+  /** Calls after which it asks the gateway again, which counts them. */
+  lot: number;
+  /** Calls since it last asked. */
+  made: number;
+  /** JSON that its objects see as `request.cf`. */
+  visitor: string | undefined;
+}
+const callers = new Map<string, Caller>();
+
+/** Undefined for an object that has to be called through the gateway. */
+interface Answer {
+  grant: ObjectGrant | undefined;
+  generation: string;
+  askedAt: number;
+}
+/** By caller's script, binding and object. */
+const answers = new Map<string, Answer>();
+const answersMax = 20_000;
+/** workerd ends an object after ten seconds without calls: the gateway has to know of each one that starts. */
+const answerMs = 8000;
+/** Number of orders to end objects: an answer that was on its way meanwhile may be older than the order. */
+let resets = 0;
+
+/** Calls in this cell that the gateway has not been told yet. */
+let untold = 0;
+
+/** Runs that calls in this cell have begun, by token. The gateway asks when one makes its first request. */
+const runs = new Map<string, LocalCall>();
+/** Those that have ended: work that they left running may make requests for a while. */
+const lateRuns = new Linger<LocalCall>(30_000);
+
+/** `calls` is RunMetadata.calls. */
+export function beginCaller(run: string, script: string, calls: string, visitor: string | undefined): void {
+  const [generation = "", lot] = calls.split(" ");
+  callers.set(run, { script, generation, lot: Number(lot), made: 0, visitor });
+}
+
+export const endCaller = (run: string): boolean => callers.delete(run);
+
+/** The call that began a run; undefined for a run that the gateway has begun. */
+export const localCallOf = (run: string): LocalCall | undefined =>
+  runs.get(run) ?? lateRuns.get(run, Date.now());
+
+/** Forgets that objects of a namespace may be called. */
+export function forgetGrants(namespace: string): void {
+  resets++;
+  for (const [key, { grant }] of answers) if (grant?.object.namespace === namespace) answers.delete(key);
+}
+
+/** The object of a call, if it may be called here. Rejects with the gateway's refusal of a further call. */
+export async function grantOf(call: LocalCall, env: SystemEnv): Promise<ObjectGrant | undefined> {
+  const caller = callers.get(call.run);
+  if (caller === undefined) return undefined;
+  const key = `${caller.script} ${call.binding} ${call.reference}`;
+  const known = answers.get(key);
+  const { generation } = caller;
+  const isCurrent =
+    known !== undefined && known.generation === generation && Date.now() - known.askedAt < answerMs;
+  if (isCurrent && known.grant === undefined) return undefined;
+  if (isCurrent && isLoaded(known.grant!.script) && caller.made < caller.lot) {
+    caller.made++;
+    return known.grant;
+  }
+  const { made } = caller;
+  caller.made = 0;
+  const [before, askedAt] = [resets, Date.now()];
+  const grant = await ask(call, made, env);
+  if (resets !== before) return undefined;
+  if (answers.size >= answersMax) answers.clear();
+  answers.set(key, { grant, generation, askedAt });
+  return grant;
+}
+
+async function ask(
+  { run, binding, reference }: LocalCall,
+  made: number,
+  env: SystemEnv,
+): Promise<ObjectGrant | undefined> {
+  const all = untold;
+  untold = 0;
+  const response = await env.GATEWAY.fetch(`http://gateway/object-grant?made=${made}&all=${all}`, {
+    headers: {
+      [cellHeaders.control]: env.SECRET,
+      [cellHeaders.run]: run,
+      [cellHeaders.binding]: encodeURIComponent(binding),
+      [cellHeaders.object]: encodeURIComponent(reference),
+      ...childHeaders(run, env),
+    },
+  });
+  if (!response.ok) throw await refusal(response);
+  return (await response.json<ObjectGrant | null>()) ?? undefined;
+}
+
+/** Begins a run for a call, and ends it when the result has settled. */
+export async function runLocally<T>(
+  call: LocalCall,
+  use: (token: string, visitor: string | undefined) => Promise<T>,
+): Promise<T> {
+  const token = `local.${crypto.randomUUID()}`;
+  runs.set(token, call);
+  untold++;
+  try {
+    return await use(token, callers.get(call.run)?.visitor);
+  } finally {
+    runs.delete(token);
+    lateRuns.put(token, call, Date.now());
+  }
+}
+
+/** The error of a refusal: JSON with a message and the flags of the error. */
+export async function refusal(response: Response): Promise<Error> {
+  const { message, flags = [] } = await response.json<{ message: string; flags?: string[] }>();
+  if (message === "") throw new Error("The gateway knows no reason.");
+  return Object.assign(new Error(message), Object.fromEntries(flags.map((flag) => [flag, true])));
+}
