@@ -30,6 +30,7 @@ import { backups } from "./platform/capability-backups.ts";
 import { nodes } from "./platform/capability-nodes.ts";
 import { fleet } from "./platform/capability-edge-processes.ts";
 import { blobs, dataFolder, ownListeners, reservation, storage } from "./platform/capability.ts";
+import { logpush, logpushCollection } from "./products/logpush/capability.ts";
 import { images } from "./products/images/capability.ts";
 import { kv } from "./products/kv/capability.ts";
 import { queues } from "./products/queues/capability.ts";
@@ -108,6 +109,8 @@ export const capabilities = [
   images,
   snippets,
   workflows,
+  logpushCollection,
+  logpush,
   backups,
   testApi,
 ] as const satisfies readonly Capability[];

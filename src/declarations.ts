@@ -39,6 +39,7 @@ import { declaration as productsSchedules } from "./products/schedules/declarati
 import { declaration as productsImages } from "./products/images/declaration.ts";
 import { declaration as productsSnippets } from "./products/snippets/declaration.ts";
 import { declaration as productsWorkflows } from "./products/workflows/declaration.ts";
+import { declaration as productsLogpush } from "./products/logpush/declaration.ts";
 
 /** The static parts of all capabilities. This module loads no capability, so every room and command can read it. */
 export const declarations = [
@@ -82,4 +83,5 @@ export const declarations = [
   productsImages,
   productsSnippets,
   productsWorkflows,
+  productsLogpush,
 ] as const;

@@ -243,6 +243,7 @@ const realTime: readonly [RegExp, string][] = [
   [/^src\/edge\/(smart-routing\/|origin\/origins\.ts$)/, "connections"],
   [/^src\/edge\/tls\/certificates\/x509\.ts$/, "clients check certificates with the system's time"],
   [/^src\/products\/images\/results\//, "ages of files"],
+  [/^src\/products\/logpush\/(spool|destination)\//, "ages of files, and signatures for other stores"],
   [/\/worker\//, "isolates have a Date of their own"],
   [/\/testing\.ts$/, "harnesses of tests"],
 ];

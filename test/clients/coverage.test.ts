@@ -10,6 +10,7 @@ import { dispatchOperations } from "../../src/workers/dispatch/api.ts";
 import { namespaceOperations } from "../../src/workers/objects/api.ts";
 import { objectOperations } from "../../src/workers/objects/api-object.ts";
 import { d1Operations } from "../../src/products/d1/api.ts";
+import { logpushOperations } from "../../src/products/logpush/api.ts";
 import { kvOperations } from "../../src/products/kv/api.ts";
 import { imageOperations } from "../../src/products/images/api.ts";
 import { operations } from "../../src/capabilities.ts";
@@ -58,6 +59,7 @@ const calledElsewhere = new Set<Operation>([
   ...queueOperations,
   ...scheduleOperations,
   ...tailOperations,
+  ...logpushOperations,
   ...workflowOperations,
   ...rulesetOperations.filter(({ id }) => id.endsWith("_snippets")),
 ]);

@@ -163,6 +163,22 @@ const alerts: readonly Alert[] = [
     action: "Look for the disk of the log, or log one request of many: --access-log-one-in.",
   },
   {
+    name: "SelvedgeLogpushFails",
+    expression: "selvedge_logpush_failing_jobs > 0",
+    for: "15m",
+    severity: "ticket",
+    summary: "{{ $value }} Logpush jobs of {{ $labels.instance }} cannot upload",
+    action: "Read error_message of the jobs. A job is disabled after --logpush-disable-after-hours.",
+  },
+  {
+    name: "SelvedgeLogpushEventsDropped",
+    expression: "increase(selvedge_logpush_dropped_events_total[15m]) > 0",
+    severity: "ticket",
+    summary: "Events of the Logpush data set {{ $labels.data_set }} are missing",
+    action:
+      "Look for jobs that fail, or for the disk. --logpush-spool-megabytes is the room for events that wait.",
+  },
+  {
     name: "SelvedgePathIsDown",
     expression: "selvedge_smart_routing_path_ejected == 1",
     for: "5m",

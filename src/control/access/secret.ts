@@ -16,6 +16,7 @@ export const isSecretShaped = (text: string): boolean => /^[\w.~+/=-]{1,8192}$/.
 export const hashSecret = (secret: string, pepper: string): string =>
   createHmac("sha256", pepper).update(secret).digest("hex");
 
+/** Compares in constant time. */
 export const sameHash = (a: string, b: string): boolean => {
   const [left, right] = [Buffer.from(a), Buffer.from(b)];
   return left.length === right.length && timingSafeEqual(left, right);

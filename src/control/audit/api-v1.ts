@@ -37,8 +37,11 @@ const LogSchema = z
   })
   .meta({ id: "AuditLog", description: "A change, in the form of version 1" });
 
+/** An entry in the form of version 1 of the public API. */
+export type AuditLog = z.input<typeof LogSchema>;
+
 /** An entry in the form of version 1. The new value is the old one with the fields of the request. */
-function logResource(row: store.AuditEntry): z.input<typeof LogSchema> {
+export function logResource(row: store.AuditEntry): AuditLog {
   const isEdit = row.raw_method === "PATCH" && row.before !== null && row.request !== null;
   return {
     id: row.id,

@@ -65,6 +65,7 @@ const productsOfKinds: Readonly<Record<string, string>> = {
   queue: "queues",
   d1_database: "d1",
   worker_route: "workers_routes",
+  logpush_job: "logs",
 };
 
 /** Changes that belong to another one, or keep nodes informed. They leave no entry of the system. */
@@ -86,6 +87,14 @@ export const productCategories = {
   images: { label: "Images", products: ["images"] },
   account: {
     label: "Accounts and members",
-    products: ["account_settings", "account_tokens", "memberships", "user_details", "user_tokens", "logs"],
+    products: [
+      "account_settings",
+      "account_tokens",
+      "memberships",
+      "user_details",
+      "user_tokens",
+      "logs",
+      "account_logs",
+    ],
   },
 } as const satisfies Record<string, { label: string; products: readonly string[] }>;

@@ -108,6 +108,23 @@ export async function find(read: Read, accountId: string, id: string): Promise<A
     .executeTakeFirst();
 }
 
+/** Entries of an account between two ids, the oldest first. */
+export async function listBetween(
+  read: Read,
+  accountId: string,
+  { after, before, limit }: { after: string; before: string; limit: number },
+): Promise<AuditEntry[]> {
+  return read
+    .selectFrom("audit_logs")
+    .selectAll()
+    .where("account_id", "=", accountId)
+    .where("id", ">", after)
+    .where("id", "<", before)
+    .orderBy("id")
+    .limit(limit)
+    .execute();
+}
+
 function matching(read: Read, { of, sinceMs, beforeMs, has, not }: Search) {
   let query =
     "account_id" in of

@@ -7,6 +7,7 @@ import { entriesMax } from "../../platform/util/loading-cache.ts";
 import { clock } from "../../platform/timers/clock.ts";
 import { untested, type OriginsUnderTest } from "./under-test.ts";
 
+/** Finds the addresses of a name. Rejects if there are none. */
 export type LookUp = (name: string) => Promise<string[]>;
 
 const cacheMs = 10_000;

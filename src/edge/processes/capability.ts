@@ -33,6 +33,6 @@ export const fromEdges = capability({
   async listen({ own, edge, edgeSettings, edgeLog }) {
     if (own.role !== "main") return;
     const { serveFromEdges } = await import("./from-edges.ts");
-    return serveFromEdges(requestPath(own.supervised.folder), edge, edgeSettings, edgeLog !== undefined);
+    return serveFromEdges(requestPath(own.supervised.folder), edge, edgeSettings, edgeLog);
   },
 });

@@ -1,9 +1,9 @@
-import { createServer, ServerResponse, type IncomingMessage, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { rmSync } from "node:fs";
 import { announceEnd, drain, listen } from "../../control/api/server/listener.ts";
 import type { Opened } from "../../capability.ts";
-import { CountedServerResponse } from "../../platform/access-log/counted-response.ts";
+import { responseClass } from "../../platform/access-log/counted-response.ts";
 import { whileAnswering } from "../../platform/observability/last-net.ts";
 import { isWebSocket } from "../origin/upgrade.ts";
 import type { EdgeSettings } from "../http/settings.ts";
@@ -18,10 +18,10 @@ export async function serveFromEdges(
   path: string,
   edge: Edge,
   settings: EdgeSettings,
-  isLogged: boolean,
+  log: { readonly isOn: boolean },
 ): Promise<Opened> {
   const server: Server = createServer({
-    ServerResponse: isLogged ? CountedServerResponse : ServerResponse,
+    ServerResponse: responseClass(log),
     requireHostHeader: false,
     maxHeaderSize: settings.headerBytesMax * 2 + factsBytesMax,
     requestTimeout: 0,

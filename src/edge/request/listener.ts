@@ -1,8 +1,8 @@
-import { createServer, ServerResponse, type IncomingMessage, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { isIP, type AddressInfo, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { announceEnd, drain, listen, openConnections } from "../../control/api/server/listener.ts";
-import { CountedServerResponse } from "../../platform/access-log/counted-response.ts";
+import { responseClass } from "../../platform/access-log/counted-response.ts";
 import type { ListenAt } from "../../platform/listen/listen.ts";
 import { whileAnswering } from "../../platform/observability/last-net.ts";
 import { observeAnswer } from "../../platform/observability/observation.ts";
@@ -70,7 +70,7 @@ export class Edge {
     this.#upgradeHandlers = options.upgradeHandlers ?? [];
     this.#origins = options.origins ?? new Origins(settings, options.policy);
     this.#server = createServer({
-      ServerResponse: options.accessLog === undefined ? ServerResponse : CountedServerResponse,
+      ServerResponse: responseClass(options.accessLog),
       insecureHTTPParser: false,
       requireHostHeader: false, // answered with our own page
       maxHeaderSize: settings.headerBytesMax,

@@ -1,47 +1,77 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { AccessRecord, type AccessView, type CfProperties } from "./access-record.ts";
+import type { FieldName } from "./declaration.ts";
 import { fieldsOfCf, fieldsOfConnection, lineFormatter, type LineFormat } from "./fields.ts";
 import type { LineWriter } from "./line-writer.ts";
 
 export interface AccessLogOptions {
+  lines: Pick<LineWriter, "add">;
   format: LineFormat;
   /** One request of so many has a line. */
   oneIn: number;
 }
 
-/** Writes a line for each request, or for a sample of them. */
-export class AccessLog {
-  readonly #needsCf: boolean;
-  readonly #needsConnection: boolean;
-  readonly #lines: Pick<LineWriter, "add">;
-  readonly #format: (record: AccessRecord) => string;
-  readonly #oneIn: number;
+/** A reader of records, beside the lines of the log. */
+export interface RecordReader {
+  /** The fields that it reads. */
+  fields: ReadonlySet<FieldName>;
+  /** Called when the response has closed. */
+  take(record: AccessRecord): void;
+}
 
-  constructor(lines: Pick<LineWriter, "add">, { format, oneIn }: AccessLogOptions) {
-    this.#lines = lines;
-    this.#format = lineFormatter(format);
-    this.#oneIn = oneIn;
-    this.#needsConnection = format.fields.some((field) => fieldsOfConnection.has(field));
-    this.#needsCf = format.fields.some((field) => fieldsOfCf.has(field));
+/** Writes a line for each request, or for a sample of them, and passes records to a reader. */
+export class AccessLog {
+  readonly #lines: Pick<LineWriter, "add"> | undefined;
+  readonly #format: ((record: AccessRecord) => string) | undefined;
+  readonly #fields: readonly FieldName[];
+  readonly #oneIn: number;
+  #reader: RecordReader | undefined;
+  #needsCf = false;
+  #needsConnection = false;
+  /** Whether records are read. If not, a request costs this comparison. */
+  isOn = false;
+
+  /** Without options, it writes no lines. */
+  constructor(options?: AccessLogOptions) {
+    this.#lines = options?.lines;
+    this.#format = options && lineFormatter(options.format);
+    this.#fields = options?.format.fields ?? [];
+    this.#oneIn = options?.oneIn ?? 1;
+    this.read(undefined);
   }
 
-  /** Begins the record of a request. Its line is written when the response has closed. Undefined: not in the sample. */
+  /** Passes the records of all requests to a reader, from now on, instead of the one before. */
+  read(reader: RecordReader | undefined): void {
+    this.#reader = reader;
+    this.isOn = this.#lines !== undefined || reader !== undefined;
+    const fields = [...this.#fields, ...(reader?.fields ?? [])];
+    this.#needsConnection = fields.some((field) => fieldsOfConnection.has(field));
+    this.#needsCf = fields.some((field) => fieldsOfCf.has(field));
+  }
+
+  /** Begins the record of a request. It is read when the response has closed. Undefined: it is not read. */
   begin(
     request: IncomingMessage,
     response: ServerResponse,
     ray: string | undefined,
   ): AccessRecord | undefined {
-    if (this.#isLeftOut()) return undefined;
+    if (!this.isOn) return undefined;
+    const hasLine = this.#hasLine();
+    if (!hasLine && this.#reader === undefined) return undefined;
     const record = new AccessRecord(request, response, ray, this.#needsConnection);
+    record.hasLine = hasLine;
     response.on("close", () => this.#end(record));
     return record;
   }
 
   /** The same for a connection that is upgraded: the line is written when it has closed. */
   beginUpgrade(request: IncomingMessage, socket: Duplex, ray: string): AccessRecord | undefined {
-    if (this.#isLeftOut()) return undefined;
+    if (!this.isOn) return undefined;
+    const hasLine = this.#hasLine();
+    if (!hasLine && this.#reader === undefined) return undefined;
     const record = new AccessRecord(request, undefined, ray, this.#needsConnection);
+    record.hasLine = hasLine;
     noteStatus(socket, record);
     socket.on("close", () => this.#end(record));
     return record;
@@ -53,14 +83,16 @@ export class AccessLog {
     if (this.#needsCf) record.cf = view.describe().cf;
   }
 
-  #isLeftOut(): boolean {
-    return this.#oneIn > 1 && Math.random() * this.#oneIn >= 1;
+  /** Whether a request is in the sample. */
+  #hasLine(): boolean {
+    return this.#lines !== undefined && (this.#oneIn === 1 || Math.random() * this.#oneIn < 1);
   }
 
   #end(record: AccessRecord): void {
     if (record.isLeftOut) return;
     record.end();
-    this.#lines.add(this.#format(record));
+    if (record.hasLine) this.#lines!.add(this.#format!(record));
+    this.#reader?.take(record);
   }
 }
 

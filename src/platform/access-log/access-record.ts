@@ -13,7 +13,7 @@ export interface AccessView {
   isTls: boolean;
   /** Set if a script has sent the request. */
   via: object | undefined;
-  zone: { name: string } | undefined;
+  zone: { id: string; name: string } | undefined;
 }
 
 /** A visitor's connection. It is read while the request begins: a closed stream of HTTP/2 has lost it. */
@@ -72,6 +72,8 @@ export class AccessRecord {
   view: AccessView | undefined;
   /** Whether another process of the node logs the request. */
   isLeftOut = false;
+  /** Whether it is in the sample that has lines. */
+  hasLine = false;
   /** The properties of `request.cf`, if a chosen field needs them. */
   cf: CfProperties | undefined;
   /** The span of the request; undefined without traces. */

@@ -13,18 +13,19 @@ export const accessLogs = capability({
   needs: [],
   create({ config, logger }) {
     const writers = new Map<string, LineWriter>();
-    const openLog = (target: string | undefined, oneIn: number): AccessLog | undefined => {
-      if (target === undefined) return undefined;
+    const openLog = (target: string, oneIn: number): AccessLog => {
       // Both logs may have one target.
       const lines =
         writers.get(target) ??
         new LineWriter(target, (error) => logger.warn({ err: error }, "lines of an access log are lost"));
       writers.set(target, lines);
-      return new AccessLog(lines, { format: formatOf(config), oneIn });
+      return new AccessLog({ lines, format: formatOf(config), oneIn });
     };
     return {
-      edgeLog: openLog(config.accessLog, config.accessLogOneIn),
-      apiLog: openLog(config.apiAccessLog, 1),
+      /** Logpush reads it, too. */
+      edgeLog:
+        config.accessLog === undefined ? new AccessLog() : openLog(config.accessLog, config.accessLogOneIn),
+      apiLog: config.apiAccessLog === undefined ? undefined : openLog(config.apiAccessLog, 1),
       accessLogWriters: [...writers.values()],
     };
   },

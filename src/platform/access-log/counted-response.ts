@@ -33,6 +33,18 @@ export class CountedServerResponse extends ServerResponse implements CountedResp
   }
 }
 
+/** Node's server passes options, too. */
+const PlainResponse = ServerResponse as new (request: IncomingMessage, options?: object) => ServerResponse;
+
+/** The class of a server's responses: they count while the log is read. */
+export function responseClass(log: { readonly isOn: boolean } | undefined): typeof ServerResponse {
+  if (log === undefined) return ServerResponse;
+  // A constructor that returns another object: the log may be turned on while the server runs.
+  return function (request: IncomingMessage, options: object): ServerResponse {
+    return log.isOn ? new CountedServerResponse(request) : new PlainResponse(request, options);
+  } as unknown as typeof ServerResponse;
+}
+
 /** The bytes of what `write` and `end` receive: a text, bytes, a callback, or nothing. */
 export const chunkBytes = (chunk: unknown, encoding: unknown): number =>
   chunk instanceof Uint8Array

@@ -38,6 +38,7 @@ export const fieldNames = [
   "WorkerWallTimeUs",
   "ZoneName",
 ] as const;
+/** A field of the access log. */
 export type FieldName = (typeof fieldNames)[number];
 
 /** Names of parameters and headers whose values are credentials, or sign a URL, as far as names can tell. */

@@ -153,14 +153,20 @@ export interface LineFormat {
   colo: string;
 }
 
+/** The functions that write each field. */
+export const writersOf = ({
+  timestamp,
+  colo,
+}: Pick<LineFormat, "timestamp" | "colo">): Readonly<Record<FieldName, Write>> => ({
+  ...fieldWriters,
+  EdgeStartTimestamp: ({ startMs }) => timestamp(startMs),
+  EdgeEndTimestamp: ({ endMs }) => timestamp(endMs),
+  EdgeColoCode: () => JSON.stringify(colo),
+});
+
 /** Returns a function that writes a record as one line of JSON, without the fields that are not known. */
 export function lineFormatter(format: LineFormat): (record: AccessRecord) => string {
-  const writers: Record<FieldName, Write> = {
-    ...fieldWriters,
-    EdgeStartTimestamp: ({ startMs }) => format.timestamp(startMs),
-    EdgeEndTimestamp: ({ endMs }) => format.timestamp(endMs),
-    EdgeColoCode: () => JSON.stringify(format.colo),
-  };
+  const writers = writersOf(format);
   const fields: { prefix: string; write: Write }[] = format.fields.map((name) => ({
     prefix: `,${JSON.stringify(name)}:`,
     write: writers[name],

@@ -34,7 +34,7 @@ export async function inTurnsOfStarts<T>(storage: Storage, work: () => Promise<T
 }
 
 /** Leftovers that several nodes would remove. The numbers are those of locks. */
-const sweeps = { images: 1, kv: 2, assets: 3, audit: 4 };
+const sweeps = { images: 1, kv: 2, assets: 3, audit: 4, logpush: 5 };
 const sweepLock = 0x7377_6570;
 
 /**

@@ -19,6 +19,7 @@ export interface UnsignedRequest {
   payloadSha256: string;
 }
 
+/** The digest in hex. */
 export const sha256 = (data: string | Uint8Array): string => hash("sha256", data, "hex");
 const hmac = (key: string | Buffer, text: string): Buffer => createHmac("sha256", key).update(text).digest();
 
@@ -29,6 +30,7 @@ export const encodeName = (text: string): string =>
     (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
   );
 
+/** Encodes each part of a path as Signature Version 4 requires. */
 export const encodePath = (path: string): string => path.split("/").map(encodeName).join("/");
 
 /** The query in the order that is signed, which is also a valid query to send. */

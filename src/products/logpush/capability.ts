@@ -1,0 +1,134 @@
+import { join } from "node:path";
+import { capability } from "../../capability.ts";
+import { accounts } from "../../control/accounts/capability.ts";
+import { audit } from "../../control/audit/capability.ts";
+import { tokens } from "../../control/tokens/capability.ts";
+import { zones } from "../../control/zones/capability.ts";
+import { outbound } from "../../edge/origin/capability.ts";
+import { systemLookUp } from "../../edge/origin/resolve.ts";
+import { accessLogs } from "../../platform/access-log/capability.ts";
+import type { FieldName } from "../../platform/access-log/declaration.ts";
+import { dataFolder, storage } from "../../platform/capability.ts";
+import { repeat } from "../../platform/util/repeat.ts";
+import { logpushErrorCodes } from "./api-errors.ts";
+import { logpushOperations } from "./api.ts";
+import { AuditFeed } from "./audit-feed.ts";
+import { Collector } from "./collector.ts";
+import { auditLogs } from "./data-sets/audit-logs.ts";
+import { httpRequests } from "./data-sets/http-requests.ts";
+import { declaration } from "./declaration.ts";
+import { BucketOwnership } from "./destination/ownership.ts";
+import { LogSender } from "./destination/send.ts";
+import { logpushErrors } from "./errors.ts";
+import type { ActiveJob } from "./job.ts";
+import { LogpushJobs } from "./jobs.ts";
+import { LogSpool } from "./spool/spool.ts";
+import { Uploader } from "./uploader.ts";
+
+const tickMs = 500;
+const tidyMs = 10_000;
+const feedMs = 1000;
+
+const intervalMs = ({ logpushIntervalSeconds }: { logpushIntervalSeconds: number }): number =>
+  logpushIntervalSeconds * 1000;
+
+/** The fields that jobs read, for sources that can save work. */
+const fieldsOf = (jobs: readonly ActiveJob[]): ReadonlySet<string> =>
+  new Set(jobs.flatMap(({ output, filterFields }) => [...output.fieldNames, ...filterFields]));
+
+/** The jobs, and the collection of requests, in every process that serves visitors. */
+export const logpushCollection = capability({
+  name: "Logpush collection",
+  processes: "all",
+  needs: [storage, dataFolder, accessLogs, zones],
+  async create({ config, folder, logger, ...needed }) {
+    const spool = new LogSpool(join(folder, "logpush"), config.logpushSpoolMegabytes, logger);
+    const jobs = new LogpushJobs(needed.storage);
+    const requests = new Collector({
+      dataSet: httpRequests(config.colo),
+      spool,
+      intervalMs: intervalMs(config),
+    });
+    const { edgeLog } = needed;
+    jobs.onActive((active) => {
+      const own = active.filter(({ dataSet }) => dataSet === "http_requests");
+      edgeLog.read(
+        requests.use(own)
+          ? {
+              fields: fieldsOf(own) as ReadonlySet<FieldName>,
+              take(record) {
+                const zone = record.view?.zone;
+                if (zone !== undefined) requests.take(zone.id, record);
+              },
+            }
+          : undefined,
+      );
+    });
+    return { logpushJobs: jobs, logpushSpool: spool, logpushRequests: requests };
+  },
+  async load({ logpushJobs, logpushSpool }) {
+    await logpushSpool.adopt(true);
+    await logpushJobs.load();
+  },
+  metrics: async ({ logpushSpool }) => (await import("./metrics.ts")).spoolMetrics(logpushSpool),
+  close: ({ logpushRequests }) => logpushRequests.close(),
+});
+
+/** The API of Logpush, and the uploads of this node. */
+export const logpush = capability({
+  name: "Logpush",
+  declares: declaration,
+  needs: [storage, logpushCollection, accounts, audit, zones, tokens, outbound],
+  create({ config, logger, edgeSettings, policy, ...needed }) {
+    const sender = new LogSender({
+      policy,
+      lookUp: systemLookUp(),
+      timeoutMs: config.logpushTimeoutSeconds * 1000,
+      ca: edgeSettings.originCa,
+      localAddress: edgeSettings.originSourceAddress,
+    });
+    const { logpushJobs: jobs, logpushSpool: spool } = needed;
+    const entries = new Collector({ dataSet: auditLogs, spool, intervalMs: intervalMs(config) });
+    jobs.onActive((active) => entries.use(active.filter(({ dataSet }) => dataSet === "audit_logs")));
+    return {
+      logpushEntries: entries,
+      auditFeed: new AuditFeed(needed.storage, jobs, spool, entries),
+      logpushOwnership: new BucketOwnership((text) => needed.tokens.hash(text), sender),
+      uploader: new Uploader({
+        jobs,
+        spool,
+        sender,
+        logger,
+        disableAfterMs: config.logpushDisableAfterHours * 3_600_000,
+      }),
+    };
+  },
+  operations: logpushOperations,
+  errors: [{ title: "Logpush", errors: logpushErrors, codes: logpushErrorCodes }],
+  metrics: async ({ uploader, logpushSpool }) =>
+    (await import("./metrics.ts")).uploadMetrics(uploader, logpushSpool),
+  run({ uploader, auditFeed, logger }) {
+    const stops = [
+      repeat(
+        () => uploader.tick(),
+        { everyMs: tickMs },
+        { logger, message: "looking for uploads of Logpush failed" },
+      ),
+      repeat(
+        () => auditFeed.tick(),
+        { everyMs: feedMs },
+        { logger, message: "pushing the audit log failed" },
+      ),
+      repeat(
+        () => uploader.tidy(),
+        { everyMs: tidyMs },
+        { logger, message: "tidying the spool of Logpush failed" },
+      ),
+    ];
+    return async () => {
+      await Promise.all(stops.map((stop) => stop()));
+      await uploader.stop();
+    };
+  },
+  close: ({ logpushEntries }) => logpushEntries.close(),
+});

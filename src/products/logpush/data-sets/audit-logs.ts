@@ -1,0 +1,46 @@
+import type { AuditLog } from "../../../control/audit/api-v1.ts";
+import { writeTime, type DataSet } from "./data-set.ts";
+
+const text = (value: string | undefined): string | undefined =>
+  value === undefined ? undefined : JSON.stringify(value);
+/** A value that is JSON already, or nothing. */
+const json = (value: string): string | undefined => (value === "" ? undefined : value);
+
+/** The audit log of an account, in its first version, as the public data set has it. */
+export const auditLogs: DataSet<AuditLog> = {
+  scope: "account",
+  descriptions: {
+    ActionResult: "Whether the action succeeded; bool",
+    ActionType: "Operation of the management API; string",
+    ActorEmail: "Email of the actor; string",
+    ActorID: "Id of the actor; string",
+    ActorIP: "Address of the actor; string",
+    ActorType: "user, admin or Cloudflare, which is this installation itself; string",
+    ID: "Id of the entry; string",
+    Interface: "API, UI or system; string",
+    Metadata: "More about the action; object",
+    NewValue: "Resource after the change, without secrets; object",
+    OldValue: "Resource before the change, without secrets; object",
+    OwnerID: "Id of the account; string",
+    ResourceID: "Id of the resource; string",
+    ResourceType: "Type of the resource; string",
+    When: "When the action happened; int or string",
+  },
+  writers: (format) => ({
+    ActionResult: ({ action }) => String(action.result),
+    ActionType: ({ action }) => text(action.type),
+    ActorEmail: ({ actor }) => text(actor.email),
+    ActorID: ({ actor }) => text(actor.id),
+    ActorIP: ({ actor }) => text(actor.ip),
+    ActorType: ({ actor }) => text(actor.type),
+    ID: ({ id }) => text(id),
+    Interface: (entry) => text(entry.interface),
+    Metadata: ({ metadata }) => JSON.stringify(metadata),
+    NewValue: ({ newValue }) => json(newValue),
+    OldValue: ({ oldValue }) => json(oldValue),
+    OwnerID: ({ owner }) => text(owner.id),
+    ResourceID: ({ resource }) => text(resource.id),
+    ResourceType: ({ resource }) => text(resource.type),
+    When: ({ when }) => writeTime[format](Date.parse(when)),
+  }),
+};

@@ -1,0 +1,148 @@
+import { request as requestPlain, type IncomingMessage } from "node:http";
+import { request as requestTls } from "node:https";
+import { isIP } from "node:net";
+import type { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { AddressPolicy } from "../../../edge/origin/address-policy.ts";
+import { addressesOf, type LookUp } from "../../../edge/origin/resolve.ts";
+import { readUpTo } from "../../../platform/util/read-up-to.ts";
+
+/** A request to a destination. */
+export interface Outgoing {
+  method: "PUT" | "POST";
+  url: URL;
+  headers: Readonly<Record<string, string>>;
+  body: { sizeBytes: number; open: () => Readable };
+}
+
+export interface DestinationAnswer {
+  status: number;
+  /** The beginning of the body. */
+  text: string;
+}
+
+/** A failed upload, in words that its owner may read: without addresses, paths and secrets. */
+export class UploadFault extends Error {}
+
+export interface SenderOptions {
+  policy: AddressPolicy;
+  lookUp: LookUp;
+  timeoutMs: number;
+  /** CA certificates in PEM; by default those of Node. */
+  ca: readonly string[] | undefined;
+  localAddress: string | undefined;
+}
+
+/** More of an answer is not read. */
+const answerBytesMax = 16 * 1024;
+
+/**
+ * Sends requests to destinations, which may be slow, hostile or wrong: to addresses that scripts may fetch, within a time,
+ * without following redirects, and reading little of the answer.
+ */
+export class LogSender {
+  readonly #options: SenderOptions;
+
+  constructor(options: SenderOptions) {
+    this.#options = options;
+  }
+
+  /** Rejects with UploadFault. */
+  async send(outgoing: Outgoing, signal?: AbortSignal): Promise<DestinationAnswer> {
+    const timeout = AbortSignal.timeout(this.#options.timeoutMs);
+    const ended = signal === undefined ? timeout : AbortSignal.any([timeout, signal]);
+    let failure: unknown;
+    try {
+      for (const address of await this.#addresses(outgoing.url)) {
+        try {
+          return await this.#sendTo(address, outgoing, ended);
+        } catch (error) {
+          failure = error;
+          if ((error as NodeJS.ErrnoException).syscall !== "connect") break;
+        }
+      }
+    } catch (error) {
+      failure = error;
+    }
+    if (failure instanceof UploadFault) throw failure;
+    throw new UploadFault(
+      timeout.aborted ? `no answer within ${this.#options.timeoutMs / 1000} seconds` : reasonOf(failure),
+    );
+  }
+
+  /** The addresses that may be asked. The connection is made to exactly these. */
+  async #addresses({ hostname, protocol, port }: URL): Promise<string[]> {
+    const host = hostname.startsWith("[") ? hostname.slice(1, -1) : hostname;
+    const found = await addressesOf(host, undefined, this.#options.lookUp).catch(() => {
+      throw new UploadFault("the name of its host has no address");
+    });
+    const portNumber = port === "" ? (protocol === "https:" ? 443 : 80) : Number(port);
+    const allowed = found.filter(
+      (address) => this.#options.policy.check(address, portNumber, "script") === "allowed",
+    );
+    if (allowed.length === 0)
+      throw new UploadFault(
+        "connections of this installation to its address are not allowed (--private-networks)",
+      );
+    return allowed;
+  }
+
+  async #sendTo(address: string, outgoing: Outgoing, signal: AbortSignal): Promise<DestinationAnswer> {
+    const { url, method, headers, body } = outgoing;
+    const isTls = url.protocol === "https:";
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    const { ca, localAddress } = this.#options;
+    const request = (isTls ? requestTls : requestPlain)({
+      host: address,
+      port: url.port === "" ? (isTls ? 443 : 80) : Number(url.port),
+      method,
+      path: url.pathname + url.search,
+      headers: { host: url.host, "user-agent": "selvedge", ...headers, "content-length": body.sizeBytes },
+      agent: false,
+      signal,
+      ...(localAddress === undefined ? {} : { localAddress }),
+      ...(isTls
+        ? { servername: isIP(url.hostname) === 0 ? url.hostname : "", ...(ca && { ca: [...ca] }) }
+        : {}),
+    });
+    request.on("response", resolve).on("error", reject);
+    const content = body.open();
+    // A destination may answer before it has read everything.
+    const sent = pipeline(content, request).catch(reject);
+    try {
+      const response = await promise;
+      const text = await readUpTo(response, answerBytesMax).then(
+        (bytes) => bytes.toString("latin1"),
+        () => "",
+      );
+      return { status: response.statusCode ?? 0, text };
+    } finally {
+      request.on("error", () => {}).destroy();
+      content.destroy();
+      await sent;
+    }
+  }
+}
+
+/** Reasons by the codes of Node's errors. */
+const reasons: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "it refused the connection",
+  ECONNRESET: "it ended the connection",
+  EPIPE: "it ended the connection",
+  EHOSTUNREACH: "it cannot be reached",
+  ENETUNREACH: "it cannot be reached",
+  ETIMEDOUT: "it cannot be reached",
+  CERT_HAS_EXPIRED: "its certificate has expired",
+  DEPTH_ZERO_SELF_SIGNED_CERT: "its certificate is not trusted",
+  ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another name",
+  SELF_SIGNED_CERT_IN_CHAIN: "its certificate is not trusted",
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: "its certificate is not trusted",
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: "its certificate is not trusted",
+};
+
+function reasonOf(error: unknown): string {
+  const { code = "", name = "" } = (error ?? {}) as { code?: string; name?: string };
+  if (name === "AbortError") return "the upload was stopped";
+  if (code.startsWith("HPE_")) return "its answer is not HTTP";
+  return reasons[code] ?? "the connection failed";
+}

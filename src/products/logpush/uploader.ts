@@ -1,0 +1,174 @@
+import { createReadStream, createWriteStream } from "node:fs";
+import { rm, stat } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { Readable, Transform } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { createGzip } from "node:zlib";
+import type { Logger } from "pino";
+import { readDestination } from "./destination/destination.ts";
+import { dayOf, deliver, type LogFile } from "./destination/deliver.ts";
+import { UploadFault, type LogSender } from "./destination/send.ts";
+import type { ActiveJob } from "./job.ts";
+import type { LogpushJobs } from "./jobs.ts";
+import type { ReadySegment, LogSpool } from "./spool/spool.ts";
+
+/** Uploads of different jobs at the same time. */
+const atOnceMax = 16;
+const backoffMs = { first: 1000, max: 5 * 60_000 };
+
+export interface UploaderOptions {
+  jobs: LogpushJobs;
+  spool: LogSpool;
+  sender: LogSender;
+  logger: Logger;
+  /** A job whose uploads have only failed for so long is disabled. */
+  disableAfterMs: number;
+}
+
+/** Uploads the segments of all processes of this node, each job's in their order. */
+export class Uploader {
+  readonly #jobs: LogpushJobs;
+  readonly #spool: LogSpool;
+  readonly #sender: LogSender;
+  readonly #logger: Logger;
+  readonly #disableAfterMs: number;
+  /** Failures in a row, and when the next attempt is due, by job. */
+  readonly #failures = new Map<number, { count: number; againAtMs: number }>();
+  readonly #underWay = new Map<number, Promise<void>>();
+  readonly #stopping = new AbortController();
+  readonly counts = { uploads: 0, failures: 0, bytes: 0 };
+
+  constructor({ jobs, spool, sender, logger, disableAfterMs }: UploaderOptions) {
+    this.#jobs = jobs;
+    this.#spool = spool;
+    this.#sender = sender;
+    this.#logger = logger;
+    this.#disableAfterMs = disableAfterMs;
+  }
+
+  /** Starts the uploads that are due. */
+  async tick(): Promise<void> {
+    for (const job of this.#jobs.active) {
+      if (this.#underWay.size >= atOnceMax || this.#stopping.signal.aborted) return;
+      if (this.#underWay.has(job.id) || (this.#failures.get(job.id)?.againAtMs ?? 0) > performance.now())
+        continue;
+      const segments = await this.#spool.ready(job.id);
+      if (segments.length === 0) continue;
+      const uploading = this.#uploadAll(job, segments)
+        .catch((error: unknown) =>
+          this.#logger.warn({ err: error, job: job.id }, "an upload of Logpush failed"),
+        )
+        .finally(() => this.#underWay.delete(job.id));
+      this.#underWay.set(job.id, uploading);
+    }
+  }
+
+  /** Ends the uploads under way; their segments stay. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await Promise.all(this.#underWay.values());
+  }
+
+  /** Jobs whose last upload failed. */
+  get failing(): number {
+    return this.#failures.size;
+  }
+
+  async #uploadAll(job: ActiveJob, segments: readonly ReadySegment[]): Promise<void> {
+    for (const segment of segments) {
+      if (this.#stopping.signal.aborted) return;
+      try {
+        await this.#upload(job, segment);
+      } catch (error) {
+        if (!this.#stopping.signal.aborted) await this.#noteFailure(job, error);
+        return;
+      }
+    }
+  }
+
+  async #upload(job: ActiveJob, segment: ReadySegment): Promise<void> {
+    const { size, mtimeMs } = await stat(segment.path);
+    if (size > 0) {
+      const packed = `${segment.path}.gz`;
+      const delivery = await pack(segment, packed, mtimeMs, job);
+      await deliver(this.#sender, readDestination(job.destination), delivery, this.#stopping.signal);
+      await rm(packed, { force: true });
+      this.counts.uploads++;
+      this.counts.bytes += delivery.sizeBytes;
+    }
+    await this.#spool.remove(job.id, segment);
+    this.#failures.delete(job.id);
+    await this.#jobs.noteComplete(job.id, mtimeMs);
+  }
+
+  async #noteFailure(job: ActiveJob, error: unknown): Promise<void> {
+    if (!(error instanceof UploadFault))
+      this.#logger.warn({ err: error, job: job.id }, "an upload of Logpush failed");
+    const count = (this.#failures.get(job.id)?.count ?? 0) + 1;
+    // Full jitter: jobs that failed together do not return together.
+    const waitMs = Math.min(backoffMs.max, backoffMs.first * 2 ** count) * (0.5 + Math.random() / 2);
+    this.#failures.set(job.id, { count, againAtMs: performance.now() + waitMs });
+    this.counts.failures++;
+    const why =
+      error instanceof UploadFault ? error.message : "the events could not be read from the data folder";
+    const isFull = !this.#spool.hasRoom(job.id);
+    const full = isFull ? " The spool of the job is full, and new events are dropped." : "";
+    await this.#jobs.noteFailure(job, `The last upload failed: ${why}.${full}`, this.#disableAfterMs);
+  }
+
+  /** Takes over the segments of processes that have ended, and removes what deleted jobs have left. */
+  async tidy(): Promise<void> {
+    await this.#spool.adopt(false);
+    // First the folders: a job exists before its folder does.
+    const folders = await this.#spool.jobIds();
+    const existing = await this.#jobs.ids();
+    for (const id of folders) if (!existing.has(id)) await this.#spool.removeJob(id);
+    const active = new Set(this.#jobs.active.map(({ id }) => id));
+    for (const id of this.#failures.keys()) if (!active.has(id)) this.#failures.delete(id);
+  }
+}
+
+/** Compresses a segment into a file beside it. */
+async function pack(
+  segment: ReadySegment,
+  packed: string,
+  endMs: number,
+  { output }: ActiveJob,
+): Promise<LogFile> {
+  const hash = createHash("sha256");
+  let sizeBytes = 0;
+  const measure = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      hash.update(chunk);
+      sizeBytes += chunk.length;
+      done(null, chunk);
+    },
+  });
+  await pipeline(
+    Readable.from(batch(segment.path, output)),
+    createGzip(),
+    measure,
+    createWriteStream(packed, { mode: 0o600 }),
+  );
+  return {
+    name: `${secondOf(segment.startMs)}_${secondOf(endMs)}_${segment.random}.log.gz`,
+    day: dayOf(segment.startMs),
+    type: "gzip",
+    sizeBytes,
+    sha256: hash.digest("hex"),
+    open: () => createReadStream(packed),
+  };
+}
+
+async function* batch(
+  path: string,
+  { batchPrefix, batchSuffix }: ActiveJob["output"],
+): AsyncGenerator<Uint8Array | string> {
+  if (batchPrefix !== "") yield Buffer.from(batchPrefix);
+  yield* createReadStream(path) as AsyncIterable<Buffer>;
+  if (batchSuffix !== "") yield Buffer.from(batchSuffix);
+}
+
+/** YYYYMMDDThhmmssZ. */
+const secondOf = (ms: number): string =>
+  `${new Date(ms).toISOString().slice(0, 19).replaceAll(/[:-]/g, "")}Z`;
