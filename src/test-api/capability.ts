@@ -2,6 +2,9 @@ import { randomBytes } from "node:crypto";
 import { capability } from "../capability.ts";
 import { api, health } from "../control/api/server/capability.ts";
 import { owner } from "../control/members/capability.ts";
+import { workflows } from "../products/workflows/capability.ts";
+import { runtime } from "../workers/runtime/capability.ts";
+import { scripts } from "../workers/scripts/capability.ts";
 import { sandbox } from "../sandbox/capability.ts";
 import { nameServer } from "../dns/name-server/capability.ts";
 import { outbound } from "../edge/origin/capability.ts";
@@ -19,6 +22,7 @@ import { cellFaults } from "./faults/cell-faults.ts";
 import { FaultyWrites } from "./faults/storage-faults.ts";
 import { refuseProduction } from "./guard.ts";
 import { TestedOutbound } from "./outbound/outbound.ts";
+import { mockedWorkflows } from "./workflows/routes.ts";
 import { testedOrigins } from "./outbound/tested-origins.ts";
 import { RecordedCalls } from "./journal.ts";
 import { controlRoutes } from "./routes.ts";
@@ -59,7 +63,21 @@ export const testMode = capability({
 /** Lets tests control the platform. Last in the order of needs, because its start is the state of all others. */
 export const testApi = capability({
   name: "test API",
-  needs: [testMode, ownListeners, storage, blobs, health, api, owner, outbound, nameServer, sandbox],
+  needs: [
+    testMode,
+    ownListeners,
+    storage,
+    blobs,
+    health,
+    api,
+    owner,
+    outbound,
+    nameServer,
+    sandbox,
+    scripts,
+    runtime,
+    workflows,
+  ],
   create({ testMode: mode, health: node }) {
     if (mode === undefined) return { testControl: undefined };
     node.mode = "test";
@@ -97,8 +115,10 @@ export const testApi = capability({
     services.cellsUnderTest.meet = cellFaults(faults.cells);
     apiHooks.around = calls.around;
     apiHooks.read = calls.read;
+    const onFault = (error: unknown): void => logger.error({ err: error }, "work of the test kit failed");
+    const accountId = (): string => services.owner.current!.account.id;
+    const tested = { ...services, accountId, settle: async () => mover.settle(), onFault };
     const apiUrl = (): string => `http://${apiListener.authority}/client/v4`;
-    const onFault = (error: unknown): void => logger.error({ err: error }, "the clock could not be moved");
     const routes = controlRoutes({
       storage: database,
       states,
@@ -106,6 +126,9 @@ export const testApi = capability({
       faults,
       outbound: requests,
       cells: services.cellsUnderTest,
+      workflows: tested,
+      mocked: mockedWorkflows(tested),
+      scripts: { ...services, accountId },
       clock,
       mover,
       seed,

@@ -16,6 +16,7 @@ export interface ControlRequest {
   bytes(): Promise<Buffer>;
   /** The JSON body. Throws a TestFault if it does not fit. */
   body<S extends z.ZodType>(schema: S): Promise<z.output<S>>;
+  incoming: IncomingMessage;
   response: ServerResponse;
 }
 
@@ -87,6 +88,7 @@ export class ControlSurface {
       query: url.searchParams,
       bytes,
       body: async (schema) => parsed(schema, await bytes()),
+      incoming: request,
       response,
     });
     if (response.headersSent) return;

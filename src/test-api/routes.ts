@@ -11,9 +11,12 @@ import { outboundRoutes } from "./outbound/routes.ts";
 import type { ControlRequest, ControlRoute } from "./control.ts";
 import { harOf } from "./har.ts";
 import { cellRoutes } from "./scripts/cell-routes.ts";
+import { scriptRoutes, type DrivenScripts } from "./scripts/driven-scripts.ts";
 import type { CallConditions, RecordedCalls } from "./journal.ts";
 import { startName, type States } from "./states.ts";
 import { canonicalState } from "./store.ts";
+import type { MockedWorkflows } from "./workflows/mocked-workflows.ts";
+import { workflowRoutes, type TestedWorkflows } from "./workflows/routes.ts";
 import type { MovableClock } from "./test-clock.ts";
 import { TestFault } from "./test-fault.ts";
 
@@ -25,6 +28,9 @@ export interface Controlled {
   faults: TestFaults;
   outbound: TestedOutbound;
   cells: CellsUnderTest;
+  workflows: TestedWorkflows;
+  mocked: MockedWorkflows;
+  scripts: DrivenScripts;
   clock: MovableClock;
   mover: Mover;
   seed: string;
@@ -46,18 +52,13 @@ export const controlRoutes = (controlled: Controlled): ControlRoute[] => [
   ...faultRoutes(controlled.faults),
   ...outboundRoutes(controlled.outbound),
   ...cellRoutes(controlled.cells),
+  ...scriptRoutes(controlled.scripts),
+  ...workflowRoutes(controlled.workflows, controlled.mocked),
   ...callRoutes(controlled),
 ];
 
-function stateRoutes({
-  states,
-  storage,
-  journal,
-  faults,
-  outbound,
-  mover,
-  seed,
-}: Controlled): ControlRoute[] {
+function stateRoutes(controlled: Controlled): ControlRoute[] {
+  const { states, storage, journal, faults, outbound, mocked, mover, seed } = controlled;
   return [
     {
       method: "GET",
@@ -68,12 +69,13 @@ function stateRoutes({
     {
       method: "POST",
       path: "/reset",
-      summary: "Restores the start, or a snapshot, and clears faults, answers and the journal",
+      summary: "Restores the start, or a snapshot, and clears faults, answers, mocks and the journal",
       async handle(request) {
         const { to = startName } = await request.body(z.strictObject({ to: NameSchema.optional() }));
         mover.stop();
         faults.clear();
         outbound.clear();
+        mocked.clear();
         await states.restore(to);
         journal.clear();
       },

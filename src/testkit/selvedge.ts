@@ -2,6 +2,8 @@ import type { TestClock } from "./clock.ts";
 import type { FaultInjection } from "./faults.ts";
 import type { CallJournal } from "./journal.ts";
 import type { OutboundControl } from "./outbound.ts";
+import type { BatchOutcome, DrivenScript, EventOutcome, TestMessage } from "./scripts.ts";
+import type { WorkflowInstanceIntrospector, WorkflowIntrospector } from "./workflows.ts";
 import type { ControlAddress } from "./control-client.ts";
 
 /** An account, and what its clients need. */
@@ -40,6 +42,22 @@ export interface Selvedge extends TestAccount, AsyncDisposable {
   fetch(url: string | URL, init?: RequestInit): Promise<Response>;
   /** Asks the name server. Resolves with the texts of the records, as node:dns returns them. */
   dig(name: string, type?: string): Promise<unknown[]>;
+  /** A deployed script, by its name, whose handlers the test runs. */
+  script(name: string, accountId?: string): DrivenScript;
+  /** `script(name).fetch(…)` */
+  fetchScript(name: string, url: string | URL | Request, init?: RequestInit): Promise<Response>;
+  /** `script(name).scheduled(…)` */
+  runScheduled(name: string, event?: { cron?: string; scheduledTime?: Date }): Promise<EventOutcome>;
+  /** `script(name).queue(…)` */
+  sendQueueBatch(name: string, queue: string, messages: readonly TestMessage[]): Promise<BatchOutcome>;
+  /** Changes the instances of a workflow that start from now on, and finds them. */
+  introspectWorkflow(workflow: string, accountId?: string): Promise<WorkflowIntrospector>;
+  /** Changes an instance before it is created, and waits for its steps and its end. */
+  introspectWorkflowInstance(
+    workflow: string,
+    id: string,
+    accountId?: string,
+  ): Promise<WorkflowInstanceIntrospector>;
   /** Creates an account with a token of its own, for tests that run at the same time. */
   account(name?: string): Promise<TestAccount>;
   /** Creates a token with these permissions only, in the account or in one zone of it. */

@@ -12,7 +12,9 @@ import { edgeFetch } from "./edge-fetch.ts";
 import { faultsOf } from "./faults.ts";
 import { journalOf } from "./journal.ts";
 import { outboundOf } from "./outbound.ts";
+import { scriptOf } from "./scripts.ts";
 import type { Selvedge } from "./selvedge.ts";
+import { introspectWorkflow, introspectWorkflowInstance } from "./workflows.ts";
 
 /*
  * The entry of `import … from "selvedge"`. It runs on the Node of the importing program, which may be older than the
@@ -34,6 +36,16 @@ export type {
 } from "./faults.ts";
 export type { ApiCall as Call, CallFilter, CallJournal } from "./journal.ts";
 export type { AnswerOutbound, OutboundControl as Outbound, OutboundRequest } from "./outbound.ts";
+export type { BatchOutcome, DrivenScript, EventOutcome, TestMessage } from "./scripts.ts";
+export type {
+  WorkflowAttempt,
+  WorkflowInstanceIntrospector,
+  WorkflowIntrospector,
+  WorkflowModifier,
+  WorkflowReplay,
+  WorkflowStatus,
+  WorkflowStepName,
+} from "./workflows.ts";
 export type { PermissionName, Selvedge, TestAccount } from "./selvedge.ts";
 
 /** How a platform starts. */
@@ -171,14 +183,38 @@ function describe(
     calls,
     outbound,
     check: async () => checks.check(),
-    kill: async (of = {}) => (await control.json<{ killed: number }>("POST", "/cells/kill", of)).killed,
     fetch: async (url, init) => edgeFetch(edges, new Request(url, init)),
     dig: async (name, type = "A") => dig(ready.dns, name, type),
+    ...codeMethods(control),
     account: async (name = "Test") => api.account(name, env),
     tokenWith: async (can, where = {}) => api.tokenWith(can, ready.account_id, where),
     ...stateMethods(control, options, token, { checks, outbound }),
     close,
     [Symbol.asyncDispose]: close,
+  };
+}
+
+function codeMethods(
+  control: ControlClient,
+): Pick<
+  Selvedge,
+  | "script"
+  | "fetchScript"
+  | "runScheduled"
+  | "sendQueueBatch"
+  | "introspectWorkflow"
+  | "introspectWorkflowInstance"
+  | "kill"
+> {
+  return {
+    script: (name, account) => scriptOf(control, name, account),
+    fetchScript: async (name, url, init) => scriptOf(control, name).fetch(url, init),
+    runScheduled: async (name, event) => scriptOf(control, name).scheduled(event),
+    sendQueueBatch: async (name, queue, messages) => scriptOf(control, name).queue(queue, messages),
+    introspectWorkflow: async (name, account) => introspectWorkflow(control, name, account),
+    introspectWorkflowInstance: async (name, id, account) =>
+      introspectWorkflowInstance(control, name, id, account),
+    kill: async (of = {}) => (await control.json<{ killed: number }>("POST", "/cells/kill", of)).killed,
   };
 }
 

@@ -47,6 +47,7 @@ export interface ConsumerSettings {
 export const contentTypes = ["text", "bytes", "json", "v8"] as const;
 export type ContentType = (typeof contentTypes)[number];
 
+/** A message of a batch. */
 export interface QueueMessage {
   /** Row id. */
   number: number;

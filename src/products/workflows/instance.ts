@@ -52,6 +52,7 @@ export function scheduleOf({ trigger, id }: Pick<InstanceHead, "trigger" | "id">
   return { cron: id.slice(0, at), scheduledTime: Number(id.slice(at + 1)) };
 }
 
+/** An instance of a workflow. Times are epoch milliseconds; results are texts of codec.ts. */
 export interface InstanceRow extends InstanceHead, InstanceState {}
 export type NewInstance = Omit<InstanceRow, "rid">;
 

@@ -16,7 +16,9 @@ import { clock } from "../../platform/timers/clock.ts";
 import { earliest } from "../../platform/timers/earliest.ts";
 import type { WorkflowEngineOptions } from "./engine/engine-state.ts";
 import { WorkflowEngine } from "./engine/engine.ts";
+import { fastForward } from "./engine/fast-forward.ts";
 import { Instances } from "./instances.ts";
+import { TestedInvocations } from "./cells/tested-invocations.ts";
 import { WorkflowCells } from "./cells/workflow-cells.ts";
 import { SharedNodes, singleNode } from "./cluster/nodes.ts";
 import { WorkflowSchedules } from "./schedules.ts";
@@ -40,6 +42,10 @@ export interface WorkflowServices {
     start(): Promise<void>;
     /** Forgets the instances in memory, and recovers those of the database. */
     reset(): Promise<void>;
+    /** Undefined without the test kit. */
+    underTest: TestedInvocations | undefined;
+    /** For the test kit: see fast-forward.ts. */
+    fastForward(rid: number, byMs: number): Promise<number | undefined>;
     /** Gives the instances to the other nodes. */
     giveBack(): Promise<void>;
     /** The instances that wait for a time, and the schedules. */
@@ -132,6 +138,10 @@ const dueWork = (schedules: WorkflowSchedules, engine: WorkflowEngine): DueWork 
   underWay: () => engine.underWay,
 });
 
+async function giveBackAll(shared: SharedNodes | undefined, schedules: WorkflowSchedules): Promise<void> {
+  if (shared !== undefined) await Promise.all([schedules.stop(), shared.giveBack()]);
+}
+
 async function closeAll(
   parts: readonly ({ stop(): Promise<void> } | undefined)[],
   cells: WorkflowCells,
@@ -161,8 +171,10 @@ export function createWorkflows(
     },
     logger,
   });
-  const engine = new WorkflowEngine({ store, cells, ...engineOptions(config, workflows, logger) });
-  cells.listener = engine.calls;
+  const underTest = config.testApi ? new TestedInvocations(cells) : undefined;
+  const options = engineOptions(config, workflows, logger);
+  const engine = new WorkflowEngine({ store, cells: underTest ?? cells, ...options });
+  (underTest ?? cells).listener = engine.calls;
   workflows.onGone(() => engine.workflowsGone());
   const shared =
     storage.engine === "postgres" ? new SharedNodes(storage.read, node, engine, logger) : undefined;
@@ -190,9 +202,9 @@ export function createWorkflows(
         schedules.start();
       },
       reset: async () => resetAll(schedules, engine),
-      giveBack: async () => {
-        if (shared !== undefined) await Promise.all([schedules.stop(), shared.giveBack()]);
-      },
+      underTest,
+      fastForward: async (rid, byMs) => fastForward(engine, rid, byMs),
+      giveBack: async () => giveBackAll(shared, schedules),
       due: dueWork(schedules, engine),
       close: async () => closeAll([schedules, engine, shared], cells),
     },

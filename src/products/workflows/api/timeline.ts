@@ -40,6 +40,7 @@ export interface ShownError {
   message: string;
 }
 
+/** An error as callers see it, from JSON; null without one. */
 export const shownError = (json: string | null | undefined): ShownError | null => {
   if (json === null || json === undefined || json === "") return null;
   const { name, message } = JSON.parse(json) as StepError;
@@ -56,6 +57,7 @@ export function shownRollback(json: string | null): {
   return { outcome, error: error === null ? null : { name: error.name, message: error.message } };
 }
 
+/** The steps, sleeps and waits of an instance. */
 export function timeline(row: InstanceRow, history: History): TimelineStep[] {
   const steps = [...history.entries.values()].map((entry) => stepOf(entry, row));
   if (row.status === "terminated") steps.push({ type: "termination", trigger: { source: "api" } });

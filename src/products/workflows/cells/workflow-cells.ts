@@ -153,6 +153,11 @@ export class WorkflowCells implements InvocationRunner {
     else setTimeout(() => this.#abandon(running), abortGraceMs).unref();
   }
 
+  /** For the test kit: kills the process of an invocation. */
+  crash(invocation: number): void {
+    this.#running.get(invocation)?.placement?.stream.cell.process.kill("SIGKILL");
+  }
+
   /** The isolate may be hostile and never end the invocation, so it is dropped here. */
   #abandon(running: RunningInvocation): void {
     if (running.isOver) return;

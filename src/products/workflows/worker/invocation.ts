@@ -1,4 +1,5 @@
 import { Attempt } from "./attempt.ts";
+import { Mocks } from "./mocks.ts";
 import {
   callText,
   holdAnswer,
@@ -44,6 +45,8 @@ const unaskedMax = 10;
 export class Invocation {
   readonly history: ReadonlyMap<string, HistoryMessage>;
   readonly limits: StartMessage["limits"];
+  /** Undefined without the test kit. */
+  readonly mocks: Mocks | undefined;
   readonly host: InvocationHost;
   /** Resolves with the ending, unless `run` itself returned or threw. */
   readonly ended: Promise<Ending>;
@@ -67,6 +70,7 @@ export class Invocation {
     this.#port = port;
     this.host = host;
     this.limits = start.limits;
+    this.mocks = start.mocks === undefined ? undefined : new Mocks(start.mocks);
     this.history = new Map(start.history.map((entry) => [entry[0], entry]));
     this.ended = new Promise((resolve) => (this.#end = resolve));
     this.#noteLater();

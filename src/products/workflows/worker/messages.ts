@@ -53,6 +53,21 @@ export interface StartMessage {
   limits: { lingerMs: number; valueBytesMax: number; retryDelayMs: number };
   /** Whether the script has tail consumers. */
   isTraced: boolean;
+  /** Only with the test kit. */
+  mocks?: StepMocks;
+}
+
+/** Mocks of the test kit. Steps are named as in the journal, with their count: "charge-1". */
+export interface StepMocks {
+  /** Results and errors in place of the code of steps; for the attempts up to `times`, or for all. */
+  steps: ({ step: string; times?: number | undefined } & ({ value: string } | { error: ErrorMessage }))[];
+  /** Sleeps and delays of retries that take no time. */
+  sleeps: "all" | readonly string[];
+  retryDelays: "all" | readonly string[];
+  /** Waits for events that time out at once. */
+  eventTimeouts: readonly string[];
+  /** No step that the journal lacks is run. */
+  isReplay?: boolean;
 }
 
 /** The end of an invocation. `unasked` lists keys of the journal that the code did not reach. */

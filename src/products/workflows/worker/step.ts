@@ -96,7 +96,8 @@ export class Step {
     const journaled = this.#invocation.history.get(key);
     if (journaled !== undefined && journaled[1] !== "open") return this.#replay(journaled);
     const asked = config();
-    return this.#attempts(key, callback, kept(journaled, asked.delay) ?? asked, journaled);
+    const code = this.#invocation.mocks?.code(key, callback) ?? callback;
+    return this.#attempts(key, code, kept(journaled, asked.delay) ?? asked, journaled);
   }
 
   async sleep(name: string, duration: number | string): Promise<void> {
@@ -156,7 +157,10 @@ export class Step {
       };
     }
     if (journaled?.[1] === "error") throw toError(journaled[2]);
-    const answer = parse(await this.#invocation.wait(["wait", key, type, timeoutMs])) as WaitAnswer;
+    const isLate = this.#invocation.mocks?.timesOut(key) === true;
+    const answer = parse(
+      await this.#invocation.wait(["wait", key, type, isLate ? 0 : timeoutMs]),
+    ) as WaitAnswer;
     if (answer[0] === "timeout") throw toError(answer[1]);
     return { payload: decode(answer[1]), timestamp: new Date(answer[3]), type: answer[2] };
   }
@@ -164,6 +168,10 @@ export class Step {
   async #sleep(name: string, forMs: number | null, untilMs: number | null): Promise<void> {
     const key = this.#invocation.key("sleep", name);
     if (this.#invocation.history.get(key)?.[1] === "value") return;
+    if (this.#invocation.mocks?.skipsSleep(key) === true) {
+      await this.#invocation.wait(["sleep", key, 0, null], 0);
+      return;
+    }
     const ms = forMs ?? (untilMs ?? 0) - this.#invocation.host.now();
     await this.#invocation.wait(["sleep", key, forMs, untilMs], ms);
   }
@@ -195,7 +203,9 @@ export class Step {
           await invocation.call(["done", key, attempt, elapsedMs, attempted.value, toKeep]);
           return attempted;
         }
-        const { error, delayMs } = await this.#delayAfter(attempted, ++failures, delay, context);
+        const { error, delayMs: askedMs } = await this.#delayAfter(attempted, ++failures, delay, context);
+        const isAtOnce = askedMs !== null && invocation.mocks?.skipsDelay(key) === true;
+        const delayMs = isAtOnce ? 0 : askedMs;
         await invocation.call(["failed", key, attempt, elapsedMs, toMessage(error), delayMs, toKeep]);
         return { error, delayMs };
       });

@@ -1,0 +1,238 @@
+import { z } from "zod";
+import type { Instances } from "../../products/workflows/instances.ts";
+import { entryName } from "../../products/workflows/store/journal.ts";
+import { encode } from "../../products/workflows/worker/codec.ts";
+import type { Workflow } from "../../products/workflows/workflow.ts";
+import type { WorkflowServices } from "../../products/workflows/workflow-services.ts";
+import type { ControlRequest, ControlRoute } from "../control.ts";
+import { unawaited } from "../../platform/util/uncaught.ts";
+import { durationMsOf } from "../duration.ts";
+import { TestFault } from "../test-fault.ts";
+import { Introspection } from "./introspection.ts";
+import { MockedWorkflows, ModificationSchema, StepSchema, type MockedPlace } from "./mocked-workflows.ts";
+
+/** The services whose workflows are under test. */
+export interface TestedWorkflows extends WorkflowServices {
+  /** The account of tests that name none. */
+  accountId: () => string;
+  /** Resolves once nothing is under way. */
+  settle: () => Promise<void>;
+  onFault: (this: void, error: unknown) => void;
+}
+
+const waitMsMax = 300_000;
+const waitMsDefault = 5000;
+const forwardsMax = 10_000;
+
+/** Begins to control the invocations of workflows. */
+export function mockedWorkflows(tested: TestedWorkflows): MockedWorkflows {
+  const mocked = new MockedWorkflows(({ accountId, workflowName, instanceId }, { type, payload }) => {
+    const workflow = tested.workflows.find(accountId, workflowName);
+    if (workflow !== undefined)
+      unawaited(
+        tested.workflowInstances.sendEvent(workflow, instanceId, type, payload).catch(tested.onFault),
+      );
+  });
+  const { underTest } = tested.workflowEngine;
+  if (underTest !== undefined) underTest.hooks = mocked;
+  return mocked;
+}
+
+/** The routes of workflows under test. */
+export function workflowRoutes(tested: TestedWorkflows, mocked: MockedWorkflows): ControlRoute[] {
+  const introspection = new Introspection(tested.workflowInstances);
+  return [
+    ...mockRoutes(tested, mocked, introspection),
+    ...instanceRoutes(tested, introspection),
+    ...disturbingRoutes(tested, mocked, introspection),
+  ];
+}
+
+function mockRoutes(
+  tested: TestedWorkflows,
+  mocked: MockedWorkflows,
+  introspection: Introspection,
+): ControlRoute[] {
+  return [
+    {
+      method: "POST",
+      path: "/workflows/{workflow}/introspect",
+      summary: "Begins to note the instances of a workflow",
+      handle: async (request) => mocked.watch(placeOf(request, workflowOf(request, tested))),
+    },
+    {
+      method: "GET",
+      path: "/workflows/{workflow}/instances",
+      summary: "Lists the instances that have started since",
+      handle: async (request) => ({ ids: mocked.seen(placeOf(request, workflowOf(request, tested))) }),
+    },
+    {
+      method: "POST",
+      path: "/workflows/{workflow}/modify",
+      summary: "Mocks steps, sleeps and events of all instances, or of one (?instance=)",
+      async handle(request) {
+        const change = await request.body(ModificationSchema);
+        const workflow = workflowOf(request, tested);
+        const place = placeOf(request, workflow);
+        mocked.modify(place, change);
+        const { instanceId } = place;
+        if (change.do !== "mockEvent" || instanceId === undefined) return;
+        // One that has started has taken its events.
+        if (!mocked.hasStarted({ ...place, instanceId })) return;
+        const payload = encode(change.payload, "The payload of the mock");
+        await tested.workflowInstances.sendEvent(workflow, instanceId, change.type, payload);
+      },
+    },
+    {
+      method: "POST",
+      path: "/workflows/{workflow}/dispose",
+      summary: "Ends the mocks. Fails if no step has used one of them",
+      async handle(request) {
+        const workflow = workflowOf(request, tested);
+        const place = placeOf(request, workflow);
+        const ids = place.instanceId === undefined ? mocked.seen(place) : [place.instanceId];
+        const keys = await keysOf(ids, workflow, introspection);
+        const unused = [...mocked.dispose(place)].filter((key) => !keys.has(key)).map(entryName);
+        if (unused.length === 0) return;
+        const steps = [...keys].map((key) => `"${entryName(key)}"`).join(", ") || "none";
+        throw new TestFault(
+          409,
+          `No step has used the mocks of ${unused.map((name) => `"${name}"`).join(", ")}. The steps were ${steps}`,
+        );
+      },
+    },
+  ];
+}
+
+const instancePath = "/workflows/{workflow}/instances/{instance}";
+
+const instanceAt =
+  (tested: TestedWorkflows) =>
+  (request: ControlRequest): [Workflow, string] => [workflowOf(request, tested), request.params["instance"]!];
+
+function instanceRoutes(tested: TestedWorkflows, introspection: Introspection): ControlRoute[] {
+  const path = instancePath;
+  const at = instanceAt(tested);
+  return [
+    {
+      method: "GET",
+      path,
+      summary: "Waits for a status (?status=), or for the end, and shows the instance",
+      async handle(request) {
+        const status = request.query.get("status");
+        return status === null
+          ? introspection.untilEnd(...at(request), waitMsOf(request))
+          : introspection.untilStatus(...at(request), status, waitMsOf(request));
+      },
+    },
+    {
+      method: "GET",
+      path: `${path}/steps/{step}`,
+      summary: "Waits for the result of a step, named with its count: charge-1",
+      handle: async (request) =>
+        introspection.untilStep(...at(request), request.params["step"]!, waitMsOf(request)),
+    },
+    {
+      method: "GET",
+      path: `${path}/steps/{step}/attempts`,
+      summary: "Lists the attempts of a step",
+      handle: async (request) => ({
+        attempts: await introspection.attempts(...at(request), request.params["step"]!),
+      }),
+    },
+    {
+      method: "GET",
+      path: `${path}/timeline`,
+      summary: "Lists the steps, sleeps and waits of an instance",
+      handle: async (request) => ({ timeline: await introspection.timeline(...at(request)) }),
+    },
+  ];
+}
+
+function disturbingRoutes(
+  tested: TestedWorkflows,
+  mocked: MockedWorkflows,
+  introspection: Introspection,
+): ControlRoute[] {
+  const path = instancePath;
+  const at = instanceAt(tested);
+  return [
+    {
+      method: "POST",
+      path: `${path}/fast-forward`,
+      summary: "Lets time pass for one instance alone",
+      async handle(request) {
+        const { by } = await request.body(
+          z.strictObject({ by: z.union([z.string().max(100), z.number().min(0)]) }),
+        );
+        await fastForward(tested, durationMsOf(by), ...at(request));
+      },
+    },
+    {
+      method: "POST",
+      path: `${path}/crash`,
+      summary: "Kills the process of the instance once this step is done",
+      async handle(request) {
+        const { after } = await request.body(z.strictObject({ after: StepSchema }));
+        const [{ accountId, name }, instanceId] = at(request);
+        mocked.crashAfter({ accountId, workflowName: name, instanceId }, after);
+      },
+    },
+    {
+      method: "POST",
+      path: `${path}/replay`,
+      summary: "Runs the code of an instance that is over against its journal",
+      handle: async (request) => introspection.replay(...at(request), tested.workflowEngine.underTest!),
+    },
+  ];
+}
+
+function workflowOf({ params, query }: ControlRequest, { workflows, accountId }: TestedWorkflows): Workflow {
+  const name = params["workflow"]!;
+  const found = workflows.find(query.get("account") ?? accountId(), name);
+  if (found === undefined) throw new TestFault(404, `The account has no workflow with the name "${name}"`);
+  return found;
+}
+
+const placeOf = ({ query }: ControlRequest, { accountId, name }: Workflow): MockedPlace => ({
+  accountId,
+  workflowName: name,
+  instanceId: query.get("instance") ?? undefined,
+});
+
+function waitMsOf({ query }: ControlRequest): number {
+  const ms = Number(query.get("wait") ?? waitMsDefault);
+  if (!(ms >= 0 && ms <= waitMsMax)) throw new TestFault(400, `Expected 0 to ${waitMsMax} ms for wait`);
+  return ms;
+}
+
+async function keysOf(
+  ids: readonly string[],
+  workflow: Workflow,
+  introspection: Introspection,
+): Promise<Set<string>> {
+  const keys = new Set<string>();
+  for (const id of ids) {
+    const row = await introspection.find(workflow, id);
+    if (row !== undefined) for (const key of (await introspection.history(row)).entries.keys()) keys.add(key);
+  }
+  return keys;
+}
+
+/** Lets the time of one instance pass, from one due time to the next; each is settled before. */
+async function fastForward(
+  tested: TestedWorkflows,
+  byMs: number,
+  workflow: Workflow,
+  id: string,
+): Promise<void> {
+  const instances: Instances = tested.workflowInstances;
+  let left: number | undefined = byMs;
+  for (let count = 0; left !== undefined && left > 0; count++) {
+    if (count > forwardsMax) throw new TestFault(409, `More than ${forwardsMax} waits came due`);
+    await tested.settle();
+    const { rid } = await instances.get(workflow, id);
+    left = await tested.workflowEngine.fastForward(rid, left);
+  }
+  await tested.settle();
+}

@@ -1,0 +1,68 @@
+import type { ControlClient } from "./control-client.ts";
+
+/** The end of an event's handler. */
+export interface EventOutcome {
+  outcome: "ok" | "exception";
+  error?: { name: string; message: string };
+}
+
+/** The end of a queue's handler, with the answers of workerd's `Fetcher.queue`. */
+export interface BatchOutcome extends EventOutcome {
+  ackAll?: boolean;
+  retryBatch?: { retry: boolean; delaySeconds?: number };
+  explicitAcks?: readonly string[];
+  retryMessages?: readonly { msgId: string; delaySeconds?: number }[];
+}
+
+/** A message of a batch. Its body is JSON. */
+export interface TestMessage {
+  id?: string;
+  timestamp?: Date;
+  attempts?: number;
+  body: unknown;
+}
+
+/** A deployed script. Its handlers are run at once, without a host, a schedule or a queue. */
+export interface DrivenScript {
+  fetch(url: string | URL | Request, init?: RequestInit): Promise<Response>;
+  scheduled(event?: { cron?: string; scheduledTime?: Date }): Promise<EventOutcome>;
+  queue(queue: string, messages: readonly TestMessage[]): Promise<BatchOutcome>;
+}
+
+export function scriptOf(control: ControlClient, name: string, accountId?: string): DrivenScript {
+  const account = accountId === undefined ? "" : `?account=${accountId}`;
+  const path = (what: string): string => `/scripts/${encodeURIComponent(name)}/${what}${account}`;
+  return {
+    fetch: async (url, init) => fetchThrough(control, path("fetch"), new Request(url, init)),
+    scheduled: async ({ cron, scheduledTime } = {}) =>
+      control.json("POST", path("scheduled"), {
+        ...(cron === undefined ? {} : { cron }),
+        ...(scheduledTime === undefined ? {} : { at: scheduledTime.toISOString() }),
+      }),
+    queue: async (queue, messages) =>
+      control.json("POST", path("queue"), {
+        queue,
+        messages: messages.map(({ timestamp, ...message }) => ({
+          ...message,
+          ...(timestamp === undefined ? {} : { timestamp: timestamp.toISOString() }),
+        })),
+      }),
+  };
+}
+
+async function fetchThrough({ address }: ControlClient, path: string, request: Request): Promise<Response> {
+  const { url, method, headers, body } = request;
+  const described = Buffer.from(JSON.stringify({ url, method, headers: [...headers] })).toString("base64url");
+  const answer = await fetch(`${address.url}${path}`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${address.token}`,
+      "x-selvedge-request": described,
+    },
+    redirect: "manual",
+    ...(body === null ? {} : { body: await request.arrayBuffer() }),
+  });
+  if (answer.headers.get("selvedge-script") !== null) return answer;
+  const { error } = (await answer.json().catch(() => ({}))) as { error?: string };
+  throw new Error(error ?? `The control surface answered ${answer.status}`);
+}

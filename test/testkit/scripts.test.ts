@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { startSelvedge, type Selvedge } from "../../src/testkit/start-selvedge.ts";
+import { deploy } from "./helpers.ts";
+
+let edge: Selvedge;
+beforeAll(async () => {
+  edge = await startSelvedge({ seed: "scripts", now: "2030-03-01T12:00:00Z", clock: "frozen" });
+});
+afterAll(() => edge.close());
+const source = `
+let last;
+export default {
+  async fetch(request) {
+    if (request.url.endsWith("/last")) return Response.json(last);
+    if (request.url.endsWith("/throw")) throw new RangeError("no such page");
+    const headers = { "x-token": request.headers.get("authorization"), "content-type": "text/plain" };
+    return new Response([request.method, request.url, await request.text()].join(" "), { status: 418, headers });
+  },
+  scheduled({ cron, scheduledTime }) {
+    if (cron === "0 0 1 1 *") throw new Error("not on holidays");
+    last = [cron, new Date(scheduledTime).toISOString()];
+  },
+  queue(batch) {
+    for (const message of batch.messages) {
+      if (message.body.is === "bad") message.retry({ delaySeconds: 60 });
+      else if (message.body.is === "worse") throw new Error("cannot be read");
+      else message.ack();
+    }
+    last = [batch.queue, batch.messages.map(({ id, attempts, timestamp, body }) => [id, attempts, timestamp.toISOString(), body])];
+  },
+};`;
+beforeEach(async () => {
+  await edge.reset();
+  await deploy(edge, "driven", source);
+});
+
+it("a request reaches a script without a host, with its method, headers and body", async () => {
+  const answer = await edge.fetchScript("driven", "https://any.example/path?q=1", {
+    method: "PATCH",
+    headers: { authorization: "Bearer mine" },
+    body: "hello",
+  });
+  expect([answer.status, await answer.text(), answer.headers.get("x-token")]).toEqual([
+    418,
+    "PATCH https://any.example/path?q=1 hello",
+    "Bearer mine",
+  ]);
+  const read = await edge.script("driven").fetch("http://any.example/");
+  expect(await read.text()).toBe("GET http://any.example/ ");
+});
+
+it("an exception of the script is told, and so is a script that is not there", async () => {
+  await expect(edge.fetchScript("driven", "http://any.example/throw")).rejects.toThrow("no such page");
+  await expect(edge.fetchScript("drivn", "http://any.example/")).rejects.toThrow(
+    'no deployed script with the name "drivn"',
+  );
+});
+
+it("the handler of schedules runs, with its time or that of the clock", async () => {
+  const last = async (): Promise<unknown> =>
+    (await edge.fetchScript("driven", "http://any.example/last")).json();
+  expect(await edge.runScheduled("driven", { cron: "*/5 * * * *" })).toEqual({
+    outcome: "ok",
+    noRetry: false,
+  });
+  expect(await last()).toEqual(["*/5 * * * *", (await edge.clock.now()).toISOString()]);
+  const scheduledTime = new Date("2031-01-01T00:00:00Z");
+  await edge.runScheduled("driven", { cron: "1 2 3 4 5", scheduledTime });
+  expect(await last()).toEqual(["1 2 3 4 5", "2031-01-01T00:00:00.000Z"]);
+  expect(await edge.runScheduled("driven", { cron: "0 0 1 1 *" })).toEqual({
+    outcome: "exception",
+    error: { name: "Error", message: "not on holidays" },
+  });
+});
+
+it("the handler of queues gets a batch, and answers for each message", async () => {
+  const timestamp = new Date("2030-02-01T00:00:00Z");
+  const outcome = await edge.sendQueueBatch("driven", "jobs", [
+    { id: "a", body: { is: "good" }, timestamp, attempts: 3 },
+    { id: "b", body: { is: "bad" } },
+  ]);
+  expect(outcome).toMatchObject({
+    outcome: "ok",
+    explicitAcks: ["a"],
+    retryMessages: [{ msgId: "b", delaySeconds: 60 }],
+    ackAll: false,
+  });
+  const last = (await (await edge.fetchScript("driven", "http://any.example/last")).json()) as unknown[];
+  expect(last).toMatchObject([
+    "jobs",
+    [
+      ["a", 3, timestamp.toISOString(), { is: "good" }],
+      ["b", 1, expect.any(String), { is: "bad" }],
+    ],
+  ]);
+  expect(await edge.sendQueueBatch("driven", "jobs", [{ body: { is: "worse" } }])).toMatchObject({
+    outcome: "exception",
+    error: { message: "cannot be read" },
+  });
+});
