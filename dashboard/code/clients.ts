@@ -197,5 +197,29 @@ const d1: Operations = {
   },
 };
 
+const namespaces = `${account}/edge/dispatch/namespaces`;
+const customer = `${namespaces}/{namespace_name}/scripts/{script_name}`;
+const dispatch: Operations = {
+  [`POST ${namespaces}`]: {
+    terraform: "cloudflare_workers_for_platforms_dispatch_namespace",
+    wrangler: ({ body }) => `wrangler dispatch-namespace create ${word((body as { name: string }).name)}`,
+  },
+  [`DELETE ${namespaces}/{namespace_name}`]: {
+    wrangler: ({ params }) => `wrangler dispatch-namespace delete ${word(params!["namespace_name"]!)}`,
+  },
+  [`PUT ${customer}`]: {
+    wrangler: ({ params }) =>
+      `wrangler deploy --name ${word(params!["script_name"]!)} --dispatch-namespace ${word(params!["namespace_name"]!)}`,
+  },
+};
+
 /** Other tools' names of operations, by method and path as in openapi.json. */
-export const clients: Readonly<Operations> = { ...zones, ...dns, ...traffic, ...products, ...d1, ...access };
+export const clients: Readonly<Operations> = {
+  ...zones,
+  ...dns,
+  ...traffic,
+  ...products,
+  ...d1,
+  ...dispatch,
+  ...access,
+};

@@ -90,6 +90,15 @@ export const sources: readonly Source[] = [
       path: `/${account}/kv/${namespace.id}`,
     }),
   ),
+  listed<{ namespace_name: string }>(
+    "workers_scripts:read",
+    (account) => `/accounts/${account}/edge/dispatch/namespaces`,
+    ({ namespace_name: name }, account) => ({
+      label: name,
+      detail: "dispatch",
+      path: `/${account}/dispatch/${encodeURIComponent(name)}`,
+    }),
+  ),
   listed<{ name: string }>(
     "d1:read",
     (account) => `/accounts/${account}/d1/database?per_page=1000`,

@@ -59,6 +59,12 @@ export default {
 };
 `;
 
+/** A dispatcher: the first part of the path names the customer. */
+const dispatcher = `export default {
+  fetch: (request, env) => env.CUSTOMERS.get(new URL(request.url).pathname.split("/")[2]).fetch(request),
+};
+`;
+
 /** A form that uploads one module. */
 export function scriptForm(code: string, metadata: object = {}): FormData {
   const form = new FormData();
@@ -95,6 +101,16 @@ async function makeProducts({ call, platform }: OpenConsole): Promise<Omit<Data,
   await call("PUT", `${account}/workers/scripts/counter`, scriptForm(counter, script));
   const objects = `${account}/workers/durable_objects/namespaces`;
   const [{ id: objectsId }] = await call<[{ id: string }]>("GET", objects);
+  const namespaces = `${account}/edge/dispatch/namespaces`;
+  await call("POST", namespaces, { name: "customers" });
+  for (const [name, tags] of [
+    ["anna", ["gold"]],
+    ["berta", ["trial"]],
+    ["carla", ["trial"]],
+  ] as const)
+    await call("PUT", `${namespaces}/customers/scripts/${name}`, scriptForm(visits, { tags }));
+  const bindings = [{ type: "dispatch_namespace", name: "CUSTOMERS", namespace: "customers" }];
+  await call("PUT", `${account}/workers/scripts/dispatcher`, scriptForm(dispatcher, { bindings }));
   await call("POST", `${account}/d1/database`, { name: "shop" });
   await call("POST", `${account}/d1/database/shop/query`, { sql: shop });
   return { queueId, namespaceId, objectsId };
@@ -154,6 +170,7 @@ export async function makeData(console: OpenConsole): Promise<Data> {
   const routes = `/zones/${zone.id}/workers/routes`;
   await call("POST", routes, { pattern: "shop.example/*", script: "visits" });
   await call("POST", routes, { pattern: "shop.example/count", script: "counter" });
+  await call("POST", routes, { pattern: "shop.example/of/*", script: "dispatcher" });
   await platform.fetch("https://shop.example/count");
   await call("PATCH", `/zones/${zones[3]!.id}`, { paused: true });
   return { zone, visit: async (url) => platform.fetch(url), ...data };

@@ -205,6 +205,36 @@ describe.skipIf(browserPath === undefined)("scripts at work in the console, in a
     await page.context().close();
   });
 
+  it("40: follows the live log of one customer, with one click from the list", async () => {
+    const page = await opened("/dispatch/customers?tags=gold");
+    await page.getByRole("row", { name: "row 1 of 1" }).getByRole("link", { name: "Live logs" }).click();
+    await page.getByText("Following").waitFor();
+    await data.visit("https://shop.example/of/berta");
+    await data.visit("https://shop.example/of/anna");
+    await page.getByRole("row", { name: "row 1 of 1" }).waitFor();
+    expect(await page.getByText("GET /of/berta").count()).toBe(0);
+    await page.getByRole("tab", { name: "Settings" }).click();
+    await press(page, "Limits");
+    await page.getByLabel("CPU time of a run in milliseconds").fill("40");
+    await press(page, "Save");
+    await page.getByText("cpu_ms 40").waitFor();
+    await page.context().close();
+  });
+
+  it("41: deletes customers by tag after their number was typed, and no others", async () => {
+    const page = await opened("/dispatch/customers?tags=trial");
+    await press(page, "Delete these");
+    const button = page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true });
+    await page.getByLabel("Type 2 to confirm").fill("3");
+    expect(await button.getAttribute("aria-disabled")).toBe("true");
+    await page.getByLabel("Type 2 to confirm").fill("2");
+    await button.click();
+    await page.getByText("No customer has these tags").waitFor();
+    const scripts = `/accounts/${account}/edge/dispatch/namespaces/customers/scripts`;
+    expect(await console.call("GET", scripts)).toMatchObject([{ script: { id: "anna" } }]);
+    await page.context().close();
+  });
+
   it("11: has asked no other origin, and broken no policy", () => {
     expect([[...new Set(console.foreign)], [...new Set(console.faults)]]).toEqual([[], []]);
   });

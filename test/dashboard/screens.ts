@@ -108,6 +108,17 @@ export function screensOf(
     { name: "d1-tables", path: `${a}/d1/shop?tab=tables` },
     { name: "d1-time-travel", path: `${a}/d1/shop?tab=time` },
     { name: "d1-transfers", path: `${a}/d1/shop?tab=transfers` },
+    { name: "dispatch", path: `${a}/dispatch` },
+    { name: "dispatch-customers", path: `${a}/dispatch/customers` },
+    {
+      name: "dispatch-delete",
+      path: `${a}/dispatch/customers?tags=trial`,
+      prepare: async (page) => {
+        await page.getByRole("button", { name: "Delete these" }).click();
+        await page.getByLabel("Type 2 to confirm").waitFor();
+      },
+    },
+    { name: "dispatch-customer", path: `${a}/dispatch/customers/anna?tab=settings` },
     { name: "objects", path: `${a}/objects` },
     { name: "objects-of-class", path: `${a}/objects/${objectsId}` },
     {

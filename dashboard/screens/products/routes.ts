@@ -18,6 +18,28 @@ export const productRoutes: readonly Route[] = [
     load: async () => import("../scripts/script-screen.tsx"),
   },
   {
+    pattern: "/:account/dispatch",
+    title: "Dispatch",
+    needs: "workers_scripts:read",
+    menu: { icon: "dispatch", group: "products" },
+    keys: "g c",
+    load: async () => import("../dispatch/namespaces.tsx"),
+  },
+  {
+    pattern: "/:account/dispatch/:namespace",
+    title: "Customers",
+    needs: "workers_scripts:read",
+    isInner: true,
+    load: async () => import("../dispatch/customers.tsx"),
+  },
+  {
+    pattern: "/:account/dispatch/:namespace/:script",
+    title: "Customer",
+    needs: "workers_scripts:read",
+    isInner: true,
+    load: async () => import("../dispatch/customer.tsx"),
+  },
+  {
     pattern: "/:account/workflows",
     title: "Workflows",
     needs: "workers_scripts:read",

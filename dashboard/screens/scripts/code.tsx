@@ -7,17 +7,16 @@ import { ActionForm, SelectField, TextField } from "../../parts/form.tsx";
 import { Notice } from "../../parts/layout.tsx";
 import { Bars, Failure } from "../../parts/states.tsx";
 import { uploadOf, useCode, type Code } from "./modules.ts";
-import { one, paramsOf, scriptPath, shortId } from "./script.ts";
+import { shortId, type ScriptPlace } from "./script.ts";
 
 interface TabProps {
-  account: string;
-  name: string;
+  place: ScriptPlace;
 }
 
 /** The modules of a version. Those of the newest one can be edited as text. */
-export function CodeTab({ account, name }: TabProps) {
+export function CodeTab({ place }: TabProps) {
   const [version, setVersion] = useSearch("version");
-  const { data: code, failure, at, reload } = useCode(account, name, version);
+  const { data: code, failure, at, reload } = useCode(place, version);
   if (failure !== undefined) return <Failure failure={failure} onRetry={reload} />;
   if (code === undefined) return <Bars rows={10} />;
   return (
@@ -29,8 +28,7 @@ export function CodeTab({ account, name }: TabProps) {
       )}
       <Editor
         key={`${version} ${at}`}
-        account={account}
-        name={name}
+        place={place}
         code={code}
         isReadOnly={version !== ""}
         onDone={reload}
@@ -45,7 +43,7 @@ interface EditorProps extends TabProps {
   onDone: () => void;
 }
 
-function Editor({ account, name, code, isReadOnly, onDone }: EditorProps) {
+function Editor({ place, code, isReadOnly, onDone }: EditorProps) {
   const first = code.modules.find((module) => module.name === code.main) ?? code.modules[0];
   const [chosen, setChosen] = useState(first?.name ?? "");
   const [texts, setTexts] = useState<Readonly<Record<string, string>>>({});
@@ -81,14 +79,14 @@ function Editor({ account, name, code, isReadOnly, onDone }: EditorProps) {
   return (
     <ActionForm
       call={{
-        op: `PUT ${one}/content`,
-        params: paramsOf(account, name),
+        op: `PUT ${place.one}/content`,
+        params: place.params,
         body: uploadOf(code, texts),
       }}
       submit="Upload and deploy"
       done="The code was uploaded, and runs"
       refusal={changed.length === 0 ? "nothing is changed" : undefined}
-      invalidates={[scriptPath(account, name), `/accounts/${account}/workers/scripts`]}
+      invalidates={[place.path, place.list]}
       onDone={onDone}
     >
       {() => (

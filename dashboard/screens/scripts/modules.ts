@@ -1,7 +1,7 @@
 import { useAsync } from "../../core/async.ts";
 import type { Query } from "../../core/cache.ts";
 import { answerOf, send } from "../../core/client.ts";
-import { scriptPath } from "./script.ts";
+import type { ScriptPlace } from "./script.ts";
 
 /** A module of a script. One that is not text has no `text`. */
 export interface Module {
@@ -17,9 +17,9 @@ export interface Code {
 
 const isText = (type: string): boolean => /javascript|json|text|python/.test(type);
 
-async function readCode(account: string, name: string, version: string, signal: AbortSignal): Promise<Code> {
+async function readCode(path: string, version: string, signal: AbortSignal): Promise<Code> {
   const query = version === "" ? "" : `?version=${encodeURIComponent(version)}`;
-  const response = await send(`${scriptPath(account, name)}/content/v2${query}`, { signal });
+  const response = await send(`${path}${query}`, { signal });
   if (!response.ok) await answerOf(response);
   const main = response.headers.get("cf-entrypoint") ?? "";
   const form = await response.formData();
@@ -31,8 +31,8 @@ async function readCode(account: string, name: string, version: string, signal: 
 }
 
 /** The code of a version; an empty `version` is the one that runs now. */
-export const useCode = (account: string, name: string, version: string): Query<Code> =>
-  useAsync(`${account} ${name} ${version}`, (signal) => readCode(account, name, version, signal));
+export const useCode = ({ code }: ScriptPlace, version: string): Query<Code> =>
+  useAsync(`${code} ${version}`, (signal) => readCode(code, version, signal));
 
 /** The form of an upload: the modules as they were, with new text in some. */
 export function uploadOf(code: Code, texts: Readonly<Record<string, string>>): FormData {

@@ -5,11 +5,10 @@ import { ActionForm, TextField } from "../../parts/form.tsx";
 import { Card, State, Time } from "../../parts/layout.tsx";
 import { Loaded } from "../../parts/states.tsx";
 import { Table } from "../../parts/table.tsx";
-import { one, paramsOf, scriptPath } from "./script.ts";
+import type { ScriptPlace } from "./script.ts";
 
 interface TabProps {
-  account: string;
-  name: string;
+  place: ScriptPlace;
 }
 interface Schedule {
   cron: string;
@@ -19,8 +18,8 @@ interface Schedule {
 }
 
 /** The times at which a script runs by itself. */
-export function Schedules({ account, name }: TabProps) {
-  const path = `${scriptPath(account, name)}/schedules`;
+export function Schedules({ place }: TabProps) {
+  const path = `${place.path}/schedules`;
   const schedules = useGet<{ schedules: Schedule[] }>(path);
   return (
     <Loaded of={schedules}>
@@ -48,20 +47,14 @@ export function Schedules({ account, name }: TabProps) {
               ]}
             />
           )}
-          <Lines
-            key={list.map(({ cron }) => cron).join("\n")}
-            account={account}
-            name={name}
-            list={list}
-            path={path}
-          />
+          <Lines key={list.map(({ cron }) => cron).join("\n")} place={place} list={list} path={path} />
         </div>
       )}
     </Loaded>
   );
 }
 
-function Lines({ account, name, list, path }: TabProps & { list: readonly Schedule[]; path: string }) {
+function Lines({ place, list, path }: TabProps & { list: readonly Schedule[]; path: string }) {
   const before = list.map(({ cron }) => cron).join("\n");
   const [text, setText] = useState(before);
   const crons = text
@@ -72,8 +65,8 @@ function Lines({ account, name, list, path }: TabProps & { list: readonly Schedu
     <Card>
       <ActionForm
         call={{
-          op: `PUT ${one}/schedules`,
-          params: paramsOf(account, name),
+          op: `PUT ${place.one}/schedules`,
+          params: place.params,
           body: crons.map((cron) => ({ cron })),
         }}
         submit="Save"

@@ -11,7 +11,7 @@ import type { ScreenProps } from "../../shell/route.ts";
 import { LiveLog } from "../logs/live-log.tsx";
 import { CodeTab } from "./code.tsx";
 import { Schedules } from "./schedules.tsx";
-import { one, paramsOf, scriptPath, type ScriptSettings } from "./script.ts";
+import { accountScript, one, type ScriptSettings } from "./script.ts";
 import { Secrets } from "./secrets.tsx";
 import { Settings } from "./settings.tsx";
 import { Versions } from "./versions.tsx";
@@ -29,13 +29,13 @@ type Tab = (typeof tabs)[number]["key"];
 /** One script: its code, versions and deployments, settings, secrets, schedules and live logs. */
 export default function ScriptScreen({ account, params }: ScreenProps) {
   const name = params["script"]!;
-  const path = scriptPath(account, name);
-  const settings = useGet<ScriptSettings>(`${path}/settings`);
+  const place = accountScript(account, name);
+  const settings = useGet<ScriptSettings>(`${place.path}/settings`);
   const [chosen, setTab] = useSearch("tab", "code");
   const tab: Tab = tabs.find(({ key }) => key === chosen)?.key ?? "code";
   const [isDeleting, setDeleting] = useState(false);
   const refusal = useRefusal()(`DELETE ${one}`);
-  const props = { account, name };
+
   const missing = settings.data === undefined && !settings.isLoading ? settings.failure : undefined;
   return (
     <Page
@@ -60,12 +60,12 @@ export default function ScriptScreen({ account, params }: ScreenProps) {
         <Failure failure={missing} onRetry={settings.reload} />
       ) : (
         <Tabs label={`Parts of ${name}`} tabs={tabs} current={tab} onChange={setTab}>
-          {tab === "code" && <CodeTab {...props} />}
-          {tab === "versions" && <Versions {...props} />}
-          {tab === "settings" && <Settings settings={settings} />}
-          {tab === "secrets" && <Secrets {...props} />}
-          {tab === "schedules" && <Schedules {...props} />}
-          {tab === "logs" && <LiveLog op={`POST ${one}/tails`} params={paramsOf(account, name)} />}
+          {tab === "code" && <CodeTab place={place} />}
+          {tab === "versions" && <Versions place={place} />}
+          {tab === "settings" && <Settings place={place} settings={settings} />}
+          {tab === "secrets" && <Secrets place={place} />}
+          {tab === "schedules" && <Schedules place={place} />}
+          {tab === "logs" && <LiveLog op={`POST ${one}/tails`} params={place.params} />}
         </Tabs>
       )}
       {isDeleting && (
@@ -73,9 +73,9 @@ export default function ScriptScreen({ account, params }: ScreenProps) {
           title={`Delete ${name}`}
           submit="Delete"
           typed={name}
-          call={{ op: `DELETE ${one}`, params: paramsOf(account, name) }}
+          call={{ op: `DELETE ${one}`, params: place.params }}
           done="The script was deleted"
-          invalidates={[`/accounts/${account}/workers/scripts`]}
+          invalidates={[place.list]}
           onDone={() => navigate(`/${account}/scripts`)}
           onClose={() => setDeleting(false)}
         >

@@ -33,16 +33,40 @@ export interface ScriptSettings {
   usage_model: string;
 }
 
-/** The path of a script below /client/v4. */
-export const scriptPath = (account: string, name: string): string =>
-  `/accounts/${account}/workers/scripts/${encodeURIComponent(name)}`;
-
 export const one = "/accounts/{account_id}/workers/scripts/{script_name}";
 
-/** The values of the path of a script's operations. */
-export const paramsOf = (account: string, name: string): Readonly<Record<string, string>> => ({
-  account_id: account,
-  script_name: name,
-});
+/** A script of the account or of a customer: its operations are the same, at another path. */
+export interface ScriptPlace {
+  name: string;
+  /** The path of its operations as in openapi.json, and the values of it. */
+  one: string;
+  params: Readonly<Record<string, string>>;
+  /** Its path below /client/v4. */
+  path: string;
+  /** The list that it is in. */
+  list: string;
+  /** The path of its code. Only scripts of the account have versions. */
+  code: string;
+}
+
+export function accountScript(account: string, name: string): ScriptPlace {
+  const list = `/accounts/${account}/workers/scripts`;
+  const path = `${list}/${encodeURIComponent(name)}`;
+  const params = { account_id: account, script_name: name };
+  return { name, one, params, path, list, code: `${path}/content/v2` };
+}
+
+export function customerScript(account: string, namespace: string, name: string): ScriptPlace {
+  const list = `/accounts/${account}/edge/dispatch/namespaces/${encodeURIComponent(namespace)}/scripts`;
+  const path = `${list}/${encodeURIComponent(name)}`;
+  return {
+    name,
+    one: "/accounts/{account_id}/edge/dispatch/namespaces/{namespace_name}/scripts/{script_name}",
+    params: { account_id: account, namespace_name: namespace, script_name: name },
+    path,
+    list,
+    code: `${path}/content`,
+  };
+}
 
 export const shortId = (id: string): string => id.slice(0, 8);

@@ -7,11 +7,10 @@ import { Confirm } from "../../parts/confirm.tsx";
 import { TextField, useForm } from "../../parts/form.tsx";
 import { Empty, Loaded } from "../../parts/states.tsx";
 import { Table } from "../../parts/table.tsx";
-import { one, paramsOf, scriptPath } from "./script.ts";
+import type { ScriptPlace } from "./script.ts";
 
 interface TabProps {
-  account: string;
-  name: string;
+  place: ScriptPlace;
 }
 interface Secret {
   name: string;
@@ -20,11 +19,11 @@ interface Secret {
 type Open = { kind: "write"; name: string } | { kind: "delete"; name: string } | undefined;
 
 /** The secrets of a script, by name. The API never shows their values. */
-export function Secrets({ account, name }: TabProps) {
-  const path = `${scriptPath(account, name)}/secrets`;
+export function Secrets({ place }: TabProps) {
+  const path = `${place.path}/secrets`;
   const secrets = useGet<Secret[]>(path);
   const [open, setOpen] = useState<Open>(undefined);
-  const refusal = useRefusal()(`PUT ${one}/secrets`);
+  const refusal = useRefusal()(`PUT ${place.one}/secrets`);
   const close = (): void => setOpen(undefined);
   const add = (
     <Button icon="plus" kind="primary" refusal={refusal} onPress={() => setOpen({ kind: "write", name: "" })}>
@@ -77,15 +76,15 @@ export function Secrets({ account, name }: TabProps) {
         )}
       </Loaded>
       {open?.kind === "write" && (
-        <SecretDialog account={account} name={name} secret={open.name} path={path} onClose={close} />
+        <SecretDialog place={place} secret={open.name} path={path} onClose={close} />
       )}
       {open?.kind === "delete" && (
         <Confirm
           title={`Delete ${open.name}`}
           submit="Delete"
           call={{
-            op: `DELETE ${one}/secrets/{secret_name}`,
-            params: { ...paramsOf(account, name), secret_name: open.name },
+            op: `DELETE ${place.one}/secrets/{secret_name}`,
+            params: { ...place.params, secret_name: open.name },
           }}
           done="The secret was deleted"
           invalidates={[path]}
@@ -105,14 +104,14 @@ interface DialogProps extends TabProps {
   onClose: () => void;
 }
 
-function SecretDialog({ account, name, secret, path, onClose }: DialogProps) {
+function SecretDialog({ place, secret, path, onClose }: DialogProps) {
   const { values, field } = useForm({ name: secret, text: "" });
   return (
     <FormDialog
       title={secret === "" ? "Add a secret" : `Replace ${secret}`}
       call={{
-        op: `PUT ${one}/secrets`,
-        params: paramsOf(account, name),
+        op: `PUT ${place.one}/secrets`,
+        params: place.params,
         body: { name: values.name, text: values.text, type: "secret_text" },
       }}
       submit="Save"

@@ -8,19 +8,18 @@ import { Card, State, Time } from "../../parts/layout.tsx";
 import { Menu } from "../../parts/menu.tsx";
 import { Loaded } from "../../parts/states.tsx";
 import { Table } from "../../parts/table.tsx";
-import { one, paramsOf, scriptPath, shortId, type Deployment, type Version } from "./script.ts";
+import { one, shortId, type Deployment, type Version, type ScriptPlace } from "./script.ts";
 
 interface TabProps {
-  account: string;
-  name: string;
+  place: ScriptPlace;
 }
 
 const op = `POST ${one}/deployments`;
 const messageOf = (annotations: Record<string, string>): string => annotations["workers/message"] ?? "";
 
 /** The versions of a script with their shares of the requests, and the deployments before. */
-export function Versions({ account, name }: TabProps) {
-  const path = scriptPath(account, name);
+export function Versions({ place }: TabProps) {
+  const path = place.path;
   const versions = useGet<{ items: Version[] }>(`${path}/versions?per_page=50`);
   const deployments = useGet<{ deployments: Deployment[] }>(`${path}/deployments?per_page=25`);
   const [chosen, setChosen] = useState<Version | undefined>(undefined);
@@ -85,13 +84,7 @@ export function Versions({ account, name }: TabProps) {
       </Loaded>
       <Loaded of={deployments}>{(data) => <Deployments list={data.deployments} />}</Loaded>
       {chosen !== undefined && (
-        <Deploy
-          account={account}
-          name={name}
-          version={chosen}
-          current={current}
-          onClose={() => setChosen(undefined)}
-        />
+        <Deploy place={place} version={chosen} current={current} onClose={() => setChosen(undefined)} />
       )}
     </div>
   );
@@ -131,7 +124,7 @@ interface DeployProps extends TabProps {
 }
 
 /** Gives a version a share of the requests. The version with the most requests now keeps the rest. */
-function Deploy({ account, name, version, current, onClose }: DeployProps) {
+function Deploy({ place, version, current, onClose }: DeployProps) {
   const [share, setShare] = useState("100");
   const other = current?.versions
     .filter(({ version_id }) => version_id !== version.id)
@@ -145,11 +138,11 @@ function Deploy({ account, name, version, current, onClose }: DeployProps) {
   return (
     <FormDialog
       title={`Deploy version ${version.number}`}
-      call={{ op, params: paramsOf(account, name), body: { strategy: "percentage", versions } }}
+      call={{ op, params: place.params, body: { strategy: "percentage", versions } }}
       submit="Deploy"
       done="The version was deployed"
       refusal={isShare ? undefined : "the share is a number from 1 to 100"}
-      invalidates={[scriptPath(account, name)]}
+      invalidates={[place.path]}
       onClose={onClose}
     >
       {() => (

@@ -1,0 +1,179 @@
+import { useState } from "preact/hooks";
+import { useAction } from "../../core/action.ts";
+import { useGet } from "../../core/cache.ts";
+import { plural } from "../../core/format.ts";
+import { useRows } from "../../core/pages.ts";
+import { useRefusal } from "../../core/permissions.ts";
+import { href, navigate, useSearch } from "../../core/router.ts";
+import { AsCode } from "../../code/as-code.tsx";
+import { Button } from "../../parts/button.tsx";
+import { Confirm } from "../../parts/confirm.tsx";
+import { Filter } from "../../parts/filter.tsx";
+import { Switch } from "../../parts/form.tsx";
+import { Grid, type Column } from "../../parts/grid.tsx";
+import { Card, Page, Time } from "../../parts/layout.tsx";
+import { Menu } from "../../parts/menu.tsx";
+import { Empty, Loaded } from "../../parts/states.tsx";
+import type { ScreenProps } from "../../shell/route.ts";
+import { DeleteTagged } from "./delete-tagged.tsx";
+import { namespacesPath, one, placeOf, tagFilter, type Customer, type Namespace } from "./namespace.ts";
+
+const columnsOf = (base: string): Column<Customer>[] => [
+  {
+    key: "name",
+    title: "Customer",
+    width: "minmax(140px, 2fr)",
+    cell: ({ script }) => <a href={href(`${base}/${encodeURIComponent(script.id)}`)}>{script.id}</a>,
+  },
+  {
+    key: "tags",
+    title: "Tags",
+    width: "minmax(100px, 2fr)",
+    cell: ({ script }) => <span class="faint">{script.tags.join(" · ")}</span>,
+  },
+  {
+    key: "handlers",
+    title: "Handlers",
+    width: "minmax(100px, 1fr)",
+    isExtra: true,
+    cell: ({ script }) => [...script.handlers, ...(script.has_assets ? ["assets"] : [])].join(", ") || "–",
+  },
+  { key: "modified", title: "Changed", width: "110px", cell: ({ modified_on }) => <Time at={modified_on} /> },
+  {
+    key: "logs",
+    title: "Follow",
+    width: "96px",
+    cell: ({ script }) => <a href={href(`${base}/${encodeURIComponent(script.id)}?tab=logs`)}>Live logs</a>,
+  },
+];
+
+/** The customers of a namespace, by tag. */
+export default function Customers({ account, params }: ScreenProps) {
+  const name = params["namespace"]!;
+  const path = `${namespacesPath(account)}/${encodeURIComponent(name)}`;
+  const base = placeOf(account, name);
+  const namespace = useGet<Namespace>(path);
+  const [tags, setTags] = useSearch("tags");
+  const filter = tagFilter(tags);
+  const query = filter === "" ? "" : `?tags=${encodeURIComponent(filter)}`;
+  const rows = useRows<Customer>(`${path}/scripts${query}`);
+  const [open, setOpen] = useState<"delete" | "tagged" | undefined>(undefined);
+  const refusal = useRefusal();
+  const place = { account_id: account, namespace_name: name };
+  return (
+    <Page
+      title={name}
+      up={{ name: "Dispatch", path: `/${account}/dispatch` }}
+      about={namespace.data && plural(namespace.data.script_count, "customer")}
+      actions={
+        <Menu
+          label="More"
+          items={[
+            {
+              label: "Delete the namespace",
+              icon: "trash",
+              kind: "bad",
+              refusal: refusal(`DELETE ${one}`),
+              onSelect: () => setOpen("delete"),
+            },
+          ]}
+        />
+      }
+    >
+      <div class="stack">
+        {namespace.data && <Trust namespace={namespace.data} place={place} path={path} />}
+        <div class="toolbar close">
+          <Filter
+            label="Filter customers by tags"
+            placeholder="Tags: gold, -trial"
+            value={tags}
+            onChange={setTags}
+          />
+          <Button
+            icon="trash"
+            refusal={
+              refusal(`DELETE ${one}/scripts`) ?? (filter === "" ? "filter by a tag first" : undefined)
+            }
+            onPress={() => setOpen("tagged")}
+          >
+            Delete these
+          </Button>
+        </div>
+        <Loaded
+          of={rows.first}
+          empty={
+            filter === "" ? (
+              <Empty icon="dispatch" title="No customer yet">
+                <p>
+                  <code>wrangler deploy --dispatch-namespace {name}</code> uploads a customer's script.
+                </p>
+              </Empty>
+            ) : (
+              <Empty icon="search" title="No customer has these tags" />
+            )
+          }
+        >
+          {() => (
+            <Grid
+              label="Customers"
+              columns={columnsOf(base)}
+              rows={rows}
+              keyOf={({ script }) => script.id}
+              onOpen={({ script }) => navigate(`${base}/${encodeURIComponent(script.id)}`)}
+            />
+          )}
+        </Loaded>
+      </div>
+      {open === "delete" && (
+        <Confirm
+          title={`Delete ${name}`}
+          submit="Delete"
+          typed={name}
+          call={{ op: `DELETE ${one}`, params: place }}
+          done="The namespace was deleted"
+          invalidates={[namespacesPath(account)]}
+          onDone={() => navigate(`/${account}/dispatch`)}
+          onClose={() => setOpen(undefined)}
+        >
+          <p>The scripts of all its customers are deleted with it.</p>
+        </Confirm>
+      )}
+      {open === "tagged" && (
+        <DeleteTagged
+          place={place}
+          path={path}
+          filter={filter}
+          onDone={rows.first.reload}
+          onClose={() => setOpen(undefined)}
+        />
+      )}
+    </Page>
+  );
+}
+
+interface TrustProps {
+  namespace: Namespace;
+  place: Readonly<Record<string, string>>;
+  path: string;
+}
+
+function Trust({ namespace, place, path }: TrustProps) {
+  const op = `PATCH ${one}`;
+  const isOn = namespace.trusted_workers;
+  const call = { op, params: place, body: { trusted_workers: !isOn } };
+  const action = useAction({ done: "The namespace was changed", invalidates: [path], tellsFailure: true });
+  return (
+    <Card>
+      <div class="setting">
+        <Switch
+          label="Trust the customers"
+          hint="Scripts of trusted customers see request.cf, the data of the visitor’s connection."
+          isOn={isOn}
+          refusal={useRefusal()(op)}
+          onChange={() => void action.run(call)}
+        />
+        <AsCode call={call} />
+      </div>
+    </Card>
+  );
+}
