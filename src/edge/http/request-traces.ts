@@ -19,21 +19,18 @@ export class RequestTraces {
   /** The span ends when the answer, or the upgraded connection, has closed. */
   begin(request: IncomingMessage, answer: ServerResponse | Duplex, record: AccessRecord | undefined): Span {
     const { method = "GET", headers } = request;
-    const span = this.#tracer.begin(
-      `edge ${method}`,
-      "server",
-      this.#tracer.incoming(headers, () => this.#trusts(request)),
-    );
+    const caller = this.#tracer.incoming(headers, () => this.#trusts(request));
+    const span = this.#tracer.begin(edgeName(method), "server", caller);
     if (record !== undefined) record.span = span;
     if (span.isSampled) {
       span.set("http.request.method", method);
-      answer.once("close", () => end(span, answer));
+      answer.on("close", () => end(span, answer));
     }
     return span;
   }
 
   /** Adds what the edge has found out about a request. */
-  sees(span: Span, { request, ray }: { request: IncomingMessage; ray: string }, view: AccessView): void {
+  sees(span: Span, request: IncomingMessage, ray: string, view: AccessView): void {
     if (!span.isSampled) return;
     const question = view.path.indexOf("?");
     span
@@ -47,6 +44,15 @@ export class RequestTraces {
       .set("selvedge.zone", view.zone?.name);
     if (question >= 0) span.set("url.query", withoutSecrets(view.path).slice(question + 1));
   }
+}
+
+/** The names of spans, by the methods that the parser knows. */
+const edgeNames = new Map<string, string>();
+
+function edgeName(method: string): string {
+  let name = edgeNames.get(method);
+  if (name === undefined) edgeNames.set(method, (name = `edge ${method}`));
+  return name;
 }
 
 /** The visitor left before the head of an answer was sent. */

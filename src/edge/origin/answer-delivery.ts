@@ -15,7 +15,7 @@ export interface DeliveryParts {
   origin: Pick<OriginRequest, "ray" | "record">;
   path: Path;
   race: Race | undefined;
-  /** Undefined if the request is not traced. */
+  /** Undefined if no trace is kept. */
   span: Span | undefined;
 }
 
@@ -76,12 +76,12 @@ export class AnswerDelivery implements AnswerReceiver {
   end(last: string, trailers: readonly string[]): void {
     const { response, span } = this.#to;
     this.#settle();
-    span?.end();
     const kept = trailers.length === 0 ? undefined : visitorTrailers(trailers);
     if (kept !== undefined) response.addTrailers(kept);
     // As text, the head and the body are one write.
     if (last === "") response.end();
     else response.end(last, "latin1");
+    span?.end();
     this.#done();
   }
 

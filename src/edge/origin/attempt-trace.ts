@@ -1,7 +1,7 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 import { errorName, type Span } from "../../platform/tracing/spans/span.ts";
-import { withTrace } from "../../platform/tracing/spans/trace-headers.ts";
-import type { Tracer } from "../../platform/tracing/spans/tracer.ts";
+import { setTrace, withTrace } from "../../platform/tracing/spans/trace-headers.ts";
+import { traceHeader, type Tracer } from "../../platform/tracing/spans/tracer.ts";
 import { withoutSecrets } from "../../platform/access-log/redact.ts";
 import type { Path } from "../configuration/route.ts";
 import type { OriginRequest } from "./proxy.ts";
@@ -13,15 +13,18 @@ export interface OriginTrace {
   name: "origin" | "fetch";
   /** Set if the destination is the edge of this platform, which continues the trace. */
   tracer?: Tracer | undefined;
+  /** Whether the headers of the request are already those of the trace; only of one that is not kept. */
+  isWritten?: boolean;
 }
 
 /** The trace of a request to an origin. */
 export const originTrace = (span: Span | undefined): OriginTrace | undefined =>
-  span === undefined ? undefined : { span, name: "origin" };
+  span === undefined ? undefined : { span, name: "origin", tracer: undefined, isWritten: false };
 
 /** One attempt to send a request: its span, and the headers that name it. */
 export interface TracedAttempt {
-  span: Span;
+  /** Undefined if the trace is not kept. */
+  span: Span | undefined;
   headers: string[];
 }
 
@@ -32,31 +35,39 @@ export function beginAttempt(
 ): TracedAttempt | undefined {
   const { trace, method, headers, port, tls } = origin;
   if (trace === undefined) return undefined;
+  if (!trace.span.isSampled) return unkeptAttempt(trace, headers, path.tracer);
   const { name, tracer = path.tracer } = trace;
   const span = trace.span.child(`${name} ${method}`, "client");
-  if (span.isSampled) {
-    const host = headers[1] ?? "";
-    const scheme = tls === undefined ? "http" : "https";
-    span
-      .set("http.request.method", method)
-      .set("url.full", withoutSecrets(`${scheme}://${host}${origin.path}`))
-      .set("server.address", host)
-      .set("server.port", port)
-      .set("network.peer.address", path.address)
-      .set("selvedge.relay", path.tracer === undefined ? undefined : true);
-  }
+  const host = headers[1] ?? "";
+  const scheme = tls === undefined ? "http" : "https";
+  span
+    .set("http.request.method", method)
+    .set("url.full", withoutSecrets(`${scheme}://${host}${origin.path}`))
+    .set("server.address", host)
+    .set("server.port", port)
+    .set("network.peer.address", path.address)
+    .set("selvedge.relay", path.tracer === undefined ? undefined : true);
   return { span, headers: withTrace(headers, span, { tracer, keepsForeign: name === "fetch" }) };
+}
+
+/** All attempts of a request have the same headers, which are written once, into its own list. */
+function unkeptAttempt(trace: OriginTrace, headers: string[], relay: Tracer | undefined): TracedAttempt {
+  const { span, name, tracer = relay } = trace;
+  if (trace.isWritten !== true) setTrace(headers, span, { keepsForeign: name === "fetch" });
+  trace.isWritten = true;
+  return {
+    span: undefined,
+    headers: tracer === undefined ? headers : [...headers, traceHeader, tracer.signed(span)],
+  };
 }
 
 /** Notes the answer to an attempt. */
 export function attemptAnswered(span: Span, status: number): void {
-  if (!span.isSampled) return;
   span.set("http.response.status_code", status);
   if (status >= 400) span.fail(String(status));
 }
 
 export function attemptFailed(span: Span, error: unknown): void {
-  if (!span.isSampled) return;
   span.fail(errorName(error)).end();
 }
 

@@ -109,7 +109,7 @@ export class Outbound {
     const { span } = via;
     const tracer = own !== undefined && "listener" in own ? this.#tracer : undefined;
     const shared = {
-      trace: span === undefined ? undefined : ({ span, name: "fetch", tracer } as const),
+      trace: span === undefined ? undefined : { span, name: "fetch" as const, tracer, isWritten: false },
       tenant: accountId,
       method: request.method ?? "GET",
       path: url.pathname + url.search,

@@ -71,7 +71,7 @@ function begin(
     timeout: settings.originConnectTimeoutMs,
     maxHeaderSize: settings.headerBytesMax * 2,
   });
-  if (traced !== undefined) traceHandshake(upstream, traced.span);
+  if (traced?.span !== undefined) traceHandshake(upstream, traced.span);
   let isConnected = false;
   upstream.once("socket", (socket) =>
     socket.once(tls === undefined ? "connect" : "secureConnect", () => {

@@ -173,7 +173,7 @@ export class Edge {
       if (word?.isCurrent === false && !(await word.becomesCurrent())) throw visitorErrors.stale();
       found = this.#find(request, ray, { record, span });
       if (record !== undefined) accessLog!.sees(record, found);
-      if (span !== undefined) traces!.sees(span, { request, ray }, found);
+      if (span !== undefined) traces!.sees(span, request, ray, found);
       // A request that a handler passes on instead may have another body, or none.
       if (found.zone?.readsBody === true) await found.readBody();
       await this.#pass(0, found, request, response, found.path, ray);
@@ -194,7 +194,7 @@ export class Edge {
       if (word?.isCurrent === false && !(await word.becomesCurrent())) throw visitorErrors.stale();
       const found = this.#find(request, ray, { record, span });
       if (record !== undefined) accessLog!.sees(record, found);
-      if (span !== undefined) traces!.sees(span, { request, ray }, found);
+      if (span !== undefined) traces!.sees(span, request, ray, found);
       await this.#passUpgrade(found, request, socket, head, ray);
     } catch (error) {
       const refusal = this.#visitorError(error, request, ray);

@@ -64,5 +64,5 @@ function resourceOf({ otelServiceName, otelResourceAttributes, colo }: Config): 
     ...otelResourceAttributes.map(pairOf),
   ]);
   if (otelServiceName !== undefined) attributes.set("service.name", otelServiceName);
-  return attributesOf([...attributes].flat());
+  return attributesOf(attributes);
 }

@@ -1,7 +1,8 @@
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, it } from "vitest";
-import { SpanExporter, waitingMax } from "./span-exporter.ts";
+import { waitingMax } from "./span-batches.ts";
+import { SpanExporter } from "./span-exporter.ts";
 import { Tracer } from "./spans/tracer.ts";
 
 let server: Server | undefined;

@@ -2,13 +2,10 @@ import { request as httpRequest, Agent as HttpAgent, type IncomingMessage } from
 import { request as httpsRequest, Agent as HttpsAgent } from "node:https";
 import { unawaited } from "../util/uncaught.ts";
 import { readUpTo } from "../util/read-up-to.ts";
-import { requestJson, spanJson } from "./otlp-json.ts";
-import type { Span, SpanSink } from "./spans/span.ts";
+import { requestStart, spanJson } from "./otlp-json.ts";
+import { SpanBatches, type SpanBatch } from "./span-batches.ts";
+import type { KeptSpan, SpanSink } from "./spans/span.ts";
 
-/** Spans that wait for the collector. More are dropped and counted. */
-export const waitingMax = 4096;
-/** Spans of one request. More at once would hold up the requests of visitors. */
-const batchMax = 512;
 const everyMs = 1000;
 /** How often a batch is sent before its spans are dropped. */
 const attemptsMax = 4;
@@ -27,12 +24,17 @@ export interface ExporterOptions {
   onState: (failure: Error | undefined) => void;
 }
 
-/** Sends ended spans to a collector, over OTLP/HTTP with JSON. It never waits for it, and never throws. */
+/**
+ * Sends ended spans to a collector, over OTLP/HTTP with JSON. It never waits for it, and never throws. A span becomes
+ * bytes when it ends: as an object, it would outlive its request and be copied by the garbage collector.
+ */
 export class SpanExporter implements SpanSink {
   readonly #options: ExporterOptions;
   readonly #url: URL;
   readonly #agent: HttpAgent;
-  #waiting: Span[] = [];
+  readonly #batches: SpanBatches;
+  /** The wall time of 0 on the clock of `performance.now()`, which is looked up with each batch. */
+  #originMs = 0;
   #timer: NodeJS.Timeout | undefined;
   #sending: Promise<void> | undefined;
   readonly #ended = new AbortController();
@@ -44,77 +46,82 @@ export class SpanExporter implements SpanSink {
   constructor(options: ExporterOptions) {
     this.#options = options;
     this.#url = new URL(options.url);
+    this.#batches = new SpanBatches(requestStart(options.resource, options.version));
+    this.#lookUpTime();
     const agentOptions = { keepAlive: true, maxSockets: 1 };
     this.#agent =
       this.#url.protocol === "https:" ? new HttpsAgent(agentOptions) : new HttpAgent(agentOptions);
   }
 
-  add(span: Span): void {
-    if (this.#waiting.length >= waitingMax || this.#ended.signal.aborted) {
-      this.dropped++;
-      return;
-    }
-    this.#waiting.push(span);
-    if (this.#waiting.length === batchMax) this.#send();
+  add(span: KeptSpan): void {
+    const isTaken =
+      !this.#ended.signal.aborted &&
+      this.#batches.hasRoom &&
+      this.#batches.add(spanJson(span, this.#originMs));
+    if (!isTaken) this.dropped++;
+    else if (this.#batches.hasFull) this.#send();
     else this.#timer ??= setTimeout(() => this.#send(), everyMs).unref();
   }
 
   /** Sends what waits, for at most `deadlineMs`. Spans that are left then are dropped. */
   async close(deadlineMs: number): Promise<void> {
     const timer = setTimeout(() => this.#ended.abort(), deadlineMs);
-    while (this.#waiting.length > 0 && !this.#ended.signal.aborted) {
+    while (this.#batches.count > 0 && !this.#ended.signal.aborted) {
       this.#send();
       await this.#sending;
     }
     await this.#sending;
     clearTimeout(timer);
     this.#ended.abort();
-    this.dropped += this.#waiting.length;
-    this.#waiting = [];
+    this.dropped += this.#batches.count;
+    this.#batches.clear();
     this.#agent.destroy();
   }
 
   #send(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const isBusy = this.#sending !== undefined || this.#ended.signal.aborted;
-    if (isBusy || this.#waiting.length === 0) return;
-    const batch = this.#waiting.splice(0, batchMax);
+    if (this.#sending !== undefined || this.#ended.signal.aborted) return;
+    this.#lookUpTime();
+    const batch = this.#batches.take();
+    if (batch === undefined) return;
     this.#sending = this.#export(batch).finally(() => {
       this.#sending = undefined;
-      if (this.#waiting.length >= batchMax) this.#send();
-      else if (this.#waiting.length > 0) this.#timer ??= setTimeout(() => this.#send(), everyMs).unref();
+      if (this.#batches.hasFull) this.#send();
+      else if (this.#batches.count > 0) this.#timer ??= setTimeout(() => this.#send(), everyMs).unref();
     });
     unawaited(this.#sending);
   }
 
+  #lookUpTime(): void {
+    this.#originMs = Date.now() - performance.now();
+  }
+
   /** Never rejects: what the collector does not take is counted. */
-  async #export(batch: readonly Span[]): Promise<void> {
-    const originMs = Date.now() - performance.now();
-    const { resource, version, onState } = this.#options;
-    const body = requestJson(
-      resource,
-      version,
-      batch.map((span) => spanJson(span, originMs)),
-    );
+  async #export(batch: SpanBatch): Promise<void> {
+    const { onState } = this.#options;
+    const { count } = batch;
+    const body = batch.body();
     for (let attempt = 1; ; attempt++) {
-      const { rejected, failure, waitMs } = await this.#attempt(body, batch.length);
+      const { rejected, failure, waitMs } = await this.#attempt(body, count);
       if (failure === undefined || waitMs === undefined || attempt === attemptsMax) {
         this.dropped += rejected;
-        this.exported += batch.length - rejected;
+        this.exported += count - rejected;
         if ((failure === undefined) === this.#isFailing) onState(failure);
         this.#isFailing = failure !== undefined;
+        // After a failure, a part of the body may still be on its way.
+        if (failure === undefined) this.#batches.giveBack(batch);
         return;
       }
       await this.#wait(Math.max(waitMs, everyMs * 2 ** (attempt - 1)));
       if (this.#ended.signal.aborted) {
-        this.dropped += batch.length;
+        this.dropped += count;
         return;
       }
     }
   }
 
-  async #attempt(body: string, count: number): Promise<Attempt> {
+  async #attempt(body: Buffer, count: number): Promise<Attempt> {
     try {
       const answer = await this.#post(body);
       const status = answer.statusCode ?? 0;
@@ -128,7 +135,7 @@ export class SpanExporter implements SpanSink {
     }
   }
 
-  async #post(body: string): Promise<IncomingMessage> {
+  async #post(body: Buffer): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
       const send = this.#url.protocol === "https:" ? httpsRequest : httpRequest;
       const request = send(this.#url, {
@@ -137,7 +144,7 @@ export class SpanExporter implements SpanSink {
         headers: {
           ...this.#options.headers,
           "content-type": "application/json",
-          "content-length": Buffer.byteLength(body),
+          "content-length": body.length,
         },
         signal: AbortSignal.any([this.#ended.signal, AbortSignal.timeout(timeoutMs)]),
       });

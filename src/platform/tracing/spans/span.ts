@@ -1,109 +1,136 @@
-import { randomText } from "../../util/ids.ts";
+import { attributeJson, type AttributeValue } from "./attribute-json.ts";
+import { newSpanId, spanIdOf, traceIdOf } from "./ids.ts";
 import { traceParent, type TraceContext } from "./trace-context.ts";
 
 /** The kinds of spans, by their numbers in OTLP. */
 export const spanKinds = { internal: 1, server: 2, client: 3, producer: 4, consumer: 5 } as const;
 export type SpanKind = keyof typeof spanKinds;
-export type AttributeValue = string | number | boolean;
 
 /** Receives spans that have ended. Must not throw. */
 export interface SpanSink {
-  add(span: Span): void;
+  add(span: KeptSpan): void;
 }
 
-const newTraceId = (): string => randomText(16, "hex");
-const newSpanId = (): string => randomText(8, "hex");
+/** A part of a request's work. */
+export interface Span extends TraceContext {
+  /** The value of the header `traceparent`. */
+  readonly header: string;
+  child(name: string, kind?: SpanKind): Span;
+  set(name: string, value: AttributeValue | undefined): this;
+  /** Says that it began earlier than this object was made. */
+  began(msAgo: number): this;
+  /** Notes a failure. `error` is short and has few values, such as a code or a class. */
+  fail(error: string): this;
+  /** Ends it once; later calls have no effect. */
+  end(): void;
+}
 
-/** Visitors choose paths and names of user agents. */
-const textLengthMax = 1024;
-/** A copy of the beginning: a slice would keep the whole text in memory while the span waits. */
-const bounded = (text: string): string =>
-  text.length <= textLengthMax ? text : Buffer.from(text.slice(0, textLengthMax)).toString();
-
-/**
- * A part of a request's work. A span that is not sampled only carries the ids of its trace: it is its own child, and nothing
- * keeps it.
- */
-export class Span implements TraceContext {
+/** A span of a trace that the collector gets. */
+export class KeptSpan implements Span {
+  readonly isSampled = true;
   readonly traceId: string;
   readonly spanId: string;
   readonly parentId: string | undefined;
   readonly state: string | undefined;
   readonly kind: SpanKind;
-  readonly startMs: number;
+  startMs = performance.now();
   name: string;
   /** 0 until it has ended. */
   endMs = 0;
-  /** Names and values in turn. */
-  readonly attributes: AttributeValue[] = [];
+  /** JSON of the attributes, each after a comma. */
+  attributes = "";
   link: TraceContext | undefined;
   /** Why it failed; undefined if it did not. */
   error: string | undefined;
-  readonly #sink: SpanSink | undefined;
+  readonly #sink: SpanSink;
 
-  private constructor(
-    sink: SpanSink | undefined,
+  /** Without a parent, it is the first span of the trace. */
+  constructor(
+    sink: SpanSink,
     name: string,
     kind: SpanKind,
     traceId: string,
-    parent: TraceContext | undefined,
+    parent: Pick<TraceContext, "spanId" | "state"> | undefined,
+    spanId = newSpanId(),
   ) {
     this.#sink = sink;
     this.name = name;
     this.kind = kind;
     this.traceId = traceId;
-    this.spanId = newSpanId();
+    this.spanId = spanId;
     this.parentId = parent?.spanId;
     this.state = parent?.state;
-    this.startMs = sink === undefined ? 0 : performance.now();
   }
 
-  /** The first span of this process in a trace. `sampled` decides whether it is kept. */
-  static first(
-    sink: SpanSink,
-    name: string,
-    kind: SpanKind,
-    parent: TraceContext | undefined,
-    sampled: (traceId: string) => boolean,
-  ): Span {
-    const traceId = parent?.traceId ?? newTraceId();
-    return new Span(sampled(traceId) ? sink : undefined, name, kind, traceId, parent);
-  }
-
-  get isSampled(): boolean {
-    return this.#sink !== undefined;
-  }
-
-  /** The value of the header `traceparent`. */
   get header(): string {
     return traceParent(this);
   }
 
-  child(name: string, kind: SpanKind = "internal"): Span {
-    return this.#sink === undefined ? this : new Span(this.#sink, name, kind, this.traceId, this);
+  child(name: string, kind: SpanKind = "internal"): KeptSpan {
+    return new KeptSpan(this.#sink, name, kind, this.traceId, this);
   }
 
   set(name: string, value: AttributeValue | undefined): this {
-    if (this.#sink !== undefined && value !== undefined)
-      this.attributes.push(name, typeof value === "string" ? bounded(value) : value);
+    if (value !== undefined) this.attributes += attributeJson(name, value);
     return this;
   }
 
-  /** Notes a failure. `error` is short and has few values, such as a code or a class. */
+  began(msAgo: number): this {
+    this.startMs -= msAgo;
+    return this;
+  }
+
   fail(error: string): this {
     this.error ??= error;
     return this;
   }
 
-  /** Ends it once; later calls have no effect. */
   end(): void {
-    if (this.#sink === undefined || this.endMs !== 0) return;
+    if (this.endMs !== 0) return;
     this.endMs = performance.now();
     this.#sink.add(this);
   }
 }
 
-/** Runs work within a child span, which ends with it. Without a span, only runs it. */
+/** The ids of a trace that is not kept, so that others see that it is not. It is its own child. */
+export class UnkeptSpan implements Span {
+  readonly isSampled = false;
+  readonly header: string;
+  readonly state: string | undefined;
+
+  constructor(header: string, state: string | undefined) {
+    this.header = header;
+    this.state = state;
+  }
+
+  get traceId(): string {
+    return traceIdOf(this.header);
+  }
+
+  get spanId(): string {
+    return spanIdOf(this.header);
+  }
+
+  child(): this {
+    return this;
+  }
+
+  set(): this {
+    return this;
+  }
+
+  began(): this {
+    return this;
+  }
+
+  fail(): this {
+    return this;
+  }
+
+  end(): void {}
+}
+
+/** Runs work within a child span, which ends with it. Without a span that is kept, only runs it. */
 export async function within<T>(
   parent: Span | undefined,
   name: string,

@@ -10,29 +10,47 @@ interface To {
 }
 
 /** The headers of a request, a flat list, with those of a trace instead of those that it had. */
-export function withTrace(
-  headers: readonly string[],
-  span: Span,
-  { tracer, keepsForeign }: To = {},
-): string[] {
-  const isKept = keepsForeign === true && isForeign(headers, span);
-  const sent: string[] = [];
-  for (let i = 0; i < headers.length; i += 2) {
-    const name = headers[i]!;
-    if (lengths.has(name.length) && isOfTrace(name.toLowerCase(), isKept)) continue;
-    sent.push(name, headers[i + 1]!);
-  }
-  if (!isKept) {
-    sent.push("traceparent", span.header);
-    if (span.state !== undefined) sent.push("tracestate", span.state);
-  }
-  if (tracer !== undefined) sent.push(traceHeader, tracer.signed(span));
+export function withTrace(headers: readonly string[], span: Span, to: To = {}): string[] {
+  const sent = headers.slice();
+  setTrace(sent, span, to);
   return sent;
 }
 
-const lengths: ReadonlySet<number> = new Set(["traceparent".length, "tracestate".length, traceHeader.length]);
-const isOfTrace = (name: string, isKept: boolean): boolean =>
-  name === traceHeader || (!isKept && (name === "traceparent" || name === "tracestate"));
+/** Puts the headers of a trace into a flat list, instead of those that are there. */
+export function setTrace(headers: string[], span: Span, { tracer, keepsForeign }: To = {}): void {
+  const isKept = keepsForeign === true && isForeign(headers, span);
+  removeTrace(headers, isKept);
+  if (!isKept) {
+    headers.push("traceparent", span.header);
+    if (span.state !== undefined) headers.push("tracestate", span.state);
+  }
+  if (tracer !== undefined) headers.push(traceHeader, tracer.signed(span));
+}
+
+/** Few requests have such headers, so nothing is moved before the first one. */
+function removeTrace(headers: string[], isKept: boolean): void {
+  let kept = 0;
+  for (let i = 0; i < headers.length; i += 2) {
+    if (isOfTrace(headers[i]!, isKept)) continue;
+    if (kept !== i) {
+      headers[kept] = headers[i]!;
+      headers[kept + 1] = headers[i + 1]!;
+    }
+    kept += 2;
+  }
+  if (kept !== headers.length) headers.length = kept;
+}
+
+const parentLength = "traceparent".length;
+const stateLength = "tracestate".length;
+const ownLength = traceHeader.length;
+
+function isOfTrace(name: string, isKept: boolean): boolean {
+  const { length } = name;
+  if (length !== parentLength && length !== stateLength && length !== ownLength) return false;
+  const lower = name.toLowerCase();
+  return lower === traceHeader || (!isKept && (lower === "traceparent" || lower === "tracestate"));
+}
 
 function isForeign(headers: readonly string[], { traceId }: Span): boolean {
   const at = headers.findIndex((name, i) => i % 2 === 0 && name.toLowerCase() === "traceparent");

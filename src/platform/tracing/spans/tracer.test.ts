@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { fc } from "../../../../test/helpers/properties.ts";
-import type { Span } from "./span.ts";
+import type { KeptSpan } from "./span.ts";
 import { readTraceContext } from "./trace-context.ts";
 import { withTrace } from "./trace-headers.ts";
 import { traceHeader, Tracer, type Sampling } from "./tracer.ts";
@@ -9,8 +9,8 @@ const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
 const spanId = "00f067aa0ba902b7";
 const parent = `00-${traceId}-${spanId}-01`;
 
-function tracerWith(sampling: Sampling): { tracer: Tracer; ended: Span[] } {
-  const ended: Span[] = [];
+function tracerWith(sampling: Sampling): { tracer: Tracer; ended: KeptSpan[] } {
+  const ended: KeptSpan[] = [];
   const tracer = new Tracer({ add: (span) => ended.push(span) }, sampling);
   tracer.signWith("key of the nodes");
   return { tracer, ended };

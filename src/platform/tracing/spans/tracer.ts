@@ -1,6 +1,7 @@
 import { hash, timingSafeEqual } from "node:crypto";
-import { Span, type SpanKind, type SpanSink } from "./span.ts";
-import { readTraceContext, type TraceContext } from "./trace-context.ts";
+import { newTraceParent, spanIdOf, traceIdOf } from "./ids.ts";
+import { KeptSpan, UnkeptSpan, type Span, type SpanKind, type SpanSink } from "./span.ts";
+import { readTraceContext, traceParent, type TraceContext } from "./trace-context.ts";
 
 /** Decides which traces are kept. */
 export interface Sampling {
@@ -19,19 +20,27 @@ export interface IncomingTrace {
 /** Carries a span from one part of the platform to another: to its own edge, and to other nodes. */
 export const traceHeader = "x-selvedge-trace";
 
+/** The last digits of a trace's id, which decide whether it is kept. */
 const idDigits = 13;
 const idValues = 2 ** 52;
+/** Where the trace's id ends in the value of `traceparent`. */
+const traceIdEnd = 35;
 const macLength = 22;
 
 /** Begins the spans that have no parent in this process. */
 export class Tracer {
   readonly #sink: SpanSink;
   readonly #sampling: Sampling;
+  /** The first of those ids that are not kept, in digits. */
+  readonly #idsEnd: string;
   #key: string | undefined;
 
   constructor(sink: SpanSink, sampling: Sampling) {
     this.#sink = sink;
     this.#sampling = sampling;
+    this.#idsEnd = Math.ceil(sampling.ratio * idValues)
+      .toString(16)
+      .padStart(idDigits, "0");
   }
 
   /** Sets the key, shared by all nodes, that signs the headers between parts of the platform. */
@@ -40,28 +49,35 @@ export class Tracer {
   }
 
   begin(name: string, kind: SpanKind, { context, isTrusted }: IncomingTrace = noContext): Span {
-    const parent = isTrusted ? context : undefined;
-    const { followsParent } = this.#sampling;
-    const span = Span.first(this.#sink, name, kind, parent, (traceId) =>
-      parent !== undefined && followsParent ? parent.isSampled : this.#isInSample(traceId),
-    );
-    if (!isTrusted && span.isSampled) span.link = context;
+    const ids = newTraceParent();
+    if (isTrusted && context !== undefined) return this.#continue(name, kind, context, spanIdOf(ids));
+    if (!this.#isInSample(ids)) return new UnkeptSpan(ids, undefined);
+    const span = new KeptSpan(this.#sink, name, kind, traceIdOf(ids), undefined, spanIdOf(ids));
+    span.link = context;
     return span;
+  }
+
+  #continue(name: string, kind: SpanKind, parent: TraceContext, spanId: string): Span {
+    const { traceId, isSampled, state } = parent;
+    const header = traceParent({ traceId, spanId, isSampled: false });
+    const isKept = this.#sampling.followsParent ? isSampled : this.#isInSample(header);
+    if (!isKept) return new UnkeptSpan(header, state);
+    return new KeptSpan(this.#sink, name, kind, traceId, parent, spanId);
   }
 
   /** The context of a request. `isTrusted` says whether its sender may choose the trace. */
   incoming(headers: Headers, isTrusted: () => boolean): IncomingTrace {
     const signed = headers[traceHeader];
+    const given = headers["traceparent"];
+    if (given === undefined && signed === undefined) return noContext;
     if (typeof signed === "string") {
       const parent = this.#verified(signed);
       if (parent !== undefined) {
-        const state = headers["traceparent"] === parent ? headers["tracestate"] : undefined;
+        const state = given === parent ? headers["tracestate"] : undefined;
         return { context: readTraceContext(parent, state), isTrusted: true };
       }
     }
-    const parent = headers["traceparent"];
-    if (parent === undefined) return noContext;
-    const context = readTraceContext(parent, headers["tracestate"]);
+    const context = readTraceContext(given, headers["tracestate"]);
     return { context, isTrusted: context !== undefined && isTrusted() };
   }
 
@@ -84,11 +100,11 @@ export class Tracer {
     return hash("sha3-256", `${this.#key}${text}`, "base64url").slice(0, macLength);
   }
 
-  /** By the trace's id, so that all nodes decide alike. */
-  #isInSample(traceId: string): boolean {
+  /** By the last digits of the trace's id, so that all nodes decide alike. */
+  #isInSample(parent: string): boolean {
     const { ratio } = this.#sampling;
     if (ratio === 0 || ratio === 1) return ratio === 1;
-    return Number.parseInt(traceId.slice(-idDigits), 16) < ratio * idValues;
+    return parent.slice(traceIdEnd - idDigits, traceIdEnd) < this.#idsEnd;
   }
 }
 

@@ -1,0 +1,46 @@
+import { randomFillSync } from "node:crypto";
+
+/*
+ * Random ids, cut from a text that is filled at once: a system call and a conversion for each id would cost more than the rest
+ * of a trace that is not kept. The text is a list of values of `traceparent`, so that such a trace needs one piece of it.
+ */
+
+/** The flags say that the trace is not kept. */
+const form = "00-tttttttttttttttttttttttttttttttt-ssssssssssssssss-00";
+const formLength = form.length;
+const formsCount = 64;
+const randomBytes = 24;
+
+const random = Buffer.allocUnsafeSlow(formsCount * randomBytes);
+const digits = Buffer.from("0123456789abcdef");
+const forms = Buffer.from(form.repeat(formsCount));
+/** The places of a form's digits. */
+const places = Uint8Array.from(Array.from(form).flatMap((letter, i) => ("ts".includes(letter) ? [i] : [])));
+let text = "";
+let at = 0;
+
+/** The value of `traceparent` of a new trace and span, which are not kept. */
+export function newTraceParent(): string {
+  if (at === text.length) fill();
+  return text.slice(at, (at += formLength));
+}
+
+function fill(): void {
+  randomFillSync(random);
+  for (let i = 0; i < formsCount; i++) {
+    const start = i * formLength;
+    for (let j = 0; j < randomBytes; j++) {
+      const byte = random[i * randomBytes + j]!;
+      forms[start + places[2 * j]!] = digits[byte >> 4]!;
+      forms[start + places[2 * j + 1]!] = digits[byte & 15]!;
+    }
+  }
+  text = forms.toString("latin1");
+  at = 0;
+}
+
+/** The ids in the value of a `traceparent`. */
+export const traceIdOf = (parent: string): string => parent.slice(3, 35);
+export const spanIdOf = (parent: string): string => parent.slice(36, 52);
+
+export const newSpanId = (): string => spanIdOf(newTraceParent());
