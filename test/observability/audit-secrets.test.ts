@@ -1,20 +1,27 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Writable } from "node:stream";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { operations } from "../../src/capabilities.ts";
 import type { Operation } from "../../src/control/api/operation.ts";
 import { shapeOf, type Shape } from "../../src/control/api/sensitive.ts";
+import { startCollector, type Collector } from "../helpers/collector.ts";
 import { startTestServer, type TestServer } from "../helpers/server.ts";
+import { visit } from "../helpers/visit.ts";
 
 /**
- * Every field that takes a secret gets a marked one. None may appear in the audit log, the log of the server, the
- * metrics, or an error.
+ * Every field that takes a secret gets a marked one, and so do the parts of visitors' requests that carry credentials. None
+ * may appear in the audit log, the log of the server, the access logs, the traces, the metrics, or an error.
  */
 const mark = "planted-7f3a";
 const secretText = `${mark}-secret`;
 const secretBase64 = Buffer.from(`${mark}-base64`).toString("base64");
 const marks = [mark, secretBase64.slice(0, 16)];
 
+const folder = mkdtempSync(join(tmpdir(), "selvedge-secrets-"));
+let collector: Collector;
 let server: TestServer;
 let account: string;
 let zone: string;
@@ -25,11 +32,22 @@ beforeAll(async () => {
   const log = new Writable({
     write: (chunk: Buffer, _encoding, done) => (logged.push(chunk.toString()), done()),
   });
-  server = await startTestServer({ metricsListen: "127.0.0.1:0" }, pino({ level: "trace" }, log));
+  collector = await startCollector();
+  const settings = {
+    metricsListen: "127.0.0.1:0",
+    otlpEndpoint: collector.url,
+    accessLog: join(folder, "access.log"),
+    apiAccessLog: join(folder, "api.log"),
+  };
+  server = await startTestServer(settings, pino({ level: "trace" }, log));
   account = server.ready.account_id;
   zone = await server.newZone("secrets.example");
 });
-afterAll(() => server.close(1000));
+afterAll(async () => {
+  await server.close(1000);
+  collector.close();
+  rmSync(folder, { recursive: true });
+});
 
 const isSecret = (text: string): boolean => marks.some((each) => text.includes(each));
 
@@ -121,14 +139,54 @@ it.each(takesSecrets.map((operation) => [operation.id, operation] as const))(
   },
 );
 
-it("no planted secret is in the audit log, the server's log, the metrics, or an error", async () => {
+it("visits with credentials show none", async () => {
+  await server.call("POST", `/zones/${zone}/dns_records`, {
+    ...{ type: "A", name: "www", content: "127.0.0.1" },
+    proxied: true,
+  });
+  const headers = {
+    authorization: `Bearer ${secretText}`,
+    cookie: `session=${secretText}`,
+    referer: `http://user:${secretText}@before.example/?access_token=${secretText}#${secretText}`,
+    traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+    tracestate: `vendor=${secretText}`,
+  };
+  const path = `/private?sig=${secretText}&%74oken=${secretText}&a=b`;
+  await visit(server.ready.edge, "www.secrets.example", path, headers);
+  const { attributes } = await collector.find(({ name }) => name === "edge GET");
+  expect(attributes).toMatchObject({
+    "url.path": "/private",
+    "url.query": expect.stringContaining("a=b") as string,
+  });
+});
+
+it("no planted secret is in the audit log, the server's log, the access logs, the traces, the metrics, or an error", async () => {
   const rows = await server.services.storage.read.selectFrom("audit_logs").selectAll().execute();
   expect(rows.length).toBeGreaterThan(8);
   expect(rows.map((row) => JSON.stringify(row)).filter(isSecret)).toEqual([]);
   expect(logged.filter(isSecret)).toEqual([]);
   expect(answers.filter(isSecret)).toEqual([]);
   expect(isSecret(await (await fetch(server.ready.metrics!)).text())).toBe(false);
+  await Promise.all(server.services.accessLogWriters.map((lines) => lines.flush()));
+  for (const [name, lines] of [
+    ["access.log", 1],
+    ["api.log", takesSecrets.length],
+  ] as const) {
+    const written = readFileSync(join(folder, name), "utf8").split("\n").slice(0, -1);
+    expect(written.length).toBeGreaterThanOrEqual(lines);
+    expect(written.filter(isSecret)).toEqual([]);
+  }
+  // Each call has a span of its own, and one more tells that all before it have arrived.
+  await call("PATCH", `/zones/${zone}`, { paused: true });
+  await collector.find(({ attributes }) => attributes["selvedge.operation"] === "zone_edit");
+  expect(collector.spans.length).toBeGreaterThan(takesSecrets.length);
+  expect(collector.spans.map(spanText).filter(isSecret)).toEqual([]);
+  expect(collector.refused).toEqual([]);
 });
+
+/** JSON has no big integers, which are times here. */
+const spanText = (span: object): string =>
+  JSON.stringify(span, (_key, value: unknown) => (typeof value === "bigint" ? String(value) : value));
 
 /** Names of fields that take a secret, unless they are listed here with the reason. */
 const secretName =

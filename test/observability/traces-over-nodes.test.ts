@@ -113,6 +113,12 @@ const linesWith = async (ray: unknown): Promise<Record<string, unknown>[]> => {
     .filter(({ RayID }) => RayID === String(ray).slice(0, 16));
 };
 
+/** The entries of the audit log for the deploy of a customer's script. */
+async function deploys(script: string): Promise<unknown[]> {
+  const path = `/accounts/${far.account}/logs/audit?since=2020-01-01&before=2100-01-01&resource_id=${script}`;
+  return (await far.call("GET", path)).body.result;
+}
+
 it("is one trace from a visitor over a dispatcher, a customer, a fetch and two nodes to the origin", async () => {
   let spans: CollectedSpan[] | undefined;
   let path = "";
@@ -147,4 +153,9 @@ it("is one trace from a visitor over a dispatcher, a customer, a fetch and two n
       [last.traceId, 200],
     ]);
   }, 10_000);
+  // One entry tells who deployed the code that ran.
+  const deployed = await deploys("customer");
+  expect(deployed).toMatchObject([
+    { action: { result: "success" }, raw: { method: "PUT", status_code: 200 }, resource: { id: "customer" } },
+  ]);
 });

@@ -203,10 +203,26 @@ describe("whose account has proved its ownership in the public DNS", () => {
     await publish("squatted.example", wanted(refused));
     expect((await create(second, "squatted.example")).status).toBe(200);
     expect((await first.call("GET", `/zones/${squatted}`)).status).toBe(404);
+    // Each account's audit log tells its own side, and nothing of the other account.
+    const [lost, made] = await Promise.all([first, second].map((customer) => newestEntry(customer)));
+    expect(lost).toMatchObject({
+      account: { id: first.accountId },
+      action: { description: "Change zone through a call in another account" },
+      actor: { type: "system" },
+      resource: { id: squatted, type: "zone" },
+      zone: { id: squatted, name: "squatted.example" },
+    });
+    expect(JSON.stringify(lost)).not.toContain(second.accountId);
+    expect(made).toMatchObject({ action: { type: "create" }, account: { id: second.accountId } });
+    expect(JSON.stringify(made)).not.toContain(squatted);
     others.close();
     await waiting.close(1000);
   });
 });
+
+const newestEntry = async ({ accountId, call }: Customer): Promise<unknown> =>
+  (await call("GET", `/accounts/${accountId}/logs/audit?since=2020-01-01&before=2100-01-01&limit=1`)).body
+    .result[0];
 
 it("cannot use the installation's own names", async () => {
   const subdomain = (await shop.call("GET", `/accounts/${shop.accountId}/workers/subdomain`)).body.result

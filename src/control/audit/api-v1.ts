@@ -8,7 +8,8 @@ import { isoTime } from "../../platform/util/ids.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import { timeOfEntry } from "./entry-id.ts";
 import { directionQuery, TimeQuery } from "./api-query.ts";
-import * as store from "./store.ts";
+import { addresses, page as pageOf } from "./search.ts";
+import type * as store from "./store.ts";
 
 /** The services that these operations use. */
 interface Services {
@@ -120,7 +121,7 @@ async function page(
   const network = query["actor.ip"];
   if (network !== undefined) {
     const inside = new AddressSet([network], []);
-    const known = await store.addresses(storage.read, search, addressesMax + 1);
+    const known = await addresses(storage.read, search, addressesMax + 1);
     if (known.length > addressesMax)
       throw apiErrors.invalid(
         `Expected since and before with fewer than ${addressesMax} addresses between them for actor.ip`,
@@ -128,12 +129,9 @@ async function page(
       );
     has["actor_ip_address"] = known.filter((address) => inside.has(address));
   }
-  const totalCount = await store.count(storage.read, search);
-  const rows = await store.list(storage.read, search, {
-    limit: query.per_page,
-    offset: (query.page - 1) * query.per_page,
-  });
-  return { items: rows.map(logResource), page: query.page, perPage: query.per_page, totalCount };
+  const part = { limit: query.per_page, offset: (query.page - 1) * query.per_page };
+  const { rows, count } = await pageOf(storage.read, search, part);
+  return { items: rows.map(logResource), page: query.page, perPage: query.per_page, totalCount: count };
 }
 
 export const auditLogOperations = [

@@ -7,6 +7,7 @@ import type { Storage } from "../../platform/storage/storage.ts";
 import { productCategories } from "./describe.ts";
 import { timeOfEntry } from "./entry-id.ts";
 import { afterCursor, cursorAfter, directionQuery, filterShape, filtersOf, TimeQuery } from "./api-query.ts";
+import { first } from "./search.ts";
 import * as store from "./store.ts";
 
 /** The services that these operations use. */
@@ -204,15 +205,13 @@ async function listPart(
   search: store.Search,
   { limit, cursor }: PageQuery,
 ): Promise<z.input<typeof EntrySchema>[]> {
-  const part = { limit: limit + 1, after: afterCursor(cursor) };
-  const rows = await store.list(call.services.storage.read, search, part);
-  const shown = rows.slice(0, limit);
-  const last = shown.at(-1);
+  const from = { ...search, after: afterCursor(cursor) };
+  const { rows, after } = await first(call.services.storage.read, from, limit);
   call.resultInfo = {
-    count: shown.length,
-    cursors: rows.length > limit && last !== undefined ? { after: cursorAfter(last.id) } : {},
+    count: rows.length,
+    cursors: after === undefined ? {} : { after: cursorAfter(after) },
   };
-  return shown.map(entryResource);
+  return rows.map(entryResource);
 }
 
 function productsOf(given: string | string[] | undefined): readonly string[] | undefined {

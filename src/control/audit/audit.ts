@@ -10,7 +10,7 @@ import { unwitnessed } from "../../platform/storage/witness.ts";
 import type { Zones } from "../zones/zones.ts";
 import { isAudited, isBookkeeping } from "./describe.ts";
 import { newEntryId } from "./entry-id.ts";
-import { entryOfCall, entryOfSystem, type AuditedCall } from "./entry.ts";
+import { entryOfCall, entryOfSystem, foreignChanges, type AuditedCall } from "./entry.ts";
 import { networkOf, Refusals } from "./refusals.ts";
 import * as store from "./store.ts";
 
@@ -27,6 +27,8 @@ interface Recording {
   before: string | null;
   /** The id of its entry, once a transaction was to have it. */
   entryId: string | undefined;
+  /** The account in whose log its entry is; null if it is in none, or is not written yet. */
+  accountId: string | null;
   /** Whether some operation lists the entry. */
   isListed: boolean;
   /** Whether the entry is committed. Until then, each transaction of the call tries to add it. */
@@ -92,6 +94,7 @@ export class Audit {
       call,
       before: await before(),
       entryId: undefined,
+      accountId: null,
       isListed: false,
       isWritten: false,
     };
@@ -157,10 +160,21 @@ export class Audit {
 
   #add(trx: Write, changes: readonly Change[], result: unknown): Promise<unknown> | undefined {
     const recording = this.#contexts.getStore()?.recording;
-    if (recording !== undefined)
-      return recording.isWritten ? undefined : this.#record(trx, recording, changes, result);
+    if (recording !== undefined) return this.#addOfCall(trx, recording, changes, result);
     const own = changes.filter(({ kind }) => !isBookkeeping(kind));
     return own.length === 0 ? undefined : store.insert(trx, entryOfSystem(own, this.#options));
+  }
+
+  async #addOfCall(
+    trx: Write,
+    recording: Recording,
+    changes: readonly Change[],
+    result: unknown,
+  ): Promise<void> {
+    if (!recording.isWritten) await this.#record(trx, recording, changes, result);
+    // Another account sees what happened to it, but not who did it.
+    for (const foreign of foreignChanges(changes, recording.accountId, this.#options))
+      await store.insert(trx, entryOfSystem(foreign, this.#options, "through a call in another account"));
   }
 
   async #record(
@@ -173,6 +187,7 @@ export class Audit {
     recording.entryId ??= newEntryId();
     const told = { id: recording.entryId, before, changes, result };
     const entry = entryOfCall(operation, call, told, this.#options);
+    recording.accountId = entry.account_id;
     recording.isListed = entry.account_id !== null || entry.user_id !== null;
     await store.insert(trx, entry);
   }

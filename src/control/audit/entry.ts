@@ -1,11 +1,12 @@
-import type { Accounts } from "../accounts/accounts.ts";
+import type { Account, Accounts } from "../accounts/accounts.ts";
 import type { Actor } from "../access/actor.ts";
 import { bodyOf } from "../api/body.ts";
 import type { Call, Operation } from "../api/operation.ts";
 import { boundedJson, shapeOf, withoutSecrets } from "../api/sensitive.ts";
 import type { Change } from "../../platform/storage/storage.ts";
+import type { Zone } from "../zones/zone.ts";
 import type { Zones } from "../zones/zones.ts";
-import { describe, productOfKind } from "./describe.ts";
+import { describe, isBookkeeping, productOfKind } from "./describe.ts";
 import { newEntryId } from "./entry-id.ts";
 import type { AuditEntry } from "./store.ts";
 
@@ -93,12 +94,45 @@ export function entryOfCall(
   };
 }
 
-/** The entry of a change that no call made: of a sweep, a certificate's renewal, an activation. */
-export function entryOfSystem(changes: readonly Change[], { accounts, zones }: Directory): AuditEntry {
-  const [first] = changes;
-  const { kind, id, parentId } = first!;
+/** The zone and the account of a changed row, as they were before the transaction. */
+function ownerOf(
+  { id, parentId }: Change,
+  { accounts, zones }: Directory,
+): { zone: Zone | undefined; account: Account | undefined } {
   const zone = zones.find(parentId ?? id);
-  const account = accounts.find(zone?.accountId ?? parentId ?? id);
+  return { zone, account: accounts.find(zone?.accountId ?? parentId ?? id) };
+}
+
+/** The changes of a call to things of accounts other than its own, by account: a zone that it displaced, for example. */
+export function foreignChanges(
+  changes: readonly Change[],
+  accountId: string | null,
+  directory: Directory,
+): Iterable<readonly Change[]> {
+  const lists = new Map<string, Change[]>();
+  if (accountId === null) return lists.values();
+  for (const change of changes) {
+    const owner: string = ownerOf(change, directory).account?.id ?? accountId;
+    if (owner === accountId || isBookkeeping(change.kind)) continue;
+    const list = lists.get(owner);
+    if (list === undefined) lists.set(owner, [change]);
+    else list.push(change);
+  }
+  return lists.values();
+}
+
+/**
+ * The entry of a change that no call made: of a sweep, a certificate's renewal, an activation. Also that of a change that the
+ * call of another account made.
+ */
+export function entryOfSystem(
+  changes: readonly Change[],
+  directory: Directory,
+  origin = "without a call of the API",
+): AuditEntry {
+  const [first] = changes;
+  const { kind, id } = first!;
+  const { zone, account } = ownerOf(first!, directory);
   const shown = changes
     .slice(0, 10)
     .map((change) => ({ kind: change.kind, id: cut(change.id, idCharactersMax) }));
@@ -111,7 +145,7 @@ export function entryOfSystem(changes: readonly Change[], { accounts, zones }: D
     action_result: "success",
     action_type: "update",
     operation: `system_${kind}`,
-    description: `Change ${kind.replaceAll("_", " ")} without a call of the API`,
+    description: `Change ${kind.replaceAll("_", " ")} ${origin}`,
     ...noActor,
     actor_type: "system",
     user_id: null,

@@ -65,19 +65,20 @@ export interface Search {
   /** Entries have one of the values in each column, and none of those under `not`. */
   has: Partial<Record<Column, readonly (string | number)[]>>;
   not: Partial<Record<Column, readonly (string | number)[]>>;
+  /** Entries that come after this one, in the direction of the search. */
+  after?: string | undefined;
+  /** The last entry, in the direction of the search. */
+  to?: string | undefined;
 }
 
 export interface ListPart {
   limit: number;
   offset?: number;
-  /** Entries after this one, in the direction of the search. */
-  after?: string | undefined;
 }
 
-export async function list(read: Read, search: Search, part: ListPart): Promise<AuditEntry[]> {
-  let query = matching(read, search).selectAll().orderBy("id", search.direction).limit(part.limit);
-  if (part.offset !== undefined) query = query.offset(part.offset);
-  if (part.after !== undefined) query = query.where("id", search.direction === "asc" ? ">" : "<", part.after);
+export async function list(read: Read, search: Search, { limit, offset }: ListPart): Promise<AuditEntry[]> {
+  let query = matching(read, search).selectAll().orderBy("id", search.direction).limit(limit);
+  if (offset !== undefined) query = query.offset(offset);
   return query.execute();
 }
 
@@ -86,6 +87,17 @@ export async function count(read: Read, search: Search): Promise<number> {
     .select(sql<number | string>`count(*)`.as("n"))
     .executeTakeFirstOrThrow();
   return Number(row.n);
+}
+
+/** The entry that is so many entries further than the start of a search, whether it matches or not. Reads an index only. */
+export async function idAt(read: Read, search: Search, entries: number): Promise<string | undefined> {
+  const row = await matching(read, { ...search, has: {}, not: {} })
+    .select("id")
+    .orderBy("id", search.direction)
+    .limit(1)
+    .offset(entries - 1)
+    .executeTakeFirst();
+  return row?.id;
 }
 
 /** Different addresses of actors in the entries of a search, at most `limit`. */
@@ -125,13 +137,15 @@ export async function listBetween(
     .execute();
 }
 
-function matching(read: Read, { of, sinceMs, beforeMs, has, not }: Search) {
+function matching(read: Read, { of, sinceMs, beforeMs, direction, has, not, after, to }: Search) {
   let query =
     "account_id" in of
       ? read.selectFrom("audit_logs").where("account_id", "=", of.account_id)
       : read.selectFrom("audit_logs").where("user_id", "=", of.user_id);
   if (sinceMs !== undefined) query = query.where("id", ">=", firstIdAt(sinceMs));
   if (beforeMs !== undefined) query = query.where("id", "<", firstIdAt(beforeMs));
+  if (after !== undefined) query = query.where("id", direction === "asc" ? ">" : "<", after);
+  if (to !== undefined) query = query.where("id", direction === "asc" ? "<=" : ">=", to);
   for (const [column, values] of Object.entries(has))
     // PostgreSQL has no empty lists.
     query =

@@ -1,0 +1,115 @@
+import { setImmediate as others } from "node:timers/promises";
+import { inputErrors } from "../../platform/domain-error.ts";
+import { isoTime } from "../../platform/util/ids.ts";
+import type { Read } from "../../platform/storage/storage.ts";
+import { timeOfEntry } from "./entry-id.ts";
+import * as store from "./store.ts";
+
+/*
+ * Entries have no index for each filter, because every change would pay for it. A filter examines the entries of the account
+ * in steps, between which other work runs, and up to a limit.
+ */
+
+export interface SearchLimits {
+  /** Entries that are examined at once. */
+  step: number;
+  /** Entries that one call examines. */
+  max: number;
+}
+
+export const searchLimits: SearchLimits = { step: 2000, max: 200_000 };
+
+/** Ids are the key of the table. */
+const isFiltered = ({ has, not }: store.Search): boolean =>
+  has.id === undefined && (Object.keys(has).length > 0 || Object.keys(not).length > 0);
+
+/** The parts of a search, in its direction. The last part has no `to`; after the limit, there is no last part. */
+async function* parts(
+  read: Read,
+  search: store.Search,
+  { step, max }: SearchLimits,
+): AsyncGenerator<store.Search> {
+  let { after } = search;
+  for (let examined = 0; examined < max; examined += step) {
+    if (examined > 0) await others();
+    const to = await store.idAt(read, { ...search, after }, step);
+    yield { ...search, after, to };
+    if (to === undefined) return;
+    after = to;
+  }
+}
+
+/** The first entries of a search, and the entry after which it goes on; undefined at the end. */
+export async function first(
+  read: Read,
+  search: store.Search,
+  limit: number,
+  limits = searchLimits,
+): Promise<{ rows: store.AuditEntry[]; after: string | undefined }> {
+  const rows: store.AuditEntry[] = [];
+  // One more tells whether there are more.
+  const wanted = limit + 1;
+  let last: string | undefined;
+  for await (const part of isFiltered(search) ? parts(read, search, limits) : [search]) {
+    rows.push(...(await store.list(read, part, { limit: wanted - rows.length })));
+    if (rows.length === wanted) return { rows: rows.slice(0, limit), after: rows[limit - 1]!.id };
+    last = part.to;
+  }
+  if (last === undefined) return { rows, after: undefined };
+  if (rows.length === 0) throw tooMany(search, last, limits);
+  return { rows, after: last };
+}
+
+/** A page of a search, and the number of all its entries. */
+export async function page(
+  read: Read,
+  search: store.Search,
+  { limit, offset }: { limit: number; offset: number },
+  limits = searchLimits,
+): Promise<{ rows: store.AuditEntry[]; count: number }> {
+  if (!isFiltered(search))
+    return {
+      rows: await store.list(read, search, { limit, offset }),
+      count: await store.count(read, search),
+    };
+  const rows: store.AuditEntry[] = [];
+  let count = 0;
+  let last: string | undefined;
+  for await (const part of parts(read, search, limits)) {
+    const here = await store.count(read, part);
+    const skipped = Math.max(0, offset - count);
+    if (here > skipped && rows.length < limit)
+      rows.push(...(await store.list(read, part, { limit: limit - rows.length, offset: skipped })));
+    count += here;
+    last = part.to;
+  }
+  if (last !== undefined) throw tooMany(search, last, limits);
+  return { rows, count };
+}
+
+/** Different addresses of actors, at most `limit`. */
+export async function addresses(
+  read: Read,
+  search: store.Search,
+  limit: number,
+  limits = searchLimits,
+): Promise<string[]> {
+  const found = new Set<string>();
+  let last: string | undefined;
+  for await (const part of parts(read, search, limits)) {
+    for (const address of await store.addresses(read, part, limit)) found.add(address);
+    last = part.to;
+    if (found.size >= limit) break;
+  }
+  if (last !== undefined && found.size < limit) throw tooMany(search, last, limits);
+  return [...found].slice(0, limit);
+}
+
+function tooMany({ direction }: store.Search, last: string, { max }: SearchLimits): Error {
+  const timeMs = timeOfEntry(last);
+  const limit = direction === "asc" ? `before=${isoTime(timeMs)}` : `since=${isoTime(timeMs + 1)}`;
+  return inputErrors.invalid(
+    `Expected since and before with at most ${max} entries between them for these filters, such as ${limit}`,
+    direction === "asc" ? "/query/before" : "/query/since",
+  );
+}
