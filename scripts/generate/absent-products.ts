@@ -20,7 +20,6 @@ const roots = new Set([
 ]);
 /** Paths that only other clients call. */
 const others: Readonly<Record<string, string>> = {
-  graphql: "GraphQL Analytics",
   "accounts/*/cloudchamber": "Containers",
   "zones/*/analytics": "Zone Analytics",
 };

@@ -117,6 +117,87 @@ describe("queries", () => {
   });
 });
 
+describe("the figures that wrangler asks for", () => {
+  const ask = async (databaseId: string, more: object = {}): Promise<unknown> =>
+    client.post("/graphql", {
+      body: {
+        query: `query getD1MetricsOverviewQuery($accountTag: string, $filter: ZoneWorkersRequestsFilter_InputObject) {
+          viewer { accounts(filter: {accountTag: $accountTag}) {
+            d1AnalyticsAdaptiveGroups(limit: 10000, filter: $filter) {
+              sum { readQueries writeQueries rowsRead rowsWritten } dimensions { datetimeHour }
+        } } } }`,
+        operationName: "getD1MetricsOverviewQuery",
+        variables: {
+          accountTag: account_id,
+          filter: {
+            AND: [
+              {
+                datetimeHour_geq: new Date(Date.now() - 86_400_000).toISOString(),
+                datetimeHour_leq: new Date().toISOString(),
+                databaseId,
+              },
+            ],
+          },
+        },
+        ...more,
+      },
+    });
+  interface Answer {
+    data: { viewer: { accounts: { d1AnalyticsAdaptiveGroups: { sum: Record<string, number> }[] }[] } };
+  }
+  const figures = async (databaseId: string): Promise<Record<string, number>> => {
+    const { data } = (await ask(databaseId)) as Answer;
+    const all: Record<string, number> = {};
+    // A test may run while the hour changes.
+    for (const { sum } of data.viewer.accounts[0]!.d1AnalyticsAdaptiveGroups)
+      for (const [name, value] of Object.entries(sum)) all[name] = (all[name] ?? 0) + value;
+    return all;
+  };
+
+  it("are those of the database's queries, before and after they are stored", async () => {
+    const counted = (await client.d1.database.create({ account_id, name: "counted" })).uuid!;
+    const run = async (sql: string): Promise<unknown> =>
+      client.d1.database.query(counted, { account_id, sql });
+    expect(await figures(counted)).toEqual({});
+    await run("create table t (a integer)");
+    const before = await figures(counted);
+    await run("insert into t values (1), (2), (3); select * from t; select a from t where a > 2");
+    const wanted = {
+      readQueries: before["readQueries"]! + 2,
+      writeQueries: before["writeQueries"]! + 1,
+      rowsRead: before["rowsRead"]! + 6,
+      rowsWritten: before["rowsWritten"]! + 3,
+    };
+    expect(await figures(counted)).toEqual(wanted);
+    const { d1Usage, d1Databases } = server.services;
+    await d1Usage.store((database) => d1Databases.has(database));
+    expect(await figures(counted)).toEqual(wanted);
+    await run("select 1");
+    await d1Usage.store((database) => d1Databases.has(database));
+    expect(await figures(counted)).toEqual({ ...wanted, readQueries: wanted.readQueries + 1 });
+    await client.d1.database.delete(counted, { account_id });
+    expect(await figures(counted)).toEqual({});
+  });
+
+  it("need the permission of D1, and other queries are refused", async () => {
+    const resources = { [`com.cloudflare.api.account.${account_id}`]: "*" };
+    const other = await server.clientWith("Queues Read", resources);
+    const body = { query: "{ viewer { accounts { d1AnalyticsAdaptiveGroups { sum { rowsRead } } } } }" };
+    await expect(other.post("/graphql", { body })).rejects.toMatchObject({ status: 400 });
+    const asked = ask(id, {
+      query: "{ viewer { accounts { r2StorageAdaptiveGroups { max { objectCount } } } } }",
+    });
+    await expect(asked).rejects.toMatchObject({ status: 404, errors: [{ code: 7010 }] });
+    const more = ask(id, { query: `${body.query.slice(0, -8)} queryBatchTimeMs } } } }` });
+    await expect(more).rejects.toMatchObject({ status: 404, errors: [{ code: 7010 }] });
+    const variables = {
+      accountTag: "f".repeat(32),
+      filter: { AND: [{ datetimeHour_geq: "2026-01-01", datetimeHour_leq: "2026-01-02", databaseId: id }] },
+    };
+    await expect(ask(id, { variables })).rejects.toMatchObject({ status: 403 });
+  });
+});
+
 describe("imports and exports", () => {
   const put = async (url: string, body: string) => fetch(url, { method: "PUT", body });
   const md5 = (text: string): string => createHash("md5").update(text).digest("hex");

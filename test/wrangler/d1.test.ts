@@ -84,6 +84,10 @@ it(
   async () => {
     const info = await d1("info", "people");
     expect(info).toContain("num_tables");
+    const told = JSON.parse(await d1("info", "people", "--json")) as Record<string, number>;
+    // Of the imports and queries above.
+    for (const name of ["read_queries_24h", "write_queries_24h", "rows_read_24h", "rows_written_24h"])
+      expect([name, told[name]! > 0]).toEqual([name, true]);
     expect(await d1("list")).toContain("people");
     const restore = ["d1", "time-travel", "restore", "people", "--bookmark", `0-0-0-${"0".repeat(32)}`];
     expect((await used.project.attempt(restore)).output).toContain(

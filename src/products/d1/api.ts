@@ -3,6 +3,7 @@ import { operationsFor } from "../../control/api/operation.ts";
 import { pageQuery, paginate } from "../../control/api/pagination.ts";
 import { isoTime } from "../../platform/util/ids.ts";
 import { d1ErrorCodes } from "./api-errors.ts";
+import { analyticsOperations } from "./api-analytics.ts";
 import { queryOperations } from "./api-query.ts";
 import { timeTravelOperations } from "./api-time-travel.ts";
 import { transferOperations } from "./api-transfers.ts";
@@ -181,4 +182,5 @@ export const d1Operations = [
   ...queryOperations,
   ...transferOperations,
   ...timeTravelOperations,
+  ...analyticsOperations,
 ];

@@ -10,7 +10,10 @@ import { CollectedResponse } from "../../workers/runtime/collected-response.ts";
 import { platformGroupOf } from "../../workers/objects/namespaces.ts";
 import { bookmarkOf, databaseLimits, objectOf, type Database } from "./database.ts";
 import { d1Errors } from "./errors.ts";
+import { readFigures, type DatabaseUsage } from "./usage/usage.ts";
 
+/** In answers of the object: what the queries did. */
+const usageHeader = "x-cf-d1-usage";
 /** In answers of the object the number of writes, and in those to clients a bookmark. */
 const bookmarkHeader = "x-cf-d1-session-commit-token";
 
@@ -57,9 +60,11 @@ export interface DatabaseLog {
 export class DatabaseCalls {
   readonly #cells: ObjectCells;
   readonly #log: DatabaseLog | undefined;
+  readonly #usage: Pick<DatabaseUsage, "note"> | undefined;
 
-  constructor(cells: ObjectCells, log?: DatabaseLog) {
+  constructor(cells: ObjectCells, log?: DatabaseLog, usage?: Pick<DatabaseUsage, "note">) {
     this.#cells = cells;
+    this.#usage = usage;
     this.#log = log;
   }
 
@@ -85,7 +90,7 @@ export class DatabaseCalls {
         if (body instanceof Uint8Array) headers.push("content-length", String(body.length));
         await this.#cells.run(targetOf(database), {
           request: { method: "POST", path, headers, body: bodyOf(body) },
-          answer: { response, headers: (raw) => this.#withBookmark(raw, database) },
+          answer: { response, headers: (raw) => this.#answerHeaders(raw, database) },
           hooks,
         });
         return;
@@ -130,11 +135,21 @@ export class DatabaseCalls {
     return this.#collect<T>(database, { path, body, isRead: false });
   }
 
-  #withBookmark(raw: readonly string[], database: Database): string[] {
-    return raw.map((value, i) => {
-      if (i % 2 === 0 || raw[i - 1]!.toLowerCase() !== bookmarkHeader) return value;
-      return this.#log?.bookmark(targetOf(database).object) ?? bookmarkOf(database, Number(value));
-    });
+  /** The headers for clients: with a bookmark, and without the figures, which are counted. */
+  #answerHeaders(raw: readonly string[], database: Database): string[] {
+    const headers: string[] = [];
+    for (let i = 0; i < raw.length; i += 2) {
+      const value = raw[i + 1]!;
+      const name = raw[i]!.toLowerCase();
+      if (name === usageHeader) {
+        const figures = readFigures(value);
+        if (figures !== undefined) this.#usage?.note(database, figures);
+      } else if (name === bookmarkHeader) {
+        const bookmark = this.#log?.bookmark(targetOf(database).object);
+        headers.push(raw[i]!, bookmark ?? bookmarkOf(database, Number(value)));
+      } else headers.push(raw[i]!, value);
+    }
+    return headers;
   }
 
   async #collect<T>(database: Database, call: DatabaseCall): Promise<Answer<T>> {

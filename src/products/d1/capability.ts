@@ -7,7 +7,8 @@ import { DatabaseCalls } from "./calls.ts";
 import { Databases } from "./databases.ts";
 import { TimeTravel } from "./time-travel.ts";
 import { Transfers } from "./transfers.ts";
-import { tidyTransfers } from "./tidy.ts";
+import { storeUsage, tidyTransfers } from "./tidy.ts";
+import { DatabaseUsage } from "./usage/usage.ts";
 import { declaration } from "./declaration.ts";
 import { d1Errors } from "./errors.ts";
 import { d1ErrorCodes } from "./api-errors.ts";
@@ -20,10 +21,11 @@ export const d1 = capability({
   create(needed) {
     const d1Databases = new Databases(needed.storage, needed.platformNamespaces);
     const { objectRecovery } = needed;
-    const d1Calls = new DatabaseCalls(needed.objectCells, objectRecovery.answers);
+    const d1Usage = new DatabaseUsage(needed.storage);
+    const d1Calls = new DatabaseCalls(needed.objectCells, objectRecovery.answers, d1Usage);
     const d1TimeTravel = new TimeTravel(objectRecovery, d1Calls);
     const d1Transfers = new Transfers(d1Calls, needed.blobs, needed.logger);
-    return { d1Databases, d1Calls, d1Transfers, d1TimeTravel };
+    return { d1Databases, d1Calls, d1Transfers, d1TimeTravel, d1Usage };
   },
   operations: d1Operations,
   errors: [{ title: "D1", errors: d1Errors, codes: d1ErrorCodes }],
@@ -41,5 +43,10 @@ export const d1 = capability({
     },
   }),
   load: ({ d1Databases }) => d1Databases.load(),
-  run: ({ d1Transfers, logger }) => tidyTransfers(d1Transfers, logger),
+  run: ({ d1Transfers, d1Usage, d1Databases, logger }) => {
+    const stops = [tidyTransfers(d1Transfers, logger), storeUsage(d1Usage, d1Databases, logger)];
+    return async () => {
+      await Promise.all(stops.map(async (stop) => stop()));
+    };
+  },
 });

@@ -4,6 +4,7 @@ import type { Database } from "./database.ts";
 import type { Databases } from "./databases.ts";
 import type { TimeTravel } from "./time-travel.ts";
 import type { Transfers } from "./transfers.ts";
+import type { DatabaseUsage } from "./usage/usage.ts";
 
 /** The services that the operations use. */
 export interface D1Services {
@@ -11,6 +12,7 @@ export interface D1Services {
   d1Calls: DatabaseCalls;
   d1Transfers: Transfers;
   d1TimeTravel: TimeTravel;
+  d1Usage: DatabaseUsage;
 }
 
 export const databasesPath = "/accounts/{account_id}/d1/database";

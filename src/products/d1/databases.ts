@@ -6,6 +6,7 @@ import type { PlatformNamespaces } from "../../workers/objects/platform-namespac
 import { databaseLimits, namespaceOf, type Database } from "./database.ts";
 import { d1Errors } from "./errors.ts";
 import * as store from "./store.ts";
+import { removeUsage } from "./usage/store-usage.ts";
 import { clock } from "../../platform/timers/clock.ts";
 
 /** The databases of all accounts, in memory: every query looks one up. */
@@ -35,6 +36,10 @@ export class Databases {
   list(accountId: string): Database[] {
     const all = [...this.#byId.values()].filter((each) => each.accountId === accountId);
     return all.sort((a, b) => b.createdOn - a.createdOn || (a.id < b.id ? -1 : 1));
+  }
+
+  has(id: string): boolean {
+    return this.#byId.has(id);
   }
 
   find(accountId: string, id: string): Database | undefined {
@@ -89,6 +94,7 @@ export class Databases {
   async delete(database: Database): Promise<void> {
     await this.#storage.write(async (trx, changed) => {
       await store.remove(trx, database.id);
+      await removeUsage(trx, database.id);
       await this.#namespaces.remove(trx, changed, { ...database, id: namespaceOf(database) });
       changed({ kind: "d1_database", id: database.id, parentId: database.accountId });
     });

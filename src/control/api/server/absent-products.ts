@@ -1,3 +1,4 @@
+import { apiErrors, type ApiError } from "../errors.ts";
 import products from "./absent-products.json" with { type: "json" };
 
 interface Node {
@@ -16,13 +17,12 @@ for (const [path, product] of Object.entries(products)) {
   node.product = product;
 }
 
-/** Where to find the same facts here, for products with a replacement. */
-const replacements: Readonly<Record<string, string>> = {
-  "GraphQL Analytics":
+/** The refusal of queries of analytics, with the places of the same facts here. */
+export const absentAnalytics = (): ApiError =>
+  apiErrors.absentProduct(
+    "GraphQL Analytics",
     "Read its metrics (--metrics-listen), its access log (--access-log), and the audit log (/accounts/{id}/logs/audit)",
-};
-
-export const replacementOf = (product: string): string | undefined => replacements[product];
+  );
 
 /**
  * The Cloudflare product that a canonical path belongs to, if this platform does not have it; else undefined.

@@ -14,7 +14,7 @@ import { isId, newUuid } from "../../../platform/util/ids.ts";
 import { traceCalls } from "./call-trace.ts";
 import type { Tracer } from "../../../platform/tracing/spans/tracer.ts";
 import { zoneErrors } from "../../zones/errors.ts";
-import { absentProduct, replacementOf } from "./absent-products.ts";
+import { absentProduct } from "./absent-products.ts";
 import { authenticate, type Callers } from "./auth.ts";
 import { readBody } from "../body.ts";
 import { failure, PreparedJson, preparedSuccess, success, successPage, type Page } from "../envelope.ts";
@@ -154,7 +154,7 @@ function answerUnknown(method: string, path: string): Response {
   const error =
     product === undefined
       ? apiErrors.noRoute(method, path)
-      : apiErrors.absentProduct(product, replacementOf(product));
+      : apiErrors.absentProduct(product);
   return failure(error, newUuid());
 }
 

@@ -4,11 +4,13 @@
  */
 import { DurableObject } from "cloudflare:workers";
 import { dump, dumpBody, type DumpOptions } from "./dump.ts";
-import { runStatements, type Format, type Statement } from "./run-statements.ts";
+import { runStatements, type Format, type Result, type Statement } from "./run-statements.ts";
 import { countParameters, splitStatements, StatementSplitter } from "./split.ts";
 
 /** The header in which the client and the database tell each other the state that a session has seen. */
 const bookmarkHeader = "x-cf-d1-session-commit-token";
+/** The header that tells the platform what the queries did. Clients do not see it. */
+const usageHeader = "x-cf-d1-usage";
 const writesKey = "writes";
 /** Time in which queries wait for an import or an export. */
 const busyMs = 30_000;
@@ -56,7 +58,7 @@ export class Database extends DurableObject<object> {
     if (asked === undefined) return this.#shown(failure("The query is not one that the client sends."));
     try {
       const results = this.#run(Array.isArray(asked) ? asked : [asked], format);
-      return this.#shown(Array.isArray(asked) ? results : results[0]);
+      return this.#shown(Array.isArray(asked) ? results : results[0], usageOf(results));
     } catch (error) {
       return this.#shown(failure((error as Error).message));
     }
@@ -65,13 +67,14 @@ export class Database extends DurableObject<object> {
   /** Answers a query of the API, which has a result for each statement of each text. */
   #answerApi(asked: Statement[], format: Format): Response {
     try {
-      return this.#shown(this.#run(asked.flatMap(statementsOf), format));
+      const results = this.#run(asked.flatMap(statementsOf), format);
+      return this.#shown(results, usageOf(results));
     } catch (error) {
       return this.#shown(failure((error as Error).message));
     }
   }
 
-  #run(statements: readonly Statement[], format: Format): unknown[] {
+  #run(statements: readonly Statement[], format: Format): Result[] {
     const { storage } = this.ctx;
     const { results, hasWritten } = storage.transactionSync(() => {
       const ran = runStatements(storage.sql, statements, format);
@@ -91,8 +94,12 @@ export class Database extends DurableObject<object> {
   }
 
   /** The number of writes, which is part of bookmarks, goes along with every answer. */
-  #shown(answer: unknown): Response {
-    return Response.json(answer, { headers: { [bookmarkHeader]: String(this.#writes()) } });
+  #shown(answer: unknown, usage?: Usage): Response {
+    const headers = {
+      [bookmarkHeader]: String(this.#writes()),
+      ...(usage && { [usageHeader]: usage.join() }),
+    };
+    return Response.json(answer, { headers });
   }
 
   #facts(): Response {
@@ -153,7 +160,8 @@ export class Database extends DurableObject<object> {
       free();
     }
     if (error !== undefined) return this.#shown(failure(error));
-    return this.#shown({ ...counts, size_after: storage.sql.databaseSize });
+    const usage: Usage = [0, counts.num_queries, counts.rows_read, counts.rows_written];
+    return this.#shown({ ...counts, size_after: storage.sql.databaseSize }, usage);
   }
 
   /** Lets other requests wait until the returned function is called. */
@@ -175,6 +183,18 @@ export class Database extends DurableObject<object> {
     clearTimeout(timer);
     return this.#busy === undefined;
   }
+}
+
+type Usage = [readQueries: number, writeQueries: number, rowsRead: number, rowsWritten: number];
+
+function usageOf(results: readonly Result[]): Usage {
+  const usage: Usage = [0, 0, 0, 0];
+  for (const { meta } of results) {
+    usage[meta.changed_db ? 1 : 0]++;
+    usage[2] += meta.rows_read;
+    usage[3] += meta.rows_written;
+  }
+  return usage;
 }
 
 const isStatement = (value: unknown): value is Statement =>
