@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { WebSocket } from "ws";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { startCollector, treeOf, type CollectedSpan, type Collector } from "../helpers/collector.ts";
 import { startHosting, startOutside, type Hosting, type Outside } from "../runtime/platform.ts";
@@ -151,4 +153,80 @@ it("links the batch of a queue to the request that sent it", async () => {
   expect(batch.links).toMatchObject([{ traceId: sender.traceId, spanId: sender.spanId }]);
   const spans = await collector.trace(batch.traceId, 3);
   expect(treeOf(spans)).toBe("queue.process jobs\n  script taker\n    fetch GET");
+});
+
+it("follows the steps of workflows", async () => {
+  await hosting.deploy("orders", {
+    code: `import { WorkflowEntrypoint } from "cloudflare:workers";
+      export class Order extends WorkflowEntrypoint {
+        async run(event, step) {
+          await step.do("reserve", async () => { await fetch("${outside.url}/reserve"); return 1; });
+          await step.do("pay", { retries: { limit: 1, delay: 1 } }, async () => { throw new Error("no money"); });
+        }
+      }
+      export default { fetch: async (request, env) => new Response((await env.ORDERS.create()).id) };`,
+    bindings: [{ type: "workflow", name: "ORDERS", workflow_name: "orders", class_name: "Order" }],
+  });
+  const account = `/accounts/${hosting.account}`;
+  const put = { script_name: "orders", class_name: "Order" };
+  await hosting.call("PUT", `${account}/workflows/orders`, put);
+  const { body: instance } = await hosting.ask("orders", "/order");
+  const run = await collector.find(({ name }) => name === "workflow orders");
+  expect(run.attributes).toMatchObject({ "selvedge.workflow_instance": instance });
+  const spans = await collector.trace(run.traceId, 5);
+  expect(treeOf(spans).split("\n").toSorted()).toEqual([
+    "  fetch GET",
+    "  step pay-1",
+    "  step pay-1",
+    "  step reserve-1",
+    "workflow orders",
+  ]);
+  const steps = spans.filter(({ name }) => name.startsWith("step"));
+  expect(steps.map(({ name, isError }) => `${name} ${isError}`).toSorted()).toEqual([
+    "step pay-1 true",
+    "step pay-1 true",
+    "step reserve-1 false",
+  ]);
+  const [fetched, reserve] = ["fetch GET", "step reserve-1"].map((name) =>
+    spans.find((each) => each.name === name)!,
+  );
+  expect(reserve!.startNs <= fetched!.startNs).toBe(true);
+});
+
+it("follows alarms, and the requests of other events of objects", async () => {
+  await hosting.deploy("waker", {
+    code: `import { DurableObject } from "cloudflare:workers";
+      export class Waker extends DurableObject {
+        async wake() { await this.ctx.storage.setAlarm(Date.now()); }
+        async alarm() { await fetch("${outside.url}/alarm"); }
+        fetch() {
+          const [client, server] = Object.values(new WebSocketPair());
+          this.ctx.acceptWebSocket(server);
+          return new Response(null, { status: 101, webSocket: client });
+        }
+        async webSocketMessage(socket, text) { socket.send(await (await fetch("${outside.url}/" + text)).text()); }
+      }
+      export default { async fetch(request, env) {
+        const stub = env.WAKER.get(env.WAKER.idFromName("a"));
+        if (request.headers.get("upgrade") !== null) return stub.fetch(request);
+        await stub.wake();
+        return new Response("ok");
+      } };`,
+    bindings: [{ type: "durable_object_namespace", name: "WAKER", class_name: "Waker" }],
+    metadata: { migrations: { new_tag: "v1", new_sqlite_classes: ["Waker"] } },
+  });
+  await hosting.ask("waker", "/wake");
+  const alarm = await collector.find(({ name }) => name === "alarm waker");
+  expect(treeOf(await collector.trace(alarm.traceId, 2))).toBe("alarm waker\n  fetch GET");
+  expect(alarm.attributes).toMatchObject({ "selvedge.script": "waker" });
+
+  const socket = new WebSocket(hosting.ready.edge.replace("http", "ws"), {
+    headers: { host: hosting.hostOf("waker") },
+  });
+  await once(socket, "open");
+  socket.send("message");
+  expect(String((await once(socket, "message"))[0])).toBe("from outside");
+  socket.close();
+  const event = await collector.find(({ name }) => name === "object event waker");
+  expect(treeOf(await collector.trace(event.traceId, 2))).toBe("object event waker\n  fetch GET");
 });

@@ -220,9 +220,10 @@ describe("whose account has proved its ownership in the public DNS", () => {
   });
 });
 
-const newestEntry = async ({ accountId, call }: Customer): Promise<unknown> =>
-  (await call("GET", `/accounts/${accountId}/logs/audit?since=2020-01-01&before=2100-01-01&limit=1`)).body
-    .result[0];
+async function newestEntry(customer: Customer): Promise<unknown> {
+  const path = `/accounts/${customer.accountId}/logs/audit?since=2020-01-01&before=2100-01-01&limit=1`;
+  return (await customer.call("GET", path)).body.result[0];
+}
 
 it("cannot use the installation's own names", async () => {
   const subdomain = (await shop.call("GET", `/accounts/${shop.accountId}/workers/subdomain`)).body.result

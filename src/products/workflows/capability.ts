@@ -1,6 +1,7 @@
 import { capability } from "../../capability.ts";
 import { nodes } from "../../platform/capability-nodes.ts";
 import { storage } from "../../platform/capability.ts";
+import { tracing } from "../../platform/tracing/capability.ts";
 import { sandbox } from "../../sandbox/capability.ts";
 import { runtime } from "../../workers/runtime/capability.ts";
 import { scripts } from "../../workers/scripts/capability.ts";
@@ -14,7 +15,7 @@ import { workflowErrorCodes } from "./api/api-errors.ts";
 export const workflows = capability({
   name: "workflows",
   declares: declaration,
-  needs: [storage, nodes, sandbox, scripts, runtime],
+  needs: [storage, nodes, sandbox, scripts, runtime, tracing],
   create: ({ config, logger, storage: database, ...needed }) =>
     createWorkflows(config, database, needed, logger),
   operations: workflowOperations,

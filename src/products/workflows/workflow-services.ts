@@ -8,6 +8,7 @@ import type { Runtime } from "../../workers/runtime/runtime.ts";
 import type { Scripts } from "../../workers/scripts/scripts.ts";
 import type { Versions } from "../../workers/scripts/versions/versions.ts";
 import type { SharedRates } from "../../platform/storage/nodes/shared-rates.ts";
+import type { Tracer } from "../../platform/tracing/spans/tracer.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import { plans } from "../../control/zones/plans.ts";
 import { whileCurrent, workflowCode } from "./cells/code.ts";
@@ -60,6 +61,7 @@ interface NeededServices {
   versions: Versions;
   runtime: Runtime;
   doors: Doors;
+  tracer: Tracer | undefined;
   /** Undefined: this node counts alone. */
   sharedRates?: SharedRates | undefined;
 }
@@ -154,7 +156,7 @@ async function closeAll(
 export function createWorkflows(
   config: Config,
   storage: Storage,
-  { scripts, versions, runtime, sharedRates, doors }: NeededServices,
+  { scripts, versions, runtime, sharedRates, doors, tracer }: NeededServices,
   logger: Logger,
 ): WorkflowServices {
   const workflows = new Workflows(storage, scripts);
@@ -170,6 +172,7 @@ export function createWorkflows(
       return prepared && shared ? whileCurrent(prepared, () => engine.state.isCurrent()) : prepared;
     },
     logger,
+    tracer,
   });
   const underTest = config.testApi ? new TestedInvocations(cells) : undefined;
   const options = engineOptions(config, workflows, logger);

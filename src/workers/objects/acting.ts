@@ -22,6 +22,10 @@ import type { ObjectNamespace } from "./namespace.ts";
 import { localCallsOf } from "./local-calls.ts";
 import { groupOf, type ObjectNamespaces } from "./namespaces.ts";
 import { standingRun } from "../tail/standing-run.ts";
+import { during } from "../../platform/tracing/spans/span.ts";
+import type { Tracer } from "../../platform/tracing/spans/tracer.ts";
+import { nameRun } from "../runtime/run-span.ts";
+import { withinEvent } from "./event-span.ts";
 
 export interface ObjectRunServices {
   namespaces: ObjectNamespaces;
@@ -34,6 +38,8 @@ export interface ObjectRunServices {
   generation: () => string;
   /** Whether a live log of a script is open. */
   isWatched: (caller: Caller) => boolean;
+  /** Undefined without traces. */
+  tracer?: Tracer | undefined;
 }
 
 /** The last dispatch to a customer, by namespace: its objects act with the same limits and outbound script. */
@@ -88,7 +94,13 @@ export class ActingObjects implements AlarmRunner {
   /** The hooks of a run that no request began; undefined if it may not act. */
   async standing(object: ActingObject): Promise<RunHooks | undefined> {
     const code = await this.#codeOf(object);
-    return code && this.#hooksOf(object, code);
+    if (code === undefined) return undefined;
+    const { tracer } = this.#services;
+    if (tracer === undefined) return this.#hooksOf(object, code);
+    const span = (code.context.span = tracer.begin(`object event ${code.script.name}`, "internal"));
+    nameRun(span, code.context);
+    const hooks = this.#hooksOf(object, code);
+    return span.isSampled && hooks !== undefined ? withinEvent(hooks, span) : hooks;
   }
 
   ownerOf(namespaceId: string): string | undefined {
@@ -110,9 +122,24 @@ export class ActingObjects implements AlarmRunner {
       this.#customers.set(object.namespace, { limits, outbound });
     const code = await this.#codeOf(object);
     if (code === undefined) throw refusals.notFound();
+    const reference = { id: object.id, ...(name && { name }), ...(jurisdiction && { jurisdiction }) };
+    return during(this.#services.tracer?.begin(`alarm ${code.script.name}`, "internal"), async (span) => {
+      code.context.span = span;
+      if (span !== undefined) nameRun(span, code.context);
+      const outcome = await this.#fire(object, code, reference, alarm);
+      if (outcome.outcome === "failed") span?.fail("exception");
+      return outcome;
+    });
+  }
+
+  async #fire(
+    object: ActingObject,
+    code: ObjectCode,
+    reference: ObjectReference,
+    alarm: AlarmCall,
+  ): Promise<AlarmOutcome> {
     const calls = localCallsOf(this.#services, code.context);
     const metadata = { alarm, ...(calls && { calls }) };
-    const reference = { id: object.id, ...(name && { name }), ...(jurisdiction && { jurisdiction }) };
     const response = new CollectedResponse(outcomeBytesMax);
     const timer = setTimeout(() => response.destroy(), alarmMsMax);
     try {

@@ -3,6 +3,7 @@ import { capability } from "../../capability.ts";
 import { dataFolder, storage } from "../../platform/capability.ts";
 import { openObjectLog } from "../../platform/object-log/open-object-log.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
+import { tracing } from "../../platform/tracing/capability.ts";
 import { sandbox } from "../../sandbox/capability.ts";
 import { ObjectFolders } from "../../sandbox/objects/folders.ts";
 import { ObjectCells } from "../../sandbox/objects/object-cells.ts";
@@ -10,6 +11,7 @@ import { objectSettings } from "../../sandbox/settings.ts";
 import { runtime } from "../runtime/capability.ts";
 import { scripts } from "../scripts/capability.ts";
 import { tails } from "../tail/capability.ts";
+import type { DispatchNamespaces } from "../scripts/namespaces/namespaces.ts";
 import type { ScriptOwner, Script } from "../scripts/script.ts";
 import { Alarms } from "./alarms/alarms.ts";
 import { namespaceOperations } from "./api.ts";
@@ -26,11 +28,19 @@ import { objectNamespaceType } from "./binding-type.ts";
 import { objectErrors } from "../scripts/versions/object-errors.ts";
 import { scriptErrorCodes } from "../scripts/api-errors.ts";
 
+const ownersIn =
+  (namespaces: Pick<DispatchNamespaces, "list">) =>
+  ({ accountId, namespaceId }: Script): ScriptOwner | undefined => {
+    if (namespaceId === null) return { accountId };
+    const namespace = namespaces.list(accountId).find(({ id }) => id === namespaceId);
+    return namespace && { accountId, namespace };
+  };
+
 /** Durable Objects of scripts. */
 export const objects = capability({
   name: "objects",
   declares: declaration,
-  needs: [storage, dataFolder, sandbox, scripts, tails, runtime],
+  needs: [storage, dataFolder, sandbox, scripts, tails, runtime, tracing],
   async create({ logger, config, folder, storage: database, ...needed }) {
     const objectLog = await openObjectLog(config, folder, logger);
     const objectNamespaces = new ObjectNamespaces(database, needed.scripts);
@@ -52,19 +62,15 @@ export const objects = capability({
     });
     const migrations = new ObjectMigrations(database, needed.scripts, objectCells);
     needed.versions.planObjects = async (change) => migrations.plan(change);
-    const ownerOf = ({ accountId, namespaceId }: Script): ScriptOwner | undefined => {
-      if (namespaceId === null) return { accountId };
-      const namespace = needed.namespaces.list(accountId).find(({ id }) => id === namespaceId);
-      return namespace && { accountId, namespace };
-    };
     const runs: ObjectRuns = new ObjectRuns({
       namespaces: objectNamespaces,
       scripts: needed.scripts,
       runtime: needed.runtime,
       cells: objectCells,
-      ownerOf,
+      ownerOf: ownersIn(needed.namespaces),
       generation: () => `${needed.scripts.revision}.${needed.namespaces.revision}.${needed.tails.revision}`,
       isWatched: (caller) => needed.tails.isWatched(caller),
+      tracer: needed.tracer,
     });
     needed.runtime.objects = runs;
     const objectAlarms = new Alarms(database, runs.acting, logger);

@@ -48,3 +48,14 @@ export const contextOf = (
   depth,
   span: root.edgeRequest?.span,
 });
+
+/** The same context with a span that may change. */
+export const spanFrom = (context: RunContext, traced: { span: Span | undefined } | undefined): RunContext =>
+  traced === undefined
+    ? context
+    : {
+        ...context,
+        get span() {
+          return traced.span;
+        },
+      };

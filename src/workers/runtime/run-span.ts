@@ -7,9 +7,13 @@ import type { RunContext } from "./run-context.ts";
 
 /** Begins the span of a run below that of its caller, and makes it the run's own. Call it only with traces. */
 export function beginRun(context: RunContext, what: "script" | "object"): Span {
-  const { caller, loaded } = context;
-  const span = context.span!.child(`${what} ${caller.scriptName}`);
+  const span = context.span!.child(`${what} ${context.caller.scriptName}`);
   context.span = span;
+  return nameRun(span, context);
+}
+
+/** Says in a span which script runs. */
+export function nameRun(span: Span, { caller, loaded }: RunContext): Span {
   return span
     .set("selvedge.script", caller.scriptName)
     .set("selvedge.script_version", caller.versionId)

@@ -28,7 +28,7 @@ import { explained } from "./explained.ts";
 import { noObjects, type ObjectCaller, type ObjectGate } from "./object-gate.ts";
 import { Run } from "./run.ts";
 import { RunCounts } from "../../sandbox/run-counts.ts";
-import { contextOf, type RunContext, type RunLimits, type CallTarget } from "./run-context.ts";
+import { contextOf, spanFrom, type RunContext, type RunLimits, type CallTarget } from "./run-context.ts";
 import { entrypointName, type OutboundScript } from "./run-parts.ts";
 import { withoutVisitor, treeOf, type RunRoot } from "./run-root.ts";
 import { runTraced } from "./run-span.ts";
@@ -40,7 +40,8 @@ const eventAnswerBytesMax = 1024 * 1024;
 /** A version's code for a cell, with the hooks for its invocations. */
 export interface PreparedScript {
   script: CellScript;
-  hooks(trace: RunTrace | undefined): RunHooks;
+  /** `traced` holds the span of the invocation, which may begin later. */
+  hooks(trace: RunTrace | undefined, traced?: { span: Span | undefined }): RunHooks;
   /** Undefined without a live log of the script. */
   trace(entrypoint: string, event: TailEvent["event"]): RunTrace | undefined;
 }
@@ -280,7 +281,7 @@ export class Runtime {
     const context = contextOf(await this.#load(live), withoutVisitor(), 0, limits);
     return {
       script: this.cellScript(context),
-      hooks: (trace) => new Run(this, context, trace),
+      hooks: (trace, traced) => new Run(this, spanFrom(context, traced), trace),
       trace: (entrypoint, event) => this.traceOf(context, () => event, entrypoint),
     };
   }

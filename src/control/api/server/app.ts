@@ -151,10 +151,7 @@ async function answerError(
 
 function answerUnknown(method: string, path: string): Response {
   const product = absentProduct(canonicalPath(path));
-  const error =
-    product === undefined
-      ? apiErrors.noRoute(method, path)
-      : apiErrors.absentProduct(product);
+  const error = product === undefined ? apiErrors.noRoute(method, path) : apiErrors.absentProduct(product);
   return failure(error, newUuid());
 }
 

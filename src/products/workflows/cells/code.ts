@@ -39,5 +39,5 @@ export const workflowCode =
  */
 export const whileCurrent = (prepared: Prepared, isCurrent: () => boolean): Prepared => ({
   ...prepared,
-  hooks: (trace) => requestsWhile(isCurrent, prepared.hooks(trace)),
+  hooks: (trace, traced) => requestsWhile(isCurrent, prepared.hooks(trace, traced)),
 });

@@ -11,6 +11,15 @@ export interface WorkflowCode {
 /** `alone` is for instances under which cells have died: a dedicated cell keeps them from harming others. */
 export type Placement = "shared" | "alone";
 
+/** An attempt of a step that has ended. */
+export interface EndedAttempt {
+  /** Of the step. */
+  name: string;
+  attempt: number;
+  elapsedMs: number;
+  hasFailed: boolean;
+}
+
 /** Runs invocations. Each has a number that is never reused; messages with any other number are dropped. */
 export interface InvocationRunner {
   run(invocation: number, code: WorkflowCode, start: StartMessage, manner: Placement): void;
@@ -22,6 +31,8 @@ export interface InvocationRunner {
   begin(invocation: number, start: StartMessage): boolean;
   answer(invocation: number, call: number, answer: string): void;
   signal(invocation: number, signal: Signal): void;
+  /** Called when an attempt of a step has ended, before that is durable. For traces. */
+  attempted?(invocation: number, attempt: EndedAttempt): void;
 }
 
 /** Receives the messages and the end of invocations. */

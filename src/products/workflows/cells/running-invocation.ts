@@ -3,6 +3,7 @@ import type { SharedWatch } from "../../../sandbox/limits/watch.ts";
 import type { PreparedScript } from "../../../workers/runtime/runtime.ts";
 import type { RunTrace } from "../../../workers/tail/run-trace.ts";
 import type { WorkflowCode, Placement } from "./invocation-runner.ts";
+import type { InvocationSpan } from "./invocation-span.ts";
 import type { WorkflowStream } from "./workflow-stream.ts";
 import type { StartMessage } from "../worker/messages.ts";
 
@@ -22,6 +23,7 @@ export interface RunningInvocation {
    */
   start: StartMessage | "sent" | undefined;
   manner: Placement;
+  traced: InvocationSpan;
   /** The cell and stream of the invocation; undefined while it waits for a cell. */
   placement:
     | {

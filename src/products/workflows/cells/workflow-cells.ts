@@ -8,8 +8,16 @@ import { DedicatedCells } from "../../../sandbox/dedicated.ts";
 import { Quarantine } from "../../../sandbox/limits/quarantine.ts";
 import { newCellRun } from "../../../sandbox/gateway/cell-run.ts";
 import { SharedWatch } from "../../../sandbox/limits/watch.ts";
-import type { InvocationListener, InvocationRunner, WorkflowCode, Placement } from "./invocation-runner.ts";
+import type {
+  EndedAttempt,
+  InvocationListener,
+  InvocationRunner,
+  Placement,
+  WorkflowCode,
+} from "./invocation-runner.ts";
 import type { Prepared, RunningInvocation, Shared } from "./running-invocation.ts";
+import { InvocationSpan } from "./invocation-span.ts";
+import type { Tracer } from "../../../platform/tracing/spans/tracer.ts";
 import { WorkflowStream } from "./workflow-stream.ts";
 import { requestsWhile } from "./request-guard.ts";
 import { endTrace, traceOf } from "./invocation-traces.ts";
@@ -25,6 +33,8 @@ export interface WorkflowCellsOptions {
   logger: Logger;
   /** Lead to the cells of objects, for method calls of objects. */
   doors?: Doors;
+  /** Undefined without traces. */
+  tracer?: Tracer | undefined;
   /**
    * Sleeping instances need no cell. A cell idle for `ms` that has grown by more than `growthBytesMax` is
    * ended.
@@ -105,6 +115,7 @@ export class WorkflowCells implements InvocationRunner {
       code,
       start,
       manner,
+      traced: new InvocationSpan(),
       placement: undefined,
       leave: () => {},
       isAborted: false,
@@ -124,6 +135,7 @@ export class WorkflowCells implements InvocationRunner {
     }
     running.start = placement === undefined ? start : "sent";
     if (placement === undefined) return true;
+    running.traced.begin(this.#options.tracer, code, start);
     placement.cellRun.sentAt = performance.now();
     placement.stream.cell.runs.add(placement.cellRun);
     placement.stream.begin(invocation, JSON.stringify(start));
@@ -137,6 +149,10 @@ export class WorkflowCells implements InvocationRunner {
       !this.#quarantine.has(prepared.script.owner) &&
       traceOf(prepared, code) === undefined
     );
+  }
+
+  attempted(invocation: number, attempt: EndedAttempt): void {
+    this.#running.get(invocation)?.traced.attempted(attempt);
   }
 
   answer(invocation: number, call: number, answer: string): void {
@@ -223,10 +239,11 @@ export class WorkflowCells implements InvocationRunner {
     const cellRun = newCellRun(script);
     const start = running.start === "sent" ? undefined : running.start;
     const trace = start && traceOf(prepared, running.code);
+    if (start !== undefined) running.traced.begin(this.#options.tracer, running.code, start);
     const text = start === undefined ? "" : JSON.stringify({ ...start, isTraced: trace !== undefined });
     const token = stream.cell.enter(
       script,
-      requestsWhile(() => !running.isAborted, prepared.hooks(trace)),
+      requestsWhile(() => !running.isAborted, prepared.hooks(trace, running.traced)),
     );
     running.placement = { stream, cellRun, token, trace, prepared };
     if (start !== undefined) {
@@ -247,6 +264,7 @@ export class WorkflowCells implements InvocationRunner {
       if (running.start !== undefined) stream.lastRunAt = performance.now();
       stream.cell.leave(token, cellRun);
       endTrace(trace, ending, cellRun.fault);
+      running.traced.end(ending);
     }
     running.leave();
   }

@@ -1,4 +1,4 @@
-import type { InvocationListener } from "../cells/invocation-runner.ts";
+import type { EndedAttempt, InvocationListener } from "../cells/invocation-runner.ts";
 import type { InstanceChange } from "../store/batch.ts";
 import { RefusedError, type EngineState } from "./engine-state.ts";
 import type { LiveInstance, PendingCall } from "./live-instance.ts";
@@ -168,6 +168,7 @@ export class InvocationCalls implements InvocationListener {
         return answer("");
       }
       const change = this.#outcome(instance, message);
+      state.options.cells.attempted?.(invocation, attemptOf(message));
       instance.history.forgetValue(key);
       await state.commit(instance, [change, ...this.#progress(instance)]);
       return answer(instance.row.status === "waitingForPause" ? holdAnswer : "");
@@ -316,6 +317,15 @@ export class InvocationCalls implements InvocationListener {
     );
   }
 }
+
+const attemptOf = ([kind, key, attempt, elapsedMs]: CallMessage & {
+  0: "done" | "failed";
+}): EndedAttempt => ({
+  name: entryName(key),
+  attempt,
+  elapsedMs,
+  hasFailed: kind === "failed",
+});
 
 /** When a retry may start, a sleep is over, or a wait times out. */
 function dueOf(message: CallMessage & { 0: "retry" | "sleep" | "wait" }, now: number): number {

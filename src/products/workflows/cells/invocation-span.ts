@@ -1,0 +1,38 @@
+import type { Span } from "../../../platform/tracing/spans/span.ts";
+import type { Tracer } from "../../../platform/tracing/spans/tracer.ts";
+import type { Ending, StartMessage } from "../worker/messages.ts";
+import type { EndedAttempt, WorkflowCode } from "./invocation-runner.ts";
+
+/**
+ * The span of an invocation, from its start until it ends or waits for longer. Requests and steps are below it. Undefined
+ * before the start, and without traces.
+ */
+export class InvocationSpan {
+  span: Span | undefined;
+
+  begin(tracer: Tracer | undefined, { accountId, scriptName }: WorkflowCode, start: StartMessage): void {
+    this.span = tracer
+      ?.begin(`workflow ${start.workflowName}`, "internal")
+      .set("selvedge.workflow_instance", start.instanceId)
+      .set("selvedge.account", accountId)
+      .set("selvedge.script", scriptName);
+  }
+
+  attempted({ name, attempt, elapsedMs, hasFailed }: EndedAttempt): void {
+    if (this.span?.isSampled !== true) return;
+    const step = this.span
+      .child(`step ${name.slice(0, 100)}`)
+      .began(elapsedMs)
+      .set("selvedge.attempt", attempt);
+    if (hasFailed) step.fail("exception");
+    step.end();
+  }
+
+  /** Without an ending, the cell has died. */
+  end(ending: Ending | undefined): void {
+    if (ending === undefined) this.span?.fail("lost");
+    else if (ending.end === "throw") this.span?.fail("exception");
+    else this.span?.set("selvedge.ending", ending.end);
+    this.span?.end();
+  }
+}
