@@ -1,16 +1,21 @@
 import { expect, it, vi } from "vitest";
 import { ask, startCores } from "./cores.ts";
 
+/** The status of a name without a record. */
+const unknownName = 404;
+
 it("every edge process serves a change when the API has answered", async () => {
   await using cores = await startCores(4);
   const { edge } = cores.server.ready;
   expect(cores.pids("edge").length).toBe(4);
-  for (let change = 0; change < 20; change++) {
+  for (let change = 0; change < 10; change++) {
+    const host = `n${change}.cores.example`;
+    const answers = async (): Promise<Set<number | string>> =>
+      new Set(await Promise.all(Array.from({ length: 50 }, () => ask(edge, host))));
     await cores.addName(`n${change}`);
-    const answers = await Promise.all(
-      Array.from({ length: 50 }, () => ask(edge, `n${change}.cores.example`)),
-    );
-    expect(new Set(answers)).toEqual(new Set([200]));
+    expect(await answers()).toEqual(new Set([200]));
+    await cores.removeName(`n${change}`);
+    expect(await answers()).toEqual(new Set([unknownName]));
   }
 });
 

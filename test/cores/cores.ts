@@ -17,6 +17,7 @@ export interface Cores extends AsyncDisposable {
   pids(role: Supervised["role"]): number[];
   /** Adds a name to the zone. Resolves when the API has answered. */
   addName(name: string): Promise<void>;
+  removeName(name: string): Promise<void>;
   call(method: string, path: string, body?: unknown): Promise<{ status: number; result: never }>;
 }
 
@@ -44,6 +45,14 @@ export async function startCores(
     askApi(`${server.ready.api}${path}`, method, body);
   const [known] = (await call("GET", "/zones?name=cores.example")).result as { id: string }[];
   const zoneId = known?.id ?? (await calls.createZone("cores.example", originPort));
+  const records = `/zones/${zoneId}/dns_records`;
+  const removeName: Cores["removeName"] = async (name) => {
+    const [record] = (await call("GET", `${records}?name=${name}.cores.example`)).result as { id: string }[];
+    const { status } = await call("DELETE", `${records}/${record!.id}`);
+    if (status !== 200) throw new Error(`the API answered ${status}`);
+  };
+  // With its wildcard, the zone would serve a name that was never added.
+  if (known === undefined) await removeName("*");
   return {
     server,
     calls,
@@ -52,9 +61,10 @@ export async function startCores(
     pids: (role) => childrenOf(server.ready.pid).filter((pid) => roleOf(pid) === role),
     async addName(name) {
       const body = { type: "A", name, content: "127.0.0.1", proxied: true };
-      const { status } = await call("POST", `/zones/${zoneId}/dns_records`, body);
+      const { status } = await call("POST", records, body);
       if (status !== 200) throw new Error(`the API answered ${status}`);
     },
+    removeName,
     async [Symbol.asyncDispose]() {
       server.process.kill("SIGTERM");
       await server.exited;
