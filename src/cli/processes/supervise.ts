@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import type { Config } from "../../platform/config/settings.ts";
+import { holdDns } from "../../platform/listen/held-dns.ts";
 import type { PassedSockets } from "../../platform/listen/passed.ts";
 import { Sockets } from "../../platform/listen/sockets.ts";
 import { castLastNet } from "../../platform/observability/last-net.ts";
@@ -15,7 +16,8 @@ export async function supervise(
 ): Promise<void> {
   castLastNet(logger, () => true);
   using sockets = await Sockets.bind(config, passed, "sockets");
-  const supervisor = new Supervisor(config, sockets, passed, logger);
+  using dns = passed.has("dnsListen") ? undefined : await holdDns(config);
+  const supervisor = new Supervisor(config, sockets, passed, dns, logger);
   const stop = (signal: string): void => {
     logger.info({ signal }, "stopping");
     notify("STOPPING=1");

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Config } from "../../platform/config/settings.ts";
+import type { HeldDns } from "../../platform/listen/held-dns.ts";
 import { nameOf, type PassedSockets } from "../../platform/listen/passed.ts";
 import type { Sockets } from "../../platform/listen/sockets.ts";
 import { Turns } from "../../platform/util/turns.ts";
@@ -47,7 +48,14 @@ export class Supervisor {
   readonly #replacing = new Turns();
   readonly #ended = Promise.withResolvers<number>();
 
-  constructor(config: Config, sockets: Sockets, passed: PassedSockets, logger: Logger) {
+  /** `dns` are the sockets of the name server, if this process holds them and no service manager has passed others. */
+  constructor(
+    config: Config,
+    sockets: Sockets,
+    passed: PassedSockets,
+    dns: HeldDns | undefined,
+    logger: Logger,
+  ) {
     this.#config = config;
     this.#logger = logger;
     this.#folder = mkdtempSync(join(tmpdir(), "selvedge-"));
@@ -55,14 +63,16 @@ export class Supervisor {
       names
         .filter((name) => config[name] !== undefined)
         .map((name) => ({ name: nameOf(name), fd: descriptorOf(sockets.take(name)) }));
-    const dns = (passed.get("dnsListen") ?? []).map(({ fd }) => ({ name: "dns", fd }));
-    this.#sockets = { main: [...given(ofMain), ...dns], edge: given(ofEdges) };
+    const ofDns = dns === undefined ? passedDns(passed) : [dns.tcp.fd(), dns.udpDescriptor];
+    const forDns = ofDns.map((fd) => ({ name: nameOf("dnsListen"), fd }));
+    this.#sockets = { main: [...given(ofMain), ...forDns], edge: given(ofEdges) };
     this.#addresses = Object.fromEntries(
       [...ofMain, ...ofEdges].flatMap((name) => {
         const at = config[name] === undefined ? undefined : sockets.take(name);
         return at instanceof BoundSocket ? [[name, textOf(at.address())]] : [];
       }),
     );
+    if (dns !== undefined) this.#addresses = { ...this.#addresses, dnsListen: textOf(dns.tcp.address()) };
   }
 
   /** Starts all processes. Resolves with whether they are ready. */
@@ -230,6 +240,12 @@ export class Supervisor {
 /** Before the attempt with this number, from 0 on. */
 const pauseMs = (attempt: number): number =>
   Math.min(restartMs.max, restartMs.first * 2 ** Math.min(20, attempt));
+
+/** TCP first: a process that knows the address needs to know which is which. */
+const passedDns = (passed: PassedSockets): number[] =>
+  (passed.get("dnsListen") ?? [])
+    .toSorted((a, b) => a.protocol.localeCompare(b.protocol))
+    .map(({ fd }) => fd);
 
 const textOf = ({ address, port }: { address: string; port: number }): string =>
   address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;

@@ -1,5 +1,5 @@
 import type { AddressInfo } from "node:net";
-import { bindUdp, type DnsSockets } from "../../platform/listen/sockets.ts";
+import { bindUdp, openUdp, type DnsSockets } from "../../platform/listen/sockets.ts";
 import type { Authority } from "./authority.ts";
 import type { SystemCalls } from "./udp/system-calls.ts";
 import { TcpListener } from "./transport/tcp.ts";
@@ -23,14 +23,18 @@ export class DnsListeners {
 
   /** Listens on bound sockets. */
   async listen({ tcp, udp }: DnsSockets): Promise<AddressInfo> {
-    const address = udp.address();
-    await this.#tcp.listen(tcp);
-    if (this.#batched === undefined) this.#udp.listen(udp);
-    else {
-      // Batches need a descriptor of their own.
-      udp.close();
-      await this.#batched.listen(address.address, address.port, false);
+    if (this.#batched === undefined) {
+      await this.#tcp.listen(tcp);
+      const socket = await openUdp(udp);
+      this.#udp.listen(socket);
+      return socket.address();
     }
+    const socket = await openUdp(udp);
+    const address = socket.address();
+    await this.#tcp.listen(tcp);
+    // Batches need a descriptor of their own.
+    socket.close();
+    await this.#batched.listen(address.address, address.port, false);
     return address;
   }
 

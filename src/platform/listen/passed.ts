@@ -1,6 +1,6 @@
 import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";
-import { readFileSync, readlinkSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { ConfigError } from "../config/config.ts";
 import type { Config } from "../config/settings.ts";
 
@@ -51,8 +51,10 @@ export function takePassedSockets(
       );
     const setting = settingsByName[name as Name];
     const fd = firstDescriptor + index;
-    const address = setting === "dnsListen" ? undefined : known[setting];
-    const socket = address === undefined ? socketOf(fd, name) : tcpSocket(fd, address);
+    const address = known[setting];
+    // The supervisor passes the name server's socket of TCP first.
+    const protocol = setting === "dnsListen" && passed.has(setting) ? "udp" : "tcp";
+    const socket = address === undefined ? socketOf(fd, name) : socketAt(fd, address, protocol);
     passed.set(setting, [...(passed.get(setting) ?? []), socket]);
   }
   for (const [setting, sockets] of passed) check(setting, sockets);
@@ -101,26 +103,50 @@ export async function openPassedUdp({ fd, isIPv6 }: PassedSocket): Promise<Socke
   return socket;
 }
 
-const tcpSocket = (fd: number, address: string): PassedSocket => ({
+const socketAt = (fd: number, address: string, protocol: PassedSocket["protocol"]): PassedSocket => ({
   fd,
-  protocol: "tcp",
+  protocol,
   isIPv6: address.startsWith("["),
   address,
 });
 
-/** Node says neither the protocol nor the address of a descriptor before it is used, so the system is asked. */
+/** This process's descriptor of a datagram socket. Node does not say it. Undefined where the system does not. */
+export function descriptorOfUdp({ address, port }: { address: string; port: number }): number | undefined {
+  const wanted = address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
+  const all = namesIn("/proc/self/fd").map(Number);
+  return all.find((fd) => {
+    const socket = knownSocket(fd);
+    return socket?.protocol === "udp" && socket.address === wanted;
+  });
+}
+
 function socketOf(fd: number, name: string): PassedSocket {
+  const socket = knownSocket(fd);
+  if (socket !== undefined) return socket;
+  throw new ConfigError(
+    `Expected a TCP or UDP socket of this network for the passed descriptor ${fd} (${name})`,
+  );
+}
+
+/** Node says neither the protocol nor the address of a descriptor before it is used, so the system is asked. */
+function knownSocket(fd: number): PassedSocket | undefined {
   const inode = /^socket:\[(\d+)\]$/.exec(linkOf(fd))?.[1];
+  if (inode === undefined) return undefined;
   for (const protocol of ["tcp", "udp"] as const)
     for (const isIPv6 of [false, true])
       for (const line of linesOf(`/proc/self/net/${protocol}${isIPv6 ? "6" : ""}`)) {
         const fields = line.trim().split(/\s+/);
-        if (inode === undefined || fields[9] !== inode) continue;
-        return { fd, protocol, isIPv6, address: addressOf(fields[1]!) };
+        if (fields[9] === inode) return { fd, protocol, isIPv6, address: addressOf(fields[1]!) };
       }
-  throw new ConfigError(
-    `Expected a TCP or UDP socket of this network for the passed descriptor ${fd} (${name})`,
-  );
+  return undefined;
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return []; // another system
+  }
 }
 
 function linkOf(fd: number): string {

@@ -5,7 +5,7 @@ import { parseAddress } from "../config/config.ts";
 import { during } from "./during.ts";
 import type { Config } from "../config/settings.ts";
 import type { ListenAt } from "./listen.ts";
-import { openPassedUdp, type PassedSockets } from "./passed.ts";
+import { openPassedUdp, type PassedSocket, type PassedSockets } from "./passed.ts";
 
 /** The listeners of a node, as errors name them. */
 const purposes = {
@@ -19,7 +19,7 @@ export type ListenerName = keyof typeof purposes;
 
 /**
  * The part of a node that a process is: all; main, which has no sockets of the edge; an edge process, which has only
- * those; or the supervisor, which holds the sockets of others, except those of the name server.
+ * those; or the supervisor, which holds the sockets of others. It binds those of the name server with `holdDns`.
  */
 export type NodePart = "all" | "main" | "edge" | "sockets";
 const isOfEdge = (name: ListenerName): boolean => name === "edgeListen" || name === "edgeTlsListen";
@@ -27,7 +27,8 @@ const isOfEdge = (name: ListenerName): boolean => name === "edgeListen" || name 
 /** The sockets of the name server: UDP and TCP on one port. */
 export interface DnsSockets {
   tcp: ListenAt;
-  udp: Socket;
+  /** One that was passed is opened by the listener: datagrams wait in it until they are answered. */
+  udp: Socket | PassedSocket;
 }
 
 const attemptsMax = 20;
@@ -79,9 +80,8 @@ export class Sockets implements Disposable {
       sockets.#closing.use(dns.tcp);
       sockets.#closing.defer(() => closeOnce(dns.udp));
     } else {
-      const udp = await openPassedUdp(givenDns.find(({ protocol }) => protocol === "udp")!);
+      const udp = givenDns.find(({ protocol }) => protocol === "udp")!;
       sockets.#dns = { tcp: { fd: givenDns.find(({ protocol }) => protocol === "tcp")!.fd }, udp };
-      sockets.#closing.defer(() => closeOnce(udp));
     }
     stack.move();
     return sockets;
@@ -102,8 +102,13 @@ export class Sockets implements Disposable {
   }
 }
 
+/** The datagram socket of the name server, which Node reads from now on. */
+export const openUdp = async (udp: DnsSockets["udp"]): Promise<Socket> =>
+  "fd" in udp ? openPassedUdp(udp) : udp;
+
 /** Closes both sockets, for listeners that must open their own. Returns the address, which is free again. */
 export function releaseDns({ tcp, udp }: DnsSockets): AddressInfo {
+  if ("fd" in udp) throw new Error("Expected sockets of this process");
   const address = udp.address();
   if (tcp instanceof BoundSocket) tcp[Symbol.dispose]();
   closeOnce(udp);
@@ -118,7 +123,8 @@ function closeOnce(socket: Socket): void {
   }
 }
 
-async function naming<T>(
+/** Binds at an address. An error names the address and the listener. */
+export async function naming<T>(
   address: string,
   purpose: string,
   bind: (host: string, port: number) => Promise<T>,
@@ -129,7 +135,7 @@ async function naming<T>(
 }
 
 /** Port 0 selects a port that is free for both. */
-async function bindDns(host: string, port: number): Promise<DnsSockets & { tcp: BoundSocket }> {
+export async function bindDns(host: string, port: number): Promise<{ tcp: BoundSocket; udp: Socket }> {
   for (let attempt = 1; ; attempt++) {
     const tcp = new BoundSocket({ host, port });
     try {

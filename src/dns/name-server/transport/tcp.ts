@@ -1,5 +1,6 @@
 import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
-import { listenAt, type ListenAt } from "../../../platform/listen/listen.ts";
+import { setTimeout as delay } from "node:timers/promises";
+import { closeListener, listenAt, type ListenAt } from "../../../platform/listen/listen.ts";
 import type { Answering } from "../answering.ts";
 import { plainAddress } from "../wire/address.ts";
 
@@ -17,6 +18,9 @@ export const tcpDefaults: TcpLimits = {
   idleTimeoutMs: 10_000,
   pipelinedMax: 100,
 };
+
+/** For queries that are on their way when the listener closes. */
+const lastQueriesMs = 300;
 
 /** Handles queries whose response has several messages. Returns whether it took the query. */
 export type StreamHandler = (message: Buffer, connection: Connection) => boolean;
@@ -52,10 +56,14 @@ export class TcpListener {
     return address;
   }
 
+  /** Accepts no more connections. Those that are open have a moment for the answers to their queries. */
   async close(): Promise<void> {
     const server = this.#server;
     if (server === undefined) return;
-    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    const closed = closeListener(server);
+    await Promise.race([closed, delay(lastQueriesMs)]);
+    for (const socket of this.#sockets) socket.destroySoon();
+    await Promise.race([closed, delay(lastQueriesMs)]);
     for (const socket of this.#sockets) socket.destroy();
     await closed;
   }
