@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { declarationsModule } from "./generate/declarations.ts";
+import { edgeCapabilitiesModule } from "./generate/edge-capabilities.ts";
 
 /** Writes every file that is made from the code. With --check it only reports files that are not current. */
 const isCheck = process.argv.includes("--check");
@@ -46,6 +47,7 @@ const [
   import("./generate/openapi.ts"),
   import("./generate/workflow-states.ts"),
 ]);
+keepCurrent("src/edge-capabilities.ts", await edgeCapabilitiesModule());
 const files: Record<string, () => string> = {
   "openapi.json": openapi,
   "bom.cdx.json": billOfMaterials,

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
-import { capabilities } from "./capabilities.ts";
-import type { Platform } from "./capability.ts";
+import type { Capability, Platform } from "./capability.ts";
+import { edgeCapabilities } from "./edge-capabilities.ts";
 import type { Config } from "./platform/config/settings.ts";
 import type { Reserved } from "./platform/listen/reserve.ts";
 import { MainChannel } from "./platform/processes/main-channel.ts";
@@ -22,9 +22,9 @@ export async function startEdgeProcess(
 ): Promise<Pick<RunningServer, "reload" | "announceEnd" | "giveBack" | "close">> {
   const channel = new MainChannel(channelPath(supervised.folder), supervised.id, logger);
   await channel.join().finally(joined); // the database may still have to be made
-  const passesAll = capabilities.some(({ takesAll }) => takesAll);
+  const passesAll = edgeCapabilities.some(({ takesAll }: Capability) => takesAll);
   const own: Platform["own"] = { role: "edge", supervised, channel, passesAll };
-  const { reload, announceEnd, giveBack, close } = await start<typeof capabilities>(capabilities, {
+  const { reload, announceEnd, giveBack, close } = await start<readonly Capability[]>(edgeCapabilities, {
     config,
     logger,
     apiChecks: {},

@@ -2,7 +2,9 @@ import { pino } from "pino";
 import { expect, it } from "vitest";
 import { capability, type Capability, type Platform } from "./capability.ts";
 import type { Config } from "./platform/config/settings.ts";
-import { inOrderOfNeeds, start } from "./start.ts";
+import { capabilities } from "./capabilities.ts";
+import { edgeCapabilities } from "./edge-capabilities.ts";
+import { inOrderOfNeeds, partsOf, start } from "./start.ts";
 
 const platform: Platform = {
   config: {} as Config,
@@ -114,4 +116,9 @@ it("refuses two services of one name", async () => {
   await expect(start([first, other], platform)).rejects.toThrow(
     "Two capabilities create the service greeting",
   );
+});
+
+it("edge processes load the capabilities that the list of all says", () => {
+  const names = (list: readonly Capability[]): string[] => partsOf(list, "edge").map(({ name }) => name);
+  expect(names(edgeCapabilities)).toEqual(names(capabilities));
 });

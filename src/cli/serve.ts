@@ -10,7 +10,7 @@ import type { Config } from "../platform/config/settings.ts";
 import type { Reserved } from "../platform/listen/reserve.ts";
 import { takeSupervised, tellSupervisor, type Supervised } from "../platform/processes/supervised.ts";
 import type { RunningServer } from "../server.ts";
-import { collectWhenQuiet } from "../platform/util/collect-when-quiet.ts";
+import { collectStart, collectWhenQuiet } from "../platform/util/collect-when-quiet.ts";
 import { checkFiles } from "./check-files.ts";
 import { exitSoon } from "./exit-soon.ts";
 import { addConfigOptions, configOf } from "./config-options.ts";
@@ -98,6 +98,7 @@ async function startPart(
     const waiting = setInterval(() => tellSupervisor({ is: "alive" }), aliveMs);
     const joined = (): void => clearInterval(waiting);
     const edge = await startEdgeProcess(config, logger, supervised, reserved, joined);
+    collectStart(); // others accept connections meanwhile
     tellSupervisor({ is: "ready" });
     return edge;
   }

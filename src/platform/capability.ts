@@ -95,6 +95,7 @@ function reportTo(logger: Logger): (failure: unknown) => void {
   };
 }
 
+/** The database. Edge processes only read it. */
 export const storage = capability({
   name: "storage",
   processes: "all",
