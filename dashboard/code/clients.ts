@@ -213,6 +213,27 @@ const dispatch: Operations = {
   },
 };
 
+const image = `${account}/images/v1`;
+const images: Operations = {
+  [`POST ${image}`]: { terraform: "cloudflare_image" },
+  [`PATCH ${image}/{image_id}`]: { client: "images.v1.edit", argument: "image_id" },
+  [`DELETE ${image}/{image_id}`]: { client: "images.v1.delete", argument: "image_id" },
+  [`POST ${image}/variants`]: { client: "images.v1.variants.create", terraform: "cloudflare_image_variant" },
+  [`PATCH ${image}/variants/{variant_name}`]: {
+    client: "images.v1.variants.edit",
+    argument: "variant_name",
+  },
+  [`DELETE ${image}/variants/{variant_name}`]: {
+    client: "images.v1.variants.delete",
+    argument: "variant_name",
+  },
+  [`PUT ${image}/keys/{signing_key_name}`]: { client: "images.v1.keys.update", argument: "signing_key_name" },
+  [`DELETE ${image}/keys/{signing_key_name}`]: {
+    client: "images.v1.keys.delete",
+    argument: "signing_key_name",
+  },
+};
+
 /** Other tools' names of operations, by method and path as in openapi.json. */
 export const clients: Readonly<Operations> = {
   ...zones,
@@ -221,5 +242,6 @@ export const clients: Readonly<Operations> = {
   ...products,
   ...d1,
   ...dispatch,
+  ...images,
   ...access,
 };

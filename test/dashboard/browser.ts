@@ -35,6 +35,7 @@ export async function openConsole(
   const platform = await startSelvedge({ settings: { apiRateLimit: 0, ...settings } });
   const browser = await chromium.launch({ executablePath: browserPath!, args: ["--no-sandbox"] });
   const own = new URL(platform.urls.dashboard).origin;
+  const edge = new URL(platform.urls.edge).origin;
   const foreign: string[] = [];
   const faults: string[] = [];
   const sessions = new Map<string, Awaited<ReturnType<BrowserContext["cookies"]>>>();
@@ -83,7 +84,8 @@ export async function openConsole(
       const page = await context.newPage();
       page.on("request", (request) => {
         const { origin, protocol } = new URL(request.url());
-        if (origin !== own && protocol.startsWith("http")) foreign.push(request.url());
+        // Pictures come from the edge of the same installation.
+        if (origin !== own && origin !== edge && protocol.startsWith("http")) foreign.push(request.url());
       });
       page.on("pageerror", (error) => faults.push(`${path}: ${error.stack ?? error.message}`));
       page.on("console", (message) => {

@@ -1,3 +1,4 @@
+import { fourColors, pngOf } from "../images/fixtures.ts";
 import type { OpenConsole } from "./browser.ts";
 
 /** The resources that the tests address by id. */
@@ -111,6 +112,19 @@ async function makeProducts({ call, platform }: OpenConsole): Promise<Omit<Data,
     await call("PUT", `${namespaces}/customers/scripts/${name}`, scriptForm(visits, { tags }));
   const bindings = [{ type: "dispatch_namespace", name: "CUSTOMERS", namespace: "customers" }];
   await call("PUT", `${account}/workers/scripts/dispatcher`, scriptForm(dispatcher, { bindings }));
+  for (const [id, requireSignedURLs] of [
+    ["logo", false],
+    ["draft-of-a-poster", true],
+  ] as const) {
+    const form = new FormData();
+    form.set(
+      "file",
+      new File([new Uint8Array(await pngOf(fourColors(64, 48)))], `${id}.png`, { type: "image/png" }),
+    );
+    form.set("id", id);
+    form.set("requireSignedURLs", String(requireSignedURLs));
+    await call("POST", `${account}/images/v1`, form);
+  }
   await call("POST", `${account}/d1/database`, { name: "shop" });
   await call("POST", `${account}/d1/database/shop/query`, { sql: shop });
   return { queueId, namespaceId, objectsId };

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { browserPath, openConsole, settled, type OpenConsole } from "./browser.ts";
+import { fourColors, pngOf } from "../images/fixtures.ts";
 import { makeData } from "./data.ts";
 
 /* Screens of what scripts do and store, in a browser. The numbers are those of the acceptance cases of the design. */
@@ -232,6 +233,40 @@ describe.skipIf(browserPath === undefined)("scripts at work in the console, in a
     await page.getByText("No customer has these tags").waitFor();
     const scripts = `/accounts/${account}/edge/dispatch/namespaces/customers/scripts`;
     expect(await console.call("GET", scripts)).toMatchObject([{ script: { id: "anna" } }]);
+    await page.context().close();
+  });
+
+  it("33, 35: uploads pictures, makes a variant, and signs an address of a private one", async () => {
+    const page = await opened("/images");
+    const shown = page.locator("img.thumbnail");
+    await expect
+      .poll(() =>
+        shown.first().evaluate((element) => (element as unknown as { naturalWidth: number }).naturalWidth),
+      )
+      .toBeGreaterThan(0);
+    const buffer = Buffer.from(await pngOf(fourColors(80, 80)));
+    await page
+      .getByLabel("Pictures")
+      .first()
+      .setInputFiles([{ name: "new.png", mimeType: "image/png", buffer }]);
+    await page.getByRole("dialog", { name: "new.png" }).waitFor();
+    await page.getByRole("switch", { name: "Private" }).click();
+    await page.getByLabel("Creator").fill("anna");
+    await press(page, "Save");
+    const copy = page.getByRole("dialog").locator(".copyable code").last();
+    await expect.poll(() => copy.textContent()).toContain("sig=");
+    const address = new URL((await copy.textContent())!);
+    expect((await console.platform.fetch(address)).status).toBe(200);
+    address.searchParams.set("exp", "2000000000");
+    expect((await console.platform.fetch(address)).status).toBe(403);
+    await page.goto(page.url().replace(/images.*/, "images/settings"));
+    await press(page, "New variant");
+    await page.getByLabel("Name", { exact: true }).fill("card");
+    await page.getByLabel("Width", { exact: true }).fill("40");
+    await press(page, "Save");
+    await page.getByRole("cell", { name: "card", exact: true }).waitFor();
+    const variant = await console.call("GET", `/accounts/${account}/images/v1/variants/card`);
+    expect(variant).toMatchObject({ variant: { options: { width: 40, height: 1200, fit: "scale-down" } } });
     await page.context().close();
   });
 

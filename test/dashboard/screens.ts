@@ -62,6 +62,9 @@ export function screensOf(
     { name: "api", path: `${a}/api?filter=dns_records&operation=dns_record_create` },
     { name: "settings", path: `${a}/settings` },
     { name: "images", path: `${a}/images` },
+    { name: "images-picture", path: `${a}/images?image=draft-of-a-poster` },
+    { name: "images-playground", path: `${a}/images/playground?image=logo` },
+    { name: "images-settings", path: `${a}/images/settings` },
     { name: "scripts", path: `${a}/scripts` },
     ...["code", "versions", "settings", "secrets", "schedules", "logs"].map((tab) => ({
       name: `script-${tab}`,

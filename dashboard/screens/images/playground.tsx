@@ -1,74 +1,33 @@
-import { useEffect, useRef, useState } from "preact/hooks";
-import { useAction } from "../../core/action.ts";
+import { useEffect, useState } from "preact/hooks";
 import { useGet } from "../../core/cache.ts";
 import { bytes, duration } from "../../core/format.ts";
-import { useRefusal } from "../../core/permissions.ts";
 import { setSearch, useLocation, useSearch } from "../../core/router.ts";
 import { Code } from "../../code/as-code.tsx";
-import { Button } from "../../parts/button.tsx";
 import { SelectField, TextField } from "../../parts/form.tsx";
 import { Card, Copyable, Figure, Page } from "../../parts/layout.tsx";
 import { Empty, Loaded } from "../../parts/states.tsx";
 import { Tabs } from "../../parts/tabs.tsx";
 import type { ScreenProps } from "../../shell/route.ts";
+import { baseOf, imagesPath, type Image } from "./image.ts";
+import { ImageTabs } from "./tabs.tsx";
+import { Upload } from "./upload.tsx";
 import { groups, optionsText, optionNames } from "./options.ts";
-
-interface Image {
-  id: string;
-  filename: string;
-  uploaded: string;
-  variants: string[];
-}
-
-/** The address of a picture without its variant. */
-const baseOf = ({ variants }: Image): string => variants[0]!.replace(/[^/]*$/, "");
 
 /** Tries transformations on a picture: options, address, code, and the picture with its size and time. */
 export default function Playground({ account }: ScreenProps) {
-  const path = `/accounts/${account}/images/v1`;
+  const path = imagesPath(account);
   const images = useGet<{ images: Image[] }>(`${path}?per_page=100`);
   const list = images.data?.images ?? [];
   const [chosen, setChosen] = useSearch("image");
   const image = list.find(({ id }) => id === chosen) ?? list[0];
-  const file = useRef<HTMLInputElement>(null);
-  const action = useAction({ done: "The picture was uploaded", invalidates: [path], tellsFailure: true });
-  const refusal = useRefusal()("POST /accounts/{account_id}/images/v1");
-  const upload = async (picked: File | undefined): Promise<void> => {
-    if (picked === undefined) return;
-    const body = new FormData();
-    body.set("file", picked);
-    const answer = await action.run<{ id: string }>({
-      op: "POST /accounts/{account_id}/images/v1",
-      params: { account_id: account },
-      body,
-    });
-    if (answer !== undefined) setChosen(answer.result.id);
-  };
-  const add = (
-    <Button
-      icon="upload"
-      kind="primary"
-      refusal={refusal}
-      isBusy={action.isBusy}
-      onPress={() => file.current?.click()}
-    >
-      {action.isBusy ? "Uploading …" : "Upload a picture"}
-    </Button>
-  );
+  const add = <Upload account={account} onDone={({ id }) => setChosen(id)} />;
   return (
     <Page
       title="Images"
       about="Options on the left, the same as an address and as code, and the picture that the edge delivers."
       actions={add}
     >
-      <input
-        ref={file}
-        type="file"
-        hidden
-        accept="image/*"
-        aria-label="Picture"
-        onChange={(event) => void upload(event.currentTarget.files?.[0])}
-      />
+      <ImageTabs account={account} current="playground" />
       <Loaded of={images}>
         {() =>
           image === undefined ? (

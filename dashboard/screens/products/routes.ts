@@ -134,7 +134,19 @@ export const productRoutes: readonly Route[] = [
     needs: "images:read",
     menu: { icon: "images", group: "products" },
     keys: "g i",
+    load: async () => import("../images/library.tsx"),
+  },
+  {
+    pattern: "/:account/images/playground",
+    title: "Transform playground",
+    needs: "images:read",
     load: async () => import("../images/playground.tsx"),
+  },
+  {
+    pattern: "/:account/images/settings",
+    title: "Variants and keys of images",
+    needs: "images:read",
+    load: async () => import("../images/settings.tsx"),
   },
   {
     pattern: "/:account/logs",
