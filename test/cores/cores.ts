@@ -13,6 +13,8 @@ export interface Cores extends AsyncDisposable {
   server: ServerProcess;
   calls: Calls;
   zoneId: string;
+  /** The data folder. */
+  data: string;
   /** The process ids of one kind of process that are there now. */
   pids(role: Supervised["role"]): number[];
   /** Adds a name to the zone. Resolves when the API has answered. */
@@ -34,8 +36,9 @@ export async function startCores(
   const webSockets = new WebSocketServer({ server: origin });
   webSockets.on("connection", (socket) => socket.on("message", (data) => socket.send(data)));
   const originPort = await listening(origin);
+  const data = temporaryFolder();
   const server = await serve(
-    ["--data-dir", temporaryFolder(), "--edge-processes", String(edges), ...settings],
+    ["--data-dir", data, "--edge-processes", String(edges), ...settings],
     { SELVEDGE_API_TOKEN: token, SELVEDGE_API_RATE_LIMIT: "0" },
     [],
     program,
@@ -57,6 +60,7 @@ export async function startCores(
     server,
     calls,
     zoneId,
+    data,
     call,
     pids: (role) => childrenOf(server.ready.pid).filter((pid) => roleOf(pid) === role),
     async addName(name) {

@@ -39,7 +39,12 @@ function authority(): Authority {
   const signing = newKey();
   const made = new Authority(
     { responseRateLimit: 0, cookieSecret: Buffer.alloc(16, 7).toString("base64"), identity: "fuzz" },
-    { makeSigner: (name, zoneKey) => new ZoneSigner(name, zoneKey), want: () => {}, onTransfer: () => {} },
+    {
+      makeSigner: (name, zoneKey) => new ZoneSigner(name, zoneKey),
+      want: () => {},
+      onTransfer: () => {},
+      onQueries: () => {},
+    },
     {
       error: (details) => {
         throw (details as { err: Error }).err;

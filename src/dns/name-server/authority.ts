@@ -11,6 +11,7 @@ import { NameSpace } from "./zone/name-space.ts";
 import type { ZoneKey } from "./zone/configuration.ts";
 import type { RRsetSigner } from "./zone/signer.ts";
 import { ServedZone } from "./zone/zone.ts";
+import { QueryLog, type LoggedQuery } from "./query-log.ts";
 import { clock } from "../../platform/timers/clock.ts";
 
 export interface AuthorityOptions {
@@ -21,10 +22,11 @@ export interface AuthorityOptions {
   identity: string;
 }
 
-/** Callbacks of an authority: for lookups of external names and for finished transfers. */
+/** Callbacks of an authority: for lookups of external names, for finished transfers, and for logged queries. */
 export interface OutwardCalls {
   want: (wanted: AddressLookup) => void;
   onTransfer: (zoneId: string) => void;
+  onQueries: (queries: readonly LoggedQuery[]) => void;
 }
 export interface AuthorityCalls extends OutwardCalls {
   makeSigner: MakeSigner;
@@ -39,6 +41,7 @@ export class Authority {
   readonly transfers: ZoneTransfers;
   readonly #flattening: Flattening;
   readonly #makeSigner: MakeSigner;
+  readonly #queryLog: QueryLog;
   readonly #access = new TransferAccess();
   /** By zone id, for zones with outgoing transfers. */
   readonly #journals = new Map<string, Journal>();
@@ -55,6 +58,7 @@ export class Authority {
       journalOf: (zoneId) => this.#journals.get(zoneId),
       onTransfer: calls.onTransfer,
     });
+    this.#queryLog = new QueryLog(calls.onQueries);
     this.responder = new Responder({
       space: this.space,
       lookup,
@@ -62,6 +66,7 @@ export class Authority {
       rateLimit: new ResponseRateLimit(options.responseRateLimit),
       cookieSecret: Buffer.from(options.cookieSecret, "base64"),
       identity: options.identity,
+      queryLog: this.#queryLog,
     });
     this.answering = new Answering(this.responder, this.#flattening, logger);
   }
@@ -97,6 +102,9 @@ export class Authority {
       case "transfers":
         this.#access.set(update.config);
         this.#keepJournals();
+        return;
+      case "logs":
+        this.#queryLog.use(update.zoneIds);
         return;
       case "resolved":
         this.#flattening.set(update.wanted, update.resolved, clock.now());

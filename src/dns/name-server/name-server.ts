@@ -22,9 +22,11 @@ import type { TakeQuestion } from "./under-test.ts";
 import type { Update } from "./update.ts";
 import { types } from "./wire/constants.ts";
 import { nameKey } from "./wire/name.ts";
+import type { LoggedQuery } from "./query-log.ts";
 import type { AddressLookup } from "./zone/flattening.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 
+/** The zones as the name server answers from them. */
 export interface NameServer {
   /** Reads the zones from storage, and keeps them current from then on. */
   load(): Promise<void>;
@@ -33,6 +35,8 @@ export interface NameServer {
   watchParents(): () => void;
   /** The sum over all threads. */
   answerCounts(): Promise<AnswerCounts>;
+  /** Passes the queries for names of these zones to a reader, from now on. */
+  readQueries(zoneIds: readonly string[], read: (queries: readonly LoggedQuery[]) => void): void;
   /** The response to a message, as a client on this machine gets it over TCP; undefined for none. */
   ask(message: Buffer): Promise<Buffer | undefined>;
   /** For the test kit: sees each question first. */
@@ -76,11 +80,13 @@ function createAnswering(
     cookieSecret: cookieSecret(config, installation).toString("base64"),
     identity: config.colo.toLowerCase(),
   };
+  const reader = { read: (_queries: readonly LoggedQuery[]): void => {} };
   const calls: OutwardCalls = {
     want: (wanted) => {
       unawaited(look(wanted));
     },
     onTransfer: (zoneId) => transfers.noteTransfer(zoneId),
+    onQueries: (queries) => reader.read(queries),
   };
   const authority = new Authority(
     options,
@@ -102,7 +108,7 @@ function createAnswering(
     authority.apply(update);
     return threads.apply(update);
   };
-  return { authority, threads, apply };
+  return { authority, threads, apply, reader };
 }
 
 /** Creates the name server, which then loads the zones and listens for queries. */
@@ -114,7 +120,8 @@ export async function createNameServer(
 ): Promise<NameServer> {
   const { transfers, zones } = sources;
   const resolvers = resolversOf(config.resolvers);
-  const { authority, threads, apply } = createAnswering(config, transfers, logger, installation, resolvers);
+  const answering = createAnswering(config, transfers, logger, installation, resolvers);
+  const { authority, threads, apply } = answering;
   const notifier = new Notifier(transfers, (zoneId) => authority.space.get(zoneId), logger);
   const updater = new ZoneUpdater(zoneSourcesOf(sources, installation), (update) => {
     const applied = apply(update);
@@ -146,6 +153,10 @@ export async function createNameServer(
       config.dnsThreads > 0 ? threads.listen(releaseDns(sockets)) : listeners.listen(sockets),
     watchParents: () =>
       watchParents(sources, askParent(authority, installation.parentsFollow ? undefined : resolvers), logger),
+    readQueries(zoneIds, read) {
+      answering.reader.read = read;
+      unawaited(apply({ kind: "logs", zoneIds }));
+    },
     ask: (message) =>
       new Promise((answered) => {
         const client = { address: "127.0.0.1", isTcp: true };

@@ -18,7 +18,8 @@ import {
   udpBytesMax,
   udpBytesWithoutEdns,
 } from "./wire/constants.ts";
-import { nameKey, type NameKey } from "./wire/name.ts";
+import type { QueryLog } from "./query-log.ts";
+import { nameKey, showName, type NameKey } from "./wire/name.ts";
 import { readQuery, type Query } from "./wire/query.ts";
 import { noSections, type DnsAnswer } from "./zone/answer.ts";
 import { compose, TooLarge } from "./zone/composer.ts";
@@ -49,6 +50,7 @@ export interface ResponderOptions {
   cookieSecret: Buffer;
   /** The server's identity, for id.server queries (RFC 4892) and NSID. */
   identity: string;
+  queryLog: QueryLog;
 }
 
 /** A query with everything that its response depends on. */
@@ -103,8 +105,10 @@ export class Responder {
   readonly #access: TransferAccess;
   readonly #cookies: Cookies;
   readonly #nsid: Buffer;
+  readonly #queryLog: QueryLog;
 
-  constructor({ space, lookup, rateLimit, access, cookieSecret, identity }: ResponderOptions) {
+  constructor({ space, lookup, rateLimit, access, cookieSecret, identity, queryLog }: ResponderOptions) {
+    this.#queryLog = queryLog;
     this.#space = space;
     this.#lookup = lookup;
     this.#rateLimit = rateLimit;
@@ -254,7 +258,24 @@ export class Responder {
   #write(exchange: Exchange, reply: Reply, opt: EdnsAnswer | undefined, isShort: boolean): Buffer {
     const counts = exchange.client.isTcp ? this.counts.tcp : this.counts.udp;
     counts[reply.rcode]!++;
+    if (this.#queryLog.isOn) this.#log(exchange, reply.rcode);
     return write(exchange, reply, opt, isShort);
+  }
+
+  #log({ query, client, nowMs, zone }: Exchange, rcode: number): void {
+    if (query.fault !== rcodes.noError || query.opcode !== opcodes.query) return;
+    // A recent answer is found without its zone.
+    const zoneId = (zone ?? this.#space.find(query.name))?.configuration.id;
+    if (zoneId === undefined || !this.#queryLog.reads(zoneId)) return;
+    const { name, type } = query;
+    this.#queryLog.note({
+      zoneId,
+      name: showName(name),
+      type,
+      rcode,
+      address: client.address,
+      timeMs: nowMs,
+    });
   }
 }
 

@@ -7,6 +7,7 @@ import { ZoneSigner } from "../dnssec/zone-signer.ts";
 import { DnsListeners } from "./listeners.ts";
 import { loadSystemCalls } from "./udp/system-calls.ts";
 import type { Update } from "./update.ts";
+import type { LoggedQuery } from "./query-log.ts";
 import type { AddressLookup } from "./zone/flattening.ts";
 
 export interface ThreadOptions {
@@ -24,6 +25,7 @@ export type FromThread =
   | { kind: "failed"; message: string; code: unknown }
   | { kind: "want"; wanted: AddressLookup }
   | { kind: "transferred"; zoneId: string }
+  | { kind: "queries"; queries: readonly LoggedQuery[] }
   | { kind: "error"; details: object; message: string }
   | { kind: "uncaught"; as: UncaughtKind; text: string };
 
@@ -41,6 +43,7 @@ const authority = new Authority(
     makeSigner: (zoneName, key) => new ZoneSigner(zoneName, key),
     want: (wanted) => send({ kind: "want", wanted }),
     onTransfer: (zoneId) => send({ kind: "transferred", zoneId }),
+    onQueries: (queries) => send({ kind: "queries", queries }),
   },
   { error: (details: object, message: string) => send({ kind: "error", details, message }) },
 );

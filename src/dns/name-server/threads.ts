@@ -58,6 +58,7 @@ class Thread {
         this.#waiting.shift()?.reject(Object.assign(new Error(message.message), { code: message.code }));
       else if (message.kind === "want") calls.want(message.wanted);
       else if (message.kind === "transferred") calls.onTransfer(message.zoneId);
+      else if (message.kind === "queries") calls.onQueries(message.queries);
       else if (message.kind === "uncaught") noteUncaught(message.as, new Error(message.text));
       else logger.error(message.details, message.message);
     });

@@ -13,4 +13,6 @@ export type Update =
   | { kind: "names"; zoneId: string; serial: number; names: NamedRecords }
   /** The configuration of outgoing transfers. */
   | { kind: "transfers"; config: TransferConfig }
+  /** The zones whose queries are logged. */
+  | { kind: "logs"; zoneIds: readonly string[] }
   | { kind: "resolved"; wanted: AddressLookup; resolved: Resolved | undefined };

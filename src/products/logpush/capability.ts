@@ -4,23 +4,31 @@ import { accounts } from "../../control/accounts/capability.ts";
 import { audit } from "../../control/audit/capability.ts";
 import { tokens } from "../../control/tokens/capability.ts";
 import { zones } from "../../control/zones/capability.ts";
+import { nameServer } from "../../dns/name-server/capability.ts";
+import type { NameServer } from "../../dns/name-server/name-server.ts";
+import type { LoggedQuery } from "../../dns/name-server/query-log.ts";
 import { outbound } from "../../edge/origin/capability.ts";
 import { systemLookUp } from "../../edge/origin/resolve.ts";
 import { accessLogs } from "../../platform/access-log/capability.ts";
 import type { FieldName } from "../../platform/access-log/declaration.ts";
 import { dataFolder, storage } from "../../platform/capability.ts";
 import { repeat } from "../../platform/util/repeat.ts";
+import { tails } from "../../workers/tail/capability.ts";
+import type { TailEvent } from "../../workers/tail/event.ts";
+import type { Tails } from "../../workers/tail/tails.ts";
 import { logpushErrorCodes } from "./api-errors.ts";
 import { logpushOperations } from "./api.ts";
 import { AuditFeed } from "./audit-feed.ts";
 import { Collector } from "./collector.ts";
 import { auditLogs } from "./data-sets/audit-logs.ts";
+import { dnsLogs } from "./data-sets/dns-logs.ts";
 import { httpRequests } from "./data-sets/http-requests.ts";
+import { workersTraceEvents } from "./data-sets/workers-trace-events.ts";
 import { declaration } from "./declaration.ts";
 import { BucketOwnership } from "./destination/ownership.ts";
 import { LogSender } from "./destination/send.ts";
 import { logpushErrors } from "./errors.ts";
-import type { ActiveJob } from "./job.ts";
+import type { ActiveJob, DataSetName } from "./job.ts";
 import { LogpushJobs } from "./jobs.ts";
 import { LogSpool } from "./spool/spool.ts";
 import { Uploader } from "./uploader.ts";
@@ -35,6 +43,32 @@ const intervalMs = ({ logpushIntervalSeconds }: { logpushIntervalSeconds: number
 /** The fields that jobs read, for sources that can save work. */
 const fieldsOf = (jobs: readonly ActiveJob[]): ReadonlySet<string> =>
   new Set(jobs.flatMap(({ output, filterFields }) => [...output.fieldNames, ...filterFields]));
+
+/** Without jobs, the runs of scripts are not traced for them. */
+function readRuns(source: Tails, collector: Collector<TailEvent>, jobs: readonly ActiveJob[]): void {
+  const hadJobs = !collector.isEmpty;
+  if (collector.use(jobs))
+    source.read({
+      wants: (accountId) => collector.wants(accountId),
+      take: (accountId, event) => collector.take(accountId, event),
+    });
+  else if (hadJobs) source.read(undefined);
+}
+
+function readQueries(
+  source: NameServer,
+  collector: Collector<LoggedQuery>,
+  jobs: readonly ActiveJob[],
+): void {
+  const hadJobs = !collector.isEmpty;
+  if (!collector.use(jobs) && !hadJobs) return;
+  source.readQueries(
+    jobs.map(({ zoneId }) => zoneId!),
+    (queries) => {
+      for (const query of queries) collector.take(query.zoneId, query);
+    },
+  );
+}
 
 /** The jobs, and the collection of requests, in every process that serves visitors. */
 export const logpushCollection = capability({
@@ -78,7 +112,7 @@ export const logpushCollection = capability({
 export const logpush = capability({
   name: "Logpush",
   declares: declaration,
-  needs: [storage, logpushCollection, accounts, audit, zones, tokens, outbound],
+  needs: [storage, logpushCollection, accounts, audit, zones, tokens, outbound, nameServer, tails],
   create({ config, logger, edgeSettings, policy, ...needed }) {
     const sender = new LogSender({
       policy,
@@ -88,10 +122,18 @@ export const logpush = capability({
       localAddress: edgeSettings.originSourceAddress,
     });
     const { logpushJobs: jobs, logpushSpool: spool } = needed;
-    const entries = new Collector({ dataSet: auditLogs, spool, intervalMs: intervalMs(config) });
-    jobs.onActive((active) => entries.use(active.filter(({ dataSet }) => dataSet === "audit_logs")));
+    const options = { spool, intervalMs: intervalMs(config) };
+    const entries = new Collector({ dataSet: auditLogs, ...options });
+    const runs = new Collector({ dataSet: workersTraceEvents, ...options });
+    const queries = new Collector({ dataSet: dnsLogs(config.colo), ...options });
+    jobs.onActive((active) => {
+      const of = (name: DataSetName) => active.filter(({ dataSet }) => dataSet === name);
+      entries.use(of("audit_logs"));
+      readRuns(needed.tails, runs, of("workers_trace_events"));
+      readQueries(needed.nameServer, queries, of("dns_logs"));
+    });
     return {
-      logpushEntries: entries,
+      logpushCollectors: [entries, runs, queries],
       auditFeed: new AuditFeed(needed.storage, jobs, spool, entries),
       logpushOwnership: new BucketOwnership((text) => needed.tokens.hash(text), sender),
       uploader: new Uploader({
@@ -130,5 +172,7 @@ export const logpush = capability({
       await uploader.stop();
     };
   },
-  close: ({ logpushEntries }) => logpushEntries.close(),
+  async close({ logpushCollectors }) {
+    await Promise.all(logpushCollectors.map((collector) => collector.close()));
+  },
 });

@@ -53,6 +53,10 @@ export class Collector<Event> {
     }
   }
 
+  get isEmpty(): boolean {
+    return this.#byId.size === 0;
+  }
+
   get receivers(): Iterable<Receiver<Event>> {
     return this.#byId.values();
   }

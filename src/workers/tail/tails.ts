@@ -49,6 +49,12 @@ export interface Watched {
   tell(event: TailEvent): void;
 }
 
+/** Reads the runs of accounts, beside tails. */
+export interface RunReader {
+  wants(accountId: string): boolean;
+  take(accountId: string, event: TailEvent): void;
+}
+
 const lifetimeMs = 6 * 60 * 60 * 1000;
 /** Time for the client to connect after it has created a tail. */
 const connectMs = 60_000;
@@ -61,6 +67,7 @@ export class Tails {
   /** Increases with each new tail. */
   revision = 0;
   #links: TailLinks | undefined;
+  #reader: RunReader | undefined;
   readonly #isAllowed: (tail: KnownTail) => Promise<boolean>;
 
   /** `isAllowed` says whether the creator of a tail may still watch its scope. */
@@ -70,6 +77,12 @@ export class Tails {
 
   link(links: TailLinks): void {
     this.#links = links;
+  }
+
+  /** Passes runs to a reader, from now on, instead of the one before. */
+  read(reader: RunReader | undefined): void {
+    this.#reader = reader;
+    this.revision++;
   }
 
   /** The secret is returned only here. */
@@ -183,10 +196,11 @@ export class Tails {
   }
 
   isWatched({ accountId, scriptId }: { accountId: string; scriptId: string }): boolean {
-    return this.#byScope.size > 0 && (this.#byScope.has(scriptId) || this.#byScope.has(accountId));
+    const isTailed = this.#byScope.size > 0 && (this.#byScope.has(scriptId) || this.#byScope.has(accountId));
+    return isTailed || this.#reader?.wants(accountId) === true;
   }
 
-  /** Undefined if no tail can match the run. */
+  /** Undefined if no tail can match the run, and it is not read. */
   watch(
     { accountId, scriptId }: { accountId: string; scriptId: string },
     run: Pick<TailEvent, "event" | "scriptVersion">,
@@ -194,10 +208,12 @@ export class Tails {
     const wanted = [...(this.#byScope.get(scriptId) ?? []), ...(this.#byScope.get(accountId) ?? [])].filter(
       ({ filters, watcher }) => watcher !== undefined && wantsRun(filters, run),
     );
-    if (wanted.length === 0) return undefined;
+    const reader = this.#reader?.wants(accountId) === true ? this.#reader : undefined;
+    if (wanted.length === 0 && reader === undefined) return undefined;
     return {
       tell(event) {
         for (const { filters, watcher } of wanted) if (wantsEvent(filters, event)) watcher?.tell(event);
+        reader?.take(accountId, event);
       },
     };
   }
