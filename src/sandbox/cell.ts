@@ -23,6 +23,7 @@ import {
 import type { RunHooks } from "./gateway/run-hooks.ts";
 import { GatewayServer } from "./gateway/gateway-server.ts";
 import { askLocalCall } from "./gateway/object-questions.ts";
+import { clockSuffix } from "./process/script-clock.ts";
 import { launch } from "./process/launch.ts";
 import { v8Flags } from "./process/v8-flags.ts";
 import { CellProcess } from "./process/process.ts";
@@ -411,7 +412,7 @@ export class Cell {
 }
 
 /** The token of a run. It must be secret: requests with it are the run's. */
-const newToken = (): string => randomText(16, "base64url");
+const newToken = (): string => randomText(16, "base64url") + clockSuffix();
 const thrownOf = ({ name, message }: Error): Thrown => ({ name, message, stack: undefined });
 
 /** Whether the visitor closed the connection. Only upgrades need this check. */

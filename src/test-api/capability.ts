@@ -3,12 +3,13 @@ import { capability } from "../capability.ts";
 import { api, health } from "../control/api/server/capability.ts";
 import { owner } from "../control/members/capability.ts";
 import { workflows } from "../products/workflows/capability.ts";
+import { objects } from "../workers/objects/capability.ts";
 import { runtime } from "../workers/runtime/capability.ts";
 import { scripts } from "../workers/scripts/capability.ts";
 import { sandbox } from "../sandbox/capability.ts";
 import { nameServer } from "../dns/name-server/capability.ts";
 import { outbound } from "../edge/origin/capability.ts";
-import { blobs, ownListeners, reservation, storage } from "../platform/capability.ts";
+import { blobs, dataFolder, ownListeners, reservation, storage } from "../platform/capability.ts";
 import { ConfigError } from "../platform/config/config.ts";
 import { setIds } from "../platform/util/ids.ts";
 import { randomUUID } from "node:crypto";
@@ -28,8 +29,11 @@ import { RecordedCalls } from "./journal.ts";
 import { controlRoutes } from "./routes.ts";
 import { SeededIds } from "./seeded-ids.ts";
 import { SeenCalls } from "./seen-calls.ts";
-import { startName, States } from "./states.ts";
+import { KeptFiles } from "./states/kept-files.ts";
+import { takeFiles } from "./states/saved-state.ts";
+import { startName, States } from "./states/states.ts";
 import { MovableClock } from "./test-clock.ts";
+import { setScriptClock } from "../sandbox/process/script-clock.ts";
 import { setScriptEpoch } from "../sandbox/process/script.ts";
 
 /** Time and ids of a platform under test, before anything is created. */
@@ -48,6 +52,7 @@ export const testMode = capability({
     const clock = new MovableClock();
     epochs.open();
     setIds(ids.next);
+    setScriptClock(() => clock.offsetMs);
     clock.open(config.testNow === undefined ? undefined : Date.parse(config.testNow));
     return { testMode: { epochs, seed, ids, clock } };
   },
@@ -57,6 +62,7 @@ export const testMode = capability({
     mode.clock.close();
     setIds(randomUUID);
     setScriptEpoch(0);
+    setScriptClock();
   },
 });
 
@@ -66,8 +72,10 @@ export const testApi = capability({
   needs: [
     testMode,
     ownListeners,
+    dataFolder,
     storage,
     blobs,
+    objects,
     health,
     api,
     owner,
@@ -78,25 +86,32 @@ export const testApi = capability({
     runtime,
     workflows,
   ],
-  create({ testMode: mode, health: node }) {
+  async create({ testMode: mode, health: node, folder, storage: database, objectFolders, objectCells }) {
     if (mode === undefined) return { testControl: undefined };
     node.mode = "test";
+    const files = new KeptFiles(folder, {
+      list: async () => objectFolders.list(),
+      endAll: async () => objectCells.endAll(),
+      forget: async (namespace) => objectCells.forget(namespace),
+    });
+    await files.open(await database.direct!(takeFiles));
     const journal = new RecordedCalls();
     const faults = new TestFaults(mode.seed);
     const calls = new SeenCalls({ ...mode, journal, faults: faults.api });
     const requests = new TestedOutbound();
     return {
-      testControl: { secret: randomBytes(24).toString("base64url"), journal, faults, calls, requests },
+      testControl: { secret: randomBytes(24).toString("base64url"), journal, faults, calls, requests, files },
     };
   },
   async listen(services, contributions) {
     const { testMode: mode, testControl, storage: database, apiHooks, apiListener, logger } = services;
     if (mode === undefined || testControl === undefined) return;
     const { epochs, seed, ids, clock } = mode;
-    const { journal, faults, calls, requests, secret } = testControl;
+    const { journal, faults, calls, requests, files, secret } = testControl;
     const writes = new FaultyWrites(faults.storage, epochs);
     const states = new States({
       storage: database,
+      files,
       epochs,
       ids,
       clock,

@@ -13,7 +13,7 @@ import { harOf } from "./har.ts";
 import { cellRoutes } from "./scripts/cell-routes.ts";
 import { scriptRoutes, type DrivenScripts } from "./scripts/driven-scripts.ts";
 import type { CallConditions, RecordedCalls } from "./journal.ts";
-import { startName, type States } from "./states.ts";
+import { startName, type States } from "./states/states.ts";
 import { canonicalState } from "./store.ts";
 import type { MockedWorkflows } from "./workflows/mocked-workflows.ts";
 import { workflowRoutes, type TestedWorkflows } from "./workflows/routes.ts";

@@ -32,6 +32,11 @@ export class MovableClock {
     return this.mode === "real" ? Date.now() + this.#offsetMs : this.#stoodMs;
   }
 
+  /** The time after the system's. */
+  get offsetMs(): number {
+    return this.now() - Date.now();
+  }
+
   set(nowMs: number): void {
     this.#offsetMs = nowMs - Date.now();
     this.#stoodMs = nowMs;

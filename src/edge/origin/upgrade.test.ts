@@ -9,6 +9,7 @@ import { edgeDefaults } from "../http/settings.ts";
 import { exchange, host, startEdge, startOrigin, startRawOrigin } from "../request/test-edge.ts";
 import { joinOriginWebSocket } from "./upgrade.ts";
 import { freePort } from "../../../test/helpers/free-port.ts";
+import { untested } from "./under-test.ts";
 
 const ask =
   `GET /socket HTTP/1.1\r\nHost: ${host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
@@ -116,6 +117,7 @@ describe("a WebSocket", () => {
     );
     const asked = { addresses: ["127.0.0.1"], port: originPort, method: "GET", path: "/", headers: [] };
     const origins = {
+      underTest: untested,
       connect: async (_: string[], __: number, attempt: (address: string) => Promise<void>) =>
         attempt("127.0.0.1"),
     };

@@ -250,6 +250,11 @@ export class ObjectCells {
   async close(): Promise<void> {
     clearInterval(this.#timer);
     this.#slots.close();
+    await this.endAll();
+  }
+
+  /** Ends all cells. Their files are closed when it resolves. */
+  async endAll(): Promise<void> {
     await Promise.allSettled(this.#cells.values());
     for (const open of [...this.#open.values()]) this.#end(open, "ended");
     await Promise.all(this.#ending.values());

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
 import type { CellScript } from "./script.ts";
+import { clockSuffix, hasScriptClock } from "./script-clock.ts";
 import { identifier, link } from "./worker-linker.ts";
 import { isBuilt, moduleUrl } from "../../platform/util/module-url.ts";
 
@@ -129,6 +130,7 @@ function partsOf(script: CellScript): readonly string[] {
     return ["web-socket-pair", "lockdown-snippet", "snippet"].map((name) => `sandbox/worker/${name}.js`);
   return [
     "sandbox/worker/run.js",
+    ...(hasScriptClock() ? [dateModule] : []),
     "workers/runtime/worker/env.js",
     ...bindings.map(({ module }) => module),
     "workers/runtime/worker/caches.js",
@@ -145,9 +147,16 @@ function partsOf(script: CellScript): readonly string[] {
 
 /** Runs the platform's modules first, so that they save native functions, and then the script's. */
 const entry = (script: CellScript): string => `${linked(partsOf(script))}
-${bindingsOf(script)}${socketsOf(script)}${isServiceWorker(script) ? `const handlers = ${identifier(serviceWorker)}.listen();\n` : ""}const { user } = await import("./user.js");
+${dateOf(script)}${bindingsOf(script)}${socketsOf(script)}${isServiceWorker(script) ? `const handlers = ${identifier(serviceWorker)}.listen();\n` : ""}const { user } = await import("./user.js");
 ${entrypointsOf(script)}export const Control = ${identifier("sandbox/worker/run.js")}.Control;
 `;
+
+const dateModule = "sandbox/worker/tested-date.js";
+/** With the test kit: code of a module sees the time at which it was loaded. */
+const dateOf = ({ profile }: CellScript): string =>
+  profile === "script" && hasScriptClock()
+    ? `${identifier(dateModule)}.setOffset(${clockSuffix().slice(1)});\n`
+    : "";
 
 const objectModule = "workers/objects/worker/object.js";
 const serviceWorker = "workers/runtime/worker/service-worker.js";

@@ -38,8 +38,16 @@ const runs = new AsyncLocalStorage<string>();
 const runWith = runs.run.bind(runs);
 const currentRun = runs.getStore.bind(runs);
 
+let observer: ((token: string) => void) | undefined;
+
+/** For the test kit: sees the token of each run that begins. */
+export const observeRuns = (see: (token: string) => void): void => {
+  observer = see;
+};
+
 /** Runs a handler within the run of this token. */
 export function forRun<T>(token: string, handle: () => T): T {
+  if (observer !== undefined) observer(token);
   collectEarly();
   return runWith(token, handle) as T;
 }

@@ -14,6 +14,7 @@ const databasePattern = /^[0-9a-f]{64}(?:\.\d{1,5})?\.sqlite$/;
 const facetsPattern = /^[0-9a-f]{64}\.facets$/;
 
 export const isNamespace = (name: string): boolean => namespacePattern.test(name);
+/** Whether a file of a namespace is the database of an object or of a facet. */
 export const isDatabase = (name: string): boolean => databasePattern.test(name);
 export const isFacets = (name: string): boolean => facetsPattern.test(name);
 

@@ -49,19 +49,15 @@ export class TestedInvocations implements InvocationRunner, InvocationListener {
     this.#cells.run(invocation, code, this.#mocked(invocation, code.accountId, start), manner);
   }
 
-  standBy(invocation: number, code: WorkflowCode): void {
-    // Its account is known when it begins.
-    this.#started.set(invocation, { accountId: code.accountId, workflowName: "", instanceId: "" });
-    this.#cells.standBy(invocation, code);
+  /** No invocation stands by: the clock may have moved before it begins. */
+  standBy(): void {}
+
+  standsBy(): boolean {
+    return false;
   }
 
-  standsBy(invocation: number): boolean {
-    return this.#cells.standsBy(invocation);
-  }
-
-  begin(invocation: number, start: StartMessage): boolean {
-    const accountId = this.#started.get(invocation)?.accountId ?? "";
-    return this.#cells.begin(invocation, this.#mocked(invocation, accountId, start));
+  begin(): boolean {
+    return false;
   }
 
   answer(invocation: number, call: number, answer: string): void {

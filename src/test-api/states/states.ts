@@ -1,16 +1,18 @@
 import type { DatabaseSync } from "node:sqlite";
-import { bringCopyBack, dropCopy, keepCopy } from "../platform/storage/under-test/kept-copies.ts";
-import type { Storage } from "../platform/storage/storage.ts";
-import type { SavedTime, MovableClock } from "./test-clock.ts";
-import type { SavedIds, SeededIds } from "./seeded-ids.ts";
-import type { Epochs } from "./epochs.ts";
-import { setScriptEpoch } from "../sandbox/process/script.ts";
-import { Turns } from "../platform/util/turns.ts";
-import { TestFault } from "./test-fault.ts";
+import { bringCopyBack, dropCopy, keepCopy } from "../../platform/storage/under-test/kept-copies.ts";
+import type { Storage } from "../../platform/storage/storage.ts";
+import type { SavedTime, MovableClock } from "../test-clock.ts";
+import type { SavedIds, SeededIds } from "../seeded-ids.ts";
+import type { Epochs } from "../epochs.ts";
+import { setScriptEpoch } from "../../sandbox/process/script.ts";
+import { Turns } from "../../platform/util/turns.ts";
+import { TestFault } from "../test-fault.ts";
+import type { KeptFiles } from "./kept-files.ts";
+import { withFiles } from "./saved-state.ts";
 
 /** Everything that `restore` brings back. */
 interface State {
-  /** The number of the copy of all rows. */
+  /** The number of the copy of all rows and files. */
   copy: number;
   ids: SavedIds | undefined;
   time: SavedTime;
@@ -18,6 +20,7 @@ interface State {
 
 interface StatesParts {
   storage: Storage;
+  files: KeptFiles;
   epochs: Epochs;
   ids: SeededIds | undefined;
   clock: MovableClock;
@@ -49,9 +52,10 @@ export class States {
   async keep(name: string): Promise<void> {
     if (!this.#states.has(name) && this.#states.size > snapshotsMax)
       throw new TestFault(409, `Expected at most ${snapshotsMax} snapshots. Remove one first`);
-    const { ids, clock } = this.#parts;
+    const { ids, clock, files } = this.#parts;
     const copy = this.#copies++;
     await this.#direct((database) => keepCopy(database, copy));
+    await files.keep(copy);
     await this.#drop(name);
     this.#states.set(name, { copy, ids: ids?.save(), time: clock.save() });
   }
@@ -62,20 +66,22 @@ export class States {
     await this.#drop(name);
   }
 
-  /** All rows as they are now: a SQLite database, with which a platform can start. */
+  /** All rows and files as they are now: a SQLite database, with which a platform can start. */
   async file(): Promise<Uint8Array> {
-    return this.#direct((database) => database.serialize());
+    const rows = await this.#direct((database) => database.serialize());
+    return withFiles(rows, await this.#parts.files.save());
   }
 
   /** Replaces everything. Requests that have begun before can neither write nor answer. */
   async restore(name: string): Promise<void> {
     const { copy, ids, time } = this.#find(name);
-    const { storage, epochs, clock, reset } = this.#parts;
+    const { storage, files, epochs, clock, reset } = this.#parts;
     await this.#turns.take(async () => {
       epochs.raise();
       setScriptEpoch(epochs.current);
       await epochs.outside(async () => {
         await this.#direct((database) => bringCopyBack(database, copy));
+        await files.bringBack(copy);
         await storage.reload();
         clock.restore(time);
         if (ids !== undefined) this.#parts.ids?.restore(ids);
@@ -93,6 +99,7 @@ export class States {
     const state = this.#states.get(name);
     if (state === undefined) return;
     this.#states.delete(name);
+    await this.#parts.files.drop(state.copy);
     await this.#direct((database) => dropCopy(database, state.copy));
   }
 
