@@ -34,6 +34,7 @@ import { logpush, logpushCollection } from "./products/logpush/capability.ts";
 import { images } from "./products/images/capability.ts";
 import { kv } from "./products/kv/capability.ts";
 import { queues } from "./products/queues/capability.ts";
+import { requestTracer } from "./products/request-tracer/capability.ts";
 import { schedules } from "./products/schedules/capability.ts";
 import { snippetRules, snippets } from "./products/snippets/capability.ts";
 import { workflows } from "./products/workflows/capability.ts";
@@ -108,6 +109,7 @@ export const capabilities = [
   schedules,
   images,
   snippets,
+  requestTracer,
   workflows,
   logpushCollection,
   logpush,

@@ -60,6 +60,7 @@ const traffic: Operations = {
     argument: "phase",
     terraform: "cloudflare_ruleset",
   },
+  [`POST ${account}/request-tracer/trace`]: { client: "requestTracers.traces.create" },
   [`PUT ${zone}/snippets/snippet_rules`]: {
     client: "snippets.rules.update",
     terraform: "cloudflare_snippet_rules",

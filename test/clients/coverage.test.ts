@@ -12,6 +12,7 @@ import { objectOperations } from "../../src/workers/objects/api-object.ts";
 import { d1Operations } from "../../src/products/d1/api.ts";
 import { logpushOperations } from "../../src/products/logpush/api.ts";
 import { kvOperations } from "../../src/products/kv/api.ts";
+import { requestTracerOperations } from "../../src/products/request-tracer/api.ts";
 import { imageOperations } from "../../src/products/images/api.ts";
 import { operations } from "../../src/capabilities.ts";
 import { dnssecOperations } from "../../src/dns/dnssec/api-dnssec.ts";
@@ -42,6 +43,7 @@ const calledElsewhere = new Set<Operation>([
   ...invitationOperations,
   ...auditOperations,
   ...snippetOperations,
+  ...requestTracerOperations,
   ...imageOperations,
   ...tlsOperations,
   ...assetOperations,

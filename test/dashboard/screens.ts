@@ -48,6 +48,10 @@ export function screensOf(
     { name: "rules", path: `${z}/rules` },
     { name: "rule", path: `${z}/rules?rule=new` },
     { name: "snippets", path: `${z}/snippets` },
+    {
+      name: "trace",
+      path: `${z}/trace?url=${encodeURIComponent(`https://${zone.name}/api/orders?a=1`)}&method=POST`,
+    },
     { name: "tls", path: `${z}/tls` },
     { name: "routes", path: `${z}/routes` },
     { name: "smart-routing", path: `${z}/routing` },

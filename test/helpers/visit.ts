@@ -12,11 +12,12 @@ export function visit(
   host: string,
   path = "/",
   headers: Record<string, string> = {},
+  method = "GET",
 ): Promise<Visit> {
   return new Promise((resolve, reject) => {
     const outgoing = request(
       `${edge}${path}`,
-      { headers: { host, ...headers }, agent: false },
+      { method, headers: { host, ...headers }, agent: false },
       (response) => {
         let body = "";
         response.setEncoding("utf8");

@@ -25,6 +25,12 @@ export const accountRoutes: readonly Route[] = [
     load: async () => import("./audit/audit.tsx"),
   },
   {
+    pattern: "/:account/trace",
+    title: "Trace a request",
+    needs: "request_tracer:read",
+    load: async () => import("../trace/trace.tsx"),
+  },
+  {
     pattern: "/:account/api",
     title: "API",
     menu: { icon: "api", group: "account" },

@@ -81,7 +81,9 @@ export function LiveLog({ op, params, isOfMany = false }: LiveLogProps) {
           follow={{ isOn: held === undefined, onChange: (isOn) => hold(!isOn) }}
         />
       )}
-      {open !== undefined && <RunPanel run={open.run} onClose={() => setOpen(undefined)} />}
+      {open !== undefined && (
+        <RunPanel account={params["account_id"]!} run={open.run} onClose={() => setOpen(undefined)} />
+      )}
     </div>
   );
 }

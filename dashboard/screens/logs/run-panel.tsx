@@ -1,13 +1,15 @@
 import { Code } from "../../code/as-code.tsx";
 import { clockOf, duration } from "../../core/format.ts";
+import { href } from "../../core/router.ts";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Copyable, Facts, Notice, State, Time } from "../../parts/layout.tsx";
+import { askedOf, tracePath } from "../trace/request.ts";
 import { endOf, lineOf, titleOf, toneOf, type Run } from "./run.ts";
 
 const tones: Record<string, "bad" | "warn" | "info" | "off"> = { error: "bad", warn: "warn", info: "info" };
 
 /** Everything that a tail told about one run. */
-export const RunPanel = ({ run, onClose }: { run: Run; onClose: () => void }) => (
+export const RunPanel = ({ account, run, onClose }: { account: string; run: Run; onClose: () => void }) => (
   <Dialog title={titleOf(run)} kind="side" onClose={onClose}>
     {run.truncated && <Notice tone="warn">The run logged more than is kept. The rest was dropped.</Notice>}
     {run.exceptions.map((exception, index) => (
@@ -29,10 +31,15 @@ export const RunPanel = ({ run, onClose }: { run: Run; onClose: () => void }) =>
     )}
     <Facts facts={factsOf(run)} />
     {run.event?.request && (
-      <details>
-        <summary>Headers of the request</summary>
-        <Facts facts={Object.entries(run.event.request.headers)} />
-      </details>
+      <>
+        <details>
+          <summary>Headers of the request</summary>
+          <Facts facts={Object.entries(run.event.request.headers)} />
+        </details>
+        <p>
+          <a href={href(tracePath(account, askedOf(run.event.request)))}>Trace this request</a>
+        </p>
+      </>
     )}
   </Dialog>
 );

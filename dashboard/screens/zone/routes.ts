@@ -41,6 +41,13 @@ export const zoneRoutes: readonly Route[] = [
     load: async () => import("./routes/routes-screen.tsx"),
   },
   {
+    pattern: `${zone}/trace`,
+    title: "Trace",
+    tab: "Trace",
+    needs: "request_tracer:read",
+    load: async () => import("./trace/zone-trace.tsx"),
+  },
+  {
     pattern: `${zone}/tls`,
     title: "TLS",
     tab: "TLS",

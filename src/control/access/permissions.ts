@@ -22,6 +22,7 @@ const areas = {
   workers_routes: { name: "Workers Routes", scope: "zone" },
   logs: { name: "Logs", scope: "zone" },
   account_settings: { name: "Account Settings", scope: "account" },
+  request_tracer: { name: "Allow Request Tracer", scope: "account" },
   account_tokens: { name: "Account API Tokens", scope: "account" },
   account_logs: { name: "Account Logs", scope: "account" },
   workers_scripts: { name: "Workers Scripts", scope: "account" },

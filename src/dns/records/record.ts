@@ -53,8 +53,9 @@ export interface RecordInput {
   tags?: readonly string[] | undefined;
 }
 
-/** Types of records that can be proxied: those that lead to an origin. */
+/** A type of records that can be proxied. */
 export type ProxiableType = "A" | "AAAA" | "CNAME";
+/** Types of records that can be proxied: those that lead to an origin. */
 export const proxiableTypes: ReadonlySet<string> = new Set<ProxiableType>(["A", "AAAA", "CNAME"]);
 /** Targets of CNAMEs that prove ownership to a third party. A proxied record would hide the proof. */
 const verificationTargets =

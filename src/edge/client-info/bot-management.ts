@@ -1,10 +1,17 @@
-import type { IncomingMessage } from "node:http";
+import type { IncomingHttpHeaders } from "node:http";
+import type { Socket } from "node:net";
 import type { Change, Storage, Write } from "../../platform/storage/storage.ts";
 import { helloOf } from "../tls/client-hello.ts";
 import { scoreBot, type BotManagement } from "./bot-score.ts";
 import * as store from "./store.ts";
 import type { BotManagementRow } from "./store.ts";
 import { clock } from "../../platform/timers/clock.ts";
+
+/** A request, or the headers of one that is only traced. */
+export interface ScoredRequest {
+  headers: IncomingHttpHeaders;
+  socket?: Socket;
+}
 
 /** The zones with bot management; in memory, because every request checks it. */
 export class BotManagementSetting {
@@ -63,10 +70,10 @@ export class BotManagementSetting {
   }
 
   /** Undefined when the zone has no bot management. */
-  score(zoneId: string, request: IncomingMessage, path: string): BotManagement | undefined {
+  score(zoneId: string, request: ScoredRequest, path: string): BotManagement | undefined {
     if (this.#isKnownBot === undefined || !this.#enabled.has(zoneId)) return undefined;
     const score = scoreBot(request.headers, path, this.#isKnownBot);
-    const hello = helloOf(request.socket);
+    const hello = request.socket && helloOf(request.socket);
     return hello === undefined ? score : { ...score, ja3Hash: hello.ja3, ja4: hello.ja4 };
   }
 

@@ -1,7 +1,8 @@
-import type { IncomingMessage } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { visitorErrors } from "../http/errors.ts";
 import { asciiJson } from "../../platform/util/ascii-json.ts";
+import type { ScoredRequest } from "./bot-management.ts";
 import type { BotManagement } from "./bot-score.ts";
 import { connectionFacts } from "./connection.ts";
 import type { CfObject } from "../../rules/request/cf-values.ts";
@@ -14,7 +15,7 @@ export interface RequestCfOptions {
   colo: string;
   geo: GeoSource;
   proxies: TrustedProxies;
-  score: (zoneId: string, request: IncomingMessage, path: string) => BotManagement | undefined;
+  score: (zoneId: string, request: ScoredRequest, path: string) => BotManagement | undefined;
 }
 
 /** A JSON object of `request.cf` properties, accepted from trusted proxies only and not passed on. */
@@ -75,6 +76,21 @@ export class RequestCf {
       ...this.#properties(request, peer, this.#score(request, zoneId)),
       edgeServerIp: localAddress?.replace(/^::ffff:(?=\d+\.)/, ""),
       edgeServerPort: localPort,
+    };
+  }
+
+  /** The object for rules of a request that is only traced: what its address, path and headers tell. */
+  forTrace(
+    { ip, path, headers }: { ip: string; path: string; headers: IncomingHttpHeaders },
+    zoneId: string,
+  ): CfObject {
+    const { colo, geo, score } = this.#options;
+    const botManagement = score(zoneId, { headers }, path);
+    return {
+      colo,
+      country: null,
+      ...geo.lookUp(ip),
+      ...(botManagement === undefined ? {} : { botManagement }),
     };
   }
 

@@ -22,9 +22,8 @@ import { originTrace } from "../origin/attempt-trace.ts";
 import { forward, type OriginRequest } from "../origin/proxy.ts";
 import type { EdgeOptions } from "./options.ts";
 import { newRay } from "./ray.ts";
-import { resolveName, resolveTargets } from "../origin/resolve.ts";
+import { chooseOrigin, type AskedOrigin, type ChosenOrigin } from "../origin/choose-origin.ts";
 import { edgeRequestOf, forwarded, type Found } from "./found.ts";
-import { originTls, type OriginTls } from "../configuration/route.ts";
 import type { EdgeZone, HostEntry } from "../configuration/snapshot.ts";
 import type { EdgeSettings } from "../http/settings.ts";
 import { parseRequestTarget, type RequestTarget } from "./request-target.ts";
@@ -141,6 +140,11 @@ export class Edge {
   /** Numbers of open connections: of HTTP/1, also over TLS, and of WebSockets among them. */
   get open(): { connections: number; webSockets: number } {
     return { connections: openConnections(this.#server), webSockets: this.#webSockets.size };
+  }
+
+  /** The origin of a request. Rejects with a visitor error if its name cannot be resolved. */
+  async originOf(zone: EdgeZone, entry: HostEntry, asked: AskedOrigin): Promise<ChosenOrigin> {
+    return chooseOrigin(zone, entry, asked, this.#options);
   }
 
   /** From now on, each answer ends its connection. */
@@ -317,7 +321,7 @@ export class Edge {
     const { host, zone, entry } = found;
     if (zone === undefined || entry === undefined)
       throw isIP(host) === 0 ? visitorErrors.unknownHost() : visitorErrors.directAddress();
-    const { addresses: known, port, tls, hostHeader } = await this.#origin(zone, entry, found);
+    const { addresses: known, port, tls, hostHeader } = await this.originOf(zone, entry, found);
     const addresses = this.#origins.choose(known, port);
     const { routing, viaHeader } = this.#options;
     return {
@@ -346,34 +350,6 @@ export class Edge {
       this.#refused.add(request.socket);
       throw error;
     }
-  }
-
-  async #origin(
-    zone: EdgeZone,
-    entry: HostEntry,
-    { host, authority, isTls, describe }: Found,
-  ): Promise<{ addresses: string[]; port: number; tls: OriginTls | undefined; hostHeader: string }> {
-    let hostHeader = authority;
-    let originHost: string | undefined;
-    let port: number | undefined;
-    let sni: string | undefined;
-    // All matching rules apply; for the same setting, the later rule wins.
-    for (const rule of zone.originRules) {
-      if (!rule.matches(describe)) continue;
-      hostHeader = rule.hostHeader ?? hostHeader;
-      originHost = rule.host ?? originHost;
-      port = rule.port ?? port;
-      sni = rule.sni ?? sni;
-    }
-    const { snapshot, lookUp, sslMode } = this.#options;
-    const addresses =
-      originHost === undefined
-        ? await resolveTargets(entry.targets, snapshot, lookUp, zone.configuration?.accountId)
-        : await resolveName(originHost, snapshot, lookUp, zone.configuration?.accountId);
-    const tls = isTls
-      ? originTls(sslMode?.(zone.id) ?? "flexible", sni ?? (hostHeader === authority ? host : hostHeader))
-      : undefined;
-    return { addresses, port: port ?? (tls === undefined ? 80 : 443), tls, hostHeader };
   }
 
   #visitorError(error: unknown, request: IncomingMessage, ray: string): VisitorError {

@@ -4,16 +4,18 @@ import { formatIp } from "../values/ip.ts";
 import { textOf, type IpValue, type Type, type Value } from "../values/types.ts";
 import { Walker } from "./walk.ts";
 
-/**
- * A part of an expression with its value. Every part is evaluated, even if the result does not depend on it.
- */
+/** A part of an expression with its value. Every part is evaluated, even if the result does not depend on it. */
 export interface TraceNode {
   /** The source text of the part. */
   text: string;
   kind: Node["kind"];
+  /** `and`, `or`, `xor`, `not`, `any`, `all`, or the name of a comparison; undefined for fields and calls. */
+  operator: string | undefined;
   type: Type;
   /** Undefined if the value is missing. */
   value: Value | undefined;
+  /** Whether the result of the whole expression depends on this part. */
+  decides: boolean;
   children: TraceNode[];
 }
 
@@ -26,32 +28,55 @@ export interface Trace {
 export function trace(expression: Expression, fields: FieldSource, lists: ListSource = noLists): Trace {
   const values = new Map<Node, Value | undefined>();
   const matched = new Walker(fields, lists, (node, value) => values.set(node, value)).run(expression);
-  const describe = (node: Node): TraceNode => {
+  const describe = (node: Node, decides: boolean): TraceNode => {
+    // A field or call that is tested for truth is a part by itself, not two with the same text.
+    if (node.kind === "comparison" && node.operation.op === "true")
+      return describe(plain(node.left), decides);
     const isMapped = node.kind === "index" && node.eachCount > 0;
+    const deciding = decidingChildren(node, values);
     return {
       text: expression.text.slice(node.start, node.end),
       kind: node.kind,
+      operator: operatorOf(node),
       type: isMapped ? `Array(${node.type})` : node.type,
       value: values.get(node),
-      children: childrenOf(node).map(describe),
+      decides,
+      children: childrenOf(node).map((child) => describe(plain(child), decides && deciding(child))),
     };
   };
-  return { matched, root: describe(expression.root) };
+  return { matched, root: describe(expression.root, true) };
+}
+
+function operatorOf(node: Node): string | undefined {
+  if (node.kind === "not") return "not";
+  if (node.kind === "comparison") return node.operation.op === "list" ? "in" : node.operation.op;
+  return node.kind === "combining" || node.kind === "quantifier" ? node.op : undefined;
+}
+
+/** Tells which children the value of a node depends on: of `and` the first false one, if there is any. */
+function decidingChildren(
+  node: Node,
+  values: ReadonlyMap<Node, Value | undefined>,
+): (child: Node) => boolean {
+  if (node.kind !== "combining" || node.op === "xor") return () => true;
+  const stopping = node.op === "or";
+  const first = node.items.find((item) => values.get(item) === stopping);
+  return (child) => first === undefined || child === first;
 }
 
 function childrenOf(node: Node): Node[] {
   switch (node.kind) {
     case "combining":
-      return node.items.map(plain);
+      return node.items;
     case "not":
     case "quantifier":
-      return [plain(node.operand)];
+      return [node.operand];
     case "comparison":
-      return node.operation.op === "true" && plain(node.left).kind === "field" ? [] : [plain(node.left)];
+      return [node.left];
     case "index":
       return [node.base];
     case "call":
-      return node.args.filter((arg) => arg.kind !== "literal").map(plain);
+      return node.args.filter((arg) => arg.kind !== "literal");
     case "field":
     case "literal":
       return [];

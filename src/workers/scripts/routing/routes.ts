@@ -8,6 +8,7 @@ import type { Scripts } from "../scripts.ts";
 import * as store from "./store-routes.ts";
 import { routeErrors } from "./errors.ts";
 
+/** A pattern of URLs of a zone, and the script that answers them. */
 export interface ScriptRoute {
   id: string;
   zoneId: string;
