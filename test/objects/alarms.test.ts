@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { startHosting, type Hosting } from "../runtime/platform.ts";
 
 /** Alarms of objects: a part of their transactions, run at least once, and tried again when they fail. */
@@ -154,6 +154,23 @@ it("a failed alarm is tried six times more; one that the handler sets or deletes
   await runs("replace", 2);
   expect((await log("replace")).map(({ retryCount }) => retryCount)).toEqual([0, 0]);
   expect(await log("stop")).toHaveLength(1);
+});
+
+it("an alarm that is set while the handler runs sends no message, and runs also if the process ends", async () => {
+  const { objectAlarms, objectCells } = hosting.services;
+  objectAlarms.firstRetryMs = 5;
+  const note = vi.spyOn(objectAlarms, "note");
+  await ask("/Clock/told/plan/again");
+  await ask("/Clock/told/set/10");
+  await runs("told", 3);
+  expect(note).toHaveBeenCalledTimes(1);
+  await ask("/Clock/ended/slow");
+  await runs("ended", 1);
+  await ask("/Clock/ended/set/300");
+  expect(note).toHaveBeenCalledTimes(2);
+  for (const pid of objectCells.pids) process.kill(pid, "SIGKILL");
+  await runs("ended", 2);
+  note.mockRestore();
 });
 
 it("an alarm whose process ends runs again, and that is no failure of it", async () => {

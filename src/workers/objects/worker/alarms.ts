@@ -50,6 +50,8 @@ export class Alarm {
   /** Transactions in progress: what they have written may be rolled back. */
   #open = 0;
   #isChanged = false;
+  /** Calls of `fire` in progress: the gateway waits for their outcome, which says what is stored then. */
+  #firing = 0;
   #telling: Promise<void> | undefined;
 
   constructor(ctx: Waiting, kv: Kv, object: ObjectAddress, hasHandler: boolean) {
@@ -96,7 +98,17 @@ export class Alarm {
   }
 
   /** Runs the handler if the alarm is due. The result is sent after everything that was written is on disk. */
-  async fire(
+  async fire(call: AlarmCall, handler: ((info: object) => unknown) | undefined): Promise<AlarmOutcome> {
+    this.#firing++;
+    try {
+      return await this.#fire(call, handler);
+    } finally {
+      this.#firing--;
+      this.#tell();
+    }
+  }
+
+  async #fire(
     { order, retryCount, now: platformNow }: AlarmCall,
     handler: ((info: object) => unknown) | undefined,
   ): Promise<AlarmOutcome> {
@@ -151,6 +163,8 @@ export class Alarm {
   }
 
   #outcome(outcome: AlarmOutcome["outcome"]): AlarmOutcome {
+    // What a transaction in progress has written may be rolled back.
+    if (this.#open === 0) this.#isChanged = false;
     return { ...this.#notice(), outcome };
   }
 
@@ -173,7 +187,8 @@ export class Alarm {
   }
 
   #tell(): void {
-    if (!this.#isChanged || this.#telling !== undefined || this.#open > 0) return;
+    const isLater = this.#telling !== undefined || this.#open > 0 || this.#firing > 0;
+    if (!this.#isChanged || isLater) return;
     const telling = this.#tellAll();
     this.#telling = telling;
     this.#ctx.waitUntil(telling);
