@@ -39,7 +39,7 @@ export interface CallWatcher {
   end(fault: CellFault | undefined): void;
 }
 
-/** What a method call needs beside its object; see ObjectEvent. */
+/** The parts of a method call beside its object; see ObjectEvent. */
 export interface CallOptions extends Pick<ObjectEvent, "calls" | "visitor"> {
   watcher?: CallWatcher | undefined;
 }

@@ -1,3 +1,5 @@
+import { LRUCache } from "lru-cache";
+import { entriesMax } from "../../platform/util/loading-cache.ts";
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 
 const prefix = "object.";
@@ -18,9 +20,17 @@ export const keyOf = ({ namespace, id }: ActingObject): string => `${namespace} 
  */
 export class StandingTokens {
   readonly #key = randomBytes(32);
+  /** By object. */
+  readonly #known = new LRUCache<string, string>(entriesMax(10_000));
 
   tokenOf({ namespace, id }: ActingObject): string {
-    return `${prefix}${namespace}.${id}.${this.#macOf(namespace, id)}`;
+    const key = keyOf({ namespace, id });
+    let token = this.#known.get(key);
+    if (token === undefined) {
+      token = `${prefix}${namespace}.${id}.${this.#macOf(namespace, id)}`;
+      this.#known.set(key, token);
+    }
+    return token;
   }
 
   read(token: string): ActingObject | undefined {

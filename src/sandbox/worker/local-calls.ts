@@ -3,7 +3,7 @@
  * whether a script may call an object and where the object is. The answer is used until the configuration changes.
  */
 import { Linger } from "../../platform/util/linger.ts";
-import { cellHeaders, type LocalCall, type ObjectGrant } from "../protocol.ts";
+import { cellHeaders, type LocalCall, type ObjectEvent, type ObjectGrant } from "../protocol.ts";
 import { childHeaders } from "./dispatch.ts";
 import { isLoaded, type SystemEnv } from "./loader.ts";
 
@@ -37,8 +37,13 @@ let resets = 0;
 /** Calls in this cell that the gateway has not been told yet. */
 let untold = 0;
 
-/** Runs that calls in this cell have begun, by token. The gateway asks when one makes its first request. */
-const runs = new Map<string, LocalCall>();
+/** A run that a call in this cell has begun. */
+interface LocalRun {
+  call: LocalCall;
+  event: ObjectEvent;
+}
+/** By token. The gateway asks for the call when a run makes its first request. */
+const runs = new Map<string, LocalRun>();
 /** Those that have ended: work that they left running may make requests for a while. */
 const lateRuns = new Linger<LocalCall>(30_000);
 
@@ -52,7 +57,10 @@ export const endCaller = (run: string): boolean => callers.delete(run);
 
 /** The call that began a run; undefined for a run that the gateway has begun. */
 export const localCallOf = (run: string): LocalCall | undefined =>
-  runs.get(run) ?? lateRuns.get(run, Date.now());
+  runs.get(run)?.call ?? lateRuns.get(run, Date.now());
+
+/** The event of a run in progress. Hosts of objects are in this isolate, so it need not be sent to them. */
+export const localEventOf = (run: string): ObjectEvent | undefined => runs.get(run)?.event;
 
 /** Forgets that objects of a namespace may be called. */
 export function forgetGrants(namespace: string): void {
@@ -107,10 +115,11 @@ async function ask(
 /** Begins a run for a call, and ends it when the result has settled. */
 export async function runLocally<T>(
   call: LocalCall,
+  grant: ObjectGrant,
   use: (token: string, visitor: string | undefined) => Promise<T>,
 ): Promise<T> {
   const token = `local.${crypto.randomUUID()}`;
-  runs.set(token, call);
+  runs.set(token, { call, event: { ...grant, run: token } });
   untold++;
   try {
     return await use(token, callers.get(call.run)?.visitor);

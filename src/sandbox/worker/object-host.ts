@@ -4,6 +4,7 @@
  */
 import { DurableObject } from "cloudflare:workers";
 import { acquire, isolateOf, load, release, type SystemEnv } from "./loader.ts";
+import { localEventOf } from "./local-calls.ts";
 import { cellHeaders } from "../protocol.ts";
 import type { AlarmCall, AlarmOutcome, ObjectAddress, ObjectEvent, RunMetadata } from "../protocol.ts";
 
@@ -53,10 +54,12 @@ export class Host extends DurableObject<SystemEnv> {
 
   override async fetch(request: Request): Promise<Response> {
     const { selvedgeRun: run, script = "", object } = request.cf as unknown as RunMetadata;
-    return this.#within({ run, script, object: object! }, async (instance) => instance.fetch(request));
+    const event = localEventOf(run) ?? { run, script, object: object! };
+    return this.#within(event, async (instance) => instance.fetch(request));
   }
 
-  async call(event: ObjectEvent, path: readonly string[], args: unknown[] | null): Promise<unknown> {
+  async call(given: ObjectEvent | string, path: readonly string[], args: unknown[] | null): Promise<unknown> {
+    const event = typeof given === "string" ? localEventOf(given)! : given;
     return this.#within(event, async (instance) =>
       instance.selvedgeCall(event.run, path, args, event.isTraced),
     );

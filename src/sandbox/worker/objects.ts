@@ -21,10 +21,13 @@ import {
   type RunMetadata,
 } from "../protocol.ts";
 
-/** The host of an object (object-host.ts). `args` is null to read a property instead of calling it. */
+/**
+ * The host of an object (object-host.ts). `event` is the token of a run that a call in this cell has begun, or an event;
+ * `args` is null to read a property instead of calling it.
+ */
 interface HostStub {
   fetch(request: Request, init?: RequestInit): Promise<Response>;
-  call(event: ObjectEvent, path: readonly string[], args: unknown[] | null): Promise<unknown>;
+  call(event: ObjectEvent | string, path: readonly string[], args: unknown[] | null): Promise<unknown>;
   fire(event: ObjectEvent, alarm: AlarmCall): Promise<AlarmOutcome>;
   reset(reason?: string): Promise<void>;
   remove(): Promise<void>;
@@ -148,8 +151,8 @@ const callLocally = async (
   args: unknown[] | null,
   env: SystemEnv,
 ): Promise<unknown> =>
-  runLocally(call, async (run) =>
-    queue(grant.object, env, async (host) => host.call({ ...grant, run }, names, args)),
+  runLocally(call, grant, async (run) =>
+    queue(grant.object, env, async (host) => host.call(run, names, args)),
   );
 
 async function tellGateway(what: string, run: string, env: SystemEnv): Promise<Response> {
@@ -186,53 +189,66 @@ function forGateway(request: Request, { run, binding, reference }: LocalCall, en
   return inner;
 }
 
-/** The target of bindings to namespaces of Durable Objects. `reference` is JSON of ObjectReference. */
-export class Objects extends WorkerEntrypoint<SystemEnv> {
+/** A method call of a wrapper. `reference` is JSON of ObjectReference. */
+type Given = [
+  run: string,
+  binding: string,
+  reference: string,
+  path: readonly string[],
+  args: unknown[] | null,
+];
+
+/**
+ * The target of bindings to namespaces of Durable Objects. An object, because a class would be instantiated for each
+ * request; methods of an object get one argument, and then `env`.
+ */
+export const Objects = {
   /** Fetches an object. The caller's wrapper reads the gateway's refusals in the answer. */
-  override async fetch(request: Request): Promise<Response> {
-    const { env } = this;
+  async fetch(request: Request, env: SystemEnv): Promise<Response> {
     const call = readCall(request.cf as unknown as Partial<ObjectFetchMetadata> | undefined);
     const grant = await grantOf(call, env);
     if (grant === undefined) return env.GATEWAY.fetch(forGateway(request, call, env));
-    return runLocally(call, async (token, visitor) => {
-      const metadata: RunMetadata = { selvedgeRun: token, ...grant, ...(visitor && { visitor }) };
+    return runLocally(call, grant, async (selvedgeRun, visitor) => {
+      const metadata: RunMetadata = visitor === undefined ? { selvedgeRun } : { selvedgeRun, visitor };
       return queue(grant.object, env, async (host) => host.fetch(request, withMetadata(metadata)));
     });
-  }
+  },
 
-  async call(
-    run: string,
-    binding: string,
-    reference: string,
-    path: readonly string[],
-    args: unknown[] | null,
-  ): Promise<unknown> {
-    const { env } = this;
+  async call([run, binding, reference, path, args]: Given, env: SystemEnv): Promise<unknown> {
     const names = checkedPath(path);
     const call = readCall({ selvedgeRun: run, binding, reference });
     const grant = await grantOf(call, env);
     if (grant !== undefined) return callLocally(grant, call, names, args, env);
-    const method = encodeURIComponent(names.join(".").slice(0, methodLengthMax).toWellFormed());
-    const response = await env.GATEWAY.fetch(`http://gateway/object?method=${method}`, {
-      headers: {
-        [cellHeaders.control]: env.SECRET,
-        [cellHeaders.run]: run,
-        [cellHeaders.binding]: encodeURIComponent(binding),
-        [cellHeaders.object]: encodeURIComponent(reference),
-        ...childHeaders(run, env),
-      },
-    });
-    if (!response.ok) throw await refusal(response);
-    const route = await response.json<ObjectRoute>();
-    if ("event" in route) return callHost(route.event, names, args, env);
-    const door = (env as unknown as Record<string, DoorStub>)[doorBinding(route.slot)]!;
-    try {
-      return await door.call(route.token, names, args);
-    } catch (error) {
-      if ((error as Error).message !== connectionLost) throw error;
-      // The object's cell has ended: the gateway knows why.
-      throw await refusal(await tellGateway("object-fault", route.token, env)).catch(() => error as Error);
-    }
+    return callThroughGateway(call, names, args, env);
+  },
+};
+
+async function callThroughGateway(
+  { run, binding, reference }: LocalCall,
+  names: readonly string[],
+  args: unknown[] | null,
+  env: SystemEnv,
+): Promise<unknown> {
+  const method = encodeURIComponent(names.join(".").slice(0, methodLengthMax).toWellFormed());
+  const response = await env.GATEWAY.fetch(`http://gateway/object?method=${method}`, {
+    headers: {
+      [cellHeaders.control]: env.SECRET,
+      [cellHeaders.run]: run,
+      [cellHeaders.binding]: encodeURIComponent(binding),
+      [cellHeaders.object]: encodeURIComponent(reference),
+      ...childHeaders(run, env),
+    },
+  });
+  if (!response.ok) throw await refusal(response);
+  const route = await response.json<ObjectRoute>();
+  if ("event" in route) return callHost(route.event, names, args, env);
+  const door = (env as unknown as Record<string, DoorStub>)[doorBinding(route.slot)]!;
+  try {
+    return await door.call(route.token, names, args);
+  } catch (error) {
+    if ((error as Error).message !== connectionLost) throw error;
+    // The object's cell has ended: the gateway knows why.
+    throw await refusal(await tellGateway("object-fault", route.token, env)).catch(() => error as Error);
   }
 }
 

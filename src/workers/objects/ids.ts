@@ -1,13 +1,28 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { LRUCache } from "lru-cache";
+import { entriesMax } from "../../platform/util/loading-cache.ts";
 import type { ObjectReference } from "../../sandbox/protocol.ts";
 
 const baseBytes = 16;
+
+/** Ids that belong to their namespaces, with their names: each check takes three digests. */
+const known = new LRUCache<string, true>(entriesMax(10_000));
+
+/** As `belongs`, for calls: the same objects are called again and again. */
+export function isIdOf(namespace: string, reference: ObjectReference): boolean {
+  const { id, name, jurisdiction } = reference;
+  const key = JSON.stringify([namespace, id, name, jurisdiction]);
+  if (known.get(key) === true) return true;
+  const isOwn = belongs(namespace, reference);
+  if (isOwn) known.set(key, true);
+  return isOwn;
+}
 
 /**
  * Whether an id belongs to a namespace, and its name to the id. Ids are made in scripts' isolates as in workerd
  * (worker/ids.ts): HMAC-SHA-256 with SHA-256 of the namespace's id as key.
  */
-export function isIdOf(namespace: string, { id, name, jurisdiction }: ObjectReference): boolean {
+function belongs(namespace: string, { id, name, jurisdiction }: ObjectReference): boolean {
   const key = createHash("sha256").update(namespace).digest();
   const hmac = (data: string | Buffer): Buffer =>
     createHmac("sha256", key).update(data).digest().subarray(0, baseBytes);

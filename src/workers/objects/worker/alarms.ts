@@ -163,7 +163,7 @@ export class Alarm {
   }
 
   #outcome(outcome: AlarmOutcome["outcome"]): AlarmOutcome {
-    // What a transaction in progress has written may be rolled back.
+    // Writes of a transaction in progress may be rolled back.
     if (this.#open === 0) this.#isChanged = false;
     return { ...this.#notice(), outcome };
   }

@@ -16,11 +16,7 @@ const { apply } = Reflect;
 interface Objects {
   fetch(request: RequestInfo | URL, init: RequestInit): Promise<Response>;
   call(
-    run: string,
-    binding: string,
-    reference: string,
-    path: readonly string[],
-    args: unknown,
+    given: [run: string, binding: string, reference: string, path: readonly string[], args: unknown],
   ): Promise<unknown>;
 }
 
@@ -94,7 +90,7 @@ function stubOf({ name: binding, objects, send }: Bound, id: DurableObjectId): o
   const hex = hexOf(id);
   const reference = stringify({ __proto__: null, id: hex, name, jurisdiction });
   const call = (path: readonly string[], args: unknown): Promise<unknown> =>
-    objects.call(neededRun(), binding, reference, path, args);
+    objects.call([neededRun(), binding, reference, path, args]);
   const property = (path: readonly string[]): unknown =>
     remoteProperty(
       (key) => property([...path, key]),
