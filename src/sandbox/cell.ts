@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { Client, Pool, type buildConnector } from "undici";
+import { connect, type Socket } from "node:net";
+import { Client, Pool } from "undici";
 import { endsWithin, within } from "../platform/util/ends-within.ts";
 import { randomText } from "../platform/util/ids.ts";
 import { readUpTo } from "../platform/util/read-up-to.ts";
 import type { Kind } from "./limits/admission.ts";
 import { CellFolder } from "./process/cell-folder.ts";
-import type { ObjectStores } from "./process/object-config.ts";
-import type { Doors } from "./gateway/doors.ts";
+import type { CellExtras } from "./cell-extras.ts";
 import { cellHeaders } from "./protocol.ts";
 import { cellsFolder } from "./process/cells-folder.ts";
 import { readIds } from "./gateway/cell-messages.ts";
@@ -20,6 +20,7 @@ import {
   type Sink,
   type Thrown,
 } from "./gateway/exchange.ts";
+import { heldAt, type Gate } from "./gateway/held-socket.ts";
 import type { RunHooks } from "./gateway/run-hooks.ts";
 import { GatewayServer } from "./gateway/gateway-server.ts";
 import { askLocalCall } from "./gateway/object-questions.ts";
@@ -29,7 +30,7 @@ import { v8Flags } from "./process/v8-flags.ts";
 import { CellProcess } from "./process/process.ts";
 import type { CellScript } from "./process/script.ts";
 import { protocolLimits, type CellSettings } from "./settings.ts";
-import { connectTo, Traffic } from "./limits/traffic.ts";
+import { connectorTo, Traffic } from "./limits/traffic.ts";
 import { joinVisitorWebSocket, type Visitor } from "./gateway/visitor-web-socket.ts";
 import { isUnprocessed } from "./gateway/unprocessed.ts";
 import { endCellRun, suspectsOf, type CellRun } from "./gateway/cell-run.ts";
@@ -46,12 +47,6 @@ export interface RunOptions {
   hooks: () => RunHooks;
   /** Default: `request`, a visitor's request. */
   kind?: Kind;
-}
-
-/** For a cell whose scripts may call objects: the connections to them. For a cell of objects: its slot and namespaces. */
-export interface CellExtras {
-  doors?: Doors | undefined;
-  objects?: (ObjectStores & { slot: number }) | undefined;
 }
 
 const exitGraceMs = 1000;
@@ -80,6 +75,8 @@ export class Cell {
   readonly #secret: string;
   readonly #scriptsMax: number;
   readonly #pool: Pool;
+  /** Connects to the cell. */
+  readonly #open: () => Socket;
   readonly #control: Client;
   /** By script id. */
   readonly #channels = new Map<string, Promise<Channel | Thrown>>();
@@ -94,9 +91,11 @@ export class Cell {
     secret: string,
     traffic: Traffic,
     scriptsMax: number,
+    gate: Gate | undefined,
   ) {
     this.id = id;
     this.#scriptsMax = scriptsMax;
+    this.#open = () => heldAt(gate, connect(folder.cellSocket));
     this.process = process;
     this.traffic = traffic;
     this.gateway = gateway;
@@ -104,7 +103,7 @@ export class Cell {
     this.#secret = secret;
     // No timeouts here: the gateway has its own, and a script may take long.
     const options = {
-      connect: (_: unknown, done: buildConnector.Callback) => connectTo(folder.cellSocket, traffic, done),
+      connect: connectorTo(folder.cellSocket, traffic, (socket) => heldAt(gate, socket)),
       headersTimeout: 0,
       bodyTimeout: 0,
       pipelining: 1,
@@ -118,19 +117,20 @@ export class Cell {
     id: number,
     settings: CellSettings,
     onMessage: (line: string) => void,
-    { doors, objects }: CellExtras = {},
+    { doors, objects, gate }: CellExtras = {},
   ): Promise<Cell> {
     const folder = new CellFolder(await cellsFolder());
     const secret = randomUUID();
     let cell: Cell | undefined;
     const traffic = new Traffic();
-    const gateway = new GatewayServer(secret, traffic, () => cell?.touch(), doors, objects?.slot);
+    const ways = { doors, slot: objects?.slot, gate };
+    const gateway = new GatewayServer(secret, traffic, () => cell?.touch(), ways);
     try {
       folder.write(secret, v8Flags(settings), settings, objects);
       await gateway.listen(folder.gatewaySocket);
       folder.allowConnect(folder.gatewaySocket);
       const process = new CellProcess(launch(folder.path, objects), onMessage);
-      cell = new Cell(id, process, gateway, folder, secret, traffic, settings.scriptsMax);
+      cell = new Cell(id, process, gateway, folder, secret, traffic, settings.scriptsMax, gate);
       if (objects !== undefined) gateway.local = async (token) => askLocalCall(cell!.#pool, token);
       await within(settings.bootTimeoutMs, process.listening);
       await within(settings.bootTimeoutMs, cell.ping());
@@ -246,7 +246,7 @@ export class Cell {
       const sent = { ...request, headers: [...request.headers, cellHeaders.metadata, metadata] };
       const touch = (): void => this.touch();
       return await ("socket" in answer
-        ? joinVisitorWebSocket(this.#folder.cellSocket, sent, answer, this.#secret, touch, cellRun)
+        ? joinVisitorWebSocket(this.#open, sent, answer, this.#secret, touch, cellRun)
         : exchange(this.#pool, sent, answer, this.#secret, touch, cellRun));
     } catch (error) {
       if (error instanceof CellError) throw error; // the run was evicted for other runs

@@ -1,6 +1,7 @@
 import { uploadForm } from "../runtime/platform.ts";
 import type { ServerProcess } from "./process.ts";
 import { ownerToken } from "./server.ts";
+import { WebSocket } from "ws";
 import { visit } from "./visit.ts";
 
 const accounts = 50;
@@ -18,7 +19,13 @@ export class Bank extends DurableObject {
     if (sql.exec("select count(*) as n from accounts").one().n === 0)
       ctx.storage.transactionSync(() => { for (let i = 0; i < ${accounts}; i++) sql.exec("insert into accounts (id, balance) values (?, ${balance})", i); });
   }
-  async fetch(request) { return Response.json(await this[new URL(request.url).pathname.split("/")[3]](Number(new URL(request.url).pathname.split("/")[4]))); }
+  async fetch(request) {
+    if (request.headers.get("upgrade") !== "websocket") return Response.json(await this[new URL(request.url).pathname.split("/")[3]](Number(new URL(request.url).pathname.split("/")[4])));
+    const { 0: client, 1: server } = new WebSocketPair();
+    this.ctx.acceptWebSocket(server);
+    return new Response(null, { status: 101, webSocket: client });
+  }
+  webSocketMessage(socket, n) { socket.send(JSON.stringify(this.move(Number(n)))); }
   move(n) {
     const { sql } = this.ctx.storage;
     this.ctx.storage.transactionSync(() => {
@@ -70,7 +77,7 @@ interface Facts {
 /** Objects and a D1 database whose transactions move money, so that the sum of all balances stays the same. */
 export interface Bank {
   database: string;
-  /** Rejects unless the move is acknowledged. `place`: "object", "rpc" or "d1". */
+  /** Rejects unless the move is acknowledged. `place`: "object", "rpc", "socket" or "d1". */
   move(place: string, name: string, n: number): Promise<void>;
   facts(place: string, name: string): Promise<Facts>;
   api(method: string, path: string, body?: unknown): Promise<{ status: number; result: never; text: string }>;
@@ -92,8 +99,9 @@ export async function openBank({ ready }: ServerProcess, database?: string): Pro
     return { status: response.status, result: (JSON.parse(text) as { result: never }).result, text };
   };
   const { subdomain } = (await api("GET", "/workers/subdomain")).result as { subdomain: string };
+  const host = `bank.${subdomain}.workers.localhost`;
   const ask = async (path: string): Promise<unknown> => {
-    const { status, body } = await visit(ready.edge, `bank.${subdomain}.workers.localhost`, path);
+    const { status, body } = await visit(ready.edge, host, path);
     if (status !== 200) throw new Error(body);
     return JSON.parse(body);
   };
@@ -111,10 +119,27 @@ export async function openBank({ ready }: ServerProcess, database?: string): Pro
   }
   return {
     database: id,
-    move: async (place, name, n) => void (await ask(`/${place}/${name}/move/${n}`)),
+    move: async (place, name, n) => {
+      if (place === "socket") await moveOver(`${ready.edge.replace("http", "ws")}/socket/${name}`, host, n);
+      else await ask(`/${place}/${name}/move/${n}`);
+    },
     facts: async (place, name) => (await ask(`/${place}/${name}/facts/0`)) as Facts,
     api,
   };
+}
+
+/** Sends a move as a message of a WebSocket. Resolves with its answer, which is a message, too. */
+async function moveOver(url: string, host: string, n: number): Promise<void> {
+  const socket = new WebSocket(url, { headers: { host } });
+  try {
+    await new Promise<void>((resolve, reject) => {
+      socket.on("open", () => socket.send(String(n)));
+      socket.on("message", () => resolve());
+      socket.on("error", reject).on("close", () => reject(new Error("closed")));
+    });
+  } finally {
+    socket.terminate();
+  }
 }
 
 /** Moves money, one move after the other, until it is stopped. Returns the numbers of acknowledged moves, and when each was. */

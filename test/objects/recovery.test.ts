@@ -93,14 +93,17 @@ const shippedMs = (place: string): number =>
   );
 
 /**
- * Moves money in an object over fetch, in one over methods, and in a database, while the cells are killed three times and
+ * Moves money in objects over fetch, methods and messages of WebSockets, and in a database, while the cells are killed three times and
  * then everything. Restores from the place, and returns what was acknowledged and not restored.
  */
 async function loseMachine(name: string, more: string[]): Promise<{ ms: number; place: string }[]> {
   const [dataDir, log, restored] = [join(folder, name), join(folder, `${name}-log`), `${name}-restored`];
   const server = await start(name, log, ...more);
   const bank = await openBank(server);
-  const writers = ["object", "rpc", "d1"].map((place) => ({ place, ...startMoves(bank, place, place) }));
+  const writers = ["object", "rpc", "socket", "d1"].map((place) => ({
+    place,
+    ...startMoves(bank, place, place),
+  }));
   for (let round = 1; round <= 4; round++) {
     const counts = writers.map(({ acknowledged }) => acknowledged.length);
     const isOn = (): void =>
@@ -128,9 +131,13 @@ async function loseMachine(name: string, more: string[]): Promise<{ ms: number; 
   return lost;
 }
 
+it("loses nothing that was acknowledged, when answers wait until their writes are shipped", async () => {
+  expect(await loseMachine("first", ["--object-log-first"])).toEqual([]);
+}, 90_000);
+
 it("loses nothing that was acknowledged before the shipped point, when cells and then the machine are lost", async () => {
   const lost = await loseMachine("later", []);
   const shipped = shippedMs(join(folder, "later-log"));
   for (const { ms, place } of lost)
-    expect(ms, place).toBeGreaterThanOrEqual(shipped - (place === "rpc" ? 500 : 0));
+    expect(ms, place).toBeGreaterThanOrEqual(shipped - (place === "rpc" || place === "socket" ? 500 : 0));
 }, 90_000);

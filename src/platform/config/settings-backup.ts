@@ -85,8 +85,7 @@ export const backupSettings = {
     flag: "object-log-first",
     env: "SELVEDGE_OBJECT_LOG_FIRST",
     default: false,
-    describe:
-      "answers of D1 databases wait until their writes are shipped; answers of Durable Objects do not wait",
+    describe: "everything that a Durable Object or a D1 database sends waits until its writes are shipped",
   },
   backupKeep: {
     kind: "count",

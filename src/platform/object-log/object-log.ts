@@ -45,6 +45,8 @@ export class ObjectLog {
   /** By object, then by name of file. */
   readonly #followed = new Map<string, Map<string, FollowedFile>>();
   readonly #changed = new Map<string, ObjectFile>();
+  /** Numbers of the last entries, by namespace. */
+  readonly #lastEntries = new Map<string, number>();
   #readTimer: NodeJS.Timeout | undefined;
   #shipTimer: NodeJS.Timeout | undefined;
   readonly #large: FollowedFile[] = [];
@@ -138,6 +140,35 @@ export class ObjectLog {
       for (const each of this.#filesOf(namespace, id)) this.#readOne(each);
       await this.settle();
     }
+  }
+
+  /** Resolves when everything that was written to these namespaces is at the place. Rejects when that takes too long. */
+  async whenShipped(namespaces: ReadonlySet<string>): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve)); // as in `flush`
+    this.#readChanged();
+    const until = performance.now() + flushMs;
+    while (this.#isWaiting(namespaces)) await this.settle();
+    for (let late; (late = this.#withoutBase(namespaces)).length > 0;) {
+      if (performance.now() > until) throw new Error("Objects could not be copied to the log in time");
+      await new Promise((resolve) => setTimeout(resolve, retryMs / 10));
+      for (const each of late) this.#readOne(each);
+      await this.settle();
+    }
+  }
+
+  #isWaiting(namespaces: ReadonlySet<string>): boolean {
+    for (const [namespace, entry] of this.#lastEntries)
+      if (entry > this.#shipper.shipped && namespaces.has(namespace)) return true;
+    return false;
+  }
+
+  /** Files of whose states the log is of no use yet. */
+  #withoutBase(namespaces: ReadonlySet<string>): FollowedFile[] {
+    const found: FollowedFile[] = [];
+    for (const files of this.#followed.values())
+      for (const each of files.values())
+        if ((!each.hasBase || each.isBehind) && namespaces.has(each.file.namespace)) found.push(each);
+    return found;
   }
 
   /** Resolves when everything that was read is at the place. */
@@ -281,7 +312,7 @@ export class ObjectLog {
 
   #push(entry: Entry): void {
     const shipper = this.#shipper;
-    shipper.push(entry);
+    this.#lastEntries.set(entry.namespace, shipper.push(entry));
     if (shipper.waitingBytes > waitingBytesMax) this.#giveUp();
     if (this.#isClosed) return;
     if (shipper.waitingBytes > shipBytes) this.#shipSoon(0);
@@ -325,6 +356,7 @@ export class ObjectLog {
   /** Forgets files that nothing writes. */
   #tidy(): void {
     if (!this.#shipper.isIdle) return;
+    this.#lastEntries.clear();
     const ended: FollowedFile[] = [];
     for (const [object, files] of this.#followed) {
       for (const [name, each] of files)

@@ -19,6 +19,9 @@ export class Shipper {
   readonly #options: EntryShipperOptions;
   #waiting: Entry[] = [];
   #bytes = 0;
+  #pushed = 0;
+  /** The number of the last entry that is at the place, or was dropped. */
+  shipped = 0;
   #current: Promise<void> | undefined;
   #next: Promise<void> | undefined;
 
@@ -35,9 +38,11 @@ export class Shipper {
     return this.#bytes;
   }
 
-  push(entry: Entry): void {
+  /** Returns the number of the entry. */
+  push(entry: Entry): number {
     this.#waiting.push(entry);
     this.#bytes += entry.bytes.length;
+    return ++this.#pushed;
   }
 
   /** Forgets what waits. Returns its files. */
@@ -63,6 +68,7 @@ export class Shipper {
     const { catalog, files, statesOf, ready } = this.#options;
     await ready();
     const entries = this.#waiting.splice(0);
+    const last = this.#pushed;
     this.#bytes = 0;
     if (entries.length === 0) return;
     const states = statesOf(filesOf(entries)); // before more is read
@@ -81,6 +87,7 @@ export class Shipper {
       throw error;
     }
     catalog.putStates(states);
+    this.shipped = last;
   }
 }
 

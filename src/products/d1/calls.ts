@@ -52,8 +52,6 @@ const attemptsMax = 2;
 export interface DatabaseLog {
   /** The bookmark of what the database has written so far. */
   bookmark: (object: ReturnType<typeof objectOf>) => string;
-  /** Resolves when that is shipped. Undefined if answers do not wait for it. */
-  flush: ((object: ReturnType<typeof objectOf>) => Promise<void>) | undefined;
 }
 
 /** Sends calls to the objects of databases. */
@@ -70,19 +68,6 @@ export class DatabaseCalls {
 
   /** Streams the answer to a response. Rejects with an ObjectRefusal that has the public text. */
   async send(database: Database, call: DatabaseCall, response: Answerable): Promise<void> {
-    // An export writes nothing, and may be longer than memory allows.
-    if (this.#log?.flush === undefined || call.path === "/dump") return this.#send(database, call, response);
-    const collected = new CollectedHead(databaseLimits.answerBytesMax);
-    await this.#send(database, call, collected);
-    await this.#log.flush(targetOf(database).object).catch(() => {
-      throw new ObjectRefusal(notShipped);
-    });
-    const { status, text, headers } = collected.head!;
-    response.writeHead(status, text, [...headers]);
-    response.end(collected.body);
-  }
-
-  async #send(database: Database, call: DatabaseCall, response: Answerable): Promise<void> {
     const { path, body } = call;
     for (let attempt = 1; ; attempt++) {
       try {
@@ -174,18 +159,6 @@ function valueOf(body: Buffer): unknown {
   const value: unknown = JSON.parse(body.toString());
   if (isFailure(value)) throw d1Errors.sql(value.error);
   return value;
-}
-
-const notShipped = "D1 DB storage operation exceeded timeout which caused object to be reset.";
-
-/** An answer that waits until its writes are shipped. */
-class CollectedHead extends CollectedResponse {
-  head: { status: number; text: string; headers: readonly string[] } | undefined;
-
-  override writeHead(status: number, text = "", headers: readonly string[] = []): this {
-    this.head = { status, text, headers };
-    return super.writeHead(status);
-  }
 }
 
 class Collected extends CollectedResponse {

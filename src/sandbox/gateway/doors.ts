@@ -1,9 +1,10 @@
-import { connect, type Socket } from "node:net";
+import { connect } from "node:net";
 import type { Duplex } from "node:stream";
 import { LRUCache } from "lru-cache";
 import { endWith } from "../../platform/util/raw-http.ts";
 import { within } from "../../platform/util/ends-within.ts";
 import type { ObjectRefusal } from "../errors.ts";
+import { heldAt, type Gate } from "./held-socket.ts";
 import { doorTarget as target } from "../process/object-config.ts";
 import { entriesMax } from "../../platform/util/loading-cache.ts";
 
@@ -19,7 +20,7 @@ const pattern = /^objects-(\d{1,4})(?::\d+)?$/;
  */
 export class Doors {
   /** The sockets of the cells of objects, by slot. */
-  readonly #paths = new Map<number, string>();
+  readonly #cells = new Map<number, { path: string; gate?: Gate | undefined }>();
 
   /** Why calls ended with their cells, by token. */
   readonly #faults = new LRUCache<string, ObjectRefusal>(entriesMax(10_000));
@@ -41,23 +42,23 @@ export class Doors {
     return fault;
   }
 
-  open(slot: number, path: string): void {
-    this.#paths.set(slot, path);
+  open(slot: number, path: string, gate?: Gate): void {
+    this.#cells.set(slot, { path, gate });
   }
 
   close(slot: number): void {
-    this.#paths.delete(slot);
+    this.#cells.delete(slot);
   }
 
   /** Connects a cell, which sent a CONNECT for `host`. */
   join(host: string, from: Duplex, head: Buffer): void {
     const slot = pattern.exec(host)?.[1];
-    const path = slot === undefined ? undefined : this.#paths.get(Number(slot));
-    if (path === undefined) {
+    const cell = slot === undefined ? undefined : this.#cells.get(Number(slot));
+    if (cell === undefined) {
       endWith(from, "HTTP/1.1 403 Forbidden\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
       return;
     }
-    const to: Socket = connect(path);
+    const to = heldAt(cell.gate, connect(cell.path));
     to.on("error", () => from.destroy());
     from.on("error", () => to.destroy());
     to.on("close", () => from.destroy());

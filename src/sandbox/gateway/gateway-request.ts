@@ -6,6 +6,18 @@ import { cellHeaders } from "../protocol.ts";
 export const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 
+/** Undefined if it is malformed. */
+export const urlOf = ({ url = "" }: IncomingMessage): URL | undefined => URL.parse(url) ?? undefined;
+
+/** The id in a path "/script/ID"; empty if it is malformed. */
+export function scriptIdOf(path: string): string {
+  try {
+    return decodeURIComponent(path.slice("/script/".length));
+  } catch {
+    return "";
+  }
+}
+
 /**
  * A request whose body is destroyed before its end would block the parser for ever, and with it all later
  * requests on the connection. This one drops the rest of the body.

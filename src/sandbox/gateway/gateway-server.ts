@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { Socket } from "node:net";
+import { createServer as createSocketServer, type Server as SocketServer } from "node:net";
 import type { Duplex } from "node:stream";
 import { LRUCache } from "lru-cache";
 import { whileAnswering } from "../../platform/observability/last-net.ts";
@@ -10,7 +10,8 @@ import { cellHeaders, type LocalCall } from "../protocol.ts";
 import { headerText, MalformedError, readChild } from "./cell-messages.ts";
 import type { Doors } from "./doors.ts";
 import { errorHeaders } from "./error-headers.ts";
-import { CellMessage, goOnAfter, hasBody, takeRunProtocol } from "./gateway-request.ts";
+import { heldAt, type Gate } from "./held-socket.ts";
+import { CellMessage, goOnAfter, hasBody, scriptIdOf, takeRunProtocol, urlOf } from "./gateway-request.ts";
 import type { LateRun, RunHooks } from "./run-hooks.ts";
 import { objectMessageIn } from "./object-messages.ts";
 import { isLocalRun, ObjectQuestions } from "./object-questions.ts";
@@ -26,12 +27,21 @@ import { entriesMax } from "../../platform/util/loading-cache.ts";
 /** Time after the answer in which work that a script left running may still make requests. */
 const afterAnswerMs = 30_000;
 
+/** For cells whose scripts may call objects: the ways to them. For cells of objects also their slots and gates. */
+export interface ObjectParts {
+  doors?: Doors | undefined;
+  slot?: number | undefined;
+  gate?: Gate | undefined;
+}
+
 /**
  * The HTTP server on the one socket that a cell can reach. It answers everything that scripts and the system
  * worker ask for.
  */
 export class GatewayServer {
   readonly #server: Server;
+  /** Accepts connections for it. */
+  readonly #sockets: SocketServer;
   readonly #runs = new Map<string, RunHooks>();
   readonly #late = new Linger<LateRun>(afterAnswerMs);
   readonly #children = new Map<string, string[]>();
@@ -64,7 +74,8 @@ export class GatewayServer {
   readonly objects: ObjectQuestions;
 
   /** `secret` identifies the cell's system worker; no script knows it. */
-  constructor(secret: string, traffic: Traffic, onActivity: () => void, doors?: Doors, slot?: number) {
+  constructor(secret: string, traffic: Traffic, onActivity: () => void, objects: ObjectParts = {}) {
+    const { doors, slot, gate } = objects;
     this.#secret = secret;
     this.#onActivity = onActivity;
     this.objects = new ObjectQuestions(doors, slot, async (request) => this.#runOf(request));
@@ -75,8 +86,11 @@ export class GatewayServer {
       requestTimeout: 0,
       keepAliveTimeout: 60_000,
     });
-    this.#server.maxConnections = protocolLimits.connections;
-    this.#server.on("connection", (socket: Socket) => traffic.add(socket));
+    this.#sockets = createSocketServer((socket) => {
+      traffic.add(socket);
+      this.#server.emit("connection", heldAt(gate, socket));
+    });
+    this.#sockets.maxConnections = protocolLimits.connections;
     this.#server.on("request", (request, response) => {
       const fail = (): void => {
         if (response.headersSent) response.destroy();
@@ -97,12 +111,13 @@ export class GatewayServer {
   async listen(path: string): Promise<void> {
     return new Promise((resolve, reject) => {
       const { backlog } = protocolLimits;
-      this.#server.on("error", reject).listen({ path, backlog }, () => resolve());
+      this.#sockets.on("error", reject).listen({ path, backlog }, () => resolve());
     });
   }
 
   close(): void {
     this.objects.calls.close();
+    this.#sockets.close();
     this.#server.close();
     this.#server.closeAllConnections();
   }
@@ -158,7 +173,7 @@ export class GatewayServer {
     this.#onActivity();
     this.requests++;
     if (hasBody(request)) goOnAfter(request);
-    const url = parse(request.url ?? "");
+    const url = urlOf(request);
     if (url === undefined) {
       refuse(response, "The URL cannot be fetched.");
       return;
@@ -255,7 +270,7 @@ export class GatewayServer {
     this.#onActivity();
     socket.on("error", () => socket.destroy());
     try {
-      const url = parse(request.url ?? "");
+      const url = urlOf(request);
       const run = await this.#runOf(request);
       if (url === undefined || run?.upgrade === undefined)
         throw new MalformedError("A WebSocket cannot be opened from here.");
@@ -337,7 +352,7 @@ export class GatewayServer {
   }
 
   #load(path: string, response: ServerResponse): void {
-    const script = this.#scripts.get(idOf(path));
+    const script = this.#scripts.get(scriptIdOf(path));
     if (script === undefined) response.writeHead(404).end("it is not offered");
     else this.#answer(this.#codeOf(script), response);
   }
@@ -349,15 +364,6 @@ export class GatewayServer {
   }
 }
 
-/** The id in a path "/script/ID"; empty if it is malformed. */
-function idOf(path: string): string {
-  try {
-    return decodeURIComponent(path.slice("/script/".length));
-  } catch {
-    return "";
-  }
-}
-
 /** Makes the script's fetch throw an error with this message. Never throws. */
 export function refuse(response: ServerResponse, message: string): void {
   if (response.headersSent) {
@@ -365,12 +371,4 @@ export function refuse(response: ServerResponse, message: string): void {
     return;
   }
   response.writeHead(403, [...errorHeaders({ message }), "content-length", "0"]).end();
-}
-
-function parse(url: string): URL | undefined {
-  try {
-    return new URL(url);
-  } catch {
-    return undefined;
-  }
 }

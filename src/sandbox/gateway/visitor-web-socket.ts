@@ -24,10 +24,10 @@ export interface Visitor {
 /**
  * Sends an upgrade to a script and joins the two connections. Any other answer is passed on, and the
  * connection is closed after it. Resolves at the end, with the script's exception if it threw one; rejects if
- * nothing was sent yet. Sets the run's controller, which ends both connections.
+ * nothing was sent yet. `open` connects to the cell. Sets the run's controller, which ends both connections.
  */
 export function joinVisitorWebSocket(
-  socketPath: string,
+  open: () => Socket,
   request: CellRequest,
   visitor: Visitor,
   secret: string,
@@ -37,11 +37,10 @@ export function joinVisitorWebSocket(
   const { socket } = visitor;
   return new Promise((resolve, reject) => {
     const upstream = httpRequest({
-      socketPath,
+      createConnection: open, // without an agent
       method: request.method,
       path: request.path,
       headers: [...request.headers, "connection", "upgrade", "upgrade", "websocket"],
-      agent: false,
     });
     cellRun.controller = {
       abort: (reason) => {
@@ -63,19 +62,24 @@ export function joinVisitorWebSocket(
       if (answer.headers[cellHeaders.outcome] === secret) unawaited(collect(answer).then(resolve, reject));
       else unawaited(passOn(answer, visitor).then(resolve, reject));
     });
-    upstream.on("upgrade", (answer: IncomingMessage, cell: Socket, cellHead: Buffer) => {
+    upstream.on("upgrade", (answer: IncomingMessage, upgraded: Socket, head: Buffer) => {
       onActivity();
       socket.off("close", leave);
-      cell.on("data", onActivity);
+      upgraded.on("data", onActivity);
       if (visitor.onData !== undefined) socket.on("data", visitor.onData);
       cellRun.controller = {
         abort: () => {
-          cell.destroy();
+          upgraded.destroy();
         },
       };
       const headers = visitor.headers(answer.rawHeaders, 101);
-      const upgraded = { socket: cell, head: cellHead };
-      joinUpgraded(visitor, upgraded, "Switching Protocols", headers, visitor.idleTimeoutMs);
+      joinUpgraded(
+        visitor,
+        { socket: upgraded, head },
+        "Switching Protocols",
+        headers,
+        visitor.idleTimeoutMs,
+      );
       socket.on("close", () => resolve(undefined));
     });
     upstream.end();

@@ -23,13 +23,15 @@ export class Traffic {
 
 const bytesOf = (socket: Socket): number => socket.bytesRead + socket.bytesWritten;
 
-/** Connects a pool to a cell's socket, and counts what passes. */
-export function connectTo(path: string, traffic: Traffic, done: buildConnector.Callback): void {
-  const socket = connect(path);
-  const failed = (error: Error): void => done(error, null);
-  socket.once("error", failed).once("connect", () => {
-    socket.off("error", failed);
-    traffic.add(socket);
-    done(null, socket);
-  });
-}
+/** Connects pools to a cell's socket, and counts what passes. `held` makes the connections that they use. */
+export const connectorTo =
+  (path: string, traffic: Traffic, held: (socket: Socket) => Socket) =>
+  (_options: unknown, done: buildConnector.Callback): void => {
+    const socket = connect(path);
+    const failed = (error: Error): void => done(error, null);
+    socket.once("error", failed).once("connect", () => {
+      socket.off("error", failed);
+      traffic.add(socket);
+      done(null, held(socket));
+    });
+  };

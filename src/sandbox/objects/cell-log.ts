@@ -1,4 +1,5 @@
 import type { RunOptions } from "../cell.ts";
+import type { Gate } from "../gateway/held-socket.ts";
 
 /** Follows what cells write into the folders of namespaces (platform/object-log). */
 export interface CellLog {
@@ -7,10 +8,27 @@ export interface CellLog {
   unfollow(namespaces: readonly string[]): void;
   /** An object begins to answer. */
   noteAnswer(namespace: string, id: string): unknown;
-  /** Resolves when everything that the object has written is shipped. */
-  flush(namespace: string, id: string): Promise<void>;
+  /** Resolves when everything that was written to the namespaces is shipped. Rejects when that takes too long. */
+  whenShipped(namespaces: ReadonlySet<string>): Promise<void>;
   /** The data of a namespace was deleted. */
   forget(namespace: string): void;
+}
+
+/** Where everything waits that a cell with these namespaces sends, until its writes are shipped. */
+export function gateOf(
+  log: CellLog,
+  namespaces: readonly string[],
+  onFailure: (error: unknown) => void,
+): Gate {
+  const own = new Set(namespaces);
+  return async () => {
+    try {
+      await log.whenShipped(own);
+    } catch (error) {
+      onFailure(error);
+      throw error;
+    }
+  };
 }
 
 /** An answer whose beginning is passed to the log. */

@@ -31,6 +31,8 @@ export interface ObjectCellsOptions {
   namespacesOf: (group: string) => readonly string[];
   /** Ships what objects write, if a setting asks for it. */
   log?: CellLog | undefined;
+  /** Whether everything that cells send waits until their writes are shipped. */
+  isShippedFirst?: boolean;
 }
 
 /** Follows a method call. `isTraced`: its logs are collected. `fault` is set if the call ended with its cell. */

@@ -10,7 +10,7 @@ import type { CellScript } from "../process/script.ts";
 import type { ObjectAddress, ObjectEvent, ObjectGrant, ObjectRoute } from "../protocol.ts";
 import { answerActing } from "./acting-messages.ts";
 import { Faults, objectFault, overloadedCells } from "./faults.ts";
-import { notedAnswer } from "./cell-log.ts";
+import { gateOf, notedAnswer } from "./cell-log.ts";
 import type { CallOptions, ObjectCellsOptions } from "./object-cells-options.ts";
 import { OpenCell, usedAnswer } from "./open-cell.ts";
 import { closesFiles } from "./open-files.ts";
@@ -328,7 +328,7 @@ export class ObjectCells {
     namespaces: readonly string[],
     cpuMs: number,
   ): Promise<OpenCell> {
-    const { settings, folders, doors, logger, log } = this.#options;
+    const { settings, folders, doors, logger, log, isShippedFirst } = this.#options;
     const slot = await this.#slots.claim(place.owner);
     try {
       await Promise.all(namespaces.map(async (id) => this.#ending.get(id)));
@@ -338,16 +338,18 @@ export class ObjectCells {
       log?.follow(all);
       const { Cell } = await import("../cell.ts");
       const id = ++this.#ids;
+      const gate =
+        isShippedFirst && log ? gateOf(log, all, (error) => this.#endUnshipped(id, error)) : undefined;
       const onMessage = (line: string): void => logger.debug({ object_cell: id }, line);
       const objects = { folder: folders.path, namespaces: all, slot, host: place.host };
-      const cell = await Cell.boot(id, settings, onMessage, { doors, objects });
+      const cell = await Cell.boot(id, settings, onMessage, { doors, objects, gate });
       // A namespace that is alone has its script's own limit; others wait for one no longer than a second.
       const limits = place.isAlone
         ? { ...settings, stallCpuMs: Math.max(settings.stallCpuMs, cpuMs) }
         : settings;
       const open = new OpenCell({ slot, ...place }, cell, namespaces, spares, limits);
       this.#open.set(slot, open);
-      doors.open(slot, cell.door);
+      doors.open(slot, cell.door, gate);
       cell.gateway.objects.onFacetFault = () => this.events.facetFaults++;
       cell.gateway.objects.onLocalCalls = (count) => (this.events.localCalls += count);
       answerActing(open, this.#tokens, this.#options, async (object) => this.#beforeStart(object));
@@ -359,6 +361,13 @@ export class ObjectCells {
       logger.error({ err: error }, "a cell of objects could not be started");
       throw overloadedCells();
     }
+  }
+
+  #endUnshipped(id: number, error: unknown): void {
+    const open = [...this.#open.values()].find(({ cell }) => cell.id === id);
+    if (open === undefined) return;
+    this.#options.logger.error({ err: error }, "ended a cell of objects whose writes could not be shipped");
+    this.#end(open, "ended");
   }
 
   #look(): void {

@@ -58,6 +58,7 @@ export const objects = capability({
       doors: needed.doors,
       logger,
       log: objectLog?.log,
+      isShippedFirst: config.objectLogFirst,
       namespacesOf: (group) => objectNamespaces.ofGroup(group),
     });
     const migrations = new ObjectMigrations(database, needed.scripts, objectCells);
@@ -81,7 +82,6 @@ export const objects = capability({
     });
     const objectRecovery: ObjectRecovery = new ObjectRecovery(objectLog, objectCells, {
       days: config.objectLogDays,
-      isFirst: config.objectLogFirst,
       alarms: objectAlarms,
       awaited: new AwaitedRestores(database),
     });

@@ -15,7 +15,7 @@ export async function attackGateway(
   hasSecret: boolean,
 ): Promise<Row> {
   const path = join(folder, `gateway-${hasSecret}.sock`);
-  const gateway = new GatewayServer("the-secret", new Traffic(), () => {}, new Doors(), 0);
+  const gateway = new GatewayServer("the-secret", new Traffic(), () => {}, { doors: new Doors(), slot: 0 });
   await gateway.listen(path);
   gateway.begin("innocent", answering("innocent"));
   gateway.begin("own", answering("own"));

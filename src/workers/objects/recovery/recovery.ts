@@ -40,28 +40,15 @@ export class ObjectRecovery {
   /** Restores of one object take place one after the other. */
   readonly #restoring = new Pauses();
 
-  /** For calls whose answers have bookmarks; undefined without a log. `flush`: undefined if answers do not wait for it. */
-  readonly answers:
-    | {
-        bookmark: (object: ActingObject) => string;
-        flush: ((object: ActingObject) => Promise<void>) | undefined;
-      }
-    | undefined;
+  /** For calls whose answers have bookmarks; undefined without a log. */
+  readonly answers: { bookmark: (object: ActingObject) => string } | undefined;
 
   constructor(
     log: OpenObjectLog | undefined,
     cells: ObjectCells,
-    {
-      days,
-      isFirst,
-      alarms,
-      awaited,
-    }: { days: number; isFirst: boolean; alarms: Alarms; awaited: AwaitedRestores },
+    { days, alarms, awaited }: { days: number; alarms: Alarms; awaited: AwaitedRestores },
   ) {
-    this.answers = log && {
-      bookmark: (object) => this.bookmark(object),
-      flush: isFirst ? async ({ namespace, id }) => log.log.flush(namespace, id) : undefined,
-    };
+    this.answers = log && { bookmark: (object) => this.bookmark(object) };
     this.#log = log;
     this.#alarms = alarms;
     this.#cells = cells;

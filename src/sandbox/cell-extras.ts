@@ -1,0 +1,11 @@
+import type { Doors } from "./gateway/doors.ts";
+import type { Gate } from "./gateway/held-socket.ts";
+import type { ObjectStores } from "./process/object-config.ts";
+
+/** For a cell whose scripts may call objects: the connections to them. For a cell of objects: its slot and namespaces. */
+export interface CellExtras {
+  doors?: Doors | undefined;
+  objects?: (ObjectStores & { slot: number }) | undefined;
+  /** For a cell of objects: what it sends waits here. */
+  gate?: Gate | undefined;
+}
