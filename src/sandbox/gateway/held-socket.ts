@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
+import { unawaited } from "../../platform/util/uncaught.ts";
 
 /** Resolves when bytes that a cell has sent may be used; rejects if that takes too long. */
 export type Gate = () => Promise<void>;
@@ -21,8 +22,8 @@ export class HeldSocket extends Duplex {
     super({ allowHalfOpen: false });
     this.#socket = socket;
     this.#gate = gate;
-    socket.on("data", (chunk: Buffer) => void this.#pass(chunk));
-    socket.on("end", () => void this.#pass(null));
+    socket.on("data", (chunk: Buffer) => unawaited(this.#pass(chunk)));
+    socket.on("end", () => unawaited(this.#pass(null)));
     socket.on("timeout", () => this.emit("timeout"));
     socket.on("error", (error) => this.destroy(error));
     socket.on("close", () => {

@@ -29,6 +29,8 @@ export interface ObjectCellsOptions {
   restores?: ObjectRestores | undefined;
   /** The namespaces of a group. */
   namespacesOf: (group: string) => readonly string[];
+  /** Why no object may run here; undefined if they may. */
+  refusal?: string | undefined;
   /** Ships what objects write, if a setting asks for it. */
   log?: CellLog | undefined;
   /** Whether everything that cells send waits until their writes are shipped. */

@@ -1,7 +1,7 @@
 import { newId } from "../../platform/util/ids.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 import type { RunOptions } from "../cell.ts";
-import { CellError, CellFault, type FaultKind } from "../errors.ts";
+import { CellError, CellFault, ObjectRefusal, type FaultKind } from "../errors.ts";
 import { newCellRun, type CellRun } from "../gateway/cell-run.ts";
 import type { RunHooks } from "../gateway/run-hooks.ts";
 import { causeOf } from "../process/exit-cause.ts";
@@ -81,6 +81,10 @@ export class ObjectCells {
     let requests = 0;
     for (const { cell } of this.#open.values()) requests += cell.runs.size;
     return { cells: this.#open.size, requests };
+  }
+
+  get isRefused(): boolean {
+    return this.#options.refusal !== undefined;
   }
 
   /** Pids of the running cells. */
@@ -274,6 +278,8 @@ export class ObjectCells {
 
   async #cellOf(target: ObjectTarget): Promise<OpenCell> {
     const { namespace, id } = target.object;
+    const { refusal } = this.#options;
+    if (refusal !== undefined) throw new ObjectRefusal(refusal);
     for (;;) {
       for (let over; (over = this.#pauses.over(keyOf(target.object))) !== undefined;) await over;
       const opening = this.#cells.get(namespace) ?? this.#start(target);

@@ -59,6 +59,7 @@ export const objects = capability({
       logger,
       log: objectLog?.log,
       isShippedFirst: config.objectLogFirst,
+      refusal: database.engine === "sqlite" ? undefined : withoutOwner,
       namespacesOf: (group) => objectNamespaces.ofGroup(group),
     });
     const migrations = new ObjectMigrations(database, needed.scripts, objectCells);
@@ -85,7 +86,6 @@ export const objects = capability({
       alarms: objectAlarms,
       awaited: new AwaitedRestores(database),
     });
-    const platformNamespaces = new PlatformNamespaces(objectCells);
     return {
       objectNamespaces,
       objectFolders,
@@ -93,7 +93,7 @@ export const objects = capability({
       objectAlarms,
       objectRuns: runs,
       objectQueries: new ObjectQueries(),
-      platformNamespaces,
+      platformNamespaces: new PlatformNamespaces(objectCells),
       objectLog,
       objectRecovery,
     };
@@ -132,11 +132,13 @@ export const objects = capability({
     await objectAlarms.reset();
     await objectRecovery.load();
   },
-  run: ({ objectAlarms }) => objectAlarms.start(),
+  run: ({ objectAlarms, objectCells }) => (objectCells.isRefused ? undefined : objectAlarms.start()),
   async close({ objectCells, objectLog }) {
     await objectCells.close();
     await objectLog?.close();
   },
 });
 
+const withoutOwner =
+  "No object and no D1 database runs on this installation: it is in PostgreSQL, which several nodes may share, and each of them needs one owner.";
 const notRemoved = "the objects of a deleted namespace could not be removed; the next start removes them";
