@@ -15,7 +15,7 @@ import {
 import { proxiedZone } from "./lib/proxied-zone.ts";
 
 /**
- * CPU time of a proxied kilobyte with the access log and with traces, beside the same without them, in rounds that
+ * CPU time of a proxied kilobyte with the access log, with a Logpush job of all fields, and with traces, beside the same without them, in rounds that
  * alternate. All sides are restarted several times, because two launches of the same program differ by more than a log
  * costs.
  */
@@ -34,6 +34,7 @@ const flags = {
   "no log": [],
   "access log": ["--access-log", join(folder, "access.log")],
   "one line in 100": ["--access-log", join(folder, "sampled.log"), "--access-log-one-in", "100"],
+  "Logpush job": ["--private-networks", "all", "--logpush-interval-seconds", "2"],
   "1 % of traces": [...traces, "--traces-sampler-arg", "0.01"],
   "all traces": traces,
 } as const satisfies Record<string, readonly string[]>;
@@ -44,6 +45,7 @@ const noneOfEach = (): Record<Side, number[]> => ({
   "no log": [],
   "access log": [],
   "one line in 100": [],
+  "Logpush job": [],
   "1 % of traces": [],
   "all traces": [],
 });
@@ -73,6 +75,7 @@ printTable(
 const goals: Goal[] = [
   atMost("CPU per request, access log / none", median(ratios["access log"]), 1.06),
   atMost("CPU per request, one line in 100 / none", median(ratios["one line in 100"]), 1.02),
+  atMost("CPU per request, Logpush job / none", median(ratios["Logpush job"]), 1.2),
   atMost("CPU per request, 1 % of traces / none", median(ratios["1 % of traces"]), 1.01),
   atMost("CPU per request, all traces / none", median(ratios["all traces"]), 1.15),
 ];
@@ -177,6 +180,13 @@ async function scrapeOfManyZones(): Promise<Goal> {
 
 async function edgeWith(args: readonly string[]): ReturnType<typeof startSelvedge> {
   const selvedge = await startSelvedge(args);
-  await proxiedZone(selvedge.ready, "bench.example", origin.port);
+  const zone = await proxiedZone(selvedge.ready, "bench.example", origin.port);
+  if (args === flags["Logpush job"])
+    await api(selvedge.ready, "POST", `/zones/${zone}/logpush/jobs`, {
+      // The collector answers everything with 200, as a bucket would.
+      destination_conf: `s3://bucket/logs?endpoint=http://127.0.0.1:${collector.port}&access-key-id=a&secret-access-key=b`,
+      dataset: "http_requests",
+      enabled: true,
+    });
   return selvedge;
 }

@@ -131,6 +131,7 @@ describe("fields with references", () => {
     [/^outgoing_transfer_create$/, /./], // as outgoing_transfer_update
     [/_(upload|content_put|settings_edit)$|^worker_version_create$/, /jwt$/], // names the script that it is for
     [/_(content_put|settings_edit)$/, /bindings$/], // as uploads
+    [/_logpush_job_(create|update)$/, /^body\.id$/],
     [/^image_|^workflow_instance_/, /\.(id|instance_id)$/], // made by the client, in the account
   ];
 

@@ -2,6 +2,8 @@ import { roles } from "../../src/control/accounts/roles.ts";
 import { openLocalAuthority } from "../../src/edge/tls/certificates/local-authority.ts";
 import { permissionGroups } from "../../src/control/access/permissions.ts";
 import type { TestServer } from "../helpers/server.ts";
+import { dataSets } from "../../src/products/logpush/data-sets/data-sets.ts";
+import { jobInput } from "../../src/products/logpush/job-input.ts";
 import { fourColors, jpegOf } from "../images/fixtures.ts";
 import { uploadForm, type ScriptUpload } from "../runtime/platform.ts";
 
@@ -104,6 +106,11 @@ export async function createWorld(server: TestServer, label: string, folder: str
     certificate_authority: "lets_encrypt",
   };
 
+  const output = { field_names: ["RayID"] };
+  const destination_conf = "https://logs.example";
+  const input = jobInput({ destination_conf, output_options: output }, "zone", dataSets);
+  const job = await server.services.logpushJobs.create({ accountId: account, zoneId: zone }, input);
+
   return {
     label,
     zoneName,
@@ -145,6 +152,7 @@ export async function createWorld(server: TestServer, label: string, folder: str
       acl_id: (await made("POST", `${inAccount}/secondary_dns/acls`, acl)).id,
       tsig_id: tsigId,
       peer_id: peerId,
+      job_id: String(job.id),
       audit_log_id: (await made("GET", `${inAccount}/audit_logs`))[0].id,
     },
   };

@@ -112,3 +112,12 @@ it("drops and counts events when the spool is full, and says so", async () => {
   await expect.poll(() => logpushSpool.measure().then(() => logpushSpool.bytes), { timeout: 30_000 }).toBe(0);
   expect(await offer()).toBe(logpushSpool.dropped.get("http_requests"));
 });
+
+it("a stop uploads what waits", async () => {
+  const server = await startTestServer({ privateNetworks: "all", logpushIntervalSeconds: 300 });
+  const zone_id = await server.newZone("stopped.example");
+  await server.client.logpush.jobs.create({ zone_id, ...jobFor(bucketDestination(s3)) } as never);
+  await visit(server.ready.edge, "stopped.example", "/last");
+  await server.close(10_000);
+  expect(pathsIn()).toEqual(["/last"]);
+});

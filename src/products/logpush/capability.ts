@@ -149,7 +149,7 @@ export const logpush = capability({
   errors: [{ title: "Logpush", errors: logpushErrors, codes: logpushErrorCodes }],
   metrics: async ({ uploader, logpushSpool }) =>
     (await import("./metrics.ts")).uploadMetrics(uploader, logpushSpool),
-  run({ uploader, auditFeed, logger }) {
+  run({ uploader, auditFeed, logger, logpushRequests, logpushCollectors }) {
     const stops = [
       repeat(
         () => uploader.tick(),
@@ -167,9 +167,10 @@ export const logpush = capability({
         { logger, message: "tidying the spool of Logpush failed" },
       ),
     ];
-    return async () => {
+    return async (deadlineMs) => {
       await Promise.all(stops.map((stop) => stop()));
-      await uploader.stop();
+      await Promise.all([logpushRequests, ...logpushCollectors].map((collector) => collector.seal()));
+      await uploader.stop(deadlineMs);
     };
   },
   async close({ logpushCollectors }) {

@@ -66,7 +66,12 @@ export class Collector<Event> {
     return this.#byOwner.has(ownerId);
   }
 
-  /** Makes everything ready for its upload. */
+  /** Makes what was taken so far ready for its upload. */
+  async seal(): Promise<void> {
+    await Promise.all([...this.#byId.values()].map(async ({ writer }) => writer.seal()));
+  }
+
+  /** Seals; nothing more is taken. */
   async close(): Promise<void> {
     this.use([]);
     await Promise.all(this.#closing);

@@ -5,6 +5,7 @@ import { Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import type { Logger } from "pino";
+import { endsWithin } from "../../platform/util/ends-within.ts";
 import { readDestination } from "./destination/destination.ts";
 import { dayOf, deliver, type LogFile } from "./destination/deliver.ts";
 import { UploadFault, type LogSender } from "./destination/send.ts";
@@ -63,8 +64,9 @@ export class Uploader {
     }
   }
 
-  /** Ends the uploads under way; their segments stay. */
-  async stop(): Promise<void> {
+  /** Uploads everything that is ready, and ends the uploads under way after a time; their segments stay. */
+  async stop(deadlineMs: number): Promise<void> {
+    await endsWithin(deadlineMs, this.#drain());
     this.#stopping.abort();
     await Promise.all(this.#underWay.values());
   }
@@ -72,6 +74,14 @@ export class Uploader {
   /** Jobs whose last upload failed. */
   get failing(): number {
     return this.#failures.size;
+  }
+
+  /** Jobs whose last upload failed are left out. */
+  async #drain(): Promise<void> {
+    do {
+      await Promise.all(this.#underWay.values());
+      await this.tick();
+    } while (this.#underWay.size > 0);
   }
 
   async #uploadAll(job: ActiveJob, segments: readonly ReadySegment[]): Promise<void> {

@@ -6,7 +6,7 @@ export const logpush: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
     await db.schema
       .createTable("logpush_jobs")
-      .addColumn("id", "integer", (c) => c.primaryKey().notNull())
+      .addColumn("id", "bigint", (c) => c.primaryKey().notNull())
       .addColumn("account_id", "text", (c) => c.notNull().references("accounts.id").onDelete("cascade"))
       .addColumn("zone_id", "text", (c) => c.references("zones.id").onDelete("cascade"))
       .addColumn("data_set", "text", (c) => c.notNull())
