@@ -17,6 +17,9 @@ export interface SearchLimits {
   max: number;
 }
 
+/** Entries that are counted at once. */
+const countedAtOnce = 20_000;
+
 export const searchLimits: SearchLimits = { step: 2000, max: 200_000 };
 
 /** Ids are the key of the table. */
@@ -70,7 +73,7 @@ export async function page(
   if (!isFiltered(search))
     return {
       rows: await store.list(read, search, { limit, offset }),
-      count: await store.count(read, search),
+      count: await countAll(read, search),
     };
   const rows: store.AuditEntry[] = [];
   let count = 0;
@@ -85,6 +88,18 @@ export async function page(
   }
   if (last !== undefined) throw tooMany(search, last, limits);
   return { rows, count };
+}
+
+/** Counts in steps without a filter, which only read an index. */
+async function countAll(read: Read, search: store.Search): Promise<number> {
+  let count = 0;
+  for (let { after } = search; ;) {
+    const to = await store.idAt(read, { ...search, after }, countedAtOnce);
+    if (to === undefined) return count + (await store.count(read, { ...search, after }));
+    count += countedAtOnce;
+    after = to;
+    await others();
+  }
 }
 
 /** Different addresses of actors, at most `limit`. */

@@ -137,15 +137,32 @@ export async function listBetween(
     .execute();
 }
 
-function matching(read: Read, { of, sinceMs, beforeMs, direction, has, not, after, to }: Search) {
+type Bound = [operator: ">" | ">=" | "<" | "<=", id: string];
+
+/**
+ * The ids of a search, with one bound at each end: of several, SQLite seeks by any of them, and would read the whole log in
+ * each step of a search.
+ */
+function boundsOf({ sinceMs, beforeMs, direction, after, to }: Search): Bound[] {
+  const [above, below] = direction === "asc" ? [after, to] : [to, after];
+  const since: Bound | undefined = sinceMs === undefined ? undefined : [">=", firstIdAt(sinceMs)];
+  const before: Bound | undefined = beforeMs === undefined ? undefined : ["<", firstIdAt(beforeMs)];
+  const lower: Bound | undefined =
+    above === undefined ? undefined : [direction === "asc" ? ">" : ">=", above];
+  const upper: Bound | undefined =
+    below === undefined ? undefined : [direction === "asc" ? "<=" : "<", below];
+  const first = lower !== undefined && (since === undefined || lower[1] >= since[1]) ? lower : since;
+  const last = upper !== undefined && (before === undefined || upper[1] < before[1]) ? upper : before;
+  return [first, last].filter((bound) => bound !== undefined);
+}
+
+function matching(read: Read, search: Search) {
+  const { of, has, not } = search;
   let query =
     "account_id" in of
       ? read.selectFrom("audit_logs").where("account_id", "=", of.account_id)
       : read.selectFrom("audit_logs").where("user_id", "=", of.user_id);
-  if (sinceMs !== undefined) query = query.where("id", ">=", firstIdAt(sinceMs));
-  if (beforeMs !== undefined) query = query.where("id", "<", firstIdAt(beforeMs));
-  if (after !== undefined) query = query.where("id", direction === "asc" ? ">" : "<", after);
-  if (to !== undefined) query = query.where("id", direction === "asc" ? "<=" : ">=", to);
+  for (const [operator, id] of boundsOf(search)) query = query.where("id", operator, id);
   for (const [column, values] of Object.entries(has))
     // PostgreSQL has no empty lists.
     query =
