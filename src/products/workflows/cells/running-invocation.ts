@@ -3,7 +3,7 @@ import type { SharedWatch } from "../../../sandbox/limits/watch.ts";
 import type { PreparedScript } from "../../../workers/runtime/runtime.ts";
 import type { RunTrace } from "../../../workers/tail/run-trace.ts";
 import type { WorkflowCode, Placement } from "./invocation-runner.ts";
-import type { InvocationSpan } from "./invocation-span.ts";
+import { InvocationSpan } from "./invocation-span.ts";
 import type { WorkflowStream } from "./workflow-stream.ts";
 import type { StartMessage } from "../worker/messages.ts";
 
@@ -42,6 +42,24 @@ export interface RunningInvocation {
   isAborted: boolean;
   isOver: boolean;
 }
+
+/** An invocation that has no cell yet. */
+export const waitingInvocation = (
+  invocation: number,
+  code: WorkflowCode,
+  start: StartMessage | undefined,
+  manner: Placement,
+): RunningInvocation => ({
+  invocation,
+  code,
+  start,
+  manner,
+  traced: new InvocationSpan(),
+  placement: undefined,
+  leave: () => {},
+  isAborted: false,
+  isOver: false,
+});
 
 /** A shared cell with its stream and its watch. */
 export interface Shared {

@@ -15,8 +15,12 @@ import type {
   Placement,
   WorkflowCode,
 } from "./invocation-runner.ts";
-import type { Prepared, RunningInvocation, Shared } from "./running-invocation.ts";
-import { InvocationSpan } from "./invocation-span.ts";
+import {
+  waitingInvocation,
+  type Prepared,
+  type RunningInvocation,
+  type Shared,
+} from "./running-invocation.ts";
 import type { Tracer } from "../../../platform/tracing/spans/tracer.ts";
 import { WorkflowStream } from "./workflow-stream.ts";
 import { requestsWhile } from "./request-guard.ts";
@@ -110,17 +114,7 @@ export class WorkflowCells implements InvocationRunner {
   }
 
   #add(invocation: number, code: WorkflowCode, start: StartMessage | undefined, manner: Placement): void {
-    const running: RunningInvocation = {
-      invocation,
-      code,
-      start,
-      manner,
-      traced: new InvocationSpan(),
-      placement: undefined,
-      leave: () => {},
-      isAborted: false,
-      isOver: false,
-    };
+    const running = waitingInvocation(invocation, code, start, manner);
     this.#running.set(invocation, running);
     unawaited(this.#begin(running).catch((error: unknown) => this.#failed(running, error)));
   }
