@@ -1,90 +1,198 @@
 /** Edge processes beside one process that does everything: CPU time of requests and writes, and memory. */
 import { readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { api, startPeer, startSelvedge, type Started } from "./lib/child.ts";
+import { photo } from "./images-lib.ts";
+import {
+  atLeast,
+  atMost,
+  cpuMicroseconds,
+  median,
+  pairedRatio,
+  printGoals,
+  printTable,
+  reported,
+} from "./lib/measure.ts";
 import { load } from "./lib/load.ts";
-import { atMost, median, pairedRatio, printGoals, printTable } from "./lib/measure.ts";
+import { prepared, type Kind } from "./lib/planes.ts";
 import { proxiedZone } from "./lib/proxied-zone.ts";
 import { processTree, treeCpuMicroseconds } from "./lib/tree.ts";
 
 const rounds = 9;
-const warmUpRounds = 6;
-const requests = 2000;
+/** A process that has served fewer than some ten thousand requests runs code that is not compiled yet. */
+const warmUpRounds = 4;
+const proxied = 12_000;
+/** With few connections, two processes have few requests in a turn of the event loop, and each costs more. */
+const connections = { few: 16, many: 64 };
 const writes = 100;
 const quietMs = 8000;
-const connections = 16;
+/** Requests per second are compared only where the load and the origin have cores of their own. */
+const coresForThroughput = 6;
 
 const origin = await startPeer("origin.ts");
-const nodes = {
-  "one process": await startSelvedge(),
-  "one edge process": await startSelvedge(["--edge-processes", "1"]),
-  "four edge processes": await startSelvedge(["--edge-processes", "4"]),
+const picture = await photo(1200, 900);
+const started = {
+  single: await startSelvedge(),
+  one: await startSelvedge(["--edge-processes", "1"]),
+  two: await startSelvedge(["--edge-processes", "2"]),
+  four: await startSelvedge(["--edge-processes", "4"]),
 };
+type Name = keyof typeof started;
 await delay(quietMs);
-const [single, one, four] = Object.values(nodes).map(({ pid }) => ownMegabytes(pid)) as [
-  number,
-  number,
-  number,
-];
+const megabytes = Object.fromEntries(
+  Object.entries(started).map(([name, { pid }]) => [name, ownMegabytes(pid)]),
+) as Record<Name, number>;
 
-const measured = Object.values(nodes).map((node) => ({
-  node,
-  zone: "",
-  request: [] as number[],
-  write: [] as number[],
-}));
-for (const each of measured) each.zone = await proxiedZone(each.node.ready, "cores.example", origin.port);
-let written = 0;
+const plain = "a proxied kilobyte";
+const plainFew = "a proxied kilobyte, few connections";
+const inMain = ["a snippet's kilobyte", "a script", "a dispatched script", "an image from the cache"];
+const kindNames = [plain, plainFew, ...inMain];
+const isPlain = (kind: string): boolean => kind === plain || kind === plainFew;
+const kinds = new Map<Name, Record<string, Kind>>();
+for (const name of ["single", "one", "two"] as const) {
+  const { edge } = started[name].ready;
+  const headers = { host: "www.plain.example" };
+  const visit =
+    (count: number) =>
+    async (requests: number): Promise<number> =>
+      load(edge, requests, count, () => ({ method: "GET", path: "/1024", headers }));
+  const { kinds: others } = await prepared(started[name], origin.port, picture);
+  const few = { count: proxied, run: visit(connections.few) };
+  kinds.set(name, { ...others, [plain]: { count: proxied, run: visit(connections.many) }, [plainFew]: few });
+}
+const zones = new Map<Name, string>();
+for (const name of ["single", "four"] as const)
+  zones.set(name, await proxiedZone(started[name].ready, "writes.example", origin.port));
+
+/** CPU µs of a request, by kind and node. */
+const cpu = new Map<string, number[]>();
+const perSecond = new Map<Name, number[]>();
+const write = new Map<Name, { main: number[]; all: number[]; ms: number[] }>();
 for (let round = -warmUpRounds; round < rounds; round++) {
-  for (const each of round % 2 === 0 ? measured : measured.toReversed()) {
-    const request = await cpuOf(each.node, requests, async () => {
-      await load(each.node.ready.edge, requests, connections, () => ({
-        method: "GET",
-        path: "/",
-        headers: { host: "www.cores.example" },
-      }));
-    });
-    const write = await cpuOf(each.node, writes, async () => {
-      for (let n = 0; n < writes; n++) {
-        const record = { type: "A", name: `host-${written++}`, content: "192.0.2.1" };
-        await api(each.node.ready, "POST", `/zones/${each.zone}/dns_records`, record);
-      }
+  const inTurn = <T>(names: readonly T[]): readonly T[] => (round % 2 === 0 ? names : names.toReversed());
+  for (const kind of kindNames)
+    for (const name of inTurn<Name>(isPlain(kind) ? ["single", "one", "two"] : ["single", "one"])) {
+      const { count, run } = kinds.get(name)![kind]!;
+      const { spent, seconds } = await cpuOf(started[name], count, async () => run(count));
+      if (round < 0) continue;
+      push(cpu, `${kind} ${name}`, spent.all);
+      if (kind === plain) push(perSecond, name, count / seconds);
+    }
+  for (const name of inTurn<Name>(["single", "four"])) {
+    const ms: number[] = [];
+    const { spent } = await cpuOf(started[name], writes, async () => {
+      for (let n = 0; n < writes; n++) ms.push(await writeOne(name));
     });
     if (round < 0) continue;
-    each.request.push(request);
-    each.write.push(write);
+    const figures = write.get(name) ?? { main: [], all: [], ms: [] };
+    write.set(name, figures);
+    figures.main.push(spent.main);
+    figures.all.push(spent.all);
+    figures.ms.push(median(ms));
   }
 }
-for (const { node } of measured) await node.stop();
+for (const node of Object.values(started)) await node.stop();
 await origin.stop();
 
-const [ofSingle, ofOne, ofFour] = measured as [Measured, Measured, Measured];
-type Measured = (typeof measured)[number];
+const of = (kind: string, name: Name): number[] => cpu.get(`${kind} ${name}`)!;
 printTable(
-  ["", "MB of its own (PSS), idle", "CPU µs: a proxied request", "a write through the API, all processes"],
-  Object.keys(nodes).map((name, i) => [
-    name,
-    [single, one, four][i]!,
-    median(measured[i]!.request),
-    median(measured[i]!.write),
+  ["CPU µs of a request, all processes", "one process", "one edge process", "two edge processes"],
+  kindNames.map((kind) => [
+    kind,
+    ...(["single", "one"] as const).map((name) => median(of(kind, name))),
+    isPlain(kind) ? median(of(kind, "two")) : "",
   ]),
 );
+printTable(
+  ["", "one process", "four edge processes"],
+  (["main", "all", "ms"] as const).map((figure) => [
+    { main: "CPU µs of a write, main", all: "CPU µs of a write, all processes", ms: "p50 of a write, ms" }[
+      figure
+    ],
+    ...(["single", "four"] as const).map((name) => median(write.get(name)![figure])),
+  ]),
+);
+const throughput = "requests per second, two edge processes / one";
+const gained = pairedRatio(perSecond.get("two")!, perSecond.get("one")!);
+const [alone, beside] = [write.get("single")!, write.get("four")!];
 printGoals([
-  atMost(
-    "CPU of a request, one edge process / one process",
-    pairedRatio(ofOne.request, ofSingle.request),
-    1.05,
+  ...kindNames.map((kind) =>
+    atMost(
+      `CPU of ${kind}, one edge process / one process`,
+      pairedRatio(of(kind, "one"), of(kind, "single")),
+      1.05,
+    ),
   ),
-  atMost("CPU of a request, four edge processes / one", pairedRatio(ofFour.request, ofOne.request), 1.25),
-  atMost("a further edge process, MB of its own (PSS)", (four - one) / 3, 75),
+  atMost(`CPU of ${plain}, two edge processes / one`, pairedRatio(of(plain, "two"), of(plain, "one")), 1.25),
+  reported(
+    `CPU of ${plainFew}, two edge processes / one`,
+    pairedRatio(of(plainFew, "two"), of(plainFew, "one")),
+  ),
+  availableParallelism() >= coresForThroughput
+    ? atLeast(throughput, gained, 1.7)
+    : reported(throughput, gained),
+  atMost(
+    "CPU of main for a write, four edge processes / one process",
+    pairedRatio(beside.main, alone.main),
+    1.15,
+  ),
+  atMost(
+    "p50 of a write, four edge processes - one process, ms",
+    median(difference(beside.ms, alone.ms)),
+    0.5,
+  ),
+  atMost("a further edge process, MB of its own (PSS)", (megabytes.four - megabytes.one) / 3, 75),
 ]);
 
-/** The CPU time of one of `count` calls, in all processes of a node. */
-async function cpuOf({ pid }: Started, count: number, run: () => Promise<void>): Promise<number> {
-  const before = treeCpuMicroseconds(pid);
+function difference(a: readonly number[], b: readonly number[]): number[] {
+  return a.map((value, index) => value - b[index]!);
+}
+
+function push<K>(lists: Map<K, number[]>, key: K, value: number): void {
+  lists.set(key, [...(lists.get(key) ?? []), value]);
+}
+
+/** Milliseconds of a call that adds a record. */
+async function writeOne(name: Name): Promise<number> {
+  const startMs = performance.now();
+  const record = { type: "A", name: `host-${startMs.toString(36).replace(".", "-")}`, content: "192.0.2.1" };
+  await api(started[name].ready, "POST", `/zones/${zones.get(name)!}/dns_records`, record);
+  return performance.now() - startMs;
+}
+
+/** The CPU time of one of `count` calls: in all processes of a node, and in main. */
+async function cpuOf(
+  { pid }: Started,
+  count: number,
+  run: () => Promise<unknown>,
+): Promise<{ spent: { all: number; main: number }; seconds: number }> {
+  const now = (): { all: number; main: number } => {
+    const { own, below } = treeCpuMicroseconds(pid);
+    return { all: own + below, main: cpuMicroseconds(mainOf(pid)) };
+  };
+  const startMs = performance.now();
+  const before = now();
   await run();
-  const after = treeCpuMicroseconds(pid);
-  return (after.own + after.below - before.own - before.below) / count;
+  const after = now();
+  const seconds = (performance.now() - startMs) / 1000;
+  return {
+    spent: { all: (after.all - before.all) / count, main: (after.main - before.main) / count },
+    seconds,
+  };
+}
+
+/** The process of a node that writes. */
+function mainOf(pid: number): number {
+  return processTree(pid).find((each) => /"role":"main"/.test(environmentOf(each))) ?? pid;
+}
+
+function environmentOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, "utf8");
+  } catch {
+    return ""; // it has ended
+  }
 }
 
 function ownMegabytes(pid: number): number {

@@ -24,7 +24,7 @@ export async function startEdgeProcess(
   await channel.join().finally(joined); // the database may still have to be made
   const passesAll = edgeCapabilities.some(({ takesAll }: Capability) => takesAll);
   const own: Platform["own"] = { role: "edge", supervised, channel, passesAll };
-  const { reload, announceEnd, giveBack, close } = await start<readonly Capability[]>(edgeCapabilities, {
+  const { reload, announceEnd, giveBack, close } = await start<typeof edgeCapabilities>(edgeCapabilities, {
     config,
     logger,
     apiChecks: {},
