@@ -313,7 +313,7 @@ export class Cell {
   }
 
   /** For a cell of objects: ends the instances of a namespace, ends one, or ends one and deletes its data. */
-  async reset(namespace: string, one?: { ended: string } | { object: string }): Promise<void> {
+  async reset(namespace: string, one: Record<string, string> = {}): Promise<void> {
     const path = `/?${String(new URLSearchParams({ reset: namespace, ...one }))}`;
     const { statusCode, body } = await this.#control.request({ method: "GET", path });
     await body.dump();

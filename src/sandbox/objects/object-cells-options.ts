@@ -2,10 +2,13 @@ import type { Logger } from "pino";
 import type { Doors } from "../gateway/doors.ts";
 import type { RunHooks } from "../gateway/run-hooks.ts";
 import type { CellFault } from "../errors.ts";
-import type { AlarmNotice, BookmarkOrder, ObjectEvent } from "../protocol.ts";
+import type { ObjectHost } from "../process/object-config.ts";
+import type { CellScript } from "../process/script.ts";
+import type { AlarmNotice, BookmarkOrder, ObjectAddress, ObjectEvent } from "../protocol.ts";
 import type { CellSettings } from "../settings.ts";
 import type { CellLog } from "./cell-log.ts";
 import type { ObjectFolders } from "./folders.ts";
+import type { ObjectSizes } from "./object-sizes.ts";
 import type { ActingObject } from "./standing.ts";
 
 export interface ObjectRestores {
@@ -29,6 +32,8 @@ export interface ObjectCellsOptions {
   restores?: ObjectRestores | undefined;
   /** The namespaces of a group. */
   namespacesOf: (group: string) => readonly string[];
+  /** Keeps objects within their limits on disk. */
+  sizes: ObjectSizes;
   /** Why no object may run here; undefined if they may. */
   refusal?: string | undefined;
   /** Ships what objects write, if a setting asks for it. */
@@ -46,4 +51,14 @@ export interface CallWatcher {
 /** The parts of a method call beside its object; see ObjectEvent. */
 export interface CallOptions extends Pick<ObjectEvent, "calls" | "visitor"> {
   watcher?: CallWatcher | undefined;
+}
+
+/** An object and the code that it runs. */
+export interface ObjectTarget {
+  /** Objects of one group share cells. */
+  group: string;
+  script: CellScript;
+  object: Omit<ObjectAddress, "standing">;
+  /** The same for all objects of a group. Default: the host of scripts' classes. */
+  host?: ObjectHost;
 }

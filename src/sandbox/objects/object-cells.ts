@@ -6,28 +6,17 @@ import { newCellRun, type CellRun } from "../gateway/cell-run.ts";
 import type { RunHooks } from "../gateway/run-hooks.ts";
 import { causeOf } from "../process/exit-cause.ts";
 import { scriptHost, type ObjectHost } from "../process/object-config.ts";
-import type { CellScript } from "../process/script.ts";
 import type { ObjectAddress, ObjectEvent, ObjectGrant, ObjectRoute } from "../protocol.ts";
 import { answerActing } from "./acting-messages.ts";
 import { Faults, objectFault, overloadedCells } from "./faults.ts";
 import { gateOf, notedAnswer } from "./cell-log.ts";
-import type { CallOptions, ObjectCellsOptions } from "./object-cells-options.ts";
+import type { CallOptions, ObjectCellsOptions, ObjectTarget } from "./object-cells-options.ts";
 import { OpenCell, usedAnswer } from "./open-cell.ts";
 import { closesFiles } from "./open-files.ts";
 import { Pauses } from "./pauses.ts";
 import { Slots, type SlotOwner } from "./slots.ts";
 import { WaitingRequests } from "./waiting-requests.ts";
 import { keyOf, StandingTokens, type ActingObject } from "./standing.ts";
-
-/** An object and the code that it runs. */
-export interface ObjectTarget {
-  /** Objects of one group share cells. */
-  group: string;
-  script: CellScript;
-  object: Omit<ObjectAddress, "standing">;
-  /** The same for all objects of a group. Default: the host of scripts' classes. */
-  host?: ObjectHost;
-}
 
 const lookEveryMs = 10;
 /** Time after which a cell without requests and sockets is ended. */
@@ -95,6 +84,7 @@ export class ObjectCells {
   /** Sends a request to an object. Rejects with an ObjectRefusal or, for an exception of the object, a CellError. */
   async run(target: ObjectTarget, options: Omit<RunOptions, "script">): Promise<void> {
     this.events.requests++;
+    this.#options.sizes.use(target.object);
     await this.#waiting.during(target.object, async () => {
       const object = this.#addressOf(target);
       let request = { ...options.request, metadata: { ...options.request.metadata, object } };
@@ -127,6 +117,7 @@ export class ObjectCells {
     { watcher, ...more }: CallOptions = {},
   ): Promise<ObjectRoute> {
     this.events.calls++;
+    this.#options.sizes.use(target.object);
     const leave = this.#waiting.enter(target.object);
     try {
       const { slot, cell } = await this.#cellOf(target);
@@ -162,6 +153,7 @@ export class ObjectCells {
     const isElsewhere = open === undefined || open.slot !== slot || open.cell.isDead;
     if (isElsewhere || this.#options.log !== undefined) return undefined;
     if (this.#pauses.over(keyOf(object)) !== undefined) return undefined;
+    this.#options.sizes.use(object);
     open.use(object.id);
     open.cell.offer(script);
     return { script: script.id, object: this.#addressOf({ object }) };
@@ -198,6 +190,7 @@ export class ObjectCells {
     }
     await this.#ending.get(namespace);
     this.#options.log?.forget(namespace);
+    this.#options.sizes.forget(namespace);
     await this.#options.folders.remove(namespace);
   }
 
@@ -206,16 +199,24 @@ export class ObjectCells {
     const { namespace, id } = target.object;
     const { cell } = await this.#cellOf(target);
     await cell.reset(namespace, { object: id });
+    await this.#options.sizes.changed(target.object);
   }
 
   /** Runs work while no process has files of an object open: it ends, and calls of it wait. */
   async pause<T>(object: ActingObject, work: () => Promise<T>): Promise<T> {
     return this.#pauses.during(keyOf(object), async () => {
-      const open = await this.#cells.get(object.namespace)?.catch(() => undefined);
-      await open?.cell.reset(object.namespace, { ended: object.id }).catch(() => {});
+      await this.end(object, "Durable Object reset because its storage was restored.");
       await this.#release(object, "all");
-      return work();
+      const result = await work();
+      await this.#options.sizes.changed(object);
+      return result;
     });
+  }
+
+  /** Ends an instance. Its requests in progress get the reason. */
+  async end({ namespace, id }: ActingObject, reason: string): Promise<void> {
+    const open = await this.#cells.get(namespace)?.catch(() => undefined);
+    await open?.cell.reset(namespace, { ended: id, reason }).catch(() => {}); // its cell has ended
   }
 
   /** Waits until an ended object has closed its files. If it does not in time, its cell ends. */
@@ -223,12 +224,8 @@ export class ObjectCells {
     const { namespace, id } = object;
     const open = await this.#cells.get(namespace)?.catch(() => undefined);
     if (open !== undefined && !open.cell.isDead) {
-      const isOfObject = (cellRun: CellRun): boolean => this.#objects.get(cellRun)?.id === id;
-      const also = (): boolean =>
-        open.cell.isDead || part === "facets" || ![...open.cell.runs].some(isOfObject);
-      const { path } = this.#options.folders;
-      const { pid } = open.cell.process;
-      if (!(await closesFiles(path, object, pid, { part, withinMs: closeMs, also })))
+      const hasRuns = (): boolean => [...open.cell.runs].some((run) => this.#objects.get(run)?.id === id);
+      if (!(await closesFiles(this.#options.folders.path, object, open.cell, { part, hasRuns })))
         this.#end(open, "ended");
     }
     await this.#ending.get(namespace);
@@ -384,6 +381,8 @@ export class ObjectCells {
       else if (open.isIdle(now, idleMs)) this.#end(open, "ended");
     }
     this.#slots.retry();
+    const busy = [...this.#open.values()].filter(({ cell }) => cell.runs.size > 0);
+    unawaited(this.#options.sizes.lookIfDue(now, () => busy.flatMap(({ namespaces }) => [...namespaces])));
   }
 
   /** Kills a cell. Its namespaces can start elsewhere when the process is gone. */
@@ -417,6 +416,5 @@ export class ObjectCells {
   }
 }
 
-const closeMs = 2000; // in which ended objects close their files
 const attemptsMax = 3;
 const faultMessage = "ended a cell of objects after a fault";

@@ -1,8 +1,10 @@
 import { readdir, readlink } from "node:fs/promises";
 import { join } from "node:path";
+import type { Cell } from "../cell.ts";
 import type { ActingObject } from "./standing.ts";
 
 const lookEveryMs = 10;
+const closeMs = 2000;
 
 /**
  * Whether a process has databases of an object open. SQLite removes the log of a database with its last connection; if
@@ -28,16 +30,17 @@ async function hasOpen(
   });
 }
 
-/** Waits until a process has closed the databases of an object. Returns whether it has in time. */
+/** Waits until a cell has closed the databases of an object, which has ended. Returns whether it has in time. */
 export async function closesFiles(
   folder: string,
   object: ActingObject,
-  pid: number,
-  { part, withinMs, also = () => true }: { part: "all" | "facets"; withinMs: number; also?: () => boolean },
+  cell: Cell,
+  { part, hasRuns }: { part: "all" | "facets"; hasRuns: () => boolean },
 ): Promise<boolean> {
-  const until = performance.now() + withinMs;
+  const until = performance.now() + closeMs;
   for (;;) {
-    if (also() && !(await hasOpen(folder, object, pid, part))) return true;
+    const isBusy = part === "all" && hasRuns() && !cell.isDead;
+    if (!isBusy && !(await hasOpen(folder, object, cell.process.pid, part))) return true;
     if (performance.now() > until) return false;
     await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
   }

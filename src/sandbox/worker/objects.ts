@@ -105,14 +105,15 @@ export async function resetObjects(namespace: string, env: SystemEnv): Promise<v
   called.delete(namespace);
 }
 
-/** Ends an instance, whose data is being replaced. */
+/** Ends an instance, whose data is being replaced, or is too large. */
 export async function endObject(
   address: Pick<ObjectAddress, "namespace" | "id">,
+  reason: string,
   env: SystemEnv,
 ): Promise<void> {
   forgetGrants(address.namespace);
   await hostOf(address, env)
-    .reset("Durable Object reset because its storage was restored.")
+    .reset(reason)
     .catch(() => {}); // the host ends itself
 }
 

@@ -164,7 +164,8 @@ async function pong(request: Request, env: SystemEnv): Promise<Response> {
   const namespace = searchParams.get("reset");
   const [object, ended] = [searchParams.get("object"), searchParams.get("ended")];
   if (namespace !== null && object !== null) await removeObject({ namespace, id: object }, env);
-  else if (namespace !== null && ended !== null) await endObject({ namespace, id: ended }, env);
+  else if (namespace !== null && ended !== null)
+    await endObject({ namespace, id: ended }, searchParams.get("reason") ?? "", env);
   else if (namespace !== null) await resetObjects(namespace, env);
   if (keep === null && share === null) return new Response(null, { status: 204 });
   await unloadDownTo(keep === null ? Math.floor(loadedIds().length * Number(share)) : Number(keep), env);

@@ -1,11 +1,14 @@
 import { join } from "node:path";
 import { capability } from "../../capability.ts";
+import { mebibyte } from "../../platform/bytes.ts";
+import type { Config } from "../../platform/config/settings.ts";
 import { dataFolder, storage } from "../../platform/capability.ts";
 import { openObjectLog } from "../../platform/object-log/open-object-log.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 import { tracing } from "../../platform/tracing/capability.ts";
 import { sandbox } from "../../sandbox/capability.ts";
 import { ObjectFolders } from "../../sandbox/objects/folders.ts";
+import { ObjectSizes, type SizeParts } from "../../sandbox/objects/object-sizes.ts";
 import { ObjectCells } from "../../sandbox/objects/object-cells.ts";
 import { objectSettings } from "../../sandbox/settings.ts";
 import { runtime } from "../runtime/capability.ts";
@@ -59,6 +62,7 @@ export const objects = capability({
       logger,
       log: objectLog?.log,
       isShippedFirst: config.objectLogFirst,
+      sizes: sizesOf(config, objectFolders, objectNamespaces, async (...given) => objectCells.end(...given)),
       refusal: database.engine === "sqlite" ? undefined : withoutOwner,
       namespacesOf: (group) => objectNamespaces.ofGroup(group),
     });
@@ -138,6 +142,23 @@ export const objects = capability({
     await objectLog?.close();
   },
 });
+
+const sizesOf = (
+  config: Pick<Config, "objectMegabytesMax" | "objectAccountMegabytesMax">,
+  { path }: ObjectFolders,
+  namespaces: ObjectNamespaces,
+  end: SizeParts["end"],
+): ObjectSizes =>
+  new ObjectSizes({
+    folder: path,
+    limits: {
+      objectBytesMax: config.objectMegabytesMax * mebibyte,
+      accountBytesMax: config.objectAccountMegabytesMax && config.objectAccountMegabytesMax * mebibyte,
+    },
+    accountOf: (id) => namespaces.find(id)?.accountId,
+    namespacesOf: (accountId) => namespaces.ofAccount(accountId),
+    end,
+  });
 
 const withoutOwner =
   "No object and no D1 database runs on this installation: it is in PostgreSQL, which several nodes may share, and each of them needs one owner.";

@@ -4,6 +4,26 @@ import type { objectNamespaceType } from "./binding-type.ts";
 
 /** Durable Objects. */
 export const declaration = declare({
+  settings: {
+    objectMegabytesMax: {
+      kind: "count",
+      min: 1,
+      max: 1_048_576,
+      flag: "object-megabytes-max",
+      env: "SELVEDGE_OBJECT_MEGABYTES_MAX",
+      default: 10_240,
+      describe: "size on disk of one Durable Object with its facets, or of one D1 database",
+    },
+    objectAccountMegabytesMax: {
+      kind: "count",
+      min: 1,
+      max: 1_000_000_000,
+      flag: "object-account-megabytes-max",
+      env: "SELVEDGE_OBJECT_ACCOUNT_MEGABYTES_MAX",
+      describe:
+        "size on disk of all Durable Objects and D1 databases of one account together (default: no limit)",
+    },
+  },
   tables: {
     object_namespaces: table<ObjectNamespacesTable>(),
     object_alarms: table<ObjectAlarmsTable>(),

@@ -66,6 +66,11 @@ export class ObjectNamespaces {
     return all.sort((a, b) => a.createdOn - b.createdOn || (a.id < b.id ? -1 : 1));
   }
 
+  /** Ids of all namespaces of an account, those of its databases included. */
+  ofAccount(accountId: string): string[] {
+    return [...this.#byId.values()].filter((each) => each.accountId === accountId).map(({ id }) => id);
+  }
+
   /** Ids of the namespaces whose objects share cells. */
   ofGroup(group: string): string[] {
     return [...this.#byId.values()]

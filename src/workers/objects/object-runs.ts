@@ -4,7 +4,7 @@ import { LRUCache } from "lru-cache";
 import { visitorHeaders } from "../../edge/http/headers.ts";
 import type { RunOptions } from "../../sandbox/cell.ts";
 import { Refusal, type CellFault } from "../../sandbox/errors.ts";
-import type { ObjectTarget } from "../../sandbox/objects/object-cells.ts";
+import type { ObjectTarget } from "../../sandbox/objects/object-cells-options.ts";
 import type { CellRequest } from "../../sandbox/gateway/exchange.ts";
 import type { CellScript } from "../../sandbox/process/script.ts";
 import type { RunHooks } from "../../sandbox/gateway/run-hooks.ts";
