@@ -15,7 +15,8 @@ it("the API lists the nodes to the account of the owner only", async () => {
   expect(body.result).toMatchObject([{ state: "running", process_id: process.pid, stopped_on: null }]);
   expect(body.result_info).toMatchObject({ total_count: 1 });
   const other = (await server.call("POST", "/accounts", { name: "Customer" })).body.result as { id: string };
-  expect((await server.call("GET", `/accounts/${other.id}/edge/nodes`)).status).toBe(403);
+  for (const what of ["nodes", "overview"])
+    expect((await server.call("GET", `/accounts/${other.id}/edge/${what}`)).status).toBe(403);
 });
 
 it("selvedge nodes shows a node of a folder while it runs, when it is killed, and when it is stopped", async () => {

@@ -6,6 +6,7 @@ import { memberOperations } from "../../src/control/members/api-members.ts";
 import { membershipOperations } from "../../src/control/members/api-memberships.ts";
 import { auditOperations } from "../../src/control/audit/api.ts";
 import { assetOperations } from "../../src/workers/assets/uploads/api.ts";
+import { assetListOperations } from "../../src/workers/assets/uploads/api-list.ts";
 import { dispatchOperations } from "../../src/workers/dispatch/api.ts";
 import { namespaceOperations } from "../../src/workers/objects/api.ts";
 import { objectOperations } from "../../src/workers/objects/api-object.ts";
@@ -47,6 +48,7 @@ const calledElsewhere = new Set<Operation>([
   ...imageOperations,
   ...tlsOperations,
   ...assetOperations,
+  ...assetListOperations,
   ...scriptOperations,
   ...dispatchOperations,
   ...namespaceOperations,
@@ -159,6 +161,8 @@ it("the client calls operations on zones and smart routing", async () => {
   // The client has no methods for our own operations.
   const nodes: { result: { name: string }[] } = await client.get(`/accounts/${account_id}/edge/nodes`);
   expect(nodes.result).toHaveLength(1);
+  const overview: { result: { figures: null } } = await client.get(`/accounts/${account_id}/edge/overview`);
+  expect(overview.result.figures).toBeNull(); // there is no listener of metrics
   const answer: { result: { rcode: string } } = await client.post(`/zones/${zone_id}/edge/dns_query`, {
     body: { name: "@", type: "SOA" },
   });

@@ -1,6 +1,7 @@
 import { NotFoundError, type Cloudflare } from "cloudflare";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { assetOperations } from "../../src/workers/assets/uploads/api.ts";
+import { assetListOperations } from "../../src/workers/assets/uploads/api-list.ts";
 import { operations } from "../../src/capabilities.ts";
 import { scriptOperations } from "../../src/workers/scripts/api.ts";
 import { recordingClient } from "../helpers/recording-client.ts";
@@ -384,9 +385,20 @@ it("has static assets", async () => {
   expect(await client.workers.scripts.list({ account_id })).toMatchObject({
     result: expect.arrayContaining([expect.objectContaining({ id: "site", has_assets: true })]),
   });
+  // The client has no methods for our own operations.
+  const own = `/accounts/${account_id}/workers/scripts/site/edge/assets`;
+  expect(await client.get(own)).toMatchObject({
+    result: [{ path: "/index.html", hash, size: content.length }],
+    result_info: { total_count: 1 },
+  });
+  expect(await client.get(`${own}?search=none`)).toMatchObject({ result: [] });
+  expect(await client.get(`${own}/rules`)).toMatchObject({ result: { headers: [], redirects: [] } });
+  await put("without-assets");
+  const missing = client.get(own.replace("site", "without-assets"));
+  await expect(missing).rejects.toMatchObject({ status: 404 });
 });
 
 it("every operation has been called", () => {
-  const wanted = [...scriptOperations, ...assetOperations].map(({ id }) => id);
+  const wanted = [...scriptOperations, ...assetOperations, ...assetListOperations].map(({ id }) => id);
   expect(wanted.filter((id) => !called.has(id))).toEqual([]);
 });

@@ -32,7 +32,9 @@ interface WindowOptions {
 export async function openConsole(
   settings: Record<string, string | number | boolean> = {},
 ): Promise<OpenConsole> {
-  const platform = await startSelvedge({ settings: { apiRateLimit: 0, ...settings } });
+  const platform = await startSelvedge({
+    settings: { apiRateLimit: 0, metricsListen: "127.0.0.1:0", ...settings },
+  });
   const browser = await chromium.launch({ executablePath: browserPath!, args: ["--no-sandbox"] });
   const own = new URL(platform.urls.dashboard).origin;
   const edge = new URL(platform.urls.edge).origin;

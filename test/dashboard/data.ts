@@ -75,6 +75,31 @@ export function scriptForm(code: string, metadata: object = {}): FormData {
   return form;
 }
 
+/** A script that is a page, with a header and a redirect. */
+async function makeSite({ call, platform }: OpenConsole): Promise<void> {
+  const account = `/accounts/${platform.accountId}`;
+  const page = "<h1>Shop</h1>";
+  const hash = "0123456789abcdef0123456789abcdef";
+  const { jwt } = await call<{ jwt: string }>(
+    "POST",
+    `${account}/workers/scripts/site/assets-upload-session`,
+    { manifest: { "/index.html": { hash, size: page.length } } },
+  );
+  const form = new FormData();
+  form.set(hash, new File([btoa(page)], hash, { type: "text/html" }));
+  const response = await fetch(`${platform.urls.api}${account}/workers/assets/upload?base64=true`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${jwt}` },
+    body: form,
+  });
+  const uploaded = (await response.json()) as { result: { jwt: string } };
+  const config = { _headers: "/*\n  X-Frame-Options: DENY", _redirects: "/old /new 301" };
+  const assets = { jwt: uploaded.result.jwt, config };
+  const script = new FormData();
+  script.set("metadata", JSON.stringify({ compatibility_date: "2026-11-01", assets }));
+  await call("PUT", `${account}/workers/scripts/site`, script);
+}
+
 /** A script with a workflow, a queue and a key-value namespace, with something in each. */
 async function makeProducts({ call, platform }: OpenConsole): Promise<Omit<Data, "zone" | "visit">> {
   const account = `/accounts/${platform.accountId}`;
@@ -181,6 +206,7 @@ export async function makeData(console: OpenConsole): Promise<Data> {
   await call("PATCH", `/zones/${zone.id}/dnssec`, { status: "active" });
   await call("POST", `/zones/${zone.id}/workers/routes`, { pattern: "shop.example/static/*" });
   const data = await makeProducts(console);
+  await makeSite(console);
   const routes = `/zones/${zone.id}/workers/routes`;
   await call("POST", routes, { pattern: "shop.example/*", script: "visits" });
   await call("POST", routes, { pattern: "shop.example/count", script: "counter" });

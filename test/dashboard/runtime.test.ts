@@ -270,6 +270,30 @@ describe.skipIf(browserPath === undefined)("scripts at work in the console, in a
     await page.context().close();
   });
 
+  it("lists the files of a script with their headers and redirects, and says that there are none", async () => {
+    const page = await opened("/scripts/site?tab=assets");
+    await page.getByRole("row", { name: "row 1 of 1" }).getByText("/index.html").waitFor();
+    await page.getByText("x-frame-options: DENY").waitFor();
+    expect(await page.getByRole("region", { name: "Redirects" }).textContent()).toContain("/old");
+    await page.goto(page.url().replace("/site", "/visits"));
+    await page.getByText("The script has no static assets").waitFor();
+    await page.context().close();
+  });
+
+  it("shows the figures of the installation", async () => {
+    await data.visit("https://shop.example/broken");
+    const page = await opened("");
+    const shown = page.locator(".figure", { hasText: "Runs of scripts" }).locator(".figure-value");
+    expect(Number(await shown.textContent())).toBeGreaterThan(0);
+    const { figures } = await console.call<{ figures: Record<string, number> }>(
+      "GET",
+      `/accounts/${account}/edge/overview`,
+    );
+    expect(figures).toMatchObject({ uncaught_exceptions: 0, late_alarms: 0 });
+    expect(figures["failed_requests"]).toBeGreaterThan(0);
+    await page.context().close();
+  });
+
   it("11: has asked no other origin, and broken no policy", () => {
     expect([[...new Set(console.foreign)], [...new Set(console.faults)]]).toEqual([[], []]);
   });

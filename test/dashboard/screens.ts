@@ -74,6 +74,7 @@ export function screensOf(
       name: `script-${tab}`,
       path: `${a}/scripts/shop-orders?tab=${tab}`,
     })),
+    { name: "script-assets", path: `${a}/scripts/site?tab=assets` },
     {
       name: "script-new",
       path: `${a}/scripts`,

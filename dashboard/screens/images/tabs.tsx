@@ -9,13 +9,15 @@ export const ImageTabs = ({
   account: string;
   current: "" | "playground" | "settings";
 }) => (
-  <LinkTabs
-    label="Screens of images"
-    current={current}
-    tabs={[
-      { key: "", name: "Library", href: href(`/${account}/images`) },
-      { key: "playground", name: "Playground", href: href(`/${account}/images/playground`) },
-      { key: "settings", name: "Variants and keys", href: href(`/${account}/images/settings`) },
-    ]}
-  />
+  <div class="screen-tabs">
+    <LinkTabs
+      label="Screens of images"
+      current={current}
+      tabs={[
+        { key: "", name: "Library", href: href(`/${account}/images`) },
+        { key: "playground", name: "Playground", href: href(`/${account}/images/playground`) },
+        { key: "settings", name: "Variants and keys", href: href(`/${account}/images/settings`) },
+      ]}
+    />
+  </div>
 );

@@ -8,6 +8,7 @@ import { Card, Copyable, Figure, Page, State, Time } from "../../parts/layout.ts
 import { Empty, Loaded } from "../../parts/states.tsx";
 import { Table } from "../../parts/table.tsx";
 import type { ScreenProps } from "../../shell/route.ts";
+import { InstallationFigures } from "./figures.tsx";
 import { ZoneState } from "../../shell/zone-frame.tsx";
 
 interface Node {
@@ -32,6 +33,7 @@ export default function Overview({ account }: ScreenProps) {
     <Page title="Overview" about={<Copyable text={account} />}>
       <div class="stack">
         <Figures account={account} />
+        {isAllowed("account_settings:read", scope) && <InstallationFigures account={account} />}
         <div class="cards wide">
           <Zones account={account} />
           {isAllowed("account_settings:read", scope) && <Nodes account={account} />}

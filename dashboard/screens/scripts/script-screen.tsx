@@ -9,6 +9,7 @@ import { Failure } from "../../parts/states.tsx";
 import { Tabs } from "../../parts/tabs.tsx";
 import type { ScreenProps } from "../../shell/route.ts";
 import { LiveLog } from "../logs/live-log.tsx";
+import { AssetsTab } from "./assets.tsx";
 import { CodeTab } from "./code.tsx";
 import { Schedules } from "./schedules.tsx";
 import { accountScript, one, type ScriptSettings } from "./script.ts";
@@ -22,6 +23,7 @@ const tabs = [
   { key: "settings", name: "Settings" },
   { key: "secrets", name: "Secrets" },
   { key: "schedules", name: "Schedules" },
+  { key: "assets", name: "Assets" },
   { key: "logs", name: "Live logs" },
 ] as const;
 type Tab = (typeof tabs)[number]["key"];
@@ -65,6 +67,7 @@ export default function ScriptScreen({ account, params }: ScreenProps) {
           {tab === "settings" && <Settings place={place} settings={settings} />}
           {tab === "secrets" && <Secrets place={place} />}
           {tab === "schedules" && <Schedules place={place} />}
+          {tab === "assets" && <AssetsTab place={place} />}
           {tab === "logs" && <LiveLog op={`POST ${one}/tails`} params={place.params} />}
         </Tabs>
       )}

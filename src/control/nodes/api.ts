@@ -1,14 +1,12 @@
-import { ApiError } from "../api/errors.ts";
 import { operationsFor } from "../api/operation.ts";
 import { pageQuery, paginate } from "../api/pagination.ts";
 import type { NodeRegistry } from "../../platform/storage/nodes/node-registry.ts";
-import type { InstallationOwner } from "../members/owner.ts";
+import { checkOwner, type OwnerServices } from "./api-owner-only.ts";
 import { nodeResource, NodeSchema } from "./resource.ts";
 
 /** The services that these operations use. */
-interface Services {
+interface Services extends OwnerServices {
   nodeRegistry: Pick<NodeRegistry, "list">;
-  owner: { current: InstallationOwner | undefined };
 }
 
 const { listOperation } = operationsFor<Services>();
@@ -23,9 +21,7 @@ export const nodeOperations = [
     query: pageQuery({ default: 50, max: 1000 }),
     result: NodeSchema,
     async handle({ account, query, services }) {
-      // Other accounts may be customers', to whom the machines say nothing.
-      if (account.id !== services.owner.current?.account.id)
-        throw new ApiError(403, 9109, "The nodes are shown to the account of the installation's owner only");
+      checkOwner(account.id, services, "The nodes are");
       return paginate((await services.nodeRegistry.list()).map(nodeResource), query);
     },
   }),

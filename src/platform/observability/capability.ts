@@ -9,7 +9,9 @@ export const metrics = capability({
   async create({ config }) {
     const isWanted = config.metricsListen !== undefined;
     const created: Metrics | undefined = isWanted ? new (await import("./metrics.ts")).Metrics() : undefined;
-    return { metrics: created };
+    if (created === undefined) return { metrics: created, figures: undefined };
+    const { figuresReader } = await import("./figures.ts");
+    return { metrics: created, figures: figuresReader(async () => created.all()) };
   },
   async load(services, contributions) {
     const { own, metrics: created } = services;

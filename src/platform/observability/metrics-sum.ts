@@ -4,11 +4,11 @@ import type { EdgeMetrics } from "../processes/protocol.ts";
 /** Gauges that each process has for itself. Others are facts of the node, which main knows. */
 const ofProcesses = /^(process|nodejs|selvedge_edge)_/;
 
-/** The metrics of main in the text format, with those of edge processes added to them. */
-export async function sumOf(main: Registry, edges: readonly EdgeMetrics[]): Promise<string> {
-  if (edges.length === 0) return main.metrics();
+/** The metrics of main, with those of edge processes added to them. */
+export async function sumOf(main: Registry, edges: readonly EdgeMetrics[]): Promise<Registry> {
+  if (edges.length === 0) return main;
   const added = edges.map((metrics) =>
     metrics.filter(({ name, type }) => String(type) !== "gauge" || ofProcesses.test(name)),
   );
-  return AggregatorRegistry.aggregate([await main.getMetricsAsJSON(), ...added]).metrics();
+  return AggregatorRegistry.aggregate([await main.getMetricsAsJSON(), ...added]);
 }

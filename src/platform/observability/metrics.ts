@@ -97,6 +97,15 @@ export class Metrics {
   others: () => Promise<EdgeMetrics[]> = async () => [];
 
   async text(): Promise<string> {
+    return (await this.#sum()).metrics();
+  }
+
+  /** The values of all processes of the node. */
+  async all(): Promise<EdgeMetrics> {
+    return (await this.#sum()).getMetricsAsJSON();
+  }
+
+  async #sum(): Promise<Registry> {
     return sumOf(this.#registry, await this.others());
   }
 

@@ -14,5 +14,6 @@ export const assetErrors = defineErrors("assets", {
   base64: (hash: string) => `Expected base64 for the asset ${hash} but received something else`,
   tooLarge: (hash: string) =>
     `The asset ${hash} is too large. Expected at most ${assetLimits.fileBytes} bytes`,
+  none: (script: string) => `The script ${script} has no static assets`,
   completion: (why: string) => `Invalid assets.jwt: ${why}`,
 });

@@ -9,5 +9,6 @@ export const assetErrorCodes: ErrorCodes<typeof assetErrors> = {
   "assets.encoding": [400, 9207],
   "assets.base64": [400, 10305],
   "assets.tooLarge": [413, 10306],
+  "assets.none": [404, 10308],
   "assets.completion": [400, 10307],
 };

@@ -1,6 +1,8 @@
 import { capability } from "../../../capability.ts";
 import { scripts } from "../../scripts/capability.ts";
+import { together } from "../../../control/api/operation.ts";
 import { assetOperations } from "./api.ts";
+import { assetListOperations } from "./api-list.ts";
 import { assetsBinding, assetsType } from "./binding.ts";
 import { assets } from "../capability.ts";
 import { declaration } from "./declaration.ts";
@@ -13,7 +15,7 @@ export const assetUploads = capability({
   declares: declaration,
   needs: [assets, scripts],
   create: () => ({}),
-  operations: assetOperations,
+  operations: together([...assetOperations, ...assetListOperations]),
   errors: [{ title: "Static assets", errors: assetErrors, codes: assetErrorCodes }],
   idParameters: ["asset_hash"],
   bindings: ({ assetServer, versions }) => ({

@@ -1,0 +1,114 @@
+import { useRef } from "preact/hooks";
+import { useGet } from "../../core/cache.ts";
+import { bytes, clockOf, count, duration } from "../../core/format.ts";
+import { Card, Figure, Notice } from "../../parts/layout.tsx";
+import { Loaded } from "../../parts/states.tsx";
+
+interface Figures {
+  measured_on: string;
+  requests: number;
+  failed_requests: number;
+  p50_seconds: number | null;
+  p95_seconds: number | null;
+  script_runs: number;
+  failed_script_runs: number;
+  cells: number;
+  queue_messages: number;
+  oldest_message_seconds: number;
+  late_alarms: number;
+  workflow_lag_seconds: number;
+  disk_free_bytes: number | null;
+  failing_certificates: number;
+  restarts: number;
+  uncaught_exceptions: number;
+}
+
+const everyMs = 10_000;
+const share = (part: number, of: number): string =>
+  of === 0 ? "none yet" : `${((part / of) * 100).toFixed(part === 0 ? 0 : 2)} % failed`;
+
+/** Is it well: the figures of the node, read again while they are on screen. */
+export function InstallationFigures({ account }: { account: string }) {
+  const overview = useGet<{ figures: Figures | null }>(`/accounts/${account}/edge/overview`, { everyMs });
+  // Accounts of customers do not see the machines.
+  if (overview.data === undefined && overview.failure?.status === 403) return null;
+  return (
+    <Card
+      title="This node"
+      actions={overview.at > 0 && <span class="faint">as of {clockOf(overview.at)}</span>}
+    >
+      <Loaded of={overview} rows={2}>
+        {({ figures }) =>
+          figures === null ? (
+            <Notice>
+              Start the server with <code>--metrics-listen</code>, and its requests, errors and queues are
+              shown here.
+            </Notice>
+          ) : (
+            <Numbers figures={figures} />
+          )
+        }
+      </Loaded>
+    </Card>
+  );
+}
+
+function Numbers({ figures }: { figures: Figures }) {
+  const perSecond = useRate(figures);
+  const seconds = (value: number | null): string => (value === null ? "–" : `≤ ${duration(value * 1000)}`);
+  const faults = figures.restarts + figures.uncaught_exceptions;
+  return (
+    <div class="figures">
+      <Figure
+        name="Requests"
+        value={count(figures.requests)}
+        note={`${perSecond === undefined ? "" : `${perSecond}/s · `}${share(figures.failed_requests, figures.requests)}`}
+      />
+      <Figure
+        name="Time to the answer"
+        value={seconds(figures.p50_seconds)}
+        note={`of 95 in 100: ${seconds(figures.p95_seconds)}`}
+      />
+      <Figure
+        name="Runs of scripts"
+        value={count(figures.script_runs)}
+        note={share(figures.failed_script_runs, figures.script_runs)}
+      />
+      <Figure name="Processes of scripts" value={count(figures.cells)} />
+      <Figure
+        name="Messages in queues"
+        value={count(figures.queue_messages)}
+        note={
+          figures.queue_messages === 0
+            ? "nothing waits"
+            : `the oldest for ${duration(figures.oldest_message_seconds * 1000)}`
+        }
+      />
+      <Figure
+        name="Late alarms"
+        value={count(figures.late_alarms)}
+        note={`workflows are late by ${duration(figures.workflow_lag_seconds * 1000)}`}
+      />
+      <Figure
+        name="Free disk"
+        value={figures.disk_free_bytes === null ? "–" : bytes(figures.disk_free_bytes)}
+      />
+      <Figure name="Failing certificates" value={count(figures.failing_certificates)} />
+      <Figure name="Faults of the program" value={count(faults)} note="restarts and uncaught exceptions" />
+    </div>
+  );
+}
+
+/** Requests in a second, between the last two readings; undefined at the first one. */
+function useRate({ measured_on, requests }: Figures): string | undefined {
+  const last = useRef({ measured_on, requests });
+  const rate = useRef<string | undefined>(undefined);
+  if (last.current.measured_on !== measured_on) {
+    const ms = Date.parse(measured_on) - Date.parse(last.current.measured_on);
+    // A restart counts from zero again.
+    const more = requests - last.current.requests;
+    rate.current = more < 0 ? undefined : ((more / ms) * 1000).toFixed(1);
+    last.current = { measured_on, requests };
+  }
+  return rate.current;
+}
