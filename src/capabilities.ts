@@ -29,6 +29,7 @@ import { tracing } from "./platform/tracing/capability.ts";
 import { backups } from "./platform/capability-backups.ts";
 import { nodes } from "./platform/capability-nodes.ts";
 import { fleet } from "./platform/capability-edge-processes.ts";
+import { processes } from "./platform/capability-processes.ts";
 import { blobs, dataFolder, ownListeners, reservation, storage } from "./platform/capability.ts";
 import { logpush, logpushCollection } from "./products/logpush/capability.ts";
 import { images } from "./products/images/capability.ts";
@@ -36,7 +37,7 @@ import { kv } from "./products/kv/capability.ts";
 import { queues } from "./products/queues/capability.ts";
 import { requestTracer } from "./products/request-tracer/capability.ts";
 import { schedules } from "./products/schedules/capability.ts";
-import { snippetRules, snippets } from "./products/snippets/capability.ts";
+import { snippetRules, snippets, snippetsForScripts } from "./products/snippets/capability.ts";
 import { workflows } from "./products/workflows/capability.ts";
 import { sandbox } from "./sandbox/capability.ts";
 import { assetUploads } from "./workers/assets/uploads/capability.ts";
@@ -45,7 +46,7 @@ import { dispatch } from "./workers/dispatch/capability.ts";
 import { bindings, startup } from "./workers/capability.ts";
 import { d1 } from "./products/d1/capability.ts";
 import { objects } from "./workers/objects/capability.ts";
-import { runtime } from "./workers/runtime/capability.ts";
+import { runtime, scriptsForScripts } from "./workers/runtime/capability.ts";
 import { scripts } from "./workers/scripts/capability.ts";
 import { tails } from "./workers/tail/capability.ts";
 import { testApi, testMode } from "./test-api/capability.ts";
@@ -56,6 +57,7 @@ export const capabilities = [
   testMode, // first, so that it refuses before a database is opened
   snippetRules,
   ownListeners,
+  processes,
   fleet,
   toMain,
   fromEdges,
@@ -101,6 +103,7 @@ export const capabilities = [
   assetUploads,
   dispatch,
   tails,
+  scriptsForScripts, // before the handlers of scripts and snippets
   runtime,
   objects,
   d1,
@@ -108,6 +111,7 @@ export const capabilities = [
   queues,
   schedules,
   images,
+  snippetsForScripts,
   snippets,
   requestTracer,
   workflows,

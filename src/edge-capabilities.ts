@@ -1,6 +1,7 @@
 // `npm run generate` makes this file from the list in capabilities.ts.
-import { reservation, ownListeners, dataFolder, storage } from "./platform/capability.ts";
-import { snippetRules, snippets } from "./products/snippets/capability.ts";
+import { reservation, ownListeners, dataFolder, storage, blobs } from "./platform/capability.ts";
+import { snippetRules, snippetsForScripts, snippets } from "./products/snippets/capability.ts";
+import { processes } from "./platform/capability-processes.ts";
 import { toMain } from "./edge/processes/capability.ts";
 import { metrics } from "./platform/observability/capability.ts";
 import { accessLogs } from "./platform/access-log/capability.ts";
@@ -19,8 +20,20 @@ import { edgeConfiguration } from "./edge/configuration/capability.ts";
 import { clientInfo } from "./edge/client-info/capability.ts";
 import { edgeServer } from "./edge/capability.ts";
 import { tls } from "./edge/tls/capability.ts";
-import { runtime } from "./workers/runtime/capability.ts";
+import { sandbox } from "./sandbox/capability.ts";
+import { bindings, startup } from "./workers/capability.ts";
+import { assets } from "./workers/assets/capability.ts";
+import { scripts } from "./workers/scripts/capability.ts";
+import { assetUploads } from "./workers/assets/uploads/capability.ts";
+import { dispatch } from "./workers/dispatch/capability.ts";
+import { tails } from "./workers/tail/capability.ts";
+import { scriptsForScripts, runtime } from "./workers/runtime/capability.ts";
+import { objects } from "./workers/objects/capability.ts";
+import { d1 } from "./products/d1/capability.ts";
+import { kv } from "./products/kv/capability.ts";
+import { queues } from "./products/queues/capability.ts";
 import { images } from "./products/images/capability.ts";
+import { workflows } from "./products/workflows/capability.ts";
 import { logpushCollection } from "./products/logpush/capability.ts";
 
 /** The capabilities of edge processes, which load no others. */
@@ -28,9 +41,11 @@ export const edgeCapabilities = [
   reservation,
   snippetRules,
   ownListeners,
+  processes,
   toMain,
   dataFolder,
   storage,
+  blobs,
   metrics,
   accessLogs,
   tracing,
@@ -49,8 +64,23 @@ export const edgeCapabilities = [
   clientInfo,
   edgeServer,
   tls,
-  runtime.atEdges!,
+  sandbox,
+  bindings,
+  startup,
+  assets,
+  scripts,
+  assetUploads,
+  dispatch,
+  tails,
+  scriptsForScripts,
+  runtime,
+  objects.atEdges!,
+  d1.atEdges!,
+  kv.atEdges!,
+  queues.atEdges!,
   images.atEdges!,
-  snippets.atEdges!,
+  snippetsForScripts,
+  snippets,
+  workflows.atEdges!,
   logpushCollection,
 ] as const;

@@ -6,7 +6,11 @@ import type { Reserved } from "./platform/listen/reserve.ts";
 import { MainChannel } from "./platform/processes/main-channel.ts";
 import { channelPath } from "./platform/processes/protocol.ts";
 import type { Supervised } from "./platform/processes/supervised.ts";
+import type { Declaration } from "./declaration.ts";
+import { declarations } from "./declarations.ts";
 import { start } from "./start.ts";
+import type { BindingTypeName } from "./workers/bindings.ts";
+import type { BindingRegistry } from "./workers/binding-registry.ts";
 import type { RunningServer } from "./server.ts";
 
 /**
@@ -24,12 +28,24 @@ export async function startEdgeProcess(
   await channel.join().finally(joined); // the database may still have to be made
   const passesAll = edgeCapabilities.some(({ takesAll }: Capability) => takesAll);
   const own: Platform["own"] = { role: "edge", supervised, channel, passesAll };
-  const { reload, announceEnd, giveBack, close } = await start<typeof edgeCapabilities>(edgeCapabilities, {
-    config,
-    logger,
-    apiChecks: {},
-    reserved,
-    own,
-  });
+  const { services, reload, announceEnd, giveBack, close } = await start<typeof edgeCapabilities>(
+    edgeCapabilities,
+    {
+      config,
+      logger,
+      apiChecks: {},
+      reserved,
+      own,
+    },
+  );
+  refuseMissing(services.bindings);
   return { reload, announceEnd, giveBack, close };
+}
+
+/** Scripts with such a binding could not be loaded here: its capability must say who answers its calls. */
+function refuseMissing(known: BindingRegistry): void {
+  for (const { bindings: declared } of declarations as readonly Declaration[])
+    for (const name of Object.keys(declared))
+      if (known.find(name as BindingTypeName) === undefined)
+        throw new Error(`Expected bindings of type ${name} in edge processes`);
 }

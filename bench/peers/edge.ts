@@ -55,7 +55,7 @@ async function snippets(): Promise<ReturnType<typeof snippetHandler>> {
       new ViaHeader("key"),
       new OutboundSockets(new Origins(edgeDefaults, policy, "socket"), systemLookUp(), edgeDefaults),
     ),
-    transformations: undefined as never, // no snippet runs here
+    answerImageFetch: async () => {}, // no snippet runs here
     isAuthor: () => false,
     limits: { cpuMs: 50, memoryBytes: 64 * 1024 * 1024, bodyBytesMax, treeSubRequests: 1000 },
     logger,

@@ -1,19 +1,21 @@
 import { capability } from "../capability.ts";
 import { metrics } from "./observability/capability.ts";
 import { ownListeners, storage } from "./capability.ts";
+import { processes } from "./capability-processes.ts";
 import { channelPath } from "./processes/protocol.ts";
 import { tellSupervisor } from "./processes/supervised.ts";
 
 /** In main: the edge processes, which have each change before the API answers. */
 export const fleet = capability({
   name: "edge processes",
-  needs: [storage, metrics, ownListeners],
+  needs: [storage, metrics, ownListeners, processes],
   async create({ own, logger, storage: database, ...needed }) {
     if (own.role !== "main") return { fleet: undefined };
     const { Fleet } = await import("./processes/fleet.ts");
     const created = new Fleet({
       path: channelPath(own.supervised.folder),
       serving: own.supervised.serving,
+      notes: needed.processNotes,
       dnsAddress: () => needed.dnsListener.authority,
       lagSeconds: () => database.lagSeconds,
       onStalled(id) {

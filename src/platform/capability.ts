@@ -11,6 +11,8 @@ import { reserve } from "./listen/reserve.ts";
 import { checkShippedLog, followLog } from "./log-shipping/follow-log.ts";
 import { shippedBlobs } from "./log-shipping/noted-blobs.ts";
 import { createBlobs } from "./open-blobs.ts";
+import { blobsOfEdgeProcess, serveBlobs } from "./blobs-of-edge-process.ts";
+import { processes } from "./capability-processes.ts";
 import { checkBackupSettings } from "./periodic-backups.ts";
 import { addressInfoOf, OwnListener } from "./own-listener.ts";
 import { unawaited } from "./util/uncaught.ts";
@@ -152,11 +154,16 @@ export const storage = capability({
 
 export const blobs = capability({
   name: "blobs",
-  needs: [dataFolder, storage],
-  async create({ config, folder, logger, logShipping, ...needed }) {
+  processes: "all",
+  needs: [dataFolder, storage, processes],
+  async create({ config, folder, logger, logShipping, own, calls, ...needed }) {
+    if (own.role === "edge") return blobsOfEdgeProcess(config, folder, calls!);
     const services = await createBlobs(config, needed.storage, folder, logger);
     if (logShipping?.shipsBlobs !== true) return services;
     return { ...services, blobs: shippedBlobs(services.blobs, folder, needed.storage) };
+  },
+  load: ({ calls, own, ...services }) => {
+    if (own.role === "main") serveBlobs(calls!, services.blobs);
   },
   metrics: async ({ blobCounts }) =>
     (await import("./observability/blob-metrics.ts")).blobMetrics(blobCounts),

@@ -62,7 +62,7 @@ export async function openBlobs(
   const blobCounts = new BlobCounts(url.kind);
   const blobsUnderTest: BlobsUnderTest = { beforeWrite: undefined };
   if (url.kind === "files") {
-    const files = new FileBlobs(blobFolder(folder), blobCounts, blobsUnderTest);
+    const files = filesOf(folder, blobCounts, blobsUnderTest);
     return { blobs: files, blobCounts, blobsUnderTest, ...nothingOpen };
   }
   const store = await openStore(url, config, storage);
@@ -83,6 +83,10 @@ export async function openBlobs(
     closeBlobs: () => store.close(),
   };
 }
+
+/** The blobs of a node that keeps them in its data folder. */
+export const filesOf = (folder: string, counts: BlobCounts, underTest: BlobsUnderTest): FileBlobs =>
+  new FileBlobs(blobFolder(folder), counts, underTest);
 
 /**
  * The location of the blobs of a URL, in a form that nodes can compare. For files, it names the folder's own id.

@@ -1,22 +1,30 @@
 import { availableParallelism } from "node:os";
 import { capability } from "../capability.ts";
 import { mebibyte } from "../platform/bytes.ts";
+import { processes } from "../platform/capability-processes.ts";
+import { partOfNode } from "../platform/processes/part-of-node.ts";
 import { Cells } from "./cells.ts";
 import { Doors } from "./gateway/doors.ts";
 import { RunAdmission } from "./limits/admission.ts";
+import { sharedQuarantine } from "./limits/shared-quarantine.ts";
 import { admissionLimits, cellDefaults } from "./settings.ts";
 import { TestedCells, type CellsUnderTest } from "./tested-cells.ts";
 import { declaration } from "./declaration.ts";
 
+/** Of the dedicated cells, each process has at least these: one owner must not keep all others waiting. */
+const dedicatedMin = 2;
+
 /** The processes that run code of accounts and of their customers. They boot with the first request. */
 export const sandbox = capability({
   name: "sandbox",
+  processes: "all",
   declares: declaration,
-  needs: [],
-  create({ config, logger }) {
+  needs: [processes],
+  create({ config, logger, own, processNotes }) {
     const settings = {
       ...cellDefaults,
-      shared: config.cells ?? availableParallelism(),
+      shared: partOfNode(config.cells ?? availableParallelism(), own, config),
+      dedicatedMax: partOfNode(cellDefaults.dedicatedMax, own, config, dedicatedMin),
       cellBytesMax: config.cellMemoryMegabytes * mebibyte,
       inFlightMax: config.cellRequestsMax,
       socketsMax: config.cellSocketsMax,
@@ -25,17 +33,18 @@ export const sandbox = capability({
     };
     const doors = new Doors();
     const cellsUnderTest: CellsUnderTest = { meet: undefined, all: [] };
-    const newCells = () =>
-      config.testApi
-        ? new TestedCells(cellsUnderTest, settings, logger, doors)
-        : new Cells(settings, logger, doors);
+    const { dedicatedRunsToTrust } = settings;
+    const cellsOf = (kind: string): Cells => {
+      if (config.testApi) return new TestedCells(cellsUnderTest, settings, logger, doors);
+      return new Cells(settings, logger, doors, sharedQuarantine(kind, dedicatedRunsToTrust, processNotes));
+    };
     return {
       /** Lead from all cells to those of objects. */
       doors,
       cellsUnderTest,
       /** Cells for code of accounts, including snippets. */
-      cells: newCells(),
-      customerCells: newCells(),
+      cells: cellsOf("accounts"),
+      customerCells: cellsOf("customers"),
       /** Uploads of customers are started here once, so that slow startup code delays no requests. */
       uploadCells: new Cells({ ...settings, shared: 1, spares: 0, scriptsMax: 10 }, logger),
       /** Admission of fetches and binding requests of scripts and snippets. */

@@ -60,12 +60,12 @@ export class Cells {
   readonly ends = { cpu: 0, memory: 0, crashed: 0, killed: 0, ended: 0, replaced: 0 };
   #looks = 0;
 
-  /** `doors` lead to the cells of objects. */
-  constructor(settings: CellSettings, logger: Logger, doors?: Doors) {
+  /** `doors` lead to the cells of objects. Without a `quarantine`, it has one of its own. */
+  constructor(settings: CellSettings, logger: Logger, doors?: Doors, quarantine?: Quarantine) {
     this.#doors = doors;
     this.#settings = settings;
     this.#logger = logger;
-    this.#quarantine = new Quarantine(settings.dedicatedRunsToTrust);
+    this.#quarantine = quarantine ?? new Quarantine(settings.dedicatedRunsToTrust);
     this.#terminating = new TerminatingCells(settings);
     this.#largeLoads = new LargeLoads(settings.startupCpuMs);
     const evict = (share: ScriptSlots): boolean => this.#evict(share);

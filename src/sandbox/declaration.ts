@@ -9,7 +9,8 @@ export const declaration = declare({
       max: 256,
       flag: "cells",
       env: "SELVEDGE_CELLS",
-      describe: "processes (cells) that scripts share (default: the number of CPU cores)",
+      describe:
+        "processes (cells) that scripts share, divided among main and its edge processes (default: the number of CPU cores)",
     },
     cellMemoryMegabytes: {
       kind: "count",

@@ -6,7 +6,7 @@ import type { Supervised } from "../../src/platform/processes/supervised.ts";
 import { serve, temporaryFolder, type ServerProcess } from "../helpers/process.ts";
 import { callsOf, type Calls } from "../runtime/platform.ts";
 
-const token = "cores-test-token";
+export const coresToken = "cores-test-token";
 
 /** A node with several processes, and the origin of its zone `cores.example`. */
 export interface Cores extends AsyncDisposable {
@@ -39,11 +39,11 @@ export async function startCores(
   const data = temporaryFolder();
   const server = await serve(
     ["--data-dir", data, "--edge-processes", String(edges), ...settings],
-    { SELVEDGE_API_TOKEN: token, SELVEDGE_API_RATE_LIMIT: "0" },
+    { SELVEDGE_API_TOKEN: coresToken, SELVEDGE_API_RATE_LIMIT: "0" },
     [],
     program,
   );
-  const calls = await callsOf(server.ready, token);
+  const calls = await callsOf(server.ready, coresToken);
   const call: Cores["call"] = async (method, path, body) =>
     askApi(`${server.ready.api}${path}`, method, body);
   const [known] = (await call("GET", "/zones?name=cores.example")).result as { id: string }[];
@@ -82,7 +82,7 @@ export async function startCores(
 /** A call on a connection of its own: one that was kept may lead to a process that has ended. */
 const askApi = (url: string, method: string, body: unknown): Promise<{ status: number; result: never }> =>
   new Promise((resolve, reject) => {
-    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    const headers = { authorization: `Bearer ${coresToken}`, "content-type": "application/json" };
     const asked = request(url, { agent: false, method, headers }, (response) => {
       let text = "";
       response.setEncoding("utf8").on("error", reject);

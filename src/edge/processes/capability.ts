@@ -20,7 +20,7 @@ export const toMain = capability({
       return [{ place: "relay", ...services.toMain.when(() => true) }];
     // The paths of smart routing are measured in one process.
     const isRouted: Concerns = ({ zone }) => zone?.configuration?.smartRouting === "on";
-    return [{ place: "scripts", handler: services.toMain.when(isRouted).handler }];
+    return [{ place: "snippets", handler: services.toMain.when(isRouted).handler }];
   },
   close: (services) => services.toMain.close(),
 });

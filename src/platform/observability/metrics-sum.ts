@@ -2,7 +2,7 @@ import { AggregatorRegistry, type Registry } from "prom-client";
 import type { EdgeMetrics } from "../processes/protocol.ts";
 
 /** Gauges that each process has for itself. Others are facts of the node, which main knows. */
-const ofProcesses = /^(process|nodejs|selvedge_edge)_/;
+const ofProcesses = /^(process_|nodejs_|selvedge_edge_|selvedge_cells$|selvedge_cell_memory_bytes$)/;
 
 /** The metrics of main, with those of edge processes added to them. */
 export async function sumOf(main: Registry, edges: readonly EdgeMetrics[]): Promise<Registry> {

@@ -5,6 +5,7 @@ import { listenAt } from "../listen/listen.ts";
 import type { Change } from "../storage/storage.ts";
 import { unawaited } from "../util/uncaught.ts";
 import { machineMs } from "./machine-clock.ts";
+import { ProcessNotes } from "./notes.ts";
 import {
   beatMs,
   Conversation,
@@ -12,6 +13,7 @@ import {
   type EdgeMetrics,
   type FromEdge,
   type FromMain,
+  type Note,
 } from "./protocol.ts";
 
 type Order = FromMain extends infer M ? (M extends FromMain ? Omit<M, "n" | "at"> : never) : never;
@@ -66,6 +68,7 @@ export interface FleetOptions {
   dnsAddress: () => string;
   /** Called with the id of an edge process that does not answer. It is not in the fleet any more. */
   onStalled: (id: number) => void;
+  notes?: ProcessNotes;
 }
 
 /** The edge processes of this main process. */
@@ -73,6 +76,7 @@ export class Fleet {
   readonly #options: FleetOptions;
   readonly #members = new Set<Member>();
   readonly #server: Server;
+  readonly #notes: ProcessNotes;
   readonly #startedMs = performance.now();
   #settled: Promise<void> | undefined;
   #rejoined: (() => void) | undefined;
@@ -85,6 +89,8 @@ export class Fleet {
     this.#options = options;
     this.#left = options.serving;
     this.#server = createServer((socket) => this.#accept(socket));
+    this.#notes = options.notes ?? new ProcessNotes();
+    this.#notes.line = { send: async (note) => this.#all({ do: "note", ...note }), waitingBytes: () => 0 };
   }
 
   /** Edge processes that serve visitors. */
@@ -166,6 +172,7 @@ export class Fleet {
         member.hasServed = message.hasServed;
         this.#members.add(member);
         member.tell({ do: "join", dns: this.#options.dnsAddress() });
+        for (const note of this.#notes.joinersNotes()) member.tell({ do: "note", ...note });
         return;
       case "ready":
         member.isServing = true;
@@ -177,10 +184,19 @@ export class Fleet {
       case "ask":
         this.#beat(member);
         return;
+      case "note":
+        unawaited(this.#takeNote({ topic: message.topic, value: message.value }, member));
+        return;
       case "done":
         member.pending.get(message.n)?.resolve(message);
         member.pending.delete(message.n);
     }
+  }
+
+  async #takeNote(note: Note, from: Member): Promise<void> {
+    await this.#notes.take(note, () => {
+      for (const member of this.#members) if (member !== from) member.tell({ do: "note", ...note });
+    });
   }
 
   #beat(member: Member): void {

@@ -5,6 +5,7 @@ import type { ChangeListeners } from "../storage/changes/listeners.ts";
 import { endsWithin } from "../util/ends-within.ts";
 import { unawaited } from "../util/uncaught.ts";
 import { machineMs } from "./machine-clock.ts";
+import type { ProcessNotes } from "./notes.ts";
 import {
   connectTo,
   Conversation,
@@ -28,6 +29,7 @@ export class MainChannel implements ChangeFeed {
   readonly #id: number;
   readonly #logger: Logger;
   #listeners: ChangeListeners | undefined;
+  #notes: ProcessNotes | undefined;
   #conversation: Conversation<FromMain, FromEdge> | undefined;
   /** Messages are handled one after another. */
   #turn: Promise<void> = Promise.resolve();
@@ -54,6 +56,15 @@ export class MainChannel implements ChangeFeed {
     this.#path = path;
     this.#id = id;
     this.#logger = logger;
+  }
+
+  /** Takes notes of main, and sends those of this process. */
+  carry(notes: ProcessNotes): void {
+    this.#notes = notes;
+    notes.line = {
+      send: async (note) => this.#conversation?.send({ say: "note", ...note }),
+      waitingBytes: () => this.#conversation?.unreadBytes ?? 0,
+    };
   }
 
   /** Resolves when main tells this process of changes. They wait until `caughtUp` is called. */
@@ -171,6 +182,8 @@ export class MainChannel implements ChangeFeed {
         return this.#listeners!.notify(message.changes);
       case "reload":
         return this.#listeners!.reload();
+      case "note":
+        return this.#notes?.take(message);
       case "beat":
         this.#mainLagSeconds = message.lagSeconds;
         return;

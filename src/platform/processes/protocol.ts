@@ -17,7 +17,14 @@ export type FromMain = { n: number; at: number } & (
   | { do: "serve" | "reload" | "metrics" }
   | { do: "beat"; lagSeconds: number }
   | { do: "change"; changes: readonly Change[] }
+  | ({ do: "note" } & Note)
 );
+
+/** A fact that no database keeps, on its way between processes. */
+export interface Note {
+  topic: string;
+  value: unknown;
+}
 
 export type FromEdge =
   /** `hasServed`: it has served visitors before, for another conversation. */
@@ -26,6 +33,7 @@ export type FromEdge =
   | { say: "ready" }
   /** Its last word from main is old. */
   | { say: "ask" }
+  | ({ say: "note" } & Note)
   | { say: "done"; n: number; metrics?: EdgeMetrics };
 
 /** An edge process that has not answered for so long is taken out; one without word for so long serves nothing. */
@@ -36,6 +44,8 @@ export const beatMs = 500;
 export const channelPath = (folder: string): string => join(folder, "changes.sock");
 /** The socket of requests that edge processes pass to main. */
 export const requestPath = (folder: string): string => join(folder, "requests.sock");
+/** The socket of calls to one process: main, or the edge process with this id. */
+export const callsPath = (folder: string, id: number | "main"): string => join(folder, `calls-${id}.sock`);
 
 const lineBytesMax = 64 * 1024 * 1024;
 
@@ -60,6 +70,11 @@ export class Conversation<Received, Sent> {
 
   send(message: Sent): void {
     if (!this.#socket.destroyed) this.#socket.write(`${JSON.stringify(message)}\n`);
+  }
+
+  /** Bytes that the other side has not read yet. */
+  get unreadBytes(): number {
+    return this.#socket.writableLength;
   }
 
   onEnd(ended: () => void): void {

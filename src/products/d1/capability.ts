@@ -1,5 +1,6 @@
 import { capability } from "../../capability.ts";
 import { blobs, storage } from "../../platform/capability.ts";
+import { bindingsInMain, type ShownBinding } from "../../workers/bindings-in-main.ts";
 import { objects } from "../../workers/objects/capability.ts";
 import { d1Operations } from "./api.ts";
 import { d1Binding, d1Type } from "./binding.ts";
@@ -13,10 +14,21 @@ import { declaration } from "./declaration.ts";
 import { d1Errors } from "./errors.ts";
 import { d1ErrorCodes } from "./api-errors.ts";
 
+const shown: ShownBinding<"d1"> = {
+  type: d1Type,
+  isolate: {
+    module: "products/d1/worker/binding.js",
+    factory: "d1Database",
+    className: "D1Database",
+    systemEntrypoint: "D1",
+  },
+};
+
 /** SQL databases of accounts. */
 export const d1 = capability({
   name: "D1",
   declares: declaration,
+  atEdges: bindingsInMain("d1", shown),
   needs: [storage, blobs, objects],
   create(needed) {
     const d1Databases = new Databases(needed.storage, needed.platformNamespaces);
@@ -31,13 +43,7 @@ export const d1 = capability({
   errors: [{ title: "D1", errors: d1Errors, codes: d1ErrorCodes }],
   bindings: ({ d1Databases, d1Calls }) => ({
     d1: {
-      type: d1Type,
-      isolate: {
-        module: "products/d1/worker/binding.js",
-        factory: "d1Database",
-        className: "D1Database",
-        systemEntrypoint: "D1",
-      },
+      ...shown,
       handler: d1Binding(d1Databases, d1Calls),
       exists: async (accountId, id) => d1Databases.find(accountId, id) !== undefined,
     },

@@ -6,6 +6,8 @@ import { outbound } from "../../edge/origin/capability.ts";
 import { edgeServer } from "../../edge/capability.ts";
 import { mebibyte } from "../../platform/bytes.ts";
 import { blobs, dataFolder, storage } from "../../platform/capability.ts";
+import { processes } from "../../platform/capability-processes.ts";
+import { answeredInMain, type ShownBinding } from "../../workers/bindings-in-main.ts";
 import { runtime } from "../../workers/runtime/capability.ts";
 import { imageOperations } from "./api.ts";
 import { imagesBinding, imagesType } from "./binding.ts";
@@ -13,18 +15,31 @@ import { toMain } from "../../edge/processes/capability.ts";
 import { transformationPrefix } from "./transformations/request.ts";
 import { deliveryPrefix } from "./delivery/prefix.ts";
 import { ImagesService } from "./image-services.ts";
+import { imageFetchInMain, serveImageFetches } from "./transformations/fetch-in-main.ts";
 import { answerScriptFetch } from "./transformations/script-fetch.ts";
 import { declaration } from "./declaration.ts";
 import { imageErrors } from "./errors.ts";
 import { imageErrorCodes, transformationErrorCodes } from "./api-errors.ts";
 import { transformationErrors } from "./transformations/errors.ts";
 
+const shown: ShownBinding<"images"> = {
+  type: imagesType,
+  isolate: {
+    module: "products/images/worker/binding.js",
+    factory: "imagesBinding",
+    className: "ImagesBinding",
+  },
+};
+
 /** In edge processes: passes requests for pictures to main, which has their caches. */
 const imagesAtEdges = capability({
   name: "requests for images",
   processes: "edge",
-  needs: [edgeServer, toMain],
-  create: () => ({}),
+  needs: [edgeServer, toMain, processes, runtime],
+  create: ({ calls, ...needed }) => {
+    needed.runtime.answerImageFetch = imageFetchInMain(calls!);
+    return {};
+  },
   edgeHandlers({ config, ...services }) {
     const delivery = config.deliveryUrl === undefined ? undefined : new URL(config.deliveryUrl).hostname;
     const { handler } = services.toMain.when(
@@ -33,14 +48,15 @@ const imagesAtEdges = capability({
     );
     return [{ place: "image-delivery", handler }];
   },
+  bindings: ({ calls }) => ({ images: { ...shown, handler: answeredInMain(calls!) } }),
 });
 
 export const images = capability({
   name: "images",
   declares: declaration,
   atEdges: imagesAtEdges,
-  needs: [dataFolder, storage, blobs, accounts, zoneSettings, outbound, edgeServer, runtime],
-  create({ config, logger, ...needed }) {
+  needs: [processes, dataFolder, storage, blobs, accounts, zoneSettings, outbound, edgeServer, runtime],
+  create({ config, logger, own, ...needed }) {
     const service = new ImagesService({
       storage: needed.storage,
       accounts: needed.accounts,
@@ -64,6 +80,7 @@ export const images = capability({
     edgeListener.onListening(() => service.listensAt(`http://${edgeListener.authority}${deliveryPrefix}`));
     needed.runtime.answerImageFetch = async (...fetched) =>
       answerScriptFetch(service.transformations, ...fetched);
+    if (own.role === "main") serveImageFetches(needed.calls!, needed.runtime.answerImageFetch);
     return { images: service };
   },
   operations: imageOperations,
@@ -77,12 +94,7 @@ export const images = capability({
   ],
   bindings: (services) => ({
     images: {
-      type: imagesType,
-      isolate: {
-        module: "products/images/worker/binding.js",
-        factory: "imagesBinding",
-        className: "ImagesBinding",
-      },
+      ...shown,
       handler: imagesBinding(services.images),
     },
   }),

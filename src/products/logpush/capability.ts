@@ -70,19 +70,17 @@ function readQueries(
   );
 }
 
-/** The jobs, and the collection of requests, in every process that serves visitors. */
+/** The jobs, and the collection of requests and runs, in every process that serves visitors. */
 export const logpushCollection = capability({
   name: "Logpush collection",
   processes: "all",
-  needs: [storage, dataFolder, accessLogs, zones],
+  needs: [storage, dataFolder, accessLogs, zones, tails],
   async create({ config, folder, logger, ...needed }) {
     const spool = new LogSpool(join(folder, "logpush"), config.logpushSpoolMegabytes, logger);
     const jobs = new LogpushJobs(needed.storage);
-    const requests = new Collector({
-      dataSet: httpRequests(config.colo),
-      spool,
-      intervalMs: intervalMs(config),
-    });
+    const options = { spool, intervalMs: intervalMs(config) };
+    const requests = new Collector({ dataSet: httpRequests(config.colo), ...options });
+    const runs = new Collector({ dataSet: workersTraceEvents, ...options });
     const { edgeLog } = needed;
     jobs.onActive((active) => {
       const own = active.filter(({ dataSet }) => dataSet === "http_requests");
@@ -97,22 +95,29 @@ export const logpushCollection = capability({
             }
           : undefined,
       );
+      readRuns(
+        needed.tails,
+        runs,
+        active.filter(({ dataSet }) => dataSet === "workers_trace_events"),
+      );
     });
-    return { logpushJobs: jobs, logpushSpool: spool, logpushRequests: requests };
+    return { logpushJobs: jobs, logpushSpool: spool, logpushRequests: requests, logpushRuns: runs };
   },
   async load({ logpushJobs, logpushSpool }) {
     await logpushSpool.adopt(true);
     await logpushJobs.load();
   },
   metrics: async ({ logpushSpool }) => (await import("./metrics.ts")).spoolMetrics(logpushSpool),
-  close: ({ logpushRequests }) => logpushRequests.close(),
+  async close({ logpushRequests, logpushRuns }) {
+    await Promise.all([logpushRequests.close(), logpushRuns.close()]);
+  },
 });
 
 /** The API of Logpush, and the uploads of this node. */
 export const logpush = capability({
   name: "Logpush",
   declares: declaration,
-  needs: [storage, logpushCollection, accounts, audit, zones, tokens, outbound, nameServer, tails],
+  needs: [storage, logpushCollection, accounts, audit, zones, tokens, outbound, nameServer],
   create({ config, logger, edgeSettings, policy, ...needed }) {
     const sender = new LogSender({
       policy,
@@ -124,16 +129,14 @@ export const logpush = capability({
     const { logpushJobs: jobs, logpushSpool: spool } = needed;
     const options = { spool, intervalMs: intervalMs(config) };
     const entries = new Collector({ dataSet: auditLogs, ...options });
-    const runs = new Collector({ dataSet: workersTraceEvents, ...options });
     const queries = new Collector({ dataSet: dnsLogs(config.colo), ...options });
     jobs.onActive((active) => {
       const of = (name: DataSetName) => active.filter(({ dataSet }) => dataSet === name);
       entries.use(of("audit_logs"));
-      readRuns(needed.tails, runs, of("workers_trace_events"));
       readQueries(needed.nameServer, queries, of("dns_logs"));
     });
     return {
-      logpushCollectors: [entries, runs, queries],
+      logpushCollectors: [entries, queries],
       auditFeed: new AuditFeed(needed.storage, jobs, spool, entries),
       logpushOwnership: new BucketOwnership((text) => needed.tokens.hash(text), sender),
       uploader: new Uploader({

@@ -2,6 +2,7 @@ import { capability } from "../../capability.ts";
 import { storage } from "../../platform/capability.ts";
 import { tracing } from "../../platform/tracing/capability.ts";
 import { endsWithin } from "../../platform/util/ends-within.ts";
+import { bindingsInMain, type ShownBinding } from "../../workers/bindings-in-main.ts";
 import { runtime } from "../../workers/runtime/capability.ts";
 import { scripts } from "../../workers/scripts/capability.ts";
 import { queueOperations } from "./api.ts";
@@ -15,9 +16,19 @@ import { declaration } from "./declaration.ts";
 import { queueErrors } from "./errors.ts";
 import { queueErrorCodes } from "./api-errors.ts";
 
+const shown: ShownBinding<"queue"> = {
+  type: queueType,
+  isolate: {
+    module: "products/queues/worker/binding.js",
+    factory: "queueBinding",
+    className: "WorkerQueue",
+  },
+};
+
 export const queues = capability({
   name: "queues",
   declares: declaration,
+  atEdges: bindingsInMain("queue", shown),
   needs: [storage, scripts, runtime, tracing],
   create({ storage: database, ...needed }) {
     const created = new Queues(database, needed.scripts);
@@ -38,12 +49,7 @@ export const queues = capability({
   idParameters: ["queue_id", "subscription_id", "consumer_id"],
   bindings: (services) => ({
     queue: {
-      type: queueType,
-      isolate: {
-        module: "products/queues/worker/binding.js",
-        factory: "queueBinding",
-        className: "WorkerQueue",
-      },
+      ...shown,
       handler: queueBinding(services.queues, services.queueMessages),
       exists: async (accountId, name) => services.queues.findByName(accountId, name) !== undefined,
     },

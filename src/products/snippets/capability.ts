@@ -7,17 +7,17 @@ import { mebibyte } from "../../platform/bytes.ts";
 import { storage } from "../../platform/capability.ts";
 import { sandbox } from "../../sandbox/capability.ts";
 import { runtime } from "../../workers/runtime/capability.ts";
-import { images } from "../images/capability.ts";
 import { snippetOperations } from "./api.ts";
 import { snippetHandler } from "./chain.ts";
 import { toMain } from "../../edge/processes/capability.ts";
+import type { Concerns } from "../../edge/processes/to-main.ts";
 import { selectsSnippet } from "./selects-snippet.ts";
 import { Snippets } from "./snippets.ts";
 import { declaration } from "./declaration.ts";
 import { snippetErrors } from "./errors.ts";
 import { snippetErrorCodes } from "./api-errors.ts";
 
-/** The snippets of zones and their rules. Edge processes know them to pass requests to main, whose cells run them. */
+/** The snippets of zones and their rules. */
 export const snippetRules = capability({
   name: "snippet rules",
   processes: "all",
@@ -32,21 +32,24 @@ export const snippetRules = capability({
   load: (services) => services.snippets.load(),
 });
 
-const snippetsAtEdges = capability({
-  name: "requests for snippets",
+/** In edge processes: passes requests of scripts to main, as those for scripts. */
+export const snippetsForScripts = capability({
+  name: "requests of scripts for snippets",
   processes: "edge",
   needs: [snippetRules, edgeServer, toMain],
   create: () => ({}),
-  edgeHandlers: (services) => [
-    { place: "snippets", handler: services.toMain.when(selectsSnippet(services.snippets)).handler },
-  ],
+  edgeHandlers(services) {
+    const selects = selectsSnippet(services.snippets);
+    const concerns: Concerns = (edgeRequest) => edgeRequest.via !== undefined && selects(edgeRequest);
+    return [{ place: "snippets", handler: services.toMain.when(concerns).handler }];
+  },
 });
 
 export const snippets = capability({
   name: "snippets",
+  processes: "all",
   declares: declaration,
-  atEdges: snippetsAtEdges,
-  needs: [snippetRules, sandbox, outbound, edgeServer, runtime, images],
+  needs: [snippetRules, sandbox, outbound, edgeServer, runtime],
   create: () => ({}),
   operations: snippetOperations,
   errors: [{ title: "Snippets", errors: snippetErrors, codes: snippetErrorCodes }],
@@ -58,7 +61,7 @@ export const snippets = capability({
         cells: services.cells,
         subrequests: services.subrequests,
         outbound: services.outbound,
-        transformations: services.images.transformations,
+        answerImageFetch: async (...fetched) => services.runtime.answerImageFetch(...fetched),
         limits: {
           cpuMs: services.config.snippetCpuMs,
           memoryBytes: services.config.snippetMemoryMegabytes * mebibyte,

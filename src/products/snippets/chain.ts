@@ -18,10 +18,9 @@ import type { Outbound, Send } from "../../edge/origin/outbound.ts";
 import { within, type Span } from "../../platform/tracing/spans/span.ts";
 import { withTrace } from "../../platform/tracing/spans/trace-headers.ts";
 import { nextVia, type Via } from "../../edge/http/via.ts";
-import { answerScriptFetch } from "../images/transformations/script-fetch.ts";
-import type { Transformations } from "../images/transformations/transformations.ts";
 import { plans } from "../../control/zones/plans.ts";
 import { refusals } from "../../workers/runtime/errors.ts";
+import type { AnswerImageFetch } from "../../workers/runtime/runtime-options.ts";
 import { shownStack } from "../../workers/stack-traces/frames.ts";
 import type { RunnableSnippet } from "./snippet.ts";
 import type { Snippets } from "./snippets.ts";
@@ -41,7 +40,7 @@ export interface SnippetChainOptions {
   cells: Cells;
   subrequests: RunAdmission;
   outbound: Outbound;
-  transformations: Transformations;
+  answerImageFetch: AnswerImageFetch;
   limits: SnippetLimits;
   /** Whether the response shows the exception of a snippet. */
   isAuthor: (edgeRequest: EdgeRequest) => boolean;
@@ -239,7 +238,7 @@ class Chain {
         : this.#fetch(index, to, from, answer);
     const asked = { image, url, send };
     await within(this.#spans[index], "image.transform", async () =>
-      answerScriptFetch(this.#options.transformations, zone?.id ?? "", asked, request, response),
+      this.#options.answerImageFetch(zone?.id ?? "", asked, request, response),
     );
   }
 

@@ -3,6 +3,7 @@ import { nodes } from "../../platform/capability-nodes.ts";
 import { storage } from "../../platform/capability.ts";
 import { tracing } from "../../platform/tracing/capability.ts";
 import { sandbox } from "../../sandbox/capability.ts";
+import { bindingsInMain, type ShownBinding } from "../../workers/bindings-in-main.ts";
 import { runtime } from "../../workers/runtime/capability.ts";
 import { scripts } from "../../workers/scripts/capability.ts";
 import { workflowOperations } from "./api/api.ts";
@@ -12,9 +13,19 @@ import { declaration } from "./declaration.ts";
 import { workflowErrors } from "./errors.ts";
 import { workflowErrorCodes } from "./api/api-errors.ts";
 
+const shown: ShownBinding<"workflow"> = {
+  type: workflowType,
+  isolate: {
+    module: "products/workflows/worker/binding.js",
+    factory: "workflowBinding",
+    className: "Workflow",
+  },
+};
+
 export const workflows = capability({
   name: "workflows",
   declares: declaration,
+  atEdges: bindingsInMain("workflow", shown),
   needs: [storage, nodes, sandbox, scripts, runtime, tracing],
   create: ({ config, logger, storage: database, ...needed }) =>
     createWorkflows(config, database, needed, logger),
@@ -22,12 +33,7 @@ export const workflows = capability({
   errors: [{ title: "Workflows", errors: workflowErrors, codes: workflowErrorCodes }],
   bindings: (services) => ({
     workflow: {
-      type: workflowType,
-      isolate: {
-        module: "products/workflows/worker/binding.js",
-        factory: "workflowBinding",
-        className: "Workflow",
-      },
+      ...shown,
       handler: workflowBinding(services.workflows, services.workflowInstances),
     },
   }),

@@ -26,6 +26,9 @@ export class Doors {
   readonly #faults = new LRUCache<string, ObjectRefusal>(entriesMax(10_000));
   readonly #waiting = new Map<string, (fault: ObjectRefusal) => void>();
 
+  /** In an edge process: the doors of main, which has the cells of objects. */
+  ofMain: Pick<Doors, "faultOf" | "join"> | undefined;
+
   /** Notes why a call ended with its cell. */
   noteFault(token: string, fault: ObjectRefusal): void {
     this.#faults.set(token, fault);
@@ -34,6 +37,7 @@ export class Doors {
 
   /** Why a call ended whose connection broke. The end of the process may be known slightly later. */
   async faultOf(token: string): Promise<ObjectRefusal | undefined> {
+    if (this.ofMain !== undefined) return this.ofMain.faultOf(token);
     const known = this.#faults.get(token);
     if (known !== undefined || this.#waiting.size >= waitingMax) return known;
     const noted = new Promise<ObjectRefusal>((resolve) => this.#waiting.set(token, resolve));
@@ -52,6 +56,10 @@ export class Doors {
 
   /** Connects a cell, which sent a CONNECT for `host`. */
   join(host: string, from: Duplex, head: Buffer): void {
+    if (this.ofMain !== undefined) {
+      this.ofMain.join(host, from, head);
+      return;
+    }
     const slot = pattern.exec(host)?.[1];
     const cell = slot === undefined ? undefined : this.#cells.get(Number(slot));
     if (cell === undefined) {

@@ -1,6 +1,18 @@
 import { LRUCache } from "lru-cache";
 import { entriesMax } from "../../platform/util/loading-cache.ts";
 
+/** News of an owner, from one process of the node to the others. */
+export type QuarantineNews =
+  /** It had so many requests in a cell that died. */
+  | { is: "suspect"; owner: string; requests: number }
+  /** Its run was alone in a cell that died. */
+  | { is: "culprit"; owner: string }
+  /** Enough of its runs were good. */
+  | { is: "trusted"; owner: string };
+
+/** All owners in quarantine, for a process that starts. */
+export type QuarantineState = readonly (readonly [owner: string, record: OwnerRecord])[];
+
 interface OwnerRecord {
   /** Runs alone without a fault since the last fault. */
   goodRuns: number;
@@ -28,9 +40,29 @@ export class Quarantine {
   readonly #recentCounts = new LRUCache<string, number>({ ...entriesMax(10_000), ttl: historyMs });
   readonly #runsToTrust: number;
   #revision = 0;
+  readonly #tell: (news: QuarantineNews) => void;
 
-  constructor(runsToTrust: number) {
+  /** `tell` passes on what this process learns. */
+  constructor(runsToTrust: number, tell: (news: QuarantineNews) => void = () => {}) {
     this.#runsToTrust = runsToTrust;
+    this.#tell = tell;
+  }
+
+  /** Takes over what another process has learned. */
+  hear(news: QuarantineNews): void {
+    if (news.is === "suspect") this.#suspect(news.owner, news.requests);
+    else if (news.is === "culprit") this.#convict(news.owner);
+    else this.#release(news.owner);
+  }
+
+  get state(): QuarantineState {
+    return [...this.#records.entries()];
+  }
+
+  /** Takes over all owners that another process knows. */
+  adopt(state: QuarantineState): void {
+    for (const [owner, record] of state) if (!this.#records.has(owner)) this.#records.set(owner, record);
+    this.#revision++;
   }
 
   has(owner: string): boolean {
@@ -64,6 +96,12 @@ export class Quarantine {
    */
   add(owner: string, concurrentRequests = 1): void {
     if (this.#records.has(owner)) return;
+    this.#suspect(owner, concurrentRequests);
+    this.#tell({ is: "suspect", owner, requests: concurrentRequests });
+  }
+
+  #suspect(owner: string, concurrentRequests: number): void {
+    if (this.#records.has(owner)) return;
     const times = this.#recentCounts.get(owner) ?? 0;
     this.#recentCounts.set(owner, times + 1);
     const runsNeeded = Math.min(4 ** times, this.#runsToTrust);
@@ -73,6 +111,11 @@ export class Quarantine {
 
   /** The owner's run was alone in a cell that died. Each fault doubles the number of good runs needed. */
   recordFault(owner: string): void {
+    this.#convict(owner);
+    this.#tell({ is: "culprit", owner });
+  }
+
+  #convict(owner: string): void {
     if (!this.#records.has(owner)) this.#revision++;
     const faults = Math.min((this.#records.get(owner)?.faults ?? 0) + 1, faultsRemembered);
     const runsNeeded = this.#runsToTrust * 2 ** faults;
@@ -92,7 +135,11 @@ export class Quarantine {
   recordSuccess(owner: string): void {
     const record = this.#records.get(owner);
     if (record === undefined || ++record.goodRuns < record.runsNeeded) return;
-    this.#records.delete(owner);
-    this.#revision++;
+    this.#release(owner);
+    this.#tell({ is: "trusted", owner });
+  }
+
+  #release(owner: string): void {
+    if (this.#records.delete(owner)) this.#revision++;
   }
 }

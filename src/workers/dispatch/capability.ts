@@ -13,6 +13,7 @@ import { namespaceErrorCodes } from "./api-errors.ts";
 /** Namespaces of customers' scripts. */
 export const dispatch = capability({
   name: "dispatch",
+  processes: "all",
   declares: declaration,
   needs: [accounts, zones, assets, bindings, scripts],
   create: () => ({}),

@@ -1,8 +1,10 @@
 import { join } from "node:path";
 import { capability } from "../../capability.ts";
+import { outbound } from "../../edge/origin/capability.ts";
 import { mebibyte } from "../../platform/bytes.ts";
 import type { Config } from "../../platform/config/settings.ts";
 import { dataFolder, storage } from "../../platform/capability.ts";
+import { processes } from "../../platform/capability-processes.ts";
 import { openObjectLog } from "../../platform/object-log/open-object-log.ts";
 import { unawaited } from "../../platform/util/uncaught.ts";
 import { tracing } from "../../platform/tracing/capability.ts";
@@ -11,6 +13,7 @@ import { ObjectFolders } from "../../sandbox/objects/folders.ts";
 import { ObjectSizes, type SizeParts } from "../../sandbox/objects/object-sizes.ts";
 import { ObjectCells } from "../../sandbox/objects/object-cells.ts";
 import { objectSettings } from "../../sandbox/settings.ts";
+import type { ShownBinding } from "../bindings-in-main.ts";
 import { runtime } from "../runtime/capability.ts";
 import { scripts } from "../scripts/capability.ts";
 import { tails } from "../tail/capability.ts";
@@ -19,6 +22,7 @@ import type { ScriptOwner, Script } from "../scripts/script.ts";
 import { Alarms } from "./alarms/alarms.ts";
 import { namespaceOperations } from "./api.ts";
 import { objectOperations } from "./api-object.ts";
+import { objectsInMain, serveObjects } from "./edge-process-objects.ts";
 import { ObjectMigrations } from "./migrate.ts";
 import { ObjectNamespaces } from "./namespaces.ts";
 import { ObjectRuns } from "./object-runs.ts";
@@ -39,11 +43,34 @@ const ownersIn =
     return namespace && { accountId, namespace };
   };
 
+const shown: ShownBinding<"durable_object_namespace"> = {
+  type: objectNamespaceType,
+  isolate: {
+    module: "workers/objects/worker/binding.js",
+    factory: "objectNamespace",
+    className: "DurableObjectNamespace",
+    systemEntrypoint: "Objects",
+  },
+};
+
+/** In edge processes: scripts call the objects in main, which has their cells and files. */
+const objectsAtEdges = capability({
+  name: "objects in main",
+  processes: "edge",
+  needs: [processes, outbound, sandbox, runtime],
+  create({ calls, viaHeader, doors, ...needed }) {
+    needed.runtime.objects = objectsInMain(calls!, viaHeader, doors);
+    return {};
+  },
+  bindings: () => ({ durable_object_namespace: shown }),
+});
+
 /** Durable Objects of scripts. */
 export const objects = capability({
   name: "objects",
   declares: declaration,
-  needs: [storage, dataFolder, sandbox, scripts, tails, runtime, tracing],
+  atEdges: objectsAtEdges,
+  needs: [processes, storage, dataFolder, outbound, sandbox, scripts, tails, runtime, tracing],
   async create({ logger, config, folder, storage: database, ...needed }) {
     const objectLog = await openObjectLog(config, folder, logger);
     const objectNamespaces = new ObjectNamespaces(database, needed.scripts);
@@ -105,19 +132,13 @@ export const objects = capability({
   operations: [...namespaceOperations, ...objectOperations],
   errors: [{ title: "Durable Objects", errors: objectErrors, codes: scriptErrorCodes }],
   bindings: () => ({
-    durable_object_namespace: {
-      type: objectNamespaceType,
-      isolate: {
-        module: "workers/objects/worker/binding.js",
-        factory: "objectNamespace",
-        className: "DurableObjectNamespace",
-        systemEntrypoint: "Objects",
-      },
-    },
+    durable_object_namespace: shown,
   }),
   metrics: async ({ objectCells, objectFolders, objectAlarms }) =>
     (await import("./metrics.ts")).objectMetrics(objectCells, objectFolders, objectAlarms),
-  async load({ objectNamespaces, objectCells, objectAlarms, objectRecovery }) {
+  async load({ objectNamespaces, objectCells, objectAlarms, objectRecovery, ...services }) {
+    if (services.own.role === "main")
+      serveObjects(services.calls!, services.objectRuns, services.viaHeader, services.doors);
     await objectNamespaces.start();
     await objectAlarms.load();
     await objectRecovery.load();

@@ -2,8 +2,7 @@ import { capability } from "../../capability.ts";
 import { outbound } from "../../edge/origin/capability.ts";
 import { edgeServer } from "../../edge/capability.ts";
 import { toMain } from "../../edge/processes/capability.ts";
-import { storage } from "../../platform/capability.ts";
-import { RoutedRequests } from "../scripts/routing/routed-requests.ts";
+import { partOfNode } from "../../platform/processes/part-of-node.ts";
 import { mebibyte } from "../../platform/bytes.ts";
 import { sandbox } from "../../sandbox/capability.ts";
 import { assets } from "../assets/capability.ts";
@@ -11,34 +10,37 @@ import { scripts } from "../scripts/capability.ts";
 import { SourceMaps } from "../stack-traces/source-maps.ts";
 import { tails } from "../tail/capability.ts";
 import { bindings } from "../capability.ts";
-import { scriptHandlers } from "./edge-handler.ts";
+import { scriptHandlers, scriptOf } from "./edge-handler.ts";
 import { Runtime } from "./runtime.ts";
 import { declaration } from "./declaration.ts";
 
-/** In edge processes: passes the requests for scripts to main, whose cells run them. */
-const scriptsAtEdges = capability({
-  name: "requests for scripts",
+/**
+ * In edge processes: passes requests of scripts for other scripts to main. So the limits of all scripts that one request
+ * causes are counted there from the second on, whichever processes the connections lead to.
+ */
+export const scriptsForScripts = capability({
+  name: "requests of scripts for scripts",
   processes: "edge",
-  needs: [storage, edgeServer, toMain],
-  create: ({ config, storage: database }) => ({
-    routedRequests: new RoutedRequests(database, config.workersDomain),
-  }),
+  needs: [scripts, edgeServer, toMain],
+  create: () => ({}),
   edgeHandlers: (services) => [
     {
-      place: "scripts",
-      ...services.toMain.when((edgeRequest) => services.routedRequests.concerns(edgeRequest)),
+      place: "snippets", // before snippets, which main runs, too
+      ...services.toMain.when(
+        (edgeRequest) =>
+          edgeRequest.via !== undefined && scriptOf(services.scriptRouter, edgeRequest) !== undefined,
+      ),
     },
   ],
-  load: ({ routedRequests }) => routedRequests.load(),
 });
 
 /** Runs scripts: for visitors, for other scripts, and for events. */
 export const runtime = capability({
   name: "runtime",
+  processes: "all",
   declares: declaration,
-  atEdges: scriptsAtEdges,
   needs: [sandbox, bindings, outbound, edgeServer, assets, scripts, tails],
-  create({ config, logger, edgeSettings, customerCells, ...needed }) {
+  create({ config, logger, own, edgeSettings, customerCells, ...needed }) {
     const { scripts: stored, namespaces, tails: watched } = needed;
     const sourceMaps = new SourceMaps(async (id) => stored.sourceMaps(id));
     const created = new Runtime({
@@ -63,7 +65,7 @@ export const runtime = capability({
         eventMs: config.scriptEventSeconds * 1000,
         bodyBytesMax: edgeSettings.bodyBytesMax,
         idleTimeoutMs: edgeSettings.idleTimeoutMs,
-        cacheBytes: config.scriptCacheMegabytes * mebibyte,
+        cacheBytes: partOfNode(config.scriptCacheMegabytes * mebibyte, own, config),
       },
     });
     return { runtime: created, sourceMaps };

@@ -36,6 +36,21 @@ const rootOf = (
   limitFault: undefined,
 });
 
+/** The script that answers a request, if one does. */
+export const scriptOf = (
+  router: ScriptRouter,
+  { host, path, isTls, zone }: EdgeRequest,
+): LiveScript | undefined =>
+  router.find({
+    scheme: isTls ? "https" : "http",
+    host,
+    path,
+    zone:
+      zone?.configuration === undefined
+        ? undefined
+        : { id: zone.id, accountId: zone.configuration.accountId },
+  });
+
 /**
  * Edge handlers that run the script of a request: by a zone's route, a custom domain, or the script's own
  * host name.
@@ -46,16 +61,6 @@ export function scriptHandlers(
   logger: Logger,
   isAuthor: (edgeRequest: EdgeRequest) => boolean,
 ): { handler: EdgeHandler; upgradeHandler: UpgradeHandler } {
-  const find = ({ host, path, isTls, zone }: EdgeRequest): LiveScript | undefined =>
-    router.find({
-      scheme: isTls ? "https" : "http",
-      host,
-      path,
-      zone:
-        zone?.configuration === undefined
-          ? undefined
-          : { id: zone.id, accountId: zone.configuration.accountId },
-    });
   const handle = async (
     edgeRequest: EdgeRequest,
     live: LiveScript,
@@ -80,13 +85,13 @@ export function scriptHandlers(
   };
   return {
     handler(edgeRequest: EdgeHttpRequest) {
-      const live = find(edgeRequest);
+      const live = scriptOf(router, edgeRequest);
       if (live === undefined) return false;
       const root = rootOf(edgeRequest, edgeRequest.next, undefined);
       return handle(edgeRequest, live, root, runtime.answer(edgeRequest, live, root));
     },
     upgradeHandler(edgeRequest: EdgeUpgradeRequest) {
-      const live = find(edgeRequest);
+      const live = scriptOf(router, edgeRequest);
       if (live === undefined) return false;
       const root = rootOf(edgeRequest, undefined, edgeRequest.next);
       return handle(edgeRequest, live, root, runtime.answerUpgrade(edgeRequest, live, root));

@@ -94,15 +94,19 @@ export function refusalOf(error: unknown, runtime: Runtime, { caller }: RunConte
   return refusals.internal();
 }
 
-/** The error that a script's request throws. */
-export function scriptError(error: unknown, runtime: Runtime, context: RunContext): ScriptError {
+/** The error that a script sees; undefined for an error of the platform, which scripts do not see. */
+export function scriptErrorOf(error: unknown): ScriptError | undefined {
   if (error instanceof VisitorError) return { message: `${error.title}: ${error.message}` };
   if (error instanceof ObjectRefusal) return { message: error.message, flags: error.flags };
-  if (!(error instanceof CellError)) return { message: refusalOf(error, runtime, context).message };
-  if (error.kind === "exception") {
-    const { name } = error.cause as Thrown;
-    return { message: error.message, name };
-  }
-  context.root.limitFault = cellErrorMessages[error.kind];
-  return { message: cellErrorMessages[error.kind] };
+  if (error instanceof Refusal) return { message: error.message };
+  if (!(error instanceof CellError)) return undefined;
+  if (error.kind !== "exception") return { message: cellErrorMessages[error.kind] };
+  return { message: error.message, name: (error.cause as Thrown).name };
+}
+
+/** The error that a script's request throws. */
+export function scriptError(error: unknown, runtime: Runtime, context: RunContext): ScriptError {
+  if (error instanceof CellError && error.kind !== "exception")
+    context.root.limitFault = cellErrorMessages[error.kind];
+  return scriptErrorOf(error) ?? { message: refusalOf(error, runtime, context).message };
 }

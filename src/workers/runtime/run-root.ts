@@ -1,10 +1,15 @@
 import type { EdgeHttpRequest, EdgeUpgradeRequest, EdgeRequest } from "../../edge/request/handlers.ts";
 import { newCallTree, type CallTree } from "../../edge/http/via.ts";
 
+/** The part of the visitor's request that runs use. */
+export type RunVisitor = Pick<EdgeRequest, "host" | "clientAddress" | "cf" | "span"> & {
+  zone: { id: string } | undefined;
+};
+
 /** State shared by all runs that one request causes. */
 export interface RunRoot {
   /** Undefined for events, and after the answer. */
-  edgeRequest: EdgeRequest | undefined;
+  edgeRequest: RunVisitor | undefined;
   /** Continues to the zone's origin, if there is one. */
   next: EdgeHttpRequest["next"] | undefined;
   nextUpgrade: EdgeUpgradeRequest["next"] | undefined;

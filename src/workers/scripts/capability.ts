@@ -5,6 +5,7 @@ import { zones } from "../../control/zones/capability.ts";
 import { records } from "../../dns/records/capability.ts";
 import { edgeServer } from "../../edge/capability.ts";
 import { storage } from "../../platform/capability.ts";
+import { isMain } from "../../platform/processes/own-process.ts";
 import { assets } from "../assets/capability.ts";
 import { DispatchNamespaces } from "./namespaces/namespaces.ts";
 import { bindings, startup } from "../capability.ts";
@@ -30,15 +31,16 @@ import { routeErrorCodes, scriptDomainErrorCodes, subdomainErrorCodes } from "./
 /** Stores, deploys and routes scripts, of accounts and of the namespaces that they dispatch to. */
 export const scripts = capability({
   name: "scripts",
+  processes: "all",
   declares: declaration,
   needs: [storage, accounts, tokens, zones, records, edgeServer, assets, bindings, startup],
-  create({ config, storage: database, ...needed }) {
+  create({ config, own, storage: database, ...needed }) {
     const sealer = new Sealer(needed.tokens.hash("script secrets"));
     const stored = new Scripts(database, sealer);
     const routes = new Routes(database, stored, needed.zones);
     const domainRecords = new DomainRecords(needed.records);
     const domains = new Domains(database, stored, needed.zones, domainRecords);
-    const subdomains = new Subdomains(database, needed.accounts);
+    const subdomains = new Subdomains(database, needed.accounts, isMain(own));
     const manifests: AssetManifests = {
       complete: async (owner, scriptName, token) => {
         const { accountId, namespace } = owner;

@@ -2,8 +2,10 @@ import { capability } from "../../capability.ts";
 import { reloadByForgetting } from "../../platform/storage/changes/listeners.ts";
 import { tokens } from "../../control/tokens/capability.ts";
 import { storage } from "../../platform/capability.ts";
+import { processes } from "../../platform/capability-processes.ts";
 import { scripts } from "../scripts/capability.ts";
 import { tailOperations, tailPermission } from "./api.ts";
+import { joinTails } from "./between-processes.ts";
 import { tailUpgrade } from "./listener.ts";
 import { TailRelay } from "./relay.ts";
 import { Tails } from "./tails.ts";
@@ -18,14 +20,16 @@ const checkIntervalMs = 60_000;
 /** Live logs of runs. */
 export const tails = capability({
   name: "tails",
+  processes: "all",
   declares: declaration,
-  needs: [storage, scripts, tokens],
+  needs: [storage, processes, scripts, tokens],
   create(needed) {
     const created = new Tails(async ({ creator, accountId }) => {
       const actor = await needed.tokens.actorNow(creator);
       return actor?.can(tailPermission, { accountId }) === true;
     });
     needed.scripts.onGone((scriptId) => created.endScope(scriptId));
+    joinTails(created, needed.processNotes, needed.own);
     return { tails: created };
   },
   operations: tailOperations,

@@ -1,6 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { CallerId } from "../../control/access/actor.ts";
 import { newId } from "../../platform/util/ids.ts";
+import { unawaited } from "../../platform/util/uncaught.ts";
 import type { TailEvent } from "./event.ts";
 import { wantsEvent, wantsRun, type Filter } from "./filter.ts";
 import { tailErrors, tailsOfScopeMax } from "./errors.ts";
@@ -69,6 +70,8 @@ export class Tails {
   #links: TailLinks | undefined;
   #reader: RunReader | undefined;
   readonly #isAllowed: (tail: KnownTail) => Promise<boolean>;
+  /** Called when tails come or go. */
+  #changed: () => Promise<void> = async () => {};
 
   /** `isAllowed` says whether the creator of a tail may still watch its scope. */
   constructor(isAllowed: (tail: KnownTail) => Promise<boolean>) {
@@ -83,6 +86,16 @@ export class Tails {
   read(reader: RunReader | undefined): void {
     this.#reader = reader;
     this.revision++;
+  }
+
+  /** Sets the listener to changes of the list of tails. The creator of a tail waits for it. */
+  onChange(changed: () => Promise<void>): void {
+    this.#changed = changed;
+  }
+
+  /** Tells a run of another process to a tail's watcher. */
+  tell(id: string, event: TailEvent): void {
+    this.#byId.get(id)?.watcher?.tell(event);
   }
 
   /** The secret is returned only here. */
@@ -106,14 +119,17 @@ export class Tails {
     await this.#links?.made(tail);
     this.#add(tail);
     this.#endAfter(tail, connectMs);
+    await this.#changed();
     return { tail, secret };
   }
 
   /** Adds a tail of another node. */
   adopt(known: KnownTail, watcher: Watcher | undefined): void {
     const tail = this.#byId.get(known.id);
-    if (tail === undefined) this.#add({ ...known, watcher, isForeign: true });
-    else {
+    if (tail === undefined) {
+      this.#add({ ...known, watcher, isForeign: true });
+      unawaited(this.#changed());
+    } else {
       // The watcher is now on another node.
       if (!tail.isForeign) tail.watcher?.end();
       Object.assign(tail, { watcher, isForeign: true });
@@ -187,6 +203,7 @@ export class Tails {
     siblings?.delete(tail);
     if (siblings?.size === 0) this.#byScope.delete(keyOf(tail));
     tail.watcher?.end();
+    unawaited(this.#changed());
   }
 
   /** Ends all tails when the process stops. */

@@ -12,6 +12,7 @@ import { assetErrorCodes } from "./api-errors.ts";
 /** Uploads of assets for a script, and the script's access to them. */
 export const assetUploads = capability({
   name: "asset uploads",
+  processes: "all",
   declares: declaration,
   needs: [assets, scripts],
   create: () => ({}),

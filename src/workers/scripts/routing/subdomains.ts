@@ -14,11 +14,14 @@ const pattern = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 export class Subdomains {
   readonly #storage: Storage;
   readonly #accounts: Accounts;
+  readonly #gives: boolean;
   readonly #reads: FreshReads<Awaited<ReturnType<typeof store.listSubdomains>>>;
   #byAccount = new Map<string, string | null>();
   #byName = new Map<string, string>();
 
-  constructor(storage: Storage, accounts: Accounts) {
+  /** `gives`: whether this process gives subdomains to accounts without. Only main writes. */
+  constructor(storage: Storage, accounts: Accounts, gives = true) {
+    this.#gives = gives;
     this.#storage = storage;
     this.#accounts = accounts;
     this.#reads = new FreshReads(
@@ -39,6 +42,7 @@ export class Subdomains {
   /** Reads the subdomains, and gives one to every account without. Call it after the accounts have been read. */
   async start(): Promise<void> {
     await this.#reads.load();
+    if (!this.#gives) return;
     for (const account of this.#accounts.list()) await this.of(account);
   }
 

@@ -1,0 +1,27 @@
+import { capability } from "../capability.ts";
+import { ProcessCalls } from "./process-calls/calls.ts";
+import { ProcessNotes } from "./processes/notes.ts";
+import { callsPath } from "./processes/protocol.ts";
+
+/** The ways between main and edge processes, beside changes of the database. Unused without edge processes. */
+export const processes = capability({
+  name: "processes",
+  processes: "all",
+  needs: [],
+  create({ own }) {
+    const notes = new ProcessNotes();
+    if (own.role === "edge") own.channel.carry(notes);
+    if (own.role === "single") return { processNotes: notes, calls: undefined };
+    const { folder, id } = own.supervised;
+    const mainPath = callsPath(folder, "main");
+    const path = own.role === "main" ? mainPath : callsPath(folder, id);
+    return { processNotes: notes, calls: new ProcessCalls(path, mainPath) };
+  },
+  async listen({ calls, logger }) {
+    await calls?.listen((error, name) =>
+      logger.error({ err: error, call: name }, "a call of another process could not be answered"),
+    );
+  },
+  // Later than the listeners of visitors, whose requests need it until their end.
+  close: ({ calls }) => calls?.close(),
+});

@@ -1,0 +1,228 @@
+import {
+  Agent,
+  request as send,
+  type ClientRequest,
+  type IncomingMessage,
+  type ServerResponse,
+} from "node:http";
+import type { Socket } from "node:net";
+import { pipeline } from "node:stream/promises";
+import { setTimeout as delay } from "node:timers/promises";
+import { asciiJson } from "../util/ascii-json.ts";
+import { randomText } from "../util/ids.ts";
+import { answersOf, type CallHandler, type CallUpgradeHandler } from "./call-server.ts";
+import { callHeader, FailedCall, failureHeader, type CallHead } from "./call-messages.ts";
+import { connectTo, isAbsent } from "../processes/protocol.ts";
+
+/** How long a call waits for a process that is started again. */
+const absentMsMax = 5000;
+const againMs = 100;
+const answerBytesMax = 1024 * 1024;
+
+/** Headers of an answer that belong to the connection between the processes. */
+const ofConnection: ReadonlySet<string> = new Set(["connection", "keep-alive", "transfer-encoding"]);
+
+/** A request that another process answers as if it had arrived there. */
+export interface CallExchange {
+  url: URL;
+  request: IncomingMessage;
+  response: ServerResponse;
+}
+
+/** A connection for another process, with what it began with. */
+type JoinedCall = Pick<UpgradedCall, "socket" | "head"> & { url?: string; headers: readonly string[] };
+
+/** Of a call that is about no request. */
+const noUrl = "http://process/";
+
+/** The same for an upgrade. */
+export interface UpgradedCall {
+  url: URL;
+  request: IncomingMessage;
+  socket: Socket;
+  head: Buffer;
+}
+
+/**
+ * Calls between main and its edge processes: HTTP over a Unix socket of each process. `to` is the socket of the other
+ * process; without it, main's.
+ */
+export class ProcessCalls {
+  /** The socket at which this process is called. */
+  readonly path: string;
+  readonly #mainPath: string;
+  /** A call with a body has a connection of its own: its reader may leave before the end. */
+  readonly #agent = new Agent({ keepAlive: true });
+  readonly #answers = answersOf();
+
+  constructor(path: string, mainPath: string) {
+    this.path = path;
+    this.#mainPath = mainPath;
+  }
+
+  /** Sets the answer to calls of a name. A rejection with a FailedCall fails the call alike, any other one without details. */
+  serve<Details>(
+    name: string,
+    answer: CallHandler<Details>,
+    answerUpgrade?: CallUpgradeHandler<Details>,
+  ): void {
+    this.#answers.serve(name, answer, answerUpgrade);
+  }
+
+  async listen(onFault: (error: unknown, name: string) => void): Promise<void> {
+    await this.#answers.listen(this.path, onFault);
+  }
+
+  close(): void {
+    this.#answers.close();
+    this.#agent.destroy();
+  }
+
+  /** Has another process answer a request. Rejects while nothing has been sent, with a FailedCall if it refused. */
+  async forward(name: string, details: unknown, exchange: CallExchange, to = this.#mainPath): Promise<void> {
+    const { url, request, response } = exchange;
+    const { "content-length": length, "transfer-encoding": coding } = request.headers;
+    const headers: string[] = [];
+    if (coding !== undefined) headers.push("transfer-encoding", "chunked");
+    else if (length !== undefined) headers.push("content-length", length);
+    const hasBody = coding !== undefined || Number(length ?? 0) > 0;
+    const head = { name, details, mark: newMark(), url: url.href, headers: request.rawHeaders };
+    const call = await this.#open(to, head, request.method ?? "GET", headers, hasBody);
+    const leave = (): void => {
+      call.destroy();
+    };
+    response.once("close", leave);
+    if (response.destroyed) leave();
+    try {
+      const answered = answerTo(call);
+      if (hasBody) request.once("error", leave).pipe(call);
+      else call.end();
+      const answer = await answered;
+      throwIfFailed(answer, head);
+      response.writeHead(answer.statusCode!, answer.statusMessage, forwardedHeaders(answer.rawHeaders));
+      await pipeline(answer, response);
+    } finally {
+      response.off("close", leave);
+      if (hasBody) {
+        request.unpipe(call);
+        request.resume();
+        call.destroy();
+      }
+    }
+  }
+
+  /** Has another process take over an upgrade. Rejects only if that process is not there. */
+  async upgrade(name: string, details: unknown, call: UpgradedCall, to = this.#mainPath): Promise<void> {
+    const { url, request, socket, head } = call;
+    await this.join(name, details, { url: url.href, headers: request.rawHeaders, socket, head }, to);
+  }
+
+  /** Joins a connection with one to another process. Rejects only if that process is not there. */
+  async join(
+    name: string,
+    details: unknown,
+    { url = noUrl, headers, socket, head }: JoinedCall,
+    to = this.#mainPath,
+  ): Promise<void> {
+    const described: CallHead = { name, details, mark: newMark(), url, headers };
+    const other = await whenThere(() => connectTo(to));
+    const lines = ["GET / HTTP/1.1", "host: process", "connection: Upgrade", "upgrade: websocket"];
+    other.write(`${[...lines, `${callHeader}: ${asciiJson(described)}`].join("\r\n")}\r\n\r\n`);
+    if (head.length > 0) other.write(head);
+    await new Promise<void>((resolve) => {
+      other.on("error", () => socket.destroy());
+      other.on("close", () => {
+        socket.destroySoon();
+        resolve();
+      });
+      socket.on("close", () => other.destroySoon());
+      other.pipe(socket);
+      socket.pipe(other);
+    });
+  }
+
+  /** Asks another process for JSON. Rejects with a FailedCall if it refused. */
+  async ask<Answer>(name: string, details: unknown, to = this.#mainPath): Promise<Answer> {
+    const answer = await this.fetch(name, details, to);
+    const chunks: Buffer[] = [];
+    let length = 0;
+    for await (const chunk of answer as AsyncIterable<Buffer>) {
+      if ((length += chunk.length) > answerBytesMax)
+        throw new Error(`The answer to the call ${name} is too long`);
+      chunks.push(chunk);
+    }
+    return JSON.parse(Buffer.concat(chunks).toString()) as Answer;
+  }
+
+  /** The answer of another process, whose body has not been read. Rejects with a FailedCall if it refused. */
+  async fetch(name: string, details: unknown, to = this.#mainPath): Promise<IncomingMessage> {
+    const head = { name, details, mark: newMark(), url: noUrl, headers: [] };
+    const call = await this.#open(to, head, "GET", [], false);
+    const answered = answerTo(call);
+    call.end();
+    const answer = await answered;
+    throwIfFailed(answer, head);
+    return answer;
+  }
+
+  async #open(
+    to: string,
+    head: CallHead,
+    method: string,
+    headers: readonly string[],
+    hasBody: boolean,
+  ): Promise<ClientRequest> {
+    const described = [...headers, "host", "process", callHeader, asciiJson(head)];
+    const agent = hasBody ? new Agent({ keepAlive: false }) : this.#agent;
+    return whenThere(() => connected(send({ socketPath: to, agent, method, headers: described })));
+  }
+}
+
+/** Resolves when the request has a connection. Nothing has been sent by then. */
+const connected = (call: ClientRequest): Promise<ClientRequest> =>
+  new Promise((resolve, reject) => {
+    call.once("error", reject);
+    const ready = (): void => {
+      call.off("error", reject).on("error", () => {}); // `answerTo` rejects
+      resolve(call);
+    };
+    call.once("socket", (socket) => {
+      if (socket.connecting) socket.once("connect", ready);
+      else ready();
+    });
+  });
+
+const answerTo = (call: ClientRequest): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    call.once("response", resolve).once("error", reject);
+    call.once("close", () => reject(new Error("The other process left before it answered")));
+  });
+
+/** Tries again while the process is not there. */
+async function whenThere<T>(open: () => Promise<T>): Promise<T> {
+  const endMs = performance.now() + absentMsMax;
+  for (;;) {
+    try {
+      return await open();
+    } catch (error) {
+      if (!isAbsent(error) || performance.now() > endMs) throw error;
+      await delay(againMs);
+    }
+  }
+}
+
+const newMark = (): string => randomText(16, "base64url");
+
+function throwIfFailed(answer: IncomingMessage, { mark }: CallHead): void {
+  const failure = answer.headers[failureHeader];
+  if (typeof failure !== "string" || !failure.startsWith(`${mark} `)) return;
+  answer.resume();
+  throw new FailedCall(JSON.parse(failure.slice(mark.length)));
+}
+
+function forwardedHeaders(raw: readonly string[]): string[] {
+  const headers: string[] = [];
+  for (let at = 0; at < raw.length; at += 2)
+    if (!ofConnection.has(raw[at]!.toLowerCase())) headers.push(raw[at]!, raw[at + 1]!);
+  return headers;
+}

@@ -1,0 +1,9 @@
+import type { OwnProcess } from "./own-process.ts";
+
+/** This process's part of a limit of the node: main and each edge process have equal parts, of at least `min`. */
+export const partOfNode = (
+  total: number,
+  { role }: OwnProcess,
+  { edgeProcesses }: { edgeProcesses: number },
+  min = 1,
+): number => (role === "single" ? total : Math.max(min, Math.floor(total / (edgeProcesses + 1))));

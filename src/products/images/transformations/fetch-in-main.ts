@@ -1,0 +1,53 @@
+import type { Send } from "../../../edge/origin/outbound.ts";
+import type { ProcessCalls } from "../../../platform/process-calls/calls.ts";
+import { Kept } from "../../../platform/process-calls/kept.ts";
+import { failing, understood } from "../../../workers/call-failures.ts";
+import type { AnswerImageFetch } from "../../../workers/runtime/runtime-options.ts";
+
+const fetchName = "image fetch";
+const originalName = "original of an image fetch";
+
+interface FetchDetails {
+  owner: string;
+  /** The options as JSON. */
+  image: string;
+  /** Where main asks for the original: the process of the script, and its name for the script's way there. */
+  from: { path: string; send: string };
+}
+
+/**
+ * In edge processes: main transforms the picture that a script fetches, because it has the caches. It asks back for the
+ * original, which may be reached only from the visitor's request.
+ */
+export function imageFetchInMain(calls: ProcessCalls): AnswerImageFetch {
+  const sends = new Kept<Send>();
+  calls.serve<{ send: string }>(originalName, async ({ send }, { url, request, response }) => {
+    const kept = sends.find(send);
+    if (kept === undefined) throw new Error("Expected the way to the original of a picture");
+    await failing(kept(url, request, response));
+  });
+  return async (owner, { image, url, send }, request, response) => {
+    const name = sends.nameOf(send);
+    const details: FetchDetails = { owner, image, from: { path: calls.path, send: name } };
+    try {
+      await understood(calls.forward(fetchName, details, { url, request, response }));
+    } finally {
+      sends.forget(name);
+    }
+  };
+}
+
+/** In main: answers the fetches of scripts in edge processes. */
+export const serveImageFetches = (calls: ProcessCalls, answer: AnswerImageFetch): void =>
+  calls.serve<FetchDetails>(fetchName, async ({ owner, image, from }, { url, request, response }) => {
+    const send: Send = async (to, asked, answered) =>
+      understood(
+        calls.forward(
+          originalName,
+          { send: from.send },
+          { url: to, request: asked, response: answered },
+          from.path,
+        ),
+      );
+    await failing(answer(owner, { image, url, send }, request, response));
+  });

@@ -1,0 +1,57 @@
+import { VisitorError } from "../edge/http/errors.ts";
+import { FailedCall } from "../platform/process-calls/call-messages.ts";
+import { CellError, ObjectRefusal, Refusal, type CellErrorKind } from "../sandbox/errors.ts";
+import type { Thrown } from "../sandbox/gateway/exchange.ts";
+
+/** An error on its way from one process to another. */
+type Failure =
+  | { of: "refusal"; message: string }
+  | { of: "object"; message: string; flags: ObjectRefusal["flags"] }
+  | { of: "cell"; kind: CellErrorKind; message: string; thrown: Thrown | undefined }
+  | { of: "visitor"; status: number; code: number; title: string; message: string };
+
+/** Rejects as the work does, with errors that the calling process understands. */
+export async function failing<Result>(work: Promise<Result>): Promise<Result> {
+  try {
+    return await work;
+  } catch (error) {
+    const failure = failureOf(error);
+    throw failure === undefined ? error : new FailedCall(failure);
+  }
+}
+
+/** Rejects as the work of the other process did. */
+export async function understood<Result>(call: Promise<Result>): Promise<Result> {
+  try {
+    return await call;
+  } catch (error) {
+    throw error instanceof FailedCall ? errorOf(error.details as Failure | Record<string, never>) : error;
+  }
+}
+
+function failureOf(error: unknown): Failure | undefined {
+  if (error instanceof ObjectRefusal) return { of: "object", message: error.message, flags: error.flags };
+  if (error instanceof Refusal) return { of: "refusal", message: error.message };
+  if (error instanceof CellError) {
+    const { kind, message, cause } = error;
+    return { of: "cell", kind, message, thrown: kind === "exception" ? (cause as Thrown) : undefined };
+  }
+  if (!(error instanceof VisitorError)) return undefined;
+  const { status, code, title, message } = error;
+  return { of: "visitor", status, code, title, message };
+}
+
+function errorOf(failure: Failure | Record<string, never>): Error {
+  switch (failure.of) {
+    case "refusal":
+      return new Refusal(failure.message);
+    case "object":
+      return new ObjectRefusal(failure.message, ...failure.flags);
+    case "cell":
+      return new CellError(failure.kind, failure.message, { cause: failure.thrown });
+    case "visitor":
+      return new VisitorError(failure.status, failure.code, failure.title, failure.message);
+    default:
+      return new Refusal("The platform failed to answer. See its log for the reason.");
+  }
+}

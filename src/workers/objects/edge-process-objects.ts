@@ -1,0 +1,179 @@
+import type { ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { ViaHeader } from "../../edge/http/via.ts";
+import type { ProcessCalls } from "../../platform/process-calls/calls.ts";
+import { Kept } from "../../platform/process-calls/kept.ts";
+import { asciiJson } from "../../platform/util/ascii-json.ts";
+import { endWith } from "../../platform/util/raw-http.ts";
+import { ObjectRefusal } from "../../sandbox/errors.ts";
+import type { Doors } from "../../sandbox/gateway/doors.ts";
+import type { ObjectRoute } from "../../sandbox/protocol.ts";
+import { failing, understood } from "../call-failures.ts";
+import { noObjects, type ObjectCall, type ObjectGate } from "../runtime/object-gate.ts";
+import { treeOf, type RunRoot, type RunVisitor } from "../runtime/run-root.ts";
+import { scriptErrorOf } from "../runtime/errors.ts";
+import { refusedUpgrade } from "../runtime/run-parts.ts";
+
+/*
+ * Calls of Durable Objects between an edge process, which has the calling script, and main, which has all objects. The
+ * object's run asks back when it fetches from the zone of the visitor's request, because the way on is the edge process's.
+ */
+
+const names = {
+  fetch: "fetch of an object",
+  route: "method call of an object",
+  fault: "fault of an object",
+  door: "door to objects",
+  next: "visitor's origin",
+} as const;
+
+/** A root in the words of both processes. */
+interface ToldRoot {
+  /** The calls up to the first script, as in the header of a request, for `viaHost`. */
+  via: string;
+  visitor:
+    | (Pick<RunVisitor, "host" | "clientAddress" | "zone"> & {
+        cf: string;
+        /** Where main asks for the visitor's origin: the process, and its name for the root. */
+        from: { path: string; root: string };
+      })
+    | undefined;
+}
+
+type ToldCall = Omit<ObjectCall, "root" | "span"> & { root: ToldRoot };
+type ToldNext = { root: string; path: string; hops: number };
+
+const viaHost = "main";
+const noRequest = async (): Promise<never> => {
+  throw new Error("Expected an upgrade");
+};
+
+/** In edge processes: objects are called in main. */
+export function objectsInMain(calls: ProcessCalls, viaHeader: ViaHeader, doors: Doors): ObjectGate {
+  const roots = new Kept<RunRoot>();
+  const told = ({ root, span: _span, ...call }: ObjectCall): ToldCall => ({
+    ...call,
+    root: toldRoot(root, viaHeader, { path: calls.path, root: roots.nameOf(root) }),
+  });
+  const rootOf = (name: string): RunRoot => {
+    const root = roots.find(name);
+    if (root?.edgeRequest === undefined) throw new Error("Expected a request that has not been answered");
+    return root;
+  };
+  calls.serve<ToldNext>(
+    names.next,
+    async ({ root: name, path, hops }, { request, response }) => {
+      const root = rootOf(name);
+      await failing(root.next!(request, response, path, { hops, tree: treeOf(root) }));
+    },
+    async ({ root: name, path, hops }, { request, socket, head }) => {
+      const root = rootOf(name);
+      await root.nextUpgrade!(request, socket, head, path, { hops, tree: treeOf(root) });
+    },
+  );
+  doors.ofMain = {
+    async faultOf(token) {
+      const asked = calls.ask<{ message: string; flags: ObjectRefusal["flags"] } | null>(names.fault, {
+        token,
+      });
+      const fault = await asked;
+      return fault === null ? undefined : new ObjectRefusal(fault.message, ...fault.flags);
+    },
+    join(host, from, head) {
+      const joined = calls.join(names.door, { host }, { headers: [], socket: from as Socket, head });
+      joined.catch(() => from.destroy()); // the caller gets the fault of its call
+    },
+  };
+  return {
+    fetch: async (call, exchange) => understood(calls.forward(names.fetch, told(call), exchange)),
+    upgrade: async (call, exchange) => calls.upgrade(names.fetch, told(call), exchange),
+    async route(call, _slot, method) {
+      return understood(calls.ask<ObjectRoute>(names.route, { call: told(call), method }));
+    },
+    // Only a cell of objects makes calls without asking, and those are main's.
+    grant: async () => undefined,
+    hooks: async (call) => noObjects.hooks(call),
+  };
+}
+
+function toldRoot(root: RunRoot, viaHeader: ViaHeader, from: { path: string; root: string }): ToldRoot {
+  const { hops, edgeRequest } = root;
+  return {
+    via: viaHeader.write({ hops, tree: treeOf(root) }, viaHost),
+    visitor: edgeRequest && {
+      host: edgeRequest.host,
+      clientAddress: edgeRequest.clientAddress,
+      zone: edgeRequest.zone && { id: edgeRequest.zone.id },
+      cf: edgeRequest.cf(),
+      from,
+    },
+  };
+}
+
+/** In main: calls objects for scripts in edge processes. */
+export function serveObjects(
+  calls: ProcessCalls,
+  objects: ObjectGate,
+  viaHeader: ViaHeader,
+  doors: Doors,
+): void {
+  const callOf = ({ root, ...call }: ToldCall): ObjectCall => ({
+    ...call,
+    // Absent in JSON when undefined.
+    limits: call.limits,
+    outbound: call.outbound,
+    root: rootOf(root, viaHeader, calls),
+    span: undefined,
+  });
+  calls.serve<ToldCall>(
+    names.fetch,
+    async (call, exchange) => failing(objects.fetch(callOf(call), exchange)),
+    async (call, exchange) =>
+      objects.upgrade(callOf(call), exchange).catch((error: unknown) => {
+        const { socket } = exchange;
+        const shown = scriptErrorOf(error);
+        // Other errors are logged, and end the connection.
+        if (shown === undefined) throw error;
+        if (socket.bytesWritten > 0) socket.destroy();
+        else endWith(socket, refusedUpgrade(shown));
+      }),
+  );
+  calls.serve<{ call: ToldCall; method: string }>(names.route, async ({ call, method }, { response }) => {
+    const route = await failing(objects.route(callOf(call), undefined, method));
+    if ("event" in route) throw new Error("Expected an object in another cell than the caller's");
+    sendJson(response, route);
+  });
+  calls.serve<{ host: string }>(names.door, noRequest, async ({ host }, { socket, head }) =>
+    doors.join(host, socket, head),
+  );
+  calls.serve<{ token: string }>(names.fault, async ({ token }, { response }) => {
+    const fault = await doors.faultOf(token);
+    sendJson(response, fault === undefined ? null : { message: fault.message, flags: fault.flags });
+  });
+}
+
+function rootOf({ via, visitor }: ToldRoot, viaHeader: ViaHeader, calls: ProcessCalls): RunRoot {
+  const { hops, tree } = viaHeader.read(via, viaHost)!;
+  const shared = { hops, tree, limitFault: undefined };
+  if (visitor === undefined)
+    return { ...shared, edgeRequest: undefined, next: undefined, nextUpgrade: undefined };
+  const { cf, from, ...seen } = visitor;
+  const url = (path: string): URL => new URL(`http://${visitor.host}${path}`);
+  return {
+    ...shared,
+    edgeRequest: { ...seen, zone: seen.zone, cf: () => cf, span: undefined },
+    next: async (request, response, path, via) => {
+      const details: ToldNext = { root: from.root, path, hops: via?.hops ?? hops };
+      await understood(calls.forward(names.next, details, { url: url(path), request, response }, from.path));
+    },
+    nextUpgrade: async (request, socket, head, path, via) => {
+      const details: ToldNext = { root: from.root, path, hops: via?.hops ?? hops };
+      await calls.upgrade(names.next, details, { url: url(path), request, socket, head }, from.path);
+    },
+  };
+}
+
+function sendJson(response: ServerResponse, value: unknown): void {
+  const text = asciiJson(value);
+  response.writeHead(200, { "content-length": text.length }).end(text);
+}
