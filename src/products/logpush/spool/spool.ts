@@ -29,6 +29,8 @@ export class LogSpool {
   #measuring: Promise<void> | undefined;
   /** Events that were dropped, by data set. */
   readonly dropped = new Map<string, number>();
+  /** The sum over all jobs. */
+  bytes = 0;
   #isFailing = false;
 
   constructor(folder: string, megabytesMax: number, logger: Logger) {
@@ -42,10 +44,6 @@ export class LogSpool {
     return Math.max(Math.floor((this.#bytesMax * shareOfJob) / 4), 64 * 1024);
   }
 
-  get bytes(): number {
-    return [...this.#bytes.values()].reduce((sum, bytes) => sum + bytes, 0);
-  }
-
   writer(jobId: number, dataSet: string, limits: SegmentLimits): SegmentWriter {
     return new SegmentWriter(
       {
@@ -53,6 +51,7 @@ export class LogSpool {
         hasRoom: () => this.hasRoom(jobId),
         wrote: (bytes) => {
           this.#bytes.set(jobId, (this.#bytes.get(jobId) ?? 0) + bytes);
+          this.bytes += bytes;
           this.#isFailing = false;
         },
         dropped: (records) => this.dropped.set(dataSet, (this.dropped.get(dataSet) ?? 0) + records),
@@ -98,6 +97,7 @@ export class LogSpool {
     const size = await stat(path).then(({ size }) => size);
     await rm(path, { force: true });
     this.#bytes.set(jobId, Math.max((this.#bytes.get(jobId) ?? 0) - size, 0));
+    this.bytes = Math.max(this.bytes - size, 0);
   }
 
   async removeJob(jobId: number): Promise<void> {
@@ -145,6 +145,7 @@ export class LogSpool {
       );
     }
     this.#bytes = bytes;
+    this.bytes = bytes.values().reduce((sum, each) => sum + each, 0);
   }
 
   #failed(jobId: number, error: unknown): void {
