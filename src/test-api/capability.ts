@@ -140,7 +140,11 @@ export const testApi = capability({
       journal,
       faults,
       outbound: requests,
-      cells: services.cellsUnderTest,
+      cells: {
+        scripts: services.cellsUnderTest,
+        workflows: services.workflowEngine.underTest,
+        objects: services.objectCells,
+      },
       workflows: tested,
       mocked: mockedWorkflows(tested),
       scripts: { ...services, accountId },

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import type { CellsUnderTest } from "../sandbox/tested-cells.ts";
 import type { Storage } from "../platform/storage/storage.ts";
 import { durationMsOf } from "./duration.ts";
 import type { Mover } from "./advance.ts";
@@ -10,7 +9,7 @@ import type { TestedOutbound } from "./outbound/outbound.ts";
 import { outboundRoutes } from "./outbound/routes.ts";
 import type { ControlRequest, ControlRoute } from "./control.ts";
 import { harOf } from "./har.ts";
-import { cellRoutes } from "./scripts/cell-routes.ts";
+import { cellRoutes, type KilledCells } from "./scripts/cell-routes.ts";
 import { scriptRoutes, type DrivenScripts } from "./scripts/driven-scripts.ts";
 import type { CallConditions, RecordedCalls } from "./journal.ts";
 import { startName, type States } from "./states/states.ts";
@@ -27,7 +26,7 @@ export interface Controlled {
   journal: RecordedCalls;
   faults: TestFaults;
   outbound: TestedOutbound;
-  cells: CellsUnderTest;
+  cells: KilledCells;
   workflows: TestedWorkflows;
   mocked: MockedWorkflows;
   scripts: DrivenScripts;

@@ -74,6 +74,10 @@ export async function story(edge: Selvedge): Promise<string> {
     const named = operation ?? "no operation";
     return `  ${n} ${method} ${path} → ${status} (${named}${fault === undefined ? "" : `, ${fault}`})`;
   });
+  const refused = (await edge.outbound.requests())
+    .filter(({ answeredBy }) => answeredBy === "refused")
+    .slice(-shownMax)
+    .map(({ from, method, url }) => `  not answered: ${method} ${url} (${from})`);
   const time = (await edge.clock.now()).toISOString();
-  return [`seed ${edge.seed}, clock ${time}, ${calls.length} calls:`, ...latest].join("\n");
+  return [`seed ${edge.seed}, clock ${time}, ${calls.length} calls:`, ...latest, ...refused].join("\n");
 }

@@ -78,7 +78,7 @@ export interface Selvedge extends TestAccount, AsyncDisposable {
    * "fail", requests that the test did not answer with `outbound` "refuse", and answers of the test that threw.
    */
   check(): Promise<void>;
-  /** Kills processes that run scripts: those of one script, or all. Resolves with their number. */
+  /** Kills the processes of one script and its workflows, or all, also of objects. Resolves with the number of hits. */
   kill(of?: { script?: string }): Promise<number>;
   /** Stops the platform. Resolves when its process has ended. Throws as `check` does. */
   close(): Promise<void>;

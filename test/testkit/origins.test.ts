@@ -212,6 +212,28 @@ describe("outbound requests", () => {
     ]);
   });
 
+  it("a TCP connection and a WebSocket are refused by name", async () => {
+    const zone_id = (await call<{ id: string }[]>(edge, "GET", "/zones"))[0]!.id;
+    const code = `import { connect } from "cloudflare:sockets";
+      export default { async fetch() {
+        const socket = connect("db.example:5432");
+        const told = [await socket.opened.then(() => "open", (error) => error.message)];
+        const upgrade = { headers: { upgrade: "websocket" } };
+        told.push(await fetch("https://live.example/feed", upgrade).then((a) => a.status, (error) => error.message));
+        return Response.json(told);
+      } }`;
+    await deploy(edge, "connector", code, { hostname: "tcp.shop.example", zone_id });
+    const answer = await edge.fetch("http://tcp.shop.example/");
+    const told = (await answer.json()) as unknown[];
+    expect(String(told[0])).not.toBe("open");
+    expect(told[1]).not.toBe(101);
+    const requests = await edge.outbound.requests();
+    expect(requests.map(({ from, url, answeredBy }) => [from, url, answeredBy])).toEqual([
+      ["socket", "tcp://db.example:5432", "refused"],
+      ["socket", "wss://live.example/feed", "refused"],
+    ]);
+  });
+
   it("the test answers for an origin, at its host", async () => {
     await edge.outbound.on("http://api.shop.example/*", (request) => new Response(`for ${request.url}`));
     expect(await (await edge.fetch("http://api.shop.example/a")).text()).toBe(

@@ -193,6 +193,32 @@ describe("workflows under test", () => {
     expect(charges).toBe(1);
   });
 
+  it("a process that is killed within a step: the step is tried again, and the instance completes", async () => {
+    const asked: string[] = [];
+    const { promise: reached, resolve } = Promise.withResolvers<void>();
+    await edge.outbound.on("https://pay.example/*", async (request) => {
+      asked.push(request.url);
+      if (asked.length === 1) {
+        setTimeout(resolve, 100); // an attempt of 50 ms is noted in the journal
+        await new Promise(() => {});
+      }
+      return new Response("paid");
+    });
+    await using order = await edge.introspectWorkflowInstance("orders", "one");
+    await order.modify(async (m) => {
+      await m.disableSleeps();
+      await m.mockEvent({ type: "approved", payload: { by: "Ada" } });
+    });
+    await create("one");
+    await reached;
+    expect(await edge.kill({ script: "shop" })).toBe(1);
+    expect(await order.getOutput(15_000)).toMatchObject({ charged: "paid" });
+    expect((await order.attempts({ name: "charge" })).map(({ interrupted }) => interrupted)).toEqual([
+      true,
+      false,
+    ]);
+  });
+
   it("a replay reaches the same end, or says which steps the code no longer reaches", async () => {
     await edge.outbound.on("https://pay.example/*", () => new Response("paid"));
     const order = await edge.introspectWorkflowInstance("orders", "one");

@@ -6,6 +6,7 @@ import type { Ending, Signal, StartMessage, StepMocks } from "../worker/messages
 /** An invocation as the test kit sees it. */
 export interface TestedInvocation {
   accountId: string;
+  scriptName?: string;
   workflowName: string;
   instanceId: string;
 }
@@ -46,7 +47,7 @@ export class TestedInvocations implements InvocationRunner, InvocationListener {
   }
 
   run(invocation: number, code: WorkflowCode, start: StartMessage, manner: Placement): void {
-    this.#cells.run(invocation, code, this.#mocked(invocation, code.accountId, start), manner);
+    this.#cells.run(invocation, code, this.#mocked(invocation, code, start), manner);
   }
 
   /** No invocation stands by: the clock may have moved before it begins. */
@@ -100,6 +101,15 @@ export class TestedInvocations implements InvocationRunner, InvocationListener {
     }
   }
 
+  /** Kills the processes of the invocations of a script, or of all. Returns the number of invocations. */
+  kill(script: string | undefined): number {
+    const hit = [...this.#started].filter(
+      ([, { scriptName }]) => script === undefined || scriptName === script,
+    );
+    for (const [invocation] of hit) this.#cells.crash(invocation);
+    return hit.length;
+  }
+
   /** Runs the code of an instance against its journal. Nothing is written, and no step runs. */
   replay(code: WorkflowCode, start: StartMessage, value: (key: string) => string): Promise<Replayed> {
     const invocation = ++this.#replayCount; // the engine's numbers begin at its time in milliseconds
@@ -120,10 +130,10 @@ export class TestedInvocations implements InvocationRunner, InvocationListener {
     if (this.hooks?.crashes(started, key) === true) this.#cells.crash(invocation);
   }
 
-  #mocked(invocation: number, accountId: string, start: StartMessage): StartMessage {
+  #mocked(invocation: number, { accountId, scriptName }: WorkflowCode, start: StartMessage): StartMessage {
     const { workflowName, instanceId } = start;
     const started: TestedInvocation = { accountId, workflowName, instanceId };
-    this.#started.set(invocation, started);
+    this.#started.set(invocation, { ...started, scriptName });
     const mocks = this.hooks?.mocks(started);
     return mocks === undefined ? start : { ...start, mocks };
   }
