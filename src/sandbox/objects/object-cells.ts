@@ -254,7 +254,6 @@ export class ObjectCells {
     await this.endAll();
   }
 
-  /** Ends all cells. Their files are closed when it resolves. */
   async endAll(): Promise<void> {
     await Promise.allSettled(this.#cells.values());
     for (const open of [...this.#open.values()]) this.#end(open, "ended");

@@ -1,5 +1,11 @@
 import { readCall } from "./parsed-messages.ts";
-import type { InvocationListener, InvocationRunner, Placement, WorkflowCode } from "./invocation-runner.ts";
+import type {
+  EndedAttempt,
+  InvocationListener,
+  InvocationRunner,
+  Placement,
+  WorkflowCode,
+} from "./invocation-runner.ts";
 import type { WorkflowCells } from "./workflow-cells.ts";
 import type { Ending, Signal, StartMessage, StepMocks } from "../worker/messages.ts";
 
@@ -67,6 +73,10 @@ export class TestedInvocations implements InvocationRunner, InvocationListener {
 
   signal(invocation: number, signal: Signal): void {
     this.#cells.signal(invocation, signal);
+  }
+
+  attempted(invocation: number, attempt: EndedAttempt): void {
+    this.#cells.attempted(invocation, attempt);
   }
 
   call(invocation: number, call: number, text: string): Promise<void> | undefined {
