@@ -40,7 +40,8 @@ export function answersOf(): CallAnswers {
     whileAnswering(response, fail, () => {
       const { name, details, url, ...head } = takeHead(request);
       mark = head.mark;
-      const answered = handlerOf(handlers, name)(details as never, { url: new URL(url), request, response });
+      const exchange = { url: new URL(url), request, response };
+      const answered = (async () => handlerOf(handlers, name)(details as never, exchange))();
       unawaited(
         answered.catch((error: unknown) => {
           if (!(error instanceof FailedCall) && !response.destroyed) noteFault(error, name);
@@ -57,7 +58,7 @@ export function answersOf(): CallAnswers {
     whileAnswering(socket, fail, () => {
       const { name, details, url } = takeHead(request);
       const exchange = { url: new URL(url), request, socket, head };
-      const answered = handlerOf(upgradeHandlers, name)(details as never, exchange);
+      const answered = (async () => handlerOf(upgradeHandlers, name)(details as never, exchange))();
       unawaited(
         answered.catch((error: unknown) => {
           noteFault(error, name);

@@ -51,7 +51,7 @@ export class ProcessCalls {
   /** The socket at which this process is called. */
   readonly path: string;
   readonly #mainPath: string;
-  /** A call with a body has a connection of its own: its reader may leave before the end. */
+  /** For calls without a body. Those with one have a connection of their own: its reader may leave before the end. */
   readonly #agent = new Agent({ keepAlive: true });
   readonly #answers = answersOf();
 
@@ -87,7 +87,9 @@ export class ProcessCalls {
     else if (length !== undefined) headers.push("content-length", length);
     const hasBody = coding !== undefined || Number(length ?? 0) > 0;
     const head = { name, details, mark: newMark(), url: url.href, headers: request.rawHeaders };
-    const call = await this.#open(to, head, request.method ?? "GET", headers, hasBody);
+    // Kept open, so that the other process can answer before it has read the whole body.
+    const agent = hasBody ? new Agent({ keepAlive: true }) : this.#agent;
+    const call = await open(to, head, request.method ?? "GET", headers, agent);
     const leave = (): void => {
       call.destroy();
     };
@@ -107,6 +109,7 @@ export class ProcessCalls {
         request.unpipe(call);
         request.resume();
         call.destroy();
+        agent.destroy();
       }
     }
   }
@@ -157,25 +160,24 @@ export class ProcessCalls {
   /** The answer of another process, whose body has not been read. Rejects with a FailedCall if it refused. */
   async fetch(name: string, details: unknown, to = this.#mainPath): Promise<IncomingMessage> {
     const head = { name, details, mark: newMark(), url: noUrl, headers: [] };
-    const call = await this.#open(to, head, "GET", [], false);
+    const call = await open(to, head, "GET", [], this.#agent);
     const answered = answerTo(call);
     call.end();
     const answer = await answered;
     throwIfFailed(answer, head);
     return answer;
   }
+}
 
-  async #open(
-    to: string,
-    head: CallHead,
-    method: string,
-    headers: readonly string[],
-    hasBody: boolean,
-  ): Promise<ClientRequest> {
-    const described = [...headers, "host", "process", callHeader, asciiJson(head)];
-    const agent = hasBody ? new Agent({ keepAlive: false }) : this.#agent;
-    return whenThere(() => connected(send({ socketPath: to, agent, method, headers: described })));
-  }
+async function open(
+  to: string,
+  head: CallHead,
+  method: string,
+  headers: readonly string[],
+  agent: Agent,
+): Promise<ClientRequest> {
+  const described = [...headers, "host", "process", callHeader, asciiJson(head)];
+  return whenThere(() => connected(send({ socketPath: to, agent, method, headers: described })));
 }
 
 /** Resolves when the request has a connection. Nothing has been sent by then. */

@@ -5,6 +5,7 @@ import type { ProcessCalls } from "../../platform/process-calls/calls.ts";
 import { Kept } from "../../platform/process-calls/kept.ts";
 import { asciiJson } from "../../platform/util/ascii-json.ts";
 import { endWith } from "../../platform/util/raw-http.ts";
+import { unawaited } from "../../platform/util/uncaught.ts";
 import { ObjectRefusal } from "../../sandbox/errors.ts";
 import type { Doors } from "../../sandbox/gateway/doors.ts";
 import type { ObjectRoute } from "../../sandbox/protocol.ts";
@@ -81,7 +82,7 @@ export function objectsInMain(calls: ProcessCalls, viaHeader: ViaHeader, doors: 
     },
     join(host, from, head) {
       const joined = calls.join(names.door, { host }, { headers: [], socket: from as Socket, head });
-      joined.catch(() => from.destroy()); // the caller gets the fault of its call
+      unawaited(joined.catch(() => from.destroy())); // the caller gets the fault of its call
     },
   };
   return {
