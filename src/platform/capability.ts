@@ -152,6 +152,7 @@ export const storage = capability({
   close: (services) => services.storage.close(),
 });
 
+/** The store of images, assets and large values: files of the data folder, a bucket, or PostgreSQL. */
 export const blobs = capability({
   name: "blobs",
   processes: "all",

@@ -18,6 +18,8 @@ import { Slots, type SlotOwner } from "./slots.ts";
 import { WaitingRequests } from "./waiting-requests.ts";
 import { keyOf, StandingTokens, type ActingObject } from "./standing.ts";
 
+const attemptsMax = 3;
+const faultMessage = "ended a cell of objects after a fault";
 const lookEveryMs = 10;
 /** Time after which a cell without requests and sockets is ended. */
 const idleMs = 60_000;
@@ -414,6 +416,3 @@ export class ObjectCells {
     await this.#options.folders.removeEmpty(spares);
   }
 }
-
-const attemptsMax = 3;
-const faultMessage = "ended a cell of objects after a fault";
