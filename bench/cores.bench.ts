@@ -16,6 +16,7 @@ import {
 } from "./lib/measure.ts";
 import { load } from "./lib/load.ts";
 import { prepared, type Kind } from "./lib/planes.ts";
+import { deploySite } from "./lib/site.ts";
 import { proxiedZone } from "./lib/proxied-zone.ts";
 import { processTree, treeCpuMicroseconds } from "./lib/tree.ts";
 
@@ -46,8 +47,15 @@ const megabytes = Object.fromEntries(
 
 const plain = "a proxied kilobyte";
 const plainFew = "a proxied kilobyte, few connections";
-const inMain = ["a snippet's kilobyte", "a script", "a dispatched script", "an image from the cache"];
-const kindNames = [plain, plainFew, ...inMain];
+const asset = "a static asset";
+const otherKinds = [
+  "a snippet's kilobyte",
+  "a script",
+  "a dispatched script",
+  asset,
+  "an image from the cache",
+];
+const kindNames = [plain, plainFew, ...otherKinds];
 const isPlain = (kind: string): boolean => kind === plain || kind === plainFew;
 const kinds = new Map<Name, Record<string, Kind>>();
 for (const name of ["single", "one", "two"] as const) {
@@ -59,7 +67,16 @@ for (const name of ["single", "one", "two"] as const) {
       load(edge, requests, count, () => ({ method: "GET", path: "/1024", headers }));
   const { kinds: others } = await prepared(started[name], origin.port, picture);
   const few = { count: proxied, run: visit(connections.few) };
-  kinds.set(name, { ...others, [plain]: { count: proxied, run: visit(connections.many) }, [plainFew]: few });
+  const site = await deploySite(started[name].ready, [1024]);
+  const request = { method: "GET", path: "/1024.txt", headers: { host: site } } as const;
+  const assets = async (requests: number): Promise<number> =>
+    load(edge, requests, connections.few, () => request);
+  kinds.set(name, {
+    ...others,
+    [asset]: { count: proxied, run: assets },
+    [plain]: { count: proxied, run: visit(connections.many) },
+    [plainFew]: few,
+  });
 }
 const zones = new Map<Name, string>();
 for (const name of ["single", "four"] as const)
