@@ -1,7 +1,11 @@
 import { MalformedError } from "../gateway/cell-messages.ts";
+import { tooManyQueued } from "./faults.ts";
 import type { ObjectCellsOptions } from "./object-cells-options.ts";
 import type { OpenCell } from "./open-cell.ts";
 import type { ActingObject, StandingTokens } from "./standing.ts";
+
+/** Questions about bookmarks of one cell at the same time: each may wait for the log, and write to the database. */
+const questionsMax = 100;
 
 /** Answers objects of a cell that act without a request, and their messages about themselves. */
 export function answerActing(
@@ -11,6 +15,12 @@ export function answerActing(
   beforeStart: (object: ActingObject) => Promise<void>,
 ): void {
   const { gateway } = open.cell;
+  let questions = 0;
+  const counted = async (answer: () => Promise<string>): Promise<string> => {
+    if (questions >= questionsMax) throw tooManyQueued();
+    questions++;
+    return answer().finally(() => questions--);
+  };
   const actingOf = (token: string): ActingObject | undefined => {
     const object = tokens.read(token);
     return object !== undefined && open.namespaces.has(object.namespace) ? object : undefined;
@@ -24,7 +34,7 @@ export function answerActing(
     if (object === undefined || open.cell.isDead) throw new MalformedError("This object is not here.");
     if (message.kind === "alarm") await options.alarm(object, message.notice);
     else if (message.kind === "start") await beforeStart(object);
-    else return options.bookmark(object, message.order);
+    else return counted(async () => options.bookmark(object, message.order));
     return undefined;
   };
 }

@@ -2,7 +2,6 @@
  * Calls of Durable Objects in the cell of their callers, without a request through the gateway. The gateway says once
  * whether a script may call an object and where the object is. The answer is used until the configuration changes.
  */
-import { Linger } from "../../platform/util/linger.ts";
 import { cellHeaders, type LocalCall, type ObjectEvent, type ObjectGrant } from "../protocol.ts";
 import { childHeaders } from "./dispatch.ts";
 import { isLoaded, type SystemEnv } from "./loader.ts";
@@ -44,8 +43,10 @@ interface LocalRun {
 }
 /** By token. The gateway asks for the call when a run makes its first request. */
 const runs = new Map<string, LocalRun>();
-/** Those that have ended: work that they left running may make requests for a while. */
-const lateRuns = new Linger<LocalCall>(30_000);
+/** Those that have ended, the oldest first: work that they left running may make requests. */
+const lateRuns = new Map<string, LocalCall>();
+/** An object may be called many thousand times a second: so many take about 20 MB. */
+const lateRunsMax = 50_000;
 
 /** `calls` is RunMetadata.calls. */
 export function beginCaller(run: string, script: string, calls: string, visitor: string | undefined): void {
@@ -57,7 +58,7 @@ export const endCaller = (run: string): boolean => callers.delete(run);
 
 /** The call that began a run; undefined for a run that the gateway has begun. */
 export const localCallOf = (run: string): LocalCall | undefined =>
-  runs.get(run)?.call ?? lateRuns.get(run, Date.now());
+  runs.get(run)?.call ?? lateRuns.get(run);
 
 /** The event of a run in progress. Hosts of objects are in this isolate, so it need not be sent to them. */
 export const localEventOf = (run: string): ObjectEvent | undefined => runs.get(run)?.event;
@@ -85,7 +86,10 @@ export async function grantOf(call: LocalCall, env: SystemEnv): Promise<ObjectGr
   const { made } = caller;
   caller.made = 0;
   const [before, askedAt] = [resets, Date.now()];
-  const grant = await ask(call, made, env);
+  const grant = await ask(call, made, env).catch((error: unknown) => {
+    caller.lot = 0; // it may have made all of its calls: it asks for each further one
+    throw error;
+  });
   if (resets !== before) return undefined;
   if (answers.size >= answersMax) answers.clear();
   answers.set(key, { grant, generation, askedAt });
@@ -125,7 +129,8 @@ export async function runLocally<T>(
     return await use(token, callers.get(call.run)?.visitor);
   } finally {
     runs.delete(token);
-    lateRuns.put(token, call, Date.now());
+    if (lateRuns.size >= lateRunsMax) lateRuns.delete(lateRuns.keys().next().value!);
+    lateRuns.set(token, call);
   }
 }
 
