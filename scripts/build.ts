@@ -18,6 +18,7 @@ const entries = [
   "main",
   "dns/name-server/thread",
   "platform/log-shipping/thread",
+  "platform/object-log/check-process",
   "platform/storage/checkpoint",
   "products/images/engine/process",
   "sandbox/limits/cpu-limiter-thread",

@@ -300,6 +300,7 @@ it("messages of unknown errors are never sent to callers", () => {
   expect(taking).toEqual([
     "src/edge/client-info/geo.ts", // about a file that the operator names
     "src/edge/tls/certificates/certificate.ts", // about the caller's own certificate
+    "src/platform/object-log/check-process.ts", // to the parent process
     "src/platform/util/json.ts", // about the caller's own text
     "src/products/images/engine/focus.ts", // to the parent process, which logs it
     "src/products/images/engine/process.ts", // to the parent process, which logs it

@@ -1,6 +1,6 @@
 import {
-  chownSync,
   existsSync,
+  lchownSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -10,12 +10,12 @@ import {
 } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
-import { BackupError, damaged } from "../storage/archive/errors.ts";
+import { BackupError } from "../storage/archive/errors.ts";
 import type { Archive } from "../storage/archive/archive.ts";
 import { syncPath } from "../storage/durability.ts";
 import { isDatabase, isFacets, type ObjectFile } from "../storage/live-files/object-files.ts";
 import type { Catalog } from "./catalog.ts";
+import { checkDatabase } from "./check-database.ts";
 import { writeState } from "./states.ts";
 import { noStamp, type Stamp } from "./stamps.ts";
 
@@ -53,7 +53,7 @@ export async function prepareObject(
       prepared.push(to);
       const isNew = await writeState(log, file, at, { to });
       if (isNew) {
-        checkDatabase(to, file.name);
+        await checkDatabase(to, file.name);
         await syncPath(to);
       }
       replacements.push({ ...file, isNew });
@@ -63,13 +63,6 @@ export async function prepareObject(
     for (const path of prepared) rmSync(path, { force: true });
     throw error;
   }
-}
-
-function checkDatabase(path: string, name: string): void {
-  using database = new DatabaseSync(path);
-  const [found] = database.prepare("pragma quick_check").all();
-  const result = String(Object.values(found ?? {})[0]);
-  if (result !== "ok") throw damaged(`the log of ${name}`, `gives a database that is not whole: ${result}`);
 }
 
 /** Puts prepared files into their places. No process may have them open. A kill leaves a note, and the next start goes on. */
@@ -115,7 +108,7 @@ function replace(folder: string, replacements: readonly Replacement[]): void {
       continue;
     }
     const { uid, gid } = statSync(dirname(path));
-    if (process.getuid?.() === 0) chownSync(path + newSuffix, uid, gid);
+    if (process.getuid?.() === 0) lchownSync(path + newSuffix, uid, gid);
     renameSync(path + newSuffix, path);
   }
 }
@@ -147,7 +140,7 @@ export async function writeObjects(log: Log, folder: string, at: Stamp): Promise
     if (!(await writeState(log, file, moment, { to: path, takesEarlier: () => withGap.push(file.name) })))
       continue;
     if (isFacets(file.name)) continue;
-    checkDatabase(path, file.name);
+    await checkDatabase(path, file.name);
     await syncPath(path);
     databases += 1;
   }

@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { open } from "node:fs/promises";
 import type { Archive } from "../storage/archive/archive.ts";
 import { compressed, writePart } from "../storage/archive/parts.ts";
 import { contentPath, markBase } from "./bases.ts";
+import { bytesOf, readFlags } from "../storage/live-files/object-files.ts";
 import type { Catalog } from "./catalog.ts";
 import type { FollowedFile } from "./followed-file.ts";
 import type { Entry } from "./segment.ts";
@@ -13,13 +14,11 @@ import type { Stamps } from "./stamps.ts";
 export const smallBytes = 256 * 1024;
 const pieceBytes = 1024 * 1024;
 
-export const bytesOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-
 /** Takes the content of a small database. Later frames of its log come after it. */
 export function pushBase(followed: FollowedFile, stamps: Stamps, push: (entry: Entry) => void): void {
   const { file, path, epoch } = followed;
   const start = followed.baseStart;
-  const bytes = readFileSync(path);
+  const bytes = readFileSync(path, { flag: readFlags });
   followed.read();
   if (followed.epoch !== epoch) return;
   const stamp = stamps.next();
@@ -67,7 +66,7 @@ export async function writeBase(
 }
 
 async function* piecesOf(followed: FollowedFile): AsyncGenerator<Buffer> {
-  const source = await open(followed.path);
+  const source = await open(followed.path, readFlags);
   try {
     for (let at = 0; ;) {
       const piece = Buffer.alloc(pieceBytes);

@@ -1,10 +1,19 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { pino } from "pino";
 import { FolderArchive } from "../storage/archive/folder.ts";
+import { copyDatabase } from "../storage/live-files/copy-database.ts";
 import { Catalog } from "./catalog.ts";
 import { prepareObject, writeObjects } from "./history.ts";
 import { ObjectLog } from "./object-log.ts";
@@ -158,6 +167,57 @@ it("refuses a damaged segment by name, and a moment in a gap, and leaves the fil
   await expect(prepared).rejects.toThrow(`${second!.path} does not match its digest`);
   expect(await numbersAt(before)).toEqual([0]);
   expect(database.prepare("select count(*) as n from t").get()).toEqual({ n: 2 });
+  database.close();
+});
+
+it("evaluates no condition of the schema when it checks a state, and refuses one that is not whole", async () => {
+  const database = open();
+  database.enableDefensive(false);
+  database.exec("create table checked (n integer check (n = 1)); pragma ignore_check_constraints = on");
+  database.exec("insert into checked values (2)");
+  await log.flush(namespace, id);
+  const prepare = async () =>
+    prepareObject({ catalog, files }, objects(), { namespace, id }, log.stamps.next());
+  expect(await prepare()).toEqual([{ namespace, name, isNew: true }]);
+  database.exec(
+    "pragma writable_schema = on; update sqlite_master set rootpage = 900 where name = 'checked'",
+  );
+  await log.flush(namespace, id);
+  await expect(prepare()).rejects.toThrow(`the log of ${name} gives a database that is not whole`);
+  database.close();
+});
+
+it("has the end of a database that is deleted before it is shipped, and waits for none that never was", async () => {
+  const database = open();
+  insert(database, 0);
+  log.noteAnswer(namespace, id);
+  database.close();
+  rmSync(path());
+  await log.flush(namespace, id);
+  expect(await numbersAt(log.stamps.next())).toBe(undefined);
+  writeFileSync(`${path()}-wal`, "");
+  rmSync(`${path()}-wal`);
+  await log.flush(namespace, id);
+  await log.whenShipped(new Set([namespace]));
+}, 20_000);
+
+it("follows no link that a cell has put into its folder, to read or to write", async () => {
+  const secret = join(folder, "secret.db");
+  using other = new DatabaseSync(secret);
+  other.exec("create table secrets (text); insert into secrets values ('secret')");
+  const before = readFileSync(secret);
+  symlinkSync(secret, path());
+  log.noteAnswer(namespace, id);
+  await log.catchUp();
+  await log.settle();
+  expect(catalog.files()).toEqual([]);
+  expect(await copyDatabase(path(), join(folder, "copy.db"))).toBe(false);
+  rmSync(path());
+  const database = open();
+  await log.flush(namespace, id);
+  symlinkSync(secret, `${path()}.restoring`);
+  await prepareObject({ catalog, files }, objects(), { namespace, id }, log.stamps.next());
+  expect(readFileSync(secret)).toEqual(before);
   database.close();
 });
 

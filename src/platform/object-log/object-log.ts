@@ -1,12 +1,19 @@
-import { readFileSync, statSync, watch, type FSWatcher } from "node:fs";
+import { lstatSync, readFileSync, watch, type FSWatcher } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import type { Archive } from "../storage/archive/archive.ts";
-import { isDatabase, isFacets, objectFiles, type ObjectFile } from "../storage/live-files/object-files.ts";
+import {
+  bytesOf,
+  isDatabase,
+  isFacets,
+  objectFiles,
+  readFlags,
+  type ObjectFile,
+} from "../storage/live-files/object-files.ts";
 import { unawaited } from "../util/uncaught.ts";
 import type { Catalog, FileState } from "./catalog.ts";
 import { FollowedFile } from "./followed-file.ts";
-import { bytesOf, pushBase, smallBytes, writeBase } from "./make-base.ts";
+import { pushBase, smallBytes, writeBase } from "./make-base.ts";
 import type { Entry } from "./segment.ts";
 import { Shipper } from "./shipper.ts";
 import { msOf, Stamps, type Stamp } from "./stamps.ts";
@@ -118,9 +125,8 @@ export class ObjectLog {
   noteAnswer(namespace: string, id: string): Stamp {
     for (const name of [`${id}.sqlite`, `${id}.1.sqlite`]) {
       const file = { namespace, name };
-      const followed = this.#followedOf(file);
-      if (followed !== undefined) this.#readOne(followed);
-      else if (bytesOf(this.#pathOf(file) + suffix) > 0) this.#readFile(file);
+      const isFollowed = this.#followedOf(file) !== undefined;
+      if (isFollowed || bytesOf(this.#pathOf(file) + suffix) > 0) this.#readFile(file);
     }
     return this.#stamps.next();
   }
@@ -147,7 +153,8 @@ export class ObjectLog {
     await new Promise((resolve) => setImmediate(resolve)); // as in `flush`
     this.#readChanged();
     const until = performance.now() + flushMs;
-    while (this.#isWaiting(namespaces)) await this.settle();
+    const last = this.#lastEntryOf(namespaces); // what is written after it need not be shipped
+    while (this.#shipper.shipped < last) await this.settle();
     for (let late; (late = this.#withoutBase(namespaces)).length > 0;) {
       if (performance.now() > until) throw new Error("Objects could not be copied to the log in time");
       await new Promise((resolve) => setTimeout(resolve, retryMs / 10));
@@ -156,10 +163,11 @@ export class ObjectLog {
     }
   }
 
-  #isWaiting(namespaces: ReadonlySet<string>): boolean {
+  #lastEntryOf(namespaces: ReadonlySet<string>): number {
+    let last = 0;
     for (const [namespace, entry] of this.#lastEntries)
-      if (entry > this.#shipper.shipped && namespaces.has(namespace)) return true;
-    return false;
+      if (entry > last && namespaces.has(namespace)) last = entry;
+    return last;
   }
 
   /** Files of whose states the log is of no use yet. */
@@ -239,8 +247,12 @@ export class ObjectLog {
 
   #readFile(file: ObjectFile): void {
     if (isFacets(file.name)) return this.#readFacets(file);
-    if (this.#isGone(file)) return this.noteReplaced(file);
-    this.#readOne(this.#followedOf(file) ?? this.#begin(file));
+    const followed = this.#followedOf(file);
+    if (lstatSync(this.#pathOf(file), { throwIfNoEntry: false }) === undefined) {
+      const isKnown = followed !== undefined || this.#options.catalog.stateOf(file) !== undefined;
+      return isKnown ? this.noteReplaced(file) : undefined;
+    }
+    this.#readOne(followed ?? this.#begin(file));
   }
 
   #begin(file: ObjectFile): FollowedFile {
@@ -259,17 +271,17 @@ export class ObjectLog {
     return [...(this.#followed.get(`${namespace}/${id}`)?.values() ?? [])];
   }
 
-  /** Whether a database that the log has was deleted. */
-  #isGone(file: ObjectFile): boolean {
-    const isMissing = statSync(this.#pathOf(file), { throwIfNoEntry: false }) === undefined;
-    return isMissing && this.#options.catalog.stateOf(file) !== undefined;
-  }
-
   #readFacets(file: ObjectFile): void {
     const path = this.#pathOf(file);
-    if (statSync(path, { throwIfNoEntry: false }) === undefined) return;
+    if (bytesOf(path) === 0) return;
     const stamp = this.#stamps.next();
-    this.#push({ ...file, kind: "base", start: stamp, stamp, bytes: readFileSync(path) });
+    this.#push({
+      ...file,
+      kind: "base",
+      start: stamp,
+      stamp,
+      bytes: readFileSync(path, { flag: readFlags }),
+    });
   }
 
   #readOne(followed: FollowedFile): void {

@@ -20,7 +20,7 @@ export class Shipper {
   #waiting: Entry[] = [];
   #bytes = 0;
   #pushed = 0;
-  /** The number of the last entry that is at the place, or was dropped. */
+  /** All entries up to this number are at the place, or were dropped. */
   shipped = 0;
   #current: Promise<void> | undefined;
   #next: Promise<void> | undefined;
@@ -29,9 +29,9 @@ export class Shipper {
     this.#options = options;
   }
 
-  /** Entries that wait, or are being written. */
+  /** Whether no entry waits or is being written, and those that were dropped are counted. */
   get isIdle(): boolean {
-    return this.#waiting.length === 0 && this.#current === undefined;
+    return this.#waiting.length === 0 && this.#current === undefined && this.shipped === this.#pushed;
   }
 
   get waitingBytes(): number {
@@ -45,10 +45,12 @@ export class Shipper {
     return ++this.#pushed;
   }
 
-  /** Forgets what waits. Returns its files. */
+  /** Forgets the contents that wait. Returns their files. Gaps and ends of files stay: they have no bytes. */
   drop(): ObjectFile[] {
     this.#bytes = 0;
-    return filesOf(this.#waiting.splice(0));
+    const dropped = this.#waiting;
+    this.#waiting = dropped.filter(({ kind }) => kind === "gap" || kind === "gone");
+    return filesOf(dropped);
   }
 
   /** Resolves when everything that was pushed before is at the place. Calls at the same time share a segment. */
@@ -70,7 +72,10 @@ export class Shipper {
     const entries = this.#waiting.splice(0);
     const last = this.#pushed;
     this.#bytes = 0;
-    if (entries.length === 0) return;
+    if (entries.length === 0) {
+      this.shipped = last;
+      return;
+    }
     const states = statesOf(filesOf(entries)); // before more is read
     let written = 0;
     try {

@@ -1,4 +1,4 @@
-import { open, type FileHandle } from "node:fs/promises";
+import { open, rm, type FileHandle } from "node:fs/promises";
 import type { Archive } from "../storage/archive/archive.ts";
 import { damaged } from "../storage/archive/errors.ts";
 import { readCompressed } from "../storage/archive/parts.ts";
@@ -36,7 +36,9 @@ export async function writeState(
 ): Promise<boolean> {
   const base = catalog.baseOf(file, at);
   if (base === undefined || base.isGone) return false;
-  const target = await open(to, "w+", 0o600);
+  // A cell may have put a link there: the folder is its own.
+  await rm(to, { force: true });
+  const target = await open(to, "wx+", 0o600);
   try {
     await writeBase(target, files, base);
     const frames: Entry[] = [];

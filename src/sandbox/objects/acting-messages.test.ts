@@ -10,7 +10,11 @@ it("a cell has a limited number of questions about bookmarks at the same time", 
   const objects: { onMessage?: (token: string, message: ObjectMessage) => Promise<string | undefined> } = {};
   const open = { cell: { gateway: { objects }, isDead: false }, namespaces: new Set([object.namespace]) };
   const log = Promise.withResolvers<string>();
-  const options = { alarm: async () => {}, standing: async () => undefined, bookmark: async () => log.promise };
+  const options = {
+    alarm: async () => {},
+    standing: async () => undefined,
+    bookmark: async () => log.promise,
+  };
   answerActing(open as unknown as OpenCell, tokens, options, async () => {});
   const ask = async (): Promise<string | undefined> =>
     objects.onMessage!(`${tokens.tokenOf(object)}.b1`, { kind: "bookmark", order: { of: "now" } });

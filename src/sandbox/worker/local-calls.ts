@@ -57,8 +57,7 @@ export function beginCaller(run: string, script: string, calls: string, visitor:
 export const endCaller = (run: string): boolean => callers.delete(run);
 
 /** The call that began a run; undefined for a run that the gateway has begun. */
-export const localCallOf = (run: string): LocalCall | undefined =>
-  runs.get(run)?.call ?? lateRuns.get(run);
+export const localCallOf = (run: string): LocalCall | undefined => runs.get(run)?.call ?? lateRuns.get(run);
 
 /** The event of a run in progress. Hosts of objects are in this isolate, so it need not be sent to them. */
 export const localEventOf = (run: string): ObjectEvent | undefined => runs.get(run)?.event;

@@ -8,7 +8,7 @@ import { damaged } from "../archive/errors.ts";
 import { FolderArchive } from "../archive/folder.ts";
 import { compressed, readCompressed, readLines, writeLines, writePart } from "../archive/parts.ts";
 import { copyDatabase } from "../live-files/copy-database.ts";
-import { isDatabase, objectFiles, objectsFolderOf } from "../live-files/object-files.ts";
+import { isDatabase, objectFiles, objectsFolderOf, readFlags } from "../live-files/object-files.ts";
 import type { Progress } from "./back-up.ts";
 import type { Manifest } from "./manifest.ts";
 
@@ -43,7 +43,11 @@ export async function copyObjects(
       const path = join(folder, namespace, name);
       const part = isDatabase(name)
         ? await copyOne(path, join(aside, "copy"), `objects/${namespace}/${name}.zst`, files)
-        : { content: (await readFile(path).catch(() => Buffer.alloc(0))).toString("base64") };
+        : {
+            content: (await readFile(path, { flag: readFlags }).catch(() => Buffer.alloc(0))).toString(
+              "base64",
+            ),
+          };
       if (part === undefined) continue;
       if ("path" in part) {
         progress.done += 1;

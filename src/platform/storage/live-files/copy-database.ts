@@ -1,6 +1,7 @@
-import { open, rm, stat, type FileHandle } from "node:fs/promises";
+import { lstat, open, rm, type FileHandle } from "node:fs/promises";
 import { frameHeaderBytes, pageOf, commitOf } from "./log-format.ts";
 import { LogGap, LogTail, type Frames } from "./log-tail.ts";
+import { readFlags } from "./object-files.ts";
 
 const pieceBytes = 1024 * 1024;
 const attemptsMax = 5;
@@ -37,8 +38,8 @@ export async function copyDatabase(path: string, to: string, bytesMin = 1): Prom
 }
 
 async function stateOf(path: string): Promise<string | undefined> {
-  const found = await stat(path, { bigint: true }).catch(missing);
-  return found && `${found.ino} ${found.size} ${found.mtimeNs}`;
+  const found = await lstat(path, { bigint: true }).catch(missing);
+  return found?.isFile() === true ? `${found.ino} ${found.size} ${found.mtimeNs}` : undefined;
 }
 
 async function copyFile(
@@ -55,7 +56,7 @@ async function copyFile(
       kept.push({ ...facts, pages: bytes.length });
     }
   };
-  const source = await open(path);
+  const source = await open(path, readFlags);
   const target = await open(to, "w", 0o600);
   try {
     const read = async (): Promise<void> => {

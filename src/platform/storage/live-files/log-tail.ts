@@ -9,6 +9,7 @@ import {
   type LogHeader,
   type Sums,
 } from "./log-format.ts";
+import { readFlags } from "./object-files.ts";
 
 /** Consecutive frames of a log, as SQLite wrote them. */
 export interface Frames {
@@ -265,9 +266,9 @@ function readFrames(file: number, after: number, count: number, frameBytes: numb
 
 function open(path: string): number | undefined {
   try {
-    return openSync(path, "r");
+    return openSync(path, readFlags);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    if (["ENOENT", "ELOOP"].includes((error as NodeJS.ErrnoException).code!)) return undefined;
     throw error;
   }
 }

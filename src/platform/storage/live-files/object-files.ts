@@ -1,3 +1,4 @@
+import { constants, lstatSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -22,6 +23,18 @@ export const isFacets = (name: string): boolean => facetsPattern.test(name);
 export interface ObjectFile {
   namespace: string;
   name: string;
+}
+
+/**
+ * Flags to read a file of a namespace's folder. A cell that a script controls may have put a link to any file of this machine
+ * there, or a pipe without a writer.
+ */
+export const readFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+/** The size of a file of such a folder; 0 for anything but a file. */
+export function bytesOf(path: string): number {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  return found?.isFile() === true ? found.size : 0;
 }
 
 const inOrder = (a: string, b: string): number => (a < b ? -1 : 1);
