@@ -89,10 +89,14 @@ it("an object above its limit can be read, and can write again in the place of d
 it("the objects of an account together have a limit; deleting some frees it for the others", async () => {
   await start({ objectAccountMegabytesMax: 24 });
   for (const name of ["a", "b", "c", "d"]) await ask(`/${name}/write/6`);
-  await vi.waitFor(async () => {
-    const answers = await Promise.all(["a", "b", "c", "d"].map(async (name) => ask(`/${name}/write/1`)));
-    expect(answers.map(({ error }) => error)).toContain(full);
-  }, patience);
+  await vi.waitFor(
+    async () => {
+      const answers = await Promise.all(["a", "b", "c", "d"].map(async (name) => ask(`/${name}/write/1`)));
+      expect(answers.map(({ error }) => error)).toContain(full);
+      // Between two looks each object writes a little, so that two of them fit into the limit.
+    },
+    { ...patience, interval: 500 },
+  );
   for (const { path } of (await objects()).slice(0, 2)) await api(path, "DELETE");
   await vi.waitFor(async () => expect((await ask("/e/write/1")).error).toBeUndefined(), patience);
   await vi.waitFor(async () => {
