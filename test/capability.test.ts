@@ -241,6 +241,7 @@ it("a new capability is a folder, one line in the list, and what is generated fr
     "openapi.json",
     "src/capabilities.ts",
     "src/declarations.ts",
+    "src/edge-capabilities.ts",
   ]);
 });
 
