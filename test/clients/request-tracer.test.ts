@@ -209,6 +209,15 @@ it("refuses hosts of others, texts that are no URL, and expressions that are not
     [{ url: "http://www.traced.example/", expression: "http.hots eq 1" }, "/body/expression"],
     [{ url: "http://www.traced.example/", headers: { "a b": "c" } }, "/body/headers"],
     [{ url: "http://www.traced.example/", headers: { a: "b\r\nc: d" } }, "/body/headers"],
+    [{ url: "http://www.traced.example/", headers: { a: "b\u0001" } }, "/body/headers"],
+    [{ url: "http://www.traced.example/", cookies: { a: "b\u007f" } }, "/body/cookies"],
+    [
+      {
+        url: "http://www.traced.example/",
+        headers: Object.fromEntries(["a", "b", "c", "d", "e"].map((name) => [name, "x".repeat(8000)])),
+      },
+      "/body/headers",
+    ],
     [{ url: "http://www.traced.example/", body: {} }, "/body/body"],
     [{ url: "http://www.traced.example/", method: "CONNECT" }, "/body/method"],
   ];
@@ -222,6 +231,34 @@ it("refuses hosts of others, texts that are no URL, and expressions that are not
       pointer,
     ]);
   }
+});
+
+it("answers with a limited number of parts, and still tells which rules match", async () => {
+  const own = await server.newZone("many-rules.example");
+  const record = { type: "A", name: "www", content: "127.0.0.1", ttl: 1, proxied: true } as const;
+  await server.client.dns.records.create({ zone_id: own, ...record });
+  const part = 'http.request.body.raw eq ""';
+  const expression = Array.from({ length: 120 }, () => part).join(" or ");
+  const rule = (text: string): object => ({
+    expression: text,
+    ...action({ origin: { port: ports[0] } }),
+  });
+  await server.client.rulesets.phases.update("http_request_origin", {
+    zone_id: own,
+    rules: [
+      ...Array.from({ length: 60 }, () => rule(expression)),
+      rule(`${part} or http.request.method eq "POST"`),
+    ] as never,
+  });
+  const { steps } = await trace("http://www.many-rules.example/", {
+    method: "POST",
+    body: { plain_text: "x".repeat(128 * 1024) },
+  });
+  expect(JSON.stringify(steps).length).toBeLessThan(3_000_000);
+  const rules = stepOf(steps, "http_request_origin").trace!;
+  expect(rules[0]!.parts).toBeDefined();
+  expect(rules.at(-1)).toMatchObject({ matched: true });
+  expect(rules.at(-1)!.parts).toBeUndefined();
 });
 
 it("leaves out what the token may not read", async () => {

@@ -28,6 +28,7 @@ export interface EdgeSettings {
   originsMax: number;
 }
 
+/** The limits of the edge that no setting changes, and the defaults of the others. */
 export const edgeDefaults: EdgeSettings = {
   colo: "DEV",
   headerBytesMax: 32 * 1024,

@@ -6,9 +6,10 @@ import { sensitive } from "../../control/api/sensitive.ts";
 import { checkExpression } from "../../control/rulesets/expression.ts";
 import type { RequestCf } from "../../edge/client-info/request-cf.ts";
 import type { EdgeSnapshot } from "../../edge/configuration/snapshot.ts";
+import { edgeDefaults } from "../../edge/http/settings.ts";
 import { requestFields } from "../../rules/language.ts";
 import { describeRequest, type AskedRequest } from "./described-request.ts";
-import { evaluated } from "./rule-steps.ts";
+import { evaluated, partsRoom } from "./rule-steps.ts";
 import { sendRequest } from "./send-request.ts";
 import { outcomes, stepTypes, type ShownPart, type TracedStep } from "./step.ts";
 import { traceRequest, type TracedConfiguration } from "./trace-request.ts";
@@ -37,7 +38,8 @@ const token = z
 const fieldValue = z
   .string()
   .max(textMax)
-  .regex(/^[^\0\r\n]*$/, { error: "a text in one line" });
+  // oxlint-disable-next-line no-control-regex
+  .regex(/^[^\x00-\x08\x0a-\x1f\x7f]*$/, { error: "a text in one line without control characters" });
 const few = (given: object): boolean => Object.keys(given).length <= headersMax;
 const fields = sensitive(z.record(token, fieldValue).refine(few, `at most ${headersMax} fields`));
 
@@ -177,7 +179,7 @@ async function expressionStep(
 ): Promise<TracedStep> {
   const invalid = await checkExpression(expression);
   if (invalid !== undefined) throw apiErrors.invalid(invalid, "/body/expression");
-  const { matched, parts } = evaluated(expression, requestFields(description));
+  const { matched, parts } = evaluated(expression, requestFields(description), partsRoom());
   return {
     step_name: "expression",
     type: "rule",
@@ -195,6 +197,7 @@ function askedRequest(body: z.output<typeof BodySchema>): AskedRequest {
       `Expected an http or https URL for url but received ${JSON.stringify(body.url)}`,
       "/body/url",
     );
+  checkFields({ ...body.headers }, { ...body.cookies });
   return {
     method: body.method,
     url,
@@ -206,6 +209,19 @@ function askedRequest(body: z.output<typeof BodySchema>): AskedRequest {
     geolocation: body.context?.geoloc ?? {},
     botScore: body.context?.bot_score,
   };
+}
+
+/** The edge would refuse more than this, and rules would compare it many times. */
+function checkFields(...lists: readonly Record<string, string>[]): void {
+  const { headerBytesMax } = edgeDefaults;
+  const bytes = lists
+    .flatMap((list) => Object.entries(list).flat())
+    .reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  if (bytes > headerBytesMax)
+    throw apiErrors.invalid(
+      `Expected headers and cookies of at most ${headerBytesMax} bytes but received ${bytes}`,
+      "/body/headers",
+    );
 }
 
 function bytesOfBody(given: z.output<typeof BodySchema>["body"]): Buffer | undefined {

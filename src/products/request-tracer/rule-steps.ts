@@ -1,6 +1,8 @@
+import { setImmediate as others } from "node:timers/promises";
 import { originOverride } from "../../control/rulesets/origin-rule.ts";
 import type { Rule, Ruleset } from "../../control/rulesets/ruleset.ts";
 import {
+  evaluate,
   formatValue,
   parseExpression,
   trace,
@@ -14,28 +16,59 @@ const shownCharactersMax = 1000;
 const shortened = (text: string): string =>
   text.length > shownCharactersMax ? `${text.slice(0, shownCharactersMax)}…` : text;
 
-const shownPart = ({ text, kind, operator, type, value, decides, children }: TraceNode): ShownPart => ({
-  text: shortened(text),
-  kind,
-  ...(operator === undefined ? {} : { operator }),
-  type,
-  value: value === undefined ? null : shortened(formatValue(value, type)),
-  decides,
-  children: children.map(shownPart),
-});
+/** Characters of a part besides its text and its value. */
+const aroundPart = 100;
+
+/** The characters that the parts of an answer may still have. */
+export interface PartsRoom {
+  characters: number;
+}
+
+/** Parts are shown until an answer has a million characters of them. Later rules are shown without parts. */
+export const partsRoom = (): PartsRoom => ({ characters: 1_000_000 });
+
+function shownPart(node: TraceNode, room: PartsRoom): ShownPart {
+  const { kind, operator, type, decides, children } = node;
+  const text = shortened(node.text);
+  const value =
+    node.value === undefined ? null : shortened(formatValue(node.value, type, shownCharactersMax));
+  room.characters -= aroundPart + text.length + (value?.length ?? 0);
+  return {
+    text,
+    kind,
+    ...(operator === undefined ? {} : { operator }),
+    type,
+    value,
+    decides,
+    children: children.map((child) => shownPart(child, room)),
+  };
+}
 
 /** Evaluates a valid expression. The public "true", which is not of the language, has no parts. */
-export function evaluated(expression: string, fields: FieldSource): { matched: boolean; parts?: ShownPart } {
+export function evaluated(
+  expression: string,
+  fields: FieldSource,
+  room: PartsRoom,
+): { matched: boolean; parts?: ShownPart } {
   if (expression.trim() === "true") return { matched: true };
   const parsed = parseExpression(expression);
   if (!parsed.ok) throw new Error(`a stored rule is not valid: ${parsed.error.message}`);
+  if (room.characters <= 0) return { matched: evaluate(parsed.expression, fields) };
   const { matched, root } = trace(parsed.expression, fields);
-  return { matched, parts: shownPart(root) };
+  return { matched, parts: shownPart(root, room) };
 }
 
-/** The rules of a phase, each with the value of every part of its expression. */
-export function rulesetStep(ruleset: Ruleset, fields: FieldSource): TracedStep {
-  const rules = ruleset.rules.map((rule) => ruleStep(rule, fields));
+/** The rules of a phase, each with the value of every part of its expression. Other work runs between two rules. */
+export async function rulesetStep(
+  ruleset: Ruleset,
+  fields: FieldSource,
+  room: PartsRoom,
+): Promise<TracedStep> {
+  const rules: TracedStep[] = [];
+  for (const rule of ruleset.rules) {
+    rules.push(ruleStep(rule, fields, room));
+    await others();
+  }
   if (ruleset.phase === "http_request_origin") markOverridden(ruleset.rules, rules);
   const hasActed = rules.some(({ outcome }) => outcome === "acted");
   return {
@@ -50,8 +83,8 @@ export function rulesetStep(ruleset: Ruleset, fields: FieldSource): TracedStep {
   };
 }
 
-function ruleStep(rule: Rule, fields: FieldSource): TracedStep {
-  const { matched, parts } = evaluated(rule.expression, fields);
+function ruleStep(rule: Rule, fields: FieldSource, room: PartsRoom): TracedStep {
+  const { matched, parts } = evaluated(rule.expression, fields, room);
   return {
     step_name: rule.id,
     type: "rule",

@@ -1,4 +1,4 @@
-import { phases, type Ruleset } from "../../control/rulesets/ruleset.ts";
+import type { Ruleset } from "../../control/rulesets/ruleset.ts";
 import type { Rulesets } from "../../control/rulesets/rulesets.ts";
 import type { ZoneSettings } from "../../control/zone-settings/zone-settings.ts";
 import type { HostEntry } from "../../edge/configuration/snapshot.ts";
@@ -9,7 +9,7 @@ import { redirectScheme } from "../../edge/tls/scheme-handler.ts";
 import { requestFields } from "../../rules/language.ts";
 import type { ScriptRouting } from "./script-routing.ts";
 import type { TracedRequest } from "./described-request.ts";
-import { rulesetStep } from "./rule-steps.ts";
+import { partsRoom, rulesetStep } from "./rule-steps.ts";
 import { unreached, type StepOutcome, type TracedStep } from "./step.ts";
 
 /** The parts of a zone's configuration that a caller may read. */
@@ -37,10 +37,13 @@ export async function traceRequest(
   const isRedirected = settings.trace!.some(({ action }) => action === "redirect");
   const fields = requestFields(description);
   const rulesets = await from.rulesets.list(zone.id);
-  const [originRules, snippets] = phases.map((phase) => {
+  const room = partsRoom();
+  const rulesOf = async (phase: Ruleset["phase"]): Promise<TracedStep> => {
     const ruleset = rulesets.find((each) => each.phase === phase);
-    return ruleset === undefined ? withoutRules(phase) : rulesetStep(ruleset, fields);
-  }) as [TracedStep, TracedStep];
+    return ruleset === undefined ? withoutRules(phase) : rulesetStep(ruleset, fields, room);
+  };
+  const originRules = await rulesOf("http_request_origin");
+  const snippets = await rulesOf("http_request_snippets");
   const routes = await from.routing.step(request);
   const isRun = snippets.outcome === "acted" || routes.outcome === "acted";
   const shown = (step: TracedStep, isReadable: boolean): TracedStep => (isReadable ? step : hidden(step));

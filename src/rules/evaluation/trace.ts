@@ -88,16 +88,35 @@ function plain(node: Node): Node {
   return node.kind === "index" && node.accesses.length === 0 ? node.base : node;
 }
 
-/** Formats a value for display: strings in quotes, addresses in their usual form, and "missing". */
-export function formatValue(value: Value | undefined, type: Type): string {
+/**
+ * Formats a value for display: strings in quotes, addresses in their usual form, and "missing". Of a longer text, only a
+ * beginning with more than `max` characters is written: a value may be large, and is formatted for each part.
+ */
+export function formatValue(value: Value | undefined, type: Type, max = Infinity): string {
   if (value === undefined) return "missing";
-  if (type === "Bytes") return JSON.stringify(textOf(value as string));
+  if (type === "Bytes") return quoted(value as string, max);
   if (type === "Ip") return formatIp(value as IpValue);
   if (typeof value !== "object") return String(value);
   const inner = (type.startsWith("Map(") ? type.slice(4, -1) : type.slice(6, -1)) as Type;
-  if (value instanceof Map) {
-    const entries = [...(value as ReadonlyMap<string, Value>)];
-    return `{${entries.map(([key, item]) => `${JSON.stringify(textOf(key))}: ${formatValue(item, inner)}`).join(", ")}}`;
+  const one = (item: Value): string => formatValue(item, inner, max);
+  if (!(value instanceof Map)) return `[${joined(value as readonly Value[], one, max)}]`;
+  const entries = value as ReadonlyMap<string, Value>;
+  return `{${joined(entries, ([key, item]) => `${quoted(key, max)}: ${one(item)}`, max)}}`;
+}
+
+const quoted = (text: string, max: number): string =>
+  JSON.stringify(textOf(text.length > max ? text.slice(0, bytesOfCharacter * max) : text));
+
+/** A character of UTF-8 has at most so many bytes. */
+const bytesOfCharacter = 4;
+
+function joined<T>(items: Iterable<T>, one: (item: T) => string, max: number): string {
+  let text = "";
+  let separator = "";
+  for (const item of items) {
+    if (text.length > max) break;
+    text += separator + one(item);
+    separator = ", ";
   }
-  return `[${(value as readonly Value[]).map((item) => formatValue(item, inner)).join(", ")}]`;
+  return text;
 }
