@@ -13,8 +13,10 @@ import type { ActiveJob } from "./job.ts";
 import type { LogpushJobs } from "./jobs.ts";
 import type { ReadySegment, LogSpool } from "./spool/spool.ts";
 
-/** Uploads of different jobs at the same time. */
-const atOnceMax = 16;
+/** Uploads of different jobs at the same time, and those of one account: a destination may be slow for as long as it likes. */
+const atOnce = { max: 16, ofAccountMax: 4 };
+/** After so long, a job lets others upload that wait. */
+const turnMs = 5000;
 const backoffMs = { first: 1000, max: 5 * 60_000 };
 
 export interface UploaderOptions {
@@ -35,7 +37,10 @@ export class Uploader {
   readonly #disableAfterMs: number;
   /** Failures in a row, and when the next attempt is due, by job. */
   readonly #failures = new Map<number, { count: number; againAtMs: number }>();
-  readonly #underWay = new Map<number, Promise<void>>();
+  readonly #underWay = new Map<number, { accountId: string; done: Promise<void> }>();
+  /** The turn in which a job last began to upload. */
+  readonly #turns = new Map<number, number>();
+  #turn = 0;
   readonly #stopping = new AbortController();
   readonly counts = { uploads: 0, failures: 0, bytes: 0 };
 
@@ -47,28 +52,47 @@ export class Uploader {
     this.#disableAfterMs = disableAfterMs;
   }
 
-  /** Starts the uploads that are due. */
+  /** Starts the uploads that are due. The jobs that have waited longest come first. */
   async tick(): Promise<void> {
-    for (const job of this.#jobs.active) {
-      if (this.#underWay.size >= atOnceMax || this.#stopping.signal.aborted) return;
-      if (this.#underWay.has(job.id) || (this.#failures.get(job.id)?.againAtMs ?? 0) > performance.now())
-        continue;
+    const turnOf = ({ id }: ActiveJob): number => this.#turns.get(id) ?? 0;
+    for (const job of this.#jobs.active.toSorted((a, b) => turnOf(a) - turnOf(b))) {
+      if (this.#isFull || this.#stopping.signal.aborted) return;
+      if (!this.#isDue(job)) continue;
       const segments = await this.#spool.ready(job.id);
       if (segments.length === 0) continue;
-      const uploading = this.#uploadAll(job, segments)
+      this.#turns.set(job.id, ++this.#turn);
+      const done = this.#uploadAll(job, segments)
         .catch((error: unknown) =>
           this.#logger.warn({ err: error, job: job.id }, "an upload of Logpush failed"),
         )
         .finally(() => this.#underWay.delete(job.id));
-      this.#underWay.set(job.id, uploading);
+      this.#underWay.set(job.id, { accountId: job.accountId, done });
     }
+  }
+
+  get #isFull(): boolean {
+    return this.#underWay.size >= atOnce.max;
+  }
+
+  #isFullFor(accountId: string): boolean {
+    const ofAccount = this.#underWay.values().filter((each) => each.accountId === accountId);
+    return this.#isFull || ofAccount.toArray().length >= atOnce.ofAccountMax;
+  }
+
+  #isDue({ id, accountId }: ActiveJob): boolean {
+    if (this.#underWay.has(id) || (this.#failures.get(id)?.againAtMs ?? 0) > performance.now()) return false;
+    return !this.#isFullFor(accountId);
   }
 
   /** Uploads everything that is ready, and ends the uploads under way after a time; their segments stay. */
   async stop(deadlineMs: number): Promise<void> {
     await endsWithin(deadlineMs, this.#drain());
     this.#stopping.abort();
-    await Promise.all(this.#underWay.values());
+    await this.#ended();
+  }
+
+  async #ended(): Promise<void> {
+    await Promise.all(this.#underWay.values().map(async ({ done }) => done));
   }
 
   /** Jobs whose last upload failed. */
@@ -79,12 +103,13 @@ export class Uploader {
   /** Jobs whose last upload failed are left out. */
   async #drain(): Promise<void> {
     do {
-      await Promise.all(this.#underWay.values());
+      await this.#ended();
       await this.tick();
     } while (this.#underWay.size > 0);
   }
 
   async #uploadAll(job: ActiveJob, segments: readonly ReadySegment[]): Promise<void> {
+    const turnEnd = performance.now() + turnMs;
     for (const segment of segments) {
       if (this.#stopping.signal.aborted) return;
       try {
@@ -93,6 +118,7 @@ export class Uploader {
         if (!this.#stopping.signal.aborted) await this.#noteFailure(job, error);
         return;
       }
+      if (performance.now() > turnEnd && this.#isFullFor(job.accountId)) return;
     }
   }
 
@@ -135,6 +161,7 @@ export class Uploader {
     for (const id of folders) if (!existing.has(id)) await this.#spool.removeJob(id);
     const active = new Set(this.#jobs.active.map(({ id }) => id));
     for (const id of this.#failures.keys()) if (!active.has(id)) this.#failures.delete(id);
+    for (const id of this.#turns.keys()) if (!active.has(id)) this.#turns.delete(id);
   }
 }
 

@@ -11,7 +11,7 @@ export interface ReadySegment extends SpoolSegment {
   path: string;
 }
 
-/** One job has at most this part of the spool. */
+/** One job has at most this part of the spool, and at most as much as is free, so that others find room. */
 const shareOfJob = 1 / 4;
 /** How long the size of the spool on the disk is taken for current. */
 const measuredMs = 2000;
@@ -64,7 +64,8 @@ export class LogSpool {
   /** Whether events of a job are taken, as far as the last measurement tells. */
   hasRoom(jobId: number): boolean {
     if (performance.now() - this.#measuredAt > measuredMs) unawaited(this.measure());
-    return (this.#bytes.get(jobId) ?? 0) < this.#bytesMax * shareOfJob && this.bytes < this.#bytesMax;
+    const own = this.#bytes.get(jobId) ?? 0;
+    return own < Math.min(this.#bytesMax * shareOfJob, this.#bytesMax - this.bytes);
   }
 
   /** Reads the sizes of all folders. Never rejects. */
