@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Pool } from "undici";
 import { traceHeader, type Tracer } from "../../platform/tracing/spans/tracer.ts";
 import { leftOut } from "../../platform/observability/observation.ts";
-import { isAbsent, requestPath } from "../../platform/processes/protocol.ts";
+import { isBusyOrAbsent, requestPath } from "../../platform/processes/protocol.ts";
 import { VisitorError, visitorErrors } from "../http/errors.ts";
 import type { EdgeSettings } from "../http/settings.ts";
 import { clientOf } from "../origin-client/of-dispatcher.ts";
@@ -103,7 +103,7 @@ export class ToMain {
         await attempt({ client, address: toMain }, race);
         return;
       } catch (error) {
-        const isUnsent = isAbsent(error) || (isRepeatable && isCut(error));
+        const isUnsent = isBusyOrAbsent(error) || (isRepeatable && isCut(error));
         if (error instanceof VisitorError) throw error; // of the visitor's body, such as 413
         if (!isUnsent || !isWhole() || performance.now() > endMs) throw visitorErrors.unavailable(error);
         await delay(againMs);

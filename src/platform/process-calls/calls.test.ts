@@ -1,9 +1,11 @@
 import { createServer, request, type IncomingMessage, type ServerResponse } from "node:http";
 import { mkdtempSync } from "node:fs";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Duplex } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
+import { Worker } from "node:worker_threads";
 import { afterEach, describe, expect, it } from "vitest";
 import { ProcessCalls } from "./calls.ts";
 import { FailedCall } from "./call-messages.ts";
@@ -72,7 +74,8 @@ const ask = (
   headers: Record<string, string> = {},
 ): Promise<Answer> =>
   new Promise((resolve, reject) => {
-    const asked = request({ port, host: "127.0.0.1", method, headers, agent: false }, (response) => {
+    const options = { port, host: "127.0.0.1", method, headers, agent: false, maxHeaderSize: 1024 * 1024 };
+    const asked = request(options, (response) => {
       const chunks: Buffer[] = [];
       response.on("data", (chunk: Buffer) => chunks.push(chunk)).on("error", reject);
       response.on("end", () =>
@@ -121,6 +124,18 @@ describe("a forwarded request", () => {
     expect(pair.faults).toEqual([]);
   });
 
+  it("is answered with as many headers as a script may send, also when it fails", async () => {
+    const pair = await startPair();
+    const long = "h".repeat(120 * 1024);
+    pair.main.serve("work", async (_, { request: { method }, response }) => {
+      if (method === "PUT") throw new FailedCall({ why: long });
+      response.writeHead(200, { "x-long": long }).end();
+    });
+    const port = await serverOf(forwarding(pair));
+    expect((await ask(port, "GET")).headers["x-long"]).toBe(long);
+    expect(await ask(port, "PUT")).toMatchObject({ status: 502, body: JSON.stringify({ why: long }) });
+  });
+
   it("fails without details for a fault, which the other process notes", async () => {
     const pair = await startPair();
     pair.main.serve("work", async () => Promise.reject(new Error("a secret")));
@@ -164,6 +179,46 @@ describe("a forwarded request", () => {
     asked.destroy();
     await left.promise;
   });
+});
+
+it("an upgrade whose client left before the other process was there does not reach it", async () => {
+  const pair = await startPair(false);
+  let isCalled = false;
+  const noRequest = async (): Promise<void> => {};
+  pair.main.serve("work", noRequest, async () => void (isCalled = true));
+  const socket = new Duplex({ read() {}, write: (_chunk, _encoding, done) => done() });
+  const joined = pair.edge.join("work", {}, { headers: [], socket: socket as Socket, head: Buffer.alloc(0) });
+  socket.destroy();
+  await pair.main.listen(() => {});
+  await joined;
+  await pair.edge.ask("unknown", {}).catch(() => {}); // later than the upgrade would be
+  expect(isCalled).toBe(false);
+});
+
+/** Its queue has room for few connections, and it accepts none until it is woken. */
+const busyProcess = `
+  const { workerData: { path, wakes }, parentPort } = require("node:worker_threads");
+  const server = require("node:http").createServer((request, response) => response.end("{}"));
+  server.listen({ path, backlog: 1 }, () => {
+    parentPort.postMessage("listens");
+    Atomics.wait(new Int32Array(wakes), 0, 0);
+  });`;
+
+it("calls wait while the queue of a busy process is full", async () => {
+  const { edge } = await startPair(false);
+  const path = join(mkdtempSync(join(tmpdir(), "selvedge-calls-")), "busy.sock");
+  const wakes = new SharedArrayBuffer(4);
+  const busy = new Worker(busyProcess, { eval: true, workerData: { path, wakes } });
+  ends.push(() => void busy.terminate());
+  await new Promise((resolve) => busy.once("message", resolve));
+  const answers = Promise.all(Array.from({ length: 20 }, async () => edge.ask("work", {}, path)));
+  const state = await Promise.race([answers.then(() => "answered"), delay(300, "waits")]).catch(
+    () => "refused",
+  );
+  expect(state).toBe("waits");
+  Atomics.store(new Int32Array(wakes), 0, 1);
+  Atomics.notify(new Int32Array(wakes), 0);
+  expect(await answers).toEqual(Array.from({ length: 20 }, () => ({})));
 });
 
 it("an answer to a question is JSON", async () => {

@@ -11,8 +11,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { asciiJson } from "../util/ascii-json.ts";
 import { randomText } from "../util/ids.ts";
 import { answersOf, type CallHandler, type CallUpgradeHandler } from "./call-server.ts";
-import { callHeader, FailedCall, failureHeader, type CallHead } from "./call-messages.ts";
-import { connectTo, isAbsent } from "../processes/protocol.ts";
+import { callHeader, FailedCall, failureHeader, headBytesMax, type CallHead } from "./call-messages.ts";
+import { connectTo, isBusyOrAbsent } from "../processes/protocol.ts";
 
 /** How long a call waits for a process that is started again. */
 const absentMsMax = 5000;
@@ -129,6 +129,10 @@ export class ProcessCalls {
   ): Promise<void> {
     const described: CallHead = { name, details, mark: newMark(), url, headers };
     const other = await whenThere(() => connectTo(to));
+    if (socket.destroyed) {
+      other.destroy(); // nobody would end it later
+      return;
+    }
     const lines = ["GET / HTTP/1.1", "host: process", "connection: Upgrade", "upgrade: websocket"];
     other.write(`${[...lines, `${callHeader}: ${asciiJson(described)}`].join("\r\n")}\r\n\r\n`);
     if (head.length > 0) other.write(head);
@@ -177,7 +181,8 @@ async function open(
   agent: Agent,
 ): Promise<ClientRequest> {
   const described = [...headers, "host", "process", callHeader, asciiJson(head)];
-  return whenThere(() => connected(send({ socketPath: to, agent, method, headers: described })));
+  const options = { socketPath: to, agent, method, headers: described, maxHeaderSize: headBytesMax };
+  return whenThere(() => connected(send(options)));
 }
 
 /** Resolves when the request has a connection. Nothing has been sent by then. */
@@ -200,14 +205,14 @@ const answerTo = (call: ClientRequest): Promise<IncomingMessage> =>
     call.once("close", () => reject(new Error("The other process left before it answered")));
   });
 
-/** Tries again while the process is not there. */
+/** Tries again while the process is not there, or has no room for one more connection. */
 async function whenThere<T>(open: () => Promise<T>): Promise<T> {
   const endMs = performance.now() + absentMsMax;
   for (;;) {
     try {
       return await open();
     } catch (error) {
-      if (!isAbsent(error) || performance.now() > endMs) throw error;
+      if (!isBusyOrAbsent(error) || performance.now() > endMs) throw error;
       await delay(againMs);
     }
   }

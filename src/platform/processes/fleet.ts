@@ -75,9 +75,12 @@ export interface FleetOptions {
 export class Fleet {
   readonly #options: FleetOptions;
   readonly #members = new Set<Member>();
+  /** Those that came before `listen`. */
+  readonly #early = new Set<Member>();
   readonly #server: Server;
   readonly #notes: ProcessNotes;
-  readonly #startedMs = performance.now();
+  #opened: Promise<void> | undefined;
+  #openedMs = 0;
   #settled: Promise<void> | undefined;
   #rejoined: (() => void) | undefined;
   #left: number;
@@ -103,14 +106,29 @@ export class Fleet {
     while (this.serving < count) await new Promise<void>((resolve) => this.#joining.push(resolve));
   }
 
+  /** Edge processes may join. */
   async listen(): Promise<void> {
-    rmSync(this.#options.path, { force: true });
-    await listenAt(this.#server, { path: this.#options.path });
+    await (this.#opened ??= this.#open());
     // Those that served for another main process may still use what they had then, until they have word from this one.
     const rejoined = new Promise<void>((resolve) => (this.#rejoined = resolve));
-    this.#settled = this.#left === 0 ? Promise.resolve() : Promise.race([rejoined, delay(silenceMsMax)]);
+    this.#settled = this.#left === 0 ? Promise.resolve() : Promise.race([rejoined, this.#silence()]);
     this.#lastTickMs = performance.now();
     this.#timer = setInterval(() => this.#tick(), beatMs / 2).unref();
+    for (const member of this.#early) this.#welcome(member);
+    this.#early.clear();
+  }
+
+  async #open(): Promise<void> {
+    rmSync(this.#options.path, { force: true });
+    await listenAt(this.#server, { path: this.#options.path });
+    this.#openedMs = performance.now();
+  }
+
+  /** Resolves when the socket has been there for two seconds: no word from before counts any more. */
+  async #silence(): Promise<void> {
+    const endMs = this.#openedMs + silenceMsMax;
+    // A timer may be early, by the time that its turn of the event loop took.
+    while (performance.now() < endMs) await delay(Math.ceil(endMs - performance.now()));
   }
 
   /** Resolves when the changes are in effect in every edge process that serves. */
@@ -136,7 +154,7 @@ export class Fleet {
   close(): void {
     clearInterval(this.#timer);
     this.#server.close();
-    for (const { conversation } of this.#members) conversation.end();
+    for (const { conversation } of [...this.#members, ...this.#early]) conversation.end();
   }
 
   async #all(order: Order): Promise<void> {
@@ -150,17 +168,21 @@ export class Fleet {
   }
 
   /**
-   * Before this main process listens: resolves when edge processes that served for another one ask before they serve.
-   * The API may listen earlier, and must not acknowledge a change that they do not have.
+   * Before `listen`: resolves when edge processes that served for another main process ask before they serve. They do so
+   * once a socket has been there for two seconds that says nothing; without one they take it that nothing changes. The
+   * API may listen earlier, and must not acknowledge a change that they do not have.
    */
   async #forgotten(): Promise<void> {
-    if (this.#left > 0) await delay(Math.max(0, this.#startedMs + silenceMsMax - performance.now()));
+    if (this.#left <= 0) return;
+    await (this.#opened ??= this.#open());
+    await this.#silence();
   }
 
   #accept(socket: Socket): void {
     const member = new Member(socket, (message) => this.#hear(message, member));
     member.conversation.onEnd(() => {
       this.#members.delete(member);
+      this.#early.delete(member);
       member.gone();
     });
   }
@@ -170,9 +192,8 @@ export class Fleet {
       case "hello":
         member.id = message.id;
         member.hasServed = message.hasServed;
-        this.#members.add(member);
-        member.tell({ do: "join", dns: this.#options.dnsAddress() });
-        for (const note of this.#notes.joinersNotes()) member.tell({ do: "note", ...note });
+        if (this.#settled === undefined) this.#early.add(member);
+        else this.#welcome(member);
         return;
       case "ready":
         member.isServing = true;
@@ -191,6 +212,12 @@ export class Fleet {
         member.pending.get(message.n)?.resolve(message);
         member.pending.delete(message.n);
     }
+  }
+
+  #welcome(member: Member): void {
+    this.#members.add(member);
+    member.tell({ do: "join", dns: this.#options.dnsAddress() });
+    for (const note of this.#notes.joinersNotes()) member.tell({ do: "note", ...note });
   }
 
   async #takeNote(note: Note, from: Member): Promise<void> {

@@ -21,18 +21,19 @@ function newPath(): string {
 }
 
 function newFleet(path: string, serving = 0): Fleet {
-  return new Fleet({
+  const fleet = new Fleet({
     path,
     serving,
     lagSeconds: () => 0,
     dnsAddress: () => "127.0.0.1:53",
     onStalled: () => {},
   });
+  onTestFinished(() => fleet.close());
+  return fleet;
 }
 
 async function startFleet(path: string, serving = 0): Promise<Fleet> {
   const fleet = newFleet(path, serving);
-  onTestFinished(() => fleet.close());
   await fleet.listen();
   return fleet;
 }
@@ -109,6 +110,22 @@ describe("an edge process", () => {
 });
 
 describe("a new main process", () => {
+  it("that does not listen yet tells of a change when an edge process that served before does not trust its data", async () => {
+    const path = newPath();
+    const first = await startFleet(path);
+    const { channel, heard } = newChannel(path);
+    await channel.join();
+    await Promise.all([channel.caughtUp(), first.serves(1)]);
+    first.close();
+    const second = newFleet(path, 1);
+    await second.tell([change]);
+    expect(channel.isCurrent).toBe(false);
+    expect(heard).toEqual([]);
+    await second.listen();
+    expect(await channel.becomesCurrent()).toBe(true);
+    expect(heard).toEqual(["reload"]);
+  });
+
   it("waits with its first change for those that served before, not for new ones", async () => {
     const path = newPath();
     const fleet = await startFleet(path, 1);

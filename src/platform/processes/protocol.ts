@@ -90,6 +90,10 @@ export class Conversation<Received, Sent> {
 export const isAbsent = (error: unknown): boolean =>
   ["ECONNREFUSED", "ENOENT"].includes((error as { code?: string }).code ?? "");
 
+/** Whether a connection to a Unix socket can be tried again. The system refuses it when the queue of the socket is full. */
+export const isBusyOrAbsent = (error: unknown): boolean =>
+  isAbsent(error) || (error as { code?: string }).code === "EAGAIN";
+
 /** Connects to a Unix socket. */
 export const connectTo = (path: string): Promise<Socket> =>
   new Promise((resolve, reject) => {
