@@ -130,7 +130,7 @@ export class ProcessCalls {
     const described: CallHead = { name, details, mark: newMark(), url, headers };
     const other = await whenThere(() => connectTo(to));
     if (socket.destroyed) {
-      other.destroy(); // nobody would end it later
+      other.destroy(); // nothing else would end it later
       return;
     }
     const lines = ["GET / HTTP/1.1", "host: process", "connection: Upgrade", "upgrade: websocket"];
