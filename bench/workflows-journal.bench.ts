@@ -85,7 +85,7 @@ class AnsweringCells implements InvocationRunner {
   }
 }
 const config = '{"retries":{"limit":5,"delay":10000,"backoff":"exponential"},"timeout":"10 minutes"}';
-const done = (step: number): CallMessage => ["done", `do:s${step}-1`, 1, 0, `j${step}`, config];
+const done = (step: number): CallMessage => ["done", `do:s${step}-1`, 1, 0, `j${step}`, config, 0];
 
 /** Journal rows per second on SQLite itself, flushed at each commit. */
 function bareRate(rowsPerCommit: number, name: string): number {

@@ -17,6 +17,8 @@ export interface Span extends TraceContext {
   readonly header: string;
   child(name: string, kind?: SpanKind): Span;
   set(name: string, value: AttributeValue | undefined): this;
+  /** Milliseconds since it began; 0 if it is not kept. */
+  readonly ageMs: number;
   /** Says that it began earlier than this object was made. */
   began(msAgo: number): this;
   /** Notes a failure. `error` is short and has few values, such as a code or a class. */
@@ -75,6 +77,10 @@ export class KeptSpan implements Span {
     return this;
   }
 
+  get ageMs(): number {
+    return performance.now() - this.startMs;
+  }
+
   began(msAgo: number): this {
     this.startMs -= msAgo;
     return this;
@@ -95,6 +101,7 @@ export class KeptSpan implements Span {
 /** The ids of a trace that is not kept, so that others see that it is not. It is its own child. */
 export class UnkeptSpan implements Span {
   readonly isSampled = false;
+  readonly ageMs = 0;
   readonly header: string;
   readonly state: string | undefined;
 

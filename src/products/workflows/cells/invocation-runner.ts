@@ -16,7 +16,8 @@ export interface EndedAttempt {
   /** Of the step. */
   name: string;
   attempt: number;
-  elapsedMs: number;
+  /** Its start by the isolate's clock, in milliseconds. The isolate may send any number. */
+  sinceMs: number;
   hasFailed: boolean;
 }
 

@@ -1,3 +1,4 @@
+import { clock } from "../../../platform/timers/clock.ts";
 import type { Span } from "../../../platform/tracing/spans/span.ts";
 import type { Tracer } from "../../../platform/tracing/spans/tracer.ts";
 import type { Ending, StartMessage } from "../worker/messages.ts";
@@ -21,11 +22,13 @@ export class InvocationSpan {
       .set("selvedge.script", scriptName);
   }
 
-  attempted({ name, attempt, elapsedMs, hasFailed }: EndedAttempt): void {
+  /** The message may have been on its way for a while, so its own time is not the end of the attempt's time. */
+  attempted({ name, attempt, sinceMs, hasFailed }: EndedAttempt): void {
     if (this.span?.isSampled !== true) return;
+    const ageMs = this.span.ageMs;
     const step = this.span
       .child(`step ${name.slice(0, 100)}`)
-      .began(elapsedMs + clockStepMs)
+      .began(Math.min(Math.max(clock.now() - sinceMs + clockStepMs, 0), ageMs))
       .set("selvedge.attempt", attempt);
     if (hasFailed) step.fail("exception");
     step.end();

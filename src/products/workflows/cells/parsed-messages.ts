@@ -24,7 +24,7 @@ const control = /[\u0000-\u001f]/;
 export function readCall(text: string): CallMessage | undefined {
   const [head, value] = split(text);
   if (!Array.isArray(head)) return undefined;
-  const [kind, key, first, second, third, fourth, fifth] = head as unknown[];
+  const [kind, key, first, second, third, fourth, fifth, sixth] = head as unknown[];
   switch (kind) {
     case "get":
       return isKey(key, "") ? [kind, key] : undefined;
@@ -39,12 +39,22 @@ export function readCall(text: string): CallMessage | undefined {
         ? [kind, key, first, second]
         : undefined;
     case "done":
-      return isStep(key) && isAttempt(first) && isNumber(second) && isConfig(third) && isValue(value)
-        ? [kind, key, first, second, value, third]
+      return isStep(key) &&
+        isAttempt(first) &&
+        isNumber(second) &&
+        isConfig(third) &&
+        isNumber(fourth) &&
+        isValue(value)
+        ? [kind, key, first, second, value, third, fourth]
         : undefined;
     case "failed":
-      return isStep(key) && isAttempt(first) && isNumber(second) && isNumberOrNull(fourth) && isConfig(fifth)
-        ? [kind, key, first, second, readError(third), fourth, fifth]
+      return isStep(key) &&
+        isAttempt(first) &&
+        isNumber(second) &&
+        isNumberOrNull(fourth) &&
+        isConfig(fifth) &&
+        isNumber(sixth)
+        ? [kind, key, first, second, readError(third), fourth, fifth, sixth]
         : undefined;
     default:
       return undefined;

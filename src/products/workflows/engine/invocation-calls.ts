@@ -208,7 +208,7 @@ export class InvocationCalls implements InvocationListener {
   #outcome(instance: LiveInstance, message: CallMessage & { 0: "done" | "failed" }): InstanceChange {
     const { now } = this.#state;
     const [, key, attempt, elapsedMs] = message;
-    const config = message.at(-1) as string | null;
+    const config = message[0] === "done" ? message[5] : message[6];
     const base = { key, attempt, at: now, startedOn: now - elapsedMs, config };
     this.attempts[message[0] === "done" ? "ok" : message[5] === null ? "failed" : "retried"]++;
     if (message[0] === "done") return instance.record({ ...base, kind: "done", value: message[4] });
@@ -318,13 +318,11 @@ export class InvocationCalls implements InvocationListener {
   }
 }
 
-const attemptOf = ([kind, key, attempt, elapsedMs]: CallMessage & {
-  0: "done" | "failed";
-}): EndedAttempt => ({
-  name: entryName(key),
-  attempt,
-  elapsedMs,
-  hasFailed: kind === "failed",
+const attemptOf = (message: CallMessage & { 0: "done" | "failed" }): EndedAttempt => ({
+  name: entryName(message[1]),
+  attempt: message[2],
+  sinceMs: message[0] === "done" ? message[6] : message[7],
+  hasFailed: message[0] === "failed",
 });
 
 /** When a retry may start, a sleep is over, or a wait times out. */

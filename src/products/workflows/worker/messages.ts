@@ -5,7 +5,16 @@
 
 /** Sent by the invocation. Each call is answered once its effect is durable or its time has come. */
 export type CallMessage =
-  | ["done", key: string, attempt: number, elapsedMs: number, value: string, config: string | null]
+  | [
+      "done",
+      key: string,
+      attempt: number,
+      elapsedMs: number,
+      value: string,
+      config: string | null,
+      /** The start of the attempt by the isolate's clock, in milliseconds. For traces only. */
+      sinceMs: number,
+    ]
   /** Without a delay the step has failed. */
   | [
       "failed",
@@ -15,6 +24,7 @@ export type CallMessage =
       error: ErrorMessage,
       delayMs: number | null,
       config: string | null,
+      sinceMs: number,
     ]
   /** Answered when the next attempt may start. */
   | ["retry", key: string]
@@ -93,8 +103,8 @@ const { stringify } = JSON;
 
 export function callText(message: CallMessage): string {
   if (message[0] !== "done") return stringify(message);
-  const [kind, key, attempt, elapsedMs, value, config] = message;
-  return `${stringify([kind, key, attempt, elapsedMs, config])}\n${value}`;
+  const [kind, key, attempt, elapsedMs, value, config, sinceMs] = message;
+  return `${stringify([kind, key, attempt, elapsedMs, config, sinceMs])}\n${value}`;
 }
 
 export const noteText = (message: NoteMessage): string => stringify(message);

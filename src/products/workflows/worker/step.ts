@@ -200,13 +200,22 @@ export class Step {
         const attempted = await this.#once(callback, context, running, key);
         const elapsedMs = invocation.host.now() - running.since;
         if ("value" in attempted) {
-          await invocation.call(["done", key, attempt, elapsedMs, attempted.value, toKeep]);
+          await invocation.call(["done", key, attempt, elapsedMs, attempted.value, toKeep, running.since]);
           return attempted;
         }
         const { error, delayMs: askedMs } = await this.#delayAfter(attempted, ++failures, delay, context);
         const isAtOnce = askedMs !== null && invocation.mocks?.skipsDelay(key) === true;
         const delayMs = isAtOnce ? 0 : askedMs;
-        await invocation.call(["failed", key, attempt, elapsedMs, toMessage(error), delayMs, toKeep]);
+        await invocation.call([
+          "failed",
+          key,
+          attempt,
+          elapsedMs,
+          toMessage(error),
+          delayMs,
+          toKeep,
+          running.since,
+        ]);
         return { error, delayMs };
       });
       if ("value" in outcome) return decode(outcome.value);
