@@ -124,6 +124,7 @@ it("restores each bookmark at the next start, whose constructor sees the restore
 it("has the state of a time", async () => {
   const to = { name: "time" };
   await done("write", [1], to);
+  await done("now", [], to); // the log of the object has begun
   const ms = Date.now() + 1;
   await vi.waitFor(() => expect(Date.now()).toBeGreaterThan(ms), { interval: 1 });
   await done("write", [2], to);
