@@ -23,7 +23,7 @@ export interface Snapshot {
 export const quoted = (name: string): string => `"${name}"`;
 export const columnsOf = (table: Table): string => table.columns.map(({ name }) => quoted(name)).join(", ");
 /** Rows are passed on in batches of about this size. */
-export const batchBytes = 1024 * 1024;
+export const batchBytes = 64 * 1024;
 
 /** Approximate size in memory. */
 export function bytesOf(row: Row): number {
