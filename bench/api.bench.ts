@@ -11,7 +11,7 @@ import {
   reported,
 } from "./lib/measure.ts";
 
-/** Reads and writes of a DNS record, beside a bare handler of the same router that runs one statement. */
+/** Compares reads and writes of a DNS record with a bare handler of the same router that runs one statement. */
 const rounds = 7;
 const readsPerRound = 4000;
 const writesPerRound = 1500;

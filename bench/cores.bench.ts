@@ -1,4 +1,4 @@
-/** Edge processes beside one process that does everything: CPU time of requests and writes, and memory. */
+/** Compares edge processes with one process that does everything: CPU time of requests and writes, and memory. */
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
@@ -21,14 +21,14 @@ import { proxiedZone } from "./lib/proxied-zone.ts";
 import { processTree, treeCpuMicroseconds } from "./lib/tree.ts";
 
 const rounds = 9;
-/** A process that has served fewer than some ten thousand requests runs code that is not compiled yet. */
+/** V8 is still compiling hot code during a process's first ten thousand requests or so. */
 const warmUpRounds = 4;
 const proxied = 12_000;
-/** With few connections, two processes have few requests in a turn of the event loop, and each costs more. */
+/** With few connections, each of two processes handles few requests per event loop turn, so each request costs more. */
 const connections = { few: 16, many: 64 };
 const writes = 100;
 const quietMs = 8000;
-/** Requests per second are compared only where the load and the origin have cores of their own. */
+/** Requests per second are compared only on machines with spare cores for the load generator and the origin. */
 const coresForThroughput = 6;
 
 const origin = await startPeer("origin.ts");
@@ -178,7 +178,7 @@ async function writeOne(name: Name): Promise<number> {
   return performance.now() - startMs;
 }
 
-/** The CPU time of one of `count` calls: in all processes of a node, and in main. */
+/** CPU time per call, averaged over `count` calls: in all processes of a node, and in main. */
 async function cpuOf(
   { pid }: Started,
   count: number,
@@ -199,7 +199,7 @@ async function cpuOf(
   };
 }
 
-/** The process of a node that writes. */
+/** Finds the main process of a node, the only one that writes. */
 function mainOf(pid: number): number {
   return processTree(pid).find((each) => /"role":"main"/.test(environmentOf(each))) ?? pid;
 }

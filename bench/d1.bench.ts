@@ -4,9 +4,8 @@ import { atMost, median, pairedRatio, printGoals, printTable, reported } from ".
 import { treeCpuMicroseconds } from "./lib/tree.ts";
 
 /*
- * CPU time of a request whose script makes one query, the whole way from the client to the database and back, of all
- * processes, beside the same script in `wrangler dev`; and that of each further query of the same request, where
- * `wrangler dev` has the script and the database in one process.
+ * Compares D1 with `wrangler dev`: CPU time of all processes for a request whose script makes one query, and for each
+ * further query of the same request. `wrangler dev` runs the script and the database in one process.
  */
 const warmUpRounds = 4;
 const rounds = 11;
@@ -87,7 +86,7 @@ const kinds = {
 type Kind = keyof typeof kinds;
 const kindNames = Object.keys(kinds) as Kind[];
 const empty = (): Record<Name, number[]> => ({ selvedge: [], dev: [] });
-/** CPU microseconds, those of Node, and milliseconds, for each query, in each round. */
+/** Per query, for each round: CPU µs of all processes, CPU µs of Node, and elapsed ms. */
 const figures = Object.fromEntries(
   kindNames.map((kind) => [kind, { cpu: empty(), front: empty(), wall: empty() }]),
 ) as Record<Kind, Record<"cpu" | "front" | "wall", Record<Name, number[]>>>;
@@ -95,7 +94,7 @@ const figures = Object.fromEntries(
 for (let round = -warmUpRounds; round < rounds; round++) {
   for (const kind of kindNames) {
     const { path, queries: each, requests } = kinds[kind];
-    // Neither side comes first each time.
+    // The sides alternate in who goes first.
     for (const name of round % 2 === 0 ? names : names.toReversed()) {
       const side = sides[name];
       const before = treeCpuMicroseconds(side.pid);

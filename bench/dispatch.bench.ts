@@ -4,10 +4,10 @@ import { atMost, median, pairedRatio, printGoals, printTable, reported, type Goa
 import { treeCpuMicroseconds } from "./lib/tree.ts";
 
 /*
- * CPU time of a request that goes from the gateway to a dispatcher and on to a customer's script, beside bare workerd with the same
- * isolates, and beside miniflare; hop by hop; how long a script takes at its first call; two cells over one.
+ * Measures CPU time per hop of a request from the gateway through a dispatcher to a customer's script, compared with
+ * bare workerd with the same isolates, and with miniflare. Also: first-call latency, and two cells against one.
  */
-/** Until everything that will be compiled has been, which takes about 18,000 requests: a round is 2,000. */
+/** V8 finishes compiling after about 18,000 requests; a round is 2,000. */
 const warmUpRounds = 10;
 const rounds = 15;
 const count = 2000;
@@ -54,7 +54,7 @@ const perSecond: Record<string, number[]> = {};
 for (const name of Object.keys(sides)) [cpu[name], gateway[name], perSecond[name]] = [[], [], []];
 for (let round = -warmUpRounds; round < rounds; round++) {
   const all = Object.entries(sides);
-  // Each begins once in a while, and none comes twice in a row.
+  // Rotates which side goes first.
   const first = (round + warmUpRounds) % all.length;
   for (const [name, { url, path, host, pid }] of [...all.slice(first), ...all.slice(0, first)]) {
     const before = treeCpuMicroseconds(pid);
@@ -96,7 +96,7 @@ const goals: Goal[] = [
   reported("CPU of a request to one script, Selvedge / bare", pairedRatio(cpu[oursAlone]!, cpu[baresAlone]!)),
 ];
 
-// First calls of scripts, one by one, in turn on both sides; each time in processes of their own.
+// First calls of scripts, one by one, alternating between the sides, in fresh processes each time.
 const cold: Record<"selvedge" | "bare", number[]> = { selvedge: [], bare: [] };
 for (let round = 0; round < coldRounds; round++) {
   const [ours, bares] = [
@@ -131,7 +131,7 @@ for (const [name, share] of Object.entries({ p50: 0.5, p99: 0.99 }))
     ),
   );
 
-// Two cells and one, loaded alike.
+// The same load on two cells and on one.
 const two = await startHost(2);
 const speed: Record<"one" | "two", number[]> = { one: [], two: [] };
 for (let round = -1; round < 5; round++) {
@@ -155,7 +155,7 @@ async function took({ url, path, host }: Side): Promise<number> {
   return performance.now() - started;
 }
 
-/** With so many scripts beside the others that have had no call yet. */
+/** Starts Selvedge with the benchmark's scripts, and `coldScripts` more that have had no call yet. */
 async function startHost(
   cells: number,
   coldScripts = 0,

@@ -70,7 +70,7 @@ export function questions(): string {
   }).join("");
 }
 
-/** Queries answered in a second by the server on a port, as dnsperf has them. */
+/** Queries per second answered by the server on a port, measured by dnsperf. */
 export async function queriesPerSecond(
   port: number,
   file: string,
@@ -174,7 +174,7 @@ async function start(
   };
 }
 
-/** A process with its children, and theirs. */
+/** The ids of a process and all its descendants. */
 export function family(pid: number): number[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
   return [pid, ...(children === "" ? [] : children.split(" ").flatMap((child) => family(Number(child))))];

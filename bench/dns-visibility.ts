@@ -8,7 +8,7 @@ const zone = "large.example";
 const recordsCount = 10_000;
 const changes = 500;
 
-/** How soon the answer changes after the API has taken a change, in a zone of 10,000 records. */
+/** Measures the time from an API change until DNS answers show it, in a zone of 10,000 records. */
 export async function measureVisibility(): Promise<Goal[]> {
   const selvedge = await startSelvedge();
   const { ready } = selvedge;

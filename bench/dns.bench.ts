@@ -1,4 +1,4 @@
-/** Queries per second and CPU per query of one thread, beside NSD, Knot and the plainest server on Node; how soon a change is seen. */
+/** Compares queries per second and CPU per query of one thread with NSD, Knot and a minimal Node server. */
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -85,7 +85,7 @@ interface Load {
   options?: readonly string[];
 }
 
-/** Loads one after the other, again and again, so that what else the machine does meets all of them. */
+/** Runs the loads in turn, in many rounds, so that other load of the machine affects all of them alike. */
 async function measure(
   loads: readonly Load[],
 ): Promise<Record<string, { perSecond: number[]; cpu: number[] }>> {

@@ -19,14 +19,14 @@ import {
 import { proxiedZone } from "./lib/proxied-zone.ts";
 
 /*
- * CPU time of a proxied request beside the barest Node proxy, and beside nginx where there is one: small and large on
- * connections that stay open, and small on a connection for each. All sides keep their connections to the origin.
+ * Compares CPU time per proxied request with a minimal Node proxy, and with nginx if installed: small and large bodies
+ * on keep-alive connections, and small bodies on a new connection each. All sides reuse connections to the origin.
  */
 const rounds = 9;
 const host = "www.bench.example";
 interface Kind {
   count: number;
-  /** The bound of the ratio to the bare proxy. */
+  /** Maximum ratio to the bare proxy. */
   bareMax: number;
   run: (url: string, count: number) => Promise<number>;
 }
@@ -92,7 +92,7 @@ await selvedge.stop();
 await bare.stop();
 await origin.stop();
 
-/** Visits with a connection for each request. Resolves with seconds. */
+/** Sends each request on a new connection. Resolves with the seconds it took. */
 async function visits(url: string, count: number, atOnce: number): Promise<number> {
   const { port, hostname } = new URL(url);
   const request = `GET /1024 HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`;

@@ -51,7 +51,7 @@ function origin(): RequestListener {
   };
 }
 
-/** A bare proxy before the origin, with bodies in both directions. */
+/** A bare proxy in front of the origin that streams bodies in both directions. */
 function proxyBefore(originPort: number): RequestListener {
   const pool = new Pool(`http://127.0.0.1:${originPort}`, { connections: 128 });
   return bareProxy(pool, (request) => ({
@@ -75,7 +75,7 @@ async function startEdge(originPort: number): Promise<number> {
   return (await edge.listen({ host: "127.0.0.1", port: 0 })).port;
 }
 
-/** The part of a child process in this benchmark. All of them run with the setting that `bin/selvedge.js` makes. */
+/** Starts one role of this benchmark as a child process, with the V8 flag that `bin/selvedge.js` sets. */
 async function play(role: string, originPort: number): Promise<void> {
   setFlagsFromString("--external-memory-accounted-in-global-limit");
   process.once("SIGTERM", () => process.exit(0));
@@ -94,7 +94,7 @@ interface Side {
   stop(): unknown;
 }
 
-/** CPU time of a request that goes through the edge, beside the barest proxy of the same parts, and beside nginx. */
+/** Compares CPU time per request through the edge with a minimal proxy of the same parts, and with nginx. */
 export default async function edge(): Promise<void> {
   const self = "../edge.ts";
   const from = await startPeer(self, "origin");
@@ -113,7 +113,7 @@ export default async function edge(): Promise<void> {
   for (const { name, request, count, connections } of kinds) {
     const cpu = new Map([...sides.keys()].map((side) => [side, [] as number[]]));
     for (let round = -3; round < rounds; round++) {
-      // Each side takes each place as often: what runs before it shows in what it costs.
+      // Every side takes every position equally often, because the side before it affects its cost.
       const order = [...sides];
       const first = (round + order.length) % order.length;
       for (const [side, { port, pids }] of [...order.slice(first), ...order.slice(0, first)]) {

@@ -22,7 +22,7 @@ import {
 import type { Ready } from "../src/server.ts";
 import type { BareJob } from "./peers/bare-sharp.ts";
 
-/** Pictures that have to be made, beside those who make the same ones. */
+/** Compares transforms that are not cached with sharp, IPX and vipsthumbnail doing the same work. */
 
 export interface Section {
   headings: string[];
@@ -33,10 +33,10 @@ export interface Stage {
   pid: number;
   ready: Ready;
   stop(): Promise<void>;
-  /** The address of the picture, to which options are added. */
+  /** The URL of the picture, without the options. */
   url: string;
   path: string;
-  /** The same as a small picture, to warm up with. */
+  /** A small version of the picture, for warming up. */
   small: { url: string; path: string };
 }
 type Format = BareJob["format"];
@@ -75,11 +75,11 @@ export function startBare(): Bare {
   };
 }
 
-/** Options that no request has had yet, for the same work: the second side does not bind. */
+/** Options for the same work that no request has used yet: the height is too large to have an effect. */
 let asked = 0;
 export const fresh = (options: string): string => `w=800,h=${2000 + (asked = (asked + 1) % 9000)},${options}`;
 
-/** A server that has been at work for a while: its code is compiled as it stays. The same for those beside it. */
+/** Sends requests to all sides until V8 has compiled their hot code. */
 async function warmUp(
   ...calls: readonly ((options: { width: number; height: number }) => Promise<unknown>)[]
 ) {
@@ -123,7 +123,7 @@ async function compare<S extends string>(
   return found;
 }
 
-/** As it comes, further sizes of a picture are made from its intermediate copy. This makes each as the first ones are made. */
+/** Disables intermediate copies, so that every size is made from the original. */
 const fromImages = ["--image-intermediate-pixels", "0"];
 
 export async function coldSection(
@@ -210,7 +210,7 @@ export async function coldSection(
   return { headings: ["", "CPU ms each", "per second", "p50 ms"], rows, goals };
 }
 
-/** The bytes of an automatic AVIF beside those of a default WebP that looks the same: its quality is searched for. */
+/** Compares the size of an automatic AVIF with that of a WebP of equal SSIM, interpolated between WebP qualities. */
 async function bytesAtEqualLooks(url: string, path: string): Promise<Goal> {
   const avif = (await getWhole(`${url}/w=800`, { accept: "image/avif" })).bytes;
   const reference = await sharp(path).autoOrient().resize({ width: 800 }).png().toBuffer();
@@ -221,7 +221,7 @@ async function bytesAtEqualLooks(url: string, path: string): Promise<Goal> {
     points.push({ bytes: bytes.length, looks: await ssim(bytes, reference) });
   }
   const above = points.findIndex(({ looks }) => looks >= wanted);
-  if (above < 1) throw new Error(`No WebP looks as the AVIF does: ${wanted}`);
+  if (above < 1) throw new Error(`No WebP quality has the SSIM of the AVIF: ${wanted}`);
   const [low, high] = [points[above - 1]!, points[above]!];
   const share = (wanted - low.looks) / (high.looks - low.looks);
   const equal = low.bytes + share * (high.bytes - low.bytes);
@@ -232,13 +232,13 @@ async function bytesAtEqualLooks(url: string, path: string): Promise<Goal> {
 }
 
 async function focusGoals({ pid, ready, url, path }: Stage): Promise<Goal[]> {
-  // Both go through the same boxes, so that they do the same work but for the place of the crop.
+  // Both sides request the same sizes, so that their work differs only in the position of the crop.
   const of = (gravity: string, urlOf: (call: number) => string = () => url) => {
     let calls = 0;
     return () =>
       getWhole(`${urlOf(calls)}/w=${600 + (calls++ % 100)},h=500,fit=cover,f=webp,gravity=${gravity}`);
   };
-  // Bytes behind the end of a picture make it another one, which is in no cache.
+  // A byte appended to the picture makes it a different one, so that no cache has it.
   const rounds = 16;
   const bytes = readFileSync(path);
   const others: string[] = [];
@@ -271,7 +271,7 @@ async function focusGoals({ pid, ready, url, path }: Stage): Promise<Goal[]> {
   ];
 }
 
-/** IPX, which is installed beside its server for this. */
+/** Installs IPX next to its server script and starts it. */
 export async function ipxSection(
   { pid, url, path, small }: Stage,
   start: (...args: string[]) => Promise<Stage>,
@@ -364,7 +364,7 @@ export async function ipxSection(
 
 const memory = (pid: number | undefined): number => (pid === undefined ? 0 : memoryOf(pid));
 
-/** libvips' own program, where it is installed: a process for each picture, with the same encoders' settings. */
+/** Compares with libvips' own program, if installed: one process per picture, with the same encoder settings. */
 export async function thumbnailSection(
   _: Stage,
   start: (...args: string[]) => Promise<Stage>,

@@ -9,7 +9,7 @@ import { atLeast, atMost, cpuMicroseconds, median, pairedRatio, reported, type G
 import type { Section, Stage } from "./images-cold.ts";
 import { family, getWhole } from "./images-lib.ts";
 
-/** Pictures that have been made already, beside plain node:http that serves the same bytes with the same headers. */
+/** Compares cached pictures with plain node:http serving the same bytes and headers. */
 
 interface Target {
   origin: string;
@@ -118,9 +118,9 @@ export async function hitSection({ pid, url }: Stage): Promise<Section> {
   return { headings: ["", "CPU µs each", "per second"], rows, goals };
 }
 
-/** Results that memory has no room for: more of them than fit are asked for in turn. */
+/** Requests more results in turn than fit in memory, so that they come from disk. */
 async function diskGoals(pid: number, url: string, folder: string, rows: Section["rows"]): Promise<Goal[]> {
-  // Above 256 KB nothing stays in memory.
+  // Results above 256 KB are not cached in memory.
   const options = "w=1400,q=92,f=webp";
   const first = await getWhole(`${url}/${options}`);
   const again = await getWhole(`${url}/${options}`);

@@ -19,7 +19,7 @@ export async function photo(width = 4000, height = 3000): Promise<Buffer> {
       .resize({ width: w, height: h, fit: "fill", kernel: "cubic" })
       .raw()
       .toBuffer();
-    // Natural pictures have half the amplitude at twice the frequency, and more light and shade than colour.
+    // Natural pictures have half the amplitude at twice the frequency, and vary more in luminance than in colour.
     const amplitude = 1.1 / Math.sqrt(cells / 4) ** 1.4;
     for (let at = 0; at < sum.length; at += 3) {
       const light = layer[at]! - 128;
@@ -33,7 +33,7 @@ export async function photo(width = 4000, height = 3000): Promise<Buffer> {
     .resize({ width, height, fit: "fill" })
     .raw()
     .toBuffer({ resolveWithObject: true });
-  // The grain of a sensor: it makes the file as large as a camera's, which is what decoding costs by.
+  // Sensor noise: it makes the file as large as a camera's. Decoding cost depends on the file's size.
   for (let at = 0; at < data.length; at += 3) {
     const grain = (random() + random() + random() - 382) / 18;
     for (let c = 0; c < 3; c++) data[at + c] = Math.max(0, Math.min(255, data[at + c]! + grain));
@@ -56,7 +56,7 @@ export async function upload(ready: Ready, bytes: Uint8Array): Promise<string> {
   return body.result.id;
 }
 
-/** A process and those it has started. */
+/** The ids of a process and its children. */
 export function family(pid: number): number[] {
   try {
     const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
@@ -70,11 +70,11 @@ export const cpuOf = (pid: number): number =>
   family(pid).reduce((sum, each) => sum + cpuMicroseconds(each), 0);
 export const memoryOf = (pid: number): number =>
   family(pid).reduce((sum, each) => sum + residentMegabytes(each), 0);
-/** The most that a process has had. */
+/** Peak resident memory of a process. */
 export const peakMegabytes = (pid: number): number =>
   Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]) / 1024;
 
-/** The process that transforms: it has the codecs loaded. */
+/** Finds the image process, by the codecs that it has loaded. */
 export const imageProcess = (pid: number): number | undefined =>
   family(pid).find((each) => each !== pid && readFileSync(`/proc/${each}/maps`, "utf8").includes("libvips"));
 

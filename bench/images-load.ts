@@ -13,7 +13,7 @@ import {
   timed,
 } from "./images-lib.ts";
 
-/** Many at a time: crowds at one picture, more work than slots, hits beside it, and what stays in memory afterwards. */
+/** Concurrent requests: many for one picture, more transforms than slots, hits meanwhile, and memory afterwards. */
 const cores = availableParallelism();
 
 export async function crowdSection({ pid, url }: Stage): Promise<Section> {
@@ -136,7 +136,7 @@ export async function memorySection({ pid, url }: Stage): Promise<Section> {
   let peak = base;
   for (let done = 0; done < total; done += total / 5) {
     await timed(total / 5, 4, (i) => {
-      // Width and quality together are asked for once: every one is a transform.
+      // Each combination of width and quality is requested once, so every request is a transform.
       const n = done + i;
       const once = `w=${100 + (n % 400)},q=${30 + Math.floor(n / 400)},h=600`;
       return getWhole(`${url}/${once},${kinds[n % kinds.length]!}`);

@@ -9,7 +9,7 @@ import { readFileSync } from "node:fs";
 import { imageProcess, timed } from "./images-lib.ts";
 import type { Section, Stage } from "./images-cold.ts";
 
-/** A hundred megabytes beside the barest server that hashes and writes them; and what is refused by its header. */
+/** Compares uploads of 100 MB with a minimal server that hashes and writes them; and uploads refused by their header. */
 const megabytes = 100;
 
 async function send(url: string, jpeg: Buffer, isForm: boolean): Promise<void> {

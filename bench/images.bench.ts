@@ -11,8 +11,8 @@ import { crowdSection, isolationSection, memorySection } from "./images-load.ts"
 import { uploadSection } from "./images-uploads.ts";
 
 /**
- * Images beside the bare library and others that do the same: CPU time first. BENCH_SECTIONS=cold,hits runs only these
- * sections. Each has a new platform with its default settings; some start another with settings of its own.
+ * Compares image delivery with the bare library and other servers, by CPU time first. BENCH_SECTIONS=cold,hits runs
+ * only these sections. Each section starts a new platform with default settings, and some a second one with others.
  */
 const sections: Record<string, (stage: Stage, start: typeof startStage) => Promise<Section>> = {
   cold: coldSection,

@@ -10,7 +10,7 @@ import {
   reported,
 } from "./lib/measure.ts";
 
-/** CPU time of the gateway for a request to a script: without a live log, another script is watched, or this one. */
+/** CPU time of the gateway per request to a script: without a live log, with one of another script, and with its own. */
 const rounds = 9;
 const [count, connections] = [1500, 16];
 const code = `export default { fetch(request) { console.log("asked", request.url); return new Response("ok"); } };`;

@@ -8,8 +8,8 @@ import { atMost, median, pairedRatio, printGoals, printTable } from "./lib/measu
 import { treeCpuMicroseconds } from "./lib/tree.ts";
 
 /*
- * CPU time of a commit of a Durable Object with `--object-log`, which ships what objects write, beside the same without.
- * A request makes many commits, so that the cost of requests does not count. Each round ends when its writes are shipped.
+ * Compares CPU time per commit of a Durable Object with and without `--object-log`, which ships the writes of objects.
+ * A request makes many commits, so that its own cost is negligible. Each round ends when its writes are shipped.
  */
 const rounds = Number(process.env["BENCH_ROUNDS"] ?? 9);
 const warmUpRounds = 3;

@@ -6,15 +6,15 @@ import { load } from "./lib/load.ts";
 import { atLeast, atMost, printGoals, printTable, reported } from "./lib/measure.ts";
 
 /*
- * Many objects: 10,000 alarms that are due within 20 seconds, with the lateness that their handlers see, and 1,000
- * WebSockets on 100 objects, which leave no object in memory while nothing is sent.
+ * Many objects: the lateness of 10,000 alarms that are due within 20 seconds, as their handlers see it, and 1,000 idle
+ * WebSockets on 100 objects, which are then not in memory.
  */
 const alarmObjects = Number(process.env["BENCH_ALARM_OBJECTS"] ?? 500);
 const alarmsEach = 20;
 const everyMs = 1000;
 const socketObjects = 100;
 const socketsEach = 10;
-/** Objects leave the memory ten seconds after their last event. */
+/** Objects are evicted ten seconds after their last event. */
 const idleMsMax = 40_000;
 
 const code = `import { DurableObject } from "cloudflare:workers";

@@ -14,9 +14,9 @@ import {
 import { processTree, treeCpuMicroseconds } from "./lib/tree.ts";
 
 /*
- * CPU time of requests to Durable Objects, beside a bare proxy before workerd with the same class in a static configuration:
- * from a script through the front, and from an object that calls another object of its process twenty times. Memory of an
- * object that is live, and of one that was evicted. The load of the machine is printed, because only ratios count.
+ * Compares CPU time of requests to Durable Objects with a bare proxy in front of workerd with the same class in a static
+ * configuration: from a script through the gateway, and from an object that calls another object of its process twenty
+ * times. Also: memory of a live object and of an evicted one. The machine's load is printed, because only ratios count.
  */
 const rounds = Number(process.env["BENCH_ROUNDS"] ?? 9);
 const warmUpRounds = Number(process.env["BENCH_WARM_UP"] ?? 6);
@@ -83,10 +83,10 @@ const kinds: Record<string, { count: number; goal: number | undefined }> = {
   calls: { count: 60, goal: 2.5 },
 };
 const names: Record<string, string> = {
-  fetch: "fetch of an object, through the front",
-  call: "method call, through the front",
-  read: "method that reads, through the front",
-  write: "method that writes, through the front",
+  fetch: "fetch of an object, through the gateway",
+  call: "method call, through the gateway",
+  read: "method that reads, through the gateway",
+  write: "method that writes, through the gateway",
   fetches: `${callsEach} fetches of an object of the same process`,
   calls: `${callsEach} method calls of an object of the same process`,
 };
@@ -115,7 +115,7 @@ for (const [kind, { count, goal }] of Object.entries(kinds)) {
 }
 printTable(["CPU µs each", "Selvedge", "static", "ratio"], rows);
 
-/** Wakes further objects that write. Resolves with the memory of all cells afterwards. */
+/** Wakes more objects that write. Resolves with the memory of all cells afterwards. */
 async function wake(prefix: string): Promise<number> {
   await load(ready.edge, liveObjects, connections, (index) => ({
     method: "GET",

@@ -16,9 +16,9 @@ import { defaultFields } from "../src/platform/access-log/fields.ts";
 import { proxiedZone } from "./lib/proxied-zone.ts";
 
 /**
- * CPU time of a proxied kilobyte with the access log, with a Logpush job of the same fields, and with traces, beside the same without them, in rounds that
- * alternate. All sides are restarted several times, because two launches of the same program differ by more than a log
- * costs.
+ * Compares CPU time per proxied kilobyte with the access log, with a Logpush job of the same fields, and with traces,
+ * to the same without them, in alternating rounds. All sides are restarted several times, because two launches of the
+ * same program differ by more than the cost of a log.
  */
 const launches = 7;
 const rounds = 6;
@@ -83,7 +83,7 @@ goals.push(await scrapeOfManyZones());
 goals.push(atMost("CPU per write of a record, audit log / none", await auditRatio(), 1.15));
 printGoals(goals);
 
-/** CPU time of creating and changing a record with the audit log, beside the same without it. */
+/** Compares CPU time of creating and changing a record with and without the audit log. */
 async function auditRatio(): Promise<number> {
   const found: number[] = [];
   for (let launch = 0; launch < launches; launch++) {
@@ -131,7 +131,7 @@ async function recordsOf(peer: Awaited<ReturnType<typeof startPeer>>) {
   return { pid: peer.pid, stop: () => peer.stop(), write: () => load(origin, writes, connections, next) };
 }
 
-/** CPU time of one request in each round, of sides that are started in the given order. */
+/** CPU time per request in each round, for sides that are started in the given order. */
 async function measured(order: readonly Side[]): Promise<Record<Side, number[]>> {
   const cpu = noneOfEach();
   const sides: [Side, Awaited<ReturnType<typeof edgeWith>>][] = [];

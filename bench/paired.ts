@@ -6,20 +6,20 @@ import { prepared } from "./lib/planes.ts";
 import { treeCpuMicroseconds } from "./lib/tree.ts";
 
 /*
- * `node bench/paired.ts CHECKOUT [LAUNCHES [ROUNDS [KIND]]]`: CPU time of this checkout's requests beside another checkout's, in
- * rounds that alternate: through the proxy, through a snippet, to a script, to a customer's script, of workflows, and of images. CHECKOUT
- * is a folder with its dependencies installed, for example a worktree of the commit before. Both sides are restarted
- * LAUNCHES times, because a process keeps what V8 and the allocator decided in it: two launches of the same checkout differ
- * by up to 10 %. The result is the median of the launches.
+  * `node bench/paired.ts CHECKOUT [LAUNCHES [ROUNDS [KIND]]]`: compares CPU time per request of this checkout with
+  * another, in alternating rounds: proxy, snippet, script, customer's script, workflows, and images. CHECKOUT is a folder
+  * with its dependencies installed, for example a worktree of the previous commit. Both sides are restarted LAUNCHES
+  * times, because decisions of V8 and the allocator last as long as the process: two launches of the same checkout
+  * differ by up to 10 %. The result is the median of the launches.
  */
 const [other, launchesText = "9", roundsText = "6", ...only] = process.argv.slice(2);
 if (other === undefined) {
-  process.stderr.write("Expected the folder of another checkout\n");
+  process.stderr.write("Expected the folder of another checkout as the first argument\n");
   process.exit(2);
 }
 const launches = Number(launchesText);
 const rounds = Number(roundsText);
-/** V8 compiles until about 18,000 requests. */
+/** V8 finishes compiling hot code after about 18,000 requests. */
 const warmUpRounds = Number(process.env["BENCH_WARM_UP"] ?? 8);
 const ratioMax = 1.03;
 const flags = ["--cells", "1", "--workflow-create-rate", "0", "--workflow-account-create-rate", "0"];
@@ -65,7 +65,7 @@ interface Measured {
   other: number;
   /** The ratio of the sums. */
   ratio: number;
-  /** The parts of the difference that the server's own process and its cells cause; parts of `other`. */
+  /** The difference in CPU time due to the server's own process and due to its cells, as fractions of `other`. */
   server: number;
   cells: number;
 }

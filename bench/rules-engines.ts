@@ -12,7 +12,7 @@ const linearFlag: string = "l";
 const agent =
   "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36";
 
-/** Patterns that are not shown to be linear for a backtracking engine. */
+/** Patterns that are not known to run in linear time on a backtracking engine. */
 const patterns = [
   "Windows.*Safari/[0-9.]+$",
   "(?:[A-Z][a-z]+/[0-9.]+ ?)+$",

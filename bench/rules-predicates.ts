@@ -1,6 +1,6 @@
 import type { FieldSource, Predicate } from "../src/rules/language.ts";
 
-/** A rule, and the same predicate as one would write it in JavaScript over the same fields. */
+/** A rule, and the same predicate written by hand in JavaScript over the same fields. */
 export interface PredicatePair {
   name: string;
   expression: string;

@@ -68,7 +68,7 @@ function compareWithHand(text: string, byHand: Predicate): Comparison {
 
 type Loop = (contexts: readonly FieldSource[]) => number;
 
-/** Every predicate gets a loop of its own, so that none is measured through a call site that others have spoilt. */
+/** Gives every predicate a loop of its own, so that its call site stays monomorphic. */
 function loopOf(predicate: Predicate): Loop {
   // oxlint-disable-next-line typescript/no-implied-eval, no-new-func -- a constant text
   const make = new Function(
@@ -143,7 +143,7 @@ function saveMs(): number {
 function worstRegex(): { pattern: string; ms: number } {
   let worst = { pattern: "", ms: 0 };
   for (const { pattern, text } of redosCases) {
-    // A new one each time, for the first run is the slow one; the best of three, for the machine is shared.
+    // Compiles a new one each time, because the first run is the slow one. The best of three excludes other load.
     const times = Array.from({ length: 3 }, () => {
       const regex = compileRegex(pattern);
       const start = performance.now();

@@ -20,7 +20,7 @@ import {
 const zoneCount = 1000;
 const recordsPerZone = 100;
 
-/** Fills a database, with the owner in it; returns the zones' ids. */
+/** Fills a database that has an owner; returns the zones' ids. */
 async function fill(path: string, zones = zoneCount): Promise<string[]> {
   const ids: string[] = [];
   const storage = await openStorage(`sqlite:${path}`);
@@ -122,7 +122,7 @@ function snapshot(zones: number): EdgeSnapshot {
   return made;
 }
 
-/** Nanoseconds of a look-up of hosts that are asked for in turn, as strings that were just parsed are. */
+/** Nanoseconds per look-up of hosts in turn, as freshly parsed strings. */
 function lookUp(from: EdgeSnapshot, zones: number): number {
   const count = 200_000;
   const hosts = Array.from(

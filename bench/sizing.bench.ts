@@ -12,7 +12,7 @@ import { prepared } from "./lib/planes.ts";
 import { processTree, treeCpuMicroseconds } from "./lib/tree.ts";
 
 const rounds = 7;
-/** V8 compiles until about 18,000 requests. */
+/** V8 finishes compiling hot code after about 18,000 requests. */
 const warmUpRounds = 8;
 const quietMs = 8000;
 const flags = ["--cells", "1", "--workflow-create-rate", "0", "--workflow-account-create-rate", "0"];
@@ -90,7 +90,7 @@ function commandOf(of: number): string {
   return readFileSync(`/proc/${of}/cmdline`, "latin1").replaceAll("\0", " ").trim();
 }
 
-/** Asks the name server over UDP, with 32 questions on the way. */
+/** Queries the name server over UDP, with 32 queries in flight. */
 async function ask(count: number): Promise<void> {
   const socket = createSocket("udp4");
   const [host, port] = ready.dns.split(":");

@@ -1,4 +1,4 @@
-/** The benchmark's samples as a picture: time to first byte over time, without and with smart routing. */
+/** Draws the benchmark's samples: time to first byte over time, without and with smart routing. */
 interface Series {
   name: string;
   what: string;
@@ -30,7 +30,7 @@ function panel({ name, what, changeMs, off, on }: Series, y: number): string {
   const py = (ms: number): number => Math.round(y + height - (Math.min(ms, ceilingMs) / ceilingMs) * height);
   const dots = (["off", "on"] as const).map((side) => {
     const samples = side === "off" ? off : on;
-    // Every second request is enough to see, and half the size.
+    // Drawing every second request halves the file's size.
     const path = samples.filter((_, i) => i % 2 === 0).map((s) => `M${px(s.atMs)} ${py(s.ttfbMs)}h0`);
     return `<path d="${path.join("")}" stroke="${colours[side]}" stroke-width="3" stroke-linecap="round" opacity=".55"/>`;
   });

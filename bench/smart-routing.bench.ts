@@ -11,8 +11,8 @@ import type { LinkOrder, Ways } from "./peers/links.ts";
 import { chart } from "./smart-routing-chart.ts";
 
 /**
- * The gain and the cost of smart routing over slow links: two nodes, two origins and the links between them, each its own process.
- * Two zones differ in the setting only, and are asked side by side, so that the same machine, at the same time, serves both.
+ * Measures the gain and the cost of smart routing over slow links: two nodes, two origins and the links, each in its
+ * own process. Two zones differ only in the setting and get requests side by side, so that other load affects both.
  */
 const perSecond = 40;
 const warmUpMs = 4000;
@@ -154,7 +154,7 @@ async function makeZone(name: string, origins: number, value: Setting): Promise<
   return { host: `www.${name}`, zoneId: id };
 }
 
-/** Asks at a steady pace, whether or not earlier requests have been answered. */
+/** Sends requests at a steady rate, whether or not earlier ones have been answered. */
 async function ask(side: Side, seconds: number, startMs: number, offsetMs: number): Promise<Sample[]> {
   const pool = new Pool(edge.ready.edge, { connections: 256, pipelining: 1 });
   const samples: Sample[] = [];
@@ -183,7 +183,7 @@ const quantile = (samples: readonly Sample[], share: number): number => {
 const counts = async (): Promise<Record<string, number>> =>
   (await (await fetch(`http://127.0.0.1:${origin.port}/counts`)).json()) as Record<string, number>;
 
-/** From the change on, the time after which 19 of 20 requests of every second are fast again. */
+/** Time from the change until 19 of 20 requests in every second are fast again. */
 function recoveryMs(samples: readonly Sample[], atMs: number, fastMs: number): number {
   const after = samples.filter((sample) => sample.atMs >= atMs);
   const isFast = (fromMs: number): boolean => {

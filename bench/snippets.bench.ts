@@ -15,7 +15,7 @@ import {
   type Goal,
 } from "./lib/measure.ts";
 
-/** The cost of a snippet: CPU time compared with bare workerd that runs the same module, and the start of one. */
+/** The cost of a snippet: CPU time compared with bare workerd running the same module, and its cold start. */
 const rounds = 11;
 const code = `export default {
   async fetch(request) {
@@ -47,7 +47,7 @@ const rows = await compare(
 
 const colds: number[] = [];
 for (let i = 0; i < 20; i++) {
-  // A module of its own each time: nothing of it is loaded or compiled yet.
+  // A new module each time, so that nothing of it is loaded or compiled yet.
   await addSnippet("headers", `${code}// ${i}\n`);
   colds.push(await timeMs(visit));
 }
@@ -87,7 +87,7 @@ interface Side {
   pids: () => number[];
 }
 
-/** CPU time of a small answer on both sides, in rounds that alternate; the first is judged beside the second. */
+/** Compares CPU time of a small response on both sides, in alternating rounds. */
 async function compare(
   sides: Record<string, Side>,
   host: string,
@@ -109,7 +109,7 @@ async function compare(
   return [...cpu].map(([side, each]) => [side, median(each), Math.min(...each)]);
 }
 
-/** A process and all that it has started. */
+/** The ids of a process and all its descendants. */
 function family(pid: number): number[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
   return [pid, ...(children === "" ? [] : children.split(" ").flatMap((child) => family(Number(child))))];

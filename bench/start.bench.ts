@@ -1,7 +1,7 @@
 import { cpuMicroseconds, atMost, median, printGoals, reported } from "./lib/measure.ts";
 import { benchToken, startSelvedge } from "./lib/child.ts";
 
-/** `selvedge serve --ephemeral` from nothing to the first answered request. */
+/** Measures `selvedge serve --ephemeral` from its launch to the first response. */
 const walls: number[] = [];
 const cpus: number[] = [];
 for (let round = 0; round < 7; round++) {

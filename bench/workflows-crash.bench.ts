@@ -5,10 +5,9 @@ import { atMost, median, pairedRatio, printGoals, printTable, reported } from ".
 import { installPeers, startOurs, startRestate, type Mortal } from "./workflows-lib.ts";
 
 /**
- * kill -9 of the engine in the middle of running workflows, in turns: of ours the main process and its cells, in which
- * the steps run; of Restate its server, while the process of its service, in which the steps run, stays. A witness
- * outside hears of each step that begins, which says too that the result of the one before has come back to the code;
- * and of the code's end.
+ * Kills (-9) an engine while workflows run, alternating between ours (the main process and the cells, which run the
+ * steps) and Restate (its server; the service process, which runs the steps, stays). An outside witness server gets a
+ * request when a step begins, which proves that the code has the previous result, and when the code ends.
  */
 const rounds = Number(process.env["BENCH_ROUNDS"] ?? 5);
 const instances = Number(process.env["BENCH_INSTANCES"] ?? 500);
@@ -17,7 +16,7 @@ const stepMs = 200;
 const doneMsMax = 60_000;
 const lookEveryMs = 1;
 
-/** How far each instance has come: the step that began last, or their number when its code is at its end. */
+/** Progress of each instance: the step that began last, or the number of steps when its code has ended. */
 const furthest = new Map<string, number>();
 const heard = { acknowledged: 0, executedAgain: 0, repeated: 0, lastAt: 0, firstAt: 0 };
 const witness = createServer((request, response) => {
@@ -62,7 +61,7 @@ const restate = await startRestate();
 
 interface Crashing extends Mortal {
   name: "selvedge" | "restate";
-  /** Resolves when all are taken for good. */
+  /** Creates instances; resolves when all are durable. */
   create(ids: readonly string[]): Promise<void>;
   /** The result of the instance; undefined as long as it runs. */
   output(id: string): Promise<unknown>;
@@ -98,7 +97,7 @@ interface Figures {
   doneMs: number;
   lost: number;
   executedAgain: number;
-  /** Of those in flight when it was killed: no result of theirs had come back. */
+  /** Steps in flight at the kill, whose results had not come back. */
   repeated: number;
 }
 
@@ -117,7 +116,7 @@ async function crash(engine: Crashing, round: number): Promise<Figures> {
   await until(() => heard.acknowledged >= all / 2);
   await delay(stepMs / 2); // in the middle of the next one
   await engine.kill();
-  // The runs in a process that stays are over when nothing has begun for longer than a step takes.
+  // Runs in a surviving process are over when no step has begun for longer than a step takes.
   await until(() => performance.now() - heard.lastAt > 2 * stepMs);
   const restartedAt = performance.now();
   heard.firstAt = 0;

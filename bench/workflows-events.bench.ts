@@ -5,12 +5,12 @@ import { atMost, median, pairedRatio, printGoals, printTable } from "./lib/measu
 import { installPeers, startOurs, startRestate } from "./workflows-lib.ts";
 
 /**
- * From the sending of an event to the code that waited for it, which tells a witness that it goes on; the same after
- * ten thousand steps, whose results are replayed first.
+ * Measures the time from sending an event until the code that waited for it resumes and calls a witness server; also
+ * after ten thousand steps, whose results are replayed first.
  */
 const rounds = Number(process.env["BENCH_ROUNDS"] ?? 5);
 const eventsPerRound = 50;
-/** Long enough for what waits to have left memory. */
+/** Long enough for waiting instances to leave memory. */
 const asleepMs = 1500;
 const journaled = 10_000;
 
@@ -69,7 +69,7 @@ for (let round = -1; round < rounds; round++) {
   await delay(asleepMs);
   const took = { selvedge: [] as number[], restate: [] as number[] };
   for (const id of ids) {
-    // One after the other, so that what else the machine does is the same for both.
+    // Alternates between the engines, so that other load of the machine affects both alike.
     for (const name of names) {
       const arrived = new Promise<number>((resolve) => arrivals.set(id, resolve));
       const start = performance.now();
@@ -85,13 +85,13 @@ for (let round = -1; round < rounds; round++) {
   }
 }
 
-/** Wakes one of so many steps again and again. */
+/** Wakes one instance with this many steps, once per round. */
 async function wakes(steps: number): Promise<number> {
   const longs = "/workflows/Long/instances";
   const { id } = await ours.call<{ id: string }>("POST", longs, { params: { witness: url, steps } });
   const took: number[] = [];
   for (let wake = 0; wake < 1 + rounds; wake++) {
-    // Until it has left memory: its steps take a while at first.
+    // Waits until the instance has left memory; its steps take a while at first.
     while (!(await isAsleep(`${longs}/${id}`))) await delay(100);
     const arrived = new Promise<number>((resolve) => arrivals.set(`${id}-${wake}`, resolve));
     const start = performance.now();

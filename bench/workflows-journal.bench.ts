@@ -16,16 +16,15 @@ import { callText, type CallMessage } from "../src/products/workflows/worker/mes
 import { atLeast, median, pairedRatio, printGoals, printTable, reported } from "./lib/measure.ts";
 
 /**
- * How well commits are shared. With real cells: changes in a commit while 128 workflows run. With cells that answer at
- * once: rows that the engine puts into the journal in a second, against bare SQLite with the same table, its index, and
- * as many rows in a commit.
+ * Measures group commit. With real cells: changes per commit while 128 workflows run. With cells that respond at once:
+ * journal rows per second, compared with bare SQLite with the same table, index and rows per commit.
  */
 const rounds = Number(process.env["BENCH_ROUNDS"] ?? 5);
 const roundMs = 2000;
 const steps = 10;
 const folder = mkdtempSync(join(tmpdir(), "bench-journal-"));
 
-/** Runs `concurrency` of something all the time, for a while. */
+/** Keeps `concurrency` calls running for a while. */
 async function keepBusy(concurrency: number, run: (index: number) => Promise<void>): Promise<void> {
   const end = performance.now() + roundMs;
   let index = 0;
@@ -53,7 +52,7 @@ async function runOne(engine: WorkflowEngine, id: string): Promise<void> {
   await engine.state.ends.next(row!.rid, 60_000);
 }
 
-/** Every step is done as soon as the one before it has been acknowledged. */
+/** A fake cell that completes every step as soon as the previous one has been acknowledged. */
 class AnsweringCells implements InvocationRunner {
   listener!: InvocationListener;
   readonly #done = new Map<number, number>();

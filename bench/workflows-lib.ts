@@ -15,7 +15,7 @@ import { freePort } from "../test/helpers/free-port.ts";
 export interface WorkflowEngine {
   name: string;
   durability: string;
-  /** Starts one of 1 or 10 steps, and resolves when its result is there. */
+  /** Starts a workflow of 1 or 10 steps, and resolves when it has its result. */
   run(steps: 1 | 10): Promise<void>;
   /** CPU time of all of its processes until now. */
   cpuMicroseconds(): number;
@@ -23,12 +23,12 @@ export interface WorkflowEngine {
 }
 
 export interface SleepingEngine extends WorkflowEngine {
-  /** Begins one that sleeps for an hour, and resolves when the engine has taken it. */
+  /** Starts a workflow that sleeps for an hour, and resolves when the engine has accepted it. */
   begin(): Promise<void>;
 }
 
 const peers = join(import.meta.dirname, "peers/workflows");
-/** The program itself, without the script of npm that starts it. */
+/** The executable itself, without npm's wrapper script. */
 const restateServer = join(
   peers,
   `node_modules/@restatedev/restate-server-${process.platform}-${process.arch}/bin/restate-server`,
@@ -49,9 +49,9 @@ export default {};`;
 
 /** An engine that can be killed, and started again with its data. */
 export interface Mortal {
-  /** kill -9; resolves when it is gone. */
+  /** Kills (-9) the engine; resolves when the process has ended. */
   kill(): Promise<void>;
-  /** Resolves when it has been started; for ours, when it is ready. */
+  /** Resolves when the process has been started; for Selvedge, when it is ready. */
   restart(): Promise<void>;
 }
 
@@ -60,7 +60,7 @@ export interface Selvedge extends SleepingEngine, Mortal {
   dataDir: string;
   /** A call of the management API below the account. */
   call<T>(method: string, path: string, body?: unknown): Promise<T>;
-  /** Of a path of the management API below the account. */
+  /** The URL of a path of the management API below the account. */
   url(path: string): string;
 }
 
@@ -131,7 +131,7 @@ export async function startOurs(
   };
 }
 
-/** The others come from npm, on first use. */
+/** Installs the other engines from npm on first use. */
 export function installPeers(): void {
   if (existsSync(join(peers, "node_modules"))) return;
   execFileSync("npm", ["install", "--no-audit", "--no-fund"], { cwd: peers, stdio: "inherit" });
@@ -197,7 +197,7 @@ export async function startRestate(): Promise<Restate> {
       const text = await body.text();
       return statusCode === 200 ? (JSON.parse(text) as unknown) : undefined;
     },
-    // The service, in which its steps run, stays.
+    // The service process, which runs the steps, stays.
     async kill() {
       const exited = once(server, "exit");
       server.kill("SIGKILL");
@@ -274,7 +274,7 @@ export async function startDbos(): Promise<SleepingEngine & { pid: number }> {
   };
 }
 
-/** Workflows as local tools for Workers run them; what their end costs beyond that of `run` is not counted. */
+/** Workflows as local Workers tools run them. Work after the end of `run` is not counted. */
 export async function startMiniflare(): Promise<WorkflowEngine> {
   const ended = new Map<string, () => void>();
   const witness = createHttpServer((request, response) => {
@@ -310,7 +310,7 @@ export async function startMiniflare(): Promise<WorkflowEngine> {
   };
 }
 
-/** The lower limit for steps in an isolate of their own: each is sent over RPC, and not stored. */
+/** The lower limit for steps in an isolate of their own: each result is sent over RPC, and not stored. */
 export async function startFloor(): Promise<WorkflowEngine> {
   const peer = await startPeer("bare-steps.ts");
   const pool = new Pool(`http://127.0.0.1:${peer.port}`, { connections, pipelining: 1 });
@@ -364,7 +364,7 @@ async function until(isSo: () => Promise<boolean>, timeoutMs = 60_000): Promise<
   }
 }
 
-/** CPU time of a process and of all that it started. */
+/** CPU time of a process and all its descendants, in microseconds. */
 export function treeCpuMicroseconds(root: number, seen = new Map<number, number>()): number {
   for (const pid of tree(root)) {
     try {

@@ -9,8 +9,8 @@ import { atLeast, atMost, median, pairedRatio, printGoals, printTable, reported 
 import { installPeers, startDbos, startOurs, startRestate, type SleepingEngine } from "./workflows-lib.ts";
 
 /**
- * The instances that 64 clients create in a second, each durable before its answer; and the time of a status while
- * 128 workflows run. The one who asks is a thread of its own, so that it waits for nothing that the load does.
+ * Measures durable creations per second of 64 clients, and the latency of a status request while 128 workflows run.
+ * The status client is a thread of its own, so that the load does not delay it.
  */
 const rounds = Number(process.env["BENCH_ROUNDS"] ?? 5);
 const creators = 64;
@@ -30,7 +30,7 @@ interface Asked {
   sync: number[];
 }
 
-/** Asks for a status, and lets the disk keep four kilobytes, in turns. */
+/** Alternates between requesting a status and flushing four kilobytes to the disk. */
 async function ask({ url, folder }: Asking): Promise<Asked> {
   const { origin, pathname } = new URL(url);
   const client = new Client(origin);
@@ -69,7 +69,7 @@ async function during(limitMs: number, concurrency: number, run: () => Promise<v
   return done / ((performance.now() - start) / 1000);
 }
 
-/** Until what an engine has begun has come to its sleep, so that it takes no time from the next one. */
+/** Time for an engine's instances to reach their sleep, so that they do not compete with the next engine. */
 async function rest(engine: SleepingEngine): Promise<void> {
   for (let before = -Infinity; ;) {
     const now = engine.cpuMicroseconds();

@@ -5,9 +5,9 @@ import { atMost, printGoals, printTable, reported, residentMegabytes } from "./l
 import { startOurs, tree } from "./workflows-lib.ts";
 
 /**
- * A million sleeping instances in SQLite, all created over the API: what the processes take, and how long after kill -9
- * and a new start everything that falls due wakes on time again. They are due at 500 a second, so that those of the
- * next ten minutes, which the platform keeps in memory, are 300,000.
+ * A million sleeping instances in SQLite, all created over the API: memory of the processes, and the time after kill -9
+ * and a restart until due instances wake on time again. They are due at 500 a second. The platform keeps those of the
+ * next ten minutes in memory: 300,000.
  */
 const sleepers = Number(process.env["BENCH_SLEEPERS"] ?? 1_000_000);
 const batch = 100;
@@ -15,9 +15,9 @@ const batchesAtOnce = 4;
 const wakesPerSecond = 500;
 const onTimeMs = 300;
 const wakesMs = 15_000;
-/** So many tell how long the others will take to make; they wake long after. */
+/** The time to create this many predicts the time for the rest; they wake long after. */
 const first = Math.min(20_000, sleepers / 2);
-/** So many at a time: what is created faster than it comes to its sleep is queued, and the queue has an end. */
+/** Creates this many at a time: instances that do not sleep yet are queued, and the queue is limited. */
 const portion = 20_000;
 const reserveMs = 30_000;
 const restMs = 10_000;
@@ -37,7 +37,7 @@ const ours = await startOurs(
 const path = "/workflows/Sleeper/instances";
 const memory = (): number => tree(ours.pid).reduce((sum, pid) => sum + residentMegabytes(pid), 0);
 
-/** Makes those from one index to another; resolves when all of them sleep. */
+/** Creates the instances from one index to another; resolves when all of them sleep. */
 async function create(from: number, to: number, at: (index: number) => number): Promise<void> {
   for (let start = from; start < to; start += portion) {
     const end = Math.min(start + portion, to);
@@ -74,7 +74,7 @@ await delay(restMs);
 const atHalf = memory();
 await create(half, sleepers, at);
 const creationSeconds = (Date.now() - startedAt - restMs) / 1000;
-if (Date.now() + restMs > firstWakeAt) throw new Error("They took longer to make than was expected");
+if (Date.now() + restMs > firstWakeAt) throw new Error("Creating the instances took longer than expected");
 await delay(restMs);
 const atAll = memory();
 

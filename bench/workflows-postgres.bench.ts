@@ -6,14 +6,14 @@ import { atLeast, atMost, median, pairedRatio, printGoals, printTable } from "./
 import { startDatabase, startOurs, tree } from "./workflows-lib.ts";
 
 /**
- * The same workflows on PostgreSQL and on SQLite, in turns; then two nodes on PostgreSQL, of which one is killed: how
- * long until its instances go on at the other.
+ * Compares the same workflows on PostgreSQL and on SQLite; then kills one of two nodes on PostgreSQL and measures the
+ * time until its instances resume on the other.
  */
 const rounds = Number(process.env["BENCH_ROUNDS"] ?? 5);
 const concurrency = 128;
 const roundMs = 2000;
 const instances = 50;
-/** Until both nodes hold their share of the instances to come. */
+/** Time for both nodes to acquire their share of the instances. */
 const shareMs = 6000;
 
 const heard = new Map<string, number>();
@@ -64,7 +64,7 @@ while (heard.size < instances) await delay(10);
 const pids = tree(first.pid);
 const killedAt = performance.now();
 for (const pid of pids) process.kill(pid, "SIGKILL");
-const wentOn = (id: string): boolean => (heard.get(id) ?? 0) > killedAt + 500; // not what was on its way
+const wentOn = (id: string): boolean => (heard.get(id) ?? 0) > killedAt + 500; // excludes requests in flight at the kill
 while (!ids.some(wentOn)) await delay(10);
 const firstSeconds = (performance.now() - killedAt) / 1000;
 while (!ids.every(wentOn)) await delay(10);

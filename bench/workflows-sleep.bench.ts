@@ -5,14 +5,14 @@ import { atMost, median, printGoals, printTable, reported, residentMegabytes } f
 import { installPeers, startDbos, startOurs, startRestate, tree } from "./workflows-lib.ts";
 
 /**
- * Ten thousand sleeping instances: what they take, here, on Restate and on DBOS; how late they wake at 500 a second, here
- * and on Restate; and a list of a hundred thousand.
+ * Ten thousand sleeping instances: their memory here, on Restate and on DBOS; their lateness when 500 a second wake,
+ * here and on Restate; and listing a hundred thousand instances.
  */
 const sleepers = Number(process.env["BENCH_SLEEPERS"] ?? 10_000);
 const stored = Number(process.env["BENCH_STORED"] ?? 100_000);
 const wakesPerSecond = 500;
 const asleepBeforeWakeMs = 5000;
-/** Until what the first ones leave behind has been collected. */
+/** Time for the garbage of the first instances to be collected. */
 const restMs = 30_000;
 /** From the first creation to the first wake: time for garbage to be collected, as when instances sleep for long. */
 const bedtimeMs = Math.max(60_000, sleepers * 10);
@@ -59,7 +59,7 @@ const before = memory();
 const firstWakeAt = Date.now() + bedtimeMs;
 const perSecond = await create(sleepers, (index) => firstWakeAt + (index * 1000) / wakesPerSecond);
 await until(({ waiting = 0 }) => waiting >= sleepers * 0.99);
-// Garbage of making them is collected when nothing else happens for some seconds.
+// The garbage of creating them is collected when the process is idle for some seconds.
 await delay(Math.max(0, firstWakeAt - asleepBeforeWakeMs - Date.now()));
 const asleep = memory();
 await delay(asleepBeforeWakeMs);
@@ -117,7 +117,7 @@ async function repeat(count: number, run: (index: number) => Promise<void>): Pro
   await Promise.all(Array.from({ length: 64 }, again));
 }
 
-/** The same on DBOS, in MB of its process, without those of its database. They do not wake. */
+/** The same on DBOS, in MB of its process, without its database. The instances do not wake. */
 async function sleepOnDbos(): Promise<number> {
   const dbos = await startDbos();
   await repeat(1000, async () => dbos.begin());

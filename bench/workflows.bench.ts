@@ -12,8 +12,8 @@ import {
 import { atLeast, atMost, median, pairedRatio, printGoals, printTable, type Goal } from "./lib/measure.ts";
 
 /**
- * The same workflows of 1 and of 10 steps on four engines, and without one, in turns: from their start to their result,
- * and how many in a second. Beside them, how long the disk takes to keep four kilobytes.
+ * Compares the same workflows of 1 and of 10 steps on four engines and without one: time from start to result, and
+ * workflows per second. For reference: the time to flush four kilobytes to the disk.
  */
 const rounds = Number(process.env["BENCH_ROUNDS"] ?? 7);
 const latencyRuns = { 1: 60, 10: 30 } as const;
@@ -34,7 +34,7 @@ const blank = (): Figures => ({
   cpuMsPerStep: { 16: 0, 128: 0 },
 });
 
-/** One workflow at a time, on each engine in turn, so that what else the machine does is the same for all. */
+/** One workflow at a time, on each engine in turn, so that other load of the machine affects all alike. */
 async function latencies(engines: readonly WorkflowEngine[], round: Map<string, Figures>): Promise<number> {
   const flushes: number[] = [];
   for (const steps of [1, 10] as const) {

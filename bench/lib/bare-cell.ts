@@ -9,8 +9,8 @@ import { workerdPath } from "../../src/sandbox/process/launch.ts";
 import { bareProxy } from "./bare-proxy.ts";
 
 /**
- * A bare proxy before one workerd, which is started in `folder` with its `config.capnp` and listens at `cell.sock` there. Prints
- * the proxy's port once `path` is answered. SIGTERM ends both and removes the folder.
+ * Starts workerd with the `config.capnp` in `folder`, listening at `cell.sock` there, and a bare proxy in front of it.
+ * Prints the proxy's port once a request to `path` succeeds. SIGTERM ends both and removes the folder.
  */
 export async function serveBareCell(
   folder: string,

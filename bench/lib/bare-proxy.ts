@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener } from "node:http";
 import type { Dispatcher, Pool } from "undici";
 
-/** Makes the headers and the body of the request to the origin. By default, the headers as they came and no body. */
+/** Makes the headers and the body of the request to the origin. By default, the visitor's headers and no body. */
 type Rewrite = (request: IncomingMessage) => Pick<Dispatcher.DispatchOptions, "headers" | "body">;
 
 const asItCame: Rewrite = ({ rawHeaders, headers }) => ({
@@ -9,11 +9,11 @@ const asItCame: Rewrite = ({ rawHeaders, headers }) => ({
   body: null,
 });
 
-/** For a visitor who ends the connection: the one to the origin stays open. */
+/** Without the headers that concern one connection, so that a visitor who closes theirs leaves the origin's open. */
 const withoutConnection = (rawHeaders: readonly string[]): string[] =>
   rawHeaders.filter((_, i) => !/^(connection|keep-alive)$/i.test(rawHeaders[i - (i % 2)]!));
 
-/** The barest proxy from node:http to undici: answers are streamed, with their headers as they come. */
+/** A minimal proxy from node:http to undici that streams responses with unchanged headers. */
 export const bareProxy =
   (pool: Pool, rewrite: Rewrite = asItCame): RequestListener =>
   (request, response) => {

@@ -14,7 +14,7 @@ export interface Child {
 }
 export const benchToken = "bench-token-0123456789";
 
-/** A benchmark that fails leaves nothing behind that runs. */
+/** Running child processes. They are ended when this process exits, also if the benchmark fails. */
 const children = new Set<ChildProcess>();
 process.once("exit", () => {
   for (const child of children) child.kill();
@@ -46,7 +46,7 @@ export interface Started extends Child {
   dataDir: string;
   /** Its log since the start: errors only. */
   logged: readonly string[];
-  /** kill -9 of it and of all that it started; its data stay. */
+  /** Kills (-9) the process and its descendants; the data folder stays. */
   kill(): Promise<void>;
 }
 

@@ -9,8 +9,8 @@ export interface InTurns {
 const turnMs = 500;
 
 /**
- * Times of `action`, one after the other, while a process works and while a signal stops it, in turns of half a
- * second until it ends. Other load of the machine affects both alike. The process leads a group (`detached`).
+ * Times `action` repeatedly while a process runs and while SIGSTOP pauses it, alternating every half second until the
+ * process ends, so that other load of the machine affects both alike. The process leads a group (`detached`).
  */
 export async function timesInTurns(child: ChildProcess, action: () => Promise<unknown>): Promise<InTurns> {
   const times: InTurns = { running: [], stopped: [] };

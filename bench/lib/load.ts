@@ -7,7 +7,7 @@ export interface Request {
   body?: string;
 }
 
-/** Sends `count` requests over `connections`, each when the one before it on its connection is answered; resolves with seconds. */
+/** Sends `count` requests over `connections`, one at a time on each connection. Resolves with the seconds it took. */
 export async function load(
   origin: string,
   count: number,

@@ -24,7 +24,7 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
-/** The median of a[i]/b[i]: rounds that ran beside each other are compared with each other. */
+/** The median of a[i]/b[i], so that only rounds that ran next to each other are compared. */
 export const pairedRatio = (a: readonly number[], b: readonly number[]): number =>
   median(a.map((value, index) => value / b[index]!));
 

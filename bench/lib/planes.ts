@@ -15,7 +15,7 @@ const snippet = `export default {
     return changed;
   },
 };`;
-/** Answers when its workflow is complete. */
+/** Responds once its workflow is complete. */
 const workflow = `import { WorkflowEntrypoint } from "cloudflare:workers";
 export class Flow extends WorkflowEntrypoint {
   async run(event, step) { for (let i = 0; i < 5; i++) await step.do("step " + i, async () => i); }

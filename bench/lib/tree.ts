@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { cpuMicroseconds } from "./measure.ts";
 
-/** A process and all below it. */
+/** The ids of a process and all its descendants. */
 export function processTree(pid: number): number[] {
   const parents = new Map<number, number>();
   for (const entry of readdirSync("/proc")) {
@@ -21,7 +21,7 @@ export function processTree(pid: number): number[] {
   return [...parents.keys()].filter(isBelow);
 }
 
-/** CPU time of a process, and of all below it, until now. */
+/** CPU time of a process and all its descendants until now, in microseconds. */
 export function treeCpuMicroseconds(pid: number): { own: number; below: number } {
   const own = cpuMicroseconds(pid);
   let below = 0;

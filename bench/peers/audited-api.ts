@@ -6,7 +6,7 @@ import { createLogger } from "../../src/platform/observability/logger.ts";
 import { startServer } from "../../src/server.ts";
 import { benchToken } from "../lib/child.ts";
 
-/** The whole platform, with the audit log or, given "off", without it. Prints the port of its API. */
+/** The whole platform with the audit log, or without it if the argument is "off". Prints the port of its API. */
 const { config } = loadConfig(
   {
     dataDir: mkdtempSync(join(tmpdir(), "selvedge-bench-")),

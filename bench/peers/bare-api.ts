@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { openStorage } from "../../src/platform/storage/storage.ts";
 import { newId } from "../../src/platform/util/ids.ts";
 
-/** The same router over the same storage, with one statement for each call and nothing else: what the API is compared with. */
+/** The baseline for the API: the same router and storage, with one statement per call and nothing else. */
 const storage = await openStorage(`sqlite:${process.argv[2]}`);
 const now = Date.now();
 const zoneId = newId();

@@ -5,9 +5,10 @@ import { join } from "node:path";
 import { serveBareCell } from "../lib/bare-cell.ts";
 
 /*
- * The barest node:http proxy before one bare workerd: the same isolates are entered in the same order as by Selvedge, and nothing
- * is counted, limited or kept apart. The first segment of the path says how far a request goes: `/entry`, `/script` (one loaded
- * script), `/dispatch` (a loaded dispatcher, and a loaded customer behind it), `/cold/ID` (a script that is loaded for it).
+  * A minimal node:http proxy in front of one bare workerd, which runs the same isolates in the same order as Selvedge,
+  * without accounting, limits or isolation between accounts. The first segment of the path says how far a request goes:
+  * `/entry`, `/script` (one loaded script), `/dispatch` (a loaded dispatcher, then a loaded customer), `/cold/ID` (a new
+  * script).
  */
 const entry = `
 import { WorkerEntrypoint } from "cloudflare:workers";

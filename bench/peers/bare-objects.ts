@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { serveBareCell } from "../lib/bare-cell.ts";
 
 /*
- * The barest node:http proxy before workerd with a script and its class of Durable Objects in a static configuration, and
- * storage on disk. The argument is the script. Prints its port.
+ * A minimal node:http proxy in front of workerd with a script and its class of Durable Objects in a static
+ * configuration, and storage on disk. The argument is the script. Prints its port.
  */
 const source = process.argv[2]!;
 const folder = mkdtempSync(join(tmpdir(), "bare-objects-"));

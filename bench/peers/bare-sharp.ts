@@ -1,12 +1,12 @@
 import { readFile } from "node:fs/promises";
 import sharp from "sharp";
 
-/** The bare library: does the jobs of its parent, with nothing around it. */
+/** Runs sharp directly, for the jobs that its parent process sends. */
 export interface BareJob {
   path: string;
   width: number;
   format: "jpeg" | "baseline-jpeg" | "webp" | "avif";
-  /** As Selvedge sets them, or the library's own. */
+  /** Selvedge's encoder settings, or the library's defaults. */
   settings: "ours" | "defaults";
   quality?: number;
 }

@@ -8,9 +8,9 @@ import { WebSocket } from "ws";
 import { workerdPath } from "../../src/sandbox/process/launch.ts";
 
 /*
- * The least that steps in an isolate of their own can cost, with a way to it: `GET /10` goes to node:http, over one WebSocket
- * to a worker, and from there to a script in another isolate, which says its ten results to that worker over RPC. They are
- * taken and not kept: nothing is durable. Prints its port when it listens.
+ * The lower limit for steps that run in an isolate of their own: `GET /10` goes to node:http, over one WebSocket to a
+ * worker, and from there to a script in another isolate, which sends its ten results to that worker over RPC. Results
+ * are not stored. Prints its port when it listens.
  */
 const main = `
 import { RpcTarget } from "cloudflare:workers";

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 
-/** The barest server for uploads: a raw body is hashed and written to a file. */
+/** A minimal server for uploads that hashes a raw body and writes it to a file. */
 const folder = mkdtempSync(join(tmpdir(), "selvedge-bare-"));
 const server = createServer((request, response) => {
   const hash = createHash("sha256");

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { workerdPath } from "../../src/sandbox/process/launch.ts";
 
-/** workerd alone with one module: `fetch` in it goes to the origin, and nothing is between. Prints its port. */
+/** workerd alone with one module, whose `fetch` goes directly to the origin. Prints its port. */
 const [originPort, source] = process.argv.slice(2);
 const folder = mkdtempSync(join(tmpdir(), "selvedge-bench-workerd-"));
 writeFileSync(join(folder, "main.js"), source!);

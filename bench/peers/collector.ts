@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** A collector of OpenTelemetry that takes everything and keeps nothing. */
+/** An OpenTelemetry collector that accepts and discards everything. */
 const server = createServer((request, response) => {
   request.resume().on("end", () => response.writeHead(200, { "content-type": "application/json" }).end("{}"));
 });

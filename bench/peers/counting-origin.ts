@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** An origin that answers with 8 kB, and at /counts with how many requests it had for each host. */
+/** An origin that responds with 8 kB, and at /counts with its number of requests by host. */
 const counts: Record<string, number> = {};
 const body = Buffer.alloc(8192, "x");
 const server = createServer((request, response) => {

@@ -20,7 +20,7 @@ import { snippetHandler } from "../../src/products/snippets/chain.ts";
 import { Snippets } from "../../src/products/snippets/snippets.ts";
 import { openStorage } from "../../src/platform/storage/storage.ts";
 
-/** The edge with one zone, which has no snippets; `with` what runs those of other zones, or `without`. Prints its port. */
+/** The edge with one zone that has no snippets, `with` or `without` the snippet runtime. Prints its port. */
 const [kind, originPort] = process.argv.slice(2);
 setFlagsFromString("--external-memory-accounted-in-global-limit"); // as bin/selvedge.js does
 process.once("SIGTERM", () => process.exit(0));

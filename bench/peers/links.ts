@@ -1,6 +1,6 @@
 import { startLink, type Way } from "../../test/helpers/links.ts";
 
-/** Slow links, in a process of their own so that no event loop delays them but theirs. Told by messages how they are. */
+/** Simulates slow links, in a process of its own so that no other work delays them. Messages set their properties. */
 export interface LinkOrder {
   name: string;
   listen: string;
@@ -9,7 +9,7 @@ export interface LinkOrder {
 export type Ways = Record<string, Record<string, Way>>;
 
 const orders = JSON.parse(process.argv[2]!) as LinkOrder[];
-/** By link, and by who uses it: the address that a connection comes from, or "any". */
+/** By link, then by the source address of the connection, or "any". */
 let ways: Ways = {};
 process.on("message", (message) => {
   ways = message as Ways;

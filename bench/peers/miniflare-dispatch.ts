@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
 
-/* A router and a customer joined by a service binding, as local tools for Workers run them: nothing is kept apart, nothing limited. */
+/* A router and a customer joined by a service binding, as local Workers tools run them: without isolation or limits. */
 interface Options {
   port: number;
   workers: object[];

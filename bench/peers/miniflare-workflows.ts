@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /*
- * The benchmark's workflows on miniflare, as local tools for Workers run them: `POST /One/ID` starts one, and its run says
- * at the address in the body when it has come to its end. Prints its port when it listens.
+ * The benchmark's workflows on miniflare, as local Workers tools run them: `POST /One/ID` starts one, and its run
+ * requests the URL in the body when it ends. Prints its port when it listens.
  */
 interface Options {
   port: number;

@@ -1,4 +1,4 @@
-/** The plainest name server on Node: dgram, and dns-packet to read and write each message. Zone as JSON in argv[2]. */
+/** A minimal name server on Node: dgram, and dns-packet to read and write each message. Zone as JSON in argv[2]. */
 import { createSocket } from "node:dgram";
 import { readFileSync } from "node:fs";
 import { decode, encode, type Answer } from "dns-packet";

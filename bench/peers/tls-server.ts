@@ -10,7 +10,7 @@ import { TlsListener } from "../../src/edge/tls/listener.ts";
 import { openLocalAuthority } from "../../src/edge/tls/certificates/local-authority.ts";
 import { SecureContexts } from "../../src/edge/tls/secure-contexts.ts";
 
-/** "hello" over TLS: with certificates by name: by our listener, which looks at the first message, or by node:https. */
+/** Responds "hello" over TLS with certificates by name, through our listener (it parses the ClientHello) or node:https. */
 const authority = openLocalAuthority(mkdtempSync(join(tmpdir(), "selvedge-bench-tls-")));
 const hello = (_request: IncomingMessage, response: ServerResponse): void => void response.end("hello");
 const print = ({ port }: AddressInfo): void => void process.stdout.write(String(port));

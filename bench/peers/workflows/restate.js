@@ -24,7 +24,7 @@ const waiting = restate.workflow({
     },
   },
 });
-/** How late each that slept has woken, in milliseconds, since they were read last. */
+/** Lateness of each wake, in milliseconds, since the last read. */
 const late = [];
 const sleeping = restate.service({
   name: "Sleeping",
@@ -36,7 +36,7 @@ const sleeping = restate.service({
     read: async () => late.splice(0),
   },
 });
-/** Steps that take a while; a witness hears of each that begins, and of the end. */
+/** Slow steps; the witness server gets a request at the start of each step and at the end. */
 const crashing = restate.workflow({
   name: "Crashing",
   handlers: {
