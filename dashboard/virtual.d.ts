@@ -1,4 +1,4 @@
-/* Modules that the build makes from openapi.json (src/platform/dashboard/build-process.ts). */
+/* Modules that the build generates from openapi.json (src/platform/dashboard/build-process.ts). */
 
 declare module "virtual:permissions" {
   const permissions: Readonly<Record<string, string>>;

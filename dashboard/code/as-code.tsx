@@ -31,7 +31,7 @@ export function CodeDialog({ call, onClose }: { call: Call; onClose: () => void 
   );
 }
 
-/** The call in each tool that has it. */
+/** The call in each tool that supports it. */
 export function CodeTabs({ call }: { call: Call }) {
   const list = renderings(call);
   const [name, setName] = useState("curl");
@@ -48,7 +48,7 @@ export function CodeTabs({ call }: { call: Call }) {
   );
 }
 
-/** A text of a program, to read and to copy. */
+/** A piece of code with a copy button. */
 export const Code = ({ text, label = "Code" }: { text: string; label?: string }) => (
   <div class="code">
     <Copy text={text} />

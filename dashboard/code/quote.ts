@@ -1,5 +1,5 @@
-/** A text as one word of a shell. */
+/** Quotes a text as one word of a POSIX shell. */
 export const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** A text as one word of a shell, without quotes where it needs none. */
+/** The same, without quotes if the text needs none. */
 export const word = (text: string): string => (/^[\w.@][\w.@-]*$/.test(text) ? text : quote(text));

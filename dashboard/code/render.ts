@@ -13,7 +13,7 @@ const isJson = (body: unknown): body is object =>
 
 const secretNames = new Set(["private_key", "secret", "api_key"]);
 
-/** A body whose secrets are names of variables. */
+/** The body with its secrets replaced by names of environment variables. */
 function withoutSecrets(call: Call): Call {
   if (!isJson(call.body) || Array.isArray(call.body)) return call;
   const isSecret = (name: string): boolean =>
@@ -25,7 +25,7 @@ function withoutSecrets(call: Call): Call {
   return { ...call, body: Object.fromEntries(body) as object };
 }
 
-/** The same call for each tool that has it. Secrets are variables of the environment. */
+/** Renders the call for each tool that supports it. Secrets are environment variables. */
 export function renderings(given: Call): Rendering[] {
   const call = withoutSecrets(given);
   const known = clients[call.op];

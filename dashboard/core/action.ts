@@ -3,7 +3,7 @@ import { toast } from "../parts/toast.tsx";
 import { invalidate } from "./cache.ts";
 import { asFailure, perform, type Answer, type ApiFailure, type Call } from "./client.ts";
 
-/** A change that a person makes: runs once at a time, tells its end, and reads again what it changed. */
+/** A change that a person makes. Only one call runs at a time; then a message is shown and the changed data reloaded. */
 export interface Action {
   isBusy: boolean;
   failure: ApiFailure | undefined;

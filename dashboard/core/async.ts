@@ -9,7 +9,7 @@ interface State<T> {
   at: number;
 }
 
-/** Reads what one GET of JSON does not give: several calls, a POST, or bytes. `key` names it; without one, no call. */
+/** Loads data that needs more than one GET of JSON: several calls, a POST, or bytes. Without a `key`, nothing is called. */
 export function useAsync<T>(key: string | undefined, read: (signal: AbortSignal) => Promise<T>): Query<T> {
   const empty: State<T> = { key, data: undefined, failure: undefined, at: 0 };
   const [state, setState] = useState(empty);

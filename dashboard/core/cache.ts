@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { asFailure, get, type Answer, type ApiFailure, type ResultInfo } from "./client.ts";
 import { offlineSince } from "./offline.ts";
 
-/** A resource as a screen knows it. `data` stays while a newer answer is awaited or could not be had. */
+/** A resource as a screen sees it. `data` keeps the last answer while the resource is reloaded, or if that fails. */
 export interface Query<T> {
   data: T | undefined;
   info: ResultInfo;
@@ -72,7 +72,7 @@ function load(path: string): void {
   tell(entry);
 }
 
-/** Loads what is on screen below these paths again, and forgets the rest. */
+/** Reloads resources below these paths that are on screen, and drops the others from the cache. */
 export function invalidate(...prefixes: string[]): void {
   for (const [path, entry] of entries) {
     if (!prefixes.some((prefix) => path.startsWith(prefix))) continue;
@@ -81,14 +81,14 @@ export function invalidate(...prefixes: string[]): void {
   }
 }
 
-/** Forgets everything: another person may be signed in now. */
+/** Clears the cache, because another person may be signed in now. */
 export function forgetAll(): void {
   for (const { loading } of entries.values()) loading?.abort();
   entries.clear();
 }
 
 /**
- * Reads a resource by its path below /client/v4, and keeps it current while the component is there. No path: no call.
+ * Reads a resource by its path below /client/v4, and keeps it current while the component is mounted. No path: no call.
  * With `everyMs`, it is read again and again while the page is visible.
  */
 export function useGet<T>(path: string | undefined, { everyMs }: { everyMs?: number } = {}): Query<T> {

@@ -46,7 +46,7 @@ export class ApiFailure extends Error {
   }
 }
 
-/** A fault of a call as a failure of the API, also if it is another one. */
+/** Converts any error of a call to an ApiFailure. */
 export const asFailure = (error: unknown): ApiFailure =>
   error instanceof ApiFailure ? error : new ApiFailure(0, [{ code: 0, message: String(error) }]);
 
@@ -56,7 +56,7 @@ export interface Call {
   op: string;
   params?: Readonly<Record<string, string>>;
   query?: Readonly<Record<string, string | number | boolean | undefined>>;
-  /** JSON, or a form or text that is sent as it is. */
+  /** JSON, or a form or text that is sent unchanged. */
   body?: unknown;
   headers?: Readonly<Record<string, string>>;
 }
@@ -78,12 +78,12 @@ const isPlain = (body: unknown): body is string | FormData | Blob =>
   typeof body === "string" || body instanceof FormData || body instanceof Blob;
 
 const onEnd = new Set<() => void>();
-/** Calls `listener` when an answer says that there is no session any more. */
+/** Calls `listener` when a response says that the session has ended. */
 export function whenSessionEnds(listener: () => void): void {
   onEnd.add(listener);
 }
 const onBusy = new Set<(seconds: number) => void>();
-/** Calls `listener` when the API asks to wait, with the seconds. */
+/** Calls `listener` with the seconds to wait when the API limits the rate. */
 export function whenLimited(listener: (seconds: number) => void): void {
   onBusy.add(listener);
 }

@@ -12,7 +12,7 @@ interface Held<T> {
   at: number;
 }
 
-/** Rows of a list without a count: the next part is read when the end of the last one comes into view. */
+/** Rows of a list without a total: the next page is read when the end of the last one comes into view. */
 export interface CursorRows<T> extends Pick<Rows<T>, "row" | "show" | "first"> {
   count: number;
   hasMore: boolean;

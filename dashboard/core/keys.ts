@@ -1,11 +1,11 @@
 import { useEffect } from "preact/hooks";
 import { singleKeys } from "./preferences.ts";
 
-/** A key of the keyboard: one letter, two letters with a space ("g z"), or "mod+k" for Ctrl or ⌘. */
+/** Keys as text: one letter, two letters with a space ("g z"), or "mod+k" for Ctrl or ⌘. */
 export interface Shortcut {
   keys: string;
   label: string;
-  /** The part of the help that lists it. */
+  /** The section of the help that lists it. */
   group?: string;
   run(): void;
 }
@@ -14,10 +14,10 @@ const active = new Set<readonly Shortcut[]>();
 let first: { key: string; at: number } | undefined;
 const pairMs = 1200;
 
-/** All keys that work now; the newest screen comes first. */
+/** All shortcuts that are active now, those of the newest screen first. */
 export const shortcuts = (): Shortcut[] => [...active].toReversed().flat();
 
-/** Keys that work while the component is there. */
+/** Shortcuts that are active while the component is mounted. */
 export function useShortcuts(list: readonly Shortcut[]): void {
   useEffect(() => {
     active.add(list);

@@ -4,9 +4,9 @@ import type { Query } from "./cache.ts";
 
 /** Rows of a long list, of which only the pages on screen are read. */
 export interface Rows<T> {
-  /** Undefined until the first page is there. */
+  /** Undefined until the first page is loaded. */
   count: number | undefined;
-  /** Undefined while its page is not there. */
+  /** Undefined while its page is not loaded. */
   row(index: number): T | undefined;
   /** Reads the pages of these rows. */
   show(from: number, to: number): void;
@@ -37,7 +37,7 @@ const pagesMax = 20;
 export function useRows<T>(path: string, perPage = 200): Rows<T> {
   const [, setTurn] = useState(0);
   const [version, setVersion] = useState(0);
-  // The rows of the last query stay on screen until the first page of the next one is there.
+  // The rows of the last query stay on screen until the first page of the next one is loaded.
   const shown = useRef<Held<T>>(newHeld());
   const held = useMemo(() => newHeld<T>(), [path, perPage, version]);
   const turn = (): void => setTurn((each) => each + 1);
@@ -102,7 +102,7 @@ export function useRows<T>(path: string, perPage = 200): Rows<T> {
   };
 }
 
-/** A list that is there as a whole, as rows of a grid. */
+/** A list that is fully loaded, as rows of a grid. */
 export const rowsOf = <T>(list: readonly T[]): Pick<Rows<T>, "count" | "row" | "show"> => ({
   count: list.length,
   row: (index) => list[index],

@@ -1,6 +1,6 @@
 import { store, type Store } from "./store.ts";
 
-/** A choice of this browser, kept in it. Nothing secret is kept there. */
+/** A preference in the browser's local storage, which must not hold secrets. */
 function kept<T extends string>(name: string, byDefault: T, values: readonly T[]): Store<T> {
   const read = localStorage.getItem(name) as T | null;
   const value = store<T>(read !== null && values.includes(read) ? read : byDefault);

@@ -1,6 +1,6 @@
 import { store, useStore } from "./store.ts";
 
-/** The console's part of the address bar: the path below /dashboard, and the query. */
+/** The current location: the path below /dashboard, and the query. */
 export interface Location {
   path: string;
   query: URLSearchParams;
@@ -92,7 +92,7 @@ export function match(pattern: string, path: string): Record<string, string> | u
   return values;
 }
 
-/** A link may come from anywhere: one with a cut escape leads to a name that does not exist. */
+/** Decodes a path segment. A malformed escape, as in a truncated link, stays as it is, and so names nothing. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);

@@ -7,7 +7,7 @@ export interface SessionAccount {
   name: string;
   /** Permissions on the account, such as "workers_scripts:edit". */
   can: string[];
-  /** Permissions on each of its zones. A token of single zones has none here. */
+  /** Permissions on all of its zones. Empty for a token that is limited to single zones. */
   can_on_all_zones: string[];
 }
 

@@ -1,14 +1,14 @@
-/** The place of a fault in the text of a query. */
+/** The position of a syntax error in the text of a query. */
 export interface Place {
   line: number;
   column: number;
-  /** The line with its number, and carets below the fault. */
+  /** The line with its number, and carets below the error. */
   lines: string;
 }
 
 /**
- * Where a message such as `near "form": syntax error at offset 9` points to. The offset counts bytes from the begin of
- * its statement, and the message does not say which statement: it is the first one that has the named text there.
+ * Finds the position that a message such as `near "form": syntax error at offset 9` points to. The offset counts bytes
+ * from the beginning of a statement that the message does not name: the first one that has the quoted text there.
  */
 export function placeOf(message: string, text: string): Place | undefined {
   const offset = Number(/ at offset (\d+)/.exec(message)?.[1] ?? Number.NaN);

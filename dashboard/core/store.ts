@@ -1,10 +1,10 @@
 import { useEffect, useState } from "preact/hooks";
 
-/** A value that components follow. */
+/** A value that components subscribe to. */
 export interface Store<T> {
   get(): T;
   set(value: T): void;
-  /** Returns the function that ends it. */
+  /** Returns a function that unsubscribes. */
   listen(listener: () => void): () => void;
 }
 

@@ -20,9 +20,9 @@ export interface Zone {
 
 export const ZoneContext = createContext<Zone | undefined>(undefined);
 
-/** The zone of the screen. Only within the frame of a zone. */
+/** The zone of the current screen. Must be called below a `ZoneFrame`. */
 export function useZone(): Zone {
   const zone = useContext(ZoneContext);
-  if (zone === undefined) throw new Error("a screen of a zone stands outside of its frame");
+  if (zone === undefined) throw new Error("Expected a zone from a frame around this screen");
   return zone;
 }

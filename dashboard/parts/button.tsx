@@ -9,7 +9,7 @@ export interface ButtonProps {
   type?: "button" | "submit";
   /** Text for screen readers, and shown on hover, if the button has only an icon. */
   label?: string;
-  /** The reason why it cannot be pressed now. It stays reachable, so that the reason can be read. */
+  /** The reason why it is disabled now. It stays focusable, so that screen readers can read the reason. */
   refusal?: string | undefined;
   isBusy?: boolean;
   isPressed?: boolean;

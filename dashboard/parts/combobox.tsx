@@ -21,8 +21,8 @@ interface ComboboxProps<T> {
 }
 
 /**
- * A field with a list of proposals. Keys: ↓ ↑ move, Home and End move in the text, Enter chooses, Escape closes the list
- * and then does what Escape does outside.
+ * A field with a list of suggestions. Keys: ↓ ↑ move, Home and End move in the text, Enter chooses. Escape closes the
+ * list; with the list closed, it goes to the element around it.
  */
 export function Combobox<T>({
   label,

@@ -18,7 +18,7 @@ interface DialogProps {
 export function Dialog({ title, children, onClose, kind = "center" }: DialogProps) {
   const id = useId();
   const element = useRef<HTMLDialogElement>(null);
-  // Before the browser paints: what is typed right after the key that opens the dialog goes into it.
+  // Opens before the browser paints, so that keys pressed right after the shortcut go into the dialog.
   useLayoutEffect(() => {
     const before = document.activeElement;
     element.current!.showModal();
@@ -41,7 +41,7 @@ export function Dialog({ title, children, onClose, kind = "center" }: DialogProp
       }}
       onKeyDown={(event) => {
         if (event.key !== "Escape" || event.defaultPrevented) return;
-        // Left to the browser, one Escape may close several dialogs: those that opened without a click.
+        // Handled here, because browsers close all dialogs that opened without a click on one Escape.
         event.preventDefault();
         event.stopPropagation();
         onClose();

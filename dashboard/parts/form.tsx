@@ -12,7 +12,7 @@ export interface FormState<V> {
   values: V;
   set: <K extends keyof V>(name: K, value: V[K]) => void;
   replace: (values: V) => void;
-  /** The properties of the field of a value. `name`: the field of the body, if it is called otherwise. */
+  /** The properties of a field for the value. `name`: the field of the body, if it has another name. */
   field: <K extends keyof V & string>(
     value: K,
     name?: string,
@@ -30,7 +30,7 @@ export function useForm<V extends object>(initial: V): FormState<V> {
   };
 }
 
-/** The API's answer to the form around a field. */
+/** The API's errors for the form that surrounds a field. */
 const FormFailure = createContext<ApiFailure | undefined>(undefined);
 
 interface FieldProps {
@@ -189,7 +189,7 @@ export function Switch({ label, hint, isOn, onChange, refusal }: SwitchProps) {
 }
 
 export interface ActionFormProps<R> {
-  /** The call that the form makes, as it is now. */
+  /** The call for the current values. */
   call: Call;
   children: ComponentChildren | ((failure: ApiFailure | undefined) => ComponentChildren);
   submit: string;
@@ -199,7 +199,7 @@ export interface ActionFormProps<R> {
   onDone?: (result: R) => void;
   onCancel?: () => void;
   kind?: "primary" | "bad";
-  /** The reason why it cannot be sent yet. */
+  /** The reason why the form cannot be sent yet. */
   refusal?: string | undefined;
 }
 

@@ -25,7 +25,7 @@ interface GridProps<T> {
   openKey?: string | undefined;
   selection?: Selection<T>;
   follow?: Follow;
-  /** The columns do not become narrower than this together; they scroll sideways. */
+  /** Minimum width of all columns together, below which they scroll sideways. */
   leastPx?: number;
 }
 

@@ -53,7 +53,7 @@ const paths = {
 
 export type IconName = keyof typeof paths;
 
-/** An icon beside text. It says nothing of its own to screen readers. */
+/** An icon beside text, hidden from screen readers. */
 export const Icon = ({ name, class: given = "" }: { name: IconName; class?: string }) => (
   <svg class={`icon ${given}`} viewBox="0 0 16 16" aria-hidden="true" focusable="false">
     <path d={paths[name]} />

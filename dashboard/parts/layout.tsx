@@ -14,7 +14,7 @@ interface PageProps {
   children: ComponentChildren;
 }
 
-/** The head of a screen, and its content. */
+/** A screen: its heading and its content. */
 export const Page = ({ title, about, actions, up, children }: PageProps) => (
   <>
     <header class="page-head">
@@ -68,7 +68,7 @@ export const Facts = ({ facts }: { facts: readonly (readonly [string, ComponentC
 export type Tone = "ok" | "bad" | "warn" | "info" | "off" | "proxied";
 const marks: Record<Tone, string> = { ok: "●", bad: "✕", warn: "▲", info: "◆", off: "○", proxied: "●" };
 
-/** A state as a mark and a word. The colour alone says nothing. */
+/** A state as a coloured mark and a word, because colour alone is not accessible. */
 export const State = ({ tone, children }: { tone: Tone; children: ComponentChildren }) => (
   <span class={`state ${tone}`}>
     <span aria-hidden="true">{marks[tone]}</span>
@@ -93,7 +93,7 @@ export const Figure = ({
   </div>
 );
 
-/** A time as people say it, with the exact one on hover. */
+/** A relative time, with the exact one on hover. */
 export const Time = ({ at }: { at: string | number }) => {
   const iso = new Date(at).toISOString();
   return (
@@ -129,7 +129,7 @@ export const Copyable = ({ text }: { text: string }) => (
   </span>
 );
 
-/** A line above the content that says something about all of it. */
+/** A notice above the content that concerns all of it. */
 export const Notice = ({
   tone = "info",
   children,

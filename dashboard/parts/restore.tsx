@@ -18,11 +18,11 @@ interface RestoreProps {
   callOf: (moment: Moment) => Call;
   invalidates?: readonly string[];
   onRestored?: () => void;
-  /** What else offers moments. */
+  /** Other controls that choose a moment. */
   children?: (ask: (moment: Moment) => void) => ComponentChildren;
 }
 
-/** Brings an earlier state back, of a time or a bookmark, and offers to undo it. */
+/** Restores the state of a time or a bookmark, and offers to undo it. */
 export function Restore({ noun, name, callOf, invalidates = [], onRestored, children }: RestoreProps) {
   const { values, field } = useForm({ time: "", bookmark: "" });
   const [asked, setAsked] = useState<Moment | undefined>(undefined);

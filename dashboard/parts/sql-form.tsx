@@ -4,7 +4,7 @@ import { useSearch } from "../core/router.ts";
 import { placeOf } from "../core/sql-place.ts";
 import { ActionForm, TextField } from "./form.tsx";
 
-/** Longer texts are not kept in the address. */
+/** Longer texts are not written to the URL. */
 const addressMax = 4000;
 
 interface SqlFormProps<R> {
@@ -15,7 +15,7 @@ interface SqlFormProps<R> {
   onDone: (result: R) => void;
 }
 
-/** An editor of SQL. A text in the address is not run before a person asks. A fault is marked at its place. */
+/** An SQL editor. A statement from the URL runs only when a person asks for it. Syntax errors are marked in the text. */
 export function SqlForm<R>({ callOf, hint, invalidates = [], onDone }: SqlFormProps<R>) {
   const [kept, setKept] = useSearch("sql");
   const [text, setText] = useState(kept);

@@ -7,7 +7,7 @@ import { Icon, type IconName } from "./icon.tsx";
 
 const barsAfterMs = 150;
 
-/** Bars of the size of the rows that are awaited. They come after a moment, so that a quick answer does not flicker. */
+/** Placeholder bars while rows load. They appear after a moment, so that a quick answer does not flicker. */
 export function Bars({ rows = 6 }: { rows?: number }) {
   const [isShown, setShown] = useState(false);
   useEffect(() => {
@@ -31,7 +31,7 @@ interface EmptyProps {
   actions?: ComponentChildren;
 }
 
-/** Nothing is there yet: one sentence, the action, and the same as a command. */
+/** Shown for an empty list: one sentence, the action, and the same as a command. */
 export const Empty = ({ icon = "info", title, children, actions }: EmptyProps) => (
   <div class="empty">
     <Icon name={icon} />
@@ -41,7 +41,7 @@ export const Empty = ({ icon = "info", title, children, actions }: EmptyProps) =
   </div>
 );
 
-/** A call was refused: what the API says, and a way on. */
+/** Shown for a refused call: the API's message, and a next step. */
 export function Failure({ failure, onRetry }: { failure: ApiFailure; onRetry?: () => void }) {
   const isDenied = failure.status === 403;
   return (
@@ -79,12 +79,12 @@ interface LoadedProps<T> {
   of: Query<T>;
   /** Shown instead of an empty list. */
   empty?: ComponentChildren;
-  /** Bars while nothing is there. */
+  /** Placeholder bars while nothing is loaded. */
   rows?: number;
   children: (data: T) => ComponentChildren;
 }
 
-/** The states of a resource: loading, empty, refused, denied, or there. Data that is there stays while it is read again. */
+/** The states of a resource: loading, empty, failed, denied, or loaded. Loaded data stays while it is reloaded. */
 export function Loaded<T>({ of, empty, rows = 6, children }: LoadedProps<T>) {
   if (of.data === undefined)
     return of.failure !== undefined && !of.isLoading ? (

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
 
-/** Tabs that are addresses: a list of links. Keys: those of links. */
+/** Tabs with a URL each: a list of links. Keys: those of links. */
 export function LinkTabs({
   label,
   tabs,

@@ -16,14 +16,14 @@ let made = 0;
 
 const remove = (id: number): void => messages.set(messages.get().filter((each) => each.id !== id));
 
-/** Says something at the edge of the screen. Failures, and messages with an action, stay until they are closed. */
+/** Shows a message at the edge of the screen. Failures, and messages with an action, stay until they are closed. */
 export function toast(text: string, kind: Kind = "ok", action?: Message["action"]): void {
   const id = ++made;
   messages.set([...messages.get().slice(1 - shownMax), { id, text, kind, action }]);
   if (kind !== "bad" && action === undefined) setTimeout(() => remove(id), shownMs);
 }
 
-/** The place of the messages. Screen readers say them when they come. */
+/** The list of messages. Screen readers announce new ones. */
 export function Toasts() {
   return (
     <div class="toasts" role="status" aria-live="polite">

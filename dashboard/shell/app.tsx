@@ -12,7 +12,7 @@ import { SignIn } from "./sign-in.tsx";
 
 whenLimited((seconds) => toast(`The API asks to wait ${seconds} s. The call is repeated then.`, "info"));
 
-/** Signs in with the code of a start link, once, and takes it out of the address. */
+/** Signs in with the single-use code of a start link, and removes it from the URL. */
 async function begin(): Promise<string | undefined> {
   const code = /^#start=([\w-]+)$/.exec(location.hash)?.[1];
   let refusal: string | undefined;

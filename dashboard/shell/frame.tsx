@@ -30,7 +30,7 @@ function find(path: string): Found | undefined {
 
 type Overlay = "palette" | "help" | undefined;
 
-/** The menu at the left, and the screen of the address. */
+/** The menu at the left, and the screen of the current URL. */
 export function Frame({ opened }: { opened: Session }) {
   const { path } = useLocation();
   const found = find(path);

@@ -9,7 +9,7 @@ export interface Hit {
 
 interface Source {
   needs?: string;
-  /** At most eight hits for a text; for an empty text, those that are likely. */
+  /** At most eight hits for a text; for an empty text, suggestions. */
   find(text: string, account: string): Promise<Hit[]>;
 }
 
@@ -37,7 +37,7 @@ function listed<T>(
   };
 }
 
-/** Where the palette looks for names. */
+/** The lists that the palette searches for names. */
 export const sources: readonly Source[] = [
   {
     async find(text, account) {

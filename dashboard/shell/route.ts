@@ -9,18 +9,18 @@ export interface ScreenProps {
 
 /** A screen: its address, its place in the menu, and its code, which is loaded when it is opened. */
 export interface Route {
-  /** Below /dashboard: "/:account/queues/:queue". A pattern with "/:account/zones/:zone" stands in the frame of the zone. */
+  /** Path below /dashboard: "/:account/queues/:queue". Patterns below "/:account/zones/:zone" get the frame of the zone. */
   pattern: string;
   title: string;
   load: () => Promise<{ default: ComponentType<ScreenProps> }>;
-  /** The permission without which the screen is not in the menu, and says what is missing. */
+  /** The permission that the screen needs. Without it, the menu omits the screen, and the screen names the permission. */
   needs?: string;
-  /** In the menu at the left. */
+  /** Its entry in the menu at the left. */
   menu?: { icon: IconName; group: "products" | "account" };
-  /** The place among the tabs of its frame. */
+  /** Its position among the tabs of its frame. */
   tab?: string;
   /** Two keys, such as "g z". */
   keys?: string;
-  /** Not in the palette: it needs a value that the palette does not have. */
+  /** Keeps the screen out of the palette, because its path needs a value that the palette does not have. */
   isInner?: boolean;
 }

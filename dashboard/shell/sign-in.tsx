@@ -5,7 +5,7 @@ import { TextField } from "../parts/form.tsx";
 import { Notice } from "../parts/layout.tsx";
 import { Brand } from "./brand.tsx";
 
-/** Asks for an API token, once. The server answers with a cookie that scripts cannot read. */
+/** Asks for an API token. The server responds with a session cookie that page scripts cannot read (HttpOnly). */
 export function SignIn({ refusal }: { refusal: string | undefined }) {
   const [token, setToken] = useState("");
   const [error, setError] = useState(refusal);

@@ -3,7 +3,7 @@ const shifts = [7, 12, 17, 22, 5, 9, 14, 20, 4, 11, 16, 23, 6, 10, 15, 21];
 const sines = Array.from({ length: 64 }, (_, i) => Math.floor(Math.abs(Math.sin(i + 1)) * 2 ** 32) | 0);
 const blockBytes = 64;
 
-/** The MD5 digest of a file in hexadecimal digits, which an import names it by. It is read in pieces. */
+/** The MD5 digest of a file in hexadecimal digits, which identifies an import. The file is read in chunks. */
 export async function md5Of(file: Blob): Promise<string> {
   const state = Int32Array.of(0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476);
   let rest = new Uint8Array(0);

@@ -25,7 +25,7 @@ const spans = [
   ["7 days ago", 7 * 24 * 60 * minuteMs],
 ] as const;
 
-/** The bookmarks of the present state and of some times. A time that is not kept has the server's reason. */
+/** The bookmarks of the current state and of some earlier times, or the server's reason why a time has none. */
 async function readKept(path: string, signal: AbortSignal): Promise<Kept[]> {
   const bookmarkOf = async (query: string): Promise<string> =>
     (await get<{ bookmark: string }>(`${path}/time_travel/bookmark${query}`, signal)).result.bookmark;
@@ -45,7 +45,7 @@ async function readKept(path: string, signal: AbortSignal): Promise<Kept[]> {
   return [now, ...(await Promise.all(earlier))];
 }
 
-/** The reason, if it is the same for all earlier times: states are not kept here. */
+/** The reason, if it is the same for all earlier times: the server keeps no earlier states. */
 function commonFault([, ...earlier]: readonly Kept[]): string | undefined {
   const [first] = earlier;
   return earlier.every(({ fault }) => fault === first?.fault) ? first?.fault : undefined;

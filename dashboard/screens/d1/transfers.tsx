@@ -20,7 +20,7 @@ interface Transfer {
   result?: { signed_url?: string; filename?: string; num_queries?: number };
 }
 
-/** A long call: a step that runs, its end, or its failure. */
+/** The state of a long call: its current step, its end, or its failure. */
 function useSteps(): {
   step: string | undefined;
   failure: ApiFailure | undefined;
@@ -44,7 +44,7 @@ function useSteps(): {
   };
 }
 
-/** Asks until the job has ended. The server answers after five seconds at the latest. */
+/** Polls until the job has ended. The server answers each poll within five seconds. */
 async function ended(
   first: Call,
   poll: (bookmark: string) => Call,

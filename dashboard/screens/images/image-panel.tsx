@@ -146,7 +146,7 @@ function Details({ account, image }: { account: string; image: Image }) {
   );
 }
 
-/** The object in a text of JSON; undefined if it is none. */
+/** Parses a JSON object; undefined if the text is not one. */
 function objectIn(text: string): object | undefined {
   try {
     const value: unknown = JSON.parse(text === "" ? "{}" : text);

@@ -3,7 +3,7 @@ import type { Query } from "../../core/cache.ts";
 import { answerOf, get, send } from "../../core/client.ts";
 import { hexOf, textOf } from "./bytes.ts";
 
-/** The value of a key, with what stands beside it. */
+/** The value of a key, with its metadata and expiration. */
 export interface Stored {
   blob: Blob;
   /** Undefined if the value is not text, or is too long to be shown unasked. */

@@ -8,7 +8,7 @@ import { endOf, lineOf, titleOf, toneOf, type Run } from "./run.ts";
 
 const tones: Record<string, "bad" | "warn" | "info" | "off"> = { error: "bad", warn: "warn", info: "info" };
 
-/** Everything that a tail told about one run. */
+/** All data of one run from its tail event. */
 export const RunPanel = ({ account, run, onClose }: { account: string; run: Run; onClose: () => void }) => (
   <Dialog title={titleOf(run)} kind="side" onClose={onClose}>
     {run.truncated && <Notice tone="warn">The run logged more than is kept. The rest was dropped.</Notice>}

@@ -1,6 +1,6 @@
 import { matches, type Run, type RunFilter } from "./run.ts";
 
-/** A run with its number, which stays while others come and go. */
+/** A run with a number that stays the same while other runs are added and dropped. */
 export interface Received {
   number: number;
   run: Run;
@@ -11,12 +11,12 @@ const runsMax = 10_000;
 /** Characters of the messages that the runs came in. */
 const charactersMax = 32 * 1024 * 1024;
 
-/** The last runs of a tail, and those of them that match the filter. Old ones go. */
+/** The last runs of a tail, and those of them that match the filter. The oldest are dropped. */
 export class RunRing {
   #runs: Received[] = [];
   #filter: RunFilter = { outcome: "", status: "", level: "", text: "" };
   #characters = 0;
-  /** Runs that have come, also those that are gone. */
+  /** Number of runs received, including dropped ones. */
   received = 0;
   shown: Received[] = [];
 

@@ -1,4 +1,4 @@
-/** A run of a script as a tail tells it; the fields that the console uses. */
+/** A tail event about a run of a script; the fields that the console uses. */
 export interface Run {
   /** Null in a message about the tail itself. */
   scriptName: string | null;
@@ -71,7 +71,7 @@ export function toneOf(run: Run): "ok" | "bad" | "warn" | "off" {
 export const lineOf = ({ message }: RunLog): string =>
   message.map((part) => (typeof part === "string" ? part : JSON.stringify(part))).join(" ");
 
-/** The first things that a run said, for its row. */
+/** The first log lines of a run, for its row. */
 export const summaryOf = ({ exceptions, logs }: Run): string =>
   [...exceptions.map(({ name, message }) => `${name}: ${message}`), ...logs.map(lineOf)].join(" · ");
 

@@ -20,7 +20,7 @@ const retryMs = 2000;
 type Connection = Pick<LiveTail, "state" | "lostAt" | "failure">;
 const opening: Connection = { state: "opening", lostAt: undefined, failure: undefined };
 
-/** Follows the runs that a tail tells. `call` makes the tail; a lost one is made again. */
+/** Follows the events of a tail. `call` creates the tail; a lost one is created again. */
 export function useTail(call: Call, filter: RunFilter): LiveTail {
   const key = JSON.stringify([call.op, call.params]);
   const ring = useMemo(() => new RunRing(), [key]);
@@ -96,7 +96,7 @@ function follow(call: Call, { tell, change, again }: Follower): () => void {
   return () => controller.abort();
 }
 
-/** The address of the WebSocket at this origin: a proxy before the server may speak TLS. */
+/** The URL of the WebSocket at this page's origin, because a proxy in front of the server may terminate TLS. */
 function ownAddress(url: string): string {
   const { pathname, search } = new URL(url);
   return `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}${pathname}${search}`;

@@ -18,7 +18,7 @@ const tabs = [
 ] as const;
 type Tab = (typeof tabs)[number]["key"];
 
-/** One object: its stored data, without running its code, its earlier states, and its end. */
+/** One object: its stored data (read without running its code), its earlier states, and its deletion. */
 export default function ObjectScreen({ account, params }: ScreenProps) {
   const { namespace = "", object = "" } = params;
   const [chosen, setTab] = useSearch("tab", "query");

@@ -27,7 +27,7 @@ const everyMs = 10_000;
 const share = (part: number, of: number): string =>
   of === 0 ? "none yet" : `${((part / of) * 100).toFixed(part === 0 ? 0 : 2)} % failed`;
 
-/** Is it well: the figures of the node, read again while they are on screen. */
+/** The figures of the node, refreshed while they are on screen. */
 export function InstallationFigures({ account }: { account: string }) {
   const overview = useGet<{ figures: Figures | null }>(`/accounts/${account}/edge/overview`, { everyMs });
   // Accounts of customers do not see the machines.

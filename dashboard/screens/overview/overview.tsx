@@ -26,7 +26,7 @@ export CLOUDFLARE_ACCOUNT_ID=${account}
 export CLOUDFLARE_API_TOKEN=…   # make one on the Tokens screen
 curl -H "Authorization: Bearer $CLOUDFLARE_API_TOKEN" "$CLOUDFLARE_BASE_URL/zones"`;
 
-/** Is it well: the account's resources, the nodes, and the last changes. */
+/** The account's resources, the nodes, and the last changes. */
 export default function Overview({ account }: ScreenProps) {
   const scope = { accountId: account };
   return (

@@ -12,7 +12,7 @@ const op = "POST /accounts/{account_id}/queues/{queue_id}/messages/peek";
 const shownMax = 100;
 const bodyCharactersMax = 500;
 
-/** The first messages of a queue. A look takes no message away from the consumer. */
+/** The first messages of a queue. Peeking takes no message away from the consumer. */
 export function MessagesCard({ account, queue }: { account: string; queue: Queue }) {
   const [messages, setMessages] = useState<readonly PeekedMessage[] | undefined>(undefined);
   const action = useAction();

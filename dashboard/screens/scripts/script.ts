@@ -38,7 +38,7 @@ export const one = "/accounts/{account_id}/workers/scripts/{script_name}";
 /** A script of the account or of a customer: its operations are the same, at another path. */
 export interface ScriptPlace {
   name: string;
-  /** The path of its operations as in openapi.json, and the values of it. */
+  /** The path of its operations as in openapi.json, and the values of the path's parameters. */
   one: string;
   params: Readonly<Record<string, string>>;
   /** Its path below /client/v4. */

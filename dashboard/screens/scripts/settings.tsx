@@ -23,7 +23,7 @@ interface SettingsProps {
   settings: Query<ScriptSettings>;
 }
 
-/** The settings of a script, and what it is bound to. Bindings come with its upload. */
+/** The settings and bindings of a script. Bindings are set by its upload. */
 export function Settings({ place, settings }: SettingsProps) {
   const [open, setOpen] = useState<"limits" | "tags" | undefined>(undefined);
   const refusal = useRefusal();

@@ -14,7 +14,7 @@ export interface Part {
 
 export type Outcome = "acted" | "no_effect" | "no_match" | "not_reached" | "disabled" | "depends" | "hidden";
 
-/** A step of a trace, as the API tells it. */
+/** A step of a trace, as the API shows it. */
 export interface Step {
   step_name: string;
   type: string;

@@ -11,7 +11,7 @@ import { Phase } from "./steps.tsx";
 
 const typingMs = 150;
 
-/** A request, and what the configuration of its zone does with it. It is traced again while it is typed. */
+/** A request, and the effects of its zone's configuration on it. Every edit traces it again. */
 export function TraceScreen({ account, url }: { account: string; url: string }) {
   const [asked, change] = useAsked(url);
   const call = callOf(account, asked);

@@ -1,7 +1,7 @@
 import { FormDialog } from "../../parts/form-dialog.tsx";
 import { TextField, useForm } from "../../parts/form.tsx";
 
-/** Text as JSON; the fault if it is none. Empty text is no value. */
+/** Parses a text as JSON; returns a fault if it is not JSON, and no value if it is empty. */
 export function jsonOf(text: string): { value?: unknown; fault?: string } {
   if (text.trim() === "") return {};
   try {
@@ -17,7 +17,7 @@ interface EventProps {
   onClose: () => void;
 }
 
-/** Sends an event to an instance. One that comes before it is waited for is kept. */
+/** Sends an event to an instance. An event that arrives early is kept until the code waits for it. */
 export function EventDialog({ params, path, onClose }: EventProps) {
   const { values, set, field } = useForm({ type: "", payload: "" });
   const { value, fault } = jsonOf(values.payload);

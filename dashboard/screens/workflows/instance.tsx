@@ -20,7 +20,7 @@ import { impossible, isFinal, type Change, type InstanceDetails } from "./workfl
 const one = "/accounts/{account_id}/workflows/{workflow_name}/instances/{instance_id}";
 const liveMs = 1000;
 
-/** One instance: its state, its timeline, and what can be done with it. */
+/** One instance: its state, its timeline, and its actions. */
 export default function InstanceScreen({ account, params }: ScreenProps) {
   const { workflow = "", instance = "" } = params;
   const path = `/accounts/${account}/workflows/${encodeURIComponent(workflow)}/instances/${encodeURIComponent(instance)}`;

@@ -63,7 +63,7 @@ export function scaleOf(spans: readonly Span[], begin: number, end: number): Sca
   const busy = spans.filter(({ kind }) => kind !== "sleep" && kind !== "wait");
   const folded = gapsOf(busy, from, to).filter((gap) => gap.to - gap.from > (to - from) * idleShare);
   const idle = folded.reduce((sum, gap) => sum + gap.to - gap.from, 0);
-  // Without work there is nothing to make room for.
+  // Folding makes room for work; without work, nothing is folded.
   const isFolded = folded.length > 0 && busy.length > 0 && to - from > idle;
   const gaps = isFolded ? folded : [];
   const perMs = (1 - gaps.length * foldWidth) / (to - from - (isFolded ? idle : 0));

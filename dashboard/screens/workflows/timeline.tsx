@@ -82,7 +82,7 @@ function columnsOf(scale: Scale, now: number): Column<TimedStep>[] {
   ];
 }
 
-/** The time now, again at each second while it runs. */
+/** The current time, updated every second while the instance runs. */
 function useClock(isRunning: boolean): number {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {

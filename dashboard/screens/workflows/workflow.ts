@@ -98,7 +98,7 @@ export const isFinal = (status: Status): boolean => ["complete", "errored", "ter
 
 export type Change = "pause" | "resume" | "terminate" | "restart";
 
-/** The reason why an instance of this status cannot be changed so; as in the state table of the server. */
+/** The reason why an instance of this status does not allow the change, as in the server's state table. */
 export function impossible(change: Change, status: Status): string | undefined {
   if (change === "restart") return undefined;
   if (isFinal(status)) return `it is ${status}`;

@@ -14,7 +14,7 @@ function leaves(value: unknown, path = ""): [string, string][] {
     : parts.flatMap(([name, each]) => leaves(each, path === "" ? name : `${path}.${name}`));
 }
 
-/** The difference of two documents. A field that a change does not name stays as it was, and is not listed. */
+/** The difference between two documents. Fields that a partial change does not contain are unchanged, and not listed. */
 export function differences(before: unknown, after: unknown): Line[] {
   const [old, next] = [new Map(leaves(before)), new Map(leaves(after))];
   const paths = next.size === 0 ? [...old.keys()] : [...next.keys()];

@@ -48,7 +48,7 @@ export default function Tokens({ account }: ScreenProps) {
   return (
     <Page
       title="API tokens"
-      about="Clients and people sign in with tokens. A token never may more than its owner."
+      about="Clients and people sign in with tokens. A token never has more permissions than its owner."
       actions={add}
     >
       <Tabs label="Owner" tabs={owners} current={owner} onChange={setOwner}>

@@ -121,7 +121,7 @@ const batchCall = (zoneId: string, records: readonly DnsRecord[], { patch }: Cha
       : { patches: records.map(({ id }) => ({ id, ...patch })) },
 });
 
-/** The calls that give the records back what they were. Deleted ones come back with new ids. */
+/** The calls that undo the change. Deleted records come back with new ids. */
 const undoCall = (zoneId: string, records: readonly DnsRecord[], { patch }: Change): Call => ({
   op: "POST /zones/{zone_id}/dns_records/batch",
   params: { zone_id: zoneId },

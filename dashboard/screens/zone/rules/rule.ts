@@ -23,7 +23,7 @@ export interface Ruleset {
 export const entrypointOf = (zoneId: string, phase: string): string =>
   `/zones/${zoneId}/rulesets/phases/${phase}/entrypoint`;
 
-/** A rule as the API takes it. */
+/** A rule as the API accepts it. */
 export const bodyOf = ({
   id,
   ref,

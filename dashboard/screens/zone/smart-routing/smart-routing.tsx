@@ -34,7 +34,7 @@ interface Analytics {
 }
 
 const op = "PATCH /zones/{zone_id}/edge/smart_routing";
-/** Fewer requests give no ratio that means anything. */
+/** Minimum number of requests for a meaningful ratio. */
 const enough = 500;
 const ms = (value: number | null): string => (value === null ? "–" : duration(value));
 
@@ -160,7 +160,7 @@ const Share = ({ name, share }: { name: string; share: number }) => (
 
 const [width, height] = [720, 140];
 
-/** Both distributions as steps: the share of requests that were answered within a time. */
+/** Both cumulative distributions: the share of requests that were answered within a time. */
 function Histogram({ data }: { data: Analytics }) {
   const lineOf = ({ counts }: Measured): string => {
     const total = counts.reduce((sum, each) => sum + each, 0);

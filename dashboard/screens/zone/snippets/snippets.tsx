@@ -28,7 +28,7 @@ interface SnippetRule {
   snippet_name: string;
 }
 
-/** Pieces of code that run before requests of the zone, and the rules that say when. */
+/** The zone's snippets, and the rules that choose the requests they handle. */
 export default function Snippets() {
   const zone = useZone();
   const base = `/zones/${zone.id}/snippets`;
@@ -203,7 +203,7 @@ export default function Snippets() {
 interface RuleDialogProps {
   rule: SnippetRule | undefined;
   names: readonly string[];
-  /** The call that saves the rules with this one; without it, if undefined. */
+  /** The call that saves the rules with this rule; `undefined` removes it. */
   callOf: (rule: SnippetRule | undefined) => Call;
   path: string;
   onClose: () => void;
