@@ -7,9 +7,9 @@ import { strip } from "../src/sandbox/process/worker-sources.ts";
 /*
  * `node scripts/build.ts` makes dist/, the program as JavaScript, for the npm package. A clone runs the TypeScript itself.
  *
- * Our modules and their packages become one bundle, split where modules are loaded on demand: starting it takes half of the CPU
- * time that the single files take. Packages with binaries stay outside. Modules that workerd loads stay single files, because
- * the platform links them for each script.
+ * Our modules and their packages become one bundle, split where modules are loaded on demand. Starting it takes half
+ * the CPU time of starting from single files. Packages with binaries stay outside. Modules that workerd loads stay
+ * single files, because the platform links them for each script.
  */
 const outdir = "dist";
 

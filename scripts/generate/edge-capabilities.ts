@@ -10,9 +10,9 @@ interface Found {
 }
 
 /**
- * The text of src/edge-capabilities.ts: the capabilities in src/capabilities.ts that edge processes have, in their order. One
- * of main is there by its part at the edges, which has a module of its own, `at-edges.ts`, if that is to be
- * loaded alone.
+ * The text of src/edge-capabilities.ts: the capabilities in src/capabilities.ts that edge processes load, in their
+ * order. A capability of main contributes its `atEdges`. If that must load without the rest of the capability, it is in
+ * a module of its own, `at-edges.ts`.
  */
 export async function edgeCapabilitiesModule(): Promise<string> {
   const { capabilities } = await import("../../src/capabilities.ts");

@@ -109,7 +109,7 @@ const failureSchema = (schemas: Json): Json => ({
   required: ["result", "success", "errors", "messages"],
 });
 
-/** The JSON schema of a zod schema. A schema with an id is described once, under components. */
+/** The JSON schema of a zod schema. Schemas with an id are moved to components, and referred to. */
 function jsonSchema(schema: z.ZodType, io: "input" | "output", schemas: Json): Json {
   const {
     $schema: _,
@@ -140,10 +140,10 @@ function nameOf(id: string, schema: Json): string {
   if (id !== "#" && !id.startsWith("__schema")) return id;
   const types = (schema["anyOf"] as Json[] | undefined)?.map(({ type }) => type) ?? [];
   if (types.includes("array") && types.includes("object") && types.includes("null")) return anyJson;
-  throw new Error("Expected .meta({ id }) of a recursive schema");
+  throw new Error("Expected .meta({ id }) on a recursive schema");
 }
 
-/** Any JSON has no recursive description: generators of types stumble over one. */
+/** Any JSON is described without recursion, because type generators fail on a recursive description. */
 const componentOf = (name: string, schema: Json, names: ReadonlyMap<string, string>): Json =>
   name === anyJson ? { description: "Any JSON value" } : relink(withoutId(schema), names);
 

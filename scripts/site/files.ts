@@ -14,8 +14,8 @@ export const pages = files.filter((file) => file.endsWith(".md") && !file.starts
 export const filesIn = (folder: string): string[] => files.filter((file) => dirname(file) === folder);
 
 /**
- * The path of a file or folder of the project on the site: pages under their own path, README.md as the index of its folder,
- * pictures as they are, and any other file or folder as a page below `files/`.
+ * The path of a file or folder of the project on the site: pages under their own path, README.md as the index of its
+ * folder, pictures unchanged, and any other file or folder as a page below `files/`.
  */
 export function addressOf(file: string): string {
   if (pages.includes(file)) return file.replace(/README\.md$/, "index.html").replace(/\.md$/, ".html");

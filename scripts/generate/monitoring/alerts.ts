@@ -6,16 +6,16 @@ interface Alert {
   severity: "page" | "ticket";
   /** In the language of Prometheus' templates. */
   summary: string;
-  /** The first step against it. */
+  /** The operator's first step. */
   action: string;
 }
 
-/** The processes of the platform among all that Prometheus knows. */
+/** Limits an expression to processes of the platform, because Prometheus may scrape others. */
 const ours = "and on (instance, job) selvedge_build_info";
-/** The share of answers with 5xx in a time. */
+/** The share of responses with 5xx within a time. */
 const errors = (time: string): string =>
   `sum(rate(selvedge_edge_requests_total{status=~"5.."}[${time}])) / sum(rate(selvedge_edge_requests_total[${time}]))`;
-/** Of a month's requests, this share may fail. */
+/** The share of a month's requests that may fail. */
 const budget = 0.001;
 const burns = (times: number, long: string, short: string): string =>
   `${errors(long)} > ${times} * ${budget} and ${errors(short)} > ${times} * ${budget}`;
@@ -27,7 +27,7 @@ const alerts: readonly Alert[] = [
     severity: "page",
     summary: "{{ $value | humanizePercentage }} of the visitors' requests fail with 5xx",
     action:
-      "Look for the zone and the status in selvedge_edge_requests_total, then for the ray in the access log.",
+      "Find the zone and the status in selvedge_edge_requests_total, then the rays of the requests in the access log.",
   },
   {
     name: "SelvedgeErrorBudgetSlow",
@@ -35,7 +35,7 @@ const alerts: readonly Alert[] = [
     severity: "ticket",
     summary: "{{ $value | humanizePercentage }} of the visitors' requests fail with 5xx",
     action:
-      "Look for the zone and the status in selvedge_edge_requests_total, then for the ray in the access log.",
+      "Find the zone and the status in selvedge_edge_requests_total, then the rays of the requests in the access log.",
   },
   {
     name: "SelvedgeNodeIsStale",
@@ -43,23 +43,23 @@ const alerts: readonly Alert[] = [
     for: "1m",
     severity: "page",
     summary: "{{ $labels.instance }} lacks changes of the last {{ $value | humanizeDuration }}",
-    action: "Look for its way to PostgreSQL: /readyz, and the log.",
+    action: "Check its connection to PostgreSQL: see /readyz and the log.",
   },
   {
     name: "SelvedgeCertificateExpires",
     expression: "selvedge_certificate_expiry_timestamp_seconds - time() < 14 * 86400",
     for: "1h",
     severity: "ticket",
-    summary: "The certificate of {{ $labels.host }} ends in {{ $value | humanizeDuration }}",
-    action: "Repeat the order of its certificate pack, or upload a new certificate.",
+    summary: "The certificate of {{ $labels.host }} expires in {{ $value | humanizeDuration }}",
+    action: "Order its certificate pack again, or upload a new certificate.",
   },
   {
     name: "SelvedgeCertificateFails",
     expression: "selvedge_certificate_packs_failing > 0",
     for: "1h",
     severity: "ticket",
-    summary: "The last attempt of {{ $value }} certificate packs failed",
-    action: "List the certificate packs of the zones: each has its error.",
+    summary: "The last attempt to issue {{ $value }} certificate packs failed",
+    action: "List the certificate packs of the zones: each shows its error.",
   },
   {
     name: "SelvedgeBackupIsLate",
@@ -67,23 +67,23 @@ const alerts: readonly Alert[] = [
       "time() - selvedge_backup_last_success_timestamp_seconds > 2 * selvedge_backup_interval_seconds and time() - process_start_time_seconds > 2 * selvedge_backup_interval_seconds",
     severity: "page",
     summary: "The newest backup of {{ $labels.instance }} is {{ $value | humanizeDuration }} old",
-    action: "The log has the cause under: the periodic backup failed.",
+    action: "Find the cause in the log, in the lines \"the periodic backup failed\".",
   },
   {
     name: "SelvedgeBackupLogIsLate",
     expression: "time() - selvedge_backup_log_shipped_timestamp_seconds > 300",
     for: "5m",
     severity: "page",
-    summary: "The commits of the last {{ $value | humanizeDuration }} are at no second place",
-    action: "Look for the target of --backup-folder: its space, its credentials, the way to it.",
+    summary: "The commits of the last {{ $value | humanizeDuration }} have not been shipped to the backup log",
+    action: "Check the target of --backup-folder: its free space, its credentials, and the connection to it.",
   },
   {
     name: "SelvedgeLoopIsBlocked",
     expression: `nodejs_eventloop_lag_p99_seconds > 0.2 ${ours}`,
     for: "5m",
     severity: "ticket",
-    summary: "One of a hundred turns of the event loop of {{ $labels.instance }} is {{ $value }} s late",
-    action: "Look for the load of the machine and for large calls of the API; then take a CPU profile.",
+    summary: "The event loop of {{ $labels.instance }} has a p99 lag of {{ $value }} s",
+    action: "Check the load of the machine, and look for large API calls; then take a CPU profile.",
   },
   {
     name: "SelvedgeQueueIsStuck",
@@ -91,8 +91,8 @@ const alerts: readonly Alert[] = [
     for: "5m",
     severity: "ticket",
     summary:
-      "The oldest message of the queue {{ $labels.queue }} waits since {{ $value | humanizeDuration }}",
-    action: "Look for its consumer: exceptions in a live log, its concurrency, its retries.",
+      "The oldest message of the queue {{ $labels.queue }} has waited for {{ $value | humanizeDuration }}",
+    action: "Check its consumer: exceptions in a live log, its concurrency, its retries.",
   },
   {
     name: "SelvedgeWorkflowsAreLate",
@@ -100,15 +100,15 @@ const alerts: readonly Alert[] = [
     for: "5m",
     severity: "ticket",
     summary: "Workflows of {{ $labels.instance }} wake {{ $value | humanizeDuration }} late",
-    action: "Look for the database and for the load of the machine.",
+    action: "Check the database and the load of the machine.",
   },
   {
     name: "SelvedgeWalGrows",
     expression: "selvedge_storage_wal_bytes > 1e9",
     for: "5m",
     severity: "ticket",
-    summary: "The log of SQLite of {{ $labels.instance }} has {{ $value | humanize1024 }}B",
-    action: "Look for a program that keeps a read open, such as a copy of the database.",
+    summary: "The write-ahead log of SQLite at {{ $labels.instance }} has {{ $value | humanize1024 }}B",
+    action: "Look for a program that keeps a read transaction open, such as a copy of the database.",
   },
   {
     name: "SelvedgeDiskFillsUp",
@@ -116,7 +116,7 @@ const alerts: readonly Alert[] = [
     for: "15m",
     severity: "page",
     summary: "The disk of {{ $labels.instance }} will be full within four hours",
-    action: "Free space, or make the disk larger. A full disk refuses writes, and reads go on.",
+    action: "Free some space, or enlarge the disk. On a full disk, writes fail and reads continue.",
   },
   {
     name: "SelvedgeWritesFail",
@@ -124,14 +124,14 @@ const alerts: readonly Alert[] = [
     for: "5m",
     severity: "page",
     summary: "The database of {{ $labels.instance }} refuses writes: {{ $labels.cause }}",
-    action: "Look for the disk (disk_full), or for PostgreSQL (unavailable).",
+    action: "Check the disk (disk_full), or PostgreSQL (unavailable).",
   },
   {
     name: "SelvedgeRestarts",
     expression: `changes(process_start_time_seconds[1h]) > 3 ${ours} or sum by (instance, job) (increase(selvedge_process_restarts_total[1h])) > 3`,
     severity: "ticket",
     summary: "Processes of {{ $labels.instance }} have ended {{ $value }} times within an hour",
-    action: "The log has the last words of each. Look for the memory of the machine.",
+    action: "The log has the last error of each process. Check the memory of the machine.",
   },
   {
     name: "SelvedgeCellsEnd",
@@ -139,28 +139,28 @@ const alerts: readonly Alert[] = [
       'sum by (instance, job) (increase(selvedge_cell_ends_total{reason=~"crashed|killed|memory"}[1h])) > 20',
     severity: "ticket",
     summary: "{{ $value }} processes of scripts of {{ $labels.instance }} have ended within an hour",
-    action: "The log names the scripts under: a script exceeded its limits.",
+    action: "Find the scripts in the log, in the lines \"a script exceeded its limits\".",
   },
   {
     name: "SelvedgeUncaughtException",
     expression: "increase(selvedge_uncaught_exceptions_total[1h]) > 0",
     severity: "ticket",
     summary: "An uncaught {{ $labels.kind }} at {{ $labels.instance }}",
-    action: "Report it with the output of: selvedge doctor --report.",
+    action: "Report it, with the output of selvedge doctor --report.",
   },
   {
     name: "SelvedgeBlobIsMissing",
     expression: "increase(selvedge_blob_missing_total[1h]) > 0",
     severity: "page",
-    summary: "The store of shared bytes lacks content that the database names",
-    action: "The log names it. Restore it from a backup.",
+    summary: "The blob store lacks content that the database refers to",
+    action: "The log names the missing blob. Restore it from a backup.",
   },
   {
     name: "SelvedgeLogLinesDropped",
     expression: "increase(selvedge_log_dropped_total[15m]) > 0",
     severity: "ticket",
     summary: "Lines of the {{ $labels.log }} log are missing",
-    action: "Look for the disk of the log, or log one request of many: --access-log-one-in.",
+    action: "Check the disk of the log, or log only a share of requests with --access-log-one-in.",
   },
   {
     name: "SelvedgeLogpushFails",
@@ -176,15 +176,15 @@ const alerts: readonly Alert[] = [
     severity: "ticket",
     summary: "Events of the Logpush data set {{ $labels.data_set }} are missing",
     action:
-      "Look for jobs that fail, or for the disk. --logpush-spool-megabytes is the room for events that wait.",
+      "Look for failing jobs, and check the disk. --logpush-spool-megabytes limits the waiting events.",
   },
   {
     name: "SelvedgePathIsDown",
     expression: "selvedge_smart_routing_path_ejected == 1",
     for: "5m",
     severity: "ticket",
-    summary: "Smart routing sets the path {{ $labels.path }} of {{ $labels.zone }} aside",
-    action: "Look for the origin or the relay at this address.",
+    summary: "Smart routing has stopped using the path {{ $labels.path }} of {{ $labels.zone }}",
+    action: "Check the origin or the relay at this address.",
   },
 ];
 

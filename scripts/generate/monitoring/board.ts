@@ -2,7 +2,7 @@ import { listedMetrics, type ListedMetric } from "./metric-list.ts";
 
 interface Query {
   expression: string;
-  /** In the language of Grafana's legends. */
+  /** A Grafana legend template. */
   legend: string;
 }
 interface Panel {
@@ -17,7 +17,7 @@ const rate = (name: string, more = ""): string => `rate(${name}{${shown}${more}}
 const quantile = (part: number, name: string, by = ""): string =>
   `histogram_quantile(${part}, sum by (le${by}) (rate(${name}_bucket{${shown}}[$__rate_interval])))`;
 
-/** The questions of the first minute. */
+/** The panels to look at first in an incident. */
 const overview: readonly Panel[] = [
   {
     title: "Requests of visitors",
