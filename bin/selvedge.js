@@ -28,7 +28,7 @@ if (major > 26 || (major === 26 && minor >= 4)) {
     );
     process.exit(1);
   }
-  // The system closes the channel when this process ends, also when it is killed, and the child then stops.
+  // The system closes the channel when this process ends or is killed, and the child then stops.
   // Sockets of a service manager are the descriptors from 3 on.
   const isPassed = Number(process.env.LISTEN_PID) === process.pid;
   const passed = Array.from(

@@ -35,7 +35,7 @@ export function registerBlobsCommand(program: Command): void {
 }
 
 async function moveTo(config: Config, to: string, acceptsLost: boolean): Promise<string> {
-  if (config.ephemeral) throw new ConfigError("Expected an installation whose data stays for blobs move");
+  if (config.ephemeral) throw new ConfigError("Expected an installation without --ephemeral for blobs move");
   const from = blobUrlOf(config);
   const target = blobUrlOf(config, to, "--to");
   using _owner = new FolderOwner(config.dataDir); // no node uses the folder meanwhile

@@ -6,8 +6,8 @@ import { isBucket } from "../platform/open-place.ts";
 import type { Config } from "../platform/config/settings.ts";
 
 /**
- * Checks the files and folders that settings name, and settings that depend on others, so that `serve` refuses wrong ones before it starts or
- * creates anything. Throws a ConfigError that names the setting.
+ * Checks the files and folders that settings name, and settings that depend on others, so that `serve` refuses wrong
+ * ones before it starts or creates anything. Throws a ConfigError that names the setting.
  */
 export async function checkFiles(config: Config): Promise<void> {
   const { dataDir, ephemeral, readyFile, tlsCertificates, originCa, acmeCa, imageFaceDetector } = config;

@@ -45,7 +45,7 @@ function codeOf(error: Error): string | undefined {
   return ofSqlite ?? (typeof code === "string" ? code : undefined);
 }
 
-/** A connection that was tried at several addresses has an error for each, and no message of its own. */
+/** A failed connection to several addresses is an AggregateError with an error for each and no message of its own. */
 const messageOf = (error: Error): string =>
   error instanceof AggregateError && error.message === ""
     ? error.errors.map((each) => messageOf(each as Error)).join(", ")

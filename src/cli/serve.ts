@@ -22,11 +22,11 @@ import { unawaited } from "../platform/util/uncaught.ts";
 const drainDeadlineMs = 10_000;
 /** How long a signal waits for the end of the start. */
 const startTimeoutMs = 1000;
-/** For what a stopped server leaves open. */
+/** Time until the exit when a stopped server leaves handles open. */
 const exitTimeoutMs = 2000;
 /** How often main, and an edge process that waits for main, tells the supervisor that it responds. */
 const aliveMs = 1000;
-/** For what a failed start leaves open. */
+/** Time until the exit when a failed start leaves handles open. */
 const failedExitTimeoutMs = 200;
 
 type Stoppable = Pick<RunningServer, "reload" | "announceEnd" | "giveBack" | "close">;
@@ -85,7 +85,7 @@ function loggerOf({ logLevel }: Config, supervised: Supervised | undefined): Log
   return logger.child({ process: role === "main" ? role : `edge ${id}` });
 }
 
-/** Starts the platform, or a process of a node that has several, and says so. */
+/** Starts the platform, or one process of a node that has several, and prints when it is ready. */
 async function startPart(
   config: Config,
   logger: Logger,
@@ -98,7 +98,7 @@ async function startPart(
     const waiting = setInterval(() => tellSupervisor({ is: "alive" }), aliveMs);
     const joined = (): void => clearInterval(waiting);
     const edge = await startEdgeProcess(config, logger, supervised, reserved, joined);
-    collectStart(); // others accept connections meanwhile
+    collectStart(); // other processes accept connections meanwhile
     tellSupervisor({ is: "ready" });
     return edge;
   }
@@ -114,8 +114,8 @@ async function startPart(
 }
 
 /**
- * Stops at the first SIGTERM or SIGINT, and exits at the second. A signal during the start is obeyed at its end, because the
- * ready file may already have reported that the platform is there.
+ * Stops at the first SIGTERM or SIGINT, and exits at the second. A signal during the start takes effect after it, because
+ * the ready file may already have reported that the platform is ready.
  */
 function stopOnSignals(
   lameDuckMs: number,

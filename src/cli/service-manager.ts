@@ -35,7 +35,7 @@ export const reloadingState = (): string => `RELOADING=1\nMONOTONIC_USEC=${proce
 const unixFamily = 1;
 const datagramType = 2;
 const closeOnExec = 0o2000000;
-/** Neither a signal nor a wait: the service manager may be slow to read, and this is the main loop. */
+/** MSG_NOSIGNAL and MSG_DONTWAIT: a service manager that reads slowly must not block the main loop. */
 const flags = 0x4000 | 0x40;
 const attemptsMax = 50;
 const againMs = 100;

@@ -97,7 +97,7 @@ describe("import", () => {
     expect(existsSync(`${file}.partial`)).toBe(false);
   });
 
-  it("lists by name what cannot come along, and leaves a place for each secret", () => {
+  it("lists the resources that it does not import by name, and leaves a place for each secret", () => {
     const { left_out, resources } = readFile();
     const left = new Map(left_out.map(({ product, names, count }) => [product, { names, count }]));
     expect(left.get("secret")).toEqual({ names: ["front: SECRET"], count: 1 });

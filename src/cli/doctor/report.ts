@@ -158,7 +158,7 @@ const valueOfHeader = (header: string): string[] => {
   return value === undefined ? [] : [value, decoded(value)];
 };
 
-/** A text without its escapes; unchanged if it only looks escaped. */
+/** Decodes percent-escapes; a text with malformed ones is unchanged. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);

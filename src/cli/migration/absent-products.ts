@@ -7,7 +7,7 @@ import type { LeftOut } from "./product.ts";
 const why = "an installation does not have this product";
 const namesMax = 100;
 
-/** Products that are looked for once, so that the operator learns what stays behind. `list` is the field of the items. */
+/** Products that an import only reports, because installations lack them. `list` is the field of the items. */
 const inZone: readonly (readonly [product: string, path: string, list?: string])[] = [
   ["page_rules", "pagerules"],
   ["firewall_access_rules", "firewall/access_rules/rules"],
@@ -39,7 +39,7 @@ const inAccount: typeof inZone = [
   ["logpush_jobs", "logpush/jobs"],
   ["notification_policies", "alerting/v3/policies"],
 ];
-/** Things that an installation has, and that cannot be taken from an account, with the reason. */
+/** Resources that an installation supports but an import cannot copy, with the reason. */
 const secretInZone: readonly Secret[] = [
   [
     "custom_certificates",
@@ -60,7 +60,7 @@ const secretInAccount: readonly Secret[] = [
 ];
 type Secret = readonly [product: string, path: string, why: string, list?: string | undefined];
 
-/** The things that an account uses and that cannot come along, by name and count. */
+/** The resources of an account that cannot be imported, by name and count. */
 export async function readAbsentProducts(place: AccountPlace): Promise<LeftOut[]> {
   const found: LeftOut[] = [];
   const closed = new Set<string>();
@@ -86,7 +86,7 @@ export async function readAbsentProducts(place: AccountPlace): Promise<LeftOut[]
       product: "unknown",
       names: [...closed],
       count: closed.size,
-      why: "the token may not look whether the account uses these",
+      why: "the token lacks the permission to see whether the account uses these",
     });
   return found;
 }
@@ -97,7 +97,7 @@ async function itemsAt(
   list: string | undefined,
 ): Promise<{ names: string[]; count: number } | "closed"> {
   try {
-    // Answers about tokens and keys stay off the disk.
+    // Answers about tokens and keys are not recorded on disk.
     const { result, result_info } = await client.getUnrecorded(at);
     const items = objectsIn(list === undefined ? result : (result as Record<string, unknown> | null)?.[list]);
     const total = result_info["total_count"];

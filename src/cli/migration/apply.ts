@@ -40,8 +40,8 @@ export async function plan(document: Document, place: AccountPlace, prune: boole
 }
 
 /**
- * Makes the place like the document. Each pass compares and writes what differs, so a repeated call continues, and an
- * answer that was lost is found in the next pass. Ends when nothing differs, or when a pass changes nothing.
+ * Makes the place like the document. Each pass compares both and writes the differences, so a repeated call continues,
+ * and the next pass detects a write whose answer was lost. Ends when nothing differs, or when a pass changes nothing.
  */
 export async function apply(
   document: Document,

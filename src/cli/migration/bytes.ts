@@ -7,6 +7,7 @@ export const BytesSchema = z.union([
 ]);
 export type Bytes = z.output<typeof BytesSchema>;
 
+/** Bytes in the form of a document; `bytesOf` is the inverse. */
 export function describeBytes(bytes: Uint8Array): Bytes {
   try {
     return { text: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes) };

@@ -15,7 +15,7 @@ interface ImportOptions {
   json?: boolean;
 }
 
-/** `import`: reads an account into a file, with GET alone. */
+/** `import`: reads an account into a file, with GET requests only. */
 export function registerImportCommand(program: Command): void {
   program
     .command("import <place>")
@@ -52,7 +52,7 @@ async function importPlace(name: string, options: ImportOptions): Promise<Docume
     report: tell,
   });
   const document = await readPlace(from, place.baseUrl, include, (product) => tell(`reading ${product}`));
-  tell("looking for products that cannot come along");
+  tell("looking for products that cannot be imported");
   await addAbsentProducts(from, document);
   const written = options.anonymise === true ? anonymise(document) : document;
   writeDocument(options.out, written);
@@ -72,7 +72,7 @@ const summaryJson = (document: Document): string =>
 function summary(document: Document, file: string): string {
   const lines = [...countsOf(document)].map(([product, count]) => `${String(count).padStart(6)}  ${product}`);
   const rest = document.left_out.map(showLeftOut);
-  return [`${file}:`, ...lines, ...(rest.length === 0 ? [] : ["", "Cannot come along:", ...rest]), ""].join(
+  return [`${file}:`, ...lines, ...(rest.length === 0 ? [] : ["", "Not imported:", ...rest]), ""].join(
     "\n",
   );
 }

@@ -60,7 +60,7 @@ export function groupsOf(list: string | undefined): Group[] {
   return groups.filter((group) => group === "zones" || names.includes(group));
 }
 
-/** Calls per second; 0 means no limit. By default the own installation has none, and others that of the public service. */
+/** Calls per second; 0 means no limit. The default is no limit for selvedge, and the public service's limit elsewhere. */
 export function rateOf(text: string | undefined, place: string): number {
   if (text === undefined) return place === "selvedge" ? 0 : callsPerSecondDefault;
   const rate = Number(text);
@@ -70,7 +70,7 @@ export function rateOf(text: string | undefined, place: string): number {
   );
 }
 
-/** A line for the person who waits, beside the output. */
+/** Prints a progress line on stderr, apart from the output. */
 export const tell = (text: string): void => {
   process.stderr.write(`${text}\n`);
 };

@@ -4,7 +4,7 @@ import { registerDiffCommand } from "./command-diff.ts";
 import { registerExportCommand } from "./command-export.ts";
 import { registerImportCommand } from "./command-import.ts";
 
-/** The commands that read an account, write it to an installation, compare places, and write them for other programs. */
+/** The commands of migrations: `import`, `apply`, `diff` and `export`. */
 export function registerMigrationCommands(program: Command): void {
   registerImportCommand(program);
   registerApplyCommand(program);

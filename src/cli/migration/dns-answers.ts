@@ -22,7 +22,7 @@ type TypeName = keyof typeof types;
 const compressed: Readonly<Partial<Record<TypeName, number>>> = { CNAME: 0, NS: 0, PTR: 0, MX: 2, SRV: 6 };
 const rcodeNames = ["NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED"];
 
-/** The name servers of a place: that in its variable …_DNS, or those that the public DNS has. */
+/** The name servers of a place: the one in its variable …_DNS, or those that public DNS returns for the zone. */
 export async function nameServersOf({ variables }: Side, zone: string): Promise<Server[]> {
   const { name = "", dns } = variables ?? {};
   if (dns !== undefined) {

@@ -4,7 +4,7 @@ import { MigrationError, printable } from "./failure.ts";
 import { groups, type Group, type LeftOut, type DescribedResource } from "./product.ts";
 import { products } from "./products.ts";
 
-/** Raised when a file of the older form means something else. */
+/** Must be incremented when a file of an older version would be misread. */
 export const documentVersion = 1;
 const bytesMax = 512 * 1024 * 1024;
 /** Characters of a document, with room below the longest string of V8. */

@@ -30,7 +30,7 @@ export interface DescribedResource {
   value: Record<string, unknown>;
 }
 
-/** Things that stay behind, and the reason. */
+/** Resources that are not imported, and the reason. */
 export interface LeftOut {
   product: string;
   zone?: string | undefined;
@@ -84,7 +84,7 @@ export interface Product<Shape extends z.ZodRawShape = z.ZodRawShape> {
     value: z.output<z.ZodObject<Shape>>,
     existing: z.output<z.ZodObject<Shape>> | undefined,
   ): z.output<z.ZodObject<Shape>>;
-  /** Whether it has ended by itself. */
+  /** Whether the resource has expired. */
   isOver?(value: z.output<z.ZodObject<Shape>>, nowMs: number): boolean;
 }
 

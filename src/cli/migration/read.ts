@@ -7,7 +7,7 @@ import { readAbsentProducts } from "./absent-products.ts";
 
 const namesMax = 100;
 
-/** The things of a place that stay behind, with the same reason once. */
+/** The resources that are not imported, grouped by reason. */
 class LeftOuts {
   readonly all: LeftOut[] = [];
 
@@ -57,7 +57,7 @@ export async function readPlace(
   };
 }
 
-/** Adds the products that no installation has, and which the account uses. */
+/** Adds the products that the account uses and no installation supports. */
 export async function addAbsentProducts(place: AccountPlace, document: Document): Promise<void> {
   for (const entry of await readAbsentProducts(place)) document.left_out.push(entry);
 }

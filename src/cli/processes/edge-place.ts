@@ -6,9 +6,9 @@ export interface PlaceParts {
   logger: Logger;
   start: () => SupervisedProcess;
   isStopping: () => boolean;
-  /** Waits before another process is started in place of one that has ended. Resolves with whether it may. */
+  /** Waits before an ended process is started again. Resolves with false if it must not be. */
   mayStartAgain: (ended: SupervisedProcess) => Promise<boolean>;
-  /** Ends a process that was replaced. */
+  /** Stops a process that was replaced. */
   leave: (replaced: SupervisedProcess) => void;
 }
 
@@ -16,7 +16,7 @@ export interface PlaceParts {
 export class EdgePlace {
   readonly #parts: PlaceParts;
   #current!: SupervisedProcess;
-  /** Takes the place when it is ready. */
+  /** The replacement, while it starts. */
   #next: SupervisedProcess | undefined;
 
   constructor(parts: PlaceParts) {
@@ -24,7 +24,7 @@ export class EdgePlace {
     this.#begin(parts.start());
   }
 
-  /** The process that serves, or will. */
+  /** The process that serves, or is starting. */
   get current(): SupervisedProcess {
     return this.#current;
   }
@@ -35,7 +35,7 @@ export class EdgePlace {
     );
   }
 
-  /** Starts another process and, once that serves, ends this one. Resolves with whether it did. One at a time. */
+  /** Starts a replacement and stops the old process once it is ready. Resolves with whether it was. Call once at a time. */
   async replace(): Promise<boolean> {
     if (!this.#current.isAlive) return true; // another one is about to start
     const next = (this.#next = this.#parts.start());
@@ -47,7 +47,7 @@ export class EdgePlace {
       if (old.isAlive) this.#parts.leave(old);
       return true;
     }
-    this.#parts.logger.error("a new edge process did not start; the old ones go on");
+    this.#parts.logger.error("a new edge process did not start; the old ones continue");
     if (!old.isAlive) vital("the supervision of an edge process", this.#startAgain(old));
     return false;
   }

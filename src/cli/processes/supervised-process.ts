@@ -6,7 +6,7 @@ import {
   type ToSupervisor,
 } from "../../platform/processes/supervised.ts";
 
-/** A socket that a child gets, with the name under which it takes it (`LISTEN_FDNAMES`). */
+/** A socket that is passed to a child, with its name in `LISTEN_FDNAMES`. */
 export interface GivenSocket {
   name: string;
   fd: number;
@@ -72,14 +72,14 @@ export class SupervisedProcess {
     this.#process.kill(signal);
   }
 
-  /** `/readyz` is 503 from now on. It will end without a lame duck. */
+  /** Makes the process answer `/readyz` with 503 from now on, and end later without a lame-duck period. */
   announceEnd(): void {
     if (this.#process.connected) this.#process.send("announce end", () => {});
   }
 
   /**
-   * Asks it to end once, since a second signal would cut requests in progress, and ends it after `msMax`. The first call
-   * counts.
+   * Sends SIGTERM, and SIGKILL after `msMax`. Further calls only wait, because a second SIGTERM would abort requests in
+   * progress. Resolves with the exit code or the signal.
    */
   async stop(msMax: number): Promise<number | NodeJS.Signals> {
     return (this.#stopped ??= this.#stop(msMax));

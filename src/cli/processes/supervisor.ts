@@ -16,11 +16,11 @@ import { SupervisedProcess, type GivenSocket } from "./supervised-process.ts";
 const restartMs = { first: 100, max: 30_000 };
 /** A process that served for so long is started again at once. */
 const settledMs = 5000;
-/** So many processes that ended before they were ready, within this time, end a node that serves no visitors. */
+/** A node without a ready edge process ends after this many failed starts within this time. */
 const failures = { max: 5, withinMs: 60_000 };
 const mainStallMsMax = 5000;
 const watchMs = 500;
-/** A process that should end has so long for its requests in progress. */
+/** Time that a stopping process has for its requests in progress. */
 const drainMsMax = 30_000;
 
 const ofMain = ["apiListen", "metricsListen", "healthListen"] as const;
@@ -155,7 +155,7 @@ export class Supervisor {
     });
   }
 
-  /** Ends a process that others replace. */
+  /** Stops a process that was replaced. */
   async #leave(replaced: SupervisedProcess): Promise<void> {
     this.#leaving.add(replaced);
     replaced.announceEnd();
@@ -213,10 +213,10 @@ export class Supervisor {
     return !this.#isStopping;
   }
 
-  /** Ends processes that are not ready in their time, and a main process that does not respond: edge processes wait for its word. */
+  /** Kills processes that are not ready in time, and a main process that does not respond. */
   #watch(): void {
     const nowMs = performance.now();
-    // This process was away itself, perhaps with all others: what they have said waits to be read.
+    // If this process itself was paused, perhaps with all others, the messages of the others are still unread.
     const wasAway = nowMs - this.#lastWatchMs > mainStallMsMax / 2;
     this.#lastWatchMs = nowMs;
     for (const child of this.#all()) {
@@ -229,7 +229,7 @@ export class Supervisor {
     }
   }
 
-  /** How long a process may say nothing. One that starts says that it waits for main, and then that it is ready. */
+  /** How long a process may send no message. A starting one reports that it waits for main, then that it is ready. */
   #silenceMsMax({ isReady, supervised: { role } }: SupervisedProcess): number {
     if (isReady) return role === "main" ? mainStallMsMax : Infinity; // main watches edge processes
     if (role === "main" && !this.#hadMain) return Infinity; // a migration may take long
@@ -237,7 +237,7 @@ export class Supervisor {
   }
 }
 
-/** Before the attempt with this number, from 0 on. */
+/** The pause before the attempt with this number, from 0 on. */
 const pauseMs = (attempt: number): number =>
   Math.min(restartMs.max, restartMs.first * 2 ** Math.min(20, attempt));
 

@@ -35,7 +35,7 @@ const answerMsMax = 120_000;
 /** The largest value of a key and the largest picture have 25 MiB. */
 const bodyBytesMax = 64 * 1024 * 1024;
 
-/** Calls of a v4 API: paced, repeated if they may be, and bounded. Uses `fetch` only. */
+/** Calls a v4 API with limits on rate and sizes, and retries calls that may be repeated. Uses `fetch` only. */
 export class Client {
   readonly #options: ClientOptions;
   #nextMs = 0;
@@ -174,5 +174,6 @@ function envelopeOf(call: string, { body, contentType }: CallAnswer): Envelope {
   } catch {
     // reported below
   }
-  throw new MigrationError(`${call} was answered with ${contentType || "something"} that is no envelope`);
+  const received = contentType || "a body without a content type";
+  throw new MigrationError(`${call} was answered with ${received} instead of a JSON envelope`);
 }

@@ -4,7 +4,7 @@ import { clock } from "../../../platform/timers/clock.ts";
 import { MigrationError } from "../failure.ts";
 import type { CallAnswer, Recorded } from "./client.ts";
 
-/** Answers of yesterday would describe an account that has changed since. */
+/** Older answers are not reused, because the account may have changed since. */
 const ageMsMax = 24 * 3_600_000;
 const bytesMax = 512 * 1024 * 1024;
 

@@ -55,7 +55,7 @@ export class AccountPlace {
     throw new MigrationError(`${kind} ${printable(name)} does not exist there`);
   }
 
-  /** After something with a name was made or removed. */
+  /** Drops the cached names of a kind, after one was created or removed. */
   forget(kind: Named): void {
     this.#names.delete(kind);
   }

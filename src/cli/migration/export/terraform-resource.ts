@@ -1,6 +1,6 @@
 import type { HclAttributes, HclExpression, HclValue } from "./hcl.ts";
 
-/** A resource of the provider. */
+/** A resource of the Terraform provider. */
 export interface TerraformResource {
   type: string;
   attributes: HclAttributes;
@@ -18,7 +18,7 @@ export interface TerraformContext {
   zone: HclExpression;
   /** The attribute `id` of another resource. Throws NotExpressible if the export does not have it. */
   idOf(product: string, key: string): HclExpression;
-  /** Adds a file beside the configuration, and answers with the expression of its path. */
+  /** Adds a file beside the configuration, and returns the expression of its path. */
   file(name: string, bytes: Uint8Array): HclExpression;
   /** Adds a sensitive variable. */
   secret(name: string): HclExpression;

@@ -59,7 +59,7 @@ export const terraformProducts: Readonly<Record<string, Describe | string>> = {
     importId: `${accountId}/${id ?? ""}`,
   }),
   kv_value: ({ namespace, key, value, metadata, expiration }, context) => {
-    if (expiration !== null) throw new NotExpressible("the provider knows no expiration");
+    if (expiration !== null) throw new NotExpressible("the provider does not support an expiration");
     return {
       type: "cloudflare_workers_kv",
       attributes: {

@@ -27,7 +27,7 @@ const fields: Readonly<Record<string, readonly string[]>> = {
   workflow: ["workflow_name", "class_name", "script_name"],
 };
 
-/** Describes the bindings of a script, sorted by name. `leaveOut` receives those that cannot come along. */
+/** Describes the bindings of a script, sorted by name. `leaveOut` receives those that cannot be imported. */
 export async function describeBindings(
   place: AccountPlace,
   script: string,

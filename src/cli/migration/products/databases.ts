@@ -3,7 +3,7 @@ import { pagesOf } from "../account/lists.ts";
 import { path } from "../account/path.ts";
 import { product } from "../product.ts";
 
-/** D1 databases, empty: their tables can only be read with calls that are no GET. */
+/** D1 databases, without their tables, because an import sends only GET requests and reading tables needs a POST. */
 export const database = product({
   name: "d1_database",
   group: "d1",

@@ -82,7 +82,7 @@ export const image = product({
     }
     leaveOut(
       generated,
-      "a generated id cannot be given to an upload: upload them again with ids of your own",
+      "an upload cannot set a generated id: upload them again with ids of your own",
     );
   },
   async write({ place }, { id, filename, meta, requireSignedURLs, creator, content }, before) {

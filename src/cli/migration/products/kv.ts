@@ -27,7 +27,7 @@ export const kvNamespace = product({
   },
 });
 
-/** The API takes no expiration that is nearer. */
+/** The API refuses an expiration in less time. */
 const expirationSecondsMin = 60;
 
 /** The values of keys, with their metadata. */
@@ -65,7 +65,7 @@ export const kvValue = product({
         }
       }
     }
-    leaveOut(vanished, "they expired or were deleted while they were read");
+    leaveOut(vanished, "they expired or were deleted during the import");
   },
   async write({ place }, { namespace, key, value, metadata, expiration }) {
     const id = await place.idOf("kv_namespace", namespace);

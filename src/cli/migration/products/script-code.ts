@@ -68,7 +68,7 @@ export async function readCode(
   };
 }
 
-/** Uploads the code with its bindings. Bindings to scripts that are still to come are made in a later round. */
+/** Uploads the code with its bindings. Bindings to scripts that do not exist yet are added in a later pass. */
 export async function writeCode(
   place: AccountPlace,
   at: string,

@@ -58,7 +58,7 @@ function parts({ schedules, subdomain, ...code }: z.output<typeof script.schema>
   };
 }
 
-/** Patterns of URLs, and the scripts that answer them. */
+/** URL patterns, and the scripts that handle their requests. */
 export const route = product({
   name: "route",
   group: "scripts",

@@ -25,7 +25,7 @@ export const workflow = product({
       );
       leaveOut(
         counts.map(([status, count]) => `${String(name)}: ${String(count)} ${status}`),
-        "instances end where they began",
+        "instances stay in the account where they were started",
         "workflow_instances",
       );
     }
