@@ -36,8 +36,10 @@ const areas = {
   user_tokens: { name: "API Tokens", scope: "user" },
 } as const satisfies Record<string, { name: string; scope: PermissionScope }>;
 
+/** A permission in this code, such as "dns_records:edit". */
 export type PermissionKey = `${keyof typeof areas}:${Level}`;
 
+/** A permission in the form of the public API, which calls it a permission group. */
 export interface PermissionGroup {
   id: string;
   key: PermissionKey;
@@ -58,6 +60,7 @@ const publicIds: Partial<Record<PermissionKey, string>> = {
 const derivedId = (key: string): string =>
   createHash("sha256").update(`permission:${key}`).digest("hex").slice(0, 32);
 
+/** All permissions: read and edit for every area. Ids that are not public are derived from the key. */
 export const permissionGroups: readonly PermissionGroup[] = Object.entries(areas).flatMap(
   ([area, { name, scope }]) =>
     (["read", "edit"] as const).map((level) => {

@@ -19,6 +19,7 @@ export interface Account {
   createdOn: number;
 }
 
+/** A person who can sign in. Times are milliseconds since 1970. */
 export interface User {
   id: string;
   email: string;
@@ -34,6 +35,7 @@ export interface User {
   modifiedOn: number;
 }
 
+/** The roles of a user in an account. */
 export interface Membership {
   id: string;
   accountId: string;

@@ -48,14 +48,14 @@ export async function readJson<S extends z.ZodType>(
   return value;
 }
 
-/** The part of a body that its operation has read itself. The body's schema says how much of it may be shown. */
+/** Fields of bodies that operations read themselves. The body's schema decides which of them the audit log shows. */
 interface OwnBody {
   value: unknown;
   files?: { name: string; bytes: number }[];
 }
 const ownBodies = new WeakMap<IncomingMessage, OwnBody>();
 
-/** Tells the audit log of a body that an operation read itself. */
+/** Records a body that an operation read itself, for the audit log. */
 export function noteBody(request: IncomingMessage, body: OwnBody): void {
   ownBodies.set(request, body);
 }

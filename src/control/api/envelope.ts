@@ -79,6 +79,7 @@ export function preparedSuccess(
   ]);
 }
 
+/** The envelope of one page of a list, with `result_info`. */
 export function successPage(page: Page<unknown>, messages: readonly ApiMessage[] = []): object {
   return {
     result: page.items,

@@ -51,7 +51,7 @@ export async function readSniffedUploadForm(
   };
 }
 
-/** Tells the audit log the metadata, and the names of the files. */
+/** Records the metadata and the names of the files for the audit log. */
 function noted(request: IncomingMessage, form: UploadForm, metadataName = "metadata"): UploadForm {
   const files = form.files.map(({ name, bytes }) => ({ name, bytes: bytes.length }));
   noteBody(request, { value: { [metadataName]: form.metadata }, files });

@@ -82,7 +82,7 @@ export function narrowed<T>(before: readonly T[] | undefined, next: readonly T[]
   return before === undefined ? next : next.filter((value) => before.includes(value));
 }
 
-/** The id after which a list goes on. */
+/** Reads the cursor: the id after which a list continues. */
 export function afterCursor(cursor: string | undefined): string | undefined {
   if (cursor === undefined || cursor === "") return undefined;
   const id = Buffer.from(cursor, "base64url").toString();

@@ -92,7 +92,7 @@ const LogQuery = z.strictObject({
   hide_user_logs: queryFlag.optional(),
 });
 
-/** Databases limit the values of a query. */
+/** Databases limit the number of parameters of a query. */
 const addressesMax = 10_000;
 
 async function page(
@@ -102,7 +102,7 @@ async function page(
 ): Promise<Page<z.input<typeof LogSchema>>> {
   if (query.export === true)
     throw apiErrors.invalid(
-      "Expected no export: this installation answers JSON only, page by page",
+      "Expected no export: this installation returns the log only as pages of JSON",
       "/query/export",
     );
   const has: Record<string, readonly string[]> = {};

@@ -14,7 +14,7 @@ import { entryOfCall, entryOfSystem, foreignChanges, type AuditedCall } from "./
 import { networkOf, Refusals } from "./refusals.ts";
 import * as store from "./store.ts";
 
-/** Is in the asynchronous context of a call, also in work that outlives it. */
+/** State of a call, kept in its asynchronous context and in work that outlives the call. */
 interface Context {
   recording: Recording | undefined;
 }
@@ -25,7 +25,7 @@ interface Recording {
   call: AuditedCall;
   /** JSON of the resource before the call. */
   before: string | null;
-  /** The id of its entry, once a transaction was to have it. */
+  /** The id of its entry, from the first transaction that tries to insert it. */
   entryId: string | undefined;
   /** The account in whose log its entry is; null if it is in none, or is not written yet. */
   accountId: string | null;
@@ -102,7 +102,7 @@ export class Audit {
     const context: Context = { recording };
     try {
       const result = await this.#contexts.run(context, handle);
-      // A call that wrote nothing leaves an entry too: that it was made.
+      // A call that wrote nothing leaves an entry too.
       if (!recording.isWritten) await this.#recordAlone(recording);
       call.isAudited = recording.isWritten && recording.isListed;
       return result;
@@ -172,7 +172,7 @@ export class Audit {
     result: unknown,
   ): Promise<void> {
     if (!recording.isWritten) await this.#record(trx, recording, changes, result);
-    // Another account sees what happened to it, but not who did it.
+    // Another account sees the change to its resources, but not its author.
     for (const foreign of foreignChanges(changes, recording.accountId, this.#options))
       await store.insert(trx, entryOfSystem(foreign, this.#options, "through a call in another account"));
   }

@@ -8,8 +8,8 @@ type AnyCall = Call<unknown, unknown, object>;
 export type ReadBefore = (operation: Operation, call: AnyCall) => Promise<string | null>;
 
 /**
- * A resource before its change is the answer of the operation that reads the same path. It is read just before the
- * change's transaction, so a change at the same moment may come between.
+ * The state of a resource before its change is the result of the GET operation of the same path. It is read just before
+ * the change's transaction, so a concurrent change may come in between.
  */
 export function beforeReader(bound: readonly { operation: Operation; services: object }[]): ReadBefore {
   const readers = new Map(

@@ -68,7 +68,7 @@ const productsOfKinds: Readonly<Record<string, string>> = {
   logpush_job: "logs",
 };
 
-/** Changes that belong to another one, or keep nodes informed. They leave no entry of the system. */
+/** Kinds of change that accompany another one or only inform nodes. They leave no entry of the system. */
 const bookkeeping = new Set(["acme_challenge", "dns_serial", "dashboard_session", "tail"]);
 
 export const isBookkeeping = (kind: string): boolean => bookkeeping.has(kind);

@@ -10,7 +10,7 @@ import { describe, isBookkeeping, productOfKind } from "./describe.ts";
 import { newEntryId } from "./entry-id.ts";
 import type { AuditEntry } from "./store.ts";
 
-/** The parts of a call that its entry shows. An operation of the scope "own" has no actor. */
+/** The parts of a call that its entry shows. An operation with the scope "own" has no actor. */
 export type AuditedCall = Pick<
   Call<unknown, unknown, object>,
   "params" | "incoming" | "requestId" | "clientIp"
@@ -103,7 +103,7 @@ function ownerOf(
   return { zone, account: accounts.find(zone?.accountId ?? parentId ?? id) };
 }
 
-/** The changes of a call to things of accounts other than its own, by account: a zone that it displaced, for example. */
+/** The changes of a call to resources of other accounts, by account: for example a zone that it displaced. */
 export function foreignChanges(
   changes: readonly Change[],
   accountId: string | null,
@@ -122,8 +122,8 @@ export function foreignChanges(
 }
 
 /**
- * The entry of a change that no call made: of a sweep, a certificate's renewal, an activation. Also that of a change that the
- * call of another account made.
+ * The entry of a change that the system made, such as a sweep, a certificate's renewal or an activation; also of a change
+ * that a call in another account made.
  */
 export function entryOfSystem(
   changes: readonly Change[],

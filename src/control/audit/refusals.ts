@@ -1,7 +1,7 @@
 import { clock } from "../../platform/timers/clock.ts";
 const windowMs = 60_000;
 const actorsMax = 10_000;
-/** Entries of callers without valid credentials in a minute, of all addresses together. */
+/** Maximum entries a minute for callers without valid credentials, over all addresses. */
 const strangersMax = 60;
 
 /**
@@ -44,7 +44,7 @@ export class Refusals {
   }
 }
 
-/** The key of an address: the network of an IPv6 address, because one visitor has all of its addresses. */
+/** The key of an address: an IPv6 address counts as its /64 network, because one client has all of its addresses. */
 export function networkOf(address: string): string {
   if (address.includes(".") || !address.includes(":")) return address;
   const [head = "", tail] = address.split("::");

@@ -16,7 +16,7 @@ const search: Search = {
 };
 
 describeStorage("a search of the audit log", (open) => {
-  /** Entries of two accounts in turn; those of the first have the numbers as their ids of resources, and their remainders of 5 as addresses. */
+  /** Inserts entries of two accounts in turn. Entry `i` of the first has the resource id `i` and an address from `i % 5`. */
   async function fill(count: number): Promise<{ storage: Storage; ids: string[] }> {
     const storage = await open();
     const ids = Array.from({ length: count }, () => newEntryId());

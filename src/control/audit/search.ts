@@ -6,7 +6,7 @@ import { timeOfEntry } from "./entry-id.ts";
 import * as store from "./store.ts";
 
 /*
- * Entries have no index for each filter, because every change would pay for it. A filter examines the entries of the account
+ * Filters have no indexes, because every change would pay for maintaining them. A filter examines the account's entries
  * in steps, between which other work runs, and up to a limit.
  */
 
@@ -26,7 +26,7 @@ export const searchLimits: SearchLimits = { step: 2000, max: 200_000 };
 const isFiltered = ({ has, not }: store.Search): boolean =>
   has.id === undefined && (Object.keys(has).length > 0 || Object.keys(not).length > 0);
 
-/** The parts of a search, in its direction. The last part has no `to`; after the limit, there is no last part. */
+/** Splits a search into steps, in its direction. The final step has no `to`. At the limit, the steps end without it. */
 async function* parts(
   read: Read,
   search: store.Search,
@@ -42,7 +42,7 @@ async function* parts(
   }
 }
 
-/** The first entries of a search, and the entry after which it goes on; undefined at the end. */
+/** The first entries of a search, and the entry after which it continues; undefined at the end. */
 export async function first(
   read: Read,
   search: store.Search,
@@ -50,7 +50,7 @@ export async function first(
   limits = searchLimits,
 ): Promise<{ rows: store.AuditEntry[]; after: string | undefined }> {
   const rows: store.AuditEntry[] = [];
-  // One more tells whether there are more.
+  // One entry more than requested shows whether there is a next page.
   const wanted = limit + 1;
   let last: string | undefined;
   for await (const part of isFiltered(search) ? parts(read, search, limits) : [search]) {

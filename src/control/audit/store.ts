@@ -43,7 +43,7 @@ const insertOne = prepared((db, entry: Insertable<AuditLogsTable>) =>
     .onConflict((conflict) => conflict.column("id").doNothing()),
 );
 
-/** Does nothing if the entry is there already. */
+/** Does nothing if the entry exists already. */
 export async function insert(trx: Write, entry: AuditEntry): Promise<void> {
   await insertOne(trx, entry);
 }
@@ -89,7 +89,7 @@ export async function count(read: Read, search: Search): Promise<number> {
   return Number(row.n);
 }
 
-/** The entry that is so many entries further than the start of a search, whether it matches or not. Reads an index only. */
+/** The entry at this distance from the start of a search, whether it matches or not. Reads only an index. */
 export async function idAt(read: Read, search: Search, entries: number): Promise<string | undefined> {
   const row = await matching(read, { ...search, has: {}, not: {} })
     .select("id")
@@ -140,8 +140,8 @@ export async function listBetween(
 type Bound = [operator: ">" | ">=" | "<" | "<=", id: string];
 
 /**
- * The ids of a search, with one bound at each end: of several, SQLite seeks by any of them, and would read the whole log in
- * each step of a search.
+ * The id range of a search, with one bound at each end. Given several bounds, SQLite might seek by the wrong one and read
+ * the whole log in each step.
  */
 function boundsOf({ sinceMs, beforeMs, direction, after, to }: Search): Bound[] {
   const [above, below] = direction === "asc" ? [after, to] : [to, after];

@@ -1,8 +1,8 @@
 import type { Immutable } from "../../platform/storage/columns.ts";
 
 /**
- * The audit log. Rows refer to no other table, and name what they are about, so they stay readable after its
- * deletion. The id is a UUIDv7, which contains the time and orders the rows.
+ * The audit log. Rows have no foreign keys and contain the names of their resources, so they stay readable after a
+ * resource is deleted. The id is a UUIDv7, which contains the time and orders the rows.
  */
 export interface AuditLogsTable {
   id: Immutable<string>;

@@ -8,6 +8,7 @@ import type { Tokens } from "../tokens/tokens.ts";
 import { newId } from "../../platform/util/ids.ts";
 import type { Account, Accounts, User } from "../accounts/accounts.ts";
 
+/** The account and the user of the installation's owner. */
 export interface InstallationOwner {
   account: Account;
   user: User;

@@ -6,8 +6,8 @@ export interface OwnerServices {
   owner: { current: InstallationOwner | undefined };
 }
 
-/** Refuses other accounts. They may be customers', to whom the machines say nothing. */
+/** Refuses other accounts, because customers must not see the installation's machines. */
 export function checkOwner(accountId: string, { owner }: OwnerServices, subject: string): void {
   if (accountId !== owner.current?.account.id)
-    throw new ApiError(403, 9109, `${subject} shown to the account of the installation's owner only`);
+    throw new ApiError(403, 9109, `${subject} shown only to the account of the installation's owner`);
 }

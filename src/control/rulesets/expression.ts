@@ -1,6 +1,6 @@
 import type { FieldSource, RequestDescription } from "../../rules/language.ts";
 
-/** Tells whether a rule applies to a request. `describe` is called only if the rule needs the request. */
+/** Returns whether a rule applies to a request. Calls `describe` only if the rule needs the request. */
 export interface RequestPredicate {
   (describe: () => RequestDescription): boolean;
   /** Whether the rule needs the body, which is read only then. */

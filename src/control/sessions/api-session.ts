@@ -38,7 +38,7 @@ interface SignIn {
   plain?: unknown;
 }
 
-/** `POST`, `GET` and `DELETE` of `/dashboard/session`: signs in, says who is signed in, and signs out. */
+/** `POST`, `GET` and `DELETE` of `/dashboard/session`: signs in, returns the session, and signs out. */
 export class SessionCalls {
   readonly #needed: Needed;
   readonly #wrong = new WrongTokens();
@@ -103,7 +103,7 @@ export class SessionCalls {
     return { token: { id: token.id, name: token.name } };
   }
 
-  /** The caller of a sign-in. The attempt counts as wrong from its beginning, and is forgiven if it is right. */
+  /** The caller of a sign-in. Each attempt counts as wrong from the start, and is taken back once it succeeds. */
   async #known(asked: SignIn, request: IncomingMessage): Promise<{ token: ApiToken; actor: Actor }> {
     const address = addressOf(request);
     const waitSeconds = this.#wrong.waitSeconds(address);

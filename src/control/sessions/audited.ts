@@ -7,7 +7,7 @@ import type { AuditedCall } from "../audit/entry.ts";
 import { operationsFor, type Operation } from "../api/operation.ts";
 import { newUuid } from "../../platform/util/ids.ts";
 
-/** A sign-in as the audit log describes it. It is no operation of the API. */
+/** A sign-in as the audit log describes it. It is not an operation of the API. */
 export const signInOperation = operationsFor<object>().operation({
   id: "dashboard_session_create",
   method: "POST",
@@ -18,7 +18,7 @@ export const signInOperation = operationsFor<object>().operation({
   handle: async () => null,
 }) as Operation;
 
-/** Nothing is there before a sign-in. */
+/** A sign-in changes no existing resource. */
 export const signInReader: CallReader = { before: async () => null, statusOf: () => 500 };
 
 /** The caller of a sign-in, and the account that owns its token. That of a user is in the user's own log. */

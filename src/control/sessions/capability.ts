@@ -38,7 +38,7 @@ export const dashboard = capability({
             logger,
           })
         : undefined,
-      /** Origins beside its own from which the console may read. Capabilities add to it. */
+      /** Other origins from which the console's pages may load data. Capabilities add to it. */
       dashboardOrigins,
     };
   },

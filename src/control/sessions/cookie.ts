@@ -4,7 +4,7 @@ import { sessionCookieNames } from "../../platform/dashboard/cookie-names.ts";
 const [secureName, plainName] = sessionCookieNames;
 const valueForm = /^[\w-]{43}$/;
 
-/** The cookie's value in a request; undefined without one. The name that only a secure page can set comes first. */
+/** The cookie's value in a request; undefined without one. Prefers the cookie name that only secure pages can set. */
 export function sessionCookie({ cookie }: IncomingHttpHeaders): string | undefined {
   if (cookie === undefined) return undefined;
   const values = new Map<string, string>();

@@ -20,7 +20,7 @@ export const declaration = declare({
       env: "SELVEDGE_DASHBOARD_HOSTS",
       default: [],
       describe:
-        "host names under which people open the console, over TLS; localhost and loopback addresses are known",
+        "host names under which people open the console, over TLS; localhost and loopback addresses are always allowed",
     },
   },
   tables: {

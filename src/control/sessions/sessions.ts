@@ -65,7 +65,7 @@ export class Sessions {
     return secret;
   }
 
-  /** The session of a cookie's value, used from an address; or the reason why it is over. */
+  /** The session of a cookie's value, used from an address; or the reason why it is not valid. */
   async use(secret: string, clientIp: string): Promise<OpenSession | TokenRefusal> {
     const id = this.#tokens.hash(secret);
     const session =

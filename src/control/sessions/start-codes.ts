@@ -6,7 +6,7 @@ import { clock } from "../../platform/timers/clock.ts";
 /** How long a printed link signs in. */
 const codeMs = 600_000;
 
-/** Codes of links that sign in once. They are in memory only: a restart ends them. */
+/** Codes of single-use sign-in links. They are kept only in memory, so a restart invalidates them. */
 export class StartCodes {
   readonly #hash: (secret: string) => string;
   #code: { hash: string; token: ApiToken; endsOn: number; isUsed: boolean } | undefined;
@@ -23,7 +23,7 @@ export class StartCodes {
     return code;
   }
 
-  /** The token of a code, which is used then; else the reason for refusing the code. */
+  /** Redeems a code: returns its token, or the reason for refusing the code. */
   take(code: string): ApiToken | "used" | "expired" | "unknown" {
     const known = this.#code;
     if (known === undefined || !sameHash(known.hash, this.#hash(code))) return "unknown";

@@ -22,7 +22,7 @@ export async function find(read: Read, id: string): Promise<StoredSession | unde
   );
 }
 
-/** Adds a session and removes those that are over. Of one token the newest `max` stay. */
+/** Adds a session and removes expired ones. Each token keeps its newest `max` sessions. */
 export async function insert(
   trx: Write,
   session: StoredSession,

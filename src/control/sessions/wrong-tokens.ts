@@ -27,7 +27,7 @@ export class WrongTokens {
     else counted.count++;
   }
 
-  /** The attempt was right. */
+  /** Takes back the count of an attempt that succeeded. */
   forgive(address: string): void {
     const counted = this.#counts.get(networkOf(address));
     if (counted !== undefined) counted.count = Math.max(0, counted.count - 1);

@@ -18,6 +18,7 @@ import { hashSecret, newSecret, sameHash } from "../access/secret.ts";
 import * as store from "./store.ts";
 import { clock } from "../../platform/timers/clock.ts";
 
+/** An API token. Times are milliseconds since 1970. */
 export interface ApiToken {
   id: string;
   ownerKind: "user" | "account";
@@ -39,6 +40,7 @@ export type TokenInput = Pick<ApiToken, "name" | "policies" | "condition" | "not
   status?: ApiToken["status"];
 };
 
+/** The reasons for refusing a secret. */
 export type TokenRefusal = "unknown" | "disabled" | "expired" | "not_yet_valid" | "address";
 
 interface Known {

@@ -75,7 +75,7 @@ export class ZoneSettings {
     await this.setAll(zoneId, new Map([[setting, value]]));
   }
 
-  /** Sets several settings in one transaction, of which `also` is a part. */
+  /** Sets several settings in one transaction, in which `also` runs too. */
   async setAll(
     zoneId: string,
     values: ReadonlyMap<SettingId, string>,

@@ -106,5 +106,6 @@ export function planResource(name: PlanName) {
   };
 }
 
+/** The plan with a name or with an id of the API; undefined if there is none. */
 export const findPlan = (id: string): PlanName | undefined =>
   planNames.find((name) => name === id || planResource(name).id === id);

@@ -127,7 +127,7 @@ export async function remove(trx: Write, id: string): Promise<void> {
     .where("id", "=", id)
     .returning(["name", "serial"])
     .executeTakeFirst();
-  // A serial behind the clock needs no note: a later zone begins at the clock.
+  // A serial that is behind the clock need not be kept, because a later zone of this name starts at the clock.
   if (gone === undefined || gone.serial < Math.floor(clock.now() / 1000)) return;
   const value = String(gone.serial + 1);
   await trx

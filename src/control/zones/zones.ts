@@ -12,6 +12,7 @@ import { isUnproven, zoneErrors } from "./errors.ts";
 import { normalizeZoneName, type Zone } from "./zone.ts";
 import { clock } from "../../platform/timers/clock.ts";
 
+/** The change of one property of a zone. The public API accepts one property per call. */
 export type ZoneEdit =
   | { paused: boolean }
   | { type: Zone["type"] }
@@ -178,8 +179,8 @@ export class Zones {
   }
 
   /**
-   * Runs the work, and once more with the claim proved if only the proof was missing and the public DNS has
-   * it.
+   * Runs the work. If it fails only because ownership is unproved and the public DNS has the proof, runs it again with
+   * the proved claim.
    */
   async #withProof<T>(claim: Claim, work: (claim: Claim) => Promise<T>): Promise<T> {
     try {

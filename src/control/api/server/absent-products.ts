@@ -17,7 +17,7 @@ for (const [path, product] of Object.entries(products)) {
   node.product = product;
 }
 
-/** The refusal of queries of analytics, with the places of the same facts here. */
+/** The refusal of analytics queries, which names the local sources of the same data. */
 export const absentAnalytics = (): ApiError =>
   apiErrors.absentProduct(
     "GraphQL Analytics",

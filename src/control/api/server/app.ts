@@ -43,7 +43,7 @@ export interface ApiChecks {
   validateResults?: boolean;
   /** Called with each result before it is sent. */
   onAnswer?: (operation: Operation, result: unknown, incoming: IncomingMessage) => void;
-  /** Measures what the audit log costs: there is none. */
+  /** Turns the audit log off, to measure its cost. */
   withoutAudit?: boolean;
 }
 
@@ -169,7 +169,7 @@ const seenOf = (
   });
 
 interface Incoming {
-  /** Once it is known. */
+  /** Undefined until it is known. */
   actor: Actor | undefined;
   incoming: IncomingMessage;
   url: string;
@@ -275,7 +275,7 @@ function statusOf(error: unknown, { errorCodes }: Operation): number {
 const accountPlace = (account: Call<0, 0, object>["account"] | undefined) =>
   account === undefined ? {} : { account };
 
-/** Tells the audit log of a refused call, with the account that it named. */
+/** Logs a refused call in the audit log, with the account that it named. */
 function noteRefusal(
   operation: Operation,
   incoming: Incoming,
@@ -289,7 +289,7 @@ function noteRefusal(
     // The path names nothing that exists.
   }
   const { actor } = incoming;
-  // A caller from elsewhere leaves the entry at home, and none in the log of the account that it tried to reach.
+  // A caller of another account is logged in its own account, not in the account that it tried to reach.
   if (actor !== undefined && place.account !== undefined && !actor.belongsTo(place.account.id))
     place = accountPlace(services.accounts.find(actor.ownerId));
   services.audit.noteRefusal(

@@ -7,7 +7,7 @@ interface CallContext {
   env: { incoming: IncomingMessage };
 }
 
-/** Answers calls of an operation within spans, whose names are its method and route. Without a tracer, as they are. */
+/** Wraps an operation's handler in spans named by its method and route. Without a tracer, returns the handler unchanged. */
 export function traceCalls<C extends CallContext>(
   operation: Operation,
   tracer: Tracer | undefined,

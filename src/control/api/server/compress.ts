@@ -5,7 +5,7 @@ import type { Operation } from "../operation.ts";
 /** Smaller answers fit into one packet. */
 const bytesMin = 1024;
 
-/** The quickest level of each: it costs a tenth of the next ones, and answers become hardly larger. */
+/** The fastest level of each coding: it costs a tenth of the default levels, for slightly larger answers. */
 const codings = {
   zstd: (bytes: Uint8Array) =>
     promisify(zstdCompress)(bytes, { params: { [constants.ZSTD_c_compressionLevel]: 1 } }),
@@ -56,5 +56,5 @@ export function chosen(acceptEncoding: string | undefined): Coding | undefined {
   return best;
 }
 
-/** Longer headers name no more codings that this server knows. */
+/** Characters of the header that are read; more cannot be needed for the codings that this server knows. */
 const headerLengthMax = 1000;

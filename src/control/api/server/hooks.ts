@@ -22,7 +22,7 @@ export interface ApiHooks {
   around: ((call: SeenCall, perform: () => Promise<Response>) => Promise<Response>) | undefined;
   /** Called when the body is known, before the operation's handler. Throws to answer in its place. */
   read: ((call: SeenCall) => Promise<void>) | undefined;
-  /** Forgets the counts of the rate limit. The API sets it. */
+  /** Resets the counters of the rate limit. The API sets this hook. */
   forgetRates: () => void;
 }
 

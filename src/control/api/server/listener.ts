@@ -92,7 +92,7 @@ export const gentleMs = (deadlineMs: number): number => Math.min(gentleMsMax, de
 
 const ending = new WeakSet<Server>();
 
-/** From now on, each answer ends its connection, so that its client opens the next one elsewhere. */
+/** From now on, each response closes its connection, so that its client connects to another node. */
 export function announceEnd(server: Server): void {
   if (ending.has(server)) return;
   ending.add(server);
@@ -109,7 +109,7 @@ export function announceEnd(server: Server): void {
 export async function drain(server: Server, deadlineMs: number): Promise<void> {
   announceEnd(server);
   const closed = closeListener(server);
-  // Again and again, because an answer that had begun before did not announce the end of its connection.
+  // Repeated, because responses that had begun earlier left their connections open without `connection: close`.
   const idle = setInterval(() => server.closeIdleConnections(), gentleMs(deadlineMs));
   const timer = setTimeout(() => {
     for (const socket of connections.get(server) ?? []) socket.destroy();

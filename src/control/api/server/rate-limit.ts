@@ -5,7 +5,7 @@ import {
 } from "../../../platform/storage/nodes/shared-rates.ts";
 import { clock } from "../../../platform/timers/clock.ts";
 
-/** Limits calls in fixed windows, with one counter for each caller. With `rates`, over all nodes, about. */
+/** Limits calls in fixed windows, with one counter for each caller. With `rates`, approximately over all nodes. */
 export class RateLimiter {
   readonly #limit: number;
   readonly #windowMs: number;
@@ -46,7 +46,7 @@ export class RateLimiter {
     return Math.max(1, Math.ceil((this.#windowStartMs + this.#windowMs - now) / 1000));
   }
 
-  /** Begins a new window, in which no caller has called yet. */
+  /** Begins a new window with all counters at zero. */
   forget(): void {
     this.#counts.clear();
   }
@@ -57,10 +57,10 @@ export class RateLimiter {
     this.#counts.clear();
   }
 
-  /** Adds calls at other nodes, or takes back what was counted for them. */
+  /** Adds calls that other nodes have counted; a negative number corrects an earlier estimate. */
   #add(caller: string, calls: number): void {
     this.#beginWindow(this.#now());
-    // Calls that are taken back may belong to the last window.
+    // A correction may concern the last window.
     this.#counts.set(caller, Math.max(0, (this.#counts.get(caller) ?? 0) + calls));
   }
 }

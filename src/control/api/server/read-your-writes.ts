@@ -5,8 +5,8 @@ import { apiErrors } from "../errors.ts";
 type Changes = Pick<Storage, "following">;
 
 /**
- * With several nodes, an answer names the last change that its node had, and a request the change that the
- * answering node must have. So a client sees what it has written or read, whichever node it asks.
+ * With several nodes, each response names the last change that its node had received, and a request can name the change
+ * that the answering node must have received. So a client sees its own writes and earlier reads at every node.
  */
 export const seqName = "selvedge-seq";
 export const minSeqName = "selvedge-min-seq";
@@ -24,7 +24,7 @@ export function withSeq(answer: Response, changes: Changes): Response {
   return answer;
 }
 
-/** Waits until this node has the change that the request names. Throws 400 for no number, and 503 after two seconds. */
+/** Waits until this node has the change that the request names. Throws 400 if it is not a number, 503 after two seconds. */
 export async function waitForChange(headers: IncomingHttpHeaders, { following }: Changes): Promise<void> {
   const text = String(headers[minSeqName]);
   if (!/^\d{1,15}$/.test(text))
