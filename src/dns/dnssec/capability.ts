@@ -12,7 +12,7 @@ export const dnssec = capability({
   declares: declaration,
   needs: [storage],
   create({ config, storage: database }) {
-    // Without a delegation there is no parent to wait for.
+    // With static activation, zones need no delegation, so there is no parent whose DS could be checked.
     const intervalSeconds = activationOf(config) === "static" ? 0 : config.activationIntervalSeconds;
     return { dnssec: new Dnssec(database, intervalSeconds) };
   },

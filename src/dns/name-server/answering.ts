@@ -21,7 +21,7 @@ export class Answering {
   readonly #flattening: Flattening;
   readonly #logger: ErrorLog;
   #waiting = 0;
-  /** Sees each question first, for the test kit, which has neither threads nor batches. */
+  /** Receives each question first. Only the test kit sets it, which uses neither threads nor batches. */
   underTest: TakeQuestion | undefined;
 
   constructor(responder: Responder, flattening: Flattening, logger: ErrorLog) {

@@ -31,11 +31,11 @@ export interface NameServer {
   /** Reads the zones from storage, and keeps them current from then on. */
   load(): Promise<void>;
   listen(sockets: DnsSockets): Promise<AddressInfo>;
-  /** Checks from time to time whether parents have the keys of signed zones. Returns its end. */
+  /** Checks periodically whether parents have the DS records of signed zones. Returns a function that stops it. */
   watchParents(): () => void;
   /** The sum over all threads. */
   answerCounts(): Promise<AnswerCounts>;
-  /** Passes the queries for names of these zones to a reader, from now on. */
+  /** Passes queries for names of these zones to a reader, from now on. */
   readQueries(zoneIds: readonly string[], read: (queries: readonly LoggedQuery[]) => void): void;
   /** The response to a message, as a client on this machine gets it over TCP; undefined for none. */
   ask(message: Buffer): Promise<Buffer | undefined>;
@@ -61,7 +61,7 @@ export interface Installation {
   cookieSecret: Buffer;
   /** Treat external parents as updated at once, instead of querying them for DS records, for laboratories. */
   parentsFollow: boolean;
-  /** TXT records that ACME authorities ask for: of all zones, or of one. */
+  /** TXT records of open ACME challenges, of all zones or of one. */
   listChallenges: ZoneSources["listChallenges"];
 }
 

@@ -12,20 +12,20 @@ export interface LoggedQuery {
 const togetherMax = 500;
 const waitMs = 100;
 
-/** Collects the queries of the zones whose queries are read, and tells many at a time. */
+/** Collects the queries of logged zones, and reports them in batches. */
 export class QueryLog {
   readonly #tell: (queries: readonly LoggedQuery[]) => void;
   #zoneIds: ReadonlySet<string> = new Set();
   #waiting: LoggedQuery[] = [];
   #timer: NodeJS.Timeout | undefined;
-  /** Whether any zone is read. If not, a query costs this comparison. */
+  /** Whether any zone is logged. If not, this check is a query's only cost. */
   isOn = false;
 
   constructor(tell: (queries: readonly LoggedQuery[]) => void) {
     this.#tell = tell;
   }
 
-  /** Replaces the zones whose queries are read. */
+  /** Replaces the set of logged zones. */
   use(zoneIds: readonly string[]): void {
     this.#zoneIds = new Set(zoneIds);
     this.isOn = zoneIds.length > 0;

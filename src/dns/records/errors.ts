@@ -118,9 +118,11 @@ const contentErrors: Readonly<
 export const invalidContent = (type: string, what: string, received: unknown): DomainError =>
   (contentErrors[type] ?? dnsErrors.badContent)(type, what, received);
 
+/** The error for a missing (undefined) or invalid priority. */
 export const invalidPriority = (received: unknown): DomainError =>
   received === undefined ? dnsErrors.noPriority(received) : dnsErrors.badPriority(received);
 
+/** The indefinite article for a record type, as it is spoken: "an MX", "a TXT". */
 export const article = (type: string): string =>
   /^(A|AAAA|HTTPS|LOC|MX|NAPTR|NS|OPENPGPKEY|SMIMEA|SRV|SSHFP|SVCB)$/.test(type) ? "an" : "a";
 

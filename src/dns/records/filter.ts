@@ -91,6 +91,7 @@ export const RecordListQuery = pageQuery({ default: 100, max: 5_000_000 })
 
 type Query = z.output<typeof RecordListQuery>;
 
+/** Converts the query parameters of a list to a filter. Throws DomainError for an invalid name. */
 export function recordFilter(query: Query, zoneName: string): RecordFilter {
   return {
     type: query.type,

@@ -5,6 +5,7 @@ import { parseRecordName } from "./name.ts";
 import { recordTypeNames, recordTypes, type RecordTypeName } from "./types/record-types.ts";
 import { nameInData } from "./types/services.ts";
 
+/** The `settings` of a record, with the API's field names. Absent means false. */
 export interface RecordSettings {
   ipv4_only?: boolean;
   ipv6_only?: boolean;
@@ -63,6 +64,7 @@ const verificationTargets =
 export const automaticTtl = 1;
 export const ttlMax = 86_400;
 
+/** Whether a record may be proxied. */
 export const isProxiable = ({ type, content }: Pick<RecordFields, "type" | "content">): boolean =>
   proxiableTypes.has(type) && !(type === "CNAME" && verificationTargets.test(content));
 

@@ -124,6 +124,7 @@ export const inputOf = (given: z.output<typeof RecordInputSchema>): RecordInput 
 
 export const ShadowQuery = z.object({ include_shadow_metadata: z.enum(["true", "false"]).optional() });
 
+/** The message for a query that asks for shadow metadata; empty otherwise. */
 export const shadowAdvice = (query: z.output<typeof ShadowQuery>): ApiMessage[] =>
   query.include_shadow_metadata === "true"
     ? [

@@ -186,7 +186,7 @@ export async function list(
       .orderBy(filter.order, filter.direction)
       .$if(filter.order !== "name", (each) => each.orderBy("name"))
       .orderBy("id");
-  // The rows before the page are only looked up in an index.
+  // Rows before the page are skipped in an index, without reading them.
   const ids = ordered(found)
     .select("id")
     .limit(filter.perPage)

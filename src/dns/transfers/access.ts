@@ -15,6 +15,7 @@ export interface TransferPeer {
   port: number;
   keyId: string | null;
 }
+/** The outgoing transfers of all zones. Plain data, so that it can be sent to threads. */
 export interface TransferConfig {
   keys: readonly TransferKey[];
   /** Rules by zone id. */

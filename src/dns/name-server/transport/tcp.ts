@@ -19,7 +19,7 @@ export const tcpDefaults: TcpLimits = {
   pipelinedMax: 100,
 };
 
-/** For queries that are on their way when the listener closes. */
+/** Time for queries that are in progress when the listener closes. */
 const lastQueriesMs = 300;
 
 /** Handles queries whose response has several messages. Returns whether it took the query. */
@@ -56,7 +56,7 @@ export class TcpListener {
     return address;
   }
 
-  /** Accepts no more connections. Those that are open have a moment for the answers to their queries. */
+  /** Accepts no more connections. Open connections get a short time for the answers to their queries. */
   async close(): Promise<void> {
     const server = this.#server;
     if (server === undefined) return;

@@ -18,6 +18,7 @@ export function ipv6Bytes(address: string): Buffer {
   return bytes;
 }
 
+/** The 4 or 16 bytes of an IP address. */
 export const addressBytes = (address: string): Buffer =>
   address.includes(":") ? ipv6Bytes(address) : ipv4Bytes(address);
 

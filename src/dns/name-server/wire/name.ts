@@ -29,8 +29,10 @@ export function showName(key: NameKey): string {
   return labels.join(".");
 }
 
+/** The name without its first label. Do not call it for the root. */
 export const parentOf = (key: NameKey): NameKey => key.slice(1 + key.charCodeAt(0));
 
+/** Whether a name is the ancestor or below it. */
 export const isWithin = (key: NameKey, ancestor: NameKey): boolean => {
   let rest = key;
   while (rest.length > ancestor.length) rest = parentOf(rest);
@@ -46,6 +48,7 @@ export function labelCount(key: NameKey): number {
   return count;
 }
 
+/** The uncompressed wire form of a name. */
 export const nameBytes = (key: NameKey): Buffer => Buffer.from(key, "latin1");
 
 /**

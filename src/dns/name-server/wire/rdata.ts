@@ -113,6 +113,7 @@ const encoders: Record<RecordTypeName, (value: EncodableRecord, members: Members
 
 export const typeNumber = (type: RecordTypeName): number => types[type];
 
+/** The RDATA of a record in wire form, without compression. Expects a validated record. */
 export function rdataOf(value: EncodableRecord): Buffer {
   const data = value.data ?? {};
   return encoders[value.type](value, {

@@ -29,6 +29,7 @@ const hopsMax = 12;
 const cachedTypeMax = 300;
 const signedBit = 1 << 16;
 const compactBit = 1 << 17;
+/** The kind of a question as a number: its type, and bits for a client that takes signatures and compact denial. */
 export const questionKind = (type: number, takesSignatures: boolean, takesCompact: boolean): number =>
   type | (takesSignatures ? signedBit : 0) | (takesCompact ? compactBit : 0);
 const negativeBit = 1 << 18;

@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import type { Migration } from "kysely/migration";
 
-/** Indexes from which a page of records far behind is found without reading the records before it. */
+/** Indexes that find a late page of records without reading the rows of earlier pages. */
 export const recordPages = (engine: "sqlite" | "postgres"): Migration => ({
   async up(db: Kysely<unknown>): Promise<void> {
     await db.schema
@@ -10,7 +10,7 @@ export const recordPages = (engine: "sqlite" | "postgres"): Migration => ({
       .columns(["zone_id", "name", "id"])
       .execute();
     await db.schema.dropIndex("dns_records_zone_name").execute();
-    // PostgreSQL has no index of values that are as long as a TXT record.
+    // PostgreSQL cannot index values as long as a TXT record.
     if (engine === "postgres") return;
     await db.schema
       .createIndex("dns_records_by_content")

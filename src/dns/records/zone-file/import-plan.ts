@@ -6,7 +6,7 @@ import { messageOf, type Lines } from "./import.ts";
 /** The effect of an import, line by line. */
 export interface ImportPlan {
   added: { line: number; fields: RecordFields }[];
-  /** The zone has the record with another TTL, or other attributes, which an import keeps. */
+  /** Records that the zone has with another TTL or other attributes. An import leaves them unchanged. */
   changed: { line: number; record: DnsRecord; fields: RecordFields }[];
   same: number;
   refused: { line: number; message: string }[];

@@ -27,7 +27,7 @@ export function readImport(text: string, zoneName: string, plan: Plan, proxiedBy
   });
 }
 
-/** As `readImport`, but collects the lines that are refused. After a fault of syntax, only that line is known. */
+/** Like `readImport`, but collects all refused lines. After a syntax error, only that line is reported. */
 export function readLines(text: string, zoneName: string, plan: Plan, proxiedByDefault: boolean): Lines {
   const refused: Lines["refused"] = [];
   let parsed: FileRecord[];
