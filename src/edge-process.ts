@@ -14,8 +14,8 @@ import type { BindingRegistry } from "./workers/binding-registry.ts";
 import type { RunningServer } from "./server.ts";
 
 /**
- * Starts an edge process, once main is there: it serves visitors, and reads the database that main writes. Calls
- * `joined` when it has waited for main.
+ * Starts an edge process, which serves visitors and reads the database that main writes. Waits for main first, and calls
+ * `joined` when that wait has ended or failed.
  */
 export async function startEdgeProcess(
   config: Config,
@@ -25,7 +25,7 @@ export async function startEdgeProcess(
   joined: () => void,
 ): Promise<Pick<RunningServer, "reload" | "announceEnd" | "giveBack" | "close">> {
   const channel = new MainChannel(channelPath(supervised.folder), supervised.id, logger);
-  await channel.join().finally(joined); // the database may still have to be made
+  await channel.join().finally(joined); // main may still have to create the database
   const passesAll = edgeCapabilities.some(({ takesAll }: Capability) => takesAll);
   const own: Platform["own"] = { role: "edge", supervised, channel, passesAll };
   const { services, reload, announceEnd, giveBack, close } = await start<typeof edgeCapabilities>(
@@ -42,7 +42,7 @@ export async function startEdgeProcess(
   return { reload, announceEnd, giveBack, close };
 }
 
-/** Scripts with such a binding could not be loaded here: its capability must say who answers its calls. */
+/** Throws if edge processes lack a declared type of bindings: scripts with such a binding could not be loaded here. */
 function refuseMissing(known: BindingRegistry): void {
   for (const { bindings: declared } of declarations as readonly Declaration[])
     for (const name of Object.keys(declared))

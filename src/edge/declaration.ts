@@ -11,7 +11,7 @@ export const declaration = declare({
       env: "SELVEDGE_STALE_EDGE",
       default: "serve",
       describe:
-        "answer of a node that is further behind: with the configuration that it has (serve), or 503 until it has caught up (refuse)",
+        "answer of a node that is further behind: with the configuration that it has (serve), or with 503 until it has caught up (refuse)",
     },
     ruleBodyKilobytes: {
       kind: "count",

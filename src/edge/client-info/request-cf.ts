@@ -21,7 +21,7 @@ export interface RequestCfOptions {
 /** A JSON object of `request.cf` properties, accepted from trusted proxies only and not passed on. */
 export const cfHeader = "selvedge-cf";
 
-/** Properties that a trusted proxy may set, since it knows them better. */
+/** Properties that a trusted proxy may set, because only it sees the client's connection. */
 const overridable: ReadonlySet<string> = new Set(
   (
     "asn asOrganization botManagement city clientTcpRtt colo continent country httpProtocol isEUCountry latitude " +
@@ -79,7 +79,7 @@ export class RequestCf {
     };
   }
 
-  /** The object for rules of a request that is only traced: what its address, path and headers tell. */
+  /** The object for rules of a request that is only traced: the properties known from its address, path and headers. */
   forTrace(
     { ip, path, headers }: { ip: string; path: string; headers: IncomingHttpHeaders },
     zoneId: string,

@@ -15,6 +15,7 @@ export interface HostEntry {
   targets: readonly OriginTarget[];
 }
 
+/** A rule of the phase `http_request_origin`, compiled for the edge. Absent properties are not overridden. */
 export interface OriginRule {
   matches: RequestPredicate;
   hostHeader?: string;

@@ -5,8 +5,8 @@ const names: ReadonlySet<string> = new Set(sessionCookieNames);
 const common = "selvedge";
 
 /**
- * Whether a pair of a Cookie header, or the value of Set-Cookie, is a session of the console. A cookie without a name
- * comes back as its value alone, so "=name=value" sets the cookie "name".
+ * Whether a pair of a Cookie header, or the value of Set-Cookie, is a session cookie of the console. Browsers send a
+ * nameless cookie as its value alone, so "=name=value" in Set-Cookie would return as the cookie "name".
  */
 export const isConsoleCookie = (pair: string): boolean =>
   pair.includes(common) && names.has(/^[\s=]*([^=]*)=/.exec(pair)?.[1]?.trim() ?? "");

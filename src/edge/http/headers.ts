@@ -32,6 +32,7 @@ const cdnName = "selvedge";
 /** Headers between the edge and its cells; dropped from all other senders. */
 const isInternal = (name: string): boolean => name.startsWith("x-selvedge-");
 
+/** The parts of a visitor's or a script's request from which the headers for the next hop are made. */
 export interface ForwardedRequest {
   rawHeaders: readonly string[];
   host: string;

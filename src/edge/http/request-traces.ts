@@ -10,13 +10,13 @@ export class RequestTraces {
   readonly #tracer: Tracer;
   readonly #trusts: (request: IncomingMessage) => boolean;
 
-  /** `trusts` says whether the sender of a request may choose the trace. */
+  /** `trusts` returns whether the sender of a request may choose the trace. */
   constructor(tracer: Tracer, trusts: (request: IncomingMessage) => boolean) {
     this.#tracer = tracer;
     this.#trusts = trusts;
   }
 
-  /** The span ends when the answer, or the upgraded connection, has closed. */
+  /** Begins the span of a request. It ends when the response, or the upgraded connection, has closed. */
   begin(request: IncomingMessage, answer: ServerResponse | Duplex, record: AccessRecord | undefined): Span {
     const { method = "GET", headers } = request;
     const caller = this.#tracer.incoming(headers, () => this.#trusts(request));
@@ -29,7 +29,7 @@ export class RequestTraces {
     return span;
   }
 
-  /** Adds what the edge has found out about a request. */
+  /** Adds the zone and other properties that the edge has determined for a request. */
   sees(span: Span, request: IncomingMessage, ray: string, view: AccessView): void {
     if (!span.isSampled) return;
     const question = view.path.indexOf("?");
@@ -55,7 +55,7 @@ function edgeName(method: string): string {
   return name;
 }
 
-/** The visitor left before the head of an answer was sent. */
+/** Status for visitors who disconnected before the head of a response was sent. */
 const left = "client_closed";
 
 function end(span: Span, answer: ServerResponse | Duplex): void {

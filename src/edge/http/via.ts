@@ -24,7 +24,7 @@ export interface Via {
   /** Length of the chain of scripts that led to it. */
   hops: number;
   tree: CallTree;
-  /** The span that the request is a part of; undefined without traces, or for a request of another connection. */
+  /** The span that the request belongs to; undefined without traces, or for a request of another connection. */
   span?: Span | undefined;
 }
 

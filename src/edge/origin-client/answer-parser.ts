@@ -9,7 +9,7 @@ export interface AnswerEvents {
   end(last: string, trailers: readonly string[]): void;
 }
 
-/** Interim answers before an answer. */
+/** Maximum number of interim answers (1xx) before the final one. */
 const interimMax = 100;
 /** Bytes that are read as text, to find the head and a short body in one step. */
 const textBytes = 16 * 1024;
@@ -26,10 +26,10 @@ export class AnswerParser {
   /** The bytes of an incomplete head. */
   #text = "";
   #body: Framing | undefined;
-  /** Bytes of the body to come, for a known length. */
+  /** Bytes of the body that are still to come, for a known length. */
   #left = 0;
   #chunks: ChunkedDecoder | undefined;
-  /** Whether a byte of the current answer has come. */
+  /** Whether any byte of the current answer has arrived. */
   hasBegun = false;
   /** Whether another request may follow: the origin keeps the connection open, and nothing came after its answer. */
   isReusable = true;
@@ -44,7 +44,7 @@ export class AnswerParser {
     return this.#events === undefined;
   }
 
-  /** Whether the head of the current answer has come. */
+  /** Whether the head of the current answer has arrived. */
   get hasHead(): boolean {
     return this.#body !== undefined;
   }
@@ -58,7 +58,7 @@ export class AnswerParser {
     this.hasBegun = false;
   }
 
-  /** Reports nothing more. */
+  /** Calls no more events. */
   stop(): void {
     this.#events = undefined;
     this.isReusable = false;
@@ -80,7 +80,7 @@ export class AnswerParser {
     if (at < length) this.isReusable = false;
   }
 
-  /** The origin has ended the connection. */
+  /** Called when the origin has closed the connection. Throws an `AnswerError` if its answer is incomplete. */
   close(): void {
     if (this.#events === undefined) return;
     this.isReusable = false;
@@ -89,7 +89,7 @@ export class AnswerParser {
     this.#end("", []);
   }
 
-  /** Reads the head, and a short body behind it. Returns the position of the first byte that is left. */
+  /** Reads the head, and a short body after it. Returns the position of the first unread byte. */
   #readHead(bytes: Buffer, from: number, length: number): number {
     const before = this.#text.length;
     const to = Math.min(length, from + textBytes);

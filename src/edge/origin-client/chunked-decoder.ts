@@ -24,7 +24,7 @@ export class ChunkedDecoder {
   #extensionBytes = 0;
   #extension = "";
   #text = "";
-  /** After `read`: where data begin that end at the returned position; there are none if both are equal. */
+  /** After `read`: the start of the data that end at the returned position. If both are equal, there are none. */
   dataFrom = 0;
   /** Names and values in turn, once the body has ended. */
   trailers: readonly string[] | undefined;

@@ -1,6 +1,6 @@
-/** Something that has a deadline now and then. */
+/** An object with a deadline that can change. */
 export interface Timed {
-  /** On the clock's time; Infinity while there is none. */
+  /** In the time of `performance.now()`; Infinity while there is no deadline. */
   deadlineMs: number;
   /** Called once the deadline has passed; it must move the deadline or leave the clock. */
   expire(): void;
@@ -20,7 +20,7 @@ export class CoarseClock {
   /** The time of the last tick, in ms. */
   #nowMs = 0;
 
-  /** `timeouts` are the times, in ms, that will be asked for: shorter ones need a finer clock. */
+  /** `timeouts` are the timeouts in use, in ms. The clock ticks five times within the shortest. */
   constructor(timeouts: readonly number[]) {
     this.#tickMs = Math.max(tickMsMin, Math.min(tickMsMax, ...timeouts.map((ms) => ms / 5)));
   }
@@ -39,7 +39,7 @@ export class CoarseClock {
     this.#timer = undefined;
   }
 
-  /** The deadline `ms` from now, at the earliest. */
+  /** A deadline that is at least `ms` from now. */
   in(ms: number): number {
     return this.#nowMs + ms + this.#tickMs;
   }

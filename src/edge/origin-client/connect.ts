@@ -8,7 +8,7 @@ export interface OriginTls {
   isVerified: boolean;
 }
 
-/** Where connections of a pool go, and from where. */
+/** The destination and local address of a pool's connections. */
 export interface Destination {
   /** An allowed IP address: connections go to exactly this one. */
   address: string;
@@ -21,7 +21,7 @@ export interface Destination {
 
 const keepAliveProbeMs = 60_000;
 
-/** Received bytes of all plain connections: they are read and used, or copied, one after the other. */
+/** The receive buffer that all plain connections share. Received bytes are used or copied before the next read. */
 const received = Buffer.allocUnsafeSlow(64 * 1024);
 
 /**

@@ -10,7 +10,7 @@ import type { UnderWay } from "./under-way.ts";
 /** Times in ms. */
 export interface ClientLimits {
   connectTimeoutMs: number;
-  /** From the end of the request to the head of the answer. */
+  /** From the end of the request to the end of the answer's head. */
   firstByteTimeoutMs: number;
   /** Between parts of the answer. */
   idleTimeoutMs: number;
@@ -22,16 +22,16 @@ export interface ClientLimits {
 export interface ConnectionOwner {
   readonly clock: CoarseClock;
   readonly limits: ClientLimits;
-  /** The connection can take a request: it is new, or has finished one. */
+  /** Called when the connection can take a request, because it is new or has finished one. */
   isFree(connection: OriginConnection): void;
-  /** It takes no more requests. `failure`: why it was never established. */
+  /** Called when the connection is closed. `failure` is set if it was never established. */
   isClosed(connection: OriginConnection, failure: Error | undefined): void;
 }
 
 /** How long connections are kept open without a request, if the origin does not say. */
 const keepAliveMs = 30_000;
 const keepAliveMsMax = 600_000;
-/** The origin closes an idle connection after a time that it announces; this one does so earlier. */
+/** A connection closes this much earlier than the idle timeout that the origin announces, to avoid a race with it. */
 const keepAliveMarginMs = 2000;
 
 /** A connection to an origin, which carries one request at a time. */
@@ -45,7 +45,7 @@ export class OriginConnection implements AnswerEvents, BodyEvents, Timed {
   #isReady = false;
   #isUsed = false;
   #isPaused = false;
-  /** The origin does not take the body as fast as it comes. */
+  /** Whether the socket's buffer is full, because the origin reads the body more slowly than it arrives. */
   #isBlocked = false;
   #isClosed = false;
   #hasEnded = false;
@@ -85,7 +85,7 @@ export class OriginConnection implements AnswerEvents, BodyEvents, Timed {
     this.#body = new RequestBody(request.body, head!.length, this.#socket, this);
   }
 
-  /** Waits without a request. Closes when the origin has announced that it does. */
+  /** Keeps the idle connection open, until shortly before the origin's announced idle timeout. */
   rest(): void {
     const announced = this.#parser.keepAliveMs;
     const ms =
@@ -158,7 +158,7 @@ export class OriginConnection implements AnswerEvents, BodyEvents, Timed {
     this.destroy(error);
   }
 
-  /** From now on the origin has its time again, unless the visitor is the one to go on: its own timeout applies then. */
+  /** Restarts the origin's timeout, unless the visitor must act next: then only the visitor's own timeout applies. */
   #awaitOrigin(): void {
     const { clock, limits } = this.#owner;
     const isSending = this.#body?.isSent === false && !this.#isBlocked;
@@ -166,7 +166,7 @@ export class OriginConnection implements AnswerEvents, BodyEvents, Timed {
     this.deadlineMs = this.#isPaused || isSending ? Infinity : clock.in(ms);
   }
 
-  /** Returns false while no more is to be read. */
+  /** Returns false to stop reading from the socket. */
   #receive(bytes: Buffer, length: number, isOwned: boolean): boolean {
     try {
       this.#parser.read(bytes, length, isOwned);
@@ -181,7 +181,7 @@ export class OriginConnection implements AnswerEvents, BodyEvents, Timed {
     return !this.#isPaused;
   }
 
-  /** After an answer: free for the next request, unless something of either is left. */
+  /** After an answer, frees the connection for the next request, or closes it if part of the exchange is unfinished. */
   #finish(): void {
     this.#hasEnded = false;
     this.#underWay = undefined;
@@ -212,7 +212,7 @@ export class OriginConnection implements AnswerEvents, BodyEvents, Timed {
   }
 }
 
-/** Whether an error says that the origin has closed the connection. */
+/** Whether the error means that the origin closed the connection. */
 const isClosing = (error: Error | undefined): boolean =>
   ["ECONNRESET", "EPIPE"].includes((error as { code?: string } | undefined)?.code ?? "");
 

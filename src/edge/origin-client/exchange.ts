@@ -8,13 +8,13 @@ export interface ClientRequest {
   /** Names and values in turn, without the headers of the connection. */
   headers: readonly string[];
   body: Readable | null;
-  /** Sends it on a new connection, because an idle one has just failed. */
+  /** Whether to send it on a new connection, because an idle one has just failed. */
   isFresh?: boolean;
 }
 
 /** The control over a request that is under way. */
 export interface Exchange {
-  /** Ends it: `failed` gets the error. Without effect after the end. */
+  /** Aborts the request and passes the error to `failed`. Has no effect once the request has ended. */
   abort(error: Error): void;
   pause(): void;
   resume(): void;

@@ -16,9 +16,9 @@ export class OriginPool implements OriginClient, ConnectionOwner {
   readonly #isTls: boolean;
   readonly #connectionsMax: number;
   readonly #open = new Set<OriginConnection>();
-  /** Those that are not yet established. */
+  /** Connections that are not established yet. */
   readonly #connecting = new Set<OriginConnection>();
-  /** Those without a request; the last one was used last. */
+  /** Connections without a request, the most recently used one last. */
   readonly #idle: OriginConnection[] = [];
   readonly #waiting = new Set<UnderWay>();
   #isClosing = false;
@@ -63,18 +63,18 @@ export class OriginPool implements OriginClient, ConnectionOwner {
     this.#connecting.delete(connection);
     const at = this.#idle.indexOf(connection);
     if (at >= 0) this.#idle.splice(at, 1);
-    // One connection for each waiting request was begun, so one request fails with each.
+    // The pool opens one connection for each waiting request, so each failed connection fails one request.
     const [next] = failure === undefined ? [] : this.#waiting;
     next?.fail(failure!);
     this.#connect();
   }
 
-  /** Connections, those being established included, and requests without one. */
+  /** The number of connections, including those being established, and of requests that wait for one. */
   get load(): { open: number; waiting: number } {
     return { open: this.#open.size, waiting: this.#waiting.size };
   }
 
-  /** Takes no more requests, and closes once those that it has are answered. */
+  /** Closes each connection as soon as it has no request. Call it when no more requests will be sent. */
   close(): void {
     this.#isClosing = true;
     for (const connection of this.#idle.splice(0)) connection.destroy();
@@ -90,7 +90,7 @@ export class OriginPool implements OriginClient, ConnectionOwner {
   #wait(underWay: UnderWay): void {
     this.#waiting.add(underWay);
     this.clock.add(underWay);
-    // Connecting has a timeout of its own.
+    // The time for connecting is added, because connecting has a timeout of its own.
     underWay.deadlineMs = this.clock.in(this.limits.connectTimeoutMs + this.limits.firstByteTimeoutMs);
     this.#connect();
   }

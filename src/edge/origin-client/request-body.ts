@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 
 /** Events while a body is sent. */
 export interface BodyEvents {
-  /** The origin does not take the body as fast as it comes, or takes it again. */
+  /** Called when the socket's buffer is full, and again when it has room. */
   blocked(isBlocked: boolean): void;
   sent(): void;
   failed(error: Error): void;
@@ -29,7 +29,7 @@ export class RequestBody {
     else if (body.destroyed) this.#cut();
   }
 
-  /** The socket has room again. */
+  /** Called when the socket's buffer has room again. */
   drained(): void {
     if (this.isSent) return;
     this.#events.blocked(false);

@@ -12,7 +12,7 @@ export class UnderWay implements Exchange, Timed {
   connection: OriginConnection | undefined;
   deadlineMs = Infinity;
   #isEnded = false;
-  /** Called when it ends without a connection. */
+  /** Called when the request ends before it gets a connection. */
   readonly #leave: (waiting: UnderWay) => void;
 
   constructor(request: ClientRequest, receiver: AnswerReceiver, leave: (waiting: UnderWay) => void) {
@@ -39,7 +39,7 @@ export class UnderWay implements Exchange, Timed {
     if (!this.#isEnded) this.connection?.resume();
   }
 
-  /** No connection became free in time. */
+  /** Called when no connection became free in time. */
   expire(): void {
     this.fail(visitorErrors.originFirstByteTimeout());
   }

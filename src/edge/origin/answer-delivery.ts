@@ -20,8 +20,8 @@ export interface DeliveryParts {
 }
 
 /**
- * Passes an origin's answer on to the visitor. `done` is called once all of it is written, or was cut off; `failed` while
- * nothing of it is.
+ * Passes an origin's answer on to the visitor. Calls `done` once all of it is written, or was cut off after its beginning,
+ * and `failed` if none of it was written.
  */
 export class AnswerDelivery implements AnswerReceiver {
   readonly #to: DeliveryParts;
@@ -66,7 +66,7 @@ export class AnswerDelivery implements AnswerReceiver {
 
   data(chunk: Buffer): void {
     const { response } = this.#to;
-    // One read of the origin may have thousands of chunks, which all come before it pauses.
+    // A single read from the origin may contain thousands of chunks, which still arrive after the pause.
     if (response.write(chunk) || this.#isFull) return;
     this.#isFull = true;
     this.#exchange!.pause();
@@ -78,7 +78,7 @@ export class AnswerDelivery implements AnswerReceiver {
     this.#settle();
     const kept = trailers.length === 0 ? undefined : visitorTrailers(trailers);
     if (kept !== undefined) response.addTrailers(kept);
-    // As text, the head and the body are one write.
+    // Node sends the head and a body that is a string in one write.
     if (last === "") response.end();
     else response.end(last, "latin1");
     span?.end();

@@ -8,12 +8,12 @@ import type { OriginRequest } from "./proxy.ts";
 
 /** How the trace of a request continues beyond the edge. */
 export interface OriginTrace {
-  /** The span that asks; each attempt is a child of it. */
+  /** The span of the request; the span of each attempt is a child of it. */
   span: Span;
   name: "origin" | "fetch";
   /** Set if the destination is the edge of this platform, which continues the trace. */
   tracer?: Tracer | undefined;
-  /** Whether the headers of the request are already those of the trace; only of one that is not kept. */
+  /** Whether the trace headers are already in the request's header list. Used only for traces that are not sampled. */
   isWritten?: boolean;
 }
 
@@ -23,7 +23,7 @@ export const originTrace = (span: Span | undefined): OriginTrace | undefined =>
 
 /** One attempt to send a request: its span, and the headers that name it. */
 export interface TracedAttempt {
-  /** Undefined if the trace is not kept. */
+  /** Undefined if the trace is not sampled. */
   span: Span | undefined;
   headers: string[];
 }
@@ -50,7 +50,7 @@ export function beginAttempt(
   return { span, headers: withTrace(headers, span, { tracer, keepsForeign: name === "fetch" }) };
 }
 
-/** All attempts of a request have the same headers, which are written once, into its own list. */
+/** Without a sampled trace, all attempts have the same headers, which are added once to the request's own list. */
 function unkeptAttempt(trace: OriginTrace, headers: string[], relay: Tracer | undefined): TracedAttempt {
   const { span, name, tracer = relay } = trace;
   if (trace.isWritten !== true) setTrace(headers, span, { keepsForeign: name === "fetch" });
@@ -61,7 +61,7 @@ function unkeptAttempt(trace: OriginTrace, headers: string[], relay: Tracer | un
   };
 }
 
-/** Notes the answer to an attempt. */
+/** Records the answer to an attempt in its span. */
 export function attemptAnswered(span: Span, status: number): void {
   span.set("http.response.status_code", status);
   if (status >= 400) span.fail(String(status));

@@ -4,7 +4,7 @@ import { originTls, type OriginTls } from "../configuration/route.ts";
 import type { EdgeSnapshot, EdgeZone, HostEntry } from "../configuration/snapshot.ts";
 import { resolveName, resolveTargets, type LookUp } from "./resolve.ts";
 
-/** The parts of a request that its origin depends on. */
+/** The parts of a request that decide its origin. */
 export interface AskedOrigin {
   /** Lower case, without a port. */
   host: string;

@@ -10,7 +10,7 @@ export const declaration = declare({
       flag: "private-networks",
       env: "SELVEDGE_PRIVATE_NETWORKS",
       describe:
-        "connections that may go to loopback and private addresses: none (deny), those to origins, or those of scripts, too (all) (default: origins while every listener is on loopback, else deny)",
+        "connections that may go to loopback and private addresses: none (deny), those to origins (origins), or also those of scripts (all) (default: origins while every listener is on loopback, else deny)",
     },
     originCa: {
       kind: "list",

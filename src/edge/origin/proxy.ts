@@ -10,6 +10,7 @@ import { AnswerDelivery } from "./answer-delivery.ts";
 import type { Origins } from "./origins.ts";
 import type { OriginTls, Path, Race, EdgeRoute } from "../configuration/route.ts";
 
+/** A request to an origin, as the edge sends it. `headers` are names and values in turn; `addresses` are IP addresses. */
 export interface OriginRequest {
   /** The account, or the zone, whose connections are used. */
   tenant: string;

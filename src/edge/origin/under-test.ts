@@ -9,11 +9,11 @@ export interface Tested extends Pick<Destination, "address" | "port" | "tls"> {
   limits: ClientLimits;
 }
 
-/** How the test kit answers instead of the internet. */
+/** Replaces the internet in tests. */
 export interface OriginHooks {
-  /** The addresses of a name; undefined: the system is asked. */
+  /** The addresses of a name; undefined to ask the system's resolver. */
   lookUp(name: string): Promise<string[] | undefined>;
-  /** Whether the test answers a script's request to this URL, so that its host needs no address. */
+  /** Whether the test handles a script's request to this URL, so that its host needs no address. */
   answers(method: string, url: URL): boolean;
   /** The client to use in place of `client`. */
   client(client: OriginClient, to: Tested): OriginClient;
@@ -21,7 +21,7 @@ export interface OriginHooks {
   connects(url: string, address: string): void;
 }
 
-/** The hooks of the test kit. Production compares them with undefined. */
+/** The hooks of the test kit; undefined in production. */
 export interface OriginsUnderTest {
   hooks: OriginHooks | undefined;
 }

@@ -6,7 +6,7 @@ import { edgeServer } from "../capability.ts";
 import { outbound } from "../origin/capability.ts";
 import { ToMain, type Concerns } from "./to-main.ts";
 
-/** In edge processes: the way of requests to main. */
+/** In edge processes: passes requests on to main. */
 export const toMain = capability({
   name: "requests to main",
   processes: "edge",
@@ -18,14 +18,14 @@ export const toMain = capability({
   edgeHandlers({ own, ...services }) {
     if (own.role === "edge" && own.passesAll)
       return [{ place: "relay", ...services.toMain.when(() => true) }];
-    // The paths of smart routing are measured in one process.
+    // Smart routing measures its paths in main, so requests of such zones go there.
     const isRouted: Concerns = ({ zone }) => zone?.configuration?.smartRouting === "on";
     return [{ place: "snippets", handler: services.toMain.when(isRouted).handler }];
   },
   close: (services) => services.toMain.close(),
 });
 
-/** In main: the requests that edge processes pass on. */
+/** In main: serves the requests that edge processes pass on. */
 export const fromEdges = capability({
   name: "requests from edge processes",
   needs: [accessLogs, outbound, edgeServer],

@@ -10,7 +10,7 @@ import type { EdgeSettings } from "../http/settings.ts";
 import type { Edge } from "../request/listener.ts";
 import { restoreVisitor } from "./visitor-facts.ts";
 
-/** The facts of a visitor are a header, too, with a whole ClientHello. */
+/** Maximum size of the header with the visitor's connection facts, which contain a whole ClientHello. */
 const factsBytesMax = 64 * 1024;
 
 /** In main: serves the requests that edge processes pass on, as if their visitors were connected to main. */

@@ -12,19 +12,19 @@ import { joinOriginWebSocket } from "../origin/upgrade.ts";
 import type { EdgeHandler, EdgeRequest, UpgradeHandler } from "../request/handlers.ts";
 import { headersToMain } from "./visitor-facts.ts";
 
-/** Whether main answers a request. It may be asked of each request, so it must be quick. */
+/** Whether main must answer a request. Called for every request, so it must be fast. */
 export type Concerns = (edgeRequest: EdgeRequest) => boolean | Promise<boolean>;
 
-/** How long a request waits for main while another main process starts. */
+/** How long a request waits while main is restarted. */
 const absentMsMax = 5000;
 const againMs = 100;
 const toMain = "main";
 
-/** Whether main ended before it answered. */
+/** Whether the connection to main was lost before its answer. */
 const isCut = (error: unknown): boolean =>
   ["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"].includes((error as { code?: string }).code ?? "");
 
-/** Passes requests of visitors from an edge process to main, with all that this process knows of the visitor. */
+/** Passes visitors' requests from an edge process to main, with the facts of the visitor's connection. */
 export class ToMain {
   readonly #path: string;
   readonly #settings: EdgeSettings;
@@ -39,7 +39,7 @@ export class ToMain {
     this.#origins = origins;
   }
 
-  /** Handlers that pass the requests that concern main. */
+  /** Handlers that pass on the requests for which `concerns` is true. */
   when(concerns: Concerns): { handler: EdgeHandler; upgradeHandler: UpgradeHandler } {
     const ifSo = (edgeRequest: EdgeRequest, pass: () => Promise<true>): boolean | Promise<boolean> => {
       const isConcerned = concerns(edgeRequest);
@@ -76,7 +76,7 @@ export class ToMain {
     await (await this.#pool)?.destroy();
   }
 
-  /** Main answers with the headers for the visitor, ray included. */
+  /** The request to main. Main's answer already has the headers for the visitor, ray included. */
   #originOf({ request, span }: EdgeRequest): OriginRequest {
     const headers = headersToMain(request);
     if (span !== undefined && this.#tracer !== undefined)
@@ -104,7 +104,7 @@ export class ToMain {
         return;
       } catch (error) {
         const isUnsent = isBusyOrAbsent(error) || (isRepeatable && isCut(error));
-        if (error instanceof VisitorError) throw error; // of the visitor's body, such as 413
+        if (error instanceof VisitorError) throw error; // the visitor's own error, such as 413 for its body
         if (!isUnsent || !isWhole() || performance.now() > endMs) throw visitorErrors.unavailable(error);
         await delay(againMs);
       }
@@ -113,7 +113,7 @@ export class ToMain {
 
   async #open(): Promise<Pool> {
     const undici = await import("undici");
-    // Main limits the time of its answers itself.
+    // No timeouts here, because main has its own.
     return new undici.Pool("http://main", {
       socketPath: this.#path,
       headersTimeout: 0,

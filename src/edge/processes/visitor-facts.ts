@@ -34,11 +34,11 @@ interface VisitorFacts {
   httpVersion: string;
   isHttp2: boolean;
   tls: { cipher: unknown; protocol: string | null; hello: string | undefined } | undefined;
-  /** Headers that another connection must not carry, each with its place among all. */
+  /** Headers that cannot be forwarded on another connection, each with its index in `rawHeaders`. */
   headers: [index: number, name: string, value: string][];
 }
 
-/** The headers with which an edge process passes a request on: those that any connection may carry, and the facts. */
+/** The headers of a request to main: those that can be forwarded, and one with the facts of the visitor's connection. */
 export function headersToMain(request: IncomingMessage): string[] {
   const { socket, rawHeaders } = request;
   const tls = "encrypted" in socket ? (socket as TLSSocket) : undefined;
@@ -68,7 +68,7 @@ export function headersToMain(request: IncomingMessage): string[] {
   return headers;
 }
 
-/** In main: gives a request that an edge process has passed on the visitor's connection and headers. */
+/** In main: restores the visitor's headers and connection properties in a request from an edge process. */
 export function restoreVisitor(request: IncomingMessage): void {
   const facts = JSON.parse(String(request.headers[factsHeader])) as VisitorFacts;
   delete request.headers[factsHeader];
@@ -81,7 +81,7 @@ export function restoreVisitor(request: IncomingMessage): void {
   for (const [at, name, value] of facts.headers) {
     raw.splice(at, 0, name, value);
     const lower = name.toLowerCase();
-    // The framing of the body is that of this connection, which has the same.
+    // Node has parsed the body's framing from this connection, so these two headers stay as parsed.
     if (lower !== "transfer-encoding" && lower !== "content-length") request.headers[lower] = value;
   }
   request.rawHeaders = raw;
@@ -91,7 +91,7 @@ export function restoreVisitor(request: IncomingMessage): void {
   Object.defineProperty(request, "socket", { value: visitorSocket(request.socket, facts) });
 }
 
-/** The connection between the processes, which looks like the visitor's. */
+/** A proxy of the internal connection with the addresses and TLS properties of the visitor's connection. */
 function visitorSocket(socket: Duplex, facts: VisitorFacts): Duplex {
   const seen: Record<PropertyKey, unknown> = {
     remoteAddress: facts.address,
