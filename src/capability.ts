@@ -75,7 +75,7 @@ export interface Contributions {
   bindings: BindingDeclarations;
   /** Checks that reject while a part is not ready, by the part's name. */
   health: Readonly<Record<string, () => Promise<void>>>;
-  /** Forgets what the capabilities keep of rows beside the listeners of storage, whose rows the test kit has replaced. */
+  /** Clears cached rows that no storage listener invalidates, after the test kit has replaced the database. */
   reset: () => Promise<void>;
   /** Work that becomes due at a time, by the names of capabilities. */
   due: Readonly<Record<string, DueWork>>;
@@ -146,7 +146,7 @@ export type ServicesOf<N extends readonly Capability[], Before = unknown> = N ex
 
 /** The services that the parts of a capability receive: its own, and those of the capabilities that it needs. */
 type Given<N extends readonly Capability[], S, D extends Declaration> = Needed<N, D> & NoInfer<S>;
-/** Beside the services of its needs, a capability receives the configuration with its own settings. */
+/** In addition to the services of its needs, a capability receives the configuration with its own settings. */
 type Needed<N extends readonly Capability[], D extends Declaration> = ServicesOf<N> &
   Platform & { config: NoInfer<ConfigOf<D["settings"]>> };
 
@@ -177,11 +177,11 @@ interface Declared<N extends readonly Capability[], S extends object, O, D exten
   health?(services: Given<N, S, D>): Record<string, () => Promise<void>>;
   /** Work that becomes due at a time. */
   due?(services: Given<N, S, D>): DueWork;
-  /** Forgets what it keeps of rows beside its listeners of storage. The test kit has replaced the database. */
+  /** Clears cached rows that its storage listeners do not invalidate. The test kit has replaced the database. */
   reset?(services: Given<N, S, D>): Promise<void> | void;
   /** Called only if metrics are configured. Import prom-client here, not with the module. */
   metrics?(services: Given<N, S, D>): Promise<readonly Metric[]>;
-  /** Reads what storage holds. All capabilities exist by then. */
+  /** Loads its rows from storage. All capabilities exist by then. */
   load?(services: Given<N, S, D>, contributions: Contributions): Promise<void> | void;
   /** Opens listening sockets. All capabilities are loaded by then. */
   listen?(services: Given<N, S, D>, contributions: Contributions): Promise<Opened | void>;

@@ -9,7 +9,7 @@ export interface DeclaredTable<Columns = object> {
 /** Declares the columns of a table, as Kysely reads and writes them. */
 export const table = <Columns extends object>(): DeclaredTable<Columns> => ({});
 
-/** A type of bindings by its fields and its check, which the capability brings. They exist for the compiler only. */
+/** A type of bindings, by its fields and its check, which a capability contributes. They exist for the compiler only. */
 export interface DeclaredBinding<Type = object> {
   readonly type?: Type;
 }
@@ -34,14 +34,14 @@ export interface Declaration<
   Bindings extends Record<string, DeclaredBinding> = Record<string, DeclaredBinding>,
 > {
   readonly settings: Settings;
-  /** Returns what is wrong with settings that are of use only together. */
+  /** Checks settings that depend on each other. Returns an error message, or undefined if there is no error. */
   checkSettings?(config: ConfigOf<Settings>): string | undefined;
   readonly tables: Tables;
   /** By their names, such as 0021-d1. The number orders them among the migrations of all capabilities. */
   readonly migrations: Readonly<Record<string, LoadMigration>>;
   /** The kinds of its committed changes, for `Storage.write` and its listeners. */
   readonly changes: readonly Kind[];
-  /** The types of bindings that it brings, for scripts. */
+  /** The types of bindings for scripts that it contributes. */
   readonly bindings: Bindings;
 }
 
