@@ -56,7 +56,7 @@ export async function upload(ready: Ready, bytes: Uint8Array): Promise<string> {
   return body.result.id;
 }
 
-/** The ids of a process and its children. */
+/** The ids of a process and all its descendants. */
 export function family(pid: number): number[] {
   try {
     const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();

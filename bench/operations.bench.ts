@@ -22,9 +22,9 @@ import {
 import { startDatabase } from "./workflows-lib.ts";
 
 /**
-  * Measures starts of the package and of a clone, reads of blobs from a bucket, the time until a change is visible at
-  * another node, writes during a backup, and writes of one and of eight clients. BENCH_MEGABYTES is the size of the
-  * backup.
+ * Measures starts of the package and of a clone, reads of blobs from a bucket, the time until a change is visible at
+ * another node, writes during a backup, and writes of one and of eight clients. BENCH_MEGABYTES is the size of the
+ * backup.
  */
 const rounds = Number(process.env["BENCH_ROUNDS"] ?? 5);
 const megabytes = Number(process.env["BENCH_MEGABYTES"] ?? 1000);

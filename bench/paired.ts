@@ -6,11 +6,11 @@ import { prepared } from "./lib/planes.ts";
 import { treeCpuMicroseconds } from "./lib/tree.ts";
 
 /*
-  * `node bench/paired.ts CHECKOUT [LAUNCHES [ROUNDS [KIND]]]`: compares CPU time per request of this checkout with
-  * another, in alternating rounds: proxy, snippet, script, customer's script, workflows, and images. CHECKOUT is a folder
-  * with its dependencies installed, for example a worktree of the previous commit. Both sides are restarted LAUNCHES
-  * times, because decisions of V8 and the allocator last as long as the process: two launches of the same checkout
-  * differ by up to 10 %. The result is the median of the launches.
+ * `node bench/paired.ts CHECKOUT [LAUNCHES [ROUNDS [KIND]]]`: compares CPU time per request of this checkout with
+ * another, in alternating rounds: proxy, snippet, script, customer's script, workflows, and images. CHECKOUT is a folder
+ * with its dependencies installed, for example a worktree of the previous commit. Both sides are restarted LAUNCHES
+ * times, because decisions of V8 and the allocator last as long as the process: two launches of the same checkout
+ * differ by up to 10 %. The result is the median of the launches.
  */
 const [other, launchesText = "9", roundsText = "6", ...only] = process.argv.slice(2);
 if (other === undefined) {

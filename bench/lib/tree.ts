@@ -21,7 +21,7 @@ export function processTree(pid: number): number[] {
   return [...parents.keys()].filter(isBelow);
 }
 
-/** CPU time of a process and all its descendants until now, in microseconds. */
+/** CPU time until now of a process (`own`) and of its descendants (`below`), in microseconds. */
 export function treeCpuMicroseconds(pid: number): { own: number; below: number } {
   const own = cpuMicroseconds(pid);
   let below = 0;

@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { serveBareCell } from "../lib/bare-cell.ts";
 
 /*
-  * A minimal node:http proxy in front of one bare workerd, which runs the same isolates in the same order as Selvedge,
-  * without accounting, limits or isolation between accounts. The first segment of the path says how far a request goes:
-  * `/entry`, `/script` (one loaded script), `/dispatch` (a loaded dispatcher, then a loaded customer), `/cold/ID` (a new
-  * script).
+ * A minimal node:http proxy in front of one bare workerd, which runs the same isolates in the same order as Selvedge,
+ * without accounting, limits or isolation between accounts. The first segment of the path says how far a request goes:
+ * `/entry`, `/script` (one loaded script), `/dispatch` (a loaded dispatcher, then a loaded customer), `/cold/ID` (a new
+ * script).
  */
 const entry = `
 import { WorkerEntrypoint } from "cloudflare:workers";

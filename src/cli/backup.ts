@@ -214,7 +214,7 @@ async function withBlobs<T>(config: Config, work: (blobs: Blobs) => Promise<T>):
   }
 }
 
-/** Prints a line on stderr once a second. */
+/** Prints a line of progress on stderr, at most once a second. */
 function progressPrinter(): (progress: Progress) => void {
   let printedMs = performance.now();
   return ({ step, done, bytes }) => {

@@ -59,7 +59,8 @@ async function datagrams(socket: string): Promise<((state: string) => Promise<vo
   return async (state) => {
     const message = Buffer.from(state);
     for (let attempt = 1; !isTaken(message); attempt++) {
-      if (attempt === attemptsMax) throw new Error(`${socket} did not take the message`);
+      if (attempt === attemptsMax)
+        throw new Error(`the service manager did not read the message at ${socket}`);
       await delay(againMs, undefined, { ref: false });
     }
   };

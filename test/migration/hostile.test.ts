@@ -87,7 +87,7 @@ it("a file is checked, and the message names the field", () => {
     return readDocument(file);
   };
   const one = (resource: object): object => ({ selvedge_import: 1, ...head, resources: [resource] });
-  expect(() => read("{")).toThrow("is no JSON");
+  expect(() => read("{")).toThrow("is not valid JSON");
   expect(() => read({ selvedge_import: 2 })).toThrow(
     'Expected a file of selvedge import with "selvedge_import": 1',
   );

@@ -67,14 +67,15 @@ const alerts: readonly Alert[] = [
       "time() - selvedge_backup_last_success_timestamp_seconds > 2 * selvedge_backup_interval_seconds and time() - process_start_time_seconds > 2 * selvedge_backup_interval_seconds",
     severity: "page",
     summary: "The newest backup of {{ $labels.instance }} is {{ $value | humanizeDuration }} old",
-    action: "Find the cause in the log, in the lines \"the periodic backup failed\".",
+    action: 'Find the cause in the log, in the lines "the periodic backup failed".',
   },
   {
     name: "SelvedgeBackupLogIsLate",
     expression: "time() - selvedge_backup_log_shipped_timestamp_seconds > 300",
     for: "5m",
     severity: "page",
-    summary: "The commits of the last {{ $value | humanizeDuration }} have not been shipped to the backup log",
+    summary:
+      "The commits of the last {{ $value | humanizeDuration }} have not been shipped to the backup log",
     action: "Check the target of --backup-folder: its free space, its credentials, and the connection to it.",
   },
   {
@@ -139,7 +140,7 @@ const alerts: readonly Alert[] = [
       'sum by (instance, job) (increase(selvedge_cell_ends_total{reason=~"crashed|killed|memory"}[1h])) > 20',
     severity: "ticket",
     summary: "{{ $value }} processes of scripts of {{ $labels.instance }} have ended within an hour",
-    action: "Find the scripts in the log, in the lines \"a script exceeded its limits\".",
+    action: 'Find the scripts in the log, in the lines "a script exceeded its limits".',
   },
   {
     name: "SelvedgeUncaughtException",
@@ -175,8 +176,7 @@ const alerts: readonly Alert[] = [
     expression: "increase(selvedge_logpush_dropped_events_total[15m]) > 0",
     severity: "ticket",
     summary: "Events of the Logpush data set {{ $labels.data_set }} are missing",
-    action:
-      "Look for failing jobs, and check the disk. --logpush-spool-megabytes limits the waiting events.",
+    action: "Look for failing jobs, and check the disk. --logpush-spool-megabytes limits the waiting events.",
   },
   {
     name: "SelvedgePathIsDown",

@@ -125,7 +125,7 @@ function dataFolder({ dataDir, ephemeral }: Config): Finding[] {
       const user = FolderOwner.find(folder);
       const details = [free];
       if (user !== undefined) details.push(`in use by process ${user.pid}, started ${user.started}`);
-      // Cells of Durable Objects may have to pass through (0711).
+      // Others may have the permission to pass through (0711), which cells of Durable Objects may need.
       const isOpen = (statSync(folder).mode & 0o066) !== 0;
       if (isOpen) details.push("other users can read it until serve restricts access");
       return {

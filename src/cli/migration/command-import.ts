@@ -72,9 +72,7 @@ const summaryJson = (document: Document): string =>
 function summary(document: Document, file: string): string {
   const lines = [...countsOf(document)].map(([product, count]) => `${String(count).padStart(6)}  ${product}`);
   const rest = document.left_out.map(showLeftOut);
-  return [`${file}:`, ...lines, ...(rest.length === 0 ? [] : ["", "Not imported:", ...rest]), ""].join(
-    "\n",
-  );
+  return [`${file}:`, ...lines, ...(rest.length === 0 ? [] : ["", "Not imported:", ...rest]), ""].join("\n");
 }
 
 const namesShown = 3;

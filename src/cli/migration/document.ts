@@ -51,7 +51,7 @@ export function readDocument(file: string): Document {
   try {
     content = JSON.parse(readFileSync(file, "utf8"));
   } catch (error) {
-    throw new MigrationError(`${file} is no JSON: ${printable((error as Error).message)}`);
+    throw new MigrationError(`${file} is not valid JSON: ${printable((error as Error).message)}`);
   }
   const version = (content as { selvedge_import?: unknown } | null)?.selvedge_import;
   if (version !== documentVersion)

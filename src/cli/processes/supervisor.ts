@@ -14,7 +14,7 @@ import { EdgePlace } from "./edge-place.ts";
 import { SupervisedProcess, type GivenSocket } from "./supervised-process.ts";
 
 const restartMs = { first: 100, max: 30_000 };
-/** A process that served for so long is started again at once. */
+/** A process that was ready and ran for this long is started again after the shortest pause. */
 const settledMs = 5000;
 /** A node without a ready edge process ends after this many failed starts within this time. */
 const failures = { max: 5, withinMs: 60_000 };
@@ -241,7 +241,7 @@ export class Supervisor {
 const pauseMs = (attempt: number): number =>
   Math.min(restartMs.max, restartMs.first * 2 ** Math.min(20, attempt));
 
-/** TCP first: a process that knows the address needs to know which is which. */
+/** The passed sockets, TCP before UDP, because the child tells them apart by their order. */
 const passedDns = (passed: PassedSockets): number[] =>
   (passed.get("dnsListen") ?? [])
     .toSorted((a, b) => a.protocol.localeCompare(b.protocol))

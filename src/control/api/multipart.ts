@@ -49,9 +49,9 @@ export async function parseParts(
 }
 
 /**
- * Reads a multipart body as it arrives. `take` gets each part as a stream and must read it to its end. An
- * error from `take`, or an abort of `signal`, ends the reading and is thrown here. `partBytesMax` applies to
- * fields only: `take` limits the size of files.
+ * Reads a multipart body as it arrives. `take` gets each part as a stream, must read it to its end, and must limit
+ * its size itself: `partBytesMax` is ignored. An error from `take`, or an abort of `signal`, ends the reading and is
+ * thrown here.
  */
 export async function streamParts(
   request: IncomingMessage,

@@ -22,12 +22,12 @@ export const sessionErrors = {
       10_401,
       "Expected localhost, a loopback address or a host of --dashboard-hosts as the Host of the console",
     ),
-  foreignPage: () => new ApiError(403, 10_402, "Expected the call of a page of the console itself"),
+  foreignPage: () => new ApiError(403, 10_402, "Expected a call from a page of the console"),
   plainHttp: () =>
     new ApiError(
       403,
       10_403,
-      "Expected the console over TLS: the token would cross the network in plain text",
+      "Expected a connection over TLS, because the token would cross the network in plain text",
     ),
   noSession: () => new ApiError(401, 10_404, "No session: sign in with an API token"),
   noMethod: (method: string) =>

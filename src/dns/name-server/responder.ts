@@ -264,7 +264,7 @@ export class Responder {
 
   #log({ query, client, nowMs, zone }: Exchange, rcode: number): void {
     if (query.fault !== rcodes.noError || query.opcode !== opcodes.query) return;
-    // A recent answer is found without its zone.
+    // A cached answer is found without looking up the zone, so the zone may be unknown here.
     const zoneId = (zone ?? this.#space.find(query.name))?.configuration.id;
     if (zoneId === undefined || !this.#queryLog.reads(zoneId)) return;
     const { name, type } = query;

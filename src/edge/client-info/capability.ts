@@ -43,6 +43,7 @@ export const clientInfo = capability({
 async function openGeo({ geoCity, geoAsn }: Config, logger: Logger): Promise<GeoSource> {
   if (geoCity === undefined && geoAsn === undefined) return noGeo;
   const { GeoDatabase } = await import("./geo.ts");
-  const warn = (error: Error): void => logger.warn({ err: error }, "the addresses known before stay in use");
+  const warn = (error: Error): void =>
+    logger.warn({ err: error }, "a geo database could not be reloaded, and its old data stays in use");
   return GeoDatabase.open({ city: geoCity, asn: geoAsn }, warn);
 }

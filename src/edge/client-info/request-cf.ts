@@ -21,7 +21,7 @@ export interface RequestCfOptions {
 /** A JSON object of `request.cf` properties, accepted from trusted proxies only and not passed on. */
 export const cfHeader = "selvedge-cf";
 
-/** Properties that a trusted proxy may set, because only it sees the client's connection. */
+/** Properties that a trusted proxy may set, because it sees the client's connection and may locate it better. */
 const overridable: ReadonlySet<string> = new Set(
   (
     "asn asOrganization botManagement city clientTcpRtt colo continent country httpProtocol isEUCountry latitude " +

@@ -1,7 +1,7 @@
 import type { Dispatcher } from "undici";
 import type { AnswerReceiver, ClientRequest, OriginClient } from "./exchange.ts";
 
-/** A client over undici, for HTTP/2. */
+/** A client over undici: for relays, which speak HTTP/2, and for main. */
 export const clientOf = (dispatcher: Dispatcher): OriginClient => ({
   send(request, receiver) {
     dispatcher.dispatch(optionsOf(request), handlerOf(receiver));
@@ -32,7 +32,7 @@ const handlerOf = (receiver: AnswerReceiver): Dispatcher.DispatchHandler => ({
 
 type Received = Record<string, string | string[] | undefined>;
 
-/** HTTP/2 has no raw headers. */
+/** The response's headers, names and values in turn. undici provides no raw headers for HTTP/2. */
 const rawHeaders = ({ rawHeaders: raw }: Dispatcher.DispatchController, headers: Received): string[] =>
   Array.isArray(raw) ? (raw as Buffer[]).map((each) => each.toString("latin1")) : listOf(headers);
 

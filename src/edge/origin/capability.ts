@@ -21,7 +21,7 @@ export const outbound = capability({
   needs: [tokens, ownListeners, tracing],
   async create({ config, own, ...needed }) {
     const settings = await edgeSettingsOf(config);
-    // The limit is that of the node.
+    // The setting is for the whole node, so each edge process gets its share.
     if (own.role === "edge")
       settings.originConnectionsMax = Math.ceil(settings.originConnectionsMax / config.edgeProcesses);
     const policy = new AddressPolicy(config.privateNetworks ?? (isOnLoopback(config) ? "origins" : "deny"));

@@ -80,10 +80,7 @@ export const image = product({
       const { body } = await place.client.bytes(path`/accounts/${place.accountId}/images/v1/${id}/blob`);
       yield { id, value: { ...each, content: describeBytes(body) } };
     }
-    leaveOut(
-      generated,
-      "an upload cannot set a generated id: upload them again with ids of your own",
-    );
+    leaveOut(generated, "an upload cannot set a generated id: upload them again with ids of your own");
   },
   async write({ place }, { id, filename, meta, requireSignedURLs, creator, content }, before) {
     const all = path`/accounts/${place.accountId}/images/v1`;

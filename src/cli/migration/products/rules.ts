@@ -29,7 +29,7 @@ export const ruleset = product({
     const after = (info: Record<string, unknown>): unknown =>
       (info["cursors"] as { after?: unknown } | undefined)?.after;
     for (const { id, kind, phase, name } of await cursorPagesOf(client, all, "cursor", after)) {
-      // Managed rulesets belong to the provider, and the root's to the account.
+      // Managed rulesets belong to the provider, root rulesets to the account, and snippet rules to another product.
       if (kind === "managed" || kind === "root" || phase === "http_request_snippets") continue;
       const { result } = await client.get(path`/zones/${zone.id}/rulesets/${String(id)}`);
       const { rules } = (result ?? {}) as { rules?: unknown };

@@ -25,7 +25,7 @@ export const auditLogs = (engine: DatabaseEngine): Migration => ({
       ...["resource_id", "request", "before"],
     ])
       table = table.addColumn(name, "text");
-    // Every change writes an entry: one tree of pages less.
+    // Saves a B-tree, because every change writes an entry.
     if (engine === "sqlite") table = table.modifyEnd(sql`without rowid`);
     await table.execute();
     for (const owner of ["account_id", "user_id"])

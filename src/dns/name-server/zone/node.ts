@@ -80,7 +80,8 @@ function contentsOf(
 
   const cname = isAtEdge ? undefined : records.find(({ type }) => type === "CNAME");
   if (cname === undefined) return { sets, alias: undefined, flattened: undefined };
-  // A CNAME beside other types can only be answered with addresses.
+  // A CNAME at the apex or beside other types must be answered with addresses, because DNS allows a CNAME only
+  // alone (RFC 1034 §3.6.2).
   const isFlattened =
     apex !== undefined ||
     configuration.settings.flatten_all_cnames ||
