@@ -85,7 +85,7 @@ export class OriginConnection implements AnswerEvents, BodyEvents, Timed {
     this.#body = new RequestBody(request.body, head!.length, this.#socket, this);
   }
 
-  /** Keeps the idle connection open, until shortly before the origin's announced idle timeout. */
+  /** Keeps the idle connection open for a while, which ends before the origin's announced idle timeout. */
   rest(): void {
     const announced = this.#parser.keepAliveMs;
     const ms =
