@@ -19,7 +19,7 @@ export const handlerPlaces = [
   "snippets",
   "scripts",
 ] as const;
-/** The positions of handlers, in their order. */
+/** A place in that order. */
 export type HandlerPlace = (typeof handlerPlaces)[number];
 
 /** A parsed and accepted request, before any handler has processed it. */

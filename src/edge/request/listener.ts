@@ -37,8 +37,8 @@ const latestAnswer = Symbol("latest answer");
 type Connection = Duplex & { [latestAnswer]?: ServerResponse | undefined };
 
 /**
- * A property of the connection, because the values of a WeakMap survive each collection of the young
- * generation, and without a value afterwards, because a closed connection survives the next one.
+ * Notes the response in a property of its connection. A WeakMap would keep responses beyond the next minor
+ * collection, and so would a closed connection: the property is cleared when the response closes.
  */
 function noteAnswer(response: ServerResponse): void {
   if ("stream" in response) return; // HTTP/2 reports no malformed requests
@@ -87,7 +87,7 @@ export class Edge {
     );
     this.#server.on("clientError", (error, socket) => {
       const answer = (socket as Connection)[latestAnswer];
-      // The request before was refused and its page is being sent: that is the last response on this
+      // The previous request was refused and its page is being sent: it is the last response on this
       // connection.
       if (this.#refused.has(socket as Socket) && answer?.headersSent === true && answer.socket !== null)
         answer.end();
@@ -147,7 +147,7 @@ export class Edge {
     return chooseOrigin(zone, entry, asked, this.#options);
   }
 
-  /** From now on, each answer ends its connection. */
+  /** From now on, each response ends its connection. */
   announceEnd(): void {
     announceEnd(this.#server);
   }

@@ -20,7 +20,7 @@ it.each(["127.0.0.1", "127.8.9.10", "::1", "::ffff:127.0.0.1"])(
 );
 
 it.each(["192.0.2.1", "10.0.0.1", "::ffff:192.0.2.1", "2001:db8::1", "", "127.evil", "100::1"])(
-  "a visitor from %j is not",
+  "a visitor from %j is not on this machine",
   (address) => {
     expect(isLocalVisitor(edgeRequest(address))).toBe(false);
   },
@@ -36,11 +36,11 @@ it.each([
   "true-client-ip",
   "cf-connecting-ip",
   "cdn-loop",
-])("nor is one whose request has %s", (name) => {
+])("a visitor whose request has the header %s does not count as local", (name) => {
   expect(isLocalVisitor(edgeRequest("127.0.0.1", { [name]: "127.0.0.1" }))).toBe(false);
 });
 
-it("nor is one of a trusted proxy, of a script, or of a plain proxy", () => {
+it("requests of trusted proxies, of scripts, and of proxies with HTTP/1.0 do not count as local", () => {
   expect(isLocalVisitor(edgeRequest("127.0.0.1", {}, { clientAddress: "192.0.2.1" }))).toBe(false);
   expect(isLocalVisitor(edgeRequest("192.0.2.1", {}, { clientAddress: "127.0.0.1" }))).toBe(false);
   expect(isLocalVisitor(edgeRequest("127.0.0.1", {}, { via: { hops: 1 } as never }))).toBe(false);

@@ -1,6 +1,6 @@
 import { randomText } from "../../platform/util/ids.ts";
 
-/** The id of a request, which its answer, its origin and the log see. `colo` is the code of the node's location. */
+/** A new id of a request, for its response, its origin and the log. `colo` is the code of the node's location. */
 export const newRay = (colo: string): string => `${randomText(8, "hex")}-${colo}`;
 
 /** Whether a text has the form of a ray. */

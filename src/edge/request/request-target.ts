@@ -13,7 +13,7 @@ const overHttp2 = new WeakSet<IncomingMessage>();
 
 /** Whether a visitor has sent a request over HTTP/2. */
 export const isHttp2 = (request: IncomingMessage): boolean => "stream" in request || overHttp2.has(request);
-/** Notes it for a request that came from an edge process over HTTP/1.1. */
+/** Marks a request that an edge process passed on over HTTP/1.1 as sent by its visitor over HTTP/2. */
 export const markHttp2 = (request: IncomingMessage): void => {
   overHttp2.add(request);
 };

@@ -19,7 +19,7 @@ it("estimates quantiles within the width of a bucket", () => {
   expect(new Histogram().quantile(0.5)).toBeUndefined();
 });
 
-it("the recent tally forgets after 48 hours, the lifetime's does not", () => {
+it("the recent tally drops results after 48 hours, and the lifetime tally keeps them", () => {
   const zone = new Analytics().zone("z");
   zone.add("smart", 10);
   zone.add("direct", 20);

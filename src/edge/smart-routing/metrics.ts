@@ -3,7 +3,7 @@ import { metricPrefix } from "../../platform/observability/instruments.ts";
 import type { Analytics } from "./analytics.ts";
 import { boundsMs, type Histogram } from "./histogram.ts";
 
-/** Zones with series: those whose requests came first. */
+/** Only this many zones have series: the first ones with requests. */
 const zonesMax = 1000;
 
 /** Metrics of smart routing; `zoneName` is undefined for a zone that is deleted. */
@@ -20,7 +20,7 @@ export function smartRoutingMetrics(
   metrics.push(
     timesMetric(
       "smart_routing_ttfb_seconds",
-      "Time to first byte with smart routing, and of those kept direct",
+      "Time to first byte with smart routing, and of the control group on the direct path",
       () =>
         named().flatMap(({ zone, lifetime }) =>
           (["smart", "direct"] as const).map((series) => ({
@@ -56,27 +56,27 @@ export function smartRoutingMetrics(
   ][] = [
     [
       "smart_routing_path_ttfb_seconds",
-      "Time to first byte that is expected of a path",
+      "Expected time to first byte of a path",
       ({ ttfbMs }) => ttfbMs && ttfbMs / 1000,
     ],
     [
       "smart_routing_path_current",
-      "Whether requests take the path at present",
+      "1 for the path that requests take now",
       ({ isCurrent }) => Number(isCurrent),
     ],
     [
       "smart_routing_path_ejected",
-      "Whether the path is set aside since it fails",
+      "1 while the path is excluded because it fails",
       ({ isEjected }) => Number(isEjected),
     ],
     [
       "smart_routing_path_requests",
-      "Requests that were sent on the path since it is known",
+      "Requests sent on the path since the node learned of it",
       ({ requests }) => requests,
     ],
     [
       "smart_routing_path_failures",
-      "Requests that failed on the path since it is known",
+      "Requests that failed on the path since the node learned of it",
       ({ failures }) => failures,
     ],
   ];

@@ -53,7 +53,7 @@ export class TlsListener {
   readonly #hellos = new Map<string, Buffer>();
   #listener: TcpServer | undefined;
   #isEnding = false;
-  /** Once closing: how long a session may wait for its first request. */
+  /** While closing: how long a session may wait for its first request. */
   #gentleMs: number | undefined;
 
   constructor(options: TlsListenerOptions) {
@@ -79,7 +79,7 @@ export class TlsListener {
     this.#http2.setTimeout(settings.idleTimeoutMs);
     this.#http2.on("session", (session) => {
       this.#sessions.add(session);
-      // Not before its first request, which a client would not send any more.
+      // GOAWAY comes after the first request, because a client would send none after it.
       session.once("stream", () => this.#isEnding && announceEnd(session));
       if (this.#gentleMs !== undefined) closeSoon(session, this.#gentleMs);
       session.on("close", () => this.#sessions.delete(session));
@@ -108,7 +108,8 @@ export class TlsListener {
       minVersion: "TLSv1.2",
       honorCipherOrder: true,
       handshakeTimeout: handshakeTimeoutMs,
-      // Node's default depends on the arguments of the process, and a session is resumed only in its own context.
+      // Sessions resume only in the context that began them, and Node derives its default from the arguments of
+      // the process, which differ between processes of the node.
       sessionIdContext,
       ...(ticketKeys?.current === undefined ? {} : { ticketKeys: ticketKeys.current }),
     });

@@ -1,6 +1,6 @@
 import type { Read, Write } from "../../platform/storage/storage.ts";
 
-/** The row of `meta`, and the kind of its changes. */
+/** The key of the row in `meta`, and the kind of its changes. */
 export const ticketKeysKey = "tls_ticket_keys";
 
 /** As stored, in JSON. */
@@ -20,7 +20,7 @@ export async function findTicketKeys(read: Read): Promise<StoredTicketKeys | und
   return row && (JSON.parse(row.value) as StoredTicketKeys);
 }
 
-/** Replaces these keys. If another node has replaced them already, nothing happens. */
+/** Replaces `old` with `next`. Does nothing if another node has replaced `old` already. */
 export async function replaceTicketKeys(
   trx: Write,
   old: StoredTicketKeys | undefined,

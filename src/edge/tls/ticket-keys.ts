@@ -11,8 +11,8 @@ const lifeMs = 12 * 3_600_000;
 const checkMs = 60_000;
 
 /**
- * The keys with which TLS sessions are encrypted for their visitors, who bring them back to resume. They are the same
- * in all processes and nodes, and new every 12 hours: a stolen key opens no older sessions.
+ * The keys that encrypt session tickets (RFC 8446, 4.6.1), with which visitors resume TLS sessions. All
+ * processes and nodes share them, and they are replaced every 12 hours: a stolen key opens no older sessions.
  */
 export class TicketKeys {
   readonly #storage: Storage;
@@ -32,7 +32,7 @@ export class TicketKeys {
     );
   }
 
-  /** Undefined before the first are made. */
+  /** Undefined before the first keys are made. */
   get current(): Buffer | undefined {
     return this.#stored && Buffer.from(this.#stored.keys, "base64");
   }
@@ -46,7 +46,7 @@ export class TicketKeys {
     this.#set(await findTicketKeys(this.#storage.read));
   }
 
-  /** Makes new keys if there are none, or if these are old. Of several nodes, one does. */
+  /** Makes new keys if there are none or they are old. Of several nodes that try, one succeeds. */
   async renew(): Promise<void> {
     const nowMs = clock.now();
     const old = await findTicketKeys(this.#storage.read);
@@ -58,12 +58,15 @@ export class TicketKeys {
     });
   }
 
-  /** Keeps them new. Returns how that ends. */
+  /** Replaces the keys whenever they are old. Returns the function that stops this. */
   keepNew(logger: Logger): () => void {
     const timer = setInterval(() => {
       unawaited(
         this.renew().catch((error: unknown) =>
-          logger.warn({ err: error }, "the keys of TLS sessions stay in use"),
+          logger.warn(
+            { err: error },
+            "the keys of TLS sessions could not be replaced; the old keys stay in use",
+          ),
         ),
       );
     }, checkMs).unref();

@@ -1,8 +1,8 @@
 import type { TLSSocket } from "node:tls";
 
-/** Counts of handshakes, and of the open connections of HTTP/2. */
+/** Counts of TLS handshakes and of open HTTP/2 connections. */
 export class TlsCounts {
-  /** By version of the protocol, and whether the session was resumed. */
+  /** By TLS version, and by whether the session was resumed. */
   readonly handshakes = new Map<string, { version: string; resumed: string; count: number }>();
   failures = 0;
   sessions = (): number => 0;

@@ -3,7 +3,7 @@ import { gauge, gauges } from "../../../platform/observability/instruments.ts";
 import type { Certificates } from "./certificates.ts";
 import type { CertificatePacks } from "./packs.ts";
 
-/** Series of certificates; those that expire first have one. */
+/** Only this many certificates have series: those that expire first. */
 const shownMax = 1000;
 
 /** Metrics of certificates; `zoneName` is undefined for a zone that is deleted. */
@@ -14,7 +14,7 @@ export const certificateMetrics = (
 ): Metric[] => [
   gauges(
     "certificate_expiry_timestamp_seconds",
-    "When a zone's certificate expires; the thousand that expire first",
+    "Expiry time of a zone's certificate, for the thousand that expire first",
     ["zone", "host"],
     async () => {
       const byZoneAndHost = new Map<string, { zone: string; host: string; seconds: number }>();
