@@ -34,12 +34,12 @@ export class BlobShipper {
     this.#files = files;
   }
 
-  /** A blob was stored. */
+  /** Notes that a blob was stored, for the next `ship`. */
   note(key: string): void {
     this.#waiting.add(key);
   }
 
-  /** Copies all blobs that were noted before the call; the first time, all that exist. */
+  /** Copies all blobs that were noted before the call. The first call copies all existing blobs. */
   async ship(): Promise<void> {
     const shipped = (this.#shipped ??= await this.#begin());
     for (const key of this.#waiting) {
@@ -56,7 +56,7 @@ export class BlobShipper {
     return part;
   }
 
-  /** Removes shipped blobs that are older than a time, unless they are in a list. */
+  /** Removes shipped blobs that were written before a time, except `kept` ones and those that still exist here. */
   async removeOld(writtenBeforeMs: number, kept: ReadonlySet<string>): Promise<void> {
     const now = Date.now();
     for await (const { path, ageMs } of this.#files.list(blobsFolder)) {
@@ -79,7 +79,7 @@ export class BlobShipper {
     return shipped;
   }
 
-  /** Reads it twice: the digest is in the name. It may have been deleted by now. */
+  /** Copies a blob unless it was deleted. Reads it twice, because its path at the target has its digest. */
   async #copy(key: string): Promise<void> {
     const path = existsSync(this.#links.path(key)) ? this.#links.path(key) : this.#blobs.path(key);
     const file = await open(path).catch(missing);

@@ -33,12 +33,12 @@ const namePattern = /^\d{8}-[\da-f]{8}$/;
 
 export const chainPath = (name: string): string => `${logFolder}${name}/`;
 
-/** The names of all chains, also of those that are not complete, in order. */
+/** The names of all chains in order, including incomplete ones. */
 export async function chainNames(files: Archive): Promise<string[]> {
   return (await files.folders(logFolder)).filter((name) => namePattern.test(name)).toSorted();
 }
 
-/** Completes a chain. */
+/** Writes the file that makes a chain complete. */
 export async function writeChain(files: Archive, name: string, chain: Chain): Promise<void> {
   const text = JSON.stringify(chain, null, 2);
   await files.write(`${chainPath(name)}${chainFile}`, bytesOf(`${digestOf(text)}\n${text}\n`));

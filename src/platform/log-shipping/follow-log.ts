@@ -11,20 +11,20 @@ import { timesPath } from "./spool.ts";
 import type { Report } from "./log-shipper.ts";
 import type { LogThreadData } from "./thread.ts";
 
-/** The state of the shipping of the log. */
+/** The progress of log shipping. */
 export interface LogShipping {
   /** Whether blobs are shipped too, because they are files of the data folder. */
   shipsBlobs: boolean;
-  /** All commits until then are at the target. */
+  /** Wall-clock time until which all commits are at the target; undefined before the first copy. */
   shippedMs: number | undefined;
 }
 
-/** The start of the node waits for the target so long at most. */
+/** How long the start of the node waits for the target. */
 const checkMs = 5000;
 
 /**
- * Throws BackupError if the passphrase does not open the log that is at the target. A target that is away is no
- * reason not to start: the thread tries again.
+ * Throws BackupError if the passphrase does not open the log at the target. If the target cannot be reached,
+ * the node starts nevertheless, and the thread tries again.
  */
 export async function checkShippedLog(config: Config, logger: Logger): Promise<void> {
   const { backupFolder, backupLog } = config;
@@ -36,14 +36,17 @@ export async function checkShippedLog(config: Config, logger: Logger): Promise<v
     await Promise.race([opening, delay(checkMs, undefined, { signal: over.signal })]);
   } catch (error) {
     if (error instanceof BackupError) throw error;
-    logger.warn({ err: error }, "the target of the log of the database is not available");
+    logger.warn(
+      { err: error },
+      "the target of the shipped database log cannot be reached; shipping is retried",
+    );
   } finally {
     over.abort();
     await place.close();
   }
 }
 
-/** The thread that ships the log, if a setting asks for it; and its state, which it keeps current. */
+/** The options of the thread that ships the log, and its progress. Both are undefined if `backup-log` is not set. */
 export function followLog(
   config: Config,
   logger: Logger,

@@ -2,15 +2,15 @@ import { link, mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 
 /**
- * Second links to the files of blobs that wait to be shipped, so that their content stays when the blob is deleted
- * before.
+ * Hard links to the files of blobs that wait to be shipped, which keep their content if the blobs are deleted
+ * meanwhile.
  */
 export class LinkedBlobs {
   readonly #folder: string;
   readonly #links: string;
   #isMade = false;
 
-  /** `folder` is that of the blobs, `spool` that of the log. */
+  /** `folder` has the blobs; `spool` is the folder of the log's spool. */
   constructor(folder: string, spool: string) {
     this.#folder = folder;
     this.#links = join(spool, "blobs");

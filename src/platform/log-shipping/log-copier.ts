@@ -5,19 +5,19 @@ import { encodeSegment, frameHeaderBytes, logHeaderBytes, type Mark, type Positi
 import type { Spool, SpoolState } from "./spool.ts";
 
 const segmentBytesMax = 8 * 1024 * 1024;
-/** A log that is longer is restarted, for which writers wait some milliseconds. */
+/** A longer log is restarted, for which writers wait some milliseconds. */
 const logBytesMax = 128 * 1024 * 1024;
 const shortenAgainMs = 30_000;
-/** Marks that wait for their frames. */
+/** Maximum number of commit times that wait for their frames. */
 const marksMax = 100_000;
 
 /** The log was restarted before all of it was copied. */
 export class LogLost extends Error {}
 
 /**
- * Copies the frames of the log into segments, and makes the checkpoints, so that SQLite overwrites no frame that is
- * not copied. Only this thread makes checkpoints. While it copies, a read transaction keeps the log from
- * restarting the log; the checkpoint reaches up to the beginning of that transaction at most.
+ * Copies the frames of SQLite's write-ahead log into segments. Only this thread makes checkpoints, so SQLite
+ * overwrites no frame that is not copied: while the thread copies, a read transaction keeps writers from
+ * restarting the log, and a checkpoint moves no frame that is newer than that transaction.
  */
 export class LogCopier {
   readonly #path: string;
@@ -35,7 +35,7 @@ export class LogCopier {
   /** `timesPath`: where the times of commits are noted. */
   constructor(path: string, indexDescriptor: number, spool: Spool, timesPath: string) {
     this.#times = new NotedTimes(timesPath);
-    // Of a process that was killed. They count if its log goes on.
+    // The times that a killed process noted. They apply if this process continues its log.
     using before = new NotedTimes(`${timesPath}.before`);
     this.#commits = before.next();
     this.#path = path;
@@ -55,7 +55,7 @@ export class LogCopier {
     return this.#pageBytes;
   }
 
-  /** Goes on with the chain of an earlier process, if the log is the same. Returns whether it is. */
+  /** Continues the chain of an earlier process if the log is the same or its successor. Returns whether it does. */
   resume(state: SpoolState): boolean {
     const { salt, frames } = this.#index.end();
     const isSame =
@@ -73,7 +73,7 @@ export class LogCopier {
    */
   begin(chain: string, target: string): { database: DatabaseSync; at: Position } {
     const database = new DatabaseSync(this.#path, { timeout: 5000 });
-    // Commits in between are in the copy and in the segments: at restore their pages are written a second time.
+    // Commits between the two positions are in both the copy and the segments, and a restore writes them twice.
     const { salt, frames: frame, moved } = this.#index.end();
     database.exec("begin");
     database.prepare("select 1 from sqlite_master limit 1").get();
@@ -87,20 +87,20 @@ export class LogCopier {
     return { database, at: { generation: 1, frame: seen.frames } };
   }
 
-  /** The chain's copy of the database is at the target. */
+  /** Records that the chain's copy of the database is at the target. */
   complete(): void {
     this.#save({ ...this.#state!, isComplete: true });
   }
 
-  /** Gives the chain up. The log is no longer copied. */
+  /** Gives up the chain. The log is not copied until the next `begin`. */
   drop(): void {
     this.#state = undefined;
     this.#commits = [];
   }
 
   /**
-   * Copies new frames, and makes a checkpoint. Throws LogLost if frames are missing; other errors leave everything
-   * as it was.
+   * Copies new frames and makes a checkpoint. Throws LogLost if frames are missing. After other errors, the
+   * next call continues from the same frame.
    */
   copy(): void {
     this.#inTransaction("begin", () => {
@@ -110,7 +110,7 @@ export class LogCopier {
     const isLong = (this.#state?.frame ?? 0) * this.#pageBytes > logBytesMax;
     if (!isLong || performance.now() - this.#shortenedAt < shortenAgainMs) return;
     this.#shortenedAt = performance.now();
-    // Without writers the log can be restarted.
+    // With no writer active, the next write can restart the log.
     this.#inTransaction("begin immediate", () => {
       this.#copyNew();
       this.#checkpoint();
@@ -158,7 +158,7 @@ export class LogCopier {
       generation += 1;
       frame = 0;
     } else if (frames < frame) throw new LogLost("The log of the database is shorter than it was");
-    // Their frames are in the log by now, or were.
+    // The frames of all noted commits are in the log by now, or were before it restarted.
     this.#commits.push(...this.#times.next());
     this.#commits.splice(0, this.#commits.length - marksMax);
     const marks = this.#marksUpTo({ salt, frames }, generation);
@@ -190,7 +190,7 @@ export class LogCopier {
       this.#save({ ...this.#state!, generation, salt, frame, checksum: "", isSealed: false });
   }
 
-  /** Takes the times of commits that are copied now or were before. */
+  /** Removes and returns the times of commits whose frames are copied now or were copied before. */
   #marksUpTo(end: { salt: string; frames: number }, generation: number): Mark[] {
     const marks: Mark[] = [];
     const later: CommitTime[] = [];
@@ -237,7 +237,7 @@ export class LogCopier {
 
 const followsOn = (state: SpoolState, salt: string): boolean => state.isSealed && isNext(salt, state.salt);
 
-/** Whether a log begins after another one: SQLite adds one to the first half of the salt. */
+/** Whether a log directly follows another: at each restart SQLite adds one to the first half of the salt. */
 function isNext(salt: string, before: string): boolean {
   const first = (text: string): number => parseInt(text.slice(0, 8), 16);
   return first(salt) === (first(before) + 1) % 2 ** 32;

@@ -10,8 +10,9 @@ import { chainNames, logFolder } from "./chain.ts";
 const keyFacts = z.object({ encryption: z.literal(1), key: wrappedKey });
 
 /**
- * The files of the shipped log, which are below `prefix`. If they are encrypted, then with one key for all chains, because chains share
- * blobs. Throws BackupError if the passphrase is another one, or if it does not belong to a log that is there.
+ * Opens the files of a shipped log, which are below `prefix`. Encrypted chains have one key in common,
+ * because they share blobs. Throws BackupError if the passphrase is wrong or missing, or if there is one and
+ * the existing log is not encrypted.
  */
 export async function openLogFiles(
   files: Archive,
@@ -51,7 +52,7 @@ function keyOf(text: string, keyFile: string): z.infer<typeof wrappedKey> {
   }
 }
 
-/** Files that are opened at the first use, and again after a failure, because their place may be away. */
+/** An archive that is opened at its first use. After a failure the next use tries again. */
 export function openedLater(shown: string, open: () => Promise<Archive>): Archive {
   let opening: Promise<Archive> | undefined;
   const opened = (): Promise<Archive> => {

@@ -18,21 +18,21 @@ export interface ShipperOptions {
   /** Undefined if the blobs are not in the data folder. */
   blobs: BlobShipper | undefined;
   files: Archive;
-  /** The setting. */
+  /** The value of `backup-folder`. */
   target: string;
   dataDir: string;
   keepMs: number;
   report: (report: Report) => void;
 }
 export interface Report {
-  /** All commits until then are at the target. */
+  /** Wall-clock time until which all commits are at the target. */
   shippedMs?: number;
   error?: unknown;
 }
 
 const chainMs = 24 * 60 * 60 * 1000;
 const retryMs = 5000;
-/** While the target is away for longer, the chain is given up. */
+/** When more waits for an unreachable target, the chain is given up. */
 const spoolBytesMax = 1024 * 1024 * 1024;
 const pagesAtOnce = 1000;
 const fileFolders = ["tls"];
@@ -50,7 +50,7 @@ export class LogShipper {
     if (!isOwn || !options.copier.resume(state)) this.#forget();
   }
 
-  /** Copies what is new, and sends it unless that is in progress. */
+  /** Copies new frames, and begins to send them unless a previous call is still sending. */
   tick(): void {
     this.#copy();
     const isWaiting = performance.now() - this.#failedAt < retryMs;
@@ -58,17 +58,17 @@ export class LogShipper {
       this.#working = this.#work().finally(() => (this.#working = undefined));
   }
 
-  /** Copies and sends everything, once more. */
+  /** Copies and sends everything that is left. Sends nothing more after a failure. */
   async end(): Promise<void> {
     await this.#working;
     this.#copy();
-    await this.#send().catch(() => {}); // the next start goes on
+    await this.#send().catch(() => {}); // the next start continues
   }
 
   #copy(): void {
     const { copier, spool, report } = this.#options;
     try {
-      if (spool.bytes > spoolBytesMax) throw new LogLost("The target was away for too long");
+      if (spool.bytes > spoolBytesMax) throw new LogLost("The target could not be reached for too long");
       copier.copy();
     } catch (error) {
       report({ error });
@@ -76,7 +76,7 @@ export class LogShipper {
     }
   }
 
-  /** The next chain begins with a new copy of the database. */
+  /** Gives up the chain. The next one begins with a new copy of the database. */
   #giveUp(): void {
     const { copier, spool } = this.#options;
     const chain = copier.state?.chain;
@@ -85,7 +85,10 @@ export class LogShipper {
     else this.#forget();
   }
 
-  /** Segments of a chain that is complete are still sent; without its copy of the database, they are useless. */
+  /**
+   * Removes waiting segments, except those of a complete chain: without its copy of the database, others are
+   * useless.
+   */
   #forget(): void {
     const { spool } = this.#options;
     const state = spool.readState();
@@ -121,7 +124,7 @@ export class LogShipper {
       report({ shippedMs: copiedMs });
   }
 
-  /** Begins a chain, and removes those that are no longer needed. */
+  /** Begins a chain, and removes old chains that are no longer needed. */
   async #begin(): Promise<void> {
     const { copier, files, target, spool, report } = this.#options;
     const names = await chainNames(files);
@@ -131,7 +134,7 @@ export class LogShipper {
     const { database, at } = copier.begin(name, target);
     try {
       const chain = await this.#writeBase(name, { database, at, startedMs });
-      if (copier.state?.chain !== name) return; // it was given up meanwhile
+      if (copier.state?.chain !== name) return; // the chain was given up meanwhile
       await writeChain(files, name, chain);
       copier.complete();
       report({ shippedMs: startedMs });
@@ -154,7 +157,7 @@ export class LogShipper {
     rmSync(copy, { force: true });
     try {
       await backup(database, copy, { rate: pagesAtOnce });
-      database.close(); // which lets checkpoints go on
+      database.close(); // ends its read transaction, so that checkpoints can proceed
       const path = chainPath(name);
       const base = await writePart(files, `${path}base.zst`, compressed(createReadStream(copy)));
       await blobs?.ship();

@@ -13,7 +13,7 @@ export function shippedBlobs(blobs: Blobs, dataDir: string, storage: Pick<Storag
   });
 }
 
-/** Blobs, and a function that is called after the content of a key is stored, and before a row can name it. */
+/** Calls `stored` after the content of a key is stored, and before `put` resolves and a row can name the key. */
 const notedBlobs = (blobs: Blobs, stored: (key: string) => Promise<void>): Blobs => ({
   async put(key, content) {
     const written = await blobs.put(key, content);

@@ -26,24 +26,24 @@ export interface RestoreLogInput {
   dataDir: string;
   databasePath: string;
   blobs: Blobs;
-  /** Restores what else belongs into the data folder, before a node can start there. */
+  /** Restores further content of the data folder, before a node can start there. */
   also?: () => Promise<void>;
   onProgress?: (progress: Progress) => void;
 }
 
 /** The result of a restore from the log of changes. */
 export interface RestoredLog {
-  /** The last commit that is in the database was made then, or before. */
+  /** Wall-clock time of the restored state: the database has no later commit. */
   restoredMs: number;
   blobs: number;
   /** Blobs that rows name and that were not shipped. */
   missingBlobs: string[];
 }
 
-/** Tables of nodes, which a restored installation begins without. */
+/** Tables about running nodes, which are empty after a restore. */
 const emptied = leftOutTables.filter((name) => !/^(kysely_migration|schema_info)/.test(name));
 
-/** Restores a SQLite installation to what was committed at a time, into an empty data folder. */
+/** Restores a SQLite installation into an empty data folder, as it was at a time. Throws BackupError. */
 export async function restoreLog(input: RestoreLogInput): Promise<RestoredLog> {
   const { files, dataDir, databasePath } = input;
   const { name, chain } = await chainAt(files, input.toMs);
@@ -83,7 +83,7 @@ async function chainAt(files: Archive, toMs: number | undefined): Promise<{ name
   );
 }
 
-/** The last commit of a chain that was made at a time or before. */
+/** The last commit of a chain at or before a time. */
 async function positionAt(
   files: Archive,
   name: string,
@@ -122,7 +122,7 @@ async function writeDatabase(
     for (const each of await segmentsOf(files, name)) {
       const segment = await readSegment(files, each);
       if (segment.generation > to.generation) break;
-      if (segment.generation === to.generation && segment.first > to.frame) continue; // times only
+      if (segment.generation === to.generation && segment.first > to.frame) continue; // needed only for its times
       const isNext =
         end.frame === 0 || segment.generation !== end.generation || segment.first === end.frame + 1;
       if (!isNext || segment.pageBytes !== chain.pageBytes) throw damaged(each.path, "does not fit");
@@ -138,7 +138,10 @@ async function writeDatabase(
   }
 }
 
-/** Returns the size of the database in pages after the last commit. */
+/**
+ * Writes the pages of a segment's frames, up to a position. Returns the size of the database in pages after
+ * the last commit.
+ */
 async function writeFrames(file: FileHandle, segment: Segment, to: Position): Promise<number | undefined> {
   const { frames, pageBytes, generation, first } = segment;
   const frameBytes = frameHeaderBytes + pageBytes;

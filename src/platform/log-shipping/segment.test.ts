@@ -27,6 +27,6 @@ it.each([
   ["is not compressed", Buffer.from("text")],
   ["has no JSON", zstdCompressSync(Buffer.from([255, 255, 0, 0, 1]))],
   ["is empty", Buffer.alloc(0)],
-])("a forged file with the right digest is no segment if it %s", (_, bytes) => {
+])("a forged file with the right digest is not a segment if it %s", (_, bytes) => {
   expect(decodeSegment(nameOf(bytes), bytes)).toBeUndefined();
 });

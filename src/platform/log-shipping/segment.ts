@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 
-/** A position in a chain: the number of restarts of the log, and the last frame. */
+/** A position in a chain: the log's generation, which counts its restarts from 1, and the number of a frame. */
 export interface Position {
   generation: number;
   frame: number;
@@ -20,9 +20,9 @@ export interface Segment {
   /** The first frame. */
   first: number;
   pageBytes: number;
-  /** When it was read from the log. All of its commits had been made by then. */
+  /** Wall-clock time of the copy. All commits in the segment are older. */
   copiedMs: number;
-  /** Commits of this segment, and of earlier ones whose times became known later. */
+  /** Times of commits in this segment, and in earlier segments that were copied before the times were known. */
   marks: Mark[];
   frames: Buffer;
 }
@@ -36,7 +36,7 @@ export interface SegmentName {
 export const frameHeaderBytes = 24;
 export const logHeaderBytes = 32;
 const digestLength = 32;
-/** The copier limits frames to 8 MiB and the number of marks. A forged file could decompress to more than the memory. */
+/** More than the copier writes. Without a limit, a forged file could decompress to more than the memory. */
 const contentBytesMax = 64 * 1024 * 1024;
 const namePattern = /^(\d{10})-(\d{1,15})-([\da-f]{32})\.zst$/;
 
@@ -49,7 +49,7 @@ export const endOf = ({ generation, first, pageBytes, frames }: Segment): Positi
   frame: first - 1 + frames.length / (frameHeaderBytes + pageBytes),
 });
 
-/** The file of a segment. Its name has the digest of its bytes. */
+/** The name and content of a segment's file. The name contains the digest of the content. */
 export function encodeSegment({ frames, ...facts }: Segment): { name: string; bytes: Buffer } {
   const header = Buffer.from(JSON.stringify(facts));
   const length = Buffer.alloc(4);
@@ -59,14 +59,14 @@ export function encodeSegment({ frames, ...facts }: Segment): { name: string; by
   return { name: `${number}-${facts.copiedMs}-${digestOf(bytes)}.zst`, bytes };
 }
 
-/** Undefined for files that are no segments. */
+/** Undefined for files that are not segments. */
 export function parseName(name: string): SegmentName | undefined {
   const [, number, copiedMs, digest] = namePattern.exec(name) ?? [];
   if (digest === undefined) return undefined;
   return { number: Number(number), copiedMs: Number(copiedMs), digest };
 }
 
-/** Undefined if the bytes do not have the digest of the name, or are no segment. */
+/** Undefined if the bytes do not match the digest in the name, or are not a segment. */
 export function decodeSegment({ digest }: SegmentName, bytes: Buffer): Segment | undefined {
   if (digestOf(bytes) !== digest) return undefined;
   try {

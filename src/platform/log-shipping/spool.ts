@@ -13,32 +13,32 @@ import {
 import { dirname, join } from "node:path";
 import { parseName } from "./segment.ts";
 
-/** The progress of the copying of the log, from which the next process continues. */
+/** The progress of the log copier, from which the next process continues. */
 export interface SpoolState {
-  /** The setting that says where the log is shipped to. */
+  /** The value of `backup-folder`, to which the log is shipped. */
   target: string;
   chain: string;
   /** Whether the chain's copy of the database is at the target. */
   isComplete: boolean;
   /** When the chain began. */
   startedMs: number;
-  /** Number of the last segment. */
+  /** Number of the last copied segment. */
   number: number;
   generation: number;
-  /** Of the log of this generation. */
+  /** The salt in the header of the log of this generation. */
   salt: string;
   frame: number;
   /** The checksum in the header of that frame, which covers all frames before it. */
   checksum: string;
-  /** Whether the database file had all frames by then, so that the log may have been restarted since. */
+  /** Whether a checkpoint had moved all frames into the database, so that the log may have been restarted since. */
   isSealed: boolean;
 }
 
 export const spoolFolder = (dataDir: string): string => join(dataDir, "log-spool");
-/** The times of commits, which the process with the database notes. */
+/** The file in which the database's process notes the times of commits. */
 export const timesPath = (dataDir: string): string => join(spoolFolder(dataDir), "times");
 
-/** Segments that are not at the target yet, in files of the data folder. */
+/** Segments that are not at the target yet, and the copier's progress, in files of the data folder. */
 export class Spool {
   readonly folder: string;
   #bytes = 0;
@@ -61,7 +61,7 @@ export class Spool {
     }
   }
 
-  /** On disk when it returns, so that the same frames are not shipped twice after a loss of power. */
+  /** Stores the state durably, so that no frame is shipped twice after a loss of power. */
   writeState(state: SpoolState): void {
     writeNew(this.#statePath, JSON.stringify(state));
   }
@@ -100,7 +100,7 @@ export class Spool {
   }
 }
 
-/** On disk when it returns, whole or not at all. */
+/** Writes a file atomically. It is durable when this returns. */
 function writeNew(path: string, content: string | Buffer): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const partial = `${path}.partial`;

@@ -14,7 +14,11 @@ import { openedLater, openLogFiles } from "./log-files.ts";
 import { LogShipper, type Report } from "./log-shipper.ts";
 import { Spool, spoolFolder, timesPath } from "./spool.ts";
 
-/** Runs in a worker thread in place of storage/checkpoint.ts: makes checkpoints, and ships the log. */
+/*
+ * A worker thread that makes checkpoints and ships the log. It replaces storage/checkpoint.ts when the log is
+ * shipped.
+ */
+
 export interface LogThreadData {
   config: Config;
   /** Whether the blobs are files of the data folder. */
@@ -24,7 +28,7 @@ export interface LogThreadData {
 type Message = "renew" | "stop" | { blob: string };
 
 const dayMs = 24 * 60 * 60 * 1000;
-/** The end of the process waits for the target so long at most. */
+/** How long the end of the process waits for the target. */
 const endMs = 5000;
 
 const { path, config, shipsBlobs, indexDescriptor } = workerData as CheckpointOptions &

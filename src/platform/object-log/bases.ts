@@ -3,11 +3,14 @@ import { isDatabase, isNamespace, type ObjectFile } from "../storage/live-files/
 import { chunksOf, logPrefix } from "./segment.ts";
 import type { Stamp } from "./stamps.ts";
 
-/** The content of a database at a moment, in a file of its own. */
+/**
+ * A copy of a large database in a file of its own. The database was written during the copy, so the content
+ * is a state only together with the frames between `start` and `stamp`.
+ */
 export interface Base extends ObjectFile {
-  /** Frames with a later stamp belong on top of it. */
+  /** Before the first frame that must be applied to the content. */
   start: Stamp;
-  /** With them, it is a state from here on. */
+  /** From here on, content and frames give a state. */
   stamp: Stamp;
   part: Part;
 }
@@ -23,11 +26,11 @@ export const contentPath = ({ namespace, name }: ObjectFile, start: Stamp, attem
 const markPath = ({ namespace, name, start, stamp, part }: Base): string =>
   `${basesPrefix}${namespace}/${name}/${start}-${stamp}-${part.bytes}-${part.sha256}.base`;
 
-/** Completes a base. Its facts are in the name of a small file, whose content is the path of the base. */
+/** Completes a base with a small file, the mark. Its name describes the base, and its content is the base's path. */
 export const markBase = async (files: Archive, base: Base): Promise<void> =>
   files.write(markPath(base), chunksOf(Buffer.from(base.part.path)));
 
-/** Removes a base, the mark first, so that nothing takes the rest for complete. */
+/** Removes a base, the mark first, so that an interrupted removal leaves no base that looks complete. */
 export async function removeBase(files: Archive, base: Base): Promise<void> {
   await files.remove(markPath(base));
   await files.remove(base.part.path);

@@ -6,16 +6,16 @@ import type { Base } from "./bases.ts";
 import type { Entry } from "./segment.ts";
 import { noStamp, type Stamp } from "./stamps.ts";
 
-/** How far the log of a file is shipped. */
+/** How far the write-ahead log of a file is shipped. */
 export interface FileState {
   position: TailPosition | undefined;
   isSealed: boolean;
-  /** Before the first frame of the present log of the file. */
+  /** Before the first frame in the file's log since its last restart. */
   logStart: Stamp;
-  /** Of the newest base. */
+  /** Stamp of the newest base. */
   base: Stamp | undefined;
   bytesSinceBase: number;
-  /** Size and time of change of the file, when its log was gone. */
+  /** Size and modification time of the file after its log was moved into it completely. */
   facts: string | undefined;
 }
 
@@ -25,7 +25,7 @@ export interface StoredSegment {
   stamp: Stamp;
 }
 
-/** The place of a base: a file of its own, or an entry of a segment. */
+/** Where a base is: in a file of its own, or in an entry of a segment. */
 export type FoundBase = ObjectFile & { start: Stamp; stamp: Stamp } & (
     | { part: Part; segment: null; isGone: false }
     | { part: null; segment: string; isGone: boolean }
@@ -41,8 +41,8 @@ create table if not exists bases (namespace text, name text, stamp text, start t
 create table if not exists files (namespace text, name text, state text not null, primary key (namespace, name));`;
 
 /**
- * The segments and bases at the place, and those that each file of an object needs: a SQLite database beside the data. It
- * is made again from the place of the log when it is lost, so it is not flushed.
+ * An index of the segments and bases at the place of the log, by file of an object: a SQLite database in the
+ * data folder. It is rebuilt from that place when it is lost, so it is not flushed to disk.
  */
 export class Catalog {
   readonly #database: DatabaseSync;
@@ -122,7 +122,7 @@ export class Catalog {
     this.#run("delete from files where namespace = ? and name = ?", namespace, name);
   }
 
-  /** The files of an object, or all. `prefix` ends the id of an object. */
+  /** The files of an object, or all. `prefix` is the id of an object and a dot. */
   files(namespace?: string, prefix = ""): ObjectFile[] {
     const rows =
       namespace === undefined
@@ -134,7 +134,7 @@ export class Catalog {
     return rows as unknown as ObjectFile[];
   }
 
-  /** The newest base of a file at a moment. */
+  /** The newest base of a file at or before a moment. */
   baseOf({ namespace, name }: ObjectFile, at: Stamp): FoundBase | undefined {
     const row = this.#get(
       `select b.*, s.path from bases b left join segments s on s.number = b.segment
@@ -148,7 +148,7 @@ export class Catalog {
       : { ...found, part: JSON.parse(row["part"] as string) as Part, segment: null, isGone: false };
   }
 
-  /** The moment after which a file needs all segments, if all of its bases are needed. */
+  /** The moment after which a file needs all segments, if it keeps all of its bases. */
   firstStartOf({ namespace, name }: ObjectFile): Stamp | undefined {
     const row = this.#get(
       "select min(min(start, stamp)) as first from bases where namespace = ? and name = ?",
@@ -175,7 +175,7 @@ export class Catalog {
     ).map(({ path }) => path as string);
   }
 
-  /** The last change of a file. */
+  /** The stamp of a file's last change. */
   lastChangeOf({ namespace, name }: ObjectFile): Stamp | undefined {
     const row = this.#get(
       "select max(last) as last from changes where namespace = ? and name = ?",
@@ -185,7 +185,7 @@ export class Catalog {
     return (row?.["last"] as Stamp | null) ?? undefined;
   }
 
-  /** Bases of a file that are older than one. */
+  /** The bases of a file with stamps before this one. */
   olderBases({ namespace, name }: ObjectFile, before: Stamp): (Omit<Base, "part"> & { part: Part | null })[] {
     return this.#all(
       "select * from bases where namespace = ? and name = ? and stamp < ?",

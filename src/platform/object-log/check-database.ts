@@ -6,9 +6,9 @@ import { BackupError, damaged } from "../storage/archive/errors.ts";
 import { within } from "../util/ends-within.ts";
 import { moduleUrl } from "../util/module-url.ts";
 
-/** Time for a database of 10 GiB on a slow disk. */
+/** Enough for a database of 10 GiB on a slow disk. */
 const checkMs = 5 * 60_000;
-/** Checks at the same time. Each is a process of about 50 MB. */
+/** Maximum number of concurrent checks. Each is a process of about 50 MB. */
 const processesMax = 4;
 
 const modulePath = fileURLToPath(moduleUrl("platform/object-log/check-process"));
@@ -16,8 +16,8 @@ let running = 0;
 const waiting: (() => void)[] = [];
 
 /**
- * Throws a BackupError if a file is no whole database. A customer has made its schema and its rows, and SQLite can neither
- * be interrupted nor limited in time, so each check is a process of its own.
+ * Throws a BackupError unless a file is an intact database. Its schema and rows come from a customer, and a
+ * check by SQLite can be neither interrupted nor limited in time, so each check is a process of its own.
  */
 export async function checkDatabase(path: string, name: string): Promise<void> {
   if (running < processesMax) running++;
@@ -32,7 +32,7 @@ export async function checkDatabase(path: string, name: string): Promise<void> {
   }
 }
 
-/** The reason why the file is no whole database, or null. */
+/** Why the file is not an intact database; null if it is. */
 async function askProcess(path: string): Promise<string | null> {
   const child = fork(modulePath, [], {
     env: {},
@@ -44,11 +44,11 @@ async function askProcess(path: string): Promise<string | null> {
     throw new Error("the process of the check has ended");
   });
   try {
-    child.send(resolve(path), () => {}); // a process that has ended says so itself
+    child.send(resolve(path), () => {}); // if the process has ended, `ended` rejects
     const [fault] = (await within(checkMs, Promise.race([once(child, "message"), ended]))) as [string | null];
     return fault;
   } catch (error) {
-    throw new BackupError("The check of the database has failed, or took too long.", { cause: error });
+    throw new BackupError("The check of the database failed or took too long.", { cause: error });
   } finally {
     child.kill("SIGKILL");
   }

@@ -5,9 +5,9 @@ import type { FileState } from "./catalog.ts";
 import type { Entry } from "./segment.ts";
 import type { Stamp, Stamps } from "./stamps.ts";
 
-/** Frames of a longer commit are not copied: a new base has them. */
+/** Frames of a larger commit are not copied; a new base follows instead. */
 const commitBytesMax = 32 * 1024 * 1024;
-/** A new base follows after as many bytes of frames, or as many as the file has, and after a day. */
+/** A new base follows when the frames exceed both this and the size of the file, or after a day. */
 const baseAfterBytes = 16 * 1024 * 1024;
 const baseAfterMs = 24 * 60 * 60 * 1000;
 
@@ -15,7 +15,7 @@ const baseAfterMs = 24 * 60 * 60 * 1000;
 export class FollowedFile {
   readonly file: ObjectFile;
   readonly path: string;
-  /** Raised when frames are missing: a base that was begun before is of no use. */
+  /** Incremented when frames are missing, which makes a base that is in progress useless. */
   epoch = 0;
   /** Whether a base is being made. */
   isCopied = false;
@@ -68,7 +68,7 @@ export class FollowedFile {
     return { position, isSealed, logStart, base, bytesSinceBase, facts };
   }
 
-  /** Copies what was committed since the last time. */
+  /** Copies the commits since the last call. */
   read(): void {
     try {
       this.#tail.read((frames) => this.#take(frames), commitBytesMax);
@@ -79,12 +79,12 @@ export class FollowedFile {
         this.#tail.read((frames) => this.#take(frames), commitBytesMax);
       } catch (again) {
         if (!(again instanceof LogGap)) throw again;
-        this.noteGap(); // until the log restarts
+        this.noteGap(); // lasts until the log restarts
       }
     }
   }
 
-  /** Frames are missing: they were not read, or could not be shipped. */
+  /** Records that frames are missing, because they were not read or could not be shipped. */
   noteGap(): void {
     this.#tail.restart();
     this.#salt = undefined;
@@ -95,7 +95,7 @@ export class FollowedFile {
     this.#push({ ...this.file, kind: "gap", stamp: this.#stamps.next(), bytes: Buffer.alloc(0) });
   }
 
-  /** Whether the file needs a base, of a file of so many bytes. */
+  /** Whether the file needs a new base. `fileBytes` is its size. */
   needsBase(fileBytes: number, nowMs: number, baseMs: (stamp: Stamp) => number): boolean {
     if (this.isCopied || this.isBehind) return false;
     if (this.#base === undefined) return true;
@@ -105,12 +105,12 @@ export class FollowedFile {
     );
   }
 
-  /** Before the first frame that a base which is begun now needs. */
+  /** The `start` of a base that begins now: before the first frame that it needs. */
   get baseStart(): Stamp {
     return this.#tail.position === undefined ? this.#stamps.last : this.#logStart;
   }
 
-  /** A base was made. */
+  /** Records that a base was made. */
   setBase(stamp: Stamp): void {
     this.#base = stamp;
     this.#bytesSinceBase = 0;

@@ -24,7 +24,7 @@ interface Log {
   files: Archive;
 }
 
-/** Files of one object that are being replaced, so that a start after a kill finishes it. */
+/** One file of an object that is being replaced. It is noted on disk, so that the next start finishes after a kill. */
 export interface Replacement extends ObjectFile {
   /** Whether there is a new file beside it; otherwise the file is deleted. */
   isNew: boolean;
@@ -33,8 +33,9 @@ export interface Replacement extends ObjectFile {
 const newSuffix = ".restoring";
 
 /**
- * Writes the state of an object at a moment beside its files. Returns false if there was no such object then. The files
- * themselves are not touched. `facets`: without the database of the host, which has it open, and never writes it.
+ * Writes the state of an object at a moment to new files beside its own, which stay unchanged. Returns
+ * undefined if the object did not exist then. `facets` leaves out the host's database, because the host has
+ * it open and never writes it.
  */
 export async function prepareObject(
   log: Log,
@@ -65,7 +66,10 @@ export async function prepareObject(
   }
 }
 
-/** Puts prepared files into their places. No process may have them open. A kill leaves a note, and the next start goes on. */
+/**
+ * Replaces files with prepared ones. No process may have them open. After a kill, the next start finishes
+ * this with `finishReplacements`.
+ */
 export async function replaceFiles(
   folder: string,
   notes: string,
@@ -82,7 +86,7 @@ export async function replaceFiles(
   rmSync(note);
 }
 
-/** Finishes replacements that a kill has interrupted. Returns the files. */
+/** Finishes replacements that a kill interrupted. Returns their files. */
 export function finishReplacements(folder: string, notes: string): ObjectFile[] {
   if (!existsSync(notes)) return [];
   const done: ObjectFile[] = [];
@@ -101,7 +105,7 @@ function replace(folder: string, replacements: readonly Replacement[]): void {
   for (const { namespace, name, isNew } of replacements) {
     const path = join(folder, namespace, name);
     const isPlaced = isNew && !existsSync(path + newSuffix);
-    if (isPlaced) continue; // by the process that was killed
+    if (isPlaced) continue; // the killed process has replaced this file
     for (const suffix of ["-wal", "-shm"]) rmSync(path + suffix, { force: true });
     if (!isNew) {
       rmSync(path, { force: true });
@@ -113,7 +117,7 @@ function replace(folder: string, replacements: readonly Replacement[]): void {
   }
 }
 
-/** The last moment of the log's first base of an object, or undefined. */
+/** The moment of an object's first base in the log; undefined without bases. */
 export function earliestOf({ catalog }: Log, namespace: string, id: string): Stamp | undefined {
   const bases = catalog
     .files(namespace, `${id}.`)
@@ -125,7 +129,7 @@ export function earliestOf({ catalog }: Log, namespace: string, id: string): Sta
 /** The result of a restore of all objects. */
 export interface RestoredObjects {
   databases: number;
-  /** Databases whose last changes before the moment the log does not have. */
+  /** Names of databases whose last changes before the moment are missing in the log. */
   withGap: string[];
 }
 

@@ -10,11 +10,11 @@ import type { FollowedFile } from "./followed-file.ts";
 import type { Entry } from "./segment.ts";
 import type { Stamps } from "./stamps.ts";
 
-/** A smaller database goes into a segment, as one entry. */
+/** Databases up to this size become an entry of a segment. */
 export const smallBytes = 256 * 1024;
 const pieceBytes = 1024 * 1024;
 
-/** Takes the content of a small database. Later frames of its log come after it. */
+/** Makes a base of a small database, as an entry of a segment. */
 export function pushBase(followed: FollowedFile, stamps: Stamps, push: (entry: Entry) => void): void {
   const { file, path, epoch } = followed;
   const start = followed.baseStart;
@@ -30,11 +30,14 @@ interface Place {
   catalog: Catalog;
   files: Archive;
   stamps: Stamps;
-  /** Ships what was read. */
+  /** Ships the frames that were read. */
   ship: () => Promise<void>;
 }
 
-/** Copies a large database to a file of its own, and reads its log meanwhile. Returns whether it has become a base. */
+/**
+ * Makes a base of a large database, in a file of its own, and reads its log meanwhile. Returns false if that
+ * failed.
+ */
 export async function writeBase(
   followed: FollowedFile,
   { catalog, files, stamps, ship }: Place,
@@ -58,7 +61,7 @@ export async function writeBase(
     followed.setBase(stamp);
     return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT" && bytesOf(path) === 0) return false; // it was deleted
+    if ((error as NodeJS.ErrnoException).code === "ENOENT" && bytesOf(path) === 0) return false; // the database was deleted
     throw error;
   } finally {
     followed.isCopied = false;

@@ -60,7 +60,7 @@ function open(): DatabaseSync {
 }
 const insert = (database: DatabaseSync, n: number, length = 1000): void =>
   void database.prepare("insert into t values (?, ?)").run(n, "x".repeat(length));
-/** The numbers in the state of a moment. */
+/** The numbers in the database as it was at a moment. */
 async function numbersAt(stamp: string): Promise<number[] | undefined> {
   const to = join(folder, "state.db");
   if (!(await writeState({ catalog, files }, { namespace, name }, stamp, { to }))) return undefined;
@@ -187,7 +187,7 @@ it("evaluates no condition of the schema when it checks a state, and refuses one
   database.close();
 });
 
-it("has the end of a database that is deleted before it is shipped, and waits for none that never was", async () => {
+it("records the deletion of a database that was not shipped yet, and does not wait for databases that never existed", async () => {
   const database = open();
   insert(database, 0);
   log.noteAnswer(namespace, id);

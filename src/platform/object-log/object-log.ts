@@ -24,7 +24,7 @@ export interface ObjectLogOptions {
   catalog: Catalog;
   /** The place that the log is shipped to. */
   files: Archive;
-  /** Resolves when the catalog knows everything that is at the place. */
+  /** Resolves when the catalog has everything that is at the place. */
   ready: () => Promise<void>;
   everyMs: number;
   logger: Logger;
@@ -32,24 +32,24 @@ export interface ObjectLogOptions {
 
 const readDelayMs = 10;
 const retryMs = 2000;
-/** More than this waits for no interval. */
+/** More bytes than this are shipped before the interval ends. */
 const shipBytes = 8 * 1024 * 1024;
-/** While the place is away, as much waits in memory. Then the log has a gap. */
+/** While the place cannot be reached, this much waits in memory. If more comes, the log gets a gap. */
 const waitingBytesMax = 256 * 1024 * 1024;
-/** A commit waits so long for the place, if its answer has to. */
+/** How long `flush`, `whenShipped` and `settle` wait for the place. */
 const flushMs = 30_000;
 const suffix = "-wal";
 
 /**
- * Ships the logs of the databases of objects, which cells write, to a place. The kernel tells which logs change; nothing
- * is done, and no file is open, for objects that do not write.
+ * Ships the write-ahead logs of objects' databases, which cells write, to a place. The kernel reports which
+ * logs change, so objects that do not write cost nothing and have no file open.
  */
 export class ObjectLog {
   readonly #options: ObjectLogOptions;
   readonly #stamps: Stamps;
   readonly #shipper: Shipper;
   readonly #watchers = new Map<string, FSWatcher>();
-  /** By object, then by name of file. */
+  /** By object, then by file name. */
   readonly #followed = new Map<string, Map<string, FollowedFile>>();
   readonly #changed = new Map<string, ObjectFile>();
   /** Numbers of the last entries, by namespace. */
@@ -59,7 +59,7 @@ export class ObjectLog {
   readonly #large: FollowedFile[] = [];
   #copying: Promise<void> | undefined;
   #isClosed = false;
-  /** Everything that was committed until then is at the place, unless it is in a gap. */
+  /** Wall-clock time until which all commits are at the place, except those in a gap. */
   shippedMs: number | undefined;
 
   constructor(options: ObjectLogOptions) {
@@ -73,7 +73,7 @@ export class ObjectLog {
     return this.#stamps;
   }
 
-  /** Ships what earlier processes did not: logs that they left, and files that the log does not have. */
+  /** Ships logs that earlier processes left, and files that are missing at the place. */
   async catchUp(): Promise<void> {
     const { folder, catalog } = this.#options;
     let count = 0;
@@ -89,7 +89,7 @@ export class ObjectLog {
     }
   }
 
-  /** Cells begin to write the files of namespaces. */
+  /** Call this before cells write the files of these namespaces. */
   follow(namespaces: readonly string[]): void {
     for (const namespace of namespaces) {
       if (this.#watchers.has(namespace)) continue;
@@ -105,7 +105,7 @@ export class ObjectLog {
     }
   }
 
-  /** The cell of the namespaces has ended: reads what it has written last. */
+  /** Call this when the cell of these namespaces has ended. Reads its last writes. */
   unfollow(namespaces: readonly string[]): void {
     for (const namespace of namespaces) {
       this.#watchers.get(namespace)?.close();
@@ -121,7 +121,7 @@ export class ObjectLog {
         }
   }
 
-  /** An object answers: what it has committed so far is before the returned stamp, and what follows is after it. */
+  /** Call this when an object answers. Its commits so far are before the returned stamp, later ones after it. */
   noteAnswer(namespace: string, id: string): Stamp {
     for (const name of [`${id}.sqlite`, `${id}.1.sqlite`]) {
       const file = { namespace, name };
@@ -131,15 +131,15 @@ export class ObjectLog {
     return this.#stamps.next();
   }
 
-  /** Resolves when everything that an object has committed is at the place. Rejects when that takes too long. */
+  /** Resolves when all commits of an object are at the place. Rejects when that takes too long. */
   async flush(namespace: string, id: string): Promise<void> {
-    // Notices of the kernel about all earlier writes arrive within one turn of the event loop.
+    // The kernel's events for all earlier writes arrive within one turn of the event loop.
     await new Promise((resolve) => setImmediate(resolve));
     this.noteAnswer(namespace, id);
     this.#readChanged();
     const until = performance.now() + flushMs;
     await this.settle();
-    // A log without a base is of no use.
+    // Without a base, the frames are useless.
     while (this.#filesOf(namespace, id).some((each) => !each.hasBase || each.isBehind)) {
       if (performance.now() > until) throw new Error("The object could not be copied to the log in time");
       await new Promise((resolve) => setTimeout(resolve, retryMs / 10));
@@ -153,7 +153,7 @@ export class ObjectLog {
     await new Promise((resolve) => setImmediate(resolve)); // as in `flush`
     this.#readChanged();
     const until = performance.now() + flushMs;
-    const last = this.#lastEntryOf(namespaces); // what is written after it need not be shipped
+    const last = this.#lastEntryOf(namespaces); // later writes need not be shipped
     while (this.#shipper.shipped < last) await this.settle();
     for (let late; (late = this.#withoutBase(namespaces)).length > 0;) {
       if (performance.now() > until) throw new Error("Objects could not be copied to the log in time");
@@ -170,7 +170,7 @@ export class ObjectLog {
     return last;
   }
 
-  /** Files of whose states the log is of no use yet. */
+  /** Files that cannot be restored from the log yet. */
   #withoutBase(namespaces: ReadonlySet<string>): FollowedFile[] {
     const found: FollowedFile[] = [];
     for (const files of this.#followed.values())
@@ -179,7 +179,7 @@ export class ObjectLog {
     return found;
   }
 
-  /** Resolves when everything that was read is at the place. */
+  /** Resolves when all frames that were read are at the place. Rejects when that takes too long. */
   async settle(): Promise<void> {
     const until = performance.now() + flushMs;
     while (!this.#shipper.isIdle)
@@ -192,18 +192,18 @@ export class ObjectLog {
       }
   }
 
-  /** The content of a file was replaced, or the file deleted, while nothing wrote it. */
+  /** Call this after a file was replaced or deleted while no cell had it open. */
   noteReplaced(file: ObjectFile): void {
     this.#drop(file);
     this.#options.catalog.removeState(file);
     if (bytesOf(this.#pathOf(file)) > 0) {
       const followed = this.#begin(file);
-      followed.noteGap(); // until there is a base
+      followed.noteGap(); // lasts until there is a base
       this.#readOne(followed);
     } else this.#push({ ...file, kind: "gone", stamp: this.#stamps.next(), bytes: Buffer.alloc(0) });
   }
 
-  /** The data of a namespace was deleted for good. */
+  /** Call this after the data of a namespace was deleted for good. */
   forget(namespace: string): void {
     this.unfollow([namespace]);
     for (const file of this.#options.catalog.files(namespace)) {
@@ -219,7 +219,7 @@ export class ObjectLog {
     clearTimeout(this.#readTimer);
     clearTimeout(this.#shipTimer);
     await this.#copying;
-    await this.#ship().catch(() => {}); // the next start goes on
+    await this.#ship().catch(() => {}); // the next start continues
     for (const files of this.#followed.values()) for (const each of files.values()) each.close();
   }
 
@@ -288,7 +288,7 @@ export class ObjectLog {
     const wasOpen = followed.isOpen;
     followed.read();
     if (followed.isBehind) setTimeout(() => this.#note(followed.file), retryMs).unref();
-    // Its state is kept, so that the log goes on when the object writes again.
+    // Shipping stores the file's state, so that the log continues when the object writes again.
     if (wasOpen && !followed.isOpen && !this.#isClosed) this.#shipTimer ??= this.#shipLater();
     const bytes = bytesOf(followed.path);
     if (bytes === 0 || !followed.needsBase(bytes, Date.now(), msOf)) return;
@@ -296,7 +296,7 @@ export class ObjectLog {
     else this.#copyLarge(followed);
   }
 
-  /** Large files are copied one after the other. */
+  /** Queues a large file. Large files are copied one after another. */
   #copyLarge(followed: FollowedFile): void {
     followed.isCopied = true;
     this.#large.push(followed);
@@ -310,7 +310,7 @@ export class ObjectLog {
     for (;;) {
       const followed = this.#large.shift();
       if (followed === undefined) return;
-      if (this.#isClosed) continue; // the next start goes on
+      if (this.#isClosed) continue; // the next start copies it
       try {
         if (!(await writeBase(followed, place))) this.#note(followed.file);
         this.#tidy();
@@ -360,12 +360,12 @@ export class ObjectLog {
     this.#tidy();
   }
 
-  /** The place is away for too long. */
+  /** Drops the waiting frames, because the place could not be reached for too long. */
   #giveUp(): void {
     for (const file of this.#shipper.drop()) this.#followedOf(file)?.noteGap();
   }
 
-  /** Forgets files that nothing writes. */
+  /** Stops following files that are no longer written, and stores their states. */
   #tidy(): void {
     if (!this.#shipper.isIdle) return;
     this.#lastEntries.clear();

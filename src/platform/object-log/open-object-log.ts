@@ -21,16 +21,16 @@ export interface OpenObjectLog {
   log: ObjectLog;
   catalog: Catalog;
   files: Archive;
-  /** Resolves when the catalog knows everything that is at the place. */
+  /** Resolves when the catalog has everything that is at the place. */
   ready: () => Promise<void>;
   /** The folder of the namespaces of objects. */
   folder: string;
-  /** The folder of notes about files that are being replaced. */
+  /** The folder with notes about files that are being replaced. */
   notes: string;
   close: () => Promise<void>;
 }
 
-/** Opens the log of objects if a setting asks for it. The place may be away: then the log waits for it. */
+/** Opens the log of objects; undefined if `object-log` is not set. If the place cannot be reached, the log retries. */
 export async function openObjectLog(
   config: Config,
   dataDir: string,
@@ -71,12 +71,12 @@ export async function openObjectLog(
   return { log, catalog, files, ready, folder, notes, close };
 }
 
-/** A damaged catalog is made again. */
+/** Opens the catalog. A damaged one is replaced by an empty one, which `reconcile` fills. */
 function openCatalog(path: string, logger: Logger): Catalog {
   try {
     return new Catalog(path);
   } catch (error) {
-    logger.warn({ err: error }, "the catalog of the log of objects is damaged, and is made again");
+    logger.warn({ err: error }, "the catalog of the log of objects is damaged and will be rebuilt");
     for (const suffix of ["", "-wal", "-shm"]) rmSync(path + suffix, { force: true });
     return new Catalog(path);
   }

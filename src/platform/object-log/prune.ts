@@ -20,7 +20,7 @@ interface Log {
 const hourMs = 60 * 60 * 1000;
 const dayMs = 24 * hourMs;
 
-/** Removes what is older than some days, every six hours. Returns the function that stops it. */
+/** Prunes the log every six hours, so that it covers this many days. Returns the function that stops this. */
 export const startPruning = (
   log: Log & { ready: () => Promise<void> },
   days: number,
@@ -37,8 +37,9 @@ export const startPruning = (
   );
 
 /**
- * Removes bases and segments that no moment after `cutoff` needs. A database that did not change since then gets a base
- * of its own, made from the log, so that it keeps no segments. `aside`: a folder for that.
+ * Removes bases and segments that no restore to a moment after `cutoff` needs. A database that has not
+ * changed since then gets a new base, made from the log, so that it needs no segments. `aside` is a folder
+ * for temporary files.
  */
 export async function prune(log: Log, cutoff: Stamp, aside: string): Promise<void> {
   const { catalog, files } = log;
@@ -87,7 +88,7 @@ async function drop({ catalog, files }: Log, base: ReturnType<Catalog["olderBase
   catalog.removeBase(base);
 }
 
-/** Makes the state of a moment, after which the file did not change, a base of its own. */
+/** Makes a base from the log: the state of a file at a moment after which it did not change. */
 async function makeBase(log: Log, file: ObjectFile, stamp: Stamp, aside: string): Promise<void> {
   const to = join(aside, "base.db");
   try {

@@ -5,8 +5,8 @@ import type { Catalog } from "./catalog.ts";
 import { parseSegmentPath, readSegment, segmentsIn } from "./segment.ts";
 
 /**
- * Adds to a catalog what it does not know of the place of the log: everything, if the catalog is new. Throws an error
- * that names a segment which is missing or damaged.
+ * Adds segments and bases to a catalog that are at the place of the log and not in the catalog yet. Throws a
+ * BackupError that names a missing or damaged segment.
  */
 export async function reconcile(catalog: Catalog, files: Archive): Promise<void> {
   const isNew = catalog.lastSegment === undefined;

@@ -10,8 +10,9 @@ import { logPrefix } from "./segment.ts";
 import { stampAt } from "./stamps.ts";
 
 /**
- * Restores all objects and databases to a time, into a new data folder. Undefined if their logs are not at the place.
- * Throws an error that names a part of the log that is missing or damaged.
+ * Restores all objects and D1 databases to a time, or to the last change, into a new data folder. Returns
+ * undefined if the place has no log of objects. Throws a BackupError that names a missing or damaged part of
+ * the log.
  */
 export async function restoreObjectLog(
   files: Archive,

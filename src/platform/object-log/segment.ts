@@ -10,11 +10,11 @@ import type { Stamp } from "./stamps.ts";
 
 /** A change of a file of an object. */
 export interface Entry extends ObjectFile {
-  /** frames: of its log; base: its whole content; gone: it was deleted; gap: frames before the next base are missing. */
+  /** frames: of the log; base: the whole content; gone: deletion; gap: frames up to the next base are missing. */
   kind: "frames" | "base" | "gone" | "gap";
-  /** Since then the file has this state. */
+  /** When the file got this state. */
   stamp: Stamp;
-  /** Of a base: frames with a later stamp belong on top of it. */
+  /** Of a base: frames with a later stamp must be applied to it. */
   start?: Stamp;
   /** Of frames: see `Frames` of live-files. */
   salt?: string;
@@ -26,26 +26,26 @@ export interface Entry extends ObjectFile {
 type EntryFacts = Omit<Entry, "bytes"> & { length: number };
 
 export interface ObjectSegmentName {
-  /** From 1, without gaps. */
+  /** Counts from 1, without gaps. */
   number: number;
-  /** The last stamp in it. */
+  /** The last stamp in the segment. */
   stamp: Stamp;
   digest: string;
 }
 
-/** Where the log of objects is below a place. */
+/** The path of the log of objects at its place. */
 export const logPrefix = "object-log/";
 const segmentsPrefix = `${logPrefix}segments/`;
 const namePattern = /\/(\d{10})-([\da-f]{16})-([\da-f]{32})\.zst$/;
 const digestLength = 32;
-/** A segment ends after 16 MiB, but for a commit of up to 32 MiB. */
+/** More than the shipper writes: a segment ends after 16 MiB, and its last entry may be a commit of up to 32 MiB. */
 const contentBytesMax = 128 * 1024 * 1024;
 const folderSegments = 10_000;
 const compress = promisify(zstdCompress);
 const decompress = promisify(zstdDecompress);
 
 const stamp = z.string().regex(/^[\da-f]{16}$/);
-/** The digest in a path has no key: a program that can write to the place can write any entry. */
+/** Checked, because anyone who can write to the place can write any entry with the right digest. */
 const entries = z
   .array(
     z.object({
@@ -72,13 +72,13 @@ export async function* segmentsIn(files: Archive, from = 0): AsyncGenerator<{ pa
   for (const folder of folders) if (folder >= folderOf(from)) yield* files.list(folder);
 }
 
-/** Undefined for files that are no segments. */
+/** Undefined for files that are not segments. */
 export function parseSegmentPath(path: string): ObjectSegmentName | undefined {
   const [, number, stamp, digest] = namePattern.exec(path) ?? [];
   return digest === undefined ? undefined : { number: Number(number), stamp: stamp!, digest };
 }
 
-/** Writes a segment, whose path has the digest of its bytes. Returns the path. */
+/** Writes a segment. Returns its path, which contains the digest of its bytes. */
 export async function writeSegment(
   files: Archive,
   number: number,
@@ -96,7 +96,7 @@ export async function writeSegment(
   return path;
 }
 
-/** Throws an error that names the segment, if it is missing or not as it was written. */
+/** Reads a segment. Throws a BackupError that names it if it is missing or does not match its digest. */
 export async function readSegment(files: Archive, path: string): Promise<Entry[]> {
   const found = await files.read(path);
   if (found === undefined) throw damaged(path, "is missing");
@@ -127,7 +127,7 @@ function factsIn(text: string): EntryFacts[] | undefined {
   try {
     return entries.safeParse(JSON.parse(text)).data as EntryFacts[] | undefined;
   } catch {
-    return undefined; // no JSON
+    return undefined; // not JSON
   }
 }
 

@@ -10,7 +10,7 @@ import { stampAt } from "./stamps.ts";
 
 const file = { namespace: "a".repeat(32), name: `${"b".repeat(64)}.1.sqlite` };
 
-it("nobody waits for what was dropped, and the log has its gap", async () => {
+it("does not wait for dropped entries, and records their gap in the log", async () => {
   const folder = mkdtempSync(join(tmpdir(), "selvedge-shipper-"));
   const files = new FolderArchive(join(folder, "place"));
   const catalog = new Catalog(join(folder, "catalog.db"));

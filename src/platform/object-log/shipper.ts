@@ -6,9 +6,9 @@ import { writeSegment, type Entry } from "./segment.ts";
 export interface EntryShipperOptions {
   catalog: Catalog;
   files: Archive;
-  /** Resolves when the catalog knows everything that is at the place. */
+  /** Resolves when the catalog has everything that is at the place. */
   ready: () => Promise<void>;
-  /** The states of files whose entries are being shipped, as of now. */
+  /** The current states of these files. */
   statesOf: (files: readonly ObjectFile[]) => (ObjectFile & { state: FileState })[];
 }
 
@@ -20,7 +20,7 @@ export class Shipper {
   #waiting: Entry[] = [];
   #bytes = 0;
   #pushed = 0;
-  /** All entries up to this number are at the place, or were dropped. */
+  /** All entries up to this number are at the place or were dropped. */
   shipped = 0;
   #current: Promise<void> | undefined;
   #next: Promise<void> | undefined;
@@ -29,7 +29,7 @@ export class Shipper {
     this.#options = options;
   }
 
-  /** Whether no entry waits or is being written, and those that were dropped are counted. */
+  /** Whether no entry waits or is being written, and `shipped` includes those that were dropped. */
   get isIdle(): boolean {
     return this.#waiting.length === 0 && this.#current === undefined && this.shipped === this.#pushed;
   }
@@ -45,7 +45,10 @@ export class Shipper {
     return ++this.#pushed;
   }
 
-  /** Forgets the contents that wait. Returns their files. Gaps and ends of files stay: they have no bytes. */
+  /**
+   * Drops waiting frames and bases, to free memory. Keeps gaps and deletions, which have no bytes. Returns
+   * the files.
+   */
   drop(): ObjectFile[] {
     this.#bytes = 0;
     const dropped = this.#waiting;
@@ -53,7 +56,7 @@ export class Shipper {
     return filesOf(dropped);
   }
 
-  /** Resolves when everything that was pushed before is at the place. Calls at the same time share a segment. */
+  /** Resolves when all entries that were pushed before are at the place. Concurrent calls share a segment. */
   async ship(): Promise<void> {
     this.#next ??= this.#begin();
     return this.#next;

@@ -1,6 +1,6 @@
 /**
- * A moment of the log of objects: 16 hexadecimal digits, the milliseconds of the wall clock and a counter. Stamps of
- * one log never repeat, and are in the order of their texts.
+ * A moment of the log of objects: 16 hexadecimal digits, of which 12 are the milliseconds of the wall clock
+ * and 4 a counter. Stamps of one log never repeat, and sort as texts.
  */
 export type Stamp = string;
 
@@ -9,7 +9,7 @@ const pattern = /^([0-9a-f]{8})-([0-9a-f]{8})-0000000([01])-[0-9a-f]{32}$/;
 
 const textOf = (value: bigint): Stamp => value.toString(16).padStart(16, "0");
 
-/** The last stamp of a millisecond: everything that was committed by then has a lower one. */
+/** The last stamp of a millisecond: commits until then have lower stamps. */
 export const stampAt = (ms: number): Stamp =>
   textOf((BigInt(Math.max(0, Math.floor(ms))) << counterBits) | 0xffffn);
 
@@ -19,15 +19,18 @@ export const msOf = (stamp: Stamp): number => Number(BigInt(`0x${stamp}`) >> cou
 /** Below all stamps. */
 export const noStamp: Stamp = "0".repeat(16);
 
-/** The bookmark of a moment in the public form. `owner`: 32 hexadecimal digits. */
+/** The public form of a moment, a bookmark. `owner` has 32 hexadecimal digits. */
 export const bookmarkAt = (stamp: Stamp, owner: string): string =>
   `${stamp.slice(0, 8)}-${stamp.slice(8)}-00000000-${owner}`;
 
-/** The bookmark of the last moment before a restore that was asked for at a moment, and takes place later. */
+/**
+ * A bookmark that undoes a restore: the last moment before a restore that was requested at `stamp` and
+ * happens later.
+ */
 export const undoBookmarkAt = (stamp: Stamp, owner: string): string =>
   `${stamp.slice(0, 8)}-${stamp.slice(8)}-00000001-${owner}`;
 
-/** The moment of a bookmark of one of these owners; undefined for a text that is none of this log. */
+/** The moment of a bookmark of one of these owners; undefined for any other text. */
 export function readBookmark(
   bookmark: string,
   owners: readonly string[],
@@ -37,7 +40,7 @@ export function readBookmark(
   return { stamp: `${high}${low}`, isUndo: kind === "1" };
 }
 
-/** Makes stamps. When the clock jumps back, they go on from the last one. */
+/** Makes stamps. When the clock jumps back, they continue from the last one. */
 export class Stamps {
   #last: bigint;
 

@@ -9,7 +9,7 @@ import type { Catalog, FoundBase } from "./catalog.ts";
 import { readSegment, type Entry } from "./segment.ts";
 import type { Stamp } from "./stamps.ts";
 
-/** The log has no frames of some time, because they were not read or not shipped in time. */
+/** Frames are missing in the log, because they were not read or not shipped in time. */
 export class MissingFrames extends Error {
   readonly since: Stamp;
 
@@ -25,8 +25,9 @@ interface Log {
 }
 
 /**
- * Writes the state of a file at a moment. Returns false if there was no such file then. Throws an error that names a
- * damaged part of the log, or MissingFrames; with `takesEarlier`, which is then called, it takes the last state before the gap.
+ * Writes the state of a file at a moment to `to`. Returns false if the file did not exist then. Throws a
+ * BackupError that names a damaged part of the log. When the moment is in a gap of the log, throws
+ * MissingFrames; with `takesEarlier`, calls it and writes the last state before the gap instead.
  */
 export async function writeState(
   { catalog, files }: Log,
@@ -36,7 +37,7 @@ export async function writeState(
 ): Promise<boolean> {
   const base = catalog.baseOf(file, at);
   if (base === undefined || base.isGone) return false;
-  // A cell may have put a link there: the folder is its own.
+  // The cell can write to this folder and may have put a link at this path.
   await rm(to, { force: true });
   const target = await open(to, "wx+", 0o600);
   try {
@@ -54,7 +55,7 @@ export async function writeState(
         if (entry.kind !== "frames") continue;
         const { salt, first, pageBytes, pages } = entry as Required<Entry>;
         if (last !== undefined && first !== (salt === last.salt ? last.next : 1) && first !== 1)
-          throw damaged(path, "does not follow on the one before");
+          throw damaged(path, "does not continue the segment before it");
         last = { salt, next: first + entry.bytes.length / (frameHeaderBytes + pageBytes) };
         frames.push(entry);
         if (pages !== 0) await apply(target, frames.splice(0));
