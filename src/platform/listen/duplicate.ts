@@ -1,8 +1,8 @@
 const closeOnExecDuplicate = 1030; // F_DUPFD_CLOEXEC of Linux
 
 /**
- * Duplicates a descriptor: the socket stays open when its owner closes it. Undefined on systems other than Linux and
- * without node:ffi.
+ * Returns a function that duplicates a descriptor, so that the socket stays open when its owner closes it.
+ * Undefined on systems other than Linux, and without node:ffi.
  */
 export async function loadDuplicate(): Promise<((descriptor: number) => number) | undefined> {
   if (process.platform !== "linux" || !["x64", "arm64"].includes(process.arch)) return undefined;

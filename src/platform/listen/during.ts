@@ -1,4 +1,4 @@
-/** Says what was tried when a promise rejects: "could not WHAT", with the cause. */
+/** Waits for `work`. A rejection becomes the error "could not WHAT", with the original one as its cause. */
 export async function during<T>(what: string, work: Promise<T>): Promise<T> {
   try {
     return await work;

@@ -12,8 +12,8 @@ export interface HeldDns extends Disposable {
 }
 
 /**
- * Binds them. Undefined if the name server opens its own, with threads or batches, or if this system cannot hold a
- * datagram socket without reading it.
+ * Binds the sockets of the name server. Undefined if the name server binds its own, with threads or batches,
+ * or if this system cannot hold a datagram socket without reading it.
  */
 export async function holdDns({
   dnsListen,
@@ -26,7 +26,7 @@ export async function holdDns({
   const { tcp, udp } = await naming(dnsListen, "name server", bindDns);
   const descriptor = descriptorOfUdp(udp.address());
   const udpDescriptor = descriptor === undefined ? -1 : duplicate(descriptor);
-  udp.close(); // Node reads every datagram socket that it has
+  udp.close(); // Node reads every datagram socket that it has open
   if (udpDescriptor < 0) {
     tcp.close();
     return undefined;

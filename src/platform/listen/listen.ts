@@ -1,6 +1,6 @@
 import { Server, type AddressInfo, type BoundSocket, type ListenOptions } from "node:net";
 
-/** The address of a listener: a socket that is bound already, its descriptor, or an address. */
+/** Where a server listens: a bound socket, its descriptor, or an address. */
 export type ListenAt =
   | BoundSocket
   | { fd: number }
@@ -33,8 +33,8 @@ const turnsMax = 500;
 const quickMs = 0.2;
 
 /**
- * Waits for a turn of the event loop in which it had little to do but to accept connections. The system resets
- * connections that it has completed and that were not accepted when the socket closes, so no time may pass.
+ * Waits for a quick turn of the event loop, after which hardly any connection waits to be accepted. The
+ * system resets connections that wait when the socket closes.
  */
 async function quickTurn(): Promise<void> {
   let tookMs = Infinity;

@@ -16,7 +16,7 @@ const settingsByName = {
 type Name = keyof typeof settingsByName;
 export type PassedListener = (typeof settingsByName)[Name];
 
-/** A socket that is bound already, by its descriptor. */
+/** A bound socket, by its descriptor. */
 export interface PassedSocket {
   fd: number;
   protocol: "tcp" | "udp";
@@ -25,14 +25,16 @@ export interface PassedSocket {
   address: string;
 }
 
-/** By the setting of the listener. The name server has two. */
+/** Passed sockets by the setting of their listener. The name server has two. */
 export type PassedSockets = ReadonlyMap<PassedListener, readonly PassedSocket[]>;
 
 const firstDescriptor = 3;
 
 /**
  * The sockets that a service manager has passed to this process: descriptors from 3 on, see sd_listen_fds(3).
- * `known` has the addresses of those that have not been listened at. Throws ConfigError for sockets that no listener can take. Removes the variables, which are for this process only.
+ * `known` has the addresses of sockets that are bound but do not listen yet, which the system does not
+ * report. Removes the variables, which are for this process only. Throws ConfigError for sockets that no
+ * listener can take.
  */
 export function takePassedSockets(
   environment: NodeJS.ProcessEnv,
@@ -61,7 +63,7 @@ export function takePassedSockets(
   return passed;
 }
 
-/** bin/selvedge.js passes the sockets on when it starts the program under another Node. */
+/** Sockets may be passed to the parent process, because bin/selvedge.js can start the program under another Node. */
 const isForThisProcess = (pid: string | undefined): boolean =>
   Number(pid) === process.pid || (process.channel !== undefined && Number(pid) === process.ppid);
 
@@ -110,7 +112,7 @@ const socketAt = (fd: number, address: string, protocol: PassedSocket["protocol"
   address,
 });
 
-/** This process's descriptor of a datagram socket. Node does not say it. Undefined where the system does not. */
+/** The descriptor of a datagram socket, from /proc, because Node does not expose it. Undefined without /proc. */
 export function descriptorOfUdp({ address, port }: { address: string; port: number }): number | undefined {
   const wanted = address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
   const all = namesIn("/proc/self/fd").map(Number);
@@ -128,7 +130,7 @@ function socketOf(fd: number, name: string): PassedSocket {
   );
 }
 
-/** Node says neither the protocol nor the address of a descriptor before it is used, so the system is asked. */
+/** Reads /proc, because Node exposes neither the protocol nor the address of a descriptor before it is used. */
 function knownSocket(fd: number): PassedSocket | undefined {
   const inode = /^socket:\[(\d+)\]$/.exec(linkOf(fd))?.[1];
   if (inode === undefined) return undefined;
@@ -165,7 +167,7 @@ function linesOf(path: string): string[] {
   }
 }
 
-/** From the form of /proc/net: words of four bytes in the order of the machine, and the port. */
+/** Parses the format of /proc/net: words of four bytes in the machine's byte order, and the port. */
 function addressOf(text: string): string {
   const [words = "", port = ""] = text.split(":");
   const bytes = (words.match(/.{8}/g) ?? []).flatMap((word) => (word.match(/../g) ?? []).toReversed());

@@ -10,8 +10,8 @@ export interface Reserved extends Disposable {
 }
 
 /**
- * Reserves them, or throws and leaves nothing behind. A folder that was never used is created only when the
- * sockets are bound.
+ * Reserves the sockets and the data folder, or throws and leaves nothing behind. A new data folder is created
+ * only after the sockets are bound.
  */
 export async function reserve(
   config: Config,
@@ -32,7 +32,7 @@ export async function reserve(
   owner?.announce();
   const { readyFile } = config;
   if (readyFile !== undefined) {
-    // A file of a process that was killed must not look like this one.
+    // The file of a killed process must not be taken for this process's own.
     rmSync(readyFile, { force: true });
     stack.defer(() => rmSync(readyFile, { force: true }));
   }

@@ -7,7 +7,7 @@ import type { Config } from "../config/settings.ts";
 import type { ListenAt } from "./listen.ts";
 import { openPassedUdp, type PassedSocket, type PassedSockets } from "./passed.ts";
 
-/** The listeners of a node, as errors name them. */
+/** The names of a node's listeners in error messages. */
 const purposes = {
   apiListen: "management API",
   edgeListen: "edge, HTTP",
@@ -18,8 +18,9 @@ const purposes = {
 export type ListenerName = keyof typeof purposes;
 
 /**
- * The part of a node that a process is: all; main, which has no sockets of the edge; an edge process, which has only
- * those; or the supervisor, which holds the sockets of others. It binds those of the name server with `holdDns`.
+ * Selects the sockets that a process binds. "all": those of every listener. "main": without those of the
+ * edge. "edge": only those of the edge. "sockets": for the supervisor, all but the name server's, which it
+ * binds with `holdDns`.
  */
 export type NodePart = "all" | "main" | "edge" | "sockets";
 const isOfEdge = (name: ListenerName): boolean => name === "edgeListen" || name === "edgeTlsListen";
@@ -27,7 +28,7 @@ const isOfEdge = (name: ListenerName): boolean => name === "edgeListen" || name 
 /** The sockets of the name server: UDP and TCP on one port. */
 export interface DnsSockets {
   tcp: ListenAt;
-  /** One that was passed is opened by the listener: datagrams wait in it until they are answered. */
+  /** A passed socket is opened only by the listener, so that datagrams wait in it until they can be answered. */
   udp: Socket | PassedSocket;
 }
 
@@ -43,8 +44,8 @@ export class Sockets implements Disposable {
   #dns: DnsSockets | undefined;
 
   /**
-   * Binds all of them, except those that were passed, or none: throws an error that names the address and the
-   * listener.
+   * Binds the sockets of all listeners, except those that were passed. If one fails, binds none and throws an
+   * error that names the address and the listener.
    */
   static async bind(config: Config, passed: PassedSockets, part: NodePart = "all"): Promise<Sockets> {
     using stack = new DisposableStack();
@@ -102,7 +103,7 @@ export class Sockets implements Disposable {
   }
 }
 
-/** The datagram socket of the name server, which Node reads from now on. */
+/** Opens the datagram socket of the name server. Node reads it from now on. */
 export const openUdp = async (udp: DnsSockets["udp"]): Promise<Socket> =>
   "fd" in udp ? openPassedUdp(udp) : udp;
 
@@ -119,7 +120,7 @@ function closeOnce(socket: Socket): void {
   try {
     socket.close();
   } catch {
-    // the listener that took it has closed it
+    // the listener has closed it
   }
 }
 

@@ -11,7 +11,7 @@ import type { CallExchange, UpgradedCall } from "./calls.ts";
 export type CallHandler<Details> = (details: Details, exchange: CallExchange) => Promise<void>;
 export type CallUpgradeHandler<Details> = (details: Details, exchange: UpgradedCall) => Promise<void>;
 
-/** The answers of a process to the calls of others. */
+/** The handlers of a process for the calls of others. */
 export interface CallAnswers {
   serve<Details>(
     name: string,
@@ -90,7 +90,7 @@ function handlerOf<Handler>(handlers: ReadonlyMap<string, Handler>, name: string
   return handler;
 }
 
-/** Gives the request the headers of the request that the call is about. */
+/** Replaces the headers of the request with those of the request that the call is about. */
 function takeHead(request: IncomingMessage): CallHead {
   const head = JSON.parse(String(request.headers[callHeader])) as CallHead;
   request.rawHeaders = [...head.headers];
@@ -98,7 +98,7 @@ function takeHead(request: IncomingMessage): CallHead {
   return head;
 }
 
-/** As Node does it, for the headers that may occur more than once. */
+/** Joins repeated headers as Node does. */
 function headersOf(raw: readonly string[]): IncomingHttpHeaders {
   const headers: Record<string, string | string[]> = {};
   for (let at = 0; at < raw.length; at += 2) {

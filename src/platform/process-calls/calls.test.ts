@@ -10,7 +10,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { ProcessCalls } from "./calls.ts";
 import { FailedCall } from "./call-messages.ts";
 
-/** Two processes that call each other, and a server that passes its requests on from one to the other. */
+/** Two processes that call each other, and a server that passes requests from one to the other. */
 const ends: (() => void)[] = [];
 afterEach(() => ends.splice(0).forEach((end) => end()));
 
@@ -195,7 +195,7 @@ it("an upgrade whose client left before the other process was there does not rea
   expect(isCalled).toBe(false);
 });
 
-/** Its queue has room for few connections, and it accepts none until it is woken. */
+/** A process whose queue has room for few connections, and which accepts none until it is woken. */
 const busyProcess = `
   const { workerData: { path, wakes }, parentPort } = require("node:worker_threads");
   const server = require("node:http").createServer((request, response) => response.end("{}"));

@@ -14,12 +14,12 @@ import { answersOf, type CallHandler, type CallUpgradeHandler } from "./call-ser
 import { callHeader, FailedCall, failureHeader, headBytesMax, type CallHead } from "./call-messages.ts";
 import { connectTo, isBusyOrAbsent } from "../processes/protocol.ts";
 
-/** How long a call waits for a process that is started again. */
+/** How long a call waits for a process that is being restarted. */
 const absentMsMax = 5000;
 const againMs = 100;
 const answerBytesMax = 1024 * 1024;
 
-/** Headers of an answer that belong to the connection between the processes. */
+/** Response headers that belong to the connection between the processes. */
 const ofConnection: ReadonlySet<string> = new Set(["connection", "keep-alive", "transfer-encoding"]);
 
 /** A request that another process answers as if it had arrived there. */
@@ -29,13 +29,13 @@ export interface CallExchange {
   response: ServerResponse;
 }
 
-/** A connection for another process, with what it began with. */
+/** A connection for another process, with the bytes that were read from it already. */
 type JoinedCall = Pick<UpgradedCall, "socket" | "head"> & { url?: string; headers: readonly string[] };
 
-/** Of a call that is about no request. */
+/** The head of a call that is about no request. */
 const noUrl = "http://process/";
 
-/** The same for an upgrade. */
+/** An upgrade that another process takes over as if it had arrived there. */
 export interface UpgradedCall {
   url: URL;
   request: IncomingMessage;
@@ -44,14 +44,14 @@ export interface UpgradedCall {
 }
 
 /**
- * Calls between main and its edge processes: HTTP over a Unix socket of each process. `to` is the socket of the other
- * process; without it, main's.
+ * Calls between the main process and its edge processes: HTTP over a Unix socket of each process. `to` is the
+ * path of the other process's socket, by default the main process's.
  */
 export class ProcessCalls {
-  /** The socket at which this process is called. */
+  /** The path of this process's socket. */
   readonly path: string;
   readonly #mainPath: string;
-  /** For calls without a body. Those with one have a connection of their own: its reader may leave before the end. */
+  /** For calls without a body. Others use connections of their own, because their reader may stop before the end. */
   readonly #agent = new Agent({ keepAlive: true });
   readonly #answers = answersOf();
 
@@ -60,7 +60,10 @@ export class ProcessCalls {
     this.#mainPath = mainPath;
   }
 
-  /** Sets the answer to calls of a name. A rejection with a FailedCall fails the call alike, any other one without details. */
+  /**
+   * Sets the handler for calls with a name. If it rejects with a FailedCall, the caller gets its details; any
+   * other rejection fails the call without details.
+   */
   serve<Details>(
     name: string,
     answer: CallHandler<Details>,
@@ -78,7 +81,10 @@ export class ProcessCalls {
     this.#agent.destroy();
   }
 
-  /** Has another process answer a request. Rejects while nothing has been sent, with a FailedCall if it refused. */
+  /**
+   * Lets another process answer a request. Rejects only while nothing has been sent to the client, with a
+   * FailedCall if the other process refused.
+   */
   async forward(name: string, details: unknown, exchange: CallExchange, to = this.#mainPath): Promise<void> {
     const { url, request, response } = exchange;
     const { "content-length": length, "transfer-encoding": coding } = request.headers;
@@ -114,13 +120,13 @@ export class ProcessCalls {
     }
   }
 
-  /** Has another process take over an upgrade. Rejects only if that process is not there. */
+  /** Lets another process take over an upgrade. Rejects only if that process cannot be reached. */
   async upgrade(name: string, details: unknown, call: UpgradedCall, to = this.#mainPath): Promise<void> {
     const { url, request, socket, head } = call;
     await this.join(name, details, { url: url.href, headers: request.rawHeaders, socket, head }, to);
   }
 
-  /** Joins a connection with one to another process. Rejects only if that process is not there. */
+  /** Connects a connection to one to another process. Rejects only if that process cannot be reached. */
   async join(
     name: string,
     details: unknown,
@@ -161,7 +167,7 @@ export class ProcessCalls {
     return JSON.parse(Buffer.concat(chunks).toString()) as Answer;
   }
 
-  /** The answer of another process, whose body has not been read. Rejects with a FailedCall if it refused. */
+  /** The response of another process, with its body unread. Rejects with a FailedCall if that process refused. */
   async fetch(name: string, details: unknown, to = this.#mainPath): Promise<IncomingMessage> {
     const head = { name, details, mark: newMark(), url: noUrl, headers: [] };
     const call = await open(to, head, "GET", [], this.#agent);
@@ -185,7 +191,7 @@ async function open(
   return whenThere(() => connected(send(options)));
 }
 
-/** Resolves when the request has a connection. Nothing has been sent by then. */
+/** Resolves when the request has a connection, before anything is sent. */
 const connected = (call: ClientRequest): Promise<ClientRequest> =>
   new Promise((resolve, reject) => {
     call.once("error", reject);
@@ -205,7 +211,7 @@ const answerTo = (call: ClientRequest): Promise<IncomingMessage> =>
     call.once("close", () => reject(new Error("The other process left before it answered")));
   });
 
-/** Tries again while the process is not there, or has no room for one more connection. */
+/** Retries while the process does not listen, or its queue of connections is full. */
 async function whenThere<T>(open: () => Promise<T>): Promise<T> {
   const endMs = performance.now() + absentMsMax;
   for (;;) {

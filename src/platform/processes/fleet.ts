@@ -37,7 +37,7 @@ class Member {
     this.conversation = new Conversation(socket, heard);
   }
 
-  /** Resolves with the answer, or with undefined when the process has gone. */
+  /** Resolves with the answer, or with undefined when the process has left. */
   order(order: Order): Promise<{ metrics?: EdgeMetrics } | undefined> {
     const n = ++this.#n;
     const at = machineMs();
@@ -47,7 +47,7 @@ class Member {
     });
   }
 
-  /** The same for an order whose answer is not awaited here. It still has to come. */
+  /** The same, without waiting for the answer. A process that does not answer counts as stalled nevertheless. */
   tell(order: Order): void {
     unawaited(this.order(order));
   }
@@ -59,14 +59,14 @@ class Member {
 }
 
 export interface FleetOptions {
-  /** The Unix socket. */
+  /** The path of the Unix socket for edge processes. */
   path: string;
   /** Edge processes that serve already and will join again. */
   serving: number;
   lagSeconds: () => number;
   /** The address of the name server. */
   dnsAddress: () => string;
-  /** Called with the id of an edge process that does not answer. It is not in the fleet any more. */
+  /** Called with the id of an edge process that does not answer, after it was removed from the fleet. */
   onStalled: (id: number) => void;
   notes?: ProcessNotes;
 }
@@ -75,7 +75,7 @@ export interface FleetOptions {
 export class Fleet {
   readonly #options: FleetOptions;
   readonly #members = new Set<Member>();
-  /** Those that came before `listen`. */
+  /** Edge processes that connected before `listen`. */
   readonly #early = new Set<Member>();
   readonly #server: Server;
   readonly #notes: ProcessNotes;
@@ -101,15 +101,15 @@ export class Fleet {
     return [...this.#members].filter(({ isServing }) => isServing).length;
   }
 
-  /** Resolves once so many serve. */
+  /** Resolves once at least this many edge processes serve. */
   async serves(count: number): Promise<void> {
     while (this.serving < count) await new Promise<void>((resolve) => this.#joining.push(resolve));
   }
 
-  /** Edge processes may join. */
+  /** Lets edge processes join. */
   async listen(): Promise<void> {
     await (this.#opened ??= this.#open());
-    // Those that served for another main process may still use what they had then, until they have word from this one.
+    // Edge processes of an earlier main process may use the data of that time until they hear from this one.
     const rejoined = new Promise<void>((resolve) => (this.#rejoined = resolve));
     this.#settled = this.#left === 0 ? Promise.resolve() : Promise.race([rejoined, this.#silence()]);
     this.#lastTickMs = performance.now();
@@ -124,10 +124,10 @@ export class Fleet {
     this.#openedMs = performance.now();
   }
 
-  /** Resolves when the socket has been there for two seconds: no word from before counts any more. */
+  /** Resolves two seconds after the socket was opened. No message from an earlier main process is valid any more. */
   async #silence(): Promise<void> {
     const endMs = this.#openedMs + silenceMsMax;
-    // A timer may be early, by the time that its turn of the event loop took.
+    // A timer may fire early, by the duration of the turn of the event loop in which it was set.
     while (performance.now() < endMs) await delay(Math.ceil(endMs - performance.now()));
   }
 
@@ -136,7 +136,7 @@ export class Fleet {
     await this.#all({ do: "change", changes });
   }
 
-  /** The same for everything: changes may have been missed. */
+  /** The same for all data, because changes may have been missed. */
   async reload(): Promise<void> {
     await this.#all({ do: "reload" });
   }
@@ -161,16 +161,17 @@ export class Fleet {
     await (this.#settled ?? this.#forgotten());
     const asked = [...this.#members].map(async (member) => {
       const done = member.order(order);
-      // One that only loads serves nothing, and will have done it when it serves.
+      // A process that is still loading serves no requests. It applies the order before it serves.
       if (member.isServing) await done;
     });
     await Promise.all(asked);
   }
 
   /**
-   * Before `listen`: resolves when edge processes that served for another main process ask before they serve. They do so
-   * once a socket has been there for two seconds that says nothing; without one they take it that nothing changes. The
-   * API may listen earlier, and must not acknowledge a change that they do not have.
+   * Before `listen`: resolves when edge processes of an earlier main process no longer trust their data.
+   * Without a socket they assume that nothing changes; once the socket has been open for two seconds without
+   * a message, they ask before they serve. The API may listen earlier than that, and must not acknowledge a
+   * change that they lack.
    */
   async #forgotten(): Promise<void> {
     if (this.#left <= 0) return;
@@ -233,7 +234,7 @@ export class Fleet {
 
   #tick(): void {
     const nowMs = performance.now();
-    // This process was away itself: the answers wait to be read.
+    // This process itself was stalled, so answers may be waiting to be read.
     const wasAway = nowMs - this.#lastTickMs > silenceMsMax / 2;
     this.#lastTickMs = nowMs;
     for (const member of this.#members) {

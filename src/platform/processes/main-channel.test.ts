@@ -38,7 +38,7 @@ async function startFleet(path: string, serving = 0): Promise<Fleet> {
   return fleet;
 }
 
-/** The line of an edge process that joins, and what it hears. */
+/** The channel of an edge process that joins, and the changes that it gets. */
 function newChannel(path: string): { channel: MainChannel; heard: string[] } {
   const channel = new MainChannel(path, 1, logger);
   const heard: string[] = [];
@@ -52,7 +52,7 @@ function newChannel(path: string): { channel: MainChannel; heard: string[] } {
   return { channel, heard };
 }
 
-it("a main process that does not listen yet tells of a change when edge processes ask before they serve", async () => {
+it("a main process that does not listen yet acknowledges a change once edge processes ask before they serve", async () => {
   const told = newFleet(newPath(), 1).tell([change]);
   expect(await endsWithin(500, told)).toBe(false);
   await told;
@@ -110,7 +110,7 @@ describe("an edge process", () => {
 });
 
 describe("a new main process", () => {
-  it("that does not listen yet tells of a change when an edge process that served before does not trust its data", async () => {
+  it("that does not listen yet acknowledges a change once earlier edge processes no longer trust their data", async () => {
     const path = newPath();
     const first = await startFleet(path);
     const { channel, heard } = newChannel(path);
@@ -126,7 +126,7 @@ describe("a new main process", () => {
     expect(heard).toEqual(["reload"]);
   });
 
-  it("waits with its first change for those that served before, not for new ones", async () => {
+  it("delays its first change until earlier edge processes have rejoined, and does not wait for new ones", async () => {
     const path = newPath();
     const fleet = await startFleet(path, 1);
     const { channel } = newChannel(path);

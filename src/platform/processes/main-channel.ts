@@ -17,12 +17,13 @@ import {
 } from "./protocol.ts";
 
 const againMs = 100;
-/** How long a request waits for word from main. */
+/** How long a request waits for a message from the main process. */
 const askMsMax = 10_000;
 
 /**
- * An edge process's line to main. It hears of each change before the API answers. Its data in memory may be used
- * only while its last word from main is younger than two seconds: main waits so long for an answer.
+ * An edge process's connection to the main process ("main"), which reports each change before the API
+ * answers. The data in memory may be used only until two seconds after main's last message: main waits that
+ * long for an answer before it acknowledges a change without this process.
  */
 export class MainChannel implements ChangeFeed {
   readonly #path: string;
@@ -37,15 +38,15 @@ export class MainChannel implements ChangeFeed {
   #hasJoined = false;
   readonly #loaded = Promise.withResolvers<void>();
   readonly #serving = Promise.withResolvers<void>();
-  /** Whether it has ever served. */
+  /** Whether this process has ever served visitors. */
   #hasServed = false;
-  /** Whether main counts on its answers, in the current conversation. */
+  /** Whether main waits for this process's answers, in the current conversation. */
   #isServing = false;
   #isStopped = false;
-  /** When main sent the last message whose predecessors are all in effect here. */
+  /** When main sent its last message that was handled here; all earlier ones are in effect. By `machineMs`. */
   #wordMs = -Infinity;
   #mainLagSeconds = 0;
-  /** The next word from main, while requests wait for it. */
+  /** Resolves at the next message from main, while requests wait for it. */
   #nextWord: PromiseWithResolvers<void> | undefined;
   /** The address of main's name server, once this process has joined. */
   dnsAddress = "";
@@ -58,7 +59,7 @@ export class MainChannel implements ChangeFeed {
     this.#logger = logger;
   }
 
-  /** Takes notes of main, and sends those of this process. */
+  /** Connects the notes of this process with those of main. */
   carry(notes: ProcessNotes): void {
     this.#notes = notes;
     notes.line = {
@@ -67,29 +68,29 @@ export class MainChannel implements ChangeFeed {
     };
   }
 
-  /** Resolves when main tells this process of changes. They wait until `caughtUp` is called. */
+  /** Resolves when main has begun to send changes. They wait until `caughtUp` is called. */
   async join(): Promise<void> {
     unawaited(this.#stayConnected());
     await this.#joined.promise;
   }
 
-  /** Sets the listeners, which will hear of the changes. */
+  /** Sets the listeners for changes. */
   tell(listeners: ChangeListeners): void {
     this.#listeners = listeners;
   }
 
-  /** Call it when all data is loaded. Resolves when all changes that came meanwhile are in effect. */
+  /** Call this when all data is loaded. Resolves when all changes since `join` are in effect. */
   async caughtUp(): Promise<void> {
     this.#loaded.resolve();
     await this.#serving.promise;
   }
 
-  /** Whether everything that main has been told to have done is in effect here. */
+  /** Whether every change that main has acknowledged is in effect here. */
   get isCurrent(): boolean {
     return machineMs() - this.#wordMs < silenceMsMax;
   }
 
-  /** Asks main, and resolves with whether word came. */
+  /** Asks main. Resolves with true once this process is current, or with false after ten seconds. */
   async becomesCurrent(): Promise<boolean> {
     const endMs = performance.now() + askMsMax;
     while (!this.isCurrent) {
@@ -100,7 +101,7 @@ export class MainChannel implements ChangeFeed {
     return true;
   }
 
-  /** All requests that wait have asked once: main may have just come back from a stall. */
+  /** Asks main once for all waiting requests, because many may wait after main has stalled. */
   async #asked(): Promise<void> {
     if (this.#nextWord === undefined) {
       this.#nextWord = Promise.withResolvers();
@@ -134,7 +135,7 @@ export class MainChannel implements ChangeFeed {
         this.#conversation = undefined;
         this.#isServing = false;
       } catch (error) {
-        // Without a main process, nothing changes.
+        // Without a main process, nothing can change.
         if (this.#hasServed && isAbsent(error)) this.#word(triedMs);
       }
       await delay(againMs);
@@ -147,8 +148,11 @@ export class MainChannel implements ChangeFeed {
       try {
         await this.#handle(message);
       } catch (error) {
-        // It joins again, and reads everything again.
-        this.#logger.error({ err: error }, "a change could not be read; everything is read again");
+        // This process then joins again and reads everything again.
+        this.#logger.error(
+          { err: error },
+          "a change could not be applied; this process reads everything again",
+        );
         conversation.end();
         return;
       }
@@ -169,7 +173,7 @@ export class MainChannel implements ChangeFeed {
         this.#hasJoined = true;
         this.#joined.resolve();
         await this.#loaded.promise;
-        // Between two conversations, changes are missed: also while the data were loaded.
+        // Changes between two conversations were missed, also while the data was loaded.
         if (isAgain) await this.#listeners!.reload();
         return;
       }

@@ -1,6 +1,6 @@
 import type { OwnProcess } from "./own-process.ts";
 
-/** This process's part of a limit of the node: main and each edge process have equal parts, of at least `min`. */
+/** This process's share of a limit of the node: the main and edge processes have equal shares, of at least `min`. */
 export const partOfNode = (
   total: number,
   { role }: OwnProcess,

@@ -5,13 +5,13 @@ import { eachLine } from "../util/bounded-lines.ts";
 import type { Change } from "../storage/storage.ts";
 
 /**
- * The main process talks with edge processes over a Unix socket, in lines of JSON. Main numbers its messages, and an
- * edge process answers each with its number once it has done what it says, in their order.
+ * The protocol between the main process ("main") and edge processes: lines of JSON over a Unix socket. Main
+ * numbers its messages. An edge process carries them out in order, and then answers each with its number.
  */
 
 export type EdgeMetrics = MetricObjectWithValues<MetricValue<string>>[];
 
-/** `at` is when main sent it, by `machineMs`. */
+/** `at` is the time by `machineMs` at which main sent it. */
 export type FromMain = { n: number; at: number } & (
   | { do: "join"; dns: string }
   | { do: "serve" | "reload" | "metrics" }
@@ -20,27 +20,30 @@ export type FromMain = { n: number; at: number } & (
   | ({ do: "note" } & Note)
 );
 
-/** A fact that no database keeps, on its way between processes. */
+/** A message between processes that is not stored, see `ProcessNotes`. */
 export interface Note {
   topic: string;
   value: unknown;
 }
 
 export type FromEdge =
-  /** `hasServed`: it has served visitors before, for another conversation. */
+  /** `hasServed`: the process has served visitors before, in another conversation. */
   | { say: "hello"; id: number; hasServed: boolean }
-  /** It has loaded its configuration, and waits for `serve`. */
+  /** The process has loaded its configuration and waits for `serve`. */
   | { say: "ready" }
-  /** Its last word from main is old. */
+  /** The last message from main is too old to serve requests: the process asks for a new one. */
   | { say: "ask" }
   | ({ say: "note" } & Note)
   | { say: "done"; n: number; metrics?: EdgeMetrics };
 
-/** An edge process that has not answered for so long is taken out; one without word for so long serves nothing. */
+/**
+ * After this time without an answer, main removes an edge process; without a message, an edge process stops
+ * serving.
+ */
 export const silenceMsMax = 2000;
 export const beatMs = 500;
 
-/** The socket of the conversation. */
+/** The path of the socket for this protocol. */
 export const channelPath = (folder: string): string => join(folder, "changes.sock");
 /** The socket of requests that edge processes pass to main. */
 export const requestPath = (folder: string): string => join(folder, "requests.sock");
@@ -49,7 +52,7 @@ export const callsPath = (folder: string, id: number | "main"): string => join(f
 
 const lineBytesMax = 64 * 1024 * 1024;
 
-/** Sends and receives messages. A line that is no message ends the connection. */
+/** Sends and receives messages. An invalid line ends the connection. */
 export class Conversation<Received, Sent> {
   readonly #socket: Socket;
 
@@ -86,11 +89,11 @@ export class Conversation<Received, Sent> {
   }
 }
 
-/** Whether no process listens at a Unix socket. */
+/** Whether an error means that no process listens at a Unix socket. */
 export const isAbsent = (error: unknown): boolean =>
   ["ECONNREFUSED", "ENOENT"].includes((error as { code?: string }).code ?? "");
 
-/** Whether a connection to a Unix socket can be tried again. The system refuses it when the queue of the socket is full. */
+/** Whether a connection to a Unix socket can be retried after an error, for example when the socket's queue is full. */
 export const isBusyOrAbsent = (error: unknown): boolean =>
   isAbsent(error) || (error as { code?: string }).code === "EAGAIN";
 

@@ -1,14 +1,14 @@
 import type { Config } from "../config/settings.ts";
 
-/** The orders of the supervisor to a process that it starts: a variable of the environment, as JSON. */
+/** The supervisor's orders for a process at its start, as JSON in an environment variable. */
 export interface Supervised {
   role: "main" | "edge";
-  /** Tells the edge processes of one supervisor apart. */
+  /** Identifies an edge process of the supervisor. */
   id: number;
-  /** Holds the sockets through which the processes talk. Only their user may enter it. */
+  /** The folder with the sockets between the processes. Only their user has access. */
   folder: string;
   supervisorPid: number;
-  /** For main: edge processes that serve already, because another main process has served them. */
+  /** For the main process: the number of edge processes that serve already, under an earlier main process. */
   serving: number;
   /** The addresses of all listeners, with the ports that were bound. */
   addresses: Partial<Config>;
@@ -17,7 +17,7 @@ export interface Supervised {
 /** Not a setting: only the supervisor sets it. */
 export const supervisedVariable = "EDGE_SUPERVISED";
 
-/** How the supervisor started this process; undefined if none did. Removes the variable. */
+/** The supervisor's orders for this process; undefined without a supervisor. Removes the variable. */
 export function takeSupervised(environment: NodeJS.ProcessEnv): Supervised | undefined {
   const text = environment[supervisedVariable];
   delete environment[supervisedVariable];
@@ -25,15 +25,15 @@ export function takeSupervised(environment: NodeJS.ProcessEnv): Supervised | und
   return JSON.parse(text) as Supervised;
 }
 
-/** From a supervised process to its supervisor. */
+/** Messages from a supervised process to its supervisor. */
 export type ToSupervisor =
-  /** It accepts connections. `dns` is the address of main's name server. */
+  /** The process accepts connections. `dns` is the address of the main process's name server. */
   | { is: "ready"; dns?: string }
   /** The edge process with this id does not answer. */
   | { is: "stalled"; id: number }
   | { is: "alive" };
 
-/** Tells the supervisor something. Without one, nothing happens. */
+/** Sends a message to the supervisor. Does nothing without one. */
 export const tellSupervisor = (message: ToSupervisor): void => {
-  if (process.connected) process.send?.(message, undefined, undefined, () => {}); // a supervisor that ends hears nothing
+  if (process.connected) process.send?.(message, undefined, undefined, () => {}); // ignores that the supervisor is ending
 };
