@@ -38,7 +38,7 @@ it("refuses a passphrase that is short or has several lines, and a file that can
   expect(() => encryptionOf(config())).toThrow("in SELVEDGE_BACKUP_PASSPHRASE but received another text");
 });
 
-it("wants a passphrase or the operator's word for a bucket, and not both", () => {
+it("requires either a passphrase or --backup-unencrypted for a bucket", () => {
   const backupPassphraseFile = fileWith("twelve chars");
   const refused: [Partial<Config>, boolean, string][] = [
     [{}, true, "for the backup: a backup holds private keys"],

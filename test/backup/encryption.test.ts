@@ -176,7 +176,7 @@ it("a backup in a bucket is encrypted, unless the operator says otherwise by nam
       selvedge(["backup", url(name), "--data-dir", dataDir, ...more], env);
     const refused = await backup("plain");
     expect(refused.code).toBe(1);
-    expect(refused.text).toContain("Add --backup-unencrypted to write it as it is");
+    expect(refused.text).toContain("Add --backup-unencrypted to write it without encryption");
     expect(s3.buckets.objects().size).toBe(0);
     const serving = await selvedge(
       ["serve", "--data-dir", join(root, "bucket"), "--backup-every", "1h", "--backup-folder", url("")],

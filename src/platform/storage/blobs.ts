@@ -7,12 +7,12 @@ import { Incoming, missing } from "./blobs/incoming.ts";
 
 /** Immutable content by key. Keys have the form `a/b/c`, of letters, digits, `-`, `_` and `.`. */
 export interface Blobs {
-  /** Durable when it resolves. A second `put` of a key replaces the content for later readers. */
+  /** Stores content, which is durable when the promise resolves. A second `put` replaces it for later readers. */
   put(key: string, content: Uint8Array | AsyncIterable<Uint8Array>): Promise<{ sizeBytes: number }>;
   /** Undefined if there is no content. `end` is the last byte, inclusive, as in a range request. */
   get(key: string, range?: { start: number; end: number }): Promise<Blob | undefined>;
   head(key: string): Promise<{ sizeBytes: number } | undefined>;
-  /** Succeeds if there is no content, too. */
+  /** Deletes content. Succeeds also if there is none. */
   delete(key: string): Promise<void>;
   /** The content as a local file, for callers that map or stream it themselves. */
   file(key: string): Promise<BlobFile>;
@@ -44,7 +44,7 @@ export interface Blob {
   stream: Readable;
 }
 
-/** A local file. It stays until its release, which callers do exactly once. */
+/** A local file. It exists until its release, which the caller does exactly once. */
 export interface BlobFile {
   path: string;
   release: () => void;
@@ -53,7 +53,7 @@ export interface BlobFile {
 const keysAtOnce = 500;
 /** Unreferenced content older than this cannot belong to an upload in progress. */
 export const orphanAgeMs = 24 * 60 * 60 * 1000;
-/** Throws for text that is not a key, which could leave the folder of blobs. */
+/** Throws for a text that is not a key: its path could leave the folder of blobs. */
 export function checkKey(key: string): void {
   if (!keyPattern.test(key)) throw new Error(`not a blob key: ${JSON.stringify(key)}`);
 }
@@ -193,5 +193,5 @@ export class FileBlobs implements Blobs {
   }
 }
 
-/** A file stays until its blob is deleted. */
+/** A file exists until its blob is deleted. */
 const release = (): void => {};

@@ -12,13 +12,13 @@ export interface CheckpointOptions {
 
 /** A thread that makes checkpoints in place of checkpoint.ts, and follows the log. */
 export interface LogFollower {
-  /** Its module, for moduleUrl(). */
+  /** The thread's module, for moduleUrl(). */
   module: string;
-  /** Passed to it, with a descriptor of the log's index. */
+  /** The thread's `workerData`, to which a descriptor of the log's index is added. */
   data: object;
   /** The file for the times of commits. */
   timesPath: string;
-  /** Gets what it reports. */
+  /** Gets the thread's messages. */
   heard(message: object): void;
 }
 
@@ -51,7 +51,7 @@ export class Checkpointer {
     });
   }
 
-  /** Tells the follower of the log something. */
+  /** Sends a message to the thread that follows the log. */
   tell(message: object): void {
     if (this.#worker.threadId >= 0) this.#worker.postMessage(message, []);
   }

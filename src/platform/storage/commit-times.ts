@@ -10,7 +10,7 @@ export interface LogEnd {
   moved: number;
 }
 
-/** A commit: when it was made, in milliseconds of the wall clock, and where it ended. */
+/** A commit: its time in milliseconds of the wall clock, and its position in the log. */
 export interface CommitTime extends Pick<LogEnd, "salt" | "frames"> {
   ms: number;
 }
@@ -42,11 +42,11 @@ export class LogIndex {
     const buffer = this.#buffer;
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       readSync(this.#descriptor, buffer, 0, indexBytes, 0);
-      // A writer changes one copy after the other.
+      // The index has two copies of its header. A writer changes one after the other.
       if (buffer.compare(buffer, headerBytes, 2 * headerBytes, 0, headerBytes) !== 0) continue;
       return { salt: buffer.toString("hex", 32, 40), frames: this.#number(16), moved: this.#number(96) };
     }
-    throw new Error("The index of the log changes all the time");
+    throw new Error("The index of the write-ahead log could not be read, because it kept changing");
   }
 
   #number(at: number): number {
@@ -96,7 +96,7 @@ export class CommitTimes {
   }
 }
 
-/** Reads the times that a process notes, or has noted. */
+/** Reads the times that `CommitTimes` writes, also those of an earlier process. */
 export class NotedTimes implements Disposable {
   readonly #file: number | undefined;
   readonly #slot = Buffer.alloc(slotBytes);
@@ -107,13 +107,13 @@ export class NotedTimes implements Disposable {
     this.#file = existsSync(path) ? openSync(path, "r") : undefined;
   }
 
-  /** Those since the last call, oldest first; the last one of that call again, if it got more frames. */
+  /** The times since the last call, oldest first. Repeats that call's last one if it got more frames. */
   next(): CommitTime[] {
     const found: CommitTime[] = [];
     for (let number = Math.max(1, this.#number); ; number++) {
       let slot = this.#read(number);
       if (slot === undefined) break;
-      // The ring has come around: go on with the oldest that is left.
+      // The ring has wrapped around: continue with the oldest slot that is left.
       if (slot.number > number) slot = this.#read((number = slot.number - slots + 1));
       if (slot?.number !== number) break;
       const { frames, ms, salt } = slot;

@@ -19,10 +19,10 @@ const bulkTables: ReadonlySet<string> = new Set([
 const bulkBytesMax = 256 * 1024 * 1024;
 /** No further table is checked after this time. */
 const checkMs = 2000;
-/** SQLite: a malformed database, a file that is no database. */
+/** SQLite's codes for a malformed database and for a file that is not a database. */
 const damageErrcodes: ReadonlySet<number> = new Set([11, 26]);
 
-/** Throws if a database's file is empty although its data folder has been used: its copy did not finish. */
+/** Throws if a database's file is empty although its data folder has been used, as after an unfinished copy. */
 export function refuseEmptyFile(path: string): void {
   if (!existsSync(path) || statSync(path).size > 0) return;
   const blobs = join(dirname(path), "blobs");
@@ -49,7 +49,7 @@ export function checkTables(path: string, database: DatabaseSync): void {
   }
 }
 
-/** Runs `work`, and explains its error if that means that the file is damaged. */
+/** Runs `work`. Replaces an error that shows a damaged file by one that tells the operator what to do. */
 export function explainingDamage<T>(path: string, work: () => T): T {
   try {
     return work();

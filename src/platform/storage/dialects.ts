@@ -16,7 +16,7 @@ export async function lockZoneNames(storage: Storage, trx: Write): Promise<void>
   if (storage.engine === "sqlite") return;
   await sql`select pg_advisory_xact_lock(${zoneNamesLock})`.execute(trx);
 }
-/** Arbitrary numbers, different from those of other advisory locks. */
+/** Keys of advisory locks: arbitrary, but different from those of other locks. */
 const zoneNamesLock = 0x7a6f_6e65;
 const firstStartLock = 0x6f77_6e65;
 
@@ -33,13 +33,14 @@ export async function inTurnsOfStarts<T>(storage: Storage, work: () => Promise<T
   });
 }
 
-/** Leftovers that several nodes would remove. The numbers are those of locks. */
+/** The advisory locks of sweeps, which remove leftovers and which only one node should run at a time. */
 const sweeps = { images: 1, kv: 2, assets: 3, audit: 4, logpush: 5 };
 const sweepLock = 0x7377_6570;
 
 /**
- * Runs the work of a sweep unless another node is running it. Returns undefined then. A node that dies frees it. The
- * lock belongs to a transaction without a snapshot, so it also works through a pooler and delays no vacuum.
+ * Runs the work of a sweep. Returns undefined without running it if another node is running this sweep. The
+ * lock is released if the node dies. It belongs to a transaction without a snapshot, so it works through a
+ * pooler and delays no vacuum.
  */
 export async function onOneNode<T>(
   storage: Storage,

@@ -11,9 +11,9 @@ export interface Durability {
   /** Resolves once everything committed before the call is on disk. */
   flush(): Promise<void>;
   close(): Promise<void>;
-  /** Tells the follower of the log something. */
+  /** Sends a message to the thread that follows the log, if there is one. */
   tell?(message: object): void;
-  /** The database is closed. */
+  /** Call this after the database is closed. */
   released?(): void;
 }
 

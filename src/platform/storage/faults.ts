@@ -12,14 +12,14 @@ export class BlobsUnavailable extends Error {
   }
 }
 
-/** There is no content, although the caller knows its key. */
+/** Content is missing although a row names its key. */
 export class BlobMissing extends Error {
   constructor(key: string) {
     super(`the blob ${key} is missing`);
   }
 }
 
-/** The store of blobs accepts no content of this size. */
+/** Content is too large for the store of blobs. */
 export class BlobTooLarge extends Error {
   readonly bytesMax: number;
 
@@ -29,7 +29,7 @@ export class BlobTooLarge extends Error {
   }
 }
 
-/** The database cannot be used as it is. The message says what to do; its reader is the operator. */
+/** The database cannot be used as it is. The message tells the operator what to do. */
 export class UnusableDatabase extends Error {}
 
 /** Yields an error and then its causes, from outer to inner. */
@@ -39,7 +39,7 @@ function* causes(error: unknown): Generator<Error & { code?: unknown; errcode?: 
 }
 
 const fullCodes: ReadonlySet<unknown> = new Set(["ENOSPC", "EDQUOT", "53100"]);
-/** SQLITE_FULL, and SQLITE_IOERR_SHMSIZE (the index of the log cannot grow). */
+/** The codes SQLITE_FULL and SQLITE_IOERR_SHMSIZE (the index of the log cannot grow). */
 const fullErrcodes: ReadonlySet<unknown> = new Set([13, 4874]);
 
 /** Whether a write failed for lack of space, in a file, in SQLite or in PostgreSQL. */

@@ -36,7 +36,7 @@ export class FolderOwner implements Disposable {
     return existsSync(join(folder, lockName));
   }
 
-  /** The process that has the lock; undefined if none has. Changes nothing. */
+  /** The process that has the lock; undefined if there is none. Changes nothing. */
   static find(folder: string): FolderUser | undefined {
     if (!FolderOwner.isKnown(folder)) return undefined;
     try {
@@ -48,7 +48,7 @@ export class FolderOwner implements Disposable {
     }
   }
 
-  /** Writes which process this is, for the errors of others. */
+  /** Writes this process's id and start time, for the error messages of other processes. */
   announce(): void {
     const user: FolderUser = { pid: process.pid, started: new Date(performance.timeOrigin).toISOString() };
     writeFileSync(join(this.#folder, userName), `${JSON.stringify(user)}\n`, { mode: 0o600 });
@@ -81,6 +81,6 @@ function readUser(folder: string): FolderUser | undefined {
   try {
     return JSON.parse(readFileSync(join(folder, userName), "utf8")) as FolderUser;
   } catch {
-    return undefined; // it is just starting
+    return undefined; // the process is just starting and has not written the file
   }
 }

@@ -54,9 +54,9 @@ class OwnDialect extends PostgresDialect {
 
 export interface PooledDialect extends PostgresDialect {
   /**
-   * Ends the connections that have had no answer since then (by `performance.now()`); the latest queries get a
-   * second for theirs. To be called when the server was away for another connection: after a failover, nothing may tell the
-   * old connections that their server is gone.
+   * Ends the connections that have had no answer since `sinceMs` (by `performance.now()`); the latest queries
+   * get another second. Call this when another connection has lost the server: after a failover, old
+   * connections may never learn that their server is gone.
    */
   dropSilent: (sinceMs: number) => void;
   connections: () => PoolConnections;

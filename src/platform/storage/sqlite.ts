@@ -42,7 +42,7 @@ export function sqliteDialect(database: DatabaseSync): SqliteDialect {
   return keepingFirstError(new TransactionalDialect({ database: adapter }));
 }
 
-/** Migrates in a transaction, which Kysely does not do on SQLite by default. */
+/** Lets Kysely migrate in a transaction, which it does not do on SQLite by default. */
 class TransactionalDialect extends SqliteDialect {
   override createAdapter(): SqliteAdapter {
     return new TransactionalAdapter();

@@ -39,7 +39,7 @@ export interface Change {
 }
 
 const notifyAgainMs = 1000;
-/** An edge process reads little: what a change names, and everything at its start. */
+/** Connections of an edge process. It reads little: everything at its start, and then the rows that changes name. */
 const readerConnectionsMax = 2;
 /** Default timeout of a PostgreSQL query. */
 const queryTimeoutMs = 30_000;
@@ -78,7 +78,7 @@ export class Storage {
    * database.
    */
   #unnotified: Change[] = [];
-  /** When the first of them was committed, in the time of `performance.now()`. */
+  /** When the first of these changes was committed, by `performance.now()`. */
   #unnotifiedSinceMs: number | undefined;
   #notifying: NodeJS.Timeout | undefined;
 
@@ -159,7 +159,7 @@ export class Storage {
     return { result, transaction, flushed };
   }
 
-  /** Lets `witness` add rows to each transaction. There is one. */
+  /** Lets `witness` add rows to each transaction. There is at most one witness. */
   witnessWith(witness: Witness): void {
     this.#witness = witness;
   }
@@ -285,7 +285,7 @@ export class Storage {
     this.#durability.released?.();
   }
 
-  /** Tells the follower of the log, if there is one, that content was stored under a key. */
+  /** Notes for the shipped log, if there is one, that content was stored under a key. */
   blobStored(key: string): void {
     this.#durability.tell?.({ blob: key });
   }

@@ -25,20 +25,20 @@ export interface ChangeHeadTable {
 /** The nodes of the installation; see nodes/node-registry.ts. Times are epoch milliseconds of the database's clock. */
 export interface NodesTable {
   id: Immutable<string>;
-  /** A new one with each start. */
+  /** A new id for each start. */
   run: string;
   name: string;
   pid: number;
   /** Identifies the data folder, and differs for a copy of it. */
   place: string;
   version: string;
-  /** The location of its blobs. */
+  /** The location of the node's blobs. */
   blobs: string;
   started_on: number;
   seen_on: number;
-  /** Null unless it was stopped. */
+  /** When the node was stopped; null if it was not. */
   ended_on: number | null;
-  /** The number of the last change that it has taken over, on PostgreSQL. */
+  /** On PostgreSQL, the number of the last change that the node has taken over. */
   seq: number | null;
 }
 
@@ -46,7 +46,7 @@ export interface NodesTable {
 export interface NodeRatesTable {
   node: Immutable<string>;
   run: string;
-  /** JSON: a total for each key, since the start of the node. */
+  /** JSON: the total of each key since the start of the node. */
   totals: string;
 }
 

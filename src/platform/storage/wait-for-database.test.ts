@@ -4,7 +4,7 @@ import { startPostgres } from "../../../test/helpers/postgres.ts";
 import { openStorage } from "./storage.ts";
 import { waitForDatabase } from "./wait-for-database.ts";
 
-it("a start waits for a server that comes, and not for one that refuses", async () => {
+it("a start waits for a server that becomes available, and not for one that refuses", async () => {
   const postgres = await startPostgres();
   try {
     const url = await postgres.createDatabase();

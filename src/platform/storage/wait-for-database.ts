@@ -7,7 +7,7 @@ const pauseMs = 250;
 
 /**
  * Opens the database, and tries again for `seconds` while its server cannot be reached or is starting. A server
- * that refuses the user or the password is not asked again. Throws the last failure.
+ * that refuses the user or the password is not tried again. Throws the last failure.
  */
 export async function waitForDatabase(
   open: () => Promise<Storage>,
@@ -26,7 +26,7 @@ export async function waitForDatabase(
   }
 }
 
-/** Not if the server refuses the credentials: class 28 of PostgreSQL's error codes. A SQLite file is never away. */
+/** False if the server refuses the credentials (class 28 of PostgreSQL's error codes), and for SQLite. */
 function isAway(error: unknown): boolean {
   const causes: Error[] = [];
   for (let each = error; each instanceof Error; each = each.cause) causes.push(each);

@@ -8,7 +8,7 @@ export interface Witness {
   committed(): void;
 }
 
-/** For `Storage.write`: the rows are preparations or bookkeeping, without a call to the witness. */
+/** Option of `Storage.write` for preparations and bookkeeping: the witness is not called. */
 export const unwitnessed = { isWitnessed: false } as const;
 
 type Work<T> = (trx: Write, changed: (change: Change) => void) => Promise<T>;

@@ -3,7 +3,7 @@ import { damaged } from "./errors.ts";
 import { EncryptedNames } from "./encrypted-names.ts";
 import { decrypted, decryptedBytes, encrypted } from "./part-cipher.ts";
 
-/** Encrypts the content and the names of all files of an archive. Number, sizes and times of files are visible. */
+/** Encrypts the content and names of all files of an archive. Their number, sizes and times stay visible. */
 export class EncryptedArchive implements Archive {
   readonly shown: string;
   readonly #files: Archive;
@@ -12,7 +12,7 @@ export class EncryptedArchive implements Archive {
   /** "" or a text that ends in a slash. */
   readonly #root: string;
 
-  /** `key` has 32 bytes. `root` is the beginning of all paths, and is not encrypted: "" or a text that ends in a slash. */
+  /** `key` has 32 bytes. All paths begin with `root`, which is not encrypted: "" or a text that ends in a slash. */
   constructor(files: Archive, key: Uint8Array, root = "") {
     this.shown = files.shown;
     this.#files = files;
@@ -30,7 +30,7 @@ export class EncryptedArchive implements Archive {
     if (found === undefined) return undefined;
     const sizeBytes = decryptedBytes(found.sizeBytes);
     if (sizeBytes >= 0) return { sizeBytes, stream: decrypted(this.#key, path, found.stream) };
-    for await (const _ of found.stream) break; // which closes the stream
+    for await (const _ of found.stream) break; // closes the stream
     throw damaged(path, "is cut off");
   }
 

@@ -1,13 +1,13 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
 
 const ivBytes = 16;
-/** Names of files have 255 characters at most, and get a suffix while they are written. */
+/** File names have at most 255 characters, and get a suffix while the file is written. */
 const charactersMax = 200;
 const goesOn = "~";
 
 /**
- * Encrypts the names of files and folders. Equal paths give equal names, so that content that is there is found
- * without a list. A synthetic initialization vector, which also authenticates: HMAC of the path, then AES-CTR
+ * Encrypts the names of files and folders. Equal paths give equal names, so that a file is found without a
+ * list. Uses AES-CTR with a synthetic initialization vector, an HMAC of the path, which also authenticates
  * (Rogaway and Shrimpton 2006).
  */
 export class EncryptedNames {

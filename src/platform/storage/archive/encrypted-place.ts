@@ -11,7 +11,7 @@ import { newKey, unwrap, wrappedKey } from "./passphrase-key.ts";
 export interface Encryption {
   /** Undefined: new backups are not encrypted. */
   passphrase: string | undefined;
-  /** Whether unencrypted backups are read although there is a passphrase. */
+  /** Whether unencrypted backups are accepted although there is a passphrase. */
   acceptsUnencrypted: boolean;
 }
 
@@ -19,12 +19,12 @@ export interface Encryption {
 const envelope = z.object({ encryption: z.literal(1), key: wrappedKey, manifest: z.base64() });
 
 /**
- * A place whose archives are encrypted, each with a random key of its own, which its manifest has, encrypted with
- * the passphrase.
+ * A place whose archives are encrypted. Each has a random key, which its manifest contains, encrypted with the
+ * passphrase.
  */
 export class EncryptedPlace implements ArchivePlace {
   readonly shown: string;
-  /** As they are: not encrypted. */
+  /** Not encrypted by this class. */
   readonly files: Archive;
   readonly #place: ArchivePlace;
   readonly #encryption: Encryption;
@@ -76,7 +76,10 @@ export class EncryptedPlace implements ArchivePlace {
   close = (): Promise<void> => this.#place.close();
 }
 
-/** With a passphrase, an unencrypted backup is not the operator's own, unless the operator says so. */
+/**
+ * Refuses an unencrypted backup when there is a passphrase, because it may be forged, unless the operator
+ * accepts it.
+ */
 export function refuseUnencrypted(shown: string, encryption: Encryption): void {
   if (encryption.passphrase !== undefined && !encryption.acceptsUnencrypted)
     throw new BackupError(

@@ -82,7 +82,7 @@ describe("the encryption of a file", () => {
     await expect(decrypt(one, "other/path")).rejects.toThrow("The backup is damaged: other/path ");
   });
 
-  it("passes on nothing before it is known to be authentic", async () => {
+  it("passes on no bytes before they are authenticated", async () => {
     const sealed = await encrypt(randomBytes(3 * chunkBytes));
     sealed[headerBytes + sealedBytes + 5]! ^= 1;
     let passedBytes = 0;
@@ -112,7 +112,7 @@ describe("encrypted names", () => {
     );
   });
 
-  it("of other keys, in other folders, and changed ones are not names", () => {
+  it("are rejected with another key, in another folder, or when they are changed", () => {
     const [folder, file] = names.encrypt("folder/file").split("/") as [string, string];
     expect(names.decrypt(`${folder}/${file}`)).toBe("folder/file");
     for (const wrong of ["log", "", "manifest.json", file, `${file}/${folder}`, `${folder}/${file.slice(1)}`])

@@ -11,12 +11,12 @@ const readBytes = 256 * 1024;
 const flushBytes = 256 * 1024;
 const partialPattern = /\.partial-[0-9a-f]{8}$/;
 
-/** Files in a folder. */
+/** The files in a folder. */
 export class FolderArchive implements Archive {
   readonly shown: string;
   readonly #isFinal: boolean;
 
-  /** `isFinal`: names of files are on disk too when a write resolves. */
+  /** `isFinal`: when a write resolves, the file's directory entry is durable too. */
   constructor(folder: string, isFinal = false) {
     this.shown = folder;
     this.#isFinal = isFinal;
@@ -80,7 +80,7 @@ export class FolderPlace implements ArchivePlace {
     this.files = new FolderArchive(folder, true);
   }
 
-  /** The archive is written beside its name and renamed at the end, so the name is absent or whole. */
+  /** Writes an archive under another name and renames it at the end, so the name is absent or complete. */
   async begin(name: string): Promise<NewArchive> {
     const target = join(this.shown, name);
     await checkTarget(target);
@@ -112,7 +112,7 @@ export class FolderPlace implements ArchivePlace {
   }
 
   async remove(name: string): Promise<void> {
-    // A removal that is interrupted leaves no folder that looks complete.
+    // The rename comes first, so that an interrupted removal leaves no folder that looks complete.
     const doomed = join(this.shown, `${name}.partial-${randomBytes(4).toString("hex")}`);
     await rename(join(this.shown, name), doomed);
     await rm(doomed, { recursive: true });
@@ -127,7 +127,7 @@ export class FolderPlace implements ArchivePlace {
   async close(): Promise<void> {}
 }
 
-/** Flushes every few megabytes: the node's own flushes wait behind a long one on the same disk. */
+/** Flushes every few megabytes, because a node's own flushes wait behind a long one on the same disk. */
 async function writeNew(path: string, content: AsyncIterable<Uint8Array>): Promise<void> {
   const file = await open(path, "wx", 0o600);
   try {
@@ -145,7 +145,7 @@ async function writeNew(path: string, content: AsyncIterable<Uint8Array>): Promi
   }
 }
 
-/** Refuses a target that exists, or that no folder can be renamed to. */
+/** Throws if the target exists, or if no folder can be renamed to it. */
 async function checkTarget(target: string): Promise<void> {
   const parent = await stat(dirname(target)).catch(() => undefined);
   if (parent === undefined) throw new BackupError(`Expected the folder ${dirname(target)} to exist.`);
@@ -157,7 +157,7 @@ async function checkTarget(target: string): Promise<void> {
     throw new BackupError(`Expected a new folder within ${target}, which is a file system of its own.`);
 }
 
-/** Removes what backups left behind that were killed. */
+/** Removes the files of killed backups. */
 async function removeAbandoned(parent: string): Promise<void> {
   for (const name of await readdir(parent)) {
     if (!partialPattern.test(name)) continue;

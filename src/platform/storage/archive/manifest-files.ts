@@ -32,7 +32,7 @@ export async function openArchive(
   return { files, manifest };
 }
 
-/** The run that a manifest names. Its digest is still to be compared. */
+/** The run that a manifest names, before its digest is checked. */
 export function runOf(manifest: string): string | undefined {
   return /^ {2}"run": "(run-[0-9a-f]{16})",$/m.exec(manifest)?.[1];
 }

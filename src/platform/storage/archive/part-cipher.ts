@@ -30,7 +30,7 @@ export async function* encrypted(
   }
 }
 
-/** Decrypts content, of which it passes on nothing that is not authentic. Throws BackupError with the path. */
+/** Decrypts content. Passes on only authenticated bytes. Throws a BackupError that names the path. */
 export async function* decrypted(
   key: Uint8Array,
   path: string,
@@ -88,7 +88,7 @@ async function* chunksOf(
     if (bytes <= size) continue;
     const joined = Buffer.concat(waiting);
     let at = 0;
-    // The rest has at least one byte, so that it is known which chunk is the last.
+    // At least one byte is held back, so that the last chunk can be marked as the last.
     for (; joined.length - at > size; size = bytesEach) {
       yield { chunk: joined.subarray(at, at + size), isLast: false };
       at += size;

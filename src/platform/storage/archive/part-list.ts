@@ -26,7 +26,7 @@ export async function writePartList(
   return { ...part, count: rows, total_bytes: totalBytes };
 }
 
-/** The listed files. Throws at the end, at the latest, if the list is not as it was written. */
+/** The listed files. Throws, at the latest at the end, if the list is damaged. */
 export async function* readPartList(files: Archive, list: PartList): AsyncGenerator<Part> {
   let count = 0;
   for await (const line of readLines(files, list)) {

@@ -43,7 +43,7 @@ export async function writeLines(
   return { ...part, rows };
 }
 
-/** Content as zstd compresses it. */
+/** Compresses content with zstd. */
 export async function* compressed(content: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   const stream = createZstdCompress();
   const whole = pipeline(Readable.from(content, { objectMode: false }), stream);
@@ -51,12 +51,12 @@ export async function* compressed(content: AsyncIterable<Uint8Array>): AsyncGene
   try {
     yield* stream as AsyncIterable<Buffer>;
   } catch {
-    // The pipeline has the cause.
+    // The pipeline's error is the cause.
   }
   await whole;
 }
 
-/** Reads the content of a part. Throws at the end, at the latest, if it is not as it was written. */
+/** Reads the content of a part. Throws, at the latest at the end, if the part is damaged. */
 export async function* readPart(files: Archive, part: Part): AsyncGenerator<Uint8Array> {
   const found = await files.read(part.path);
   if (found === undefined) throw damaged(part.path, "is missing");
@@ -64,7 +64,7 @@ export async function* readPart(files: Archive, part: Part): AsyncGenerator<Uint
   const hash = createHash("sha256");
   let bytes = 0;
   for await (const chunk of stream) {
-    if (sizeBytes !== part.bytes) break; // which closes the stream
+    if (sizeBytes !== part.bytes) break; // closes the stream
     hash.update(chunk);
     bytes += chunk.length;
     yield chunk;
@@ -74,7 +74,7 @@ export async function* readPart(files: Archive, part: Part): AsyncGenerator<Uint
   if (hash.digest("hex") !== part.sha256) throw damaged(part.path);
 }
 
-/** Reads a part that zstd compressed. Throws at the end, at the latest, if it is not as it was written. */
+/** Reads a part that zstd compressed. Throws, at the latest at the end, if the part is damaged. */
 export async function* readCompressed(files: Archive, part: Part): AsyncGenerator<Buffer> {
   const source = Readable.from(readPart(files, part), { objectMode: false });
   const decompressed = createZstdDecompress();
@@ -91,7 +91,7 @@ export async function* readCompressed(files: Archive, part: Part): AsyncGenerato
   await whole;
 }
 
-/** Reads compressed lines. Throws at the end, at the latest, if they are not as they were written. */
+/** Reads compressed lines. Throws, at the latest at the end, if the part is damaged. */
 export async function* readLines(files: Archive, part: Part): AsyncGenerator<string> {
   yield* linesOf(readCompressed(files, part));
 }

@@ -2,9 +2,9 @@ import { createCipheriv, createDecipheriv, randomBytes, scrypt, type ScryptOptio
 import { z } from "zod";
 import { BackupError } from "./errors.ts";
 
-/** A random key that is encrypted with a passphrase, as it is in a file. Bytes are base64. */
+/** The form in files of a random key that is encrypted with a passphrase. Bytes are base64. */
 export type WrappedKey = z.infer<typeof wrappedKey>;
-/** The cost comes from a file that may be forged, so it has a limit: 128 MiB (n · r · 128 bytes) and one pass. */
+/** The cost is limited, because a file may be forged: 128 MiB (n · r · 128 bytes) and one pass. */
 export const wrappedKey = z.object({
   kdf: z.literal("scrypt"),
   n: z.literal([2 ** 14, 2 ** 15, 2 ** 16, 2 ** 17]),
@@ -35,7 +35,7 @@ export async function newKey(
   return { key, wrapped: { ...facts, cipher: "aes-256-gcm", ...wrapped } };
 }
 
-/** Throws BackupError if the passphrase is another one. `shown` is what is encrypted with it. */
+/** Decrypts the key. Throws BackupError if the passphrase is wrong. `shown` names the encrypted backup. */
 export async function unwrap(wrapped: WrappedKey, passphrase: string, shown: string): Promise<Buffer> {
   const nonce = Buffer.from(wrapped.nonce, "base64");
   const bytes = Buffer.from(wrapped.key, "base64");

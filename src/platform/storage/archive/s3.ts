@@ -81,12 +81,13 @@ export class S3Place implements ArchivePlace {
       complete: async (manifest) => {
         const named = `${JSON.stringify({ run, ...(JSON.parse(manifest) as object) }, null, 2)}\n`;
         await runFiles.write(digestFile, bytesOf(digestLine(named)));
-        // Of two attempts the first has the name. A server without preconditions keeps the last, which is whole.
+        // Of two attempts the first one wins. A server without preconditions keeps the last one, which is
+        // complete too.
         await this.#store
           .putStream(`${name}/${manifestFile}`, bytesOf(named), { isNew: true })
           .catch(async (error: unknown) => {
             if (!(error instanceof S3Fault) || error.status !== 412) throw error;
-            // An attempt whose answer was lost has written it.
+            // An earlier try may have written the manifest, and its response was lost.
             if ((await textOf(files, manifestFile)) === named) return;
             throw new BackupError(`Another backup was written to ${files.shown} meanwhile.`);
           });
@@ -106,7 +107,7 @@ export class S3Place implements ArchivePlace {
     return names;
   }
 
-  /** The manifest goes first, so that a removal that is interrupted leaves nothing that looks complete. */
+  /** Removes the manifest first, so that an interrupted removal leaves nothing that looks complete. */
   async remove(name: string): Promise<void> {
     const files = this.#archive(name);
     await files.remove(manifestFile);
@@ -126,7 +127,7 @@ export class S3Place implements ArchivePlace {
     return new S3Archive(this.#store, `${this.shown}/${path}`, `${path}/`);
   }
 
-  /** Removes what attempts left behind that were killed: runs that no manifest names, after a day. */
+  /** Removes the files of killed attempts: runs that no manifest names and that are older than a day. */
   async #removeAbandoned(): Promise<void> {
     await this.#store.removeAbandoned(orphanAgeMs);
     for (const name of await this.files.folders("")) {

@@ -16,10 +16,10 @@ import { NamedRows } from "./named-rows.ts";
 import { lineOf, namesBlobs } from "./rows.ts";
 import type { Snapshot, Source } from "./source.ts";
 
-/** How far a backup, a check or a restore is. */
+/** The progress of a backup, a check or a restore. */
 export interface Progress {
   step: "tables" | "blobs" | "objects" | "files" | "reading" | "restoring";
-  /** Rows, blobs or databases of objects that are done. */
+  /** Number of rows, blobs or databases of objects that are done. */
   done: number;
   bytes: number;
 }
@@ -34,11 +34,11 @@ export interface BackupInput {
   onProgress?: (progress: Progress) => void;
 }
 
-/** Files in the data folder that cannot be made again: clients trust the local authority. */
+/** Folders in the data folder with files that cannot be made again: clients trust the local authority. */
 const fileFolders = ["tls"];
 const leftOut = ["finished pictures and other caches", "logs", "leases and live sessions of nodes"];
 
-/** Makes a backup: absent or whole. Order: rows, blobs that they name, objects, files, manifest. */
+/** Makes a complete backup, or none. Order: rows, blobs that they name, objects, files, manifest. */
 export async function backUp(input: BackupInput): Promise<Manifest> {
   const { place, name } = input.target;
   const archive = await place.begin(name);
@@ -47,7 +47,7 @@ export async function backUp(input: BackupInput): Promise<Manifest> {
     await archive.complete(textOf(manifest));
     return manifest;
   } catch (error) {
-    await archive.discard().catch(() => {}); // otherwise a later backup does it
+    await archive.discard().catch(() => {}); // otherwise a later backup removes the files
     throw error;
   }
 }

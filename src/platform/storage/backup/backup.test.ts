@@ -77,7 +77,7 @@ afterAll(async () => {
 });
 
 describe("the archive", () => {
-  it("is the same after a way through PostgreSQL and back", async () => {
+  it("is the same after a restore into PostgreSQL and one back into SQLite", async () => {
     const [onPostgres, onSqlite] = [fresh(), fresh()];
     const url = await postgres.createDatabase();
     await restoreTo(archive, onPostgres, url);
@@ -103,7 +103,8 @@ describe("the archive", () => {
     await storage.close();
     const archived = (await tablesOf(currentSchema)).map(({ name }) => name);
     const others = rows.map(({ name }) => name).filter((name) => !archived.includes(name));
-    // What PostgreSQL alone has is for nodes that share it. A new table here needs a decision: is it in the archive?
+    // Tables that only PostgreSQL has are for nodes that share it. A new one here needs a decision: is it
+    // archived?
     expect(others.toSorted()).toEqual([...leftOutTables, ...postgresTables].toSorted());
   });
 

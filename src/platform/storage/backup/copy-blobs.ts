@@ -5,7 +5,7 @@ import type { Table } from "./model.ts";
 import { blobOf, keyOf, lineOf, rowOf, type Row } from "./rows.ts";
 import type { Source } from "./source.ts";
 
-/** In an upload to a bucket, each takes up to 16 MiB of memory. */
+/** Concurrent copies. Each upload to a bucket takes up to 16 MiB of memory. */
 const atOnce = 4;
 
 export interface CopyContext {

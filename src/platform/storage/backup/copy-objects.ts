@@ -26,10 +26,10 @@ interface ObjectContent {
   content: string;
 }
 
-/** SQLite creates a database with one page; one that has content has more. */
+/** An empty database of SQLite has one page of this size; one with content has more. */
 const emptyBytes = 4096;
 
-/** Copies the databases of all objects. Each is one state of its database, which may be written meanwhile. */
+/** Copies the databases of all objects. Each copy is consistent, although its database may be written meanwhile. */
 export async function copyObjects(
   dataDir: string,
   files: Archive,
@@ -110,7 +110,7 @@ export async function restoreObjects(
   }
 }
 
-/** Throws an error that names the first database of an object that SQLite finds damaged. `aside`: an empty folder. */
+/** Checks all databases of objects. Throws a BackupError that names a damaged one. `aside` is an empty folder. */
 export async function checkObjects(
   files: Archive,
   manifest: Manifest,

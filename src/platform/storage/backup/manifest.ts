@@ -3,7 +3,7 @@ import type { Archive, ArchivePlace, Part } from "../archive/archive.ts";
 import type { PartList } from "../archive/part-list.ts";
 import { BackupError } from "../archive/errors.ts";
 
-/** manifest.json: what the archive holds. */
+/** The content of manifest.json. */
 export interface Manifest {
   format: 1;
   /** Version of the program that wrote the archive. */

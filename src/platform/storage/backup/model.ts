@@ -12,9 +12,9 @@ export interface Table {
   columns: readonly { name: string; type: ColumnType }[];
   /** Columns of the primary key, in its order. Rows are archived in this order. */
   key: readonly string[];
-  /** The key is one integer that the database counts up. */
+  /** Whether the key is one integer that the database generates. */
   isNumbered: boolean;
-  /** SQLite remembers the highest number, also after its row was deleted. */
+  /** Whether SQLite remembers the highest number after its row was deleted. */
   remembersNumbers: boolean;
   /** Tables that its rows refer to. */
   parents: readonly string[];

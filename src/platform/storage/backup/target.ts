@@ -7,7 +7,7 @@ import { rowOf, type Row } from "./rows.ts";
 
 /** A database that an archive is restored into. */
 export interface Target {
-  /** Throws if the database holds anything. */
+  /** Throws if the database is not empty. */
   refuseUnlessEmpty(tables: readonly Table[]): Promise<void>;
   /** Makes the tables of a schema version, and marks the database as unfinished. */
   prepare(schema: string): Promise<void>;
@@ -29,7 +29,7 @@ export interface Loader {
 const rowsPerInsert = 500;
 const bytesPerInsert = 1024 * 1024;
 
-/** Loads all tables of an archive. Throws if a table is not as it was written. */
+/** Loads all tables of an archive. Throws a BackupError if a table is damaged. */
 export async function loadTables(
   files: Archive,
   manifest: Manifest,

@@ -28,8 +28,10 @@ export async function verifyParts(
   return { files, manifest };
 }
 
-/** Checks an archive: its digests, and that its rows can be restored, in a temporary database, and SQLite's own check of
- * the databases of objects. */
+/**
+ * Checks an archive: its digests, that its rows can be restored, which it tries in a temporary database, and
+ * the databases of objects, with SQLite's own check.
+ */
 export async function verify(backup: BackupAt, onProgress?: (progress: Progress) => void): Promise<Manifest> {
   const { files, manifest } = await verifyParts(backup, onProgress);
   const aside = await mkdtemp(join(tmpdir(), "selvedge-verify-"));

@@ -14,10 +14,10 @@ export interface CachedFile extends BlobFile {
 
 interface Entry {
   name: string;
-  /** Of the content, in hex. */
+  /** The digest of the content, in hex. */
   digest: string;
   sizeBytes: number;
-  /** When the file was written, as its digest was confirmed; undefined until then. */
+  /** The file's modification time when its digest was last confirmed; undefined before. */
   confirmedMtimeMs: number | undefined;
   leases: number;
   isEvicted: boolean;
@@ -26,9 +26,9 @@ interface Entry {
 const namePattern = /^([\da-f]{64})\.([\da-f]{64})$/;
 
 /**
- * Copies of blobs in local files, limited in bytes; the least recently used goes first. A file has the digest
- * of its content in its name. It is served after its content was compared with the digest: at adoption by the
- * caller, and again after a restart or when the file has been written to.
+ * Copies of blobs in local files, limited in bytes; the least recently used is removed first. A file has the
+ * digest of its content in its name. A file is served only after its content was compared with the digest: by
+ * the caller at adoption, and again after a restart or when the file has been written to.
  */
 export class BlobCache {
   readonly #folder: string;
@@ -88,7 +88,7 @@ export class BlobCache {
     };
     if (this.#entries.peek(id)?.name !== name) this.#entries.delete(id); // with its file
     this.#entries.set(id, entry);
-    // The cache does not take what is larger than all of it.
+    // The cache does not keep a file that is larger than the whole cache.
     if (!this.#entries.has(id)) this.#evict(entry);
     return this.#leaseOf(entry);
   }

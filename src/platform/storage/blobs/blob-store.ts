@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import type { BlobContent } from "./content.ts";
 
-/** Facts that a store keeps beside content. */
+/** The metadata that a store keeps with content. */
 export interface StoredFacts {
   sizeBytes: number;
   /** In hex; "" if other programs wrote the content. */
@@ -9,7 +9,7 @@ export interface StoredFacts {
 }
 
 export interface StoredBlob extends StoredFacts {
-  /** Nothing has confirmed these bytes yet. Errors if the store fails midway. */
+  /** The bytes, not yet compared with the digest. The stream fails if the store fails midway. */
   stream: Readable;
 }
 
@@ -25,21 +25,21 @@ export interface BlobStore {
   readonly kind: "s3" | "postgres";
   /** Larger content is rejected with `BlobTooLarge`. */
   readonly bytesMax: number;
-  /** Durable when it resolves. */
+  /** Stores content, which is durable when the promise resolves. */
   put(key: string, content: BlobContent): Promise<void>;
   get(key: string): Promise<StoredBlob | undefined>;
   head(key: string): Promise<StoredFacts | undefined>;
-  /** Succeeds if there is no content, too. */
+  /** Deletes content. Succeeds also if there is none. */
   delete(key: string): Promise<void>;
   /** All content whose key begins with the prefix, in order of the keys. */
   list(prefix: string): AsyncIterable<Listed>;
   /** The names directly below a prefix, which ends in a slash. */
   folders(prefix: string): Promise<string[]>;
-  /** Removes what writers that died have left behind. */
+  /** Removes the unfinished content of dead writers. */
   removeAbandoned(olderThanMs: number): Promise<void>;
-  /** Rejects if the store refuses to be used, for example because of wrong credentials. */
+  /** Rejects if the store refuses access, for example because of wrong credentials. */
   check(): Promise<void>;
-  /** Reads credentials again. */
+  /** Reads the credentials again. */
   renew(): Promise<void>;
   close(): Promise<void>;
 }

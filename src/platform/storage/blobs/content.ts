@@ -3,14 +3,14 @@ import { open } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { sha256 } from "./signature.ts";
 
-/** Content that is complete, so that its parts can be read as often as a store needs them. */
+/** Complete content, whose parts can be read as often as a store needs them. */
 export interface BlobContent {
   sizeBytes: number;
   /** In hex. */
   sha256: string;
   /** The bytes from `start` to `end`, exclusive. */
   read(start: number, end: number): Readable | Uint8Array;
-  /** The same bytes, in `target`, or where they are in memory already. */
+  /** The same bytes, copied to `target`, or without a copy if they are in memory already. */
   readInto(target: Buffer, start: number, end: number): Promise<Uint8Array>;
 }
 

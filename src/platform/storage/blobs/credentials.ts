@@ -5,21 +5,21 @@ import type { Credentials } from "./signature.ts";
 
 /** Credentials that can change while the program runs. */
 export interface CredentialsSource {
-  /** Those to sign with now. Rejects if there are none. */
+  /** The current credentials. Rejects if there are none. */
   current(): Promise<Credentials>;
-  /** Reads them again. Resolves with whether they have changed. */
+  /** Reads the credentials again. Resolves with whether they have changed. */
   renew(): Promise<boolean>;
 }
 
 type Expiring = Credentials & { expiresOn?: number };
 
-/** Temporary credentials are read again so long before they expire. */
+/** How long before their expiry temporary credentials are read again. */
 const renewalMs = 5 * 60_000;
-/** A server of credentials that fails is asked again after this time. */
+/** How long to wait before a failed server of credentials is asked again. */
 const againMs = 10_000;
 const answerMs = 5000;
 
-/** Credentials of the settings, which stay as they are. */
+/** Fixed credentials, from the settings. */
 export const fixedCredentials = (credentials: Credentials): CredentialsSource => ({
   current: async () => credentials,
   renew: async () => false,
@@ -27,7 +27,7 @@ export const fixedCredentials = (credentials: Credentials): CredentialsSource =>
 
 /**
  * The source of credentials that the environment names, in the order of the AWS SDKs: variables, the shared
- * credentials file, or the server of a container. Undefined if it says nothing. Throws
+ * credentials file, or the server of a container. Undefined if the environment names none. Throws
  * `RefusedAddress`.
  */
 export function environmentCredentials(env: NodeJS.ProcessEnv = process.env): CredentialsSource | undefined {
@@ -47,7 +47,7 @@ export function environmentCredentials(env: NodeJS.ProcessEnv = process.env): Cr
   return url === undefined ? undefined : new RenewedCredentials(async () => askContainer(url, env));
 }
 
-/** Credentials that are read when they are first needed, before they expire, and when they are refused. */
+/** Credentials that are read at their first use, before they expire, and after the store has refused them. */
 export class RenewedCredentials implements CredentialsSource {
   readonly #read: () => Promise<Expiring>;
   #known: Expiring | undefined;
@@ -89,7 +89,7 @@ export class RenewedCredentials implements CredentialsSource {
   }
 }
 
-/** A profile of a shared credentials file. */
+/** The credentials of a profile in a shared credentials file. */
 async function readProfile(file: string, profile: string): Promise<Credentials> {
   const values = new Map<string, string>();
   let isProfile = false;
@@ -108,7 +108,7 @@ async function readProfile(file: string, profile: string): Promise<Credentials> 
   return { accessKeyId, secretAccessKey, sessionToken: values.get("aws_session_token") };
 }
 
-/** The address of a server of credentials is none to ask. */
+/** The address of a server of credentials could expose them to others, and is refused. */
 export class RefusedAddress extends Error {}
 
 /** Where credentials may be asked for without TLS, as in the AWS SDKs: this machine, ECS, and EKS. */
@@ -121,7 +121,7 @@ const plainHosts: ReadonlySet<string> = new Set([
   "[fd00:ec2::23]",
 ]);
 
-/** The address of a container's credentials, as ECS and EKS set it. Throws for one that would show them to others. */
+/** The address of a container's credentials, as ECS and EKS set it. Throws if requests there could expose them. */
 function containerUrl(env: NodeJS.ProcessEnv): string | undefined {
   const { AWS_CONTAINER_CREDENTIALS_RELATIVE_URI: path, AWS_CONTAINER_CREDENTIALS_FULL_URI: full } = env;
   const text = path === undefined ? full : `http://169.254.170.2${path}`;
@@ -149,7 +149,7 @@ async function askContainer(url: string, env: NodeJS.ProcessEnv): Promise<Expiri
     unknown
   >;
   if (typeof AccessKeyId !== "string" || typeof SecretAccessKey !== "string")
-    throw new Error("Expected AccessKeyId and SecretAccessKey in the answer of the server of credentials");
+    throw new Error("Expected AccessKeyId and SecretAccessKey in the response of the server of credentials");
   const expiresOn = typeof Expiration === "string" ? Date.parse(Expiration) : NaN;
   return {
     accessKeyId: AccessKeyId,

@@ -6,7 +6,7 @@ import { isDiskFull } from "../faults.ts";
 /** With less free space than this, the disk counts as full. */
 const trialBytes = 256 * 1024;
 
-/** Files that are not complete yet. */
+/** Writes files that are not complete yet, and notices a full disk. */
 export class Incoming {
   readonly #folder: string;
   /** The size of the last content that failed for lack of space; undefined while there is space. */
@@ -17,8 +17,8 @@ export class Incoming {
   }
 
   /**
-   * Writes content to a new file, which is the caller's to rename or to remove. `seen` gets each chunk before
-   * it is written. After a failure there is no file.
+   * Writes content to a new file, which the caller renames or removes. `seen` gets each chunk before it is
+   * written. After a failure there is no file.
    */
   async write(
     content: Uint8Array | AsyncIterable<Uint8Array>,
@@ -80,7 +80,7 @@ export class Incoming {
     this.#refusedBytes = undefined;
   }
 
-  /** Removes partial files of writers that died. */
+  /** Removes partial files of dead writers. */
   async removeAbandoned(untouchedSince: number): Promise<void> {
     for (const name of (await readdir(this.#folder).catch(missing)) ?? []) {
       const found = await stat(join(this.#folder, name)).catch(missing);

@@ -11,8 +11,8 @@ export interface Moved {
 const copiesAtOnce = 4;
 
 /**
- * Copies all blobs that the target does not have. Can be interrupted and repeated, because content is complete
- * as soon as the target has it.
+ * Copies all blobs that the target does not have. May be interrupted and repeated, because each blob at the
+ * target is complete.
  */
 export async function moveBlobs(
   source: Blobs,

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { PartBuffers } from "./part-buffers.ts";
 
-it("has at most so many buffers in use, gives them out in order, and takes back those of failures", async () => {
+it("limits the buffers in use, grants them in order, and frees those of failed uploads", async () => {
   const buffers = new PartBuffers(2, 16);
   const begun: number[] = [];
   const ends: (() => void)[] = [];

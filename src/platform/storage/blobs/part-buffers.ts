@@ -1,4 +1,4 @@
-/** Memory for parts of uploads: a number of buffers that all uploads share. More parts wait, in their order. */
+/** Memory for parts of uploads: a fixed number of buffers that all uploads share. Further parts wait in order. */
 export class PartBuffers {
   readonly #bytes: number;
   readonly #countMax: number;
@@ -11,7 +11,7 @@ export class PartBuffers {
     this.#bytes = bytes;
   }
 
-  /** Calls `work` with a buffer, which is free again once that has ended. */
+  /** Calls `work` with a buffer, which becomes free when `work` has ended. */
   async with<T>(work: (buffer: Buffer) => Promise<T>): Promise<T> {
     if (this.#used === this.#countMax) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     else this.#used += 1;
@@ -21,8 +21,8 @@ export class PartBuffers {
     } finally {
       this.#unused.push(buffer);
       const next = this.#waiting.shift();
-      if (next !== undefined) next(); // takes over the place, so that no later part overtakes it
-      else if (--this.#used === 0) this.#unused = []; // given back to the system
+      if (next !== undefined) next(); // gets this buffer's slot, so that no later part overtakes it
+      else if (--this.#used === 0) this.#unused = []; // returned to the system
     }
   }
 }

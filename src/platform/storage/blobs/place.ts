@@ -9,7 +9,7 @@ import { missing } from "./incoming.ts";
 export interface BlobPlace {
   /** `files`, `files:FOLDER_ID`, `postgres`, or `s3://BUCKET/PREFIX`. */
   id: string;
-  /** For the operator. */
+  /** The location in messages for the operator. */
   shown: string;
 }
 
@@ -44,7 +44,7 @@ export async function claimPlace(storage: Storage, place: BlobPlace): Promise<Bl
   return (await find())!;
 }
 
-/** Records where the blobs are, for all later starts on this database. */
+/** Records the location of the blobs for all later starts on this database. */
 export async function recordPlace(storage: Storage, place: BlobPlace): Promise<void> {
   await storage.write((trx) =>
     trx

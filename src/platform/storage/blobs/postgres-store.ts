@@ -7,7 +7,10 @@ import type { BlobStore, Listed, StoredBlob, StoredFacts } from "./blob-store.ts
 import type { BlobContent } from "./content.ts";
 
 const chunkBytes = 256 * 1024;
-/** A read costs 9 to 12 times that of a file, and all bytes go through the log of PostgreSQL. */
+/**
+ * A limit, because a read costs 9 to 12 times that of a file, and all bytes go through PostgreSQL's
+ * write-ahead log.
+ */
 const bytesMax = 25 * 1024 * 1024;
 const keysAtOnce = 1000;
 
@@ -86,7 +89,7 @@ export class PostgresStore implements BlobStore {
 
   async removeAbandoned(): Promise<void> {} // a transaction leaves nothing behind
 
-  async check(): Promise<void> {} // the database is checked as such
+  async check(): Promise<void> {} // the storage checks the database
 
   async renew(): Promise<void> {} // the database has its own credentials
 

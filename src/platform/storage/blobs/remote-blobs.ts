@@ -65,7 +65,7 @@ export class RemoteBlobs implements Blobs {
     try {
       const { path, sizeBytes, sha256 } = file;
       await this.#counted("put", () => this.#store.put(key, contentOfFile(path, sizeBytes, sha256)));
-      // The first reader is often on this node.
+      // Kept in the cache, because the first reader is often on this node.
       (await this.#cache.adopt(key, file, () => 1)).release();
       return { sizeBytes };
     } finally {
@@ -169,7 +169,7 @@ export class RemoteBlobs implements Blobs {
     if (this.#downloads.get(key) === download) this.#downloads.delete(key);
   }
 
-  /** Each reader that waits when the download ends gets a lease; later ones find the content in the cache. */
+  /** Readers that wait when the download ends get a lease each; later ones find the content in the cache. */
   async #download(key: string, download: Download): Promise<CachedFile | undefined> {
     const stored = await this.#counted("get", async () => {
       const found = await this.#store.get(key);

@@ -43,9 +43,9 @@ const backoffMs = { first: 50, max: 2000 };
 const repeatingMs = 20_000;
 const connectTimeoutMs = 5000;
 const silenceMs = 15_000;
-/** No answer that is read as text is larger: a list has at most 1000 keys of 1024 bytes. */
+/** Limit of responses that are read as text. A list has at most 1000 keys of 1024 bytes. */
 const textBytesMax = 4 * 1024 * 1024;
-/** Credentials that have expired, or were replaced. */
+/** Error codes for credentials that have expired or were replaced. */
 const renewableCodes: ReadonlySet<string> = new Set([
   "AccessDenied",
   "ExpiredToken",
@@ -56,14 +56,14 @@ const renewableCodes: ReadonlySet<string> = new Set([
 ]);
 const emptySha256 = sha256("");
 
-/** Calls of one bucket: signed, with retries. Rejects with `BlobsUnavailable` for temporary faults, or `S3Fault`. */
+/** Signed calls to one bucket, with retries. They reject with `BlobsUnavailable` for temporary faults, or `S3Fault`. */
 export class S3Client {
   readonly #options: S3Options;
   readonly #credentials: CredentialsSource;
   #signer: { credentials: Credentials; signer: RequestSigner } | undefined;
   readonly #host: string;
   #pool: Promise<Pool> | undefined;
-  /** How far the store's clock is ahead of ours. */
+  /** How far the store's clock is ahead of this machine's, in milliseconds. */
   #skewMs = 0;
 
   constructor(options: S3Options) {
@@ -74,12 +74,12 @@ export class S3Client {
     this.#host = options.isInPath ? host : `${options.bucket}.${host}`;
   }
 
-  /** The store's time, as far as its answers have shown it. */
+  /** The store's time, according to its responses. */
   now(): number {
     return Date.now() + this.#skewMs;
   }
 
-  /** A call whose whole answer is read as text. */
+  /** A call whose whole response is read as text. */
   async text(call: S3Call): Promise<S3Answer & { text: string }> {
     return this.#repeated(async () => {
       const { body, ...answer } = await this.#send(call);
@@ -90,7 +90,7 @@ export class S3Client {
     });
   }
 
-  /** A call whose answer is content. The answer's body is the caller's to read, and can break. */
+  /** A call whose response is content. The caller reads the body, which can break off. */
   async open(call: S3Call): Promise<S3Answer & { body: Readable }> {
     return this.#repeated(async () => {
       const answer = await this.#send(call);
@@ -116,7 +116,7 @@ export class S3Client {
     return this.#signer.signer;
   }
 
-  /** Whether a call was refused because of its credentials, and there are others now. */
+  /** Whether a call was refused because of its credentials, and reading them again gave new ones. */
   async #isRenewed(error: unknown): Promise<boolean> {
     if (!(error instanceof S3Fault) || !isOfCredentials(error)) return false;
     return this.#credentials.renew().catch(() => false);
@@ -136,7 +136,7 @@ export class S3Client {
         if (retries === retriesMax || performance.now() - startedAt > repeatingMs)
           throw new BlobsUnavailable(error);
       }
-      // Full jitter: nodes that failed together do not return together.
+      // Full jitter, so that nodes that failed together do not retry together.
       await delay(Math.random() * Math.min(backoffMs.max, backoffMs.first * 2 ** retries));
     }
   }
@@ -163,7 +163,7 @@ export class S3Client {
     return { status: answer.statusCode, headers: headersOf(answer), body: answer.body };
   }
 
-  /** Learns the store's clock from an answer that complains about ours. */
+  /** Learns the store's clock from a response that rejects this machine's time. */
   #noticed(fault: S3Fault, { headers }: S3Answer): S3Fault {
     const date = Date.parse(headers["date"] ?? "");
     if (fault.code === "RequestTimeTooSkewed" && !Number.isNaN(date)) this.#skewMs = date - Date.now();
@@ -182,7 +182,7 @@ export class S3Client {
   }
 }
 
-/** An answer to HEAD has no body, and so no code. */
+/** A response to HEAD has no body, and so no error code. */
 const isOfCredentials = ({ status, code }: S3Fault): boolean =>
   renewableCodes.has(code) || (code === "" && (status === 400 || status === 403));
 

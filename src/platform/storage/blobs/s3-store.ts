@@ -12,12 +12,12 @@ import { sha256 } from "./signature.ts";
 
 const multipartFromBytes = 16 * 1024 * 1024;
 const partBytes = 8 * 1024 * 1024;
-/** By all uploads together, so that their memory has a limit. */
+/** Buffers of all uploads together, which limits their memory. */
 const partsAtOnce = 3;
-/** The limit of 10,000 parts. */
+/** The largest content that fits into S3's limit of 10,000 parts. */
 const bytesMax = 10_000 * partBytes;
 const digestHeader = "x-amz-meta-sha256";
-/** A read that breaks without a single new byte ends after as many attempts. */
+/** A read fails after this many attempts in a row that brought no new byte. */
 const resumesMax = 4;
 
 /** Blobs as objects of an S3 bucket. Each object has the digest of its content in its metadata. */
@@ -129,7 +129,7 @@ export class S3Store implements BlobStore {
       const etags = await this.#putEach(object, uploadId, content);
       await this.#complete(key, uploadId, completion(etags), content);
     } catch (error) {
-      await this.#abort(object, uploadId).catch(() => {}); // otherwise the sweep does it
+      await this.#abort(object, uploadId).catch(() => {}); // otherwise the sweep aborts it
       throw error;
     }
   }
@@ -175,7 +175,8 @@ export class S3Store implements BlobStore {
         body: { sizeBytes: bytes.length, sha256: sha256(bytes), open: () => bytes },
       });
     } catch (error) {
-      // An attempt whose answer was lost has completed the upload, and the next attempt did not find it.
+      // The response to an earlier attempt was lost. It has completed the upload, so this attempt did not
+      // find it.
       const stored = error instanceof S3Fault && error.status === 404 ? await this.head(key) : undefined;
       if (stored?.sha256 !== content.sha256) throw error;
     }
@@ -185,7 +186,7 @@ export class S3Store implements BlobStore {
     await this.#client.text({ method: "DELETE", key: object, query: { uploadId } }).catch(missing);
   }
 
-  /** The content of an answer, and of further answers when it breaks: the rest of the same object. */
+  /** The content of a response. When it breaks off, continues with the rest of the same object. */
   async *#resumed(key: string, first: S3Answer & { body: Readable }): AsyncGenerator<Buffer, void> {
     const { sizeBytes } = factsOf(first);
     let { body } = first;
@@ -240,7 +241,7 @@ async function digestOf(part: Uint8Array): Promise<string> {
   return hash.digest("hex");
 }
 
-/** A missing bucket is a fault. The answer to HEAD has no code. */
+/** Returns undefined if an object is missing. Throws other errors, also for a missing bucket. HEAD gives no error code. */
 function missing(error: unknown): undefined {
   if (error instanceof S3Fault && error.status === 404 && error.code !== "NoSuchBucket") return undefined;
   throw error;

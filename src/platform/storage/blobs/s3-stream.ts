@@ -59,7 +59,8 @@ async function complete(
   await client
     .text({ method: "POST", key: object, query: { uploadId }, headers, body })
     .catch(async (error: unknown) => {
-      // An attempt whose answer was lost has completed the upload, and the next attempt did not find it.
+      // The response to an earlier attempt was lost. It has completed the upload, so this attempt did not
+      // find it.
       if (!(error instanceof S3Fault) || error.status !== 404) throw error;
       const found = await client.text({ method: "HEAD", key: object }).catch(() => undefined);
       if (Number(found?.headers["content-length"]) !== bytes) throw error;
@@ -82,7 +83,7 @@ async function putPart(
   return headers["etag"] ?? "";
 }
 
-/** Content in parts, the last of which may be empty if it is the only one. */
+/** Content in parts. A part is empty only if it is the only one. */
 async function* partsOf(
   content: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<{ part: Buffer; isLast: boolean }> {

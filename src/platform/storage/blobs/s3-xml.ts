@@ -1,4 +1,4 @@
-/** An answer of an S3 server that is an error. The server's text is not kept: it can name keys and secrets. */
+/** An error response of an S3 server. Without the server's text, which can name keys and secrets. */
 export class S3Fault extends Error {
   readonly status: number;
   readonly code: string;
@@ -13,7 +13,7 @@ export class S3Fault extends Error {
   get isTemporary(): boolean {
     const { status, code } = this;
     if (temporaryCodes.has(code)) return true;
-    // The answer to a HEAD has no body, so its conflicts have no code.
+    // A response to HEAD has no body, so its conflicts have no error code.
     if (status === 409 && code === "") return true;
     return status === 408 || status === 429 || status >= 500;
   }
@@ -27,13 +27,13 @@ const temporaryCodes: ReadonlySet<string> = new Set([
   "RequestTimeout",
   "ServiceUnavailable",
   "SlowDown",
-  // The body was damaged on its way.
+  // The request's body was damaged in transit.
   "BadDigest",
   "IncompleteBody",
   "XAmzContentSHA256Mismatch",
 ]);
 
-/** The error of an answer; undefined for a success. A server may send an error document with status 200. */
+/** The error in a response; undefined for a success. A server may send an error document with status 200. */
 export function faultOf(status: number, text: string): S3Fault | undefined {
   const isError = /^\s*(<\?xml[^>]*>\s*)?<Error[\s>]/.test(text);
   if (status < 300 && !isError) return undefined;
@@ -47,7 +47,7 @@ export interface ListPage {
   next: string | undefined;
 }
 
-/** An answer of ListObjectsV2. */
+/** A response of ListObjectsV2. */
 export function readList(text: string): ListPage {
   const entries = elementsOf(text, "Contents").map((element) => ({
     key: required(element, "Key"),
@@ -58,7 +58,7 @@ export function readList(text: string): ListPage {
   return { entries, prefixes, next: valueOf(text, "NextContinuationToken") };
 }
 
-/** An answer of ListMultipartUploads. */
+/** A response of ListMultipartUploads. */
 export const readUploads = (text: string): { key: string; uploadId: string; begunOn: number }[] =>
   elementsOf(text, "Upload").map((element) => ({
     key: required(element, "Key"),
@@ -86,7 +86,7 @@ function valueOf(text: string, name: string): string | undefined {
 
 function required(text: string, name: string): string {
   const value = valueOf(text, name);
-  if (value === undefined) throw new Error(`Expected <${name}> in an answer of the S3 server`);
+  if (value === undefined) throw new Error(`Expected <${name}> in a response of the S3 server`);
   return value;
 }
 

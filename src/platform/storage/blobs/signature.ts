@@ -3,17 +3,17 @@ import { createHmac, hash } from "node:crypto";
 export interface Credentials {
   accessKeyId: string;
   secretAccessKey: string;
-  /** Of temporary credentials. */
+  /** The session token of temporary credentials. */
   sessionToken?: string | undefined;
 }
 
 /** A request before it is signed. All of its headers are signed. */
 export interface UnsignedRequest {
   method: string;
-  /** As sent: encoded, and beginning with a slash. */
+  /** Encoded as sent, with a leading slash. */
   path: string;
   query: Readonly<Record<string, string>>;
-  /** Names in lower case; `host` is among them. */
+  /** Names in lower case, including `host`. */
   headers: Readonly<Record<string, string>>;
   /** SHA-256 of the body in hex. */
   payloadSha256: string;
@@ -33,14 +33,14 @@ export const encodeName = (text: string): string =>
 /** Encodes each part of a path as Signature Version 4 requires. */
 export const encodePath = (path: string): string => path.split("/").map(encodeName).join("/");
 
-/** The query in the order that is signed, which is also a valid query to send. */
+/** The query in the order for signing, which can also be sent. */
 export const canonicalQuery = (query: Readonly<Record<string, string>>): string =>
   Object.entries(query)
     .map(([name, value]) => `${encodeName(name)}=${encodeName(value)}`)
     .toSorted()
     .join("&");
 
-/** Signs requests with AWS Signature Version 4. The key of a day is derived once. */
+/** Signs requests with AWS Signature Version 4. Derives the key of each day once. */
 export class RequestSigner {
   readonly #credentials: Credentials;
   readonly #region: string;

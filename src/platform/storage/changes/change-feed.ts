@@ -1,8 +1,8 @@
 import type { ChangeListeners } from "./listeners.ts";
 
-/** Tells the storage of an edge process what the main process has written. */
+/** Reports the main process's writes to the storage of an edge process. */
 export interface ChangeFeed {
-  /** Sets the listeners, which will hear of the changes. */
+  /** Sets the listeners for changes. */
   tell(listeners: ChangeListeners): void;
   readonly lagSeconds: number;
   stop(): void;

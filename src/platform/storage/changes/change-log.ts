@@ -19,7 +19,7 @@ const keptDefaults = { keptMs: 60 * 60 * 1000, rowsMax: 1_000_000 };
  * because it keeps every other node from writing: its process may be stopped, or its machine gone.
  */
 const idleMsMax = "10000";
-/** Numbers that one statement deletes. */
+/** Maximum count of numbers whose changes one statement deletes. */
 const prunedAtOnce = 10_000;
 
 /**

@@ -30,7 +30,7 @@ function viewOf(log: readonly LogRow[], head: number, seq: number, rowsMax: numb
 
 const totals = fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 12 });
 
-it("every transaction is taken over whole, once and in order, however few rows a read returns", () => {
+it("every transaction is taken over completely, once and in order, however few rows a read returns", () => {
   const everyLog = fc.property(totals, fc.integer({ min: 1, max: 7 }), (sizes, rowsMax) => {
     const log = logOf(sizes);
     const seen: string[] = [];
@@ -64,7 +64,7 @@ it("any deleted row after the position is a gap", () => {
   fc.assert(everyRow);
 });
 
-it("a log that is not the one of before is a gap", () => {
+it("a log that differs from the one read before is a gap", () => {
   const log = logOf([1, 1, 1]);
   expect(examine({ seq: 4, loggedOn: 1003 }, viewOf(log, 3, 4, 10)).gap).toBe("rewritten");
   expect(examine({ seq: 2, loggedOn: 999 }, viewOf(log, 3, 2, 10)).gap).toBe("rewritten");

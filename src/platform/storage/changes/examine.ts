@@ -45,9 +45,10 @@ const gap = (reason: GapReason): Examined => ({
 });
 
 /**
- * The transactions after a position, if none of them is missing. "missing": rows were deleted. "rewritten": the
- * log no longer has what the reader took over, for example because the database was restored or failed over to
- * a server that had less. `rowsWanted` says that a transaction has more rows than were read at once.
+ * The transactions after a position, if none of them is missing. "missing": rows were deleted. "rewritten":
+ * the log no longer has a transaction that the reader took over, for example because the database was
+ * restored or failed over to a server that lacked it. `rowsWanted` is set when a transaction has more rows
+ * than were read at once.
  */
 export function examine(from: LogPosition, view: LogView): Examined {
   const { head, rows } = view;

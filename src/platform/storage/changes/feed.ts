@@ -37,11 +37,11 @@ export interface FeedOptions {
   token: string;
   /** Sends a notification to this channel over another connection. */
   notify: (payload: string) => Promise<unknown>;
-  /** Another node has committed a change. */
+  /** Called when another node has committed a change. */
   onNotice: () => void;
-  /** The connection was lost, so notifications may have been lost too. */
+  /** Called when the connection was lost, with which notifications may have been lost. */
   onLost: () => void;
-  /** The server answers again after a failure, with the time of the failure by `performance.now()`. */
+  /** Called when the server answers again after a failure at `failedMs`, by `performance.now()`. */
   onReturned?: (failedMs: number) => void;
 }
 
@@ -59,8 +59,8 @@ export class Feed {
   /** The first failure since the last answer. */
   #failedMs: number | undefined;
   /**
-   * Whether notifications arrive. They do not through a pooler that gives each transaction a connection. Known
-   * from a notification that this node has sent to itself.
+   * Whether notifications arrive, which this node tests with a notification to itself. They do not arrive
+   * through a pooler that gives each transaction a connection.
    */
   isNotified = false;
 
@@ -88,7 +88,7 @@ export class Feed {
     };
   }
 
-  /** Asks the server for a sign of life, if no other question is open. See `onReturned`. */
+  /** Sends the server a query to see whether it answers, unless one is running already. See `onReturned`. */
   async probe(): Promise<void> {
     if (this.#isProbing) return;
     this.#isProbing = true;
@@ -99,7 +99,7 @@ export class Feed {
     }
   }
 
-  /** Finds out whether notifications arrive, unless that is known or was tried a short while ago. */
+  /** Tests whether notifications arrive, unless that is known or was tested within the last seconds. */
   check(): void {
     if (this.isNotified || this.#client === undefined) return;
     if (performance.now() - this.#checkedMs < checkEveryMs) return;
@@ -112,7 +112,7 @@ export class Feed {
     this.isNotified = false;
   }
 
-  /** Gives the connection up; the next read makes a new one. */
+  /** Gives up the connection; the next read makes a new one. */
   disconnect(): void {
     this.#failedMs ??= performance.now();
     const client = this.#client;

@@ -128,7 +128,7 @@ it("deleted rows of the log are noticed, and everything is read again", async ()
   expect(second.storage.following!.seq).toBe(first.storage.following!.seq);
 });
 
-it("a log that went back, as after a failover to a server that had less, is noticed", async () => {
+it("notices a log that went back, as after a failover to a server that lacked changes", async () => {
   const url = await postgres.createDatabase();
   const node = await nodeOf(url);
   const stranger = await clientOf(url);

@@ -21,7 +21,7 @@ const noticeMsMax = 1000;
 /** How often a node reads the log. */
 export interface FollowIntervals {
   everyMs: number;
-  /** While notifications arrive. */
+  /** The interval while notifications arrive. */
   whileNotifiedMs: number;
 }
 
@@ -129,7 +129,7 @@ export class Follower {
     return this.takenOver >= seq;
   }
 
-  /** This transaction of this node will be in the log if it commits. */
+  /** Notes a transaction of this node, which will be in the log if it commits. */
   expect(transaction: TransactionId): void {
     if (this.#position !== undefined) this.#own.expect(transaction);
   }
@@ -138,12 +138,12 @@ export class Follower {
   settle(transaction: TransactionId, isHandled: boolean): void {
     if (this.#position === undefined) return;
     this.#own.settle(transaction, isHandled);
-    // The reader passes what was not handled to the listeners again, if it was committed.
+    // If it was committed, the reader passes unhandled changes to the listeners again.
     if (!isHandled) this.wake();
     else if (this.#reading === undefined) this.#passOwn();
   }
 
-  /** Callers without credentials can cause it, so it reads a few times in a second at most. */
+  /** Reads the log soon. At most a few times each second, because callers without credentials can cause it. */
   #wakeSoon(): void {
     const waitMs = this.#lastReadMs + askedIntervalMs - performance.now();
     if (waitMs <= 0) this.wake();
@@ -162,7 +162,8 @@ export class Follower {
       return;
     }
     clearTimeout(this.#timer);
-    // A listener may wait for a server that is gone, on a connection that does not notice. The feed's own does.
+    // A listener may wait on a connection that does not notice that its server is gone. The feed's connection
+    // does.
     const probing = setInterval(() => unawaited(this.#parts.feed.probe().catch(() => {})), probeEveryMs);
     this.#reading = this.#readAll().finally(() => {
       clearInterval(probing);
@@ -171,7 +172,7 @@ export class Follower {
     unawaited(this.#reading);
   }
 
-  /** Another node says that it has committed a change. */
+  /** Handles another node's notification of a committed change. */
   notice(): void {
     this.#isWoken = true;
     this.wake();
@@ -205,7 +206,7 @@ export class Follower {
     return Math.min(retryMsMax, everyMs * 2 ** Math.min(this.#failures - 1, 10));
   }
 
-  /** Takes over what one read finds. Returns whether there is more. */
+  /** Takes over the changes that one read finds. Returns whether there are more. */
   async #readOnce(rowsMax: number): Promise<boolean> {
     const { feed } = this.#parts;
     const from = this.#position!;
@@ -244,7 +245,7 @@ export class Follower {
     return foreign;
   }
 
-  /** If a listener fails again and again, the others get what comes after these changes by a reload. */
+  /** If a listener keeps failing, the others get later changes by a reload. */
   async #tell(transactions: readonly LoggedTransaction[], isCut: boolean): Promise<void> {
     const { listeners } = this.#parts;
     try {

@@ -8,7 +8,7 @@ export interface Following {
   readonly headSeq: number;
   /** Whether notifications of other nodes arrive, so that the node does not have to read the log often. */
   readonly isNotified: boolean;
-  /** Reloads of everything since the start: rows of the log were missing, or not those that had been read. */
+  /** Full reloads since the start, because rows of the log were missing or differed from those read before. */
   readonly reloads: Readonly<Record<"missing" | "rewritten", number>>;
   /** Resolves with true once all changes up to this number are in effect, or with false after `timeoutMs`. */
   reaches(seq: number, timeoutMs: number): Promise<boolean>;

@@ -12,7 +12,7 @@ export type Reload = () => Promise<() => void | Promise<void>>;
 
 /** The reload of a listener that keeps nothing in memory. */
 export const nothingToReload: Reload = async () => () => {};
-/** The reload of a listener that reads later what `forget` drops, or that only checks what others have read. */
+/** The reload of a listener that drops its data and reads it at its next use, or only checks others' data. */
 export const reloadByForgetting =
   (forget: () => void | Promise<void>): Reload =>
   async () =>
@@ -26,7 +26,7 @@ export const reloadByForgetting =
 export class ChangeListeners {
   readonly #listeners: { listener: ChangeListener; reload: Reload }[] = [];
   readonly #turns = new Turns();
-  /** Inside listeners: the batch that they handle. */
+  /** Inside a listener: the batch that it handles. */
   readonly #turn = new AsyncLocalStorage<{ isOver: boolean }>();
   #waiting: Change[] = [];
   #next: Promise<void> | undefined;

@@ -5,7 +5,7 @@ const ownMax = 10_000;
 interface Own extends TransactionId {
   isHandled: Promise<boolean>;
   settle(isHandled: boolean): void;
-  /** Undefined while the writer does not know. */
+  /** Whether the listeners have handled its changes; undefined until its writer knows. */
   outcome: boolean | undefined;
 }
 
@@ -55,13 +55,13 @@ export class OwnChanges {
       if (each <= seq) this.#keep(each, ({ outcome }) => outcome === undefined);
   }
 
-  /** Forgets what is settled, because everything is read again. */
+  /** Forgets the settled transactions, because everything is read again. */
   forgetAll(): void {
     this.seq = 0;
     for (const each of [...this.#bySeq.keys()]) this.#keep(each, ({ outcome }) => outcome === undefined);
   }
 
-  /** A reader that cannot go on passes it to the listeners a second time, which does no harm. */
+  /** If the reader cannot continue, it passes the transaction to the listeners a second time, which does no harm. */
   #forgetOldest(): void {
     const [oldest] = this.#bySeq.keys();
     if (oldest !== undefined) this.#keep(oldest, ({ outcome }) => outcome === undefined);

@@ -36,8 +36,8 @@ export async function startFollower({
 }
 
 /**
- * Whether a connection to a database receives notifications that another connection sends. Not through a pooler
- * that gives each transaction another connection. Needs no tables.
+ * Whether a connection to a database receives notifications that another connection sends. It does not
+ * through a pooler that gives each transaction another connection. Needs no tables.
  */
 export async function notificationsArrive(url: string): Promise<boolean> {
   const connection = connectionOf(url);

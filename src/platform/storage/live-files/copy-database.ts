@@ -7,10 +7,11 @@ const pieceBytes = 1024 * 1024;
 const attemptsMax = 5;
 
 /**
- * Copies a SQLite database to a new file while another process may write it, without locks. The copy has all commits
- * that were made before the call, and is one state of the database. Returns false if there is no such database, or if it
- * has fewer bytes than `bytesMin`. Order: the database file, page by page, and meanwhile all frames of its log. A page that changed during
- * the copy is in those frames, because SQLite moves pages from the log only.
+ * Copies a SQLite database to a new file, without locks, while another process may write it. The copy is a
+ * consistent state with all commits before the call. Returns false if there is no such database, or if it has
+ * fewer bytes than `bytesMin`. Copies the database file page by page, and meanwhile all frames of its log. A
+ * page that changes during the copy is in those frames, because SQLite only moves pages from the log to the
+ * file.
  */
 export async function copyDatabase(path: string, to: string, bytesMin = 1): Promise<boolean> {
   for (let attempt = 1; ; attempt++) {
@@ -23,7 +24,7 @@ export async function copyDatabase(path: string, to: string, bytesMin = 1): Prom
         const found = await copyFile(path, to, log);
         const after = await stateOf(path);
         if (after === undefined) return false;
-        // Without a log nothing says what changed meanwhile.
+        // Without a log, changed pages would not be noticed.
         if (!found.hasLog && after !== before) throw new LogGap("The database changed while it was copied");
         return found.bytes >= bytesMin;
       } finally {

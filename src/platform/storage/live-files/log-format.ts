@@ -1,11 +1,11 @@
 import { endianness } from "node:os";
 
-/* The log of a SQLite database ("WAL File Format"): a header, and frames that each have a header and a page. */
+/* SQLite's write-ahead log ("WAL File Format"): a header, and frames that each have a header and a page. */
 
 export const logHeaderBytes = 32;
 export const frameHeaderBytes = 24;
 
-/** The checksum up to a frame, which covers the header of the log and all frames before it. */
+/** The checksum of a frame. It covers the header of the log and all frames up to this one. */
 export type Sums = readonly [number, number];
 
 /** The header of a log. The salt changes when the log is restarted. */
@@ -15,7 +15,7 @@ export interface LogHeader {
   sums: Sums;
 }
 
-/** Written on a machine of this byte order; the checksum then reads words in this order. */
+/** The magic number of logs written with this machine's byte order, in which the checksum reads words. */
 const magic = endianness() === "LE" ? 0x377f0682 : 0x377f0683;
 
 /** Continues a checksum over words; `bytes` is aligned to words, and has an even number of them. */
@@ -32,7 +32,7 @@ function sum([first, second]: Sums, bytes: Buffer, start: number, end: number): 
 const isSums = ([one, two]: Sums, bytes: Buffer, at: number): boolean =>
   bytes.readInt32BE(at) === one && bytes.readInt32BE(at + 4) === two;
 
-/** Undefined while the header is being written, and for anything else that is no log of this machine. */
+/** Undefined while the header is being written, and for bytes that are not a log of a machine with this byte order. */
 export function readHeader(bytes: Buffer): LogHeader | undefined {
   if (bytes.readUInt32BE(0) !== magic) return undefined;
   const sums = sum([0, 0], bytes, 0, frameHeaderBytes);
@@ -40,7 +40,7 @@ export function readHeader(bytes: Buffer): LogHeader | undefined {
   return { salt: bytes.toString("hex", 16, 24), pageBytes: bytes.readUInt32BE(8), sums };
 }
 
-/** The checksum up to the frame at an offset; undefined if the frame does not follow on one with the checksum `sums`. */
+/** The checksum of the frame at an offset; undefined if it does not follow a frame with the checksum `sums`. */
 export function checkFrame(
   bytes: Buffer,
   at: number,
@@ -53,7 +53,7 @@ export function checkFrame(
   return isSums(next, bytes, at + 16) ? next : undefined;
 }
 
-/** The number of pages of the database after a frame that ends a commit; 0 for other frames. */
+/** For a frame that ends a commit, the number of pages of the database after it; otherwise 0. */
 export const commitOf = (bytes: Buffer, at: number): number => bytes.readUInt32BE(at + 4);
 /** The number of the page that a frame holds, from 1. */
 export const pageOf = (bytes: Buffer, at: number): number => bytes.readUInt32BE(at);

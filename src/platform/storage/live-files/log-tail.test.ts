@@ -35,7 +35,7 @@ describe("the tail of a log", () => {
     expect(framesOf(tail)).not.toEqual([]);
     expect(framesOf(tail)).toEqual([]);
     database.exec("pragma cache_size = 2; begin");
-    for (let n = 0; n < 50; n++) insert(database, n); // which do not fit into the cache
+    for (let n = 0; n < 50; n++) insert(database, n); // too many for the cache
     expect(framesOf(tail)).toEqual([]);
     database.exec("rollback");
     insert(database, 100);
@@ -44,7 +44,7 @@ describe("the tail of a log", () => {
     tail.close();
   });
 
-  it("reads on when the log restarts, and to its end when it is removed", () => {
+  it("continues when the log restarts, and reads it to its end when it is removed", () => {
     const database = create();
     const tail = new LogTail(`${path}-wal`);
     let [salts, count] = [new Set<string>(), 0];
@@ -65,7 +65,7 @@ describe("the tail of a log", () => {
     expect(count).toBeGreaterThan(3000 * 4096);
   });
 
-  it("says that frames are missing when it is read too rarely", () => {
+  it("reports missing frames when it is read too rarely", () => {
     using database = create();
     const tail = new LogTail(`${path}-wal`);
     framesOf(tail);
@@ -74,7 +74,7 @@ describe("the tail of a log", () => {
     tail.close();
   });
 
-  it("goes on at a position", () => {
+  it("continues from a position", () => {
     using database = create();
     const tail = new LogTail(`${path}-wal`);
     framesOf(tail);
@@ -125,7 +125,7 @@ describe("a copy of a database", () => {
     await new Promise((resolve) => worker.once("exit", resolve));
   });
 
-  it("is none of a file that does not exist", async () => {
+  it("is not made of a file that does not exist", async () => {
     expect(await copyDatabase(path, join(folder, "copy"))).toBe(false);
   });
 });

@@ -14,15 +14,15 @@ import { readFlags } from "./object-files.ts";
 /** Consecutive frames of a log, as SQLite wrote them. */
 export interface Frames {
   salt: string;
-  /** The number of the first one, from 1. */
+  /** The number of the first frame, counted from 1. */
   first: number;
   pageBytes: number;
-  /** Pages of the database after the last frame; 0 if that ends no commit. */
+  /** Number of pages of the database after the last frame; 0 if that frame ends no commit. */
   pages: number;
   bytes: Buffer;
 }
 
-/** The part of a log that was read so far. */
+/** The last frame of a log that was read. */
 export interface TailPosition {
   salt: string;
   pageBytes: number;
@@ -39,36 +39,40 @@ interface Read {
   sums: Sums;
 }
 interface Seen extends Read {
-  /** The checksum of the first of them. */
+  /** The checksum of the first of these frames, which identifies them. */
   first: string;
 }
 type Piece = Pick<Frames, "first" | "bytes">;
 
 const pieceBytes = 1024 * 1024;
-/** Pieces that are kept while the end of a commit is looked for; those of longer commits are read again. */
+/** Pieces that are kept until the end of their commit is found. Those of longer commits are read again. */
 const piecesMax = 32;
 const header = wordBuffer(logHeaderBytes);
 const piece = wordBuffer(pieceBytes + 65_536 + frameHeaderBytes);
 
 /**
- * Reads the committed frames of the log of a database that another process writes. It takes no locks and opens no
- * connection, so the writer never notices: a frame counts when its checksum, which covers all frames before it, is
- * right, and when a frame that ends a commit follows.
+ * Reads the committed frames of the log of a database that another process writes. It takes no locks and
+ * opens no connection, so it never affects the writer. A frame counts as committed when its checksum, which
+ * covers all frames before it, is right, and when it or a later frame ends a commit.
  *
- * SQLite restarts a log after 1,000 frames or more, and writes over it from its start. Frames of the log before that
- * stay behind the new ones for a while, so nothing is missed if `read` is called once for each 1,000 frames.
+ * SQLite restarts a log after 1,000 frames or more, and overwrites it from its start. Older frames stay
+ * behind the new ones for a while, so no frame is missed if `read` is called at least once for each 1,000
+ * frames.
  */
 export class LogTail {
   readonly #path: string;
   #file: number | undefined;
   #at: TailPosition | undefined;
-  /** Frames after `#at` that are whole, and belong to no commit yet. */
+  /** Complete frames after `#at` whose commit has not ended yet. */
   #seen: Seen | undefined;
   #isSealed: boolean;
-  /** The salt of a log with a commit that is too large. */
+  /** The salt of a log that is skipped because a commit is too large. */
   #skipped: string | undefined;
 
-  /** `path`: the `-wal` file. `at`: where an earlier one has come. `isSealed`: that one has read a whole log, which is gone. */
+  /**
+   * `path` is the `-wal` file. To continue an earlier reader, `at` is its position; `isSealed` says that it
+   * has read its log to the end and that the log was removed.
+   */
   constructor(path: string, at?: TailPosition, isSealed = at === undefined) {
     this.#path = path;
     this.#at = at;
@@ -79,17 +83,17 @@ export class LogTail {
     return this.#at;
   }
 
-  /** Whether the log is gone, which SQLite removes when the last connection is closed, and was read to its end. */
+  /** Whether the log was read to its end and removed, as SQLite does when the last connection is closed. */
   get isSealed(): boolean {
     return this.#isSealed;
   }
 
-  /** Whether a commit was too large: nothing is read until the log restarts. */
+  /** Whether a commit was too large, so that no frame is read until the log restarts. */
   get isBehind(): boolean {
     return this.#skipped !== undefined;
   }
 
-  /** After a LogGap: begins with the first frame of the present log. */
+  /** Call this after a LogGap. Reading continues with the first frame of the current log. */
   restart(): void {
     this.#at = this.#seen = undefined;
     this.#isSealed = true;
@@ -111,7 +115,7 @@ export class LogTail {
         const { size, nlink } = fstatSync(this.#file);
         if (size >= logHeaderBytes) this.#readFile(this.#file, take, bytesMax);
         if (nlink !== 0) return;
-        // The log was removed: there may be a new one.
+        // The log was removed. There may be a new one.
         this.close();
         this.restart();
         this.#skipped = undefined;
@@ -130,7 +134,7 @@ export class LogTail {
   #readFile(file: number, take: (frames: Frames) => void, bytesMax: number): void {
     if (readSync(file, header, 0, logHeaderBytes, 0) < logHeaderBytes) return;
     const found = readHeader(header);
-    if (found === undefined) return; // it is being written
+    if (found === undefined) return; // the header is being written
     if (found.salt === this.#skipped) return;
     this.#skipped = undefined;
     const at = this.#at;
@@ -207,7 +211,7 @@ export class LogTail {
     }
   }
 
-  /** The frames up to one. They are checked again, because the log may be restarted meanwhile. */
+  /** Reads the frames up to `to` again and checks them, because the log may have been restarted meanwhile. */
   *#readAgain(file: number, to: number): Generator<Piece> {
     const at = this.#at!;
     const frameBytes = frameHeaderBytes + at.pageBytes;
@@ -226,7 +230,7 @@ export class LogTail {
     }
   }
 
-  /** Whether frames that were seen are still there: others replace them when their transaction is rolled back. */
+  /** Whether the seen frames are still there. When their transaction is rolled back, others replace them. */
   #isStill(file: number, { frame, sums, first }: Seen): boolean {
     return (
       this.#checksumOf(file, this.#at!.frame + 1) === first && this.#checksumOf(file, frame) === textOf(sums)
@@ -239,7 +243,7 @@ export class LogTail {
     return textOf([header.readInt32BE(16), header.readInt32BE(20)]);
   }
 
-  /** The number of frames of a log, also of those that belong to no commit. */
+  /** The number of frames of a log, including uncommitted ones. */
   #lengthOf(file: number, { salt, pageBytes, sums: start }: LogHeader): number {
     const frameBytes = frameHeaderBytes + pageBytes;
     let frame = 0;
@@ -258,7 +262,7 @@ export class LogTail {
 
 const textOf = ([one, two]: Sums): string => `${one} ${two}`;
 
-/** Reads whole frames after frame number `after` into `piece`. Returns how many there are, of at most `count`. */
+/** Reads at most `count` complete frames after frame number `after` into `piece`. Returns their number. */
 function readFrames(file: number, after: number, count: number, frameBytes: number): number {
   const got = readSync(file, piece, 0, count * frameBytes, logHeaderBytes + after * frameBytes);
   return Math.floor(got / frameBytes);
@@ -273,7 +277,7 @@ function open(path: string): number | undefined {
   }
 }
 
-/** Whether a log begins after another one: SQLite adds one to the first half of the salt. */
+/** Whether a log directly follows another: at each restart SQLite adds one to the first half of the salt. */
 function isNext(salt: string, before: string): boolean {
   const first = (text: string): number => parseInt(text.slice(0, 8), 16);
   return first(salt) === (first(before) + 1) % 2 ** 32;

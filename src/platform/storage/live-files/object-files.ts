@@ -2,16 +2,16 @@ import { constants, lstatSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 
-/** The folder of the data folder that holds the databases of Durable Objects and of D1, a folder for each namespace. */
+/** The folder with the databases of Durable Objects and of D1, in a folder for each namespace. */
 export const objectsFolderOf = (dataDir: string): string => join(dataDir, "objects");
 
 const namespacePattern = /^[0-9a-f]{32}$/;
 /**
- * workerd's databases: of an object, and of its facets. `metadata.sqlite` of each namespace is none of them: it is for
- * alarms of workerd, which objects here do not have.
+ * The databases that workerd creates for an object and its facets. Does not match `metadata.sqlite` of each
+ * namespace, which is for workerd's own alarms; objects here do not use them.
  */
 const databasePattern = /^[0-9a-f]{64}(?:\.\d{1,5})?\.sqlite$/;
-/** The numbers of an object's facets. workerd appends to it. */
+/** The file with the numbers of an object's facets, to which workerd appends. */
 const facetsPattern = /^[0-9a-f]{64}\.facets$/;
 
 export const isNamespace = (name: string): boolean => namespacePattern.test(name);
@@ -19,19 +19,19 @@ export const isNamespace = (name: string): boolean => namespacePattern.test(name
 export const isDatabase = (name: string): boolean => databasePattern.test(name);
 export const isFacets = (name: string): boolean => facetsPattern.test(name);
 
-/** A file of the folder of objects. */
+/** A file in the folder of objects, by namespace and name. */
 export interface ObjectFile {
   namespace: string;
   name: string;
 }
 
 /**
- * Flags to read a file of a namespace's folder. A cell that a script controls may have put a link to any file of this machine
- * there, or a pipe without a writer.
+ * Flags to open a file in a namespace's folder for reading. A cell that a script controls may have put a link
+ * to any file of this machine there, or a pipe without a writer.
  */
 export const readFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** The size of a file of such a folder; 0 for anything but a file. */
+/** The size of a regular file; 0 for anything else. */
 export function bytesOf(path: string): number {
   const found = lstatSync(path, { throwIfNoEntry: false });
   return found?.isFile() === true ? found.size : 0;

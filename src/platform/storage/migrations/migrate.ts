@@ -26,7 +26,7 @@ function migrationsOf(engine: DatabaseEngine): Record<string, Migration> {
   return Object.fromEntries(schemaVersions.map((name) => [name, migrationOf(declared[name]!)]));
 }
 
-/** Of the lock of migrations, among all advisory locks of the database. Any number will do. */
+/** The key of the advisory lock of migrations. Any number that no other lock uses would do. */
 const lockKey = 7_353_561;
 
 export const currentSchema = schemaVersions.at(-1)!;
@@ -37,15 +37,16 @@ export const currentSchema = schemaVersions.at(-1)!;
  */
 const oldestProgram = "0.1.0";
 
-/** The schema that a database has. */
+/** The schema of a database. */
 export interface SchemaInfo {
   writtenBy: string;
   oldestProgram: string;
 }
 
 /**
- * Migrates the schema up to a version, by default the current one. Everything happens in one transaction, so a
- * process that dies leaves the schema as it was. A lock lets only one starting node migrate at a time. A schema of a newer program stays as it is, or is refused if this program is too old.
+ * Migrates the schema up to a version, by default the current one. Everything happens in one transaction, so
+ * a process that dies leaves the schema as it was. A lock lets only one starting node migrate at a time. The
+ * schema of a newer program stays unchanged; throws if this program is too old for it.
  */
 export async function migrate(storage: Connected, to = currentSchema): Promise<void> {
   const newer = (await appliedMigrations(storage)).filter((name) => !schemaVersions.includes(name));

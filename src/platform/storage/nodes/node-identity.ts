@@ -6,14 +6,14 @@ import { join } from "node:path";
 export interface NodeIdentity {
   /** A UUID. */
   id: string;
-  /** Differs for a copy of the data folder, on this machine or another. */
+  /** Identifies the data folder. Differs for a copy of it, on this machine or another. */
   place: string;
 }
 
 const fileName = "node.json";
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** For a node whose folder is deleted with it. */
+/** A new identity, for a node whose data folder is deleted when it ends. */
 export function temporaryIdentity(): NodeIdentity {
   const id = randomUUID();
   return { id, place: id };

@@ -19,14 +19,14 @@ export interface ListedNode extends store.NodeRow {
 
 const beatMs = 2000;
 const lookMs = 250;
-/** For the last update at the stop. */
+/** Time limit of the last update, when the node stops. */
 const endMsMax = 2000;
 const beatsPerCleaning = 30;
 
-/** The row of this node in the table of nodes, and the other rows. */
+/** Maintains the row of this node in the table of nodes, and reads the others. */
 export class NodeRegistry {
   readonly id: string;
-  /** Differs in each start. */
+  /** A new id for each start. */
   readonly run = randomUUID();
   /** The number of live nodes, this one included, as of the last beat. */
   live = 1;
@@ -100,7 +100,7 @@ export class NodeRegistry {
     }
   }
 
-  /** This process has the lock of the folder, so a node that ran in the same place has ended. */
+  /** Whether a node ran in this data folder. It has ended, because this process has the folder's lock. */
   #isPredecessor({ place }: store.NodeRow): boolean {
     return this.#storage.engine === "sqlite" || place === this.#node.place;
   }
@@ -136,7 +136,7 @@ export class NodeRegistry {
   }
 }
 
-/** `isLocked`: its data folder is in use, which says more than the time when it was seen. */
+/** `isLocked`: the node's data folder is in use, which is surer than the time when it was last seen. */
 export const stateOf = (
   { endedOn, isAlive }: store.NodeRow & { isAlive: boolean },
   isLocked: boolean,

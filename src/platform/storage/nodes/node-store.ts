@@ -1,11 +1,11 @@
 import { sql, type RawBuilder } from "kysely";
 import type { Read, Storage } from "../storage.ts";
 
-/** A node that was not seen for so long counts as ended. */
+/** A node that was not seen for this time counts as ended. */
 export const aliveMs = 10_000;
-/** A node that was not seen for so long has lost its place in the change log. */
+/** The change log keeps changes for a lost node for this time. */
 const neededMs = 10 * 60_000;
-/** Ended nodes are listed for so long, and at most so many of them. */
+/** Ended nodes are listed for this time, and at most this many of them. */
 const listedMs = 60 * 60_000;
 const endedMax = 100;
 
@@ -26,7 +26,7 @@ export interface NodeRow {
   seq: number | null;
 }
 
-/** The data of a node that its start writes. */
+/** The data that a node writes at its start. */
 export type NewNode = Omit<NodeRow, "startedOn" | "seenOn" | "endedOn" | "seq">;
 
 const now = (engine: Engine): RawBuilder<number> =>
@@ -98,7 +98,7 @@ export async function list(read: Read, engine: Engine): Promise<(NodeRow & { isA
   return rows.map(({ age, ...row }) => ({ ...row, isAlive: row.endedOn === null && age < aliveMs }));
 }
 
-/** Deletes nodes that ended or were last seen long ago, and those beyond a number. */
+/** Deletes nodes that ended or were last seen long ago, and the oldest ended nodes if there are too many. */
 export async function forgetEnded(read: Read, engine: Engine): Promise<void> {
   const ended = sql`(ended_on is not null or seen_on < ${now(engine)} - ${sql.raw(String(aliveMs))})`;
   // A lost node may come back within the time for which the change log waits for it.

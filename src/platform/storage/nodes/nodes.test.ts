@@ -21,7 +21,7 @@ const folder = (name: string): string => {
 };
 
 describe("the identity of a node", () => {
-  it("stays in its folder, and is made anew only if the file is not complete", () => {
+  it("stays in its folder, and is replaced only if the file is incomplete", () => {
     const path = folder("own");
     const first = identityIn(path);
     expect(identityIn(path)).toEqual(first);

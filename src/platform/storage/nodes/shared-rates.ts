@@ -12,39 +12,39 @@ export interface SharedLimit {
   note(key: string, calls: number): void;
 }
 
-/** For an installation with one node. */
+/** The limit of an installation with one node. */
 export const ownLimit: SharedLimit = { weight: 1, note: () => {} };
 
 interface Total {
   calls: number;
-  /** The count beyond the calls since the last exchange. */
+  /** The estimated calls of other nodes since the last exchange: this node's own calls, once for each other node. */
   surplus: number;
   usedAtMs: number;
 }
 
-/** By run of another node: the text of its row, and the totals in it. */
+/** By run of another node: the text of its row, and the totals that it contains. */
 type Seen = Map<string, { text: string; totals: Record<string, number> }>;
 
 type Correct = (key: string, calls: number) => void;
 
 const exchangeMs = 1000;
 const stopMsMax = 2000;
-/** After so long without calls, a key is forgotten: longer than the window of any limit. */
+/** Keys are forgotten after this time without calls, which is longer than the window of any limit. */
 const keptMs = 2 * 3_600_000;
 const keysMax = 5000;
 
 /**
- * Exchanges the counts of rate limits between nodes on PostgreSQL, each second while there are several. Between
- * two exchanges a node counts each call once for every live node, as if all of them had as many; then it takes
- * this back and adds what the others really had. So all together exceed a limit hardly, and a client of one node
- * has nearly the whole of it after some seconds.
+ * Exchanges the counts of rate limits between nodes on PostgreSQL, each second while there are several.
+ * Between two exchanges a node counts each call once for every live node, as if all of them had as many
+ * calls. Then it replaces this estimate by the others' real counts. So all nodes together hardly exceed a
+ * limit, and a client that uses only one node has nearly the whole limit after some seconds.
  */
 export class SharedRates {
   readonly #storage: Storage;
   readonly #node: { readonly id: string; readonly run: string; readonly live: number };
   readonly #logger: Logger;
   readonly #corrections = new Map<string, Correct>();
-  /** By name of the limit and key. The one that was used last comes last. */
+  /** By name of the limit and key. The most recently used comes last. */
   readonly #totals = new Map<string, Total>();
   #seen: Seen = new Map();
   #isChanged = false;
@@ -144,7 +144,7 @@ export class SharedRates {
       }
       const totals = JSON.parse(text) as Record<string, number>;
       seen.set(run, { text, totals });
-      // Calls from before this node was there belong to windows that are over, or nearly.
+      // Calls before this node joined belong to windows that are over, or nearly.
       if (before === undefined && !this.#hasBaseline) continue;
       for (const [key, calls] of Object.entries(totals)) {
         const more = calls - (before?.totals[key] ?? 0);

@@ -1,8 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
 
 /*
- * Copies of all rows, in a second database in memory on the same connection. `deserialize()` would be the shorter way, but
- * Node 26.10 ends in a segmentation fault when it collects a statement that was prepared before.
+ * Copies of all rows, in a second in-memory database on the same connection. `deserialize()` would be
+ * shorter, but Node 26.10 then crashes when it collects a statement that was prepared before.
  */
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
@@ -27,7 +27,7 @@ export function bringCopyBack(database: DatabaseSync, copy: number): void {
     `delete from main.${quoted(table)}`,
     `insert into main.${quoted(table)} select * from ${copyOf(copy, table)}`,
   ]);
-  // Rows come back in the order of the tables, and not of their references.
+  // Rows are restored in the order of the tables, and not of their references.
   database.exec("pragma foreign_keys = off");
   try {
     inTransaction(database, statements);

@@ -1,6 +1,6 @@
 import type { Change } from "../storage.ts";
 
-/** Sees each write, for the test kit. */
+/** Wraps each write, for the test kit. */
 export interface WriteHooks {
   /** Runs the work of a transaction, which adds its changes. Throws if the writer may not write. */
   around<T>(work: () => Promise<T>, changes: readonly Change[]): Promise<T>;
@@ -8,7 +8,7 @@ export interface WriteHooks {
   direct<T>(work: () => T): T;
 }
 
-/** Hooks that nothing uses. */
+/** Hooks without effect. */
 export const noWriteHooks: WriteHooks = {
   around: async (work) => work(),
   direct: (work) => work(),
