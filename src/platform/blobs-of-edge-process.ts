@@ -13,7 +13,7 @@ interface BlobCall {
   range?: { start: number; end: number } | undefined;
 }
 
-/** Main answers reads of edge processes. */
+/** In the main process: answers the reads of edge processes. */
 export function serveBlobs(calls: ProcessCalls, blobs: Blobs): void {
   calls.serve<BlobCall>(callName, async ({ key, range }, { response }) => {
     const blob = await blobs.get(key, range);
@@ -26,7 +26,10 @@ export function serveBlobs(calls: ProcessCalls, blobs: Blobs): void {
   });
 }
 
-/** An edge process reads files itself. Of another store main has the credentials and the cache. */
+/**
+ * The blobs of an edge process, read only. It reads files itself; other stores it reads through the main
+ * process, which has the credentials and the cache.
+ */
 export function blobsOfEdgeProcess(config: Config, folder: string, calls: ProcessCalls): BlobServices {
   const { kind } = blobUrlOf(config);
   const blobCounts = new BlobCounts(kind);

@@ -3,7 +3,7 @@ import { ProcessCalls } from "./process-calls/calls.ts";
 import { ProcessNotes } from "./processes/notes.ts";
 import { callsPath } from "./processes/protocol.ts";
 
-/** The ways between main and edge processes, beside changes of the database. Unused without edge processes. */
+/** Calls and notes between the main process and edge processes. Unused without edge processes. */
 export const processes = capability({
   name: "processes",
   processes: "all",
@@ -22,6 +22,6 @@ export const processes = capability({
       logger.error({ err: error, call: name }, "a call of another process could not be answered"),
     );
   },
-  // Later than the listeners of visitors, whose requests need it until their end.
+  // After the listeners of visitors, because their requests make calls until they end.
   close: ({ calls }) => calls?.close(),
 });

@@ -21,11 +21,11 @@ import { waitForDatabase } from "./storage/wait-for-database.ts";
 import { openReader, openStorage } from "./storage/storage.ts";
 import { declaration } from "./declaration.ts";
 
-/** How often a node reads the changes of others: alone, and while PostgreSQL notifies it of them. */
+/** How often a node reads other nodes' changes: without notifications of PostgreSQL, and with them. */
 const watchIntervalMs = 500;
 const notifiedIntervalMs = 5000;
 
-/** The content of the database to begin with. */
+/** The initial content of an in-memory database, for tests. */
 const imageOf = ({ testState }: Config): Uint8Array | undefined =>
   testState === undefined ? undefined : readFileSync(testState);
 
@@ -41,7 +41,10 @@ export const reservation = capability({
   close: ({ reserved }) => reserved?.[Symbol.dispose](),
 });
 
-/** The addresses of the listeners that only main has, in every process, and those of the edge in DNS answers. */
+/**
+ * The addresses of the API, metrics and DNS listeners, which only the main process has, for every process;
+ * and the edge's addresses in DNS answers.
+ */
 export const ownListeners = capability({
   name: "own listeners",
   processes: "all",
@@ -75,7 +78,10 @@ export const dataFolder = capability({
     }
     unawaited(
       closeDataFolder(config.dataDir, logger).catch((error: unknown) =>
-        logger.warn({ err: error }, "files in the data folder could not be closed to other users"),
+        logger.warn(
+          { err: error },
+          "other users may read files in the data folder: permissions could not be set",
+        ),
       ),
     );
     return { folder: config.dataDir, removeFolder: undefined };
@@ -87,12 +93,12 @@ export const dataFolder = capability({
   },
 });
 
-/** Logs the first of several failures to follow other nodes, and their end. */
+/** Logs the first of several failures to read other nodes' changes, and the recovery. */
 function reportTo(logger: Logger): (failure: unknown) => void {
   let isFailing = false;
   return (failure) => {
-    if (failure === undefined) logger.info("the changes of other nodes are followed again");
-    else if (!isFailing) logger.error({ err: failure }, "the changes of other nodes cannot be followed");
+    if (failure === undefined) logger.info("the changes of other nodes can be read again");
+    else if (!isFailing) logger.error({ err: failure }, "the changes of other nodes cannot be read");
     isFailing = failure !== undefined;
   };
 }

@@ -3,9 +3,9 @@ interface Details {
   /** JSON pointer to the field of the input that the error is about. */
   pointer?: string | undefined;
   retryAfterSeconds?: number | undefined;
-  /** The HTTP status of an origin's answer that the error is about. */
+  /** The HTTP status of the origin's response that the error is about. */
   originStatus?: number;
-  /** The errors behind this one, which callers see too. */
+  /** The causes of this error, which callers see too. */
   reasons?: readonly DomainError[];
   /** More about the error, for clients that read it. */
   meta?: Readonly<Record<string, unknown>>;

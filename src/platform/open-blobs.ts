@@ -100,7 +100,10 @@ export async function placeOf(url: BlobUrl, storage: Storage, folder: string): P
 const blobFolder = (folder: string): string => join(folder, "blobs");
 const isFiles = ({ id }: BlobPlace): boolean => id.startsWith("files");
 
-/** Why a node refuses to start: it would answer 404 for the bytes that other nodes have. */
+/**
+ * The error that keeps a node from starting with another store than the installation's, where blobs would be
+ * missing.
+ */
 function elsewhere(recorded: BlobPlace, own: BlobPlace): ConfigError {
   if (isFiles(recorded) && isFiles(own))
     return new ConfigError(
@@ -124,7 +127,10 @@ async function openStore(url: BlobUrl, config: Config, storage: Storage | undefi
   return new S3Store({ ...s3Address(url), credentials: blobCredentials(config) });
 }
 
-/** A store that is away may return; one that refuses us will not, and the operator has to know. */
+/**
+ * Logs a store that does not answer, because it may return. Throws if the store refuses access, which the
+ * operator must fix.
+ */
 async function checkStore(store: BlobStore, logger: Logger): Promise<void> {
   try {
     await store.check();
@@ -134,9 +140,8 @@ async function checkStore(store: BlobStore, logger: Logger): Promise<void> {
       return;
     }
     await store.close();
-    throw new Error(
-      "The store that --blob-url names refuses to be used: check the bucket and the credentials",
-      { cause: error },
-    );
+    throw new Error("The store of --blob-url refuses access: check the bucket and the credentials", {
+      cause: error,
+    });
   }
 }

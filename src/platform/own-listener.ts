@@ -23,7 +23,7 @@ export class OwnListener {
     return address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
   }
 
-  /** Calls back as soon as it listens, before it answers a request. */
+  /** Calls back as soon as the listener listens, before it answers a request. */
   onListening(listener: (address: AddressInfo) => void): void {
     this.#listeners.push(listener);
   }

@@ -14,11 +14,11 @@ import { projectUrl } from "./util/module-url.ts";
 import { unawaited } from "./util/uncaught.ts";
 
 const retryMs = 10 * 60 * 1000;
-/** Timers of Node end at 24 days. */
+/** Node's timers cannot wait longer than 24 days. */
 const sleepMsMax = 24 * 60 * 60 * 1000;
 const dayMs = 24 * 60 * 60 * 1000;
 const errorCharactersMax = 4000;
-/** Settings that say what is backed up. */
+/** The settings that each backup's process gets. */
 const passedOn: readonly SettingName[] = [
   "dataDir",
   "databaseUrl",
@@ -117,7 +117,7 @@ export class PeriodicBackups {
   readonly everyMs: number;
   readonly #config: Config;
   readonly #place: ArchivePlace;
-  /** The setting: a path or a URL. */
+  /** The value of `backup-folder`: a path or a URL. */
   readonly #folder: string;
   readonly #logger: Logger;
   readonly #stopping = new AbortController();
@@ -141,7 +141,7 @@ export class PeriodicBackups {
     this.#runAt(0);
   }
 
-  /** Ends a backup that is being made. */
+  /** Ends a running backup, and makes no more. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     clearTimeout(this.#timer);
@@ -164,7 +164,7 @@ export class PeriodicBackups {
     try {
       if (this.lastSuccessMs === undefined) {
         this.lastSuccessMs = (await periodicBackups(this.#place))[0]?.timeMs;
-        // A clock that was ahead when that one was made does not put off the next.
+        // If the clock was ahead at the last backup, it must not delay the next one.
         const nextMs = Math.min(this.lastSuccessMs ?? 0, startedMs) + this.everyMs;
         if (this.lastSuccessMs !== undefined && nextMs > startedMs) return this.#runAt(nextMs);
       }
@@ -205,7 +205,7 @@ export class PeriodicBackups {
     throw new Error(`selvedge backup ended with ${String(code)}: ${output.trim()}`);
   }
 
-  /** The newest stays, and so does the one that was just made, which a clock that jumped back makes look old. */
+  /** Keeps the newest backup, and the one just made, which looks old if the clock jumped back. */
   async #removeOld(madeMs: number): Promise<void> {
     const { backupKeep, backupKeepDays } = this.#config;
     const oldestMs = backupKeepDays === 0 ? 0 : Date.now() - backupKeepDays * dayMs;

@@ -10,7 +10,7 @@ import {
 
 const defaultRegion = "us-east-1";
 
-/** AWS wants the bucket in the host, where a certificate of AWS covers names without dots only. */
+/** AWS expects the bucket in the host name. Its certificates cover only bucket names without dots there. */
 export function s3Address({
   endpoint,
   region = process.env["AWS_REGION"] ?? defaultRegion,

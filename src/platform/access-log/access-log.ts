@@ -8,13 +8,13 @@ import type { LineWriter } from "./line-writer.ts";
 export interface AccessLogOptions {
   lines: Pick<LineWriter, "add">;
   format: LineFormat;
-  /** One request of so many has a line. */
+  /** One in this many requests gets a line. */
   oneIn: number;
 }
 
-/** A reader of records, beside the lines of the log. */
+/** Gets the record of each request, in addition to the log. */
 export interface RecordReader {
-  /** The fields that it reads. */
+  /** The fields that the reader needs. */
   fields: ReadonlySet<FieldName>;
   /** Called when the response has closed. */
   take(record: AccessRecord): void;
@@ -29,7 +29,7 @@ export class AccessLog {
   #reader: RecordReader | undefined;
   #needsCf = false;
   #needsConnection = false;
-  /** Whether records are read. If not, a request costs this comparison. */
+  /** Whether requests get records. While false, the log costs a request only this comparison. */
   isOn = false;
 
   /** Without options, it writes no lines. */
@@ -41,7 +41,7 @@ export class AccessLog {
     this.read(undefined);
   }
 
-  /** Passes the records of all requests to a reader, from now on, instead of the one before. */
+  /** From now on passes the record of every request to this reader, which replaces the previous one. */
   read(reader: RecordReader | undefined): void {
     this.#reader = reader;
     this.isOn = this.#lines !== undefined || reader !== undefined;
@@ -50,7 +50,7 @@ export class AccessLog {
     this.#needsCf = fields.some((field) => fieldsOfCf.has(field));
   }
 
-  /** Begins the record of a request. It is read when the response has closed. Undefined: it is not read. */
+  /** Begins the record of a request, which is written when the response has closed. Undefined if nothing needs it. */
   begin(
     request: IncomingMessage,
     response: ServerResponse,
@@ -65,7 +65,7 @@ export class AccessLog {
     return record;
   }
 
-  /** The same for a connection that is upgraded: the line is written when it has closed. */
+  /** The same for an upgraded connection: its record is written when the connection has closed. */
   beginUpgrade(request: IncomingMessage, socket: Duplex, ray: string): AccessRecord | undefined {
     if (!this.isOn) return undefined;
     const hasLine = this.#hasLine();
@@ -96,7 +96,7 @@ export class AccessLog {
   }
 }
 
-/** Notes the status of the first answer on a connection that Node's HTTP server gave away. */
+/** Notes the status of the first response on an upgraded connection, which Node's HTTP server no longer manages. */
 function noteStatus(socket: Duplex, record: AccessRecord): void {
   const write = socket.write.bind(socket);
   const end = socket.end.bind(socket);

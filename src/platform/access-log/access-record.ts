@@ -5,7 +5,7 @@ import { cipherName } from "./cipher-name.ts";
 /** Properties of `request.cf`. */
 export type CfProperties = Readonly<Record<string, unknown>>;
 
-/** The data of a request that the edge has before it chooses an answer. */
+/** The data of a request that the edge has before it chooses a handler. */
 export interface AccessView {
   host: string;
   path: string;
@@ -16,7 +16,7 @@ export interface AccessView {
   zone: { id: string; name: string } | undefined;
 }
 
-/** A visitor's connection. It is read while the request begins: a closed stream of HTTP/2 has lost it. */
+/** A visitor's connection. It is read at the start of the request, because a closed HTTP/2 stream has lost it. */
 export interface AccessConnection {
   port: number | undefined;
   /** Undefined without TLS. */
@@ -34,7 +34,7 @@ function connectionOf({ socket }: IncomingMessage): AccessConnection {
   };
 }
 
-/** The headers of an answer, as `writeHead` takes them: an object, or a flat list of names and values. */
+/** The headers of a response, as `writeHead` takes them: an object, or a flat list of names and values. */
 export type SentHeaders = Readonly<Record<string, unknown>> | readonly unknown[];
 
 /** A response that counts its body. */
@@ -46,7 +46,7 @@ export interface CountedResponse {
   sentHeaders: SentHeaders | undefined;
 }
 
-/** A header of an answer whose head was written. `name` is in lower case. */
+/** A header of a response whose head was written. `name` is in lower case. */
 export function sentHeader(
   response: ServerResponse & Partial<CountedResponse>,
   name: string,
@@ -65,12 +65,12 @@ export class AccessRecord {
   readonly request: IncomingMessage;
   /** Undefined for an upgraded connection. */
   readonly response: (ServerResponse & Partial<CountedResponse>) | undefined;
-  /** A relay between nodes gives it the ray of the first node. */
+  /** At a relay between nodes, the ray of the first node. */
   ray: string | undefined;
   /** Undefined if no chosen field needs it. */
   readonly connection: AccessConnection | undefined;
   view: AccessView | undefined;
-  /** Whether another process of the node logs the request. */
+  /** Set when another process of the node logs the request. */
   isLeftOut = false;
   /** Whether it is in the sample that has lines. */
   hasLine = false;
@@ -83,13 +83,13 @@ export class AccessRecord {
   originAddress: string | undefined;
   originStatus: number | undefined;
   originStartMs = 0;
-  /** From the request to the head of the origin's response. */
+  /** Milliseconds from sending the request to the origin until the head of its response. */
   originMs: number | undefined;
   /** The script that the request's route names. */
   scriptName: string | undefined;
   scriptStatus: string | undefined;
   scriptStartMs = 0;
-  /** From the start of the script to the end of the response. */
+  /** Milliseconds from the start of the script to the end of the response. */
   scriptMs: number | undefined;
 
   constructor(
@@ -123,7 +123,7 @@ export class AccessRecord {
     this.scriptStartMs = performance.now();
   }
 
-  /** Says why the script has not answered. */
+  /** Records why the script has not answered. */
   scriptFails(status: string): void {
     this.scriptStatus = status;
   }

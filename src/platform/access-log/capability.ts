@@ -14,7 +14,7 @@ export const accessLogs = capability({
   create({ config, logger }) {
     const writers = new Map<string, LineWriter>();
     const openLog = (target: string, oneIn: number): AccessLog => {
-      // Both logs may have one target.
+      // Both logs may have the same target.
       const lines =
         writers.get(target) ??
         new LineWriter(target, (error) => logger.warn({ err: error }, "lines of an access log are lost"));
@@ -22,7 +22,7 @@ export const accessLogs = capability({
       return new AccessLog({ lines, format: formatOf(config), oneIn });
     };
     return {
-      /** Logpush reads it, too. */
+      /** Logpush reads its records, too. */
       edgeLog:
         config.accessLog === undefined ? new AccessLog() : openLog(config.accessLog, config.accessLogOneIn),
       apiLog: config.apiAccessLog === undefined ? undefined : openLog(config.apiAccessLog, 1),

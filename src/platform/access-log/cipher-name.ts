@@ -1,4 +1,4 @@
-/** TLS 1.3 suites name no key exchange; the public name has only the cipher: `AEAD-AES128-GCM-SHA256`. */
+/** The public data set's name of a cipher suite. It writes those of TLS 1.3 as `AEAD-AES128-GCM-SHA256`. */
 export function cipherName(name: string): string {
   const match = /^TLS_(AES|CHACHA20)_(.+)$/.exec(name);
   if (match === null) return name;

@@ -7,7 +7,7 @@ export class CountedServerResponse extends ServerResponse implements CountedResp
   declare headAtMs: number;
   declare sentHeaders: SentHeaders | undefined;
 
-  // Assigned here: the fields of a class cost more, and there is one response for each request.
+  // Assigned here, because class fields cost more, and every request has a response.
   constructor(request: IncomingMessage) {
     super(request);
     this.bodyBytes = 0;
@@ -36,10 +36,10 @@ export class CountedServerResponse extends ServerResponse implements CountedResp
 /** Node's server passes options, too. */
 const PlainResponse = ServerResponse as new (request: IncomingMessage, options?: object) => ServerResponse;
 
-/** The class of a server's responses: they count while the log is read. */
+/** The class of a server's responses, which count their bodies while the log is on. */
 export function responseClass(log: { readonly isOn: boolean } | undefined): typeof ServerResponse {
   if (log === undefined) return ServerResponse;
-  // A constructor that returns another object: the log may be turned on while the server runs.
+  // The constructor returns an object of another class, because the log may be turned on while the server runs.
   return function (request: IncomingMessage, options: object): ServerResponse {
     return log.isOn ? new CountedServerResponse(request) : new PlainResponse(request, options);
   } as unknown as typeof ServerResponse;

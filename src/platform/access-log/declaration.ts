@@ -48,7 +48,7 @@ const secretName =
 export const isSecretName = (name: string): boolean =>
   secretName.test(name.trim()) || secretHeaders.has(name.toLowerCase());
 
-/** Headers that carry credentials or addresses, and whose names do not say so. */
+/** Headers that carry credentials or addresses although their names do not show it. */
 const secretHeaders: ReadonlySet<string> = new Set(["awsaccesskeyid", "selvedge-cf", "x-auth-email"]);
 
 /** Credentials never appear in a log. */
@@ -65,7 +65,7 @@ export const declaration = declare({
       flag: "access-log",
       env: "SELVEDGE_ACCESS_LOG",
       describe:
-        "file for a line of JSON for each request at the edge, or - for standard output; opened again on SIGHUP (default: no log)",
+        "file that gets a line of JSON for each request at the edge, or - for standard output; reopened on SIGHUP (default: no log)",
     },
     accessLogFields: {
       kind: "list",
@@ -92,14 +92,14 @@ export const declaration = declare({
       flag: "access-log-response-headers",
       env: "SELVEDGE_ACCESS_LOG_RESPONSE_HEADERS",
       default: [],
-      describe: "headers of answers to log, in the field ResponseHeaders",
+      describe: "headers of responses to log, in the field ResponseHeaders",
     },
     accessLogTimestamps: {
       ...choice(["rfc3339", "unix", "unixnano"]),
       flag: "access-log-timestamps",
       env: "SELVEDGE_ACCESS_LOG_TIMESTAMPS",
       default: "rfc3339",
-      describe: "form of the times in access logs",
+      describe: "format of the times in access logs",
     },
     accessLogOneIn: {
       kind: "count",
@@ -115,7 +115,7 @@ export const declaration = declare({
       flag: "api-access-log",
       env: "SELVEDGE_API_ACCESS_LOG",
       describe:
-        "file for a line of JSON for each call of the management API, or -; never sampled (default: no log)",
+        "file that gets a line of JSON for each call of the management API, or -; never sampled (default: no log)",
     },
   },
 });

@@ -26,13 +26,13 @@ const country = (value: unknown): string | undefined =>
 /** A ray is 16 hexadecimal digits and the location code of the node. */
 const rayLength = 16;
 
-/** The visitor left before the head of a response was sent. */
+/** The status in the log when the visitor left before the head of a response was sent. */
 const statusOfLeft = 499;
 
 /** How to write a moment, given in milliseconds of `performance.now()`. */
 export type Timestamp = (ms: number) => string;
 
-/** Nanoseconds exceed the integers of a double, so they are written digit by digit. */
+/** Nanoseconds exceed the exact integers of a double, so they are written as microseconds and three zeros. */
 export const timestamps = {
   unixnano: (ms) => {
     const micro = Math.round((performance.timeOrigin + ms) * 1000);
@@ -42,7 +42,7 @@ export const timestamps = {
   rfc3339: rfc3339(),
 } as const satisfies Record<string, Timestamp>;
 
-/** Keeps the text of the last second, which most requests share. */
+/** Caches the text of the last second, which most requests share. */
 function rfc3339(): Timestamp {
   let second = 0;
   let prefix = "";
@@ -111,14 +111,14 @@ const fieldWriters = {
 /** The fields that need the properties of `request.cf`. */
 export const fieldsOfCf: ReadonlySet<FieldName> = new Set(["BotScore", "ClientASN", "ClientCountry"]);
 
-/** The fields that need facts of the connection. */
+/** The fields that need properties of the connection. */
 export const fieldsOfConnection: ReadonlySet<FieldName> = new Set([
   "ClientSSLCipher",
   "ClientSSLProtocol",
   "ClientSrcPort",
 ]);
 
-/** The fields of a log for which none are chosen. */
+/** The fields of a log when the setting names none. */
 export const defaultFields: readonly FieldName[] = [
   "EdgeStartTimestamp",
   "RayID",
@@ -164,7 +164,7 @@ export const writersOf = ({
   EdgeColoCode: () => JSON.stringify(colo),
 });
 
-/** Returns a function that writes a record as one line of JSON, without the fields that are not known. */
+/** Returns a function that writes a record as one line of JSON and leaves out unknown fields. */
 export function lineFormatter(format: LineFormat): (record: AccessRecord) => string {
   const writers = writersOf(format);
   const fields: { prefix: string; write: Write }[] = format.fields.map((name) => ({

@@ -1,14 +1,14 @@
 import { closeSync, openSync, write } from "node:fs";
 import { mebibyte } from "../bytes.ts";
 
-/** Lines that wait for a slow file. More are dropped and counted. */
+/** Lines up to this size wait for a slow file; further ones are dropped and counted. */
 const waitingBytesMax = 4 * mebibyte;
 /** Lines are joined up to this size for one write. */
 const writeBytes = 64 * 1024;
 const flushMs = 1000;
 const lineFeed = 0x0a;
 
-/** Appends lines to a file, many at a time. It never blocks its caller and never throws. */
+/** Appends lines to a file, many at a time. `add` neither blocks nor throws. */
 export class LineWriter {
   /** The path, or "-" for standard output. */
   readonly #target: string;
@@ -32,12 +32,12 @@ export class LineWriter {
     this.#fd = open(target);
   }
 
-  /** Lines that were not written: too many waited, or a write failed. */
+  /** Number of lines that were not written, because too many waited or a write failed. */
   get dropped(): number {
     return this.#dropped;
   }
 
-  /** Takes a line with its line feed. */
+  /** Adds a line, which ends with its line feed. */
   add(line: string): void {
     if (this.#isClosed || this.#waitingBytes > waitingBytesMax) {
       this.#dropped += 1;
@@ -50,7 +50,7 @@ export class LineWriter {
     else this.#timer ??= setTimeout(() => this.#begin(), flushMs).unref();
   }
 
-  /** Opens the file again, after a log rotation has renamed it. Throws if that fails; the old file stays in use. */
+  /** Opens the file again, after a log rotation has renamed it. If that fails, rejects and keeps the old file. */
   async reopen(): Promise<void> {
     if (this.#target === "-") return;
     const next = open(this.#target);
@@ -69,7 +69,7 @@ export class LineWriter {
     }
   }
 
-  /** Writes what waits, and closes the file. Later lines are counted as dropped. */
+  /** Writes the waiting lines and closes the file. Later lines are counted as dropped. */
   async close(): Promise<void> {
     await this.flush();
     this.#isClosed = true;
@@ -91,7 +91,7 @@ export class LineWriter {
     });
   }
 
-  /** Writes bytes that end with a line feed. Never rejects: what cannot be written is counted. */
+  /** Writes bytes that end with a line feed. Never rejects: lines that cannot be written are counted. */
   async #append(bytes: Buffer): Promise<void> {
     let at = 0;
     try {

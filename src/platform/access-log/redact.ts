@@ -3,8 +3,8 @@ import { isSecretName } from "./declaration.ts";
 const redacted = "REDACTED";
 
 /**
- * A path or URL without credentials: user names and passwords, and the values of query parameters whose names say that they
- * are secret, become `REDACTED`. The fragment, which may hold a token, is left out.
+ * A path or URL without credentials. User names and passwords become `REDACTED`, as do the values of query
+ * parameters with secret names. The fragment, which may hold a token, is left out.
  */
 export function withoutSecrets(url: string): string {
   const [whole = ""] = url.split("#", 1);
@@ -24,6 +24,6 @@ function decoded(name: string): string {
   try {
     return decodeURIComponent(name.replaceAll("+", " "));
   } catch {
-    return name; // an incomplete escape, which servers read in different ways
+    return name; // an invalid escape, which servers decode in different ways
   }
 }

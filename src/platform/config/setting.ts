@@ -20,7 +20,7 @@ export type Setting = Kind & {
   secret?: true;
 };
 
-/** The kind of a setting whose value is one of some texts. */
+/** The declaration of a setting whose value is one of these texts. */
 export const choice = <const C extends readonly string[]>(choices: C) =>
   ({ kind: "choice", choices }) as const;
 

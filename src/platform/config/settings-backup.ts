@@ -61,7 +61,7 @@ export const backupSettings = {
     flag: "backup-log-days",
     env: "SELVEDGE_BACKUP_LOG_DAYS",
     default: 7,
-    describe: "days that the shipped log covers at least",
+    describe: "days that the shipped log covers, at least",
   },
   objectLog: {
     kind: "text",
@@ -78,14 +78,15 @@ export const backupSettings = {
     flag: "object-log-days",
     env: "SELVEDGE_OBJECT_LOG_DAYS",
     default: 30,
-    describe: "days that the shipped logs of objects go back at least",
+    describe: "days that the shipped logs of objects cover, at least",
   },
   objectLogFirst: {
     kind: "flag",
     flag: "object-log-first",
     env: "SELVEDGE_OBJECT_LOG_FIRST",
     default: false,
-    describe: "everything that a Durable Object or a D1 database sends waits until its writes are shipped",
+    describe:
+      "hold back everything that a Durable Object or a D1 database sends until its writes are shipped",
   },
   backupKeep: {
     kind: "count",

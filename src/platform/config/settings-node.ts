@@ -52,7 +52,7 @@ export const nodeSettings = {
     env: "SELVEDGE_EDGE_PROCESSES",
     default: 0,
     describe:
-      "processes that serve visitors, beside a main process for everything else and a supervisor (0: one process does all)",
+      "processes that serve visitors, in addition to a main process for everything else and a supervisor (0: one process does everything)",
   },
   metricsListen: {
     kind: "address",
@@ -65,7 +65,7 @@ export const nodeSettings = {
     flag: "health-listen",
     env: "SELVEDGE_HEALTH_LISTEN",
     describe:
-      "address of /healthz and /readyz alone, for probes; it answers from the beginning of the start (default: only at the API)",
+      "address of a listener for /healthz and /readyz only, for probes; it answers from the beginning of the start (default: only the API listener answers them)",
   },
   processStartSeconds: {
     kind: "count",
@@ -75,7 +75,7 @@ export const nodeSettings = {
     env: "SELVEDGE_PROCESS_START_SECONDS",
     default: 60,
     describe:
-      "with --edge-processes, the time in which another process must be ready, beside --database-wait-seconds",
+      "with --edge-processes, the time that each process has to become ready, in addition to --database-wait-seconds",
   },
   lameDuckSeconds: {
     kind: "count",

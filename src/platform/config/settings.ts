@@ -15,7 +15,7 @@ export type SettingName = keyof Settings;
 /** The effective settings. Those without a default may be undefined. */
 export type Config = ConfigOf<Settings>;
 
-/** Faults of settings that are of use only together. */
+/** The first contradiction between settings, as a message for the operator; undefined if there is none. */
 export function faultOf(config: Config): string | undefined {
   for (const each of declarations as readonly Declaration[]) {
     const fault = each.checkSettings?.(config);

@@ -1,4 +1,4 @@
-/** A file of the built console, in base64. `gzip` and `br` are there if they are smaller. */
+/** A file of the built console, in base64. `gzip` and `br` are present if they are smaller. */
 export interface BundledFile {
   type: string;
   body: string;

@@ -15,7 +15,7 @@ const run = promisify(execFile);
 /** The built console of the npm package. */
 export const packagedBundle = "dashboard-dist/console.json";
 
-/** Gives the built console: that of the package, or one that is built from the sources of a clone and kept. */
+/** The built console: the one in the npm package, or, in a clone, one that is built from the sources and cached. */
 export class DashboardFiles {
   readonly #logger: Logger;
   #current: { key: string; bundle: Promise<Bundle> } | undefined;
@@ -24,7 +24,7 @@ export class DashboardFiles {
     this.#logger = logger;
   }
 
-  /** The console as it is now. In a clone, changed sources are built again. Rejects if that is not possible. */
+  /** The latest console. In a clone, it is built again when its sources changed. Rejects if the build fails. */
   async latest(): Promise<Bundle> {
     const key = isBuilt ? "package" : await sourcesKey();
     if (this.#current?.key !== key) {
@@ -42,7 +42,7 @@ export class DashboardFiles {
     return this.#current.bundle;
   }
 
-  /** The console that was given last, for the files of its page. */
+  /** The console that `latest` returned last, so that files match the page that was sent. */
   async current(): Promise<Bundle> {
     return this.#current?.bundle ?? this.latest();
   }
@@ -53,9 +53,9 @@ export class DashboardFiles {
     const kept = await readBundle(file).catch(() => undefined);
     if (kept !== undefined) return kept;
     const text = await buildConsole();
-    // A disk that cannot be written costs the build at the next start.
+    // If the disk cannot be written, the next start builds the console again.
     await keep(folder, file, text).catch((error: unknown) =>
-      this.#logger.info({ err: error }, "the built console could not be kept"),
+      this.#logger.info({ err: error }, "the built console could not be cached"),
     );
     return JSON.parse(text) as Bundle;
   }

@@ -9,9 +9,9 @@ const sessionPath = `${dashboardPath}session`;
 /** The parts that the pages need. */
 export interface DashboardNeeds {
   files: Pick<DashboardFiles, "latest" | "current">;
-  /** Answers the calls of sign-in. */
+  /** Answers the console's sign-in calls. */
   answerSession: (request: IncomingMessage, response: ServerResponse) => void;
-  /** Origins beside its own from which the console reads: that of delivered pictures. */
+  /** Other origins that the console may load from: that of delivered pictures. */
   origins: () => readonly string[];
   logger: Logger;
 }

@@ -11,11 +11,7 @@ export const backupMetrics = (
     "When the newest complete periodic backup began; 0 if there is none",
     () => (backups.lastSuccessMs ?? 0) / 1000,
   ),
-  gauge(
-    "backup_interval_seconds",
-    "Time from one periodic backup to the next, as set",
-    () => backups.everyMs / 1000,
-  ),
+  gauge("backup_interval_seconds", "Configured time between periodic backups", () => backups.everyMs / 1000),
   gauge(
     "backup_last_duration_seconds",
     "Time that the last periodic backup of this process took",
@@ -24,7 +20,7 @@ export const backupMetrics = (
   counter("backup_failures_total", "Periodic backups that failed", () => backups.failures),
 ];
 
-/** Metrics of the shipped log; none if it is not shipped. */
+/** Metrics of the shipped log; none if no log is shipped. */
 export const logMetrics = (shipping: { shippedMs: number | undefined } | undefined): Metric[] =>
   shipping === undefined
     ? []

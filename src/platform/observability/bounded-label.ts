@@ -1,7 +1,7 @@
-/** Values that one label may have. Each further value makes new series at Prometheus, which keeps them for weeks. */
+/** Maximum number of values of a label. Each value adds series to Prometheus, which keeps them for weeks. */
 const valuesMax = 1000;
 
-/** A label's values: the first thousand have series of their own, all further ones share `other`. */
+/** The values of a label. The first thousand have series of their own; all further ones share `other`. */
 export class BoundedLabel {
   readonly #known = new Set<string>();
   readonly #max: number;

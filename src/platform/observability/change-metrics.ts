@@ -22,12 +22,12 @@ export function changeMetrics(storage: Pick<Storage, "following" | "lagSeconds">
     ),
     gauge(
       "change_notified",
-      "1 while PostgreSQL notifies this node of changes, 0 while it only asks for them",
+      "1 while PostgreSQL notifies this node of changes, 0 while the node only polls for them",
       () => storage.following && Number(storage.following.isNotified),
     ),
     counters(
       "change_reloads_total",
-      "Times that everything was read again because changes were missing",
+      "Times that the node read everything again because changes were missing",
       ["reason"],
       () => samplesBy("reason", storage.following?.reloads ?? {}),
     ),

@@ -7,9 +7,9 @@ export interface NodeFigures {
   /** Milliseconds since 1970. */
   measuredOn: number;
   requests: number;
-  /** Answers with 500 and above, also for faults of origins. */
+  /** Responses with a status of 500 or above, including those of origins. */
   failedRequests: number;
-  /** Seconds in which half of the requests, and 95 of 100, were answered. */
+  /** Median and 95th percentile of the response time in seconds. */
   p50Seconds: number | null;
   p95Seconds: number | null;
   apiCalls: number;
@@ -32,7 +32,7 @@ type Wanted = (labels: Sample["labels"]) => boolean;
 
 const keptMs = 5000;
 
-/** Reads the figures of a node. Consoles that ask at the same time cost one reading. */
+/** Reads the figures of a node. Concurrent calls share one reading. */
 export function figuresReader(read: () => Promise<EdgeMetrics>): () => Promise<NodeFigures> {
   let kept: { at: number; figures: Promise<NodeFigures> } | undefined;
   return async () => {

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { unawaited } from "../util/uncaught.ts";
 import type { Health } from "./health.ts";
 
-/** A server of `/healthz` and `/readyz` only, for probes that cannot reach the management API. */
+/** A server for `/healthz` and `/readyz` only, for probes that cannot reach the management API. */
 export function createHealthServer(health: Health): Server {
   return createServer({ headersTimeout: 5000, keepAliveTimeout: 5000 }, (request, response) => {
     if (answerHealth(request, response, health)) return;

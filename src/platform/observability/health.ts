@@ -24,7 +24,7 @@ interface Part {
  * parts.
  */
 export class NodeHealth implements Health {
-  /** Before every listener accepts, and from the signal to stop, the node is not ready. */
+  /** False before all listeners accept connections, and after the signal to stop. */
   phase: "starting" | "serving" | "stopping" = "starting";
   mode: "test" | undefined;
   readonly #parts = new Map<string, Part>();

@@ -1,6 +1,6 @@
 import { Counter, Gauge } from "prom-client";
 
-/** Every metric of ours begins with it. */
+/** The prefix of the names of Selvedge's own metrics. */
 export const metricPrefix = "selvedge_";
 
 /** The value of one series: its labels, and a number. */

@@ -11,7 +11,7 @@ interface Current {
   /** Sends 500, or aborts a response that has begun; undefined once the response has ended. */
   fail: (() => void) | undefined;
 }
-/** Exit code of a process that a fault of the program ended. */
+/** Exit code of a process that ends because of a bug. */
 const internalFault = 70;
 const requests = new AsyncLocalStorage<Current>();
 

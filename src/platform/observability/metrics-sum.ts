@@ -1,7 +1,7 @@
 import { AggregatorRegistry, type Registry } from "prom-client";
 import type { EdgeMetrics } from "../processes/protocol.ts";
 
-/** Gauges that each process has for itself. Others are facts of the node, which main knows. */
+/** Gauges that each process has for itself. Others describe the node, and the main process has them. */
 const ofProcesses = /^(process_|nodejs_|selvedge_edge_|selvedge_cells$|selvedge_cell_memory_bytes$)/;
 
 /** The metrics of main, with those of edge processes added to them. */

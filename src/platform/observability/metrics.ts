@@ -9,7 +9,7 @@ import type { Observation } from "./observation.ts";
 import { restartCounts, unawaited, uncaughtCounts } from "../util/uncaught.ts";
 
 const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
-/** Methods with a name of their own in the metrics: visitors may invent others. */
+/** Methods that have series of their own. Visitors may invent others, which share one. */
 const knownMethods: ReadonlySet<string> = new Set([
   "GET",
   "HEAD",
@@ -21,13 +21,13 @@ const knownMethods: ReadonlySet<string> = new Set([
 ]);
 
 export { metricPrefix };
-/** Gauges of prom-client under names of counters. */
+/** Gauges of prom-client whose names are those of counters. */
 const misnamed = [
   "nodejs_active_handles_total",
   "nodejs_active_requests_total",
   "nodejs_active_resources_total",
 ];
-/** Statuses with series of their own. An origin may answer any other one, and a visitor may choose it there. */
+/** Statuses that have series of their own. Origins may send any other one, and visitors may be able to choose it. */
 const knownStatuses: ReadonlySet<number> = new Set([
   101, 200, 201, 204, 206, 301, 302, 303, 304, 307, 308, 400, 401, 403, 404, 405, 409, 410, 412, 413, 415,
   416, 421, 422, 429, 431, 499, 500, 501, 502, 503, 504, 507, 508, 520, 521, 522, 523, 524, 525, 526, 530,
@@ -113,7 +113,7 @@ export class Metrics {
     return this.#registry.getMetricsAsJSON();
   }
 
-  /** A listener of their own: who may call the API, or visits a site, need not see them. */
+  /** Serves the metrics on a listener of their own, so that neither callers of the API nor visitors can see them. */
   createServer(): Server {
     return createServer((request, response) => {
       if (request.url !== "/metrics" || (request.method !== "GET" && request.method !== "HEAD")) {
@@ -140,7 +140,7 @@ export class Metrics {
       ),
       counters(
         "process_restarts_total",
-        "Processes and threads that were started again after they had ended by a fault",
+        "Processes and threads that were started again after they had failed",
         ["kind"],
         () => samplesBy("kind", restartCounts),
       ),

@@ -1,4 +1,4 @@
-/** Time, for everything that is stored or that becomes due. Sockets, CPU time and logs use the system's own. */
+/** The time for everything that is stored or becomes due. Sockets, CPU time and logs use the system's clock. */
 export interface Clock {
   /** Milliseconds since 1970. */
   now: () => number;
@@ -13,8 +13,8 @@ const systemNow = (): number => Date.now();
 let readClock = systemNow;
 
 /**
- * The clock of the process. It is the system's, unless the test kit has set another. Timers are real: what becomes due
- * looks at the time again when its timer ends, and when the test kit has moved the clock.
+ * The clock of the process: the system's, unless the test kit has set another. Timers are real, so their
+ * users read `now` again when a timer ends, and when the test kit has moved the clock.
  */
 export const clock: Clock = {
   now: () => readClock(),
@@ -28,7 +28,7 @@ export const clock: Clock = {
   },
 };
 
-/** For the test kit: from now on, `now` is the time. Without it, the system's time. */
+/** For the test kit: sets the source of the time. Without an argument, returns to the system's time. */
 export function setTime(now: () => number = systemNow): void {
   readClock = now;
 }

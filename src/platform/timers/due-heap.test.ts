@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { fc } from "../../../test/helpers/properties.ts";
 import { DueHeap } from "./due-heap.ts";
 
-it("items come out by due time, and none before it", () => {
+it("items are taken in the order of their due times, and none before its time", () => {
   fc.assert(
     fc.property(fc.array(fc.nat(1000)), fc.nat(1000), (dues, now) => {
       const heap = new DueHeap<number>();

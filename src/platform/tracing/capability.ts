@@ -11,7 +11,7 @@ import { Tracer } from "./spans/tracer.ts";
 
 const closeMs = 2000;
 
-/** Traces of requests through all parts of the platform. Nothing of it is loaded without a collector. */
+/** Traces of requests through all parts of the platform. Its modules are loaded only if a collector is configured. */
 export const tracing = capability({
   name: "tracing",
   processes: "all",
@@ -28,8 +28,8 @@ export const tracing = capability({
       resource: resourceOf(config),
       version: programVersion,
       onState: (failure) => {
-        if (failure === undefined) logger.info("the collector of traces takes spans again");
-        else logger.warn({ err: failure }, "spans are lost: the collector of traces does not take them");
+        if (failure === undefined) logger.info("the collector of traces accepts spans again");
+        else logger.warn({ err: failure }, "spans are lost: the collector of traces does not accept them");
       },
     });
     traceCurrent();

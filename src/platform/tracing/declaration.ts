@@ -63,7 +63,7 @@ export const declaration = declare({
       env: "SELVEDGE_TRACES_SAMPLER",
       alsoEnv: "OTEL_TRACES_SAMPLER",
       default: "parentbased_always_on",
-      describe: "which traces are kept; parentbased: a trusted caller's decision comes first",
+      describe: "which traces are kept; with parentbased, the decision of a trusted caller comes first",
     },
     tracesSamplerArg: {
       kind: "text",

@@ -18,14 +18,14 @@ export const attributesOf = (attributes: Iterable<readonly [name: string, value:
     .join("")
     .slice(1)}]`;
 
-/** "000" to "999": cheaper than to write a number as text. */
+/** "000" to "999", because a look-up is cheaper than formatting. */
 const threeDigits = Array.from({ length: 1000 }, (_, i) => String(i).padStart(3, "0"));
 let second = 0;
 let secondText = "";
 
 /**
- * Nanoseconds exceed the integers of a double, so they are written digit by digit. Most spans share the text of their
- * second.
+ * Nanoseconds exceed the exact integers of a double, so they are written as seconds, microseconds and three
+ * zeros. The text of the last second is cached, because most spans share it.
  */
 function nanoseconds(wallMs: number): string {
   const micros = Math.round(wallMs * 1000);
@@ -39,7 +39,7 @@ function nanoseconds(wallMs: number): string {
   return `${secondText}${threeDigits[millis]}${threeDigits[rest - millis * 1000]}000`;
 }
 
-/** `originMs` is the wall time of 0 on the clock of `performance.now()`. */
+/** The JSON of a span. `originMs` is the wall-clock time at which `performance.now()` was 0. */
 export function spanJson(span: KeptSpan, originMs: number): string {
   const { parentId, state, link, error } = span;
   let rest = "";
@@ -59,7 +59,10 @@ export function spanJson(span: KeptSpan, originMs: number): string {
   );
 }
 
-/** The beginning of a request for the collector, before the list of spans. `resource` is the JSON of the attributes of this process. */
+/**
+ * The beginning of a request to the collector, before the list of spans. `resource` is JSON: this process's
+ * attributes.
+ */
 export const requestStart = (resource: string, version: string): string =>
   `{"resourceSpans":[{"resource":{"attributes":${resource}},"scopeSpans":[{"scope":{"name":"selvedge","version":${asciiJson(version)}},"spans":[`;
 export const requestEnd = "]}]}]}";

@@ -1,17 +1,17 @@
 import { requestEnd } from "./otlp-json.ts";
 
-/** Spans of one request to the collector. */
+/** Maximum number of spans in a request to the collector. */
 export const batchMax = 512;
-/** Spans that wait for the collector. More are dropped and counted. */
+/** Maximum number of spans that wait for the collector. Further ones are dropped and counted. */
 export const waitingMax = 4096;
-/** Of one batch. A span of ordinary requests has about 1 KiB. */
+/** Maximum size of a batch. A span of an ordinary request has about 1 KiB. */
 const batchBytes = 768 * 1024;
-/** Batches that wait: a bound for their bytes, also of spans with long texts. */
+/** Maximum number of waiting batches, which limits memory also when spans have long texts. */
 const batchesMax = waitingMax / batchMax;
 
 const comma = ",".charCodeAt(0);
 
-/** Spans as a request for the collector, which is complete but for its end. */
+/** Spans in the body of a request to the collector. Only the end of the body is missing until `body`. */
 export class SpanBatch {
   readonly #bytes: Buffer;
   #length: number;
@@ -23,7 +23,7 @@ export class SpanBatch {
     this.#length = this.#start = this.#bytes.write(start, "latin1");
   }
 
-  /** Whether it had room for the JSON of a span, which is ASCII. */
+  /** Adds a span as JSON in ASCII. Returns false if the batch has no room for it. */
   add(json: string): boolean {
     if (this.count === batchMax) return false;
     if (this.#length + 1 + json.length + requestEnd.length > batchBytes) return false;
@@ -45,25 +45,25 @@ export class SpanBatch {
   }
 }
 
-/** Batches that wait for the collector, in memory that is used again. */
+/** Batches that wait for the collector, in reused memory. */
 export class SpanBatches {
   readonly #start: string;
   #filling: SpanBatch | undefined;
   readonly #full: SpanBatch[] = [];
-  /** One that was sent, for the next spans. */
+  /** A sent batch, for reuse. */
   #free: SpanBatch | undefined;
 
-  /** `start` is the beginning of each request. */
+  /** `start` is the beginning of each request's body. */
   constructor(start: string) {
     this.#start = start;
   }
 
-  /** Whether another span may be added. */
+  /** Whether there may be room for another span. */
   get hasRoom(): boolean {
     return this.#full.length < batchesMax - 1 || this.#filling?.count !== batchMax;
   }
 
-  /** Whether a span was taken. */
+  /** Adds a span as JSON in ASCII. Returns false if there is no room for it. */
   add(json: string): boolean {
     if (this.#filling?.add(json) === true) return true;
     if (this.#filling !== undefined && this.#filling.count > 0) {
@@ -75,7 +75,7 @@ export class SpanBatches {
     return this.#filling.add(json);
   }
 
-  /** Whether a whole batch waits. */
+  /** Whether a full batch waits. */
   get hasFull(): boolean {
     return this.#full.length > 0 || this.#filling?.count === batchMax;
   }
@@ -84,7 +84,7 @@ export class SpanBatches {
     return this.#full.reduce((sum, { count }) => sum + count, this.#filling?.count ?? 0);
   }
 
-  /** Takes the oldest batch. Give it back after its use. */
+  /** Takes the oldest batch. Return it with `giveBack` after use. */
   take(): SpanBatch | undefined {
     const oldest = this.#full.shift() ?? this.#filling;
     if (oldest === this.#filling) this.#filling = undefined;

@@ -41,7 +41,7 @@ function exporterTo(url: string) {
   return { exporter, end };
 }
 
-it("counts what a collector takes, refuses in part, and refuses", async () => {
+it("counts spans that a collector accepts, refuses in part, and refuses completely", async () => {
   const { exporter, end } = await start((response, attempt) => {
     if (attempt === 0) response.end();
     else if (attempt === 1) response.end('{"partialSuccess":{"rejectedSpans":"2"}}');
@@ -78,7 +78,7 @@ it("keeps a bounded number of spans for a collector that never answers, and drop
   expect(exporter.dropped).toBe(512 + waitingMax + 100);
 });
 
-it("drops what no collector listens for, and ends in time", async () => {
+it("drops spans when no collector listens, and ends in time", async () => {
   const { exporter, end } = exporterTo("http://127.0.0.1:1/v1/traces");
   end(10);
   await exporter.close(50);

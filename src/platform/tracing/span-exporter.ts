@@ -11,7 +11,7 @@ const everyMs = 1000;
 const attemptsMax = 4;
 const timeoutMs = 10_000;
 const answerBytesMax = 64 * 1024;
-/** Answers after which the collector may take the batch later (OTLP/HTTP, failures). */
+/** Statuses after which the same batch may be sent again (OTLP/HTTP, failures). */
 const retryable: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 export interface ExporterOptions {
@@ -25,21 +25,22 @@ export interface ExporterOptions {
 }
 
 /**
- * Sends ended spans to a collector, over OTLP/HTTP with JSON. It never waits for it, and never throws. A span becomes
- * bytes when it ends: as an object, it would outlive its request and be copied by the garbage collector.
+ * Sends ended spans to a collector, over OTLP/HTTP with JSON. `add` neither waits for the collector nor
+ * throws. A span is converted to bytes when it ends: as an object, it would outlive its request, and the
+ * garbage collector would copy it.
  */
 export class SpanExporter implements SpanSink {
   readonly #options: ExporterOptions;
   readonly #url: URL;
   readonly #agent: HttpAgent;
   readonly #batches: SpanBatches;
-  /** The wall time of 0 on the clock of `performance.now()`, which is looked up with each batch. */
+  /** The wall-clock time at which `performance.now()` was 0, computed again for each batch. */
   #originMs = 0;
   #timer: NodeJS.Timeout | undefined;
   #sending: Promise<void> | undefined;
   readonly #ended = new AbortController();
   #isFailing = false;
-  /** Spans that the collector did not get: too many waited, or it did not take them. */
+  /** Number of lost spans, because too many waited or the collector did not accept them. */
   dropped = 0;
   exported = 0;
 
@@ -63,7 +64,7 @@ export class SpanExporter implements SpanSink {
     else this.#timer ??= setTimeout(() => this.#send(), everyMs).unref();
   }
 
-  /** Sends what waits, for at most `deadlineMs`. Spans that are left then are dropped. */
+  /** Sends the waiting spans for at most `deadlineMs`, and drops those that are left then. */
   async close(deadlineMs: number): Promise<void> {
     const timer = setTimeout(() => this.#ended.abort(), deadlineMs);
     while (this.#batches.count > 0 && !this.#ended.signal.aborted) {
@@ -97,7 +98,7 @@ export class SpanExporter implements SpanSink {
     this.#originMs = Date.now() - performance.now();
   }
 
-  /** Never rejects: what the collector does not take is counted. */
+  /** Sends a batch, with retries. Never rejects: spans that the collector does not accept are counted. */
   async #export(batch: SpanBatch): Promise<void> {
     const { onState } = this.#options;
     const { count } = batch;
@@ -109,7 +110,7 @@ export class SpanExporter implements SpanSink {
         this.exported += count - rejected;
         if ((failure === undefined) === this.#isFailing) onState(failure);
         this.#isFailing = failure !== undefined;
-        // After a failure, a part of the body may still be on its way.
+        // After a failure, the body's memory may still be in use by the socket, so the batch is not reused.
         if (failure === undefined) this.#batches.giveBack(batch);
         return;
       }
@@ -170,7 +171,7 @@ export class SpanExporter implements SpanSink {
 interface Attempt {
   rejected: number;
   failure?: Error;
-  /** Undefined if the same batch would fail again. */
+  /** Milliseconds to wait before the batch is sent again; undefined if it must not be sent again. */
   waitMs?: number;
 }
 
@@ -181,7 +182,7 @@ const waitOf = (retryAfter: string | undefined): number => {
   return Number.isFinite(seconds) && seconds > 0 ? Math.min(seconds * 1000, waitMsMax) : 0;
 };
 
-/** The spans that a collector refused of a batch (ExportTracePartialSuccess). */
+/** The number of a batch's spans that the collector refused (ExportTracePartialSuccess). */
 function rejectedOf(answer: Buffer, count: number): number {
   try {
     const { partialSuccess } = JSON.parse(answer.toString()) as {

@@ -12,7 +12,7 @@ export function suggest(name: string, candidates: Iterable<string>): string | un
   return best;
 }
 
-/** The least number of inserted, deleted and replaced characters, or `limit` if it is not below it. */
+/** The least number of inserted, deleted and replaced characters, or `limit` if that is smaller. */
 export function editDistance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) >= limit) return limit;
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);

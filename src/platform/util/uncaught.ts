@@ -49,7 +49,7 @@ export function vital(what: string, promise: PromiseLike<unknown>): void {
   });
 }
 
-/** Processes and threads that the platform starts again after they ended by a fault. */
+/** Processes and threads that the platform restarts after a failure. */
 export type RestartKind = "images" | "checkpoints";
 
 const restarts: Record<RestartKind, number> = { images: 0, checkpoints: 0 };
@@ -57,7 +57,7 @@ const restarts: Record<RestartKind, number> = { images: 0, checkpoints: 0 };
 /** Restarts since the start of this process. */
 export const restartCounts: Readonly<Record<RestartKind, number>> = restarts;
 
-/** Counts the end of a process or thread that is then started again. */
+/** Counts the restart of a failed process or thread. */
 export function noteRestart(kind: RestartKind): void {
   restarts[kind]++;
 }

@@ -1,23 +1,23 @@
 import { asciiJson } from "../../util/ascii-json.ts";
 
 /*
- * The JSON of attributes in OTLP, in ASCII. It is written when an attribute is set, so that a span that waits for its end holds
- * one text.
+ * The JSON of attributes in OTLP, in ASCII. It is built when an attribute is set, so that a span holds only
+ * one text until it ends.
  */
 
 export type AttributeValue = string | number | boolean;
 
-/** Visitors choose paths and names of user agents. */
+/** A limit, because visitors choose paths and names of user agents. */
 const textLengthMax = 1024;
 /** Printable ASCII without quotation marks and backslashes, which JSON writes as it is. */
 const plain = /^[ !#-[\]-~]*$/;
 
-/** A text as it stands between quotation marks in JSON. */
+/** A text as written in JSON, without its quotation marks. */
 export const innerJson = (text: string): string =>
   plain.test(text) ? text : asciiJson(text.toWellFormed()).slice(1, -1);
 
 type Beginnings = Map<string, string>;
-/** The beginnings of attributes, by name. Names are those of the program, and of settings. */
+/** The beginnings of attributes, by name. There are few names: those of the program and of settings. */
 const texts: Beginnings = new Map();
 const integers: Beginnings = new Map();
 
@@ -28,7 +28,7 @@ function beginningOf(known: Beginnings, name: string, type: string): string {
   return beginning;
 }
 
-/** A KeyValue, after a comma. */
+/** A comma and the JSON of a KeyValue. */
 export function attributeJson(name: string, value: AttributeValue): string {
   if (typeof value === "string") {
     const shown = value.length > textLengthMax ? value.slice(0, textLengthMax) : value;

@@ -2,20 +2,20 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { Span } from "./span.ts";
 
 /*
- * The span of the call of the API that code runs for, for storage, which does not know its callers. Requests at the edge
- * pass their spans as values, which is cheaper.
+ * The span of the API call that code runs for. Storage uses it, because it does not know its callers.
+ * Requests at the edge pass their spans as arguments, which is cheaper.
  */
 
 let spans: AsyncLocalStorage<Span> | undefined;
 
-/** From now on, the span of a call is known. */
+/** Turns on `forSpan`, which has no effect before. */
 export function traceCurrent(): void {
   spans ??= new AsyncLocalStorage();
 }
 
-/** Runs work for a span. */
+/** Runs work with a current span. */
 export const forSpan = <T>(span: Span, work: () => T): T =>
   spans === undefined || !span.isSampled ? work() : spans.run(span, work);
 
-/** The span that code runs for; undefined without one, or if it is not sampled. */
+/** The current span; undefined if there is none or it is not sampled. */
 export const currentSpan = (): Span | undefined => spans?.getStore();

@@ -1,11 +1,12 @@
 import { randomFillSync } from "node:crypto";
 
 /*
- * Random ids, cut from a text that is filled at once: a system call and a conversion for each id would cost more than the rest
- * of a trace that is not kept. The text is a list of values of `traceparent`, so that such a trace needs one piece of it.
+ * Random ids, cut from a text that is filled for many ids at once: a system call and a conversion for each id
+ * would cost more than the rest of a trace that is not kept. The text is a list of `traceparent` values, so
+ * that such a trace needs only one slice of it.
  */
 
-/** The flags say that the trace is not kept. */
+/** A `traceparent` whose flags mean that the trace is not kept. */
 const form = "00-tttttttttttttttttttttttttttttttt-ssssssssssssssss-00";
 const formLength = form.length;
 const formsCount = 64;
@@ -14,12 +15,12 @@ const randomBytes = 24;
 const random = Buffer.allocUnsafeSlow(formsCount * randomBytes);
 const digits = Buffer.from("0123456789abcdef");
 const forms = Buffer.from(form.repeat(formsCount));
-/** The places of a form's digits. */
+/** The positions of the random digits in a form. */
 const places = Uint8Array.from(Array.from(form).flatMap((letter, i) => ("ts".includes(letter) ? [i] : [])));
 let text = "";
 let at = 0;
 
-/** The value of `traceparent` of a new trace and span, which are not kept. */
+/** The `traceparent` of a new trace and span that are not kept. */
 export function newTraceParent(): string {
   if (at === text.length) fill();
   return text.slice(at, (at += formLength));

@@ -17,17 +17,17 @@ export interface Span extends TraceContext {
   readonly header: string;
   child(name: string, kind?: SpanKind): Span;
   set(name: string, value: AttributeValue | undefined): this;
-  /** Milliseconds since it began; 0 if it is not kept. */
+  /** Milliseconds since the span began; 0 if it is not kept. */
   readonly ageMs: number;
-  /** Says that it began earlier than this object was made. */
+  /** Sets that the span began `msAgo` milliseconds ago, before this object was created. */
   began(msAgo: number): this;
-  /** Notes a failure. `error` is short and has few values, such as a code or a class. */
+  /** Records a failure. `error` is short and has few possible values, such as a code or a class. */
   fail(error: string): this;
-  /** Ends it once; later calls have no effect. */
+  /** Ends the span. Further calls have no effect. */
   end(): void;
 }
 
-/** A span of a trace that the collector gets. */
+/** A span that is sent to the collector. */
 export class KeptSpan implements Span {
   readonly isSampled = true;
   readonly traceId: string;
@@ -37,16 +37,16 @@ export class KeptSpan implements Span {
   readonly kind: SpanKind;
   startMs = performance.now();
   name: string;
-  /** 0 until it has ended. */
+  /** 0 until the span has ended. */
   endMs = 0;
-  /** JSON of the attributes, each after a comma. */
+  /** JSON of the attributes, each with a comma before it. */
   attributes = "";
   link: TraceContext | undefined;
-  /** Why it failed; undefined if it did not. */
+  /** Why the span failed; undefined if it did not. */
   error: string | undefined;
   readonly #sink: SpanSink;
 
-  /** Without a parent, it is the first span of the trace. */
+  /** Without a parent, the span is the first of its trace. */
   constructor(
     sink: SpanSink,
     name: string,
@@ -98,7 +98,7 @@ export class KeptSpan implements Span {
   }
 }
 
-/** The ids of a trace that is not kept, so that others see that it is not. It is its own child. */
+/** A span of a trace that is not kept. Its header tells other services so. `child` returns the span itself. */
 export class UnkeptSpan implements Span {
   readonly isSampled = false;
   readonly ageMs = 0;

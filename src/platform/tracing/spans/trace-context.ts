@@ -1,6 +1,6 @@
 /* W3C Trace Context: the headers `traceparent` and `tracestate`. */
 
-/** A span of any process, as headers name it. */
+/** A span of any process, as the headers describe it. */
 export interface TraceContext {
   /** 32 hexadecimal digits. */
   traceId: string;

@@ -5,18 +5,18 @@ import { traceHeader, type Tracer } from "./tracer.ts";
 interface To {
   /** Set for a request to another part of the platform, which then continues the trace. */
   tracer?: Tracer | undefined;
-  /** Keeps the `traceparent` of another trace, which the code of an account has begun by itself. */
+  /** Keeps the `traceparent` of another trace, which an account's code has begun itself. */
   keepsForeign?: boolean;
 }
 
-/** The headers of a request, a flat list, with those of a trace instead of those that it had. */
+/** A copy of a request's headers, a flat list, in which those of a span's trace replace others. */
 export function withTrace(headers: readonly string[], span: Span, to: To = {}): string[] {
   const sent = headers.slice();
   setTrace(sent, span, to);
   return sent;
 }
 
-/** Puts the headers of a trace into a flat list, instead of those that are there. */
+/** Replaces the trace headers in a flat list by those of a span's trace. */
 export function setTrace(headers: string[], span: Span, { tracer, keepsForeign }: To = {}): void {
   const isKept = keepsForeign === true && isForeign(headers, span);
   removeTrace(headers, isKept);
@@ -27,7 +27,7 @@ export function setTrace(headers: string[], span: Span, { tracer, keepsForeign }
   if (tracer !== undefined) headers.push(traceHeader, tracer.signed(span));
 }
 
-/** Few requests have such headers, so nothing is moved before the first one. */
+/** Removes trace headers. Few requests have any, so entries are moved only after the first one. */
 function removeTrace(headers: string[], isKept: boolean): void {
   let kept = 0;
   for (let i = 0; i < headers.length; i += 2) {

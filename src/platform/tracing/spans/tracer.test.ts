@@ -48,7 +48,7 @@ it.each([
   expect(readTraceContext(text, undefined)).toBeUndefined();
 });
 
-it("never takes anything but two ids and a flag out of a hostile header", () => {
+it("takes only two ids and a flag out of a hostile header", () => {
   const hostile = fc.oneof(
     fc.string({ unit: "binary", maxLength: 100 }),
     // Near misses: a valid header in which some characters are changed, added or left out.
@@ -102,7 +102,7 @@ it("continues the trace of a trusted caller, and follows its decision", () => {
   expect(kept).toEqual([]);
 });
 
-it("begins a new trace for a stranger, with a link to the stranger's", () => {
+it("begins a new trace for an untrusted sender, with a link to that sender's trace", () => {
   const { tracer, ended } = tracerWith(all);
   const headers = { traceparent: parent, tracestate: "vendor=1" };
   const span = tracer.begin(
@@ -150,7 +150,7 @@ it("takes a signed context from other parts of the platform, and no forged one",
   );
 });
 
-it("replaces the headers of a trace, but for the own trace of an account's code", () => {
+it("replaces the headers of a trace, except those of a trace that an account's code began", () => {
   const { tracer } = tracerWith(all);
   const span = tracer.begin("fetch GET", "client");
   const given = [

@@ -7,23 +7,23 @@ import { readTraceContext, traceParent, type TraceContext } from "./trace-contex
 export interface Sampling {
   /** Whether a trace that has a parent follows the parent's flag. */
   followsParent: boolean;
-  /** The part of all other traces that is kept, from 0 to 1. */
+  /** The ratio of all other traces that are kept, from 0 to 1. */
   ratio: number;
 }
 
-/** A trusted context has the trace continue; a context of a stranger is only a link of a new trace. */
+/** The trace context of a request. A trusted one is continued; an untrusted one becomes a link of a new trace. */
 export interface IncomingTrace {
   context: TraceContext | undefined;
   isTrusted: boolean;
 }
 
-/** Carries a span from one part of the platform to another: to its own edge, and to other nodes. */
+/** The header that carries a span between parts of the platform: to its own edge, and to other nodes. */
 export const traceHeader = "x-selvedge-trace";
 
 /** The last digits of a trace's id, which decide whether it is kept. */
 const idDigits = 13;
 const idValues = 2 ** 52;
-/** Where the trace's id ends in the value of `traceparent`. */
+/** Index after the trace's id in a `traceparent`. */
 const traceIdEnd = 35;
 const macLength = 22;
 
@@ -31,7 +31,7 @@ const macLength = 22;
 export class Tracer {
   readonly #sink: SpanSink;
   readonly #sampling: Sampling;
-  /** The first of those ids that are not kept, in digits. */
+  /** Traces whose last digits are at or above this are not kept. */
   readonly #idsEnd: string;
   #key: string | undefined;
 
@@ -96,11 +96,12 @@ export class Tracer {
 
   /** SHA-3 of the key and the text is a MAC, because SHA-3 does not allow length extension (FIPS 202). */
   #mac(text: string): string {
-    if (this.#key === undefined) throw new Error("Expected a key before a trace crosses to another node");
+    if (this.#key === undefined)
+      throw new Error("Expected a signing key before a trace is passed to another node");
     return hash("sha3-256", `${this.#key}${text}`, "base64url").slice(0, macLength);
   }
 
-  /** By the last digits of the trace's id, so that all nodes decide alike. */
+  /** Decides by the last digits of the trace's id, so that all nodes decide alike. */
   #isInSample(parent: string): boolean {
     const { ratio } = this.#sampling;
     if (ratio === 0 || ratio === 1) return ratio === 1;
