@@ -176,7 +176,7 @@ it("refuses what is not supported, by name", async () => {
     expect(await refusal(body)).toMatch(message);
   receiver.behaviour = 302;
   expect(await refusal({})).toMatch(
-    /The destination does not take uploads: it answered with a redirect \(302\)/,
+    /The destination does not accept uploads: it answered with a redirect \(302\)/,
   );
   receiver.behaviour = 200;
   expect(await refusal({ destination_conf: receiver.url.replace("logs.", "other.") })).toMatch(

@@ -13,7 +13,7 @@ const time = z
   .max(64)
   .refine((text) => !Number.isNaN(Date.parse(text)), { error: "a time such as 2026-10-31T12:00:00Z" });
 
-/** The variables of the one query that is answered. */
+/** The variables of the only supported query. */
 const VariablesSchema = z.strictObject({
   accountTag: z.string().max(64),
   filter: z.strictObject({
@@ -32,21 +32,21 @@ const words = new Set([
   ...["readQueries", "writeQueries", "rowsRead", "rowsWritten"],
 ]);
 
-/** Whether a query asks for the figures of databases, and for nothing else. */
+/** Whether a query asks only for the figures of databases. */
 function isKnown(query: string): boolean {
   const body = query.slice(query.indexOf("{")).replaceAll(/\$\w+/g, "");
   const used: readonly string[] = body.match(/[A-Za-z_]\w*/g) ?? [];
   return used.includes(dataset) && used.every((word) => words.has(word));
 }
 
-/** Analytics, as far as wrangler needs them to tell the truth about a database. */
+/** The part of the GraphQL analytics that `wrangler d1 info` uses. */
 export const analyticsOperations = [
   rawOperation({
     id: "graphql_query",
     audit: "none",
     method: "POST",
     path: "/graphql",
-    summary: "Answer the query of `wrangler d1 info`; other queries of GraphQL are refused",
+    summary: "Answer the GraphQL query of `wrangler d1 info`; other queries are refused",
     access: { scope: "caller" },
     body: z.strictObject({
       query: z.string().max(10_000),

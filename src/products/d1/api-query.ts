@@ -47,7 +47,7 @@ const MetaSchema = z.looseObject({
   rows_written: z.int(),
 });
 
-/** The rows go from the database to the client as they are. */
+/** The rows go from the database to the client unchanged. */
 async function run(
   call: Call<unknown, z.output<typeof QuerySchema>, D1Services>,
   format: string,

@@ -11,7 +11,7 @@ import type { Job } from "./transfers.ts";
 
 const { operation, rawOperation } = operationsFor<D1Services>(d1ErrorCodes);
 
-/** Clients ask again at once, so an answer waits for the job for a while. */
+/** How long a response waits for the end of the job, because clients poll without a pause. */
 const waitMs = 5000;
 const bookmarkText = z.string().max(128);
 const TokenQuery = z.object({ token: z.string().max(128).optional() });
@@ -33,7 +33,7 @@ const TransferSchema = z
   .meta({ id: "D1Transfer" });
 type Transfer = z.input<typeof TransferSchema>;
 
-/** The URL of a link: below the address that the client has used for this call. */
+/** The URL of a link, with the host that the client used for this call. */
 function urlOf(
   { incoming, account }: Pick<Call<unknown, unknown, D1Services>, "incoming" | "account">,
   filename: string,

@@ -25,7 +25,7 @@ const fields = [
   "read_replication",
 ] as const;
 
-/** Names with commas between them, as wrangler sends them, or one name in each parameter, as the clients do. */
+/** Comma-separated names, as wrangler sends them, or one name in each parameter, as the client libraries do. */
 const FieldsQuery = z
   .union([z.string().max(1024), z.array(z.string().max(64)).max(fields.length)])
   .transform((given) => (typeof given === "string" ? given.split(",") : given))
@@ -79,7 +79,7 @@ const update = (method: "PUT" | "PATCH") =>
     hidesBefore: true,
     method,
     path: databasePath,
-    summary: "Change the setting for read replication, which is kept and has no effect",
+    summary: "Change the setting for read replication, which is stored without effect",
     ...edit,
     body: z.strictObject({
       read_replication: method === "PUT" ? ReadReplicationSchema : ReadReplicationSchema.optional(),
@@ -127,7 +127,7 @@ export const d1Operations = [
         .max(databaseLimits.nameMax)
         .regex(/^[\w-]+$/)
         // A database is found by its id or its name.
-        .refine((name) => !z.uuid().safeParse(name).success, "Expected a name that is no UUID"),
+        .refine((name) => !z.uuid().safeParse(name).success, "Expected a name that is not a UUID"),
       primary_location_hint: z.enum(["wnam", "enam", "weur", "eeur", "apac", "oc"]).optional(),
       jurisdiction: z.enum(["eu", "fedramp", "us"]).optional(),
       read_replication: ReadReplicationSchema.optional(),

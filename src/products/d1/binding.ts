@@ -34,7 +34,7 @@ export const d1Binding =
     const format = url.searchParams.get("resultsFormat");
     if (url.pathname === "/dump") {
       request.resume();
-      response.writeHead(404).end(); // publicly too, except for the first databases
+      response.writeHead(404).end(); // as in the public service, except for its oldest databases
       return;
     }
     if (url.pathname !== "/query" && url.pathname !== "/execute")

@@ -13,9 +13,9 @@ import { bookmarkOf, databaseLimits, objectOf, type Database } from "./database.
 import { d1Errors } from "./errors.ts";
 import { readFigures, type DatabaseUsage } from "./usage/usage.ts";
 
-/** In answers of the object: what the queries did. */
+/** In the object's responses: the figures of the queries. */
 const usageHeader = "x-cf-d1-usage";
-/** In answers of the object the number of writes, and in those to clients a bookmark. */
+/** In the object's responses the number of writes, and in those to clients a bookmark. */
 const bookmarkHeader = "x-cf-d1-session-commit-token";
 
 const host: ObjectHost = {
@@ -46,12 +46,12 @@ const hooks = (): RunHooks => ({
   fetch: (_url, _request, response) => throwInScript(response, { message: "A database makes no requests." }),
 });
 
-/** A read is sent again once: in a cell of its own, if the database is suspected of a fault. */
+/** A failed read is repeated once. The database then has a dedicated cell if it may have caused the fault. */
 const attemptsMax = 2;
 
 /** The log that the writes of databases are shipped to. */
 export interface DatabaseLog {
-  /** The bookmark of what the database has written so far. */
+  /** The bookmark of all writes of the database so far. */
   bookmark: (object: ReturnType<typeof objectOf>) => string;
 }
 
@@ -67,7 +67,7 @@ export class DatabaseCalls {
     this.#log = log;
   }
 
-  /** Streams the answer to a response. Rejects with an ObjectRefusal that has the public text. */
+  /** Streams the object's response to `response`. Rejects with an ObjectRefusal that has the public text. */
   async send(database: Database, call: DatabaseCall, response: Answerable): Promise<void> {
     const { path, body } = call;
     for (let attempt = 1; ; attempt++) {
@@ -88,7 +88,7 @@ export class DatabaseCalls {
     }
   }
 
-  /** Sends JSON and returns the answer's JSON. Rejects with an error for callers of the API. */
+  /** Sends JSON and returns the JSON of the response. Rejects with an error for callers of the API. */
   async ask<T>(
     database: Database,
     path: string,
@@ -111,7 +111,7 @@ export class DatabaseCalls {
       body: Buffer.from(JSON.stringify(input)),
       isRead,
     });
-    // A failure is an object.
+    // A failure is an object instead of a list.
     if (body[0] !== listStart) valueOf(body);
     return new PreparedJson(body);
   }
@@ -121,7 +121,7 @@ export class DatabaseCalls {
     return this.#collect<T>(database, { path, body, isRead: false });
   }
 
-  /** The headers for clients: with a bookmark, and without the figures, which are counted. */
+  /** The response headers for clients: with a bookmark, and without the figures, which are counted here. */
   #answerHeaders(raw: readonly string[], database: Database): string[] {
     const headers: string[] = [];
     for (let i = 0; i < raw.length; i += 2) {
@@ -175,7 +175,7 @@ class Collected extends CollectedResponse {
 const isFailure = (value: unknown): value is { success: false; error: string } =>
   typeof value === "object" && value !== null && (value as { success?: unknown }).success === false;
 
-/** Kept, because the id of an object takes two digests. */
+/** Cached, because an object's id costs two digests. */
 const targets = new WeakMap<Database, ObjectTarget>();
 
 function targetOf(database: Database): ObjectTarget {

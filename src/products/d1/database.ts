@@ -1,14 +1,14 @@
 import { idFromName } from "../../workers/objects/ids.ts";
 
-/** A database of an account. Its data is in an object of the platform. */
+/** A database of an account. Its data is in a Durable Object of the platform. */
 export interface Database {
   id: string;
   accountId: string;
   name: string;
-  /** The wanted and the required location. There is one location here, so both are only kept. */
+  /** The wanted and the required location. They are stored without effect, because there is only one location. */
   locationHint: string | null;
   jurisdiction: string | null;
-  /** There are no replicas here: every query reads the newest state. */
+  /** Stored without effect: there are no replicas, so every query reads the newest state. */
   readReplication: "auto" | "disabled";
   createdOn: number;
 }
@@ -16,9 +16,9 @@ export interface Database {
 export const databaseLimits = {
   databasesOfAccount: 50_000,
   nameMax: 64,
-  /** SQL text and values of one call. */
+  /** Size of the SQL text and values of a call. */
   callBytesMax: 32 * 1024 * 1024,
-  /** The rows of an answer (worker/run-statements.ts), as JSON. */
+  /** Size of a response's rows as JSON (see worker/run-statements.ts). */
   answerBytesMax: 128 * 1024 * 1024,
   importBytesMax: 5 * 1024 ** 3,
   cpuMs: 30_000,

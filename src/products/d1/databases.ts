@@ -76,7 +76,7 @@ export class Databases {
       });
     } catch (error) {
       if (!isUniqueViolation(error)) throw error;
-      this.#namespaces.giveBack(namespace); // only here is it sure that nothing was stored
+      this.#namespaces.giveBack(namespace); // after other errors, the rows may have been stored
       throw d1Errors.exists(input.name);
     }
     return database;
@@ -90,7 +90,7 @@ export class Databases {
     return { ...database, readReplication: mode };
   }
 
-  /** Deletes a database. Its data is removed afterwards; a restart finishes that, if need be. */
+  /** Deletes a database. Its data is removed afterwards, if necessary by the next start. */
   async delete(database: Database): Promise<void> {
     await this.#storage.write(async (trx, changed) => {
       await store.remove(trx, database.id);

@@ -14,7 +14,7 @@ export class TimeTravel {
     this.#calls = calls;
   }
 
-  /** The bookmark of a time, which is ISO 8601, or of the present state. */
+  /** The bookmark of a time in ISO 8601, or of the current state. */
   async bookmark(database: Database, timestamp: string | undefined): Promise<string> {
     if (timestamp !== undefined) return this.#ofTime(database, timestamp);
     return (await this.#calls.ask(database, "/facts", {}, { isRead: true })).bookmark;

@@ -16,14 +16,14 @@ interface Link {
   kind: "upload" | "download";
   database: Database;
   filename: string;
-  /** For an upload, the MD5 of its bytes, in hexadecimal digits. */
+  /** For an upload, the MD5 of its bytes in hexadecimal. */
   etag: string;
   expiresOn: number;
-  /** Whether a file is being uploaded to it. */
+  /** Whether a file is being uploaded to the link. */
   isTaken: boolean;
 }
 
-/** A call to a link. */
+/** The parameters of a call to a link. */
 export interface LinkRequest {
   accountId: string;
   filename: string;
@@ -34,7 +34,7 @@ export interface LinkRequest {
 export interface Job {
   kind: "import" | "export";
   database: Database;
-  /** The state of the database at its begin; clients ask for the job by it. */
+  /** The state of the database at the beginning of the job, by which clients ask for the job. */
   bookmark: string;
   filename: string;
   status: "active" | "complete" | "error";
@@ -54,7 +54,7 @@ interface Imported {
 
 /** As in the public API. */
 const linkMs = 60 * 60 * 1000;
-/** Links of one account; more replace its oldest. */
+/** Maximum number of links of an account. Further ones replace the oldest. */
 const linksOfAccountMax = 1000;
 
 /**
@@ -77,7 +77,7 @@ export class Transfers {
     this.#blobs = blobs;
   }
 
-  /** Begins an import. The token is absent if the file with this MD5 is here already. */
+  /** Begins an import. The token is undefined if the file with this MD5 is stored already. */
   async init(database: Database, etag: string): Promise<{ filename: string; token: string | undefined }> {
     const filename = `${etag}.sql`;
     if ((await this.#blobs.head(blobKey(database, filename))) !== undefined)
@@ -85,7 +85,7 @@ export class Transfers {
     return { filename, token: this.#link("upload", database, filename, etag) };
   }
 
-  /** Takes the file of an import. */
+  /** Receives the file of an import. */
   async receive(given: LinkRequest, content: AsyncIterable<Uint8Array>): Promise<Link> {
     const link = this.#find("upload", given);
     if (link.isTaken) throw d1Errors.busy("import");
@@ -110,7 +110,7 @@ export class Transfers {
         hash.update(chunk);
         yield chunk;
       }
-      // Before the content gets its name.
+      // Checked before the content is stored under its key.
       if (hash.digest("hex") !== link.etag) throw d1Errors.etag();
     }
     await this.#blobs.put(key, hashed());
@@ -123,7 +123,7 @@ export class Transfers {
     if (found === undefined) throw d1Errors.noFile(filename);
     return this.#begin("import", database, filename, async (job) => {
       const begin = performance.now();
-      // Opened here: a job that cannot begin leaves no file open.
+      // Opened inside the job, so that a job that cannot begin leaves no file open.
       const blob = await this.#blobs.get(key);
       if (blob === undefined) throw d1Errors.noFile(filename);
       try {
@@ -158,7 +158,7 @@ export class Transfers {
     });
   }
 
-  /** The job of a kind that began at a bookmark. */
+  /** The last job of a kind. Throws if it did not begin at this bookmark. */
   job(kind: Job["kind"], database: Database, bookmark: string): Job {
     const job = this.#jobs.get(jobKey(kind, database));
     if (job?.bookmark !== bookmark) throw d1Errors.noJob(kind);
@@ -177,7 +177,7 @@ export class Transfers {
     return { filename, stream: blob.stream, bytes: blob.sizeBytes };
   }
 
-  /** Ends what belongs to a deleted database. */
+  /** Removes the links, jobs and files of a deleted database. */
   async forget(database: Database): Promise<void> {
     for (const [token, link] of this.#links) if (link.database.id === database.id) this.#forgetLink(token);
     for (const kind of ["import", "export"] as const) this.#jobs.delete(jobKey(kind, database));
@@ -197,7 +197,7 @@ export class Transfers {
     );
   }
 
-  /** The token of a link to a file. Clients that ask again get the same one, valid for longer. */
+  /** The token of a new link to a file, or of an existing one, which is then extended. */
   #link(kind: Link["kind"], database: Database, filename: string, etag: string): string {
     const tokens = this.#tokens.get(database.accountId) ?? new Set<string>();
     this.#tokens.set(database.accountId, tokens);
@@ -280,7 +280,7 @@ const failed = "an import or an export of a D1 database failed";
 const jobKey = (kind: string, { id }: Database): string => `${kind} ${id}`;
 const blobKey = (database: Database, filename: string): string => `d1/${namespaceOf(database)}/${filename}`;
 
-/** Passes an answer on as it arrives. */
+/** A response that passes its body on as a stream. */
 class Collecting extends PassThrough {
   headersSent = false;
 

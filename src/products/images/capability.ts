@@ -31,7 +31,7 @@ const shown: ShownBinding<"images"> = {
   },
 };
 
-/** In edge processes: passes requests for pictures to main, which has their caches. */
+/** In edge processes: passes requests for pictures to the main process, which has their caches. */
 const imagesAtEdges = capability({
   name: "requests for images",
   processes: "edge",

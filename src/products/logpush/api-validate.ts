@@ -25,7 +25,7 @@ const { operation } = operationsFor<LogpushServices>(logpushErrorCodes);
 const DestinationBody = z.strictObject({ destination_conf: DestinationSchema });
 const ValiditySchema = z.object({ valid: z.boolean(), message: z.string() });
 
-/** The answer to a check that may fail. */
+/** The result of a check that may fail. */
 async function validity(check: () => Promise<unknown>): Promise<z.input<typeof ValiditySchema>> {
   try {
     await check();
@@ -90,7 +90,7 @@ const validationsOf = (scope: Scope) => {
       id: `${idOf(scope)}_validate_destination`,
       method: "POST",
       path: `${base}/validate/destination`,
-      summary: "Upload a small file, to see whether a destination takes files",
+      summary: "Upload a small file, to see whether a destination accepts files",
       access: edit,
       audit: "ahead",
       body: DestinationBody,

@@ -21,7 +21,7 @@ import {
 
 const { operation } = operationsFor<LogpushServices>(logpushErrorCodes);
 
-/** A destination that is new is tried out, and a token that came with it is checked. */
+/** Tests a new destination with a small file, and checks the ownership token if there is one. */
 async function checkDestination(
   { logpushOwnership }: LogpushServices,
   owner: JobOwner,
@@ -73,7 +73,7 @@ const changingOperations = (scope: Scope) => {
       id: `${idOf(scope)}_job_create`,
       method: "POST",
       path: pathOf(scope),
-      summary: `Create a Logpush job of the ${scope}; a small file tries out its destination`,
+      summary: `Create a Logpush job of the ${scope}, after a small file was uploaded to its destination as a test`,
       access: edit,
       body: CreateSchema,
       result: JobSchema,
@@ -89,7 +89,7 @@ const changingOperations = (scope: Scope) => {
       id: `${idOf(scope)}_job_update`,
       method: "PUT",
       path: `${pathOf(scope)}/{job_id}`,
-      summary: `Change a Logpush job of the ${scope}; what is not given stays`,
+      summary: `Change a Logpush job of the ${scope}; absent fields stay unchanged`,
       access: edit,
       body: ChangeSchema,
       result: JobSchema,
@@ -110,7 +110,7 @@ const changingOperations = (scope: Scope) => {
       id: `${idOf(scope)}_job_delete`,
       method: "DELETE",
       path: `${pathOf(scope)}/{job_id}`,
-      summary: `Delete a Logpush job of the ${scope}, and its events that wait for their upload`,
+      summary: `Delete a Logpush job of the ${scope}, and its events that are not uploaded yet`,
       access: edit,
       result: z.object({ id: z.int() }),
       async handle(call) {
@@ -141,7 +141,7 @@ const dataSetOperations = (scope: Scope) => {
       id: `${idOf(scope)}_dataset_fields`,
       method: "GET",
       path: `${baseOf(scope)}/datasets/{dataset_id}/fields`,
-      summary: "List the fields of a data set, with what each holds",
+      summary: "List the fields of a data set, with their descriptions",
       access: read,
       result: z.record(z.string(), z.string()),
       handle: async ({ params }) => ({

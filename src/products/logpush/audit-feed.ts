@@ -10,14 +10,15 @@ import type { LogSpool } from "./spool/spool.ts";
 
 const rowsMax = 1000;
 /**
- * Entries have ids that grow with time, and may be committed a little later than ones with higher ids. Younger entries
- * wait: on PostgreSQL, transactions of several nodes may take as long as their queries.
+ * How old an entry must be before it is read. Ids of entries grow with time, but an entry may be committed
+ * later than entries with higher ids: on PostgreSQL, other nodes' transactions may take as long as their
+ * queries.
  */
 const settledMs = { sqlite: 3000, postgres: 60_000 };
 
 /**
- * Writes new entries of the audit log to spools, on one node at a time. The log is in the database, so nothing is lost: the
- * position in it is stored once the entries are in a spool.
+ * Writes new entries of the audit log to spools, on one node at a time. No entry is lost, because the log is
+ * in the database, and the position in it is stored only after the entries are in a spool.
  */
 export class AuditFeed {
   readonly #storage: Storage;
@@ -44,7 +45,7 @@ export class AuditFeed {
     let after = (await this.#jobs.cursorOf(job)) ?? firstIdAt(job.createdOn);
     const before = firstIdAt(clock.now() - settledMs[this.#storage.engine]);
     for (;;) {
-      if (!this.#spool.hasRoom(job.id)) return; // the entries stay where they are
+      if (!this.#spool.hasRoom(job.id)) return; // a later call reads the entries
       const rows = await listBetween(this.#storage.read, job.accountId, { after, before, limit: rowsMax });
       if (rows.length === 0) return;
       await writer.write(rows.flatMap((row) => recordOf(logResource(row)) ?? []));

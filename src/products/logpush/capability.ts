@@ -40,11 +40,11 @@ const feedMs = 1000;
 const intervalMs = ({ logpushIntervalSeconds }: { logpushIntervalSeconds: number }): number =>
   logpushIntervalSeconds * 1000;
 
-/** The fields that jobs read, for sources that can save work. */
+/** The fields that jobs use, so that sources can skip the others. */
 const fieldsOf = (jobs: readonly ActiveJob[]): ReadonlySet<string> =>
   new Set(jobs.flatMap(({ output, filterFields }) => [...output.fieldNames, ...filterFields]));
 
-/** Without jobs, the runs of scripts are not traced for them. */
+/** Reads the runs of scripts from their tails while there are jobs for them. */
 function readRuns(source: Tails, collector: Collector<TailEvent>, jobs: readonly ActiveJob[]): void {
   const hadJobs = !collector.isEmpty;
   if (collector.use(jobs))
@@ -157,17 +157,17 @@ export const logpush = capability({
       repeat(
         () => uploader.tick(),
         { everyMs: tickMs },
-        { logger, message: "looking for uploads of Logpush failed" },
+        { logger, message: "looking for due Logpush uploads failed" },
       ),
       repeat(
         () => auditFeed.tick(),
         { everyMs: feedMs },
-        { logger, message: "pushing the audit log failed" },
+        { logger, message: "writing the audit log to the spool of Logpush failed" },
       ),
       repeat(
         () => uploader.tidy(),
         { everyMs: tidyMs },
-        { logger, message: "tidying the spool of Logpush failed" },
+        { logger, message: "cleaning the spool of Logpush failed" },
       ),
     ];
     return async (deadlineMs) => {

@@ -45,7 +45,7 @@ export class Collector<Event> {
     return this.#byId.size > 0;
   }
 
-  /** An event of a zone, or of an account. */
+  /** Writes an event of a zone or an account to the spools of its jobs. */
   take(ownerId: string, event: Event): void {
     for (const { recordOf, writer } of this.#byOwner.get(ownerId) ?? []) {
       const record = recordOf(event);
@@ -61,17 +61,17 @@ export class Collector<Event> {
     return this.#byId.values();
   }
 
-  /** Whether some job wants events of an owner. */
+  /** Whether a job wants the events of this owner. */
   wants(ownerId: string): boolean {
     return this.#byOwner.has(ownerId);
   }
 
-  /** Makes what was taken so far ready for its upload. */
+  /** Makes the events so far ready for upload. */
   async seal(): Promise<void> {
     await Promise.all([...this.#byId.values()].map(async ({ writer }) => writer.seal()));
   }
 
-  /** Seals; nothing more is taken. */
+  /** Makes all events ready for upload, and takes no more. */
   async close(): Promise<void> {
     this.use([]);
     await Promise.all(this.#closing);

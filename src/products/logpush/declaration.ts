@@ -12,7 +12,7 @@ export const declaration = declare({
       env: "SELVEDGE_LOGPUSH_SPOOL_MEGABYTES",
       default: 1024,
       describe:
-        "events of all Logpush jobs that wait in the data folder for their upload; one job has at most a quarter, and more are dropped and counted",
+        "space in the data folder for events of all Logpush jobs that wait for their upload; a job gets at most a quarter, and further events are dropped and counted",
     },
     logpushIntervalSeconds: {
       kind: "count",
@@ -21,8 +21,7 @@ export const declaration = declare({
       flag: "logpush-interval-seconds",
       env: "SELVEDGE_LOGPUSH_INTERVAL_SECONDS",
       default: 30,
-      describe:
-        "how long a Logpush job collects events for an upload, if it has no max_upload_interval_seconds",
+      describe: "how long a Logpush job without max_upload_interval_seconds collects events for an upload",
     },
     logpushTimeoutSeconds: {
       kind: "count",
@@ -31,7 +30,7 @@ export const declaration = declare({
       flag: "logpush-timeout-seconds",
       env: "SELVEDGE_LOGPUSH_TIMEOUT_SECONDS",
       default: 60,
-      describe: "longest time of an upload to the destination of a Logpush job",
+      describe: "time limit of an upload to the destination of a Logpush job",
     },
     logpushDisableAfterHours: {
       kind: "count",
@@ -40,7 +39,7 @@ export const declaration = declare({
       flag: "logpush-disable-after-hours",
       env: "SELVEDGE_LOGPUSH_DISABLE_AFTER_HOURS",
       default: 24,
-      describe: "a Logpush job whose uploads have only failed for so long is disabled",
+      describe: "a Logpush job is disabled after its uploads have only failed for this time",
     },
   },
   tables: {

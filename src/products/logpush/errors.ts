@@ -18,7 +18,7 @@ export const logpushErrors = defineErrors("logpush", {
   invalid: (message: string, pointer: string) => ({ message, pointer }),
   destination: (message: string) => ({ message, pointer: "/body/destination_conf" }),
   unreachable: (why: string) => ({
-    message: `The destination does not take uploads: ${why}`,
+    message: `The destination does not accept uploads: ${why}`,
     pointer: "/body/destination_conf",
   }),
   challenge: () => ({

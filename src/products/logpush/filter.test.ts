@@ -34,7 +34,7 @@ describe("a comparison", () => {
     expect(matches({ key, operator, value }, event)).toBe(expected);
   });
 
-  it("of a field that is not known holds only if it is negated", () => {
+  it("on an unknown field holds only if it is negated", () => {
     for (const operator of operatorNames) {
       const value = operator.endsWith("in") ? ["1"] : "1";
       expect([operator, matches({ key: "Path", operator, value }, {})]).toEqual([

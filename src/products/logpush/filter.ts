@@ -1,20 +1,20 @@
 import { parseBounded } from "../../platform/util/bounded-json.ts";
 import { show, showList } from "../../platform/util/json.ts";
 
-/** The value of a field of an event: as its JSON would be read; null if it is not known. */
+/** Returns the value of an event's field, as parsed from its JSON; null if the value is unknown. */
 export type ValueOf = (field: string) => unknown;
 export type EventPredicate = (valueOf: ValueOf) => boolean;
 
 export interface LogFilter {
   matches: EventPredicate;
-  /** The fields that it reads. */
+  /** The fields that the filter reads. */
   fields: ReadonlySet<string>;
 }
 
-/** A filter that cannot be used, and why. */
+/** A filter is invalid. The message says why. */
 export class FilterFault extends Error {}
 
-/** Comparisons in a filter, as in the public service, and the depth of their groups. */
+/** Limits of a filter. That of comparisons is the public service's. */
 const comparisonsMax = 30;
 const depthMax = 8;
 const lengthMax = 16_384;
@@ -22,7 +22,7 @@ const valuesMax = 1000;
 
 type Compare = (found: unknown, wanted: unknown) => boolean;
 
-/** Values in filters may be numbers as text. */
+/** Numbers in filters may be given as text. */
 const numberOf = (value: unknown): number =>
   typeof value === "number" ? value : typeof value === "string" && value.trim() !== "" ? Number(value) : NaN;
 const isEqual: Compare = (found, wanted) => {
@@ -44,7 +44,7 @@ const contains: Compare = (found, wanted) =>
     : typeof found === "string" && found.includes(String(wanted));
 const isIn: Compare = (found, wanted) => (wanted as unknown[]).some((each) => isEqual(found, each));
 
-/** The public operators. With "!" before it, an operator holds where it would not hold otherwise. */
+/** The public operators. "!" before an operator negates it. */
 const operators: Readonly<Record<string, Compare>> = {
   eq: isEqual,
   lt: ordered((found, wanted) => found < wanted),
@@ -64,8 +64,7 @@ export const operatorNames: readonly string[] = Object.keys(operators).flatMap((
 
 /**
  * Reads a filter in the public form: `{"where": …}` with a comparison `{"key", "operator", "value"}`, or a group
- * `{"and": […]}` or `{"or": […]}`. Without
- * `knownFields`, any field is one. Throws FilterFault.
+ * `{"and": […]}` or `{"or": […]}`. Without `knownFields`, any field is allowed. Throws FilterFault.
  */
 export function readFilter(text: string, knownFields?: readonly string[]): LogFilter {
   if (text.length > lengthMax) throw new FilterFault(`Expected at most ${lengthMax} characters`);

@@ -63,7 +63,7 @@ export function jobInput(body: ChangeBody, scope: Scope, dataSets: DataSets, bef
 
 const defaultDataSets: Record<Scope, string> = { zone: "http_requests", account: "" };
 
-/** A client that sends back what it was shown keeps the credentials. */
+/** Keeps the credentials if a client sends back the destination with the hidden ones that it was shown. */
 function destinationText(given: string | undefined, before: LogpushJob | undefined): string {
   if (before !== undefined && (given === undefined || given === shownDestination(before.destination)))
     return before.destination;
@@ -95,7 +95,7 @@ function checkFilter(filter: string, fields: readonly string[]): void {
   }
 }
 
-/** LogOutput options replace those before as a whole. */
+/** New output options replace the previous ones as a whole. */
 function outputOf(body: ChangeBody, fields: readonly string[], before: LogOutput | undefined): LogOutput {
   const { output_options: options, logpull_options: logpull } = body;
   if (options === undefined || options === null)

@@ -11,7 +11,7 @@ export type TimestampFormat = (typeof timestampFormats)[number];
 export interface LogOutput {
   fieldNames: readonly string[];
   timestampFormat: TimestampFormat;
-  /** The part of the events that is pushed: above 0, at most 1. */
+  /** The ratio of events that are pushed: above 0, at most 1. */
   sampleRate: number;
   batchPrefix: string;
   batchSuffix: string;
@@ -33,7 +33,7 @@ export interface JobOwner {
 export interface JobInput {
   dataSet: DataSetName;
   name: string;
-  /** With credentials: for the sender only. */
+  /** Contains credentials, so it is only for the sender. */
   destination: string;
   isEnabled: boolean;
   output: LogOutput;
@@ -46,13 +46,13 @@ export interface JobInput {
   uploadIntervalSeconds: number;
 }
 
-/** How the uploads of a job go. */
+/** The results of a job's uploads. Times are epoch milliseconds. */
 export interface JobState {
   lastComplete: number | null;
   lastError: number | null;
   errorMessage: string | null;
   failingSince: number | null;
-  /** For events that are rows of the database: the last one that is in a spool. */
+  /** For events that are rows of the database: the id of the last row that is in a spool. */
   cursor: string | null;
 }
 
@@ -64,12 +64,12 @@ export interface LogpushJob extends JobInput, JobState, JobOwner {
 
 /** A job that collects events, in memory. */
 export interface ActiveJob extends LogpushJob {
-  /** Whether the filter takes an event, by the JSON of its fields. */
+  /** The filter; undefined if the job wants all events. */
   matches: EventPredicate | undefined;
   /** The fields that the filter reads. */
   filterFields: ReadonlySet<string>;
 }
 
-/** Jobs of one zone or account. */
+/** Maximum number of jobs of a zone or an account. */
 export const jobsMax = 10;
 export const fieldsMax = 100;

@@ -44,7 +44,7 @@ describeStorage("Logpush jobs", (open) => {
     await expect(jobs.find(owner, String(made.id))).rejects.toThrow(/does not exist/);
   });
 
-  it("keep how their uploads go, and are disabled after failures without end", async () => {
+  it("keep the results of their uploads, and are disabled when these only fail for too long", async () => {
     const made = await jobs.create(owner, input);
     const now = async () => jobs.find(owner, String(made.id));
     await jobs.noteFailure(made, "It failed.", 3_600_000);

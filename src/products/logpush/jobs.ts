@@ -55,7 +55,7 @@ export class LogpushJobs {
     if ((await this.list(owner)).length >= jobsMax) throw logpushErrors.tooMany();
   }
 
-  /** The ids of all jobs, also of disabled ones. */
+  /** The ids of all jobs, including disabled ones. */
   async ids(): Promise<Set<number>> {
     return new Set((await store.loadAll(this.#storage.read)).map(({ id }) => id));
   }
@@ -85,11 +85,11 @@ export class LogpushJobs {
         changed(changeOf(job));
         return job;
       }
-      throw new Error("Expected a free id among random ones");
+      throw new Error("No free id was found among random ones");
     });
   }
 
-  /** A job that is enabled again begins without its old failures. */
+  /** Changes a job, and forgets its earlier failures. */
   async update(owner: JobOwner, id: string, change: (before: LogpushJob) => JobInput): Promise<LogpushJob> {
     return this.#storage.write(async (trx, changed) => {
       await lockAccount(this.#storage, trx, owner.accountId);
@@ -112,12 +112,12 @@ export class LogpushJobs {
     });
   }
 
-  /** Notes an upload of events until a time. */
+  /** Records a successful upload of events until a time. */
   async noteComplete(id: number, untilMs: number): Promise<void> {
     await this.#storage.write(async (trx) => store.setComplete(trx, id, Math.floor(untilMs)), unwitnessed);
   }
 
-  /** Notes a failed upload. A job that has failed for too long is disabled. */
+  /** Records a failed upload. Disables a job whose uploads have only failed for too long. */
   async noteFailure(job: LogpushJob, message: string, disableAfterMs: number): Promise<void> {
     const now = clock.now();
     const since = await this.#storage.write(
@@ -166,7 +166,7 @@ export class LogpushJobs {
   }
 }
 
-/** Below 2^31, for clients and columns with integers of 32 bits. */
+/** Below 2^31, for clients and columns with 32-bit integers. */
 const randomJobId = (): number => (Number.parseInt(newId().slice(0, 8), 16) >>> 1) + 1;
 
 const changeOf = ({ id, zoneId, accountId }: LogpushJob): Change => ({

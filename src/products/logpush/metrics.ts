@@ -3,7 +3,7 @@ import { counter, counters, gauge } from "../../platform/observability/instrumen
 import type { LogSpool } from "./spool/spool.ts";
 import type { Uploader } from "./uploader.ts";
 
-/** Metrics of the events that wait. */
+/** Metrics of the events in the spool. */
 export const spoolMetrics = (spool: Pick<LogSpool, "dropped">): Metric[] => [
   counters(
     "logpush_dropped_events_total",

@@ -87,7 +87,7 @@ export async function remove(trx: Write, id: number): Promise<void> {
   await trx.deleteFrom("logpush_jobs").where("id", "=", id).execute();
 }
 
-/** Notes a successful upload of events until a time. */
+/** Records a successful upload of events until a time. */
 export async function setComplete(trx: Write, id: number, untilMs: number): Promise<void> {
   const before = await trx
     .selectFrom("logpush_jobs")
@@ -102,7 +102,7 @@ export async function setComplete(trx: Write, id: number, untilMs: number): Prom
     .execute();
 }
 
-/** Notes a failed upload. Returns when the job began to fail; undefined if it was deleted. */
+/** Records a failed upload. Returns when the job began to fail; undefined if it was deleted. */
 export async function setFailed(
   trx: Write,
   id: number,

@@ -7,7 +7,7 @@ export interface LogpushJobsTable {
   zone_id: Immutable<string | null>;
   data_set: Immutable<string>;
   name: string;
-  /** With credentials. */
+  /** Contains credentials. */
   destination: string;
   is_enabled: Flag;
   /** JSON. */

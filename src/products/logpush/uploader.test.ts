@@ -75,7 +75,7 @@ async function fill(filled: readonly LogpushJob[]): Promise<void> {
   }
 }
 
-it("uploads jobs of an account while destinations of others never answer", async () => {
+it("uploads an account's events while the destinations of other accounts never respond", async () => {
   const slow = [...(await newJobs("slow", 10, silent)), ...(await newJobs("slower", 10, silent))];
   const [own] = await newJobs("own", 1, destination);
   await fill([...slow, own!]);

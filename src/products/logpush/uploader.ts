@@ -13,9 +13,12 @@ import type { ActiveJob } from "./job.ts";
 import type { LogpushJobs } from "./jobs.ts";
 import type { ReadySegment, LogSpool } from "./spool/spool.ts";
 
-/** Uploads of different jobs at the same time, and those of one account: a destination may be slow for as long as it likes. */
+/**
+ * Maximum numbers of concurrent uploads, in total and of one account. They are limited because destinations
+ * may be slow.
+ */
 const atOnce = { max: 16, ofAccountMax: 4 };
-/** After so long, a job lets others upload that wait. */
+/** How long a job uploads before waiting jobs get its place. */
 const turnMs = 5000;
 const backoffMs = { first: 1000, max: 5 * 60_000 };
 
@@ -24,21 +27,21 @@ export interface UploaderOptions {
   spool: LogSpool;
   sender: LogSender;
   logger: Logger;
-  /** A job whose uploads have only failed for so long is disabled. */
+  /** A job is disabled after its uploads have only failed for this time. */
   disableAfterMs: number;
 }
 
-/** Uploads the segments of all processes of this node, each job's in their order. */
+/** Uploads the segments of all processes of this node, those of each job in order. */
 export class Uploader {
   readonly #jobs: LogpushJobs;
   readonly #spool: LogSpool;
   readonly #sender: LogSender;
   readonly #logger: Logger;
   readonly #disableAfterMs: number;
-  /** Failures in a row, and when the next attempt is due, by job. */
+  /** By job: the number of failures in a row, and when the next attempt is due. */
   readonly #failures = new Map<number, { count: number; againAtMs: number }>();
   readonly #underWay = new Map<number, { accountId: string; done: Promise<void> }>();
-  /** The turn in which a job last began to upload. */
+  /** The number of the turn in which a job last began to upload. */
   readonly #turns = new Map<number, number>();
   #turn = 0;
   readonly #stopping = new AbortController();
@@ -84,7 +87,7 @@ export class Uploader {
     return !this.#isFullFor(accountId);
   }
 
-  /** Uploads everything that is ready, and ends the uploads under way after a time; their segments stay. */
+  /** Uploads everything that is ready. Aborts the remaining uploads after `deadlineMs`; their segments stay. */
   async stop(deadlineMs: number): Promise<void> {
     await endsWithin(deadlineMs, this.#drain());
     this.#stopping.abort();
@@ -95,12 +98,12 @@ export class Uploader {
     await Promise.all(this.#underWay.values().map(async ({ done }) => done));
   }
 
-  /** Jobs whose last upload failed. */
+  /** Number of jobs whose last upload failed. */
   get failing(): number {
     return this.#failures.size;
   }
 
-  /** Jobs whose last upload failed are left out. */
+  /** Uploads all ready segments, except those of jobs whose last upload failed. */
   async #drain(): Promise<void> {
     do {
       await this.#ended();
@@ -141,7 +144,7 @@ export class Uploader {
     if (!(error instanceof UploadFault))
       this.#logger.warn({ err: error, job: job.id }, "an upload of Logpush failed");
     const count = (this.#failures.get(job.id)?.count ?? 0) + 1;
-    // Full jitter: jobs that failed together do not return together.
+    // Full jitter, so that jobs that failed together do not retry together.
     const waitMs = Math.min(backoffMs.max, backoffMs.first * 2 ** count) * (0.5 + Math.random() / 2);
     this.#failures.set(job.id, { count, againAtMs: performance.now() + waitMs });
     this.counts.failures++;
@@ -152,10 +155,10 @@ export class Uploader {
     await this.#jobs.noteFailure(job, `The last upload failed: ${why}.${full}`, this.#disableAfterMs);
   }
 
-  /** Takes over the segments of processes that have ended, and removes what deleted jobs have left. */
+  /** Takes over the segments of ended processes, and removes the folders of deleted jobs. */
   async tidy(): Promise<void> {
     await this.#spool.adopt(false);
-    // First the folders: a job exists before its folder does.
+    // Folders are listed before jobs, because a job exists before its folder does.
     const folders = await this.#spool.jobIds();
     const existing = await this.#jobs.ids();
     for (const id of folders) if (!existing.has(id)) await this.#spool.removeJob(id);

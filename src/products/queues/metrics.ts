@@ -4,7 +4,7 @@ import { clock } from "../../platform/timers/clock.ts";
 import type { QueueMessages } from "./messages.ts";
 import type { Queues } from "./queues.ts";
 
-/** Series of queues; the longest ones have one. The messages of all others are under `other`. */
+/** Only the longest queues have series of their own. The messages of all others are under `other`. */
 const shownMax = 1000;
 /** Counting reads an index of all messages. */
 const freshMs = 5_000;
@@ -15,7 +15,7 @@ interface Shown {
   oldestSeconds: number;
 }
 
-/** Metrics of the messages that wait, of the whole installation. */
+/** Metrics of the waiting messages of the whole installation. */
 export function queueMetrics(
   queues: Pick<Queues, "all">,
   messages: Pick<QueueMessages, "allBacklogs">,
@@ -34,7 +34,7 @@ export function queueMetrics(
     (await read()).map((each): Sample => [each.labels, value(each)]);
   const names = ["account", "queue"];
   return [
-    gauges("queue_backlog_messages", "Messages in a queue, those being delivered included", names, () =>
+    gauges("queue_backlog_messages", "Messages in a queue, including those being delivered", names, () =>
       samples(({ count }) => count),
     ),
     gauges("queue_oldest_message_seconds", "Age of the oldest message of a queue", names, () =>

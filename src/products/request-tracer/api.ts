@@ -34,7 +34,7 @@ const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as 
 const token = z
   .string()
   .max(256)
-  .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, { error: "a name of HTTP" });
+  .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, { error: "an HTTP token" });
 const fieldValue = z
   .string()
   .max(textMax)
@@ -90,7 +90,7 @@ const BodySchema = z.strictObject({
     .string()
     .max(4096)
     .optional()
-    .meta({ description: "Also evaluate an expression that is in no rule (not in the public API)" }),
+    .meta({ description: "Also evaluate an expression that is not in any rule (not in the public API)" }),
 });
 
 const PartSchema: z.ZodType<ShownPart> = z
@@ -172,7 +172,7 @@ const traceOperation = operation({
   },
 });
 
-/** An expression that is in no rule yet. */
+/** Evaluates an expression that is not in any rule. */
 async function expressionStep(
   expression: string,
   description: Parameters<typeof requestFields>[0],

@@ -8,7 +8,7 @@ import { scripts } from "../../workers/scripts/capability.ts";
 import { requestTracerOperations } from "./api.ts";
 import { ScriptRouting } from "./script-routing.ts";
 
-/** Tells which settings, rules and routes act on a request, and the value of each part of their expressions. */
+/** Shows which settings, rules and routes act on a request, and the value of each part of their expressions. */
 export const requestTracer = capability({
   name: "request tracer",
   needs: [rulesets, zoneSettings, edgeConfiguration, clientInfo, edgeServer, scripts],

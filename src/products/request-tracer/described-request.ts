@@ -3,7 +3,7 @@ import type { EdgeZone } from "../../edge/configuration/snapshot.ts";
 import { bytesOf, type RequestDescription } from "../../rules/language.ts";
 import { bodyPrefixBytes } from "../../rules/request/read-request.ts";
 
-/** Where the visitor is said to be, in the words of the public API. */
+/** The assumed location of the visitor, in the form of the public API. */
 export interface Geolocation {
   city?: string | undefined;
   continent?: string | undefined;

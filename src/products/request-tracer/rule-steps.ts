@@ -19,12 +19,12 @@ const shortened = (text: string): string =>
 /** Characters of a part besides its text and its value. */
 const aroundPart = 100;
 
-/** The characters that the parts of an answer may still have. */
+/** The number of characters that a response still has for parts. */
 export interface PartsRoom {
   characters: number;
 }
 
-/** Parts are shown until an answer has a million characters of them. Later rules are shown without parts. */
+/** Parts are shown until a response has a million characters of them. Later rules are shown without parts. */
 export const partsRoom = (): PartsRoom => ({ characters: 1_000_000 });
 
 function shownPart(node: TraceNode, room: PartsRoom): ShownPart {
@@ -44,7 +44,7 @@ function shownPart(node: TraceNode, room: PartsRoom): ShownPart {
   };
 }
 
-/** Evaluates a valid expression. The public "true", which is not of the language, has no parts. */
+/** Evaluates a valid expression. The public API's "true", which is not part of the language, has no parts. */
 export function evaluated(
   expression: string,
   fields: FieldSource,

@@ -5,7 +5,7 @@ import type { ScriptRouter } from "../../workers/scripts/routing/router.ts";
 import type { TracedStep } from "./step.ts";
 import type { TracedRequest } from "./described-request.ts";
 
-/** Tells which route or custom domain leads a request to a script. */
+/** Finds the route or custom domain that selects a script for a request. */
 export class ScriptRouting {
   readonly #router: Pick<ScriptRouter, "find">;
   readonly #routes: Pick<Routes, "match" | "list">;

@@ -10,8 +10,8 @@ const ofConnection: ReadonlySet<string> = new Set(
 );
 
 /**
- * Sends a traced request through the edge at `address` as a visitor would, and resolves with the status of its answer,
- * or undefined without an answer within ten seconds.
+ * Sends a traced request through the edge at `address` as a visitor would. Resolves with the status of the
+ * response, or with undefined if there is none within ten seconds.
  */
 export async function sendRequest(
   asked: AskedRequest,
@@ -30,7 +30,7 @@ export async function sendRequest(
     signal: AbortSignal.timeout(answerWithinMs),
   } as const;
   return new Promise((resolve) => {
-    // The edge is this program itself, so its certificate needs no check.
+    // The edge is this program itself, so its certificate is not checked.
     const request =
       asked.url.protocol === "https:"
         ? requestHttps({ ...options, servername: asked.url.hostname, rejectUnauthorized: false })

@@ -1,6 +1,6 @@
 /**
- * The effect of a step. `depends`: it happens if a snippet or script passes the request on. `hidden`: the caller may not
- * read it.
+ * The effect of a step. `depends`: the step happens only if a snippet or script passes the request on.
+ * `hidden`: the caller may not read the step.
  */
 export const outcomes = [
   "acted",
@@ -52,7 +52,7 @@ export interface TracedStep {
   trace?: TracedStep[] | undefined;
 }
 
-/** The same steps for a request that does not get so far. */
+/** The same steps for a request that does not reach them. */
 export const unreached = (step: TracedStep): TracedStep => ({
   ...step,
   matched: false,

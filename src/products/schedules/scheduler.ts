@@ -35,7 +35,7 @@ export class CronScheduler {
     this.#wait();
   }
 
-  /** From now on, due runs are left to other nodes. */
+  /** From now on, leaves due runs to other nodes. */
   stopClaiming(): void {
     this.#isStopped = true;
     clearTimeout(this.#timer);
@@ -46,7 +46,7 @@ export class CronScheduler {
     await Promise.allSettled(this.#running);
   }
 
-  /** The runs under way. */
+  /** The current runs. */
   get runningCount(): number {
     return this.#running.size;
   }

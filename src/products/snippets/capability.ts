@@ -32,7 +32,7 @@ export const snippetRules = capability({
   load: (services) => services.snippets.load(),
 });
 
-/** In edge processes: passes requests of scripts to main, as those for scripts. */
+/** In edge processes: if a snippet applies to a request that a script sends, passes it on to the main process. */
 export const snippetsForScripts = capability({
   name: "requests of scripts for snippets",
   processes: "edge",

@@ -4,22 +4,22 @@ import { clock } from "../../../platform/timers/clock.ts";
 import { findUsage, putUsage, type Figures, type Hours } from "./store-usage.ts";
 
 const hourMs = 3_600_000;
-/** A day, and the hours in which it begins and ends. */
+/** The hours of the last day, including those in which it begins and ends. */
 const hoursKept = 25;
 
-/** From the header of an answer. Undefined for other text. */
+/** Parses the figures in a response header. Undefined for an invalid text. */
 export function readFigures(text: string): Figures | undefined {
   if (!/^\d{1,15}(,\d{1,15}){3}$/.test(text)) return undefined;
   return text.split(",").map(Number) as Figures;
 }
 
 /**
- * Counts what the queries of each database do, by hour, for a day. The counts are stored each minute and at the end; a
- * `kill -9` loses at most the last minute.
+ * Counts the queries of each database and the rows that they read and write, by hour, for a day. The counts
+ * are stored each minute and at the end; a `kill -9` loses at most the last minute.
  */
 export class DatabaseUsage {
   readonly #storage: Storage;
-  /** Not stored yet, by id of the database. */
+  /** Counts that are not stored yet, by id of the database. */
   #fresh = new Map<string, Hours>();
 
   constructor(storage: Storage) {
@@ -33,7 +33,7 @@ export class DatabaseUsage {
     hours[hour] = sum(hours[hour], figures);
   }
 
-  /** The figures of the hours that began in a time, the oldest first. */
+  /** The figures of the hours that began between two times, the oldest first. */
   async of(
     database: { id: string },
     fromMs: number,
@@ -45,7 +45,7 @@ export class DatabaseUsage {
       .filter((each) => each.hourMs >= fromMs && each.hourMs <= toMs);
   }
 
-  /** Stores what is new. Databases that were deleted meanwhile are left out. */
+  /** Stores the new counts, except those of databases that were deleted meanwhile. */
   async store(isThere: (id: string) => boolean): Promise<void> {
     const fresh = this.#fresh;
     if (fresh.size === 0) return;

@@ -13,8 +13,8 @@ type ClientClass = new (fetcher: { fetch: (url: string, init?: RequestInit) => P
 const origin = "http://d1";
 
 /**
- * The D1 binding of a script: workerd's own client, so that its behaviour is the public one. It sends its requests
- * through the platform's fetch, which says which run they belong to.
+ * The D1 binding of a script: workerd's own client, so that its behaviour is the public one. Its requests go
+ * through the platform's fetch, which tags each with its run.
  */
 export function d1Database(call: BindingFetch, { name }: { name: string }): object {
   const template = (env as Record<string, object>)[name]!;

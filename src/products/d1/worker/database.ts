@@ -1,18 +1,18 @@
 /*
- * The object of one D1 database. workerd runs it in a cell in which no customer's code runs; requests come from the
- * platform only, which has checked the caller.
+ * The object of one D1 database. It runs in a cell without customers' code. Its requests come only from the
+ * platform, which has checked the caller.
  */
 import { DurableObject } from "cloudflare:workers";
 import { dump, dumpBody, type DumpOptions } from "./dump.ts";
 import { runStatements, type Format, type Result, type Statement } from "./run-statements.ts";
 import { countParameters, splitStatements, StatementSplitter } from "./split.ts";
 
-/** The header in which the client and the database tell each other the state that a session has seen. */
+/** The header with the state that a session has seen, in requests and responses. */
 const bookmarkHeader = "x-cf-d1-session-commit-token";
-/** The header that tells the platform what the queries did. Clients do not see it. */
+/** The response header with the figures of the queries, for the platform. Clients do not see it. */
 const usageHeader = "x-cf-d1-usage";
 const writesKey = "writes";
-/** Time in which queries wait for an import or an export. */
+/** How long queries wait for an import or an export. */
 const busyMs = 30_000;
 const statementLengthMax = 100_000;
 
@@ -22,9 +22,9 @@ interface Failure {
 }
 
 export class Database extends DurableObject<object> {
-  /** Ends with the import or the export in progress. */
+  /** Resolves at the end of the import or export in progress; undefined without one. */
   #busy: Promise<void> | undefined;
-  /** The number of writes that the storage holds, once it is known. */
+  /** The stored number of writes, once it was read. */
   #known: number | undefined;
 
   override async fetch(request: Request): Promise<Response> {
@@ -48,7 +48,7 @@ export class Database extends DurableObject<object> {
     }
   }
 
-  /** Ends the instance: the database was deleted. */
+  /** Ends the instance, because the database was deleted. */
   reset(): void {
     this.ctx.abort("deleted");
   }
@@ -93,7 +93,7 @@ export class Database extends DurableObject<object> {
     return (this.#known ??= this.ctx.storage.kv.get<number>(writesKey) ?? 0);
   }
 
-  /** The number of writes, which is part of bookmarks, goes along with every answer. */
+  /** A response with the number of writes, from which the platform makes bookmarks. */
   #shown(answer: unknown, usage?: Usage): Response {
     const headers = {
       [bookmarkHeader]: String(this.#writes()),
@@ -136,7 +136,7 @@ export class Database extends DurableObject<object> {
     let error: string | undefined;
     try {
       await storage.transaction(async (transaction) => {
-        // Made here: a transaction waits for no stream that began before it.
+        // Created inside the transaction, which does not wait for streams that were opened before it.
         const reader = body.getReader();
         const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
         const splitter = new StatementSplitter();
@@ -144,7 +144,7 @@ export class Database extends DurableObject<object> {
           run(splitter.push(textOf(decoder, bytes)));
           if (bytes === undefined) run(splitter.end());
         };
-        // After a failed statement the rest is read too, so that the answer can be sent.
+        // After a failed statement the rest is read as well, so that the response can be sent.
         for (;;) {
           const { done, value } = await reader.read();
           error ??= messageOf(() => feed(done ? undefined : value));
@@ -164,7 +164,7 @@ export class Database extends DurableObject<object> {
     return this.#shown({ ...counts, size_after: storage.sql.databaseSize }, usage);
   }
 
-  /** Lets other requests wait until the returned function is called. */
+  /** Makes other requests wait until the returned function is called. */
   #take(): () => void {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#busy = promise;
@@ -204,14 +204,14 @@ const isStatement = (value: unknown): value is Statement =>
   typeof value.sql === "string" &&
   (!("params" in value) || value.params === undefined || Array.isArray(value.params));
 
-/** The statements of a client. Scripts can change what their client sends. Undefined if it is something else. */
+/** The statements in a request of the D1 client. Undefined for any other body, which a script can send too. */
 async function statementsIn(request: Request): Promise<Statement | Statement[] | undefined> {
   const asked: unknown = await request.json().catch(() => undefined);
   if (Array.isArray(asked)) return asked.every(isStatement) ? asked : undefined;
   return isStatement(asked) ? asked : undefined;
 }
 
-/** The text of the next bytes, or of the end. Throws for bytes that are no text: they would be stored as other ones. */
+/** Decodes the next bytes, or the end. Throws for bytes that are not UTF-8, because they would be stored changed. */
 function textOf(decoder: TextDecoder, bytes: Uint8Array | undefined): string {
   try {
     return bytes === undefined ? decoder.decode() : decoder.decode(bytes, { stream: true });
@@ -220,7 +220,7 @@ function textOf(decoder: TextDecoder, bytes: Uint8Array | undefined): string {
   }
 }
 
-/** The message of what the function throws. */
+/** The message of the error that the function throws; undefined if it throws none. */
 function messageOf(work: () => void): string | undefined {
   try {
     work();
@@ -236,7 +236,7 @@ const failure = (error: string): Failure => ({ success: false, error });
 const formatOf = (query: URLSearchParams): Format =>
   query.get("resultsFormat") === "ROWS_AND_COLUMNS" ? "ROWS_AND_COLUMNS" : "ARRAY_OF_OBJECTS";
 
-/** The statements of a text. The values go to them in turn. */
+/** Splits a text into statements. Each takes its values from the list in turn. */
 function statementsOf({ sql, params = [] }: Statement): Statement[] {
   const texts = splitStatements(sql);
   if (texts.length <= 1) return [{ sql, params }];

@@ -3,7 +3,7 @@
 export interface DumpOptions {
   no_schema?: boolean;
   no_data?: boolean;
-  /** Only these tables, unless empty. */
+  /** The tables to write; all if empty. */
   tables?: readonly string[];
 }
 
@@ -15,7 +15,7 @@ interface Entry {
 }
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
-/** Pieces of about this length are sent. */
+/** Approximate length of the pieces that are sent. */
 const pieceLength = 64 * 1024;
 
 /**
@@ -58,7 +58,7 @@ function* rowsOf(sql: SqlStorage, table: string): Generator<string, void> {
   for (const row of rows) yield `${into}${row.join(",")});\n`;
 }
 
-/** The dump as a body. A piece is made only when the previous one was taken. */
+/** The dump as a response body. Each piece is made only after the previous one was read. */
 export function dumpBody(lines: Iterator<string, void>, ended: () => void): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   return new ReadableStream<Uint8Array>({

@@ -31,7 +31,7 @@ export interface Result {
   results: unknown;
 }
 
-/** The answer takes at most about this many bytes of memory, in a process that other databases share. */
+/** Approximate memory limit of a response, because other databases share the process. */
 const answerBytesMax = 32 * 1024 * 1024;
 const tooLarge = `The rows of the answer take more than ${answerBytesMax / 1024 / 1024} MiB. Select fewer of them, for example with LIMIT.`;
 /** The public limit of a text or blob; workerd's is 4 MiB. */
@@ -39,10 +39,10 @@ const valueBytesMax = 2_000_000;
 const tooBig = "string or blob too big: SQLITE_TOOBIG";
 /** The bytes of a value, a row and a statement besides their text. */
 const overheadBytes = { value: 24, row: 64, statement: 512 };
-/** Statements of one call. */
+/** Maximum number of statements in a call. */
 const statementsMax = 10_000;
 
-/** Counts the answer's bytes, for all statements of a call. */
+/** Counts the bytes of a response, over all statements of a call. */
 interface Budget {
   bytes: number;
 }

@@ -17,7 +17,7 @@ const endLength = "; END ".length;
  */
 export class StatementSplitter {
   #text = "";
-  /** Up to here the text was scanned. */
+  /** Index up to which the text was scanned. */
   #at = 0;
   #place: Place = "code";
   /** The statement without comments and quoted texts, and with one space for each gap, to recognize triggers. */

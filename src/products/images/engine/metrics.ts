@@ -6,11 +6,11 @@ import type { ImageEngine } from "./engine.ts";
 export const imageMetrics = (engine: Pick<ImageEngine, "results" | "load">): Metric[] => [
   counters(
     "image_transforms_total",
-    "Pictures made, refused because of the picture, its options or the load, and failed",
+    "Pictures that were made, were refused because of the picture, its options or the load, or failed",
     ["result"],
     () => samplesBy("result", engine.results),
   ),
-  gauges("image_jobs", "Pictures that are being made, and that wait for it", ["state"], () =>
+  gauges("image_jobs", "Pictures that are being made, and those that wait", ["state"], () =>
     samplesBy("state", engine.load),
   ),
 ];

@@ -11,13 +11,13 @@ interface FetchDetails {
   owner: string;
   /** The options as JSON. */
   image: string;
-  /** Where main asks for the original: the process of the script, and its name for the script's way there. */
+  /** Where the main process requests the original: the script's process, and the name there of the script's `send`. */
   from: { path: string; send: string };
 }
 
 /**
- * In edge processes: main transforms the picture that a script fetches, because it has the caches. It asks back for the
- * original, which may be reached only from the visitor's request.
+ * In edge processes: the main process transforms the picture that a script fetches, because it has the
+ * caches. It requests the original from this process, because only the visitor's request here may lead to it.
  */
 export function imageFetchInMain(calls: ProcessCalls): AnswerImageFetch {
   const sends = new Kept<Send>();
@@ -37,7 +37,7 @@ export function imageFetchInMain(calls: ProcessCalls): AnswerImageFetch {
   };
 }
 
-/** In main: answers the fetches of scripts in edge processes. */
+/** In the main process: answers the fetches of scripts in edge processes. */
 export const serveImageFetches = (calls: ProcessCalls, answer: AnswerImageFetch): void =>
   calls.serve<FetchDetails>(fetchName, async ({ owner, image, from }, { url, request, response }) => {
     const send: Send = async (to, asked, answered) =>

@@ -3,10 +3,10 @@ import { writeTime, type DataSet } from "./data-set.ts";
 
 const text = (value: string | undefined): string | undefined =>
   value === undefined ? undefined : JSON.stringify(value);
-/** A value that is JSON already, or nothing. */
+/** The JSON of a value that is JSON text already; undefined without a value. */
 const json = (value: string): string | undefined => (value === "" ? undefined : value);
 
-/** The audit log of an account, in its first version, as the public data set has it. */
+/** The audit log of an account, in the form of the public data set `audit_logs`. */
 export const auditLogs: DataSet<AuditLog> = {
   scope: "account",
   descriptions: {

@@ -14,7 +14,7 @@ export interface DataSet<Event> {
 
 /** How to write a moment, given in milliseconds since 1970. */
 export const writeTime: Readonly<Record<TimestampFormat, (ms: number) => string>> = {
-  // Nanoseconds exceed the integers of a double, so they are written digit by digit.
+  // Nanoseconds exceed the exact integers of a double, so they are written as microseconds and three zeros.
   unixnano: (ms) => `${Math.round(ms * 1000)}000`,
   unix: (ms) => String(Math.floor(ms / 1000)),
   rfc3339: (ms) => `"${iso(ms).slice(0, 19)}Z"`,

@@ -7,7 +7,7 @@ import { UploadFault, type DestinationAnswer, type Outgoing, type LogSender } fr
 export interface LogFile {
   /** Its name, without a folder. */
   name: string;
-  /** The day of its first event, for {DATE}. */
+  /** The day of the file's first event, for {DATE}. */
   day: string;
   type: "gzip" | "text";
   sizeBytes: number;
@@ -76,17 +76,17 @@ function s3Put(destination: S3Destination, delivery: LogFile): Outgoing {
   return { method: "PUT", url, headers, body: { sizeBytes, open } };
 }
 
-/** S3 may answer 200 and then an error. */
+/** Whether a response is an error document of S3, which may have status 200. */
 const isS3Error = ({ kind }: LogDestination, { text }: DestinationAnswer): boolean =>
   kind === "s3" && /<Error>/.test(text);
 
-/** The code of an answer of S3, such as AccessDenied. Other texts of destinations are not passed on. */
+/** The error code of an S3 response, such as AccessDenied. Other texts of destinations are not passed on. */
 function codeOf({ kind }: LogDestination, { text }: DestinationAnswer): string {
   const code = kind === "s3" ? /<Code>([A-Za-z]{1,64})<\/Code>/.exec(text)?.[1] : undefined;
   return code === undefined ? "" : ` (${code})`;
 }
 
-/** A small file of bytes that are known. */
+/** A small file, from bytes in memory. */
 export function smallFile(name: string, type: LogFile["type"], bytes: Buffer, nowMs: number): LogFile {
   return {
     name,

@@ -24,7 +24,7 @@ describe("shows no credentials", () => {
     expect(shownDestination(text)).toBe(shown);
   });
 
-  it("of any text, in the answer and in faults", () => {
+  it("of any text, in the result and in faults", () => {
     const part = fc.constantFrom(
       "s3://",
       "https://",

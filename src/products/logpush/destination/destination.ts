@@ -1,7 +1,7 @@
 import { validateHeaderName, validateHeaderValue } from "node:http";
 import { show, showList } from "../../../platform/util/json.ts";
 
-/** Where the files of a job go. It has credentials: never show it whole. */
+/** Where the files of a job go. Contains credentials, so never show it as a whole. */
 export type LogDestination = HttpsDestination | S3Destination;
 
 export interface HttpsDestination {
@@ -13,7 +13,7 @@ export interface HttpsDestination {
 export interface S3Destination {
   kind: "s3";
   bucket: string;
-  /** Without slashes at its ends; may have {DATE}. */
+  /** Without a slash at either end. May contain {DATE}. */
   path: string;
   region: string;
   /** Scheme, host and port. */
@@ -32,7 +32,7 @@ export class DestinationFault extends Error {}
 export const destinationLengthMax = 4096;
 const headerPrefix = "header_";
 const headersMax = 20;
-/** Headers that say how the file is sent. */
+/** Headers that the upload sets itself. */
 const ownHeaders = new Set(
   "connection content-encoding content-length expect host keep-alive te trailer transfer-encoding upgrade".split(
     " ",
@@ -41,7 +41,7 @@ const ownHeaders = new Set(
 const s3Parameters = ["access-key-id", "secret-access-key", "region", "endpoint", "sse"] as const;
 const hidden = "REDACTED";
 
-/** Reads `s3://…` and `https://…` in the public form. Throws DestinationFault. */
+/** Parses `s3://…` and `https://…` in the public form. Throws DestinationFault. */
 export function readDestination(text: string): LogDestination {
   const scheme = /^([a-z][a-z\d+.-]*):\/\//i.exec(text)?.[1]?.toLowerCase();
   if (scheme === "https") return readHttps(text);
@@ -145,7 +145,7 @@ function urlOf(text: string): URL {
   return url;
 }
 
-/** The destination as it was given, with all credentials hidden. */
+/** The destination in the form in which it was given, with all credentials hidden. */
 export function shownDestination(text: string): string {
   const [start = "", query] = text.split("#", 1)[0]!.split(/\?(.*)/s);
   const plain = start.replace(/^([a-z][a-z\d+.-]*:\/\/)[^/]*@/i, "$1");
@@ -159,7 +159,7 @@ export function shownDestination(text: string): string {
   return `${plain}?${parameters.join("&")}`;
 }
 
-/** The place without credentials: the same for two destinations that write to one place. */
+/** The location without credentials, by which destinations are compared. */
 export function placeOf(destination: LogDestination): string {
   if (destination.kind === "https") return `${destination.url.origin}${destination.url.pathname}`;
   const { endpoint, bucket, path } = destination;

@@ -5,7 +5,7 @@ import { deliver, keyOf, smallFile, type LogFile } from "./deliver.ts";
 import { placeOf, type LogDestination, type S3Destination } from "./destination.ts";
 import type { LogSender } from "./send.ts";
 
-/** Proves that an owner of jobs can read what is written to a bucket: a file with a token, which the owner sends back. */
+/** Proves that an owner of jobs can read a bucket: writes a file with a token there, which the owner sends back. */
 export class BucketOwnership {
   readonly #hash: (text: string) => string;
   readonly #sender: LogSender;
@@ -20,7 +20,7 @@ export class BucketOwnership {
     return sameHash(this.#token(owner, destination), token);
   }
 
-  /** The token follows from the owner and the place, so nothing is stored. */
+  /** The token is derived from the owner and the location, so it need not be stored. */
   #token({ accountId, zoneId }: JobOwner, destination: LogDestination): string {
     return this.#hash(`Logpush ownership ${zoneId ?? accountId} ${placeOf(destination)}`);
   }
@@ -34,7 +34,7 @@ export class BucketOwnership {
     return keyOf(destination, file);
   }
 
-  /** Uploads a small file, to see whether a destination takes files. Rejects with UploadFault. */
+  /** Uploads a small file, to see whether a destination accepts files. Rejects with UploadFault. */
   async tryOut(destination: LogDestination, nowMs: number): Promise<void> {
     await deliver(this.#sender, destination, testFile(nowMs));
   }

@@ -21,7 +21,7 @@ export interface DestinationAnswer {
   text: string;
 }
 
-/** A failed upload, in words that its owner may read: without addresses, paths and secrets. */
+/** An upload failed. The message is for the job's owner: it has no addresses, paths or secrets. */
 export class UploadFault extends Error {}
 
 export interface SenderOptions {
@@ -33,12 +33,12 @@ export interface SenderOptions {
   localAddress: string | undefined;
 }
 
-/** More of an answer is not read. */
+/** Maximum size of a response that is read. */
 const answerBytesMax = 16 * 1024;
 
 /**
- * Sends requests to destinations, which may be slow, hostile or wrong: to addresses that scripts may fetch, within a time,
- * without following redirects, and reading little of the answer.
+ * Sends requests to destinations, which may be slow, hostile or broken: only to addresses that scripts may
+ * fetch, with a time limit, without following redirects, and reading only the beginning of the response.
  */
 export class LogSender {
   readonly #options: SenderOptions;
@@ -70,7 +70,7 @@ export class LogSender {
     );
   }
 
-  /** The addresses that may be asked. The connection is made to exactly these. */
+  /** The allowed addresses of a host. Connections go to exactly these. */
   async #addresses({ hostname, protocol, port }: URL): Promise<string[]> {
     const host = hostname.startsWith("[") ? hostname.slice(1, -1) : hostname;
     const found = await addressesOf(host, undefined, this.#options.lookUp).catch(() => {
@@ -107,7 +107,7 @@ export class LogSender {
     });
     request.on("response", resolve).on("error", reject);
     const content = body.open();
-    // A destination may answer before it has read everything.
+    // A destination may respond before it has read everything.
     const sent = pipeline(content, request).catch(reject);
     try {
       const response = await promise;

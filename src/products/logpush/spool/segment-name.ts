@@ -2,13 +2,13 @@ import { randomText } from "../../../platform/util/ids.ts";
 
 /**
  * A segment of a spool is a file: `START-PID-RANDOM.open` while its process appends to it, `.ready` when it
- * waits for its upload. The name has all that is known of it, so that any process can upload it after a crash.
+ * waits for its upload. The name contains all its metadata, so that any process can upload it after a crash.
  */
 export interface SpoolSegment {
   /** When the first event was written, in milliseconds since 1970. */
   startMs: number;
   pid: number;
-  /** Is part of the name of the uploaded file. Random, so that no two processes or nodes use one name. */
+  /** A part of the uploaded file's name. Random, so that no two processes or nodes use the same name. */
   random: string;
 }
 

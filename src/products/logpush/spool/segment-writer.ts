@@ -9,11 +9,11 @@ export interface SegmentLimits {
   bytesMax: number;
   recordsMax: number;
   intervalMs: number;
-  /** Written between two records of one segment. */
+  /** Written between two records of a segment. */
   delimiter: string;
 }
 
-/** Where segments may be written. */
+/** Where a job's segments are written. */
 export interface SpoolRoom {
   folder: string;
   /** Whether the job has room for more. Called often, so it answers from memory. */
@@ -33,12 +33,12 @@ interface OpenSegment {
 
 const flushMs = 1000;
 const flushBytes = 64 * 1024;
-/** Records that wait for a slow disk. More are dropped. */
+/** Records up to this size wait for a slow disk. Further ones are dropped. */
 const waitingBytesMax = 4 * mebibyte;
 
 /**
- * Appends records to segments of one job. A record is in its file within a second; `kill -9` loses those that are not. It
- * never blocks its caller and never throws.
+ * Appends records to segments of one job. A record is in its file within a second; `kill -9` loses those that
+ * are not. `add` neither blocks nor throws.
  */
 export class SegmentWriter {
   readonly #room: SpoolRoom;
@@ -84,32 +84,32 @@ export class SegmentWriter {
     });
   }
 
-  /** Resolves when the records are in their file. Rejects if they are not; some of them may be, then. */
+  /** Resolves when the records are in their file. After a rejection, some of them may be there. */
   async write(records: readonly string[]): Promise<void> {
     if (this.#isClosed) throw new Error("Expected an open spool");
     await this.#next(async () => this.#writeAll([...records]));
   }
 
-  /** Makes what was added ready for its upload. */
+  /** Makes the added records ready for upload. */
   async seal(): Promise<void> {
     await this.flush();
     await this.#next(async () => this.#sealNow());
   }
 
-  /** Seals; later records are dropped. */
+  /** Makes the added records ready for upload. Later records are dropped. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.seal();
   }
 
-  /** One piece of work at a time. */
+  /** Runs work after all earlier work has ended. */
   async #next(work: () => Promise<void>): Promise<void> {
     const done = this.#work.then(work);
     this.#work = done.catch(() => {});
     await done;
   }
 
-  /** Takes the records that it has written out of the list. */
+  /** Writes records, and removes those that were written from the list. */
   async #writeAll(records: string[]): Promise<void> {
     while (records.length > 0) {
       const segment = (this.#segment ??= await this.#open());

@@ -18,7 +18,7 @@ it("has room for a job while the uploads of others fail", async () => {
     await writer.close();
     sizes.push((spool.bytes - before) / 1024);
   }
-  // A quarter of the spool, and later as much as is free.
+  // At first a quarter of the spool, and later the free space.
   expect(sizes).toEqual([256, 256, 256, 128, 64, 32]);
   await spool.measure();
   expect(spool.bytes).toBeLessThan(1024 * 1024);

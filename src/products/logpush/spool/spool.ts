@@ -11,25 +11,25 @@ export interface ReadySegment extends SpoolSegment {
   path: string;
 }
 
-/** One job has at most this part of the spool, and at most as much as is free, so that others find room. */
+/** A job gets at most this share of the spool, and at most as much as is free then, so that others find room. */
 const shareOfJob = 1 / 4;
-/** How long the size of the spool on the disk is taken for current. */
+/** How long a measurement of the spool's size on the disk stays valid. */
 const measuredMs = 2000;
-/** A segment without a living process, whose pid another program may have. */
+/** An older open segment counts as abandoned even if its pid is in use, because another program may have that pid. */
 const abandonedMs = 60 * 60_000;
 
-/** The folder of events that wait for their upload: one folder for each job, which all processes of the node share. */
+/** The folder of events that wait for their upload, with a folder for each job. All processes of the node share it. */
 export class LogSpool {
   readonly #folder: string;
   readonly #bytesMax: number;
   readonly #logger: Logger;
-  /** By job: bytes on the disk, as last measured, and those written here since. */
+  /** By job: bytes on the disk at the last measurement, and those written by this process since. */
   #bytes = new Map<number, number>();
   #measuredAt = -Infinity;
   #measuring: Promise<void> | undefined;
   /** Events that were dropped, by data set. */
   readonly dropped = new Map<string, number>();
-  /** The sum over all jobs. */
+  /** Bytes of all jobs. */
   bytes = 0;
   #isFailing = false;
 
@@ -39,7 +39,7 @@ export class LogSpool {
     this.#logger = logger;
   }
 
-  /** The largest segment: a spool has room for several. */
+  /** Maximum size of a segment, so that a job's share has room for several. */
   get segmentBytesMax(): number {
     return Math.max(Math.floor((this.#bytesMax * shareOfJob) / 4), 64 * 1024);
   }
@@ -61,7 +61,7 @@ export class LogSpool {
     );
   }
 
-  /** Whether events of a job are taken, as far as the last measurement tells. */
+  /** Whether the spool has room for events of a job, according to the last measurement. */
   hasRoom(jobId: number): boolean {
     if (performance.now() - this.#measuredAt > measuredMs) unawaited(this.measure());
     const own = this.#bytes.get(jobId) ?? 0;
@@ -107,8 +107,8 @@ export class LogSpool {
   }
 
   /**
-   * Makes the segments of processes that have ended ready. `isOwnStart`: this process has just started, so a segment with
-   * its pid is one of a process before it.
+   * Makes the segments of ended processes ready for upload. `isOwnStart`: this process has just started, so a
+   * segment with its pid belongs to an earlier process.
    */
   async adopt(isOwnStart: boolean): Promise<void> {
     for (const jobId of await this.jobIds()) {
@@ -117,7 +117,7 @@ export class LogSpool {
         const name = readSegmentName(file);
         if (name?.state !== "open" || !(await this.#isAbandoned(join(folder, file), name, isOwnStart)))
           continue;
-        await rename(join(folder, file), join(folder, fileOf(name, "ready"))).catch(() => {}); // another process did
+        await rename(join(folder, file), join(folder, fileOf(name, "ready"))).catch(() => {}); // another process has renamed it
       }
     }
   }

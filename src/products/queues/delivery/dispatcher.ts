@@ -85,7 +85,7 @@ export class QueueDispatcher {
     this.#expiry.unref();
   }
 
-  /** From now on, messages stay for other nodes. Running batches go on. */
+  /** From now on, leaves messages to other nodes. Running batches continue. */
   stopClaiming(): void {
     this.#isRunning = false;
     clearInterval(this.#poll);
@@ -99,13 +99,13 @@ export class QueueDispatcher {
     await this.#stopped;
   }
 
-  /** Returns the messages of batches that are still running: other nodes deliver them again at once. */
+  /** Returns the messages of running batches, so that other nodes deliver them again at once. */
   async giveBack(): Promise<void> {
     this.stopClaiming();
     await Promise.all([...this.#loops.values()].map(async (loop) => loop.giveBack()));
   }
 
-  /** The batches under way, and the looks for messages. */
+  /** The running batches and searches for messages. */
   get underWay(): number {
     return [...this.#loops.values()].reduce((sum, { busy }) => sum + busy, 0);
   }
@@ -208,7 +208,7 @@ class ConsumerLoop {
     return this.#underWay.size + (this.#isLooking ? 1 : 0);
   }
 
-  /** The time of the next look that no wake has to trigger. */
+  /** When the loop looks for messages without being woken; undefined if it does not. */
   get nextOn(): number | undefined {
     return this.#nextOn;
   }

@@ -13,7 +13,7 @@ export type Placement = "shared" | "alone";
 
 /** An attempt of a step that has ended. */
 export interface EndedAttempt {
-  /** Of the step. */
+  /** The key of the step. */
   name: string;
   attempt: number;
   /** Its start by the isolate's clock, in milliseconds. The isolate may send any number. */
@@ -42,6 +42,6 @@ export interface InvocationListener {
   call(invocation: number, call: number, message: string): Promise<void> | undefined;
   note(invocation: number, message: string): void;
   ended(invocation: number, ending: Ending): void;
-  /** The cell died. `isSuspect` when this invocation may be the cause. */
+  /** Called when the cell has died. `isSuspect` is true if this invocation may be the cause. */
   lost(invocation: number, isSuspect: boolean): void;
 }

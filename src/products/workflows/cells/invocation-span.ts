@@ -22,7 +22,7 @@ export class InvocationSpan {
       .set("selvedge.script", scriptName);
   }
 
-  /** The message may have been on its way for a while, so its own time is not the end of the attempt's time. */
+  /** Records an attempt by the times in its message, because the message may have arrived late. */
   attempted({ name, attempt, sinceMs, hasFailed }: EndedAttempt): void {
     if (this.span?.isSampled !== true) return;
     const ageMs = this.span.ageMs;
@@ -34,7 +34,7 @@ export class InvocationSpan {
     step.end();
   }
 
-  /** Without an ending, the cell has died. */
+  /** Ends the span. Without an ending, the cell has died. */
   end(ending: Ending | undefined): void {
     if (ending === undefined) this.span?.fail("lost");
     else if (ending.end === "throw") this.span?.fail("exception");

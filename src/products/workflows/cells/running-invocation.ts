@@ -34,10 +34,11 @@ export interface RunningInvocation {
         prepared: Prepared;
       }
     | undefined;
-  /** Leaves the dedicated cell. */
+  /** Releases the dedicated cell. */
   leave: (error?: Error) => void;
   /**
-   * Its code may still run for a moment, and its instance may run elsewhere already: it sends no more requests.
+   * Set for an invocation that must send no more requests: its code may still run for a moment, while its
+   * instance runs elsewhere already.
    */
   isAborted: boolean;
   isOver: boolean;

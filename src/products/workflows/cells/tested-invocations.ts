@@ -21,11 +21,11 @@ export interface TestedInvocation {
 export interface InvocationHooks {
   /** The mocks for an invocation that starts. */
   mocks(invocation: TestedInvocation): StepMocks | undefined;
-  /** Whether the process ends now that the outcome of a step is durable. */
+  /** Whether the cell's process should end, after the outcome of a step became durable. */
   crashes(invocation: TestedInvocation, key: string): boolean;
 }
 
-/** The result of a replay: how it ended, or the key of a step that the journal does not have. */
+/** The result of a replay: its ending, or the key of a step that is not in the journal. */
 export type Replayed = { ending: Ending } | { added: string };
 
 interface Replay {
@@ -35,8 +35,8 @@ interface Replay {
 }
 
 /**
- * Stands between the engine and the cells of a platform under test: adds mocks to invocations, ends cells after a step,
- * and replays instances that are over.
+ * Wraps the cells of a platform under test: adds mocks to invocations, ends cells after a step, and replays
+ * ended instances.
  */
 export class TestedInvocations implements InvocationRunner, InvocationListener {
   hooks: InvocationHooks | undefined;
@@ -56,7 +56,7 @@ export class TestedInvocations implements InvocationRunner, InvocationListener {
     this.#cells.run(invocation, code, this.#mocked(invocation, code, start), manner);
   }
 
-  /** No invocation stands by: the clock may have moved before it begins. */
+  /** Never prepares standby invocations, because the clock may move before they begin. */
   standBy(): void {}
 
   standsBy(): boolean {
