@@ -15,7 +15,7 @@ import { benchRequests } from "./rules-requests.ts";
 const rounds = 9;
 const roundMs = 60;
 
-/** Generated rules beside hand-written ones, what 100 rules add to a request, saving a rule, and the worst regex. */
+/** Compares generated rules with hand-written ones. Also: costs of 100 rules per request, a saved rule and the worst regex. */
 export default function rules(): Promise<void> {
   const rows = predicatePairs.map((pair) => ({
     name: pair.name,

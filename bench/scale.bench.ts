@@ -16,7 +16,7 @@ import {
   reported,
 } from "./lib/measure.ts";
 
-/** 100,000 records over 1,000 zones: how long a start takes, what it costs in memory, and what a look-up costs. */
+/** 100,000 records over 1,000 zones: the time of a start, its memory, and the cost of a look-up. */
 const zoneCount = 1000;
 const recordsPerZone = 100;
 

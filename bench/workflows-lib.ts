@@ -370,7 +370,7 @@ export function treeCpuMicroseconds(root: number, seen = new Map<number, number>
     try {
       seen.set(pid, cpuMicroseconds(pid));
     } catch {
-      // it has ended: what it had used until it was last seen stays
+      // the process has ended; its last measured value stays
     }
   }
   return [...seen.values()].reduce((sum, each) => sum + each, 0);

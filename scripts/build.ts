@@ -78,7 +78,7 @@ export async function buildProgram(): Promise<void> {
     lineLimit: 200,
     legalComments: "none",
     metafile: true,
-    // Packages try to load these and work without them. The second one is there for development packages only.
+    // Optional packages, which others try to load and can do without. The second is installed for development only.
     external: [...externalPackages, "pg-native", "supports-color"],
     // CommonJS packages call require() for modules of Node.
     banner: {

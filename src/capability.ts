@@ -57,7 +57,7 @@ export interface Opened {
 /** Handles a WebSocket upgrade on the listener of the management API. */
 export type ApiUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 
-/** A handler of requests at the edge. `place` says when it is asked. */
+/** A handler of requests at the edge. `place` decides its position among the handlers. */
 export interface PlacedHandler {
   place: HandlerPlace;
   handler: EdgeHandler;
@@ -89,7 +89,7 @@ export interface DueWork {
   next(): Promise<number | undefined>;
   /** Starts the work that is due now. Returns a description of each piece. */
   run(): Promise<readonly object[]>;
-  /** The pieces of work under way. */
+  /** The pieces of work in progress. */
   underWay(): number;
 }
 

@@ -8,7 +8,7 @@ export interface Action {
   isBusy: boolean;
   failure: ApiFailure | undefined;
   clear(): void;
-  /** Returns the answer; undefined if the call failed, and `failure` says why. */
+  /** Returns the answer; undefined if the call failed, with the reason in `failure`. */
   run<T>(call: Call): Promise<Answer<T> | undefined>;
 }
 

@@ -12,7 +12,7 @@ export interface Rows<T> {
   show(from: number, to: number): void;
   /** The state of the first page, for <Loaded>. */
   first: Query<T[]>;
-  /** Puts a changed row in place of the old one, without a call. */
+  /** Replaces a row after a change, without a call. */
   replace(index: number, row: T): void;
 }
 

@@ -45,7 +45,7 @@ export function permissionName(key: string): string {
 
 const allows = (held: readonly string[], key: string): boolean => held.includes(key);
 
-/** Whether the session has a permission in a scope. Zones of unknown permissions count as those of all zones. */
+/** Whether the session has a permission in a scope. For a zone whose permissions are unknown, those on all zones count. */
 export function isAllowed(key: string | undefined, scope: Scope): boolean {
   const opened = session.get();
   if (key === undefined) return true;

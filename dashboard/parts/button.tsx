@@ -19,7 +19,7 @@ export interface ButtonProps {
   popovertarget?: string;
 }
 
-/** A button. One with a `refusal` is disabled and says why. */
+/** A button. With a `refusal` it is disabled and shows the reason. */
 export function Button(props: ButtonProps) {
   const { children, icon, kind = "plain", type = "button", label, refusal, isBusy = false, onPress } = props;
   const isOff = refusal !== undefined || isBusy;

@@ -4,7 +4,7 @@ import { FormDialog, type FormDialogProps } from "./form-dialog.tsx";
 import { TextField } from "./form.tsx";
 
 interface ConfirmProps<R> extends Omit<FormDialogProps<R>, "kind" | "refusal" | "size" | "children"> {
-  /** Text that has to be typed first, such as the name of what is deleted. */
+  /** Text that the person must type first, such as the name of the deleted resource. */
   typed?: string;
   children?: ComponentChildren;
 }

@@ -7,7 +7,7 @@ import { useRefusal } from "../core/permissions.ts";
 import { Button } from "./button.tsx";
 import { Icon } from "./icon.tsx";
 
-/** The values of a form. What was typed stays until the form is closed. */
+/** The values of a form. Typed values stay until the form is closed. */
 export interface FormState<V> {
   values: V;
   set: <K extends keyof V>(name: K, value: V[K]) => void;

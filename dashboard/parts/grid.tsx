@@ -21,7 +21,7 @@ interface GridProps<T> {
   keyOf: (row: T) => string;
   /** Enter, or a click on the row. */
   onOpen?: (row: T, index: number) => void;
-  /** The row that is open beside the grid. */
+  /** The row whose panel is open beside the grid. */
   openKey?: string | undefined;
   selection?: Selection<T>;
   follow?: Follow;

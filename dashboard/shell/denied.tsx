@@ -1,7 +1,7 @@
 import { permissionName } from "../core/permissions.ts";
 import { Empty } from "../parts/states.tsx";
 
-/** Says which permission a screen needs. */
+/** Shown in place of a screen: the permission that it needs. */
 export const Denied = ({ needs }: { needs: string }) => (
   <Empty icon="lock" title={`This screen needs ${permissionName(needs)}`}>
     <p>

@@ -26,7 +26,7 @@ export function distance(text: string, name: string): number | undefined {
   return 100 + gaps;
 }
 
-/** Goes to any resource, screen or id, and does any action of the screen. Keys: those of a combobox. */
+/** The command palette: opens any resource, screen or id, and runs actions of the screen. Keys: those of a combobox. */
 export function Palette({ account, onClose }: { account: string; onClose: () => void }) {
   const [text, setText] = useState("");
   const [found, setFound] = useState<readonly Option<string>[]>([]);

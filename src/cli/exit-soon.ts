@@ -1,4 +1,4 @@
-/** Ends the process after `timeoutMs` if something still keeps it alive, and says what that is. */
+/** Ends the process after `timeoutMs` if it is still alive, and prints the open resources that keep it alive. */
 export function exitSoon(timeoutMs: number): void {
   setTimeout(() => {
     const open = Object.entries(Object.groupBy(process.getActiveResourcesInfo(), (name) => name))

@@ -24,13 +24,13 @@ export function welcome({ ready, newToken, startLink }: RunningServer, config: C
       ? []
       : ["", "Sign in at the console with this link, once, within ten minutes:", "", `  ${startLink}`]),
     "",
-    "curl, and the official TypeScript, Python and Go clients and the Terraform provider:",
+    "For curl, the official TypeScript, Python and Go clients, and the Terraform provider:",
     "",
     `  export CLOUDFLARE_BASE_URL=${ready.api}`,
     `  export CLOUDFLARE_API_TOKEN=${newToken}`,
     `  export CLOUDFLARE_ACCOUNT_ID=${ready.account_id}`,
     "",
-    "wrangler, besides:",
+    "wrangler needs in addition:",
     "",
     `  export CLOUDFLARE_API_BASE_URL=${ready.api}`,
   ].join("\n")}\n`;

@@ -78,7 +78,7 @@ export function ImagePanel({ account, id, onClose }: PanelProps) {
   );
 }
 
-/** The bytes that were uploaded. They come over the API, so a private picture is shown too. */
+/** The uploaded original. It is loaded over the API, so that private pictures are shown too. */
 function Original({ account, image }: { account: string; image: Image }) {
   const path = `${imagePath(account, image.id)}/blob`;
   const blob = useAsync(path, async (signal) => {

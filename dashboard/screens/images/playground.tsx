@@ -174,7 +174,7 @@ function Result({ base, name }: { base: string; name: string }) {
   );
 }
 
-/** A picture as the edge delivers it. The last one stays until the next one is there. */
+/** A picture as the edge delivers it. The last one stays until the next one is loaded. */
 function useDelivered(url: string): { shown: Shown | undefined; fault: string | undefined } {
   const [shown, setShown] = useState<Shown | undefined>(undefined);
   const [fault, setFault] = useState<string | undefined>(undefined);

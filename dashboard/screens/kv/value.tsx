@@ -79,7 +79,7 @@ export function StoredValue({ name, ...props }: ValueProps & { name: string }) {
   );
 }
 
-/** A body of two parts if there is metadata; else the value as it is. */
+/** The body of the call: a form with value and metadata, or only the value if there is no metadata. */
 function bodyOf(value: Blob, metadata: string): FormData | Blob {
   if (metadata.trim() === "") return value;
   const form = new FormData();

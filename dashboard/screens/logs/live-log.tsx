@@ -151,7 +151,7 @@ const scriptColumn: Column<Received> = {
   cell: ({ run }) => run.scriptName ?? "",
 };
 
-/** One line: whether runs come, and how many have come since the log was held. */
+/** A status line: the state of the connection, and the number of runs since the log was held. */
 function Connection({
   tail,
   held,

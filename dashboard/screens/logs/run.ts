@@ -39,7 +39,7 @@ interface RunEvent {
 export const outcomes = ["ok", "canceled", "exception", "exceededCpu", "exceededMemory", "unknown"] as const;
 export const levels = ["debug", "log", "info", "warn", "error"] as const;
 
-/** What the run was for, in a few words: "GET /orders?page=2". */
+/** The event that started the run, in a few words: "GET /orders?page=2". */
 export function titleOf({ event }: Run): string {
   if (event === null) return "run";
   if (event.request !== undefined) {

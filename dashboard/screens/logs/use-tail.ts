@@ -28,7 +28,7 @@ export function useTail(call: Call, filter: RunFilter): LiveTail {
   const [attempt, setAttempt] = useState(0);
   const [connection, setConnection] = useState<Connection>(opening);
   const frame = useRef<number | undefined>(undefined);
-  // One paint for each frame, with all runs that have come.
+  // Renders once per frame, with all runs received since the last one.
   const paint = (): void => {
     frame.current ??= requestAnimationFrame(() => {
       frame.current = undefined;

@@ -33,7 +33,7 @@ export interface Backlog {
 
 export interface PeekedMessage {
   id: string;
-  /** Text as it is, other types in base64. */
+  /** Text is unchanged; other types are in base64. */
   body: string;
   attempts: number;
   timestamp_ms: number;

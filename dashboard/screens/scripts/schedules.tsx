@@ -17,7 +17,7 @@ interface Schedule {
   last_missed_on: string | null;
 }
 
-/** The times at which a script runs by itself. */
+/** The cron schedules of a script. */
 export function Schedules({ place }: TabProps) {
   const path = `${place.path}/schedules`;
   const schedules = useGet<{ schedules: Schedule[] }>(path);

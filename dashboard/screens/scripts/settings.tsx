@@ -11,7 +11,7 @@ import type { ScriptPlace, ScriptSettings } from "./script.ts";
 
 const shown = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
 
-/** The target of a binding: everything beside its name and type. */
+/** The target of a binding: all of its fields except name and type. */
 const targetOf = (binding: ScriptSettings["bindings"][number]): string =>
   Object.entries(binding)
     .filter(([key]) => key !== "name" && key !== "type")

@@ -5,7 +5,7 @@ import { useSearch } from "../../core/router.ts";
 export const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
 
 const names = ["url", "method", "headers", "body", "ip", "country", "score", "expression"] as const;
-/** The request that is traced, as it is typed. All of it is in the address of the screen. */
+/** The traced request, as typed. The URL of the screen contains all of it. */
 export type Asked = Record<(typeof names)[number], string>;
 
 /** The request in the address, and a function that changes one of its values. */

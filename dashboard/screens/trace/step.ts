@@ -70,6 +70,6 @@ function effect([name, value]: [string, unknown]): string[] {
   return [`${name.replaceAll("_", " ")} ${Array.isArray(value) ? value.join(", ") : String(value)}`];
 }
 
-/** The text of a part by itself: parts that combine others show their operator alone. */
+/** The text of a part without its children: a part that combines others shows only its operator. */
 export const shownText = ({ kind, operator, text }: Part): string =>
   kind === "combining" || kind === "not" ? (operator ?? text) : text;

@@ -50,7 +50,7 @@ export function TraceScreen({ account, url }: { account: string; url: string }) 
   );
 }
 
-/** All phases in one line, in the order in which they come. */
+/** All phases in one line, in the order in which they run. */
 const Path = ({ trace }: { trace: Trace }) => (
   <ol class="trace-path" aria-label="Phases">
     {trace.trace.map((step) => (

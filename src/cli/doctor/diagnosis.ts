@@ -160,7 +160,7 @@ async function database({ databaseUrl, dataDir, ephemeral }: Config): Promise<Fi
   }
 }
 
-/** Whether PostgreSQL can tell nodes of each other's changes. */
+/** Whether PostgreSQL can notify nodes of each other's changes (LISTEN and NOTIFY). */
 async function notifications(url: string): Promise<Finding> {
   const finding = { area: "storage", name: "notifications" } as const;
   const { notificationsArrive } = await import("../../platform/storage/changes/start-follower.ts");

@@ -51,8 +51,8 @@ export function success(
 }
 
 /**
- * A result that is JSON already. It is sent as it is: parsing a large one would hold up all other requests for as long as
- * a second.
+ * A result that is JSON already. It is sent without being parsed, because parsing a large one would block all other
+ * requests for up to a second.
  */
 export class PreparedJson {
   readonly bytes: Uint8Array;

@@ -36,7 +36,7 @@ interface Common {
   status?: number;
   /** The result has a secret, so that its length must not depend on its content: it is not compressed. */
   answersSecret?: boolean;
-  /** The operation never succeeds: clients call it, and its error names what this installation does not have. */
+  /** The operation always fails: clients call it, and its error names the feature that this installation lacks. */
   isRefusal?: boolean;
   /**
    * Every operation but GET leaves an entry in the audit log, in its first transaction. "ahead" writes the entry before the

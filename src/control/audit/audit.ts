@@ -40,7 +40,7 @@ export type RefusedCall = Omit<AuditedCall, "actor"> & { actor: Actor | undefine
 
 /** The parts of an entry that the API knows. */
 export interface CallReader {
-  /** JSON of the resource, as it is. */
+  /** JSON of the resource in its current state. */
   before: () => Promise<string | null>;
   /** The status of the answer to an error of the handler. */
   statusOf: (error: unknown) => number;

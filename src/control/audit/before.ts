@@ -30,7 +30,7 @@ export function beforeReader(bound: readonly { operation: Operation; services: o
       );
       return beforeJson(resource instanceof PreparedJson ? resource.value : resource, reader.operation);
     } catch {
-      return null; // the change itself says what is wrong
+      return null; // the change itself will report the error
     }
   };
 }

@@ -47,7 +47,7 @@ function productOf({ access }: Operation, first: string): string {
   return { zones: "zone", accounts: "account_settings", user: "user_details" }[first] ?? first;
 }
 
-/** The product of rows that the system changes by itself, by the kind of the change. */
+/** The product of rows that the system changes, by the kind of the change. */
 const productsOfKinds: Readonly<Record<string, string>> = {
   zone: "zone",
   account: "account_settings",

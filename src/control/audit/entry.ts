@@ -185,7 +185,7 @@ const noActor = {
   actor_token_name: null,
 };
 
-/** A token that comes without an authorization header is that of a session of the console. */
+/** A caller with a token but no Authorization header uses a session of the console. */
 function actorColumns(actor: Actor | undefined, isSession: boolean, { accounts }: Directory) {
   if (actor === undefined) return { ...noActor, actor_type: "user", user_id: null } as const;
   const { userId } = actor;

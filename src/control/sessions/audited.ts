@@ -21,7 +21,7 @@ export const signInOperation = operationsFor<object>().operation({
 /** A sign-in changes no existing resource. */
 export const signInReader: CallReader = { before: async () => null, statusOf: () => 500 };
 
-/** The caller of a sign-in, and the account that owns its token. That of a user is in the user's own log. */
+/** The caller of a sign-in, and the account that owns its token. With a user's token, the entry is in the user's log. */
 export const signInOf = (
   incoming: IncomingMessage,
   actor: Actor,

@@ -8,7 +8,7 @@ export interface DnsChallenge {
   value: string;
 }
 
-/** TXT records of challenges, beside the zone's own: all, or those of one zone. */
+/** TXT records of challenges, in addition to the zone's own: of all zones, or of one. */
 export async function listDnsChallenges(read: Read, zoneId?: string): Promise<DnsChallenge[]> {
   const all = read
     .selectFrom("acme_challenges")

@@ -8,5 +8,5 @@ export interface TestedQuestion {
   goOn: () => void;
 }
 
-/** Takes questions in place of the name server, for the test kit. Returns false to leave one to it. */
+/** Handles questions instead of the name server, for the test kit. Returns false to leave one to the name server. */
 export type TakeQuestion = (question: TestedQuestion) => boolean;

@@ -42,7 +42,7 @@ export class Journal {
     });
   }
 
-  /** Forgets all differences after a change of the whole zone, so that peers must transfer all of it. */
+  /** Drops all differences after a change of the whole zone, so that peers must transfer all of it. */
   clear(): void {
     this.#differences.length = 0;
     this.#records = 0;

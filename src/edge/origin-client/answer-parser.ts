@@ -64,7 +64,7 @@ export class AnswerParser {
     this.isReusable = false;
   }
 
-  /** Reads the first `length` bytes. `isOwned`: the bytes stay as they are, so parts need no copy. */
+  /** Reads the first `length` bytes. `isOwned`: nothing overwrites the bytes later, so parts need no copy. */
   read(bytes: Buffer, length: number, isOwned: boolean): void {
     if (this.#events === undefined) {
       this.isReusable = false; // bytes without a request

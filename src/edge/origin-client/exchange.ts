@@ -12,7 +12,7 @@ export interface ClientRequest {
   isFresh?: boolean;
 }
 
-/** The control over a request that is under way. */
+/** Controls a request in progress. */
 export interface Exchange {
   /** Aborts the request and passes the error to `failed`. Has no effect once the request has ended. */
   abort(error: Error): void;

@@ -2,7 +2,7 @@
 export class OriginErrors {
   readonly counts: Record<string, number> = {};
 
-  /** `code` may be that of any error page. */
+  /** Counts an error page if an origin caused it. `code` is the code of any error page. */
   readonly note = (code: number): void => {
     if ((code >= 520 && code <= 530) || code === noAddress) this.counts[code] = (this.counts[code] ?? 0) + 1;
   };

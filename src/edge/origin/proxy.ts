@@ -74,7 +74,7 @@ export async function forward(
 /** Safe methods, which may be sent twice (RFC 9110, 9.2.1). */
 const repeatable: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
-/** An origin closed an idle connection just as a request was sent on it; a relay's pool says so by a code. */
+/** Whether an origin closed an idle connection just as a request was sent on it. A relay's pool reports this by a code. */
 const closedWithoutAnswer = (error: unknown): boolean =>
   error instanceof StaleConnection || (error as { code?: string }).code === "UND_ERR_SOCKET";
 

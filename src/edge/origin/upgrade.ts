@@ -128,7 +128,7 @@ function attempt(
         upstream.destroy();
         return;
       }
-      // The visitor has just disconnected, and the event is still to come.
+      // The visitor has just disconnected, and "close" has not been emitted yet.
       if (socket.destroyed) {
         upstream.destroy();
         resolve();

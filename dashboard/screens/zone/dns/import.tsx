@@ -27,7 +27,7 @@ interface Difference {
 const op = "POST /zones/{zone_id}/dns_records/import";
 const shownMax = 200;
 
-/** Imports a zone file: shows what it would change, and applies it then. */
+/** Imports a zone file: shows a preview of the changes first, then applies them. */
 export function ImportDialog({ onDone, onClose }: { onDone: () => void; onClose: () => void }) {
   const zone = useZone();
   const [text, setText] = useState("");

@@ -78,7 +78,7 @@ interface RecordPanelProps {
   onClose: () => void;
 }
 
-/** A record beside the table: its fields, and what they mean for its type. */
+/** The form of a record, beside the table. Its fields and hints depend on the type. */
 export function RecordPanel({ record, onDone, onClose }: RecordPanelProps) {
   const zone = useZone();
   const form = useForm(valuesOf(record, zone.name));
@@ -138,7 +138,7 @@ export function RecordPanel({ record, onDone, onClose }: RecordPanelProps) {
   );
 }
 
-/** Reads the record again while it is edited, and says when another person has changed it. */
+/** Reloads the record while it is edited, and warns when another person has changed it. */
 function ChangedElsewhere({ record, onTake }: { record: DnsRecord; onTake: (now: DnsRecord) => void }) {
   const zone = useZone();
   const { data } = useGet<DnsRecord>(`/zones/${zone.id}/dns_records/${record.id}`, { everyMs: 5000 });

@@ -31,7 +31,7 @@ type Open =
   | { kind: "domain" }
   | { kind: "detach"; domain: Domain };
 
-/** The requests of the zone that come to scripts: by pattern, and whole hosts. */
+/** The routes of the zone's requests to scripts: by URL pattern, and for whole hosts. */
 export default function Routes({ account }: ScreenProps) {
   const zone = useZone();
   const path = `/zones/${zone.id}/workers/routes`;

@@ -9,8 +9,8 @@ const ageMsMax = 24 * 3_600_000;
 const bytesMax = 512 * 1024 * 1024;
 
 /**
- * The answers of an import, a line of JSON each, so that it continues after a break. `reader` says what is read and
- * with which token: a file of another reader, or an old one, begins again. Only its owner can read the file.
+ * The answers of an import, one line of JSON each, so that an interrupted import can continue. `reader` names the data
+ * and the token: a file of another reader, or an old file, is discarded. Only its owner can read the file.
  */
 export class ReadingJournal implements Recorded {
   readonly #file: string;
@@ -23,7 +23,7 @@ export class ReadingJournal implements Recorded {
     if (!this.#load(head)) writeFileSync(file, `${head}\n`, { mode: 0o600 });
   }
 
-  /** The number of answers from before the break. */
+  /** The number of answers from before the interruption. */
   get size(): number {
     return this.#answers.size;
   }

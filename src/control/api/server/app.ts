@@ -47,7 +47,7 @@ export interface ApiChecks {
   withoutAudit?: boolean;
 }
 
-/** The services that find out who calls, and what the path names. */
+/** The services that identify the caller, and the zone and account in the path. */
 interface ApiServices extends Callers {
   storage: Pick<Storage, "following">;
   accounts: Pick<Accounts, "find">;

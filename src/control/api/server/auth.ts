@@ -19,7 +19,7 @@ const refusals: Record<TokenRefusal, () => ApiError> = {
 export interface Callers {
   tokens: Tokens;
   sessions: Pick<Sessions, "use">;
-  /** The hosts of the console beside loopback; undefined if it is off. */
+  /** The hosts of the console other than loopback; undefined if the console is off. */
   sessionHosts: ReadonlySet<string> | undefined;
 }
 

@@ -16,7 +16,7 @@ export interface SeenCall {
 
 /** The places where the test kit hooks into the management API. Each is undefined in production. */
 export interface ApiHooks {
-  /** Answers a request in place of the API and returns true, or leaves it to the API. */
+  /** Answers a request instead of the API and returns true, or returns false to leave it to the API. */
   request: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined;
   /** Performs a call, or answers in its place. */
   around: ((call: SeenCall, perform: () => Promise<Response>) => Promise<Response>) | undefined;

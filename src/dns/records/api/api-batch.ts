@@ -27,7 +27,7 @@ interface Services {
 const { operation } = operationsFor<Services>(dnsErrorCodes);
 
 const bodyBytesMax = 8 * 1024 * 1024;
-/** Above the limit of every plan, whose error says what the plan allows. */
+/** Above the limit of every plan, so that the plan's own error, which names its limit, applies first. */
 const listedMax = 10_000;
 const id = { id: z.string().length(32) };
 const ShownSchema = z.array(RecordSchema).nullable();
