@@ -81,7 +81,7 @@ const cellSettings = ({ workflowCells }: Config) => ({
   youngBytesMax,
 });
 
-/** A version as the engine needs it for an invocation; undefined if it is gone. */
+/** A version as the engine needs it for an invocation; undefined if it was deleted. */
 async function invokedVersion(workflows: Workflows, rid: number, stepsMaxDefault: number) {
   const found = await workflows.version(rid);
   if (found === undefined) return undefined;

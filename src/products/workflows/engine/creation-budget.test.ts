@@ -5,7 +5,7 @@ import { CreationBudget } from "./creation-budget.ts";
 
 const workflow = { id: "w", accountId: "a" } as Workflow;
 
-/** Takes one after the other until one is refused. */
+/** Creates instances one by one until one is refused, and returns how many were created. */
 async function spend(budget: CreationBudget): Promise<number> {
   for (let taken = 0; ; taken++)
     try {
@@ -24,7 +24,7 @@ it("a node of two creates half of a limit, and the rest once the other has creat
       return { weight: 2, note: (key, calls) => void noted.push([name, key, calls]) };
     },
   };
-  // So slow that nothing is refilled meanwhile.
+  // The rate is so low that no token is added during the test.
   const budget = new CreationBudget({ workflow: 10, account: 1000 }, rates);
   const first = await spend(budget);
   expect(first).toBeGreaterThanOrEqual(5);

@@ -11,7 +11,7 @@ import type { Workflow } from "../workflow.ts";
 
 /**
  * Limits how many instances of a workflow and of an account are created or restarted per second; bursts of one
- * second are allowed. With `shared`, over all nodes, about.
+ * second are allowed. With `shared`, the limits hold approximately over all nodes.
  */
 export class CreationBudget {
   readonly #ofWorkflow: TokenBuckets;

@@ -19,7 +19,7 @@ export async function fastForward(
     );
     if (dueTimes.length === 0) return undefined;
     const ms = Math.min(byMs, Math.min(...dueTimes) - now);
-    // A shift is known by its beginning, and applies to everything that is due after it.
+    // A shift row is identified by its start, and applies to everything that is due after it.
     const shift = instance.record({
       kind: "shift",
       key: "",

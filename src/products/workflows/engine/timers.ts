@@ -14,7 +14,7 @@ const wakesPerTurnMax = 256;
 export class Timers {
   /** Called with instances that may be due. */
   onDue: (rids: readonly number[]) => void = () => {};
-  /** Called with an instance that is due in a moment, after a time in which none was. */
+  /** Called with the first instance that is due within `nearMs` after a time without due instances. */
   onNear: (rid: number) => void = () => {};
   readonly #store: Pick<InstanceStore, "waking">;
   readonly #clock: Clock;

@@ -53,7 +53,7 @@ export async function release(read: Read, node: string, shards: readonly number[
   );
 }
 
-/** Releases the leases of a node, except that of `kept`, and does not count it as live any more. */
+/** Releases the leases of a node, except the one on the shard `kept`, and no longer counts the node as live. */
 export async function leave(read: Read, node: string, kept?: number): Promise<void> {
   await sql`update workflow_shards set owner = null where owner = ${node} and id <> ${kept ?? -1}`.execute(
     read,

@@ -113,7 +113,7 @@ export async function findVersion(read: Read, rid: number): Promise<WorkflowVers
   return row && toVersion(row);
 }
 
-/** Those of the given script versions that unfinished instances run. */
+/** Returns the given script versions that unfinished instances still run. */
 export async function scriptVersionsInUse(read: Read, ids: readonly string[]): Promise<string[]> {
   if (ids.length === 0) return [];
   const rows = await read

@@ -11,7 +11,7 @@ export class Mocks {
     this.#given = given;
   }
 
-  /** The code of a step: its own, or that of its mock. The newest mock of a step counts. */
+  /** The code of a step: its own, or its mock's. Of several mocks of a step, the newest is used. */
   code<Context extends { attempt: number }>(key: string, own: Callback<Context>): Callback<Context> {
     const { steps, isReplay } = this.#given;
     if (isReplay === true)
