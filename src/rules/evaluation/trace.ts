@@ -53,7 +53,7 @@ function operatorOf(node: Node): string | undefined {
   return node.kind === "combining" || node.kind === "quantifier" ? node.op : undefined;
 }
 
-/** Tells which children the value of a node depends on: of `and` the first false one, if there is any. */
+/** Selects the children that decide a node's value: for `and`, the first false child, or else all of them. */
 function decidingChildren(
   node: Node,
   values: ReadonlyMap<Node, Value | undefined>,
@@ -89,8 +89,8 @@ function plain(node: Node): Node {
 }
 
 /**
- * Formats a value for display: strings in quotes, addresses in their usual form, and "missing". Of a longer text, only a
- * beginning with more than `max` characters is written: a value may be large, and is formatted for each part.
+ * Formats a value for display: strings in quotes, addresses in their usual form, and "missing". Texts are cut, but not
+ * below `max` characters: a value may be large, and is formatted for each part of the expression.
  */
 export function formatValue(value: Value | undefined, type: Type, max = Infinity): string {
   if (value === undefined) return "missing";
@@ -107,7 +107,7 @@ export function formatValue(value: Value | undefined, type: Type, max = Infinity
 const quoted = (text: string, max: number): string =>
   JSON.stringify(textOf(text.length > max ? text.slice(0, bytesOfCharacter * max) : text));
 
-/** A character of UTF-8 has at most so many bytes. */
+/** Maximum number of bytes of a UTF-8 character. */
 const bytesOfCharacter = 4;
 
 function joined<T>(items: Iterable<T>, one: (item: T) => string, max: number): string {
