@@ -123,7 +123,7 @@ function pathOf(text: string): string {
   try {
     path = decodeURIComponent(text).replaceAll(/^\/+|\/+$/g, "");
   } catch {
-    throw new DestinationFault("Expected a path with complete escapes");
+    throw new DestinationFault("Expected valid percent-encoding in the path");
   }
   const isStrange = (part: string): boolean => part === "." || part === ".." || part === "";
   // oxlint-disable-next-line no-control-regex
