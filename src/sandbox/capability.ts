@@ -11,7 +11,7 @@ import { admissionLimits, cellDefaults } from "./settings.ts";
 import { TestedCells, type CellsUnderTest } from "./tested-cells.ts";
 import { declaration } from "./declaration.ts";
 
-/** Of the dedicated cells, each process has at least these: one owner must not keep all others waiting. */
+/** Minimum number of dedicated cells of each process, so that one owner does not keep all others waiting. */
 const dedicatedMin = 2;
 
 /** The processes that run code of accounts and of their customers. They boot with the first request. */
@@ -39,7 +39,7 @@ export const sandbox = capability({
       return new Cells(settings, logger, doors, sharedQuarantine(kind, dedicatedRunsToTrust, processNotes));
     };
     return {
-      /** Lead from all cells to those of objects. */
+      /** Connections from all cells to the cells of Durable Objects. */
       doors,
       cellsUnderTest,
       /** Cells for code of accounts, including snippets. */

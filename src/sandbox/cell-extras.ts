@@ -6,6 +6,6 @@ import type { ObjectStores } from "./process/object-config.ts";
 export interface CellExtras {
   doors?: Doors | undefined;
   objects?: (ObjectStores & { slot: number }) | undefined;
-  /** For a cell of objects: what it sends waits here. */
+  /** For a cell of objects: the bytes that it sends wait here. */
   gate?: Gate | undefined;
 }

@@ -51,7 +51,7 @@ export interface RunOptions {
 
 const exitGraceMs = 1000;
 const recentMax = 32;
-/** The part of scripts and channels that stays loaded when memory is short. */
+/** The fraction of scripts and channels that stays loaded when memory is short. */
 const shareKept = 15 / 16;
 
 /** A workerd process with its sockets, and the runs that are in it. */
@@ -252,7 +252,7 @@ export class Cell {
       if (error instanceof CellError) throw error; // the run was evicted for other runs
       const reason = cellRun.fault ?? (hasLeft(answer) ? error : await this.#faultOf(error, cellRun));
       if (reason instanceof CellFault) reason.isUnprocessed = isUnprocessed(error, request, metadata);
-      // If only the channel broke and the cell goes on, the snippet broke it.
+      // If only the channel broke and the cell continues, the snippet broke the channel.
       if (reason instanceof ChannelError) return thrownOf(reason);
       throw reason;
     } finally {
@@ -402,7 +402,7 @@ export class Cell {
     return suspectsOf(this);
   }
 
-  /** The cause of a broken connection. The exit of the process is reported slightly later. */
+  /** The cause of a broken connection. Waits for the exit of the process, which is reported slightly later. */
   async #faultOf(error: unknown, cellRun?: CellRun): Promise<unknown> {
     const hasDied = this.isDead || (await endsWithin(exitGraceMs, this.process.exited));
     if (!hasDied) return error;
@@ -411,7 +411,7 @@ export class Cell {
   }
 }
 
-/** The token of a run. It must be secret: requests with it are the run's. */
+/** The token of a run. It is secret, because the gateway attributes every request with it to the run. */
 const newToken = (): string => randomText(16, "base64url") + clockSuffix();
 const thrownOf = ({ name, message }: Error): Thrown => ({ name, message, stack: undefined });
 

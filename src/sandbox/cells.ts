@@ -22,7 +22,7 @@ import { unawaited } from "../platform/util/uncaught.ts";
 const lookEveryMs = 10;
 /** Idle cells are checked only in every n-th round. */
 const idleLooks = 10;
-/** After this number of cell deaths that it did not cause, a request runs in a dedicated cell. */
+/** After this number of attempts that ended with a fault of their cells, a request runs in a dedicated cell. */
 const faultsToRunAlone = 3;
 /** From this number of runs on, a cell is busy, and another cell is chosen even if it must load the script first. */
 const sharedBusy = 64;
@@ -60,7 +60,7 @@ export class Cells {
   readonly ends = { cpu: 0, memory: 0, crashed: 0, killed: 0, ended: 0, replaced: 0 };
   #looks = 0;
 
-  /** `doors` lead to the cells of objects. Without a `quarantine`, it has one of its own. */
+  /** `doors` connect the cells to the cells of objects. `quarantine` may be shared; by default each pool has its own. */
   constructor(settings: CellSettings, logger: Logger, doors?: Doors, quarantine?: Quarantine) {
     this.#doors = doors;
     this.#settings = settings;
@@ -156,7 +156,7 @@ export class Cells {
     return this.#quarantine.has(owner);
   }
 
-  /** Records a good run of an owner that is watched elsewhere: a fault in it would have been seen. */
+  /** Records a run without a fault. Called where other code watches the owner's runs for faults. */
   recordSuccess(owner: string): void {
     this.#quarantine.recordSuccess(owner);
   }
@@ -177,7 +177,7 @@ export class Cells {
     await Promise.all(cells.map(async (cell) => cell.process.exited));
   }
 
-  /** Whether a shared cell has been sent it. */
+  /** Whether the script was sent to a shared cell. */
   #isLoaded({ id }: CellScript): boolean {
     for (const { scripts } of this.#shared) if (scripts.has(id)) return true;
     return false;
@@ -293,7 +293,10 @@ export class Cells {
     unawaited(unloaded.finally(() => this.#unloading.delete(cell)));
   }
 
-  /** Ends a draining cell without runs after `lingerMs`, the time for work that answered requests left running. */
+  /**
+   * Ends a draining cell that has no runs and was inactive for `lingerMs` (the time for work that answered requests left
+   * running), or that has drained for `drainMsMax`.
+   */
   #endDrained(cell: Cell, now: number): void {
     const { lingerMs, drainMsMax } = this.#settings;
     const isDone = cell.runs.size === 0 && now - cell.lastActivityAt > lingerMs;

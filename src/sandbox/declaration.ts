@@ -19,7 +19,7 @@ export const declaration = declare({
       flag: "cell-memory-megabytes",
       env: "SELVEDGE_CELL_MEMORY_MEGABYTES",
       default: 768,
-      describe: "memory limit of one of these processes",
+      describe: "memory limit of one cell",
     },
     cellRequestsMax: {
       kind: "count",
@@ -28,7 +28,7 @@ export const declaration = declare({
       flag: "cell-requests-max",
       env: "SELVEDGE_CELL_REQUESTS_MAX",
       default: 1000,
-      describe: "concurrent requests in one of these processes; each uses 80 KiB while it waits",
+      describe: "concurrent requests in one cell; each uses 80 KiB while it waits",
     },
     cellSocketsMax: {
       kind: "count",
@@ -37,7 +37,7 @@ export const declaration = declare({
       flag: "cell-sockets-max",
       env: "SELVEDGE_CELL_SOCKETS_MAX",
       default: 3000,
-      describe: "concurrent WebSockets of visitors in one of these processes, in addition to its requests",
+      describe: "concurrent WebSockets of visitors in one cell, in addition to its requests",
     },
     cellSubrequestsMax: {
       kind: "count",
@@ -47,7 +47,7 @@ export const declaration = declare({
       env: "SELVEDGE_CELL_SUBREQUESTS_MAX",
       default: 2000,
       describe:
-        "concurrent subrequests (fetches and calls of bindings) of one of these processes; each uses 60 KiB",
+        "concurrent subrequests (fetches and calls of bindings) of one cell; each uses 60 KiB",
     },
     accountSharePercent: {
       kind: "count",

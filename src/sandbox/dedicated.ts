@@ -324,7 +324,7 @@ export class DedicatedCells {
     if (list.length === 0) this.#idle.delete(owner);
   }
 
-  /** Frees an idle cell when most dedicated cells are taken. */
+  /** Retires an idle cell if at least half of the dedicated cells are idle, or if all of them are in use or idle. */
   #freeOneIdle(): void {
     const { dedicatedMax } = this.#settings;
     const idle = [...this.#idle.values()].reduce((sum, list) => sum + list.length, 0);

@@ -91,7 +91,7 @@ class FakeProcesses {
       if (id !== undefined) this.booted(id);
       else if (this.tick(60_000).length === 0) return;
     }
-    throw new Error("it boots for ever");
+    throw new Error("the pool starts cells without end");
   }
 
   #carryOut(effect: CellEffect): void {

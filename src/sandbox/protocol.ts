@@ -17,7 +17,7 @@ export const cellHeaders = {
   object: "x-selvedge-object",
   /** JSON of AlarmNotice: the alarm of the Durable Object that sends the request. */
   alarm: "x-selvedge-alarm",
-  /** JSON of BookmarkOrder: what the Durable Object that sends the request asks of its history. */
+  /** JSON of BookmarkOrder: the bookmark request of the Durable Object that sends the request. */
   bookmark: "x-selvedge-bookmark",
   dispatch: "x-selvedge-dispatch",
   outbound: "x-selvedge-outbound",
@@ -94,14 +94,14 @@ export interface AlarmCall {
   retryCount: number;
   /** `run` the alarm, `last`: after a failure it is not tried again, or `drop` it without running it. */
   order: "run" | "last" | "drop";
-  /** The platform's time. That of the object may be behind it. */
+  /** The platform's time. The clock of the object may be behind it. */
   now: number;
 }
 
 /** An object's message about its alarm: its time in milliseconds since 1970, or null without one. */
 export interface AlarmNotice {
   due: number | null;
-  /** A random number of the instance. Of the notices of one instance, that with the highest number is the newest. */
+  /** A random number of the instance. Of the notices of one instance, the one with the highest `number` is the newest. */
   instance: number;
   number: number;
   /** The name that the object's id was made of, if the instance knows it. */
@@ -109,11 +109,11 @@ export interface AlarmNotice {
   jurisdiction?: string;
 }
 
-/** A question of an object about its history. The answer is a bookmark. */
+/** A request of an object for a bookmark of its history, or for a restore. The answer is a bookmark. */
 export type BookmarkOrder =
   | { of: "now" }
   | { of: "time"; ms: number }
-  /** Restores the object when it starts next. The answer undoes that. */
+  /** Restores the object at its next start. The returned bookmark undoes the restore. */
   | { of: "restore"; bookmark: string };
 
 /** How an attempt ended. `idle`: the object has no alarm that is due. After `failed` the alarm is still set. */
@@ -130,7 +130,7 @@ export interface ObjectReference {
   jurisdiction?: string;
 }
 
-/** A Durable Object, and the class that it runs, as the gateway tells its cell. */
+/** A Durable Object and its class, as the gateway sends them to the object's cell. */
 export interface ObjectAddress extends ObjectReference {
   /** The id of its namespace. */
   namespace: string;
@@ -140,7 +140,7 @@ export interface ObjectAddress extends ObjectReference {
   serial: number;
   /** Time that a busy object may go on with its older version. */
   delayMs: number;
-  /** With "." and a number, the token of a run that no request began, such as that of a message of a WebSocket. */
+  /** With "." and a number, the token of a run that no request began, such as the run of a WebSocket message. */
   standing: string;
   /** The object's data is restored before its next instance starts, for which the host asks the gateway. */
   isRestored?: boolean;
@@ -162,7 +162,7 @@ export interface ObjectEvent {
 /** An object of the caller's cell, which the gateway lets the caller's script call without asking for each call. */
 export type ObjectGrant = Pick<ObjectEvent, "script" | "object">;
 
-/** A run of an object that a call in its cell has begun: the run that called, and what it called. */
+/** The call in a cell that began a run of an object: the calling run, its binding and the called object. */
 export interface LocalCall {
   run: string;
   binding: string;

@@ -58,7 +58,7 @@ export interface CellSettings {
   dedicatedIdleMs: number;
   /** Maximum number of cells of objects at the same time. */
   objectCellsMax: number;
-  /** The part of these that one account may use, and the time after which what waits for one of them is refused. */
+  /** The fraction of these cells that one account may use, and the time after which a waiting call is refused. */
   objectAccountShare: number;
   objectWaitMs: number;
   /** Good runs in dedicated cells after which an owner with a fault leaves quarantine (see Quarantine). */

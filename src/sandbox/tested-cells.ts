@@ -7,16 +7,16 @@ import type { Doors } from "./gateway/doors.ts";
 import type { CellScript } from "./process/script.ts";
 import type { CellSettings } from "./settings.ts";
 
-/** The trouble that a run meets: its cell is killed, it has used up its CPU time or memory, or its cell starts slowly. */
+/** A fault to inject into a run: its cell is killed, it exceeds its CPU time or memory, or its cell starts slowly. */
 export type CellTrouble = "crash" | "cpu" | "memory" | { startMs: number };
 
-/** The hook of the test kit. */
+/** The test kit's hook: `meet` returns the fault to inject into a run. */
 export interface CellsUnderTest {
   meet: ((script: Pick<CellScript, "owner" | "accountId">) => CellTrouble | undefined) | undefined;
   readonly all: TestedCells[];
 }
 
-/** Cells whose runs the test kit can disturb. Production has the others. */
+/** Cells into whose runs the test kit can inject faults. Without the test API, `Cells` is used instead. */
 export class TestedCells extends Cells {
   readonly #underTest: CellsUnderTest;
 
@@ -40,7 +40,7 @@ export class TestedCells extends Cells {
     return hit.length;
   }
 
-  /** The first attempt is sent, and its cell then killed. */
+  /** Kills the cell of the first attempt after the request was sent. */
   #crashing(next: () => RunOptions): () => RunOptions {
     let isFirst = true;
     return () => {
@@ -49,7 +49,7 @@ export class TestedCells extends Cells {
       isFirst = false;
       const { owner } = options.script;
       const hooks: RunOptions["hooks"] = () => {
-        // Once the request is on its way.
+        // After the request was sent.
         setImmediate(() => this.kill((each) => each === owner));
         return options.hooks();
       };

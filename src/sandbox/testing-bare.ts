@@ -26,7 +26,7 @@ export class BareCell {
     this.#process = process;
   }
 
-  /** `scripts` by id: what the system worker receives for them. */
+  /** `scripts` has the scripts by id, in the form in which the system worker receives them. */
   static async boot(scripts: Record<string, unknown>): Promise<BareCell> {
     const folder = new CellFolder(await cellsFolder());
     const secret = randomUUID();

@@ -39,7 +39,7 @@ describe("doctor", () => {
     ])
       expect(finding(name), name).toMatchObject({ state: "ok" });
     expect(finding("a cell starts")!.detail).toMatch(/^in \d+ ms, as process \d+$/);
-    expect(finding("no way out")).toMatchObject({ area: "protections", state: "ok" });
+    expect(finding("no direct network access")).toMatchObject({ area: "protections", state: "ok" });
     expect(finding("bubblewrap")!.detail).not.toBe("");
   });
 

@@ -35,7 +35,7 @@ export class Doors {
     this.#waiting.get(token)?.(fault);
   }
 
-  /** Why a call ended whose connection broke. The end of the process may be known slightly later. */
+  /** Why a call's connection broke. Waits up to `faultMs`, because the end of the process is noticed slightly later. */
   async faultOf(token: string): Promise<ObjectRefusal | undefined> {
     if (this.ofMain !== undefined) return this.ofMain.faultOf(token);
     const known = this.#faults.get(token);

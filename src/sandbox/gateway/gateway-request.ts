@@ -19,7 +19,7 @@ export function scriptIdOf(path: string): string {
 }
 
 /**
- * A request whose body is destroyed before its end would block the parser for ever, and with it all later
+ * A request whose body is destroyed before its end would block the parser forever, and with it all later
  * requests on the connection. This one drops the rest of the body.
  */
 export class CellMessage extends IncomingMessage {

@@ -35,12 +35,12 @@ export interface ObjectParts {
 }
 
 /**
- * The HTTP server on the one socket that a cell can reach. It answers everything that scripts and the system
- * worker ask for.
+ * The HTTP server on the one socket that a cell can reach. It answers all requests of scripts and of the system
+ * worker.
  */
 export class GatewayServer {
   readonly #server: Server;
-  /** Accepts connections for it. */
+  /** Accepts connections for the server. */
   readonly #sockets: SocketServer;
   readonly #runs = new Map<string, RunHooks>();
   readonly #late = new Linger<LateRun>(afterAnswerMs);
@@ -57,7 +57,7 @@ export class GatewayServer {
         protocolLimits.offeredBytes,
       ),
   });
-  /** By id: whether the code was sent to the cell. */
+  /** Ids of the scripts whose code was sent to the cell. */
   readonly #sent = new LRUCache<string, true>(entriesMax(10_000));
   loads = 0;
   /** Length of the JSON that was sent to the cell. */
@@ -69,7 +69,7 @@ export class GatewayServer {
   readonly #onActivity: () => void;
   /** For a cell of objects: the hooks of a run that no request began. */
   standing: ((token: string) => Promise<RunHooks | undefined>) | undefined;
-  /** For a cell of objects: asks it for the call that has begun a run. */
+  /** For a cell of objects: asks the cell for the call that has begun a run. */
   local: ((token: string) => Promise<LocalCall | undefined>) | undefined;
   readonly objects: ObjectQuestions;
 
@@ -353,7 +353,7 @@ export class GatewayServer {
 
   #load(path: string, response: ServerResponse): void {
     const script = this.#scripts.get(scriptIdOf(path));
-    if (script === undefined) response.writeHead(404).end("it is not offered");
+    if (script === undefined) response.writeHead(404).end("this script was not offered to this cell");
     else this.#answer(this.#codeOf(script), response);
   }
 

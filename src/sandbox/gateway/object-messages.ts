@@ -3,7 +3,7 @@ import { cellHeaders, type AlarmNotice, type BookmarkOrder } from "../protocol.t
 import { readAlarmNotice } from "./alarm-messages.ts";
 import { headerText, MalformedError, readObject } from "./cell-messages.ts";
 
-/** A message of an object about itself: its alarm, a question about its history, or that an instance is about to start. */
+/** A message of an object about itself: it changes its alarm, asks for a bookmark, or is about to start. */
 export type ObjectMessage =
   | { kind: "alarm"; notice: AlarmNotice }
   | { kind: "bookmark"; order: BookmarkOrder }

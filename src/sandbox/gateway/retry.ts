@@ -23,7 +23,7 @@ export const withBody = (options: RunOptions, body: CellBody | null): RunOptions
 /** The attempts to run one request, and the body for the next one. */
 export class RunAttempts {
   body: CellBody | null;
-  /** Attempts that ended because a script stalled or used too much memory: this one or another in its cell. */
+  /** Attempts that ended with a fault of the cell, which this request's script or another one may have caused. */
   faults = 0;
   #count = 0;
 

@@ -6,7 +6,7 @@ import type { Child } from "./cell-messages.ts";
 
 /** An object that a run calls. All methods reject with an error for the script. */
 export interface RunObject {
-  /** Prepares a method call. `slot` is that of the calling cell, if it is one of objects; live logs show `method`. */
+  /** Prepares a method call. `slot` is the calling cell's, if it is a cell of objects; live logs show `method`. */
   route(slot: number | undefined, method: string): Promise<ObjectRoute>;
   /**
    * Lets the script call the object in its cell without asking for each call; undefined if it may not. `made` is the

@@ -1,13 +1,13 @@
 import { LRUCache } from "lru-cache";
 import { entriesMax } from "../../platform/util/loading-cache.ts";
 
-/** News of an owner, from one process of the node to the others. */
+/** A message about an owner, from one process of the node to the others. */
 export type QuarantineNews =
-  /** It had so many requests in a cell that died. */
+  /** The owner had this number of requests in a cell that died. */
   | { is: "suspect"; owner: string; requests: number }
-  /** Its run was alone in a cell that died. */
+  /** A run of the owner was alone in a cell that died. */
   | { is: "culprit"; owner: string }
-  /** Enough of its runs were good. */
+  /** The owner had enough runs without a fault. */
   | { is: "trusted"; owner: string };
 
 /** All owners in quarantine, for a process that starts. */
@@ -31,8 +31,8 @@ const faultsRemembered = 6;
 const historyMs = 60_000;
 
 /**
- * Owners whose code may have caused a fault: their requests run in dedicated cells until enough runs were good. Keyed by owner,
- * across all versions of its script.
+ * Owners whose code may have caused a fault: their requests run in dedicated cells until enough runs were good. Keyed by
+ * owner, across all versions of its script.
  */
 export class Quarantine {
   readonly #records = new LRUCache<string, OwnerRecord>({ ...entriesMax(10_000), ttl: 3_600_000 });
@@ -42,13 +42,13 @@ export class Quarantine {
   #revision = 0;
   readonly #tell: (news: QuarantineNews) => void;
 
-  /** `tell` passes on what this process learns. */
+  /** `tell` sends this process's findings to the other processes. */
   constructor(runsToTrust: number, tell: (news: QuarantineNews) => void = () => {}) {
     this.#runsToTrust = runsToTrust;
     this.#tell = tell;
   }
 
-  /** Takes over what another process has learned. */
+  /** Applies a finding of another process. */
   hear(news: QuarantineNews): void {
     if (news.is === "suspect") this.#suspect(news.owner, news.requests);
     else if (news.is === "culprit") this.#convict(news.owner);
@@ -59,7 +59,7 @@ export class Quarantine {
     return [...this.#records.entries()];
   }
 
-  /** Takes over all owners that another process knows. */
+  /** Adds all owners that another process has in quarantine. */
   adopt(state: QuarantineState): void {
     for (const [owner, record] of state) if (!this.#records.has(owner)) this.#records.set(owner, record);
     this.#revision++;
@@ -91,8 +91,9 @@ export class Quarantine {
   }
 
   /**
-   * Quarantines an owner that had requests in a cell when the cell died, or that used more than its share of CPU time. Most such
-   * owners are innocent: the first time one good run is enough, and each recent quarantine multiplies the number by four.
+   * Quarantines an owner that had requests in a cell when the cell died, or that used more than its share of CPU time. Most
+   * such owners are innocent: the first time one good run is enough, and each recent quarantine multiplies the number by
+   * four.
    */
   add(owner: string, concurrentRequests = 1): void {
     if (this.#records.has(owner)) return;

@@ -23,7 +23,7 @@ export class Traffic {
 
 const bytesOf = (socket: Socket): number => socket.bytesRead + socket.bytesWritten;
 
-/** Connects pools to a cell's socket, and counts what passes. `held` makes the connections that they use. */
+/** Connects pools to a cell's socket, and counts the bytes. `held` wraps the connections before the pools use them. */
 export const connectorTo =
   (path: string, traffic: Traffic, held: (socket: Socket) => Socket) =>
   (_options: unknown, done: buildConnector.Callback): void => {

@@ -22,7 +22,8 @@ export type WatchedCell = Pick<
  * Expected growth of a cell's memory: for each loaded script (its code as text, parsed, decoded, compiled and
  * in the script's own form), each request while it is in progress (80 KiB were measured) and after it until
  * the next garbage collection (14 KiB for small ones), each subrequest (60 KiB; 160 KiB if it calls another
- * script), each object that starts, each message to a WebSocket of an object, each byte that passes (received and sent), and a slow drift.
+ * script), each object that starts, each message to a WebSocket of an object, each byte received or sent, and a slow
+ * drift.
  */
 const scriptBytes = 3 * 1024 * 1024;
 const bytesPerCodeByte = 10;
@@ -31,7 +32,7 @@ const subrequestBytes = 192 * 1024;
 const answerBytes = 256 * 1024;
 /** An object with storage; 512 KB were measured. */
 const objectBytes = 640 * 1024;
-/** Of an object that sleeps: 1,000 messages to 100 objects took 233 MB, with the objects. */
+/** A message to a sleeping object: 1,000 messages to 100 objects took 233 MB, including the objects. */
 const objectMessageBytes = 192 * 1024;
 const wakingHalfLifeMs = 5000;
 const passingBytesPerByte = 2;
@@ -68,7 +69,7 @@ export class SharedWatch {
   #answers = 0;
   #objectStarts = 0;
   #objectMessages = 0;
-  /** Growth that objects which wake may still cause. */
+  /** Growth that waking objects may still cause. */
   #wakingBytes = 0;
   #rssBytes: number;
 

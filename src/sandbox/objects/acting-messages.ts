@@ -4,7 +4,7 @@ import type { ObjectCellsOptions } from "./object-cells-options.ts";
 import type { OpenCell } from "./open-cell.ts";
 import type { ActingObject, StandingTokens } from "./standing.ts";
 
-/** Questions about bookmarks of one cell at the same time: each may wait for the log, and write to the database. */
+/** Concurrent bookmark requests of one cell: each may wait for the log, and write to the database. */
 const questionsMax = 100;
 
 /** Answers objects of a cell that act without a request, and their messages about themselves. */
@@ -31,7 +31,7 @@ export function answerActing(
   };
   gateway.objects.onMessage = async (token, message) => {
     const object = actingOf(token);
-    if (object === undefined || open.cell.isDead) throw new MalformedError("This object is not here.");
+    if (object === undefined || open.cell.isDead) throw new MalformedError("This Durable Object does not run in this cell.");
     if (message.kind === "alarm") await options.alarm(object, message.notice);
     else if (message.kind === "start") await beforeStart(object);
     else return counted(async () => options.bookmark(object, message.order));

@@ -1,20 +1,20 @@
 import type { RunOptions } from "../cell.ts";
 import type { Gate } from "../gateway/held-socket.ts";
 
-/** Follows what cells write into the folders of namespaces (platform/object-log). */
+/** Follows the writes of cells to the folders of namespaces (platform/object-log). */
 export interface CellLog {
   follow(namespaces: readonly string[]): void;
   /** The process with the namespaces is gone. */
   unfollow(namespaces: readonly string[]): void;
   /** An object begins to answer. */
   noteAnswer(namespace: string, id: string): unknown;
-  /** Resolves when everything that was written to the namespaces is shipped. Rejects when that takes too long. */
+  /** Resolves when all writes to the namespaces are shipped. Rejects when that takes too long. */
   whenShipped(namespaces: ReadonlySet<string>): Promise<void>;
   /** The data of a namespace was deleted. */
   forget(namespace: string): void;
 }
 
-/** Where everything waits that a cell with these namespaces sends, until its writes are shipped. */
+/** A gate that holds all bytes from a cell with these namespaces until the cell's writes are shipped. */
 export function gateOf(
   log: CellLog,
   namespaces: readonly string[],
@@ -31,7 +31,7 @@ export function gateOf(
   };
 }
 
-/** An answer whose beginning is passed to the log. */
+/** Wraps an answer, so that the log is notified when the object begins to answer. */
 export function notedAnswer(
   log: CellLog | undefined,
   { namespace, id }: { namespace: string; id: string },

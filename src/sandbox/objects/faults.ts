@@ -19,12 +19,12 @@ export function objectFault({ kind, isSuspect }: CellFault): ObjectRefusal {
   return new ObjectRefusal("Network connection lost.", "retryable");
 }
 
-/** Good events after which a namespace may share a cell again. */
+/** Events without a fault after which a namespace may share a cell again. */
 const eventsToTrust = 100;
 
 /** Namespaces that may have ended a cell. Each of them then runs in a cell of its own. */
 export class Faults {
-  /** Good events since the last fault, by namespace. */
+  /** Events since the last fault, by namespace. */
   readonly #suspects = new Map<string, number>();
 
   isSuspect(namespace: string): boolean {

@@ -13,7 +13,7 @@ import type { ActingObject } from "./standing.ts";
 
 export interface ObjectRestores {
   isAwaited: (object: ActingObject) => boolean;
-  /** Replaces the files of the object's facets, which nothing has open. */
+  /** Replaces the files of the object's facets. No process has them open. */
   run: (object: ActingObject) => Promise<void>;
 }
 
@@ -36,9 +36,9 @@ export interface ObjectCellsOptions {
   sizes: ObjectSizes;
   /** Why no object may run here; undefined if they may. */
   refusal?: string | undefined;
-  /** Ships what objects write, if a setting asks for it. */
+  /** Ships the writes of objects, if a setting enables it. */
   log?: CellLog | undefined;
-  /** Whether everything that cells send waits until their writes are shipped. */
+  /** Whether all bytes from a cell wait until the cell's writes are shipped. */
   isShippedFirst?: boolean;
 }
 

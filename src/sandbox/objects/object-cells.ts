@@ -62,8 +62,8 @@ export class ObjectCells {
   }
 
   /**
-   * Since the start: requests and method calls of objects, those that stayed in their cells as far as these have told,
-   * cells that were ended after a fault, and faults of facets.
+   * Counts since the start: requests, method calls that were routed, method calls inside cells (as reported by the
+   * cells), cells that were ended after a fault, and faults of facets.
    */
   readonly events = { requests: 0, calls: 0, localCalls: 0, cellFaults: 0, facetFaults: 0 };
 
@@ -111,7 +111,7 @@ export class ObjectCells {
     });
   }
 
-  /** Prepares a method call of an object, which the calling cell then makes over the door of the object's cell. */
+  /** Prepares a method call of an object. The calling cell then makes the call over a connection that `Doors` joins. */
   async route(
     target: ObjectTarget,
     hooks: RunHooks,
@@ -147,8 +147,8 @@ export class ObjectCells {
   }
 
   /**
-   * The object, if calls from the cell of a slot need not pass the gateway: it is in the same cell. With a log all calls
-   * pass, because the log notes each answer.
+   * Returns the object if it is in the cell of `slot`: calls from there need not pass the gateway. With a log all calls
+   * pass the gateway, because the log notes each answer.
    */
   async grant({ object, script }: ObjectTarget, slot: number | undefined): Promise<ObjectGrant | undefined> {
     const open = await this.#cells.get(object.namespace);
@@ -161,7 +161,7 @@ export class ObjectCells {
     return { script: script.id, object: this.#addressOf({ object }) };
   }
 
-  /** An id for a new namespace of a group: one that its running cell knows already, if there is one. */
+  /** An id for a new namespace of a group: a spare id of a running cell of the group, if there is one. */
   newId(group: string): string {
     for (const open of this.#open.values()) {
       const id = open.group === group && !open.isAlone ? open.spares.pop() : undefined;
@@ -173,7 +173,7 @@ export class ObjectCells {
     return newId();
   }
 
-  /** Takes back an id of `newId` that no namespace has got. */
+  /** Takes back an id of `newId` that no namespace uses. */
   giveBack(id: string): void {
     for (const open of this.#open.values()) {
       if (!open.namespaces.delete(id)) continue;
@@ -221,7 +221,7 @@ export class ObjectCells {
     await open?.cell.reset(namespace, { ended: id, reason }).catch(() => {}); // its cell has ended
   }
 
-  /** Waits until an ended object has closed its files. If it does not in time, its cell ends. */
+  /** Waits until an ended object has closed its files. Ends the cell if that takes too long. */
   async #release(object: ActingObject, part: "all" | "facets"): Promise<void> {
     const { namespace, id } = object;
     const open = await this.#cells.get(namespace)?.catch(() => undefined);
@@ -233,7 +233,7 @@ export class ObjectCells {
     await this.#ending.get(namespace);
   }
 
-  /** The host of an object is about to start an instance, and waits: its facets are closed. */
+  /** Called while the host of an object waits to start an instance, with all facets closed. Runs a pending restore. */
   async #beforeStart(object: ActingObject): Promise<void> {
     const { restores } = this.#options;
     if (restores?.isAwaited(object) !== true) return;
@@ -243,7 +243,7 @@ export class ObjectCells {
 
   /** Removes data of namespaces that no longer exist: the program may have ended before it was removed. */
   async sweep(exists: (namespaces: readonly string[]) => Promise<ReadonlySet<string>>): Promise<void> {
-    const found = await this.#options.folders.list(); // before the look at the database: see `newId`
+    const found = await this.#options.folders.list(); // before the database is read: see `newId`
     const existing = await exists(found);
     const inUse = new Set([...this.#open.values()].flatMap(({ spares }) => spares));
     for (const namespace of found)
@@ -347,7 +347,7 @@ export class ObjectCells {
       const onMessage = (line: string): void => logger.debug({ object_cell: id }, line);
       const objects = { folder: folders.path, namespaces: all, slot, host: place.host };
       const cell = await Cell.boot(id, settings, onMessage, { doors, objects, gate });
-      // A namespace that is alone has its script's own limit; others wait for one no longer than a second.
+      // A namespace with a cell of its own gets its script's CPU limit. A shared cell stalls after `stallCpuMs`.
       const limits = place.isAlone
         ? { ...settings, stallCpuMs: Math.max(settings.stallCpuMs, cpuMs) }
         : settings;

@@ -5,13 +5,13 @@ import { isDatabase } from "../../platform/storage/live-files/object-files.ts";
 import { keyOf, type ActingObject } from "./standing.ts";
 
 export interface SizeLimits {
-  /** Of the databases of one object, with its facets. */
+  /** Total size of the databases of one object, including its facets. */
   objectBytesMax: number;
-  /** Of all objects and databases of one account together; undefined for no limit. */
+  /** Total size of all objects and databases of one account; undefined for no limit. */
   accountBytesMax: number | undefined;
 }
 
-/** The files and owners of objects, and what happens to one that is too large. */
+/** The files and owners of objects, and the way to end an object that is too large. */
 export interface SizeParts {
   /** The folder of all namespaces. */
   folder: string;
@@ -24,15 +24,15 @@ export interface SizeParts {
 
 /** The public text. */
 const fullText = "database or disk is full: SQLITE_FULL";
-/** A larger size than this part of the limit is refused: the object is not called any more. */
+/** Calls of an object are refused while its size exceeds its limit by this factor. */
 const refusedAbove = 1.1;
 /** SQLite writes over its log after about 4 MiB, unless a transaction is longer. */
 const usualLogBytes = 8 * 1024 * 1024;
 
 const everyMs = 1000;
-/** Looking takes at most a twentieth of the time. */
+/** Pause after a check, as a multiple of its duration: checks take at most a twentieth of the time. */
 const restFactor = 20;
-/** An object may work for so long after its last call. */
+/** Time after its last call for which an object may still write. */
 const activeMs = 60_000;
 
 interface Sizes {
@@ -42,8 +42,9 @@ interface Sizes {
 }
 
 /**
- * Keeps objects within their limits on disk. workerd has no such limit, so the files are looked at. An object above a
- * limit is ended each time that it has grown, so it can be read, and can delete. One that has grown far is refused.
+ * Keeps objects within their limits on disk. workerd has no such limit, so file sizes are checked periodically. An
+ * object above a limit is ended each time that it has grown, so that it can still read and delete its data. Calls are
+ * refused for an object far above its own limit, and for one that has grown while its account is above its limit.
  */
 export class ObjectSizes {
   readonly #parts: SizeParts;
@@ -58,13 +59,13 @@ export class ObjectSizes {
     this.#parts = parts;
   }
 
-  /** An object is called. Throws an ObjectRefusal if it is too large for that. */
+  /** Records a call of an object. Throws an ObjectRefusal if the object is too large to be called. */
   use(object: ActingObject): void {
     this.#usedAt.set(object.namespace, performance.now());
     if (this.#refused.size > 0 && this.#refused.has(keyOf(object))) throw new ObjectRefusal(fullText);
   }
 
-  /** Looks at the namespaces whose objects were called lately, and at busy ones, if it is time. */
+  /** If a check is due, checks the busy namespaces and those whose objects were called lately. */
   async lookIfDue(now: number, busy: () => Iterable<string>): Promise<void> {
     if (now < this.#nextAt) return;
     this.#nextAt = Infinity;
@@ -92,7 +93,7 @@ export class ObjectSizes {
     }
   }
 
-  /** An object was deleted or restored: it may be called until the next look. */
+  /** Call when an object was deleted or restored: it may be called until the next check. */
   async changed({ namespace, id }: ActingObject): Promise<void> {
     this.#refused.delete(keyOf({ namespace, id }));
     if (this.#known.has(namespace)) await this.#read(namespace);

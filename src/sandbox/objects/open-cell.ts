@@ -9,17 +9,17 @@ const evictedAfterMs = 10_000;
 /** A running cell of objects. */
 export class OpenCell {
   readonly slot: number;
-  /** The owner of the objects: cells are not shared between owners. */
+  /** Only objects of this group share the cell. */
   readonly group: string;
   readonly cell: Cell;
   /** The namespaces whose objects run here, and ids that new namespaces may get. */
   readonly namespaces: Set<string>;
   readonly spares: string[];
-  /** Whether it has one namespace only, which has exceeded a limit before. */
+  /** Whether the cell has a single namespace, because that namespace has exceeded a limit before. */
   readonly isAlone: boolean;
   /** When a call was last sent here: the cell may not know of it yet. */
   #usedAt = performance.now();
-  /** When objects were last called, those that were not called for the longest time first. */
+  /** When objects were last called; the least recently called object is first. */
   readonly #objects = new Map<string, number>();
   readonly #watch: SharedWatch;
   readonly #settings: CellSettings;
@@ -46,13 +46,13 @@ export class OpenCell {
     return fault ?? (this.#watch.rssBytes > this.#settings.cellBytesMax ? "memory" : undefined);
   }
 
-  /** An object of the cell is called. */
+  /** Records a call of an object of the cell. */
   use(object: string): void {
     const now = performance.now();
     this.#usedAt = now;
     const before = this.#objects.get(object) ?? -Infinity;
     if (now - before > evictedAfterMs) this.cell.objectStarts++;
-    // The object becomes the last one.
+    // Moves the object to the end of the map.
     this.#objects.delete(object);
     this.#objects.set(object, now);
     for (const [oldest, usedAt] of this.#objects) {
@@ -61,13 +61,13 @@ export class OpenCell {
     }
   }
 
-  /** A message has arrived for an object, which wakes if it sleeps. */
+  /** Records a WebSocket message for an object, which wakes a sleeping object. */
   receive(object: string): void {
     this.use(object);
     this.cell.objectMessages++;
   }
 
-  /** When the last call began, or the last sign of life came. */
+  /** The time of the last call or of the cell's last sign of life, whichever is later. */
   get lastUsedAt(): number {
     return Math.max(this.#usedAt, this.cell.lastActivityAt);
   }

@@ -7,8 +7,8 @@ const lookEveryMs = 10;
 const closeMs = 2000;
 
 /**
- * Whether a process has databases of an object open. SQLite removes the log of a database with its last connection; if
- * there is a log, it may be of a process that was killed, so the open files of the present one tell.
+ * Whether a process has databases of an object open. SQLite removes the log of a database with its last connection. An
+ * existing log may be left from a process that was killed, so the open files of the present process are read too.
  */
 async function hasOpen(
   folder: string,
@@ -22,7 +22,7 @@ async function hasOpen(
   if (!names.some((name) => isPart(name) && name.endsWith("-wal"))) return false;
   const open = `/proc/${pid}/fd`;
   const descriptors = await readdir(open).catch(() => undefined);
-  if (descriptors === undefined) return true; // nothing tells
+  if (descriptors === undefined) return true; // unknown
   const paths = await Promise.all(descriptors.map(async (fd) => readlink(join(open, fd)).catch(() => "")));
   return paths.some((path) => {
     const [file = "", parent] = path.split("/").toReversed();
@@ -30,7 +30,7 @@ async function hasOpen(
   });
 }
 
-/** Waits until a cell has closed the databases of an object, which has ended. Returns whether it has in time. */
+/** Waits until a cell has closed the databases of an object, which has ended. Returns false if that takes too long. */
 export async function closesFiles(
   folder: string,
   object: ActingObject,

@@ -137,7 +137,7 @@ it("a slot is free after its cell has ended or has not started", async () => {
   expect(await bench.slots.claim(databases("a"))).toBe(0);
 });
 
-it("those that wait are refused at the end, and above their number", async () => {
+it("waiters are refused at close, and new ones above their maximum number", async () => {
   const bench = new Bench(1);
   await bench.slots.claim(objects("a"));
   const waiting = Array.from({ length: 100 }, () => outcome(bench.slots.claim(objects("b"))));

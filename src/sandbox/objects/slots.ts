@@ -35,7 +35,7 @@ const keyOf = ({ accountId, isPlatform }: SlotOwner): string => `${accountId} ${
 
 type Limits = Pick<CellSettings, "objectCellsMax" | "objectAccountShare" | "objectWaitMs" | "patienceMs">;
 
-/** Cells that may wait for a slot at the same time, for each account: those of scripts, and those of the platform. */
+/** Maximum number of cells of an account that wait for a slot, counted separately for scripts and for the platform. */
 const waitersMax = 100;
 
 /**
@@ -65,8 +65,8 @@ export class Slots {
   }
 
   /**
-   * Resolves with a slot whose previous process has ended. An idle cell makes room, of the account itself if it has its
-   * share. Rejects with an ObjectRefusal if there is none in time.
+   * Resolves with a slot whose previous process has ended. If no slot is free, ends an idle cell; an account that has its
+   * whole share can only replace its own cells. Rejects with an ObjectRefusal if no slot becomes free in time.
    */
   async claim(owner: SlotOwner): Promise<number> {
     if (this.#isClosed) throw overloadedCells();
@@ -93,7 +93,7 @@ export class Slots {
     }
   }
 
-  /** The cell of a slot ends: the slot is free when the process is gone, unless it is claimed before. */
+  /** Call when the cell of a slot ends: the slot is free when the process is gone, unless it is claimed before. */
   ending(slot: number, gone: Promise<void>): void {
     const held = this.#held.get(slot)!;
     held.gone = gone;
@@ -111,7 +111,7 @@ export class Slots {
     this.retry();
   }
 
-  /** Gives slots to those that wait. Called when a cell may have become idle. */
+  /** Gives slots to waiters. Called when a cell may have become idle. */
   retry(): void {
     const failed = new Set<string>();
     for (const waiter of this.#waiters) {
@@ -127,15 +127,15 @@ export class Slots {
     }
   }
 
-  /** Refuses all that wait. */
+  /** Refuses all waiters. */
   close(): void {
     this.#isClosed = true;
     for (const { refuse } of this.#waiters) refuse(overloadedCells());
   }
 
   /**
-   * An account without a cell gets one of the account with most, though it is busy: otherwise a few accounts together
-   * could hold all. The requests there fail, and may be sent again.
+   * Gives an account without a cell a slot of the account with the most cells, even if the cell in it is busy: otherwise
+   * a few accounts together could hold all slots. The requests in that cell fail, and may be sent again.
    */
   #takeBusy(waiter: Waiter): void {
     const all = [...this.#held.values()];
@@ -173,7 +173,7 @@ export class Slots {
     return own.length >= this.#accountMax ? own : undefined;
   }
 
-  /** Takes a slot whose cell ends, or that of the cell that was idle longest. */
+  /** Takes a slot whose cell is ending, or the slot of the cell that was idle longest. */
   #takeOver(candidates: readonly Held[], owner: SlotOwner): Promise<number> | undefined {
     let found = candidates.find(({ gone }) => gone !== undefined);
     if (found === undefined) {

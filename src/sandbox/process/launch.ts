@@ -137,7 +137,7 @@ export function protections(): Protection[] {
     },
     { name: "empty environment", isActive: true, detail: "cells inherit no variables and no open files" },
     {
-      name: "no way out",
+      name: "no direct network access",
       isActive: true,
       detail: "scripts reach the network through this process only, which checks every address",
     },

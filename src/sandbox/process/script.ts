@@ -1,6 +1,6 @@
 let epoch = "";
 
-/** For the test kit: from now on, the ids of scripts are those of other scripts than before. */
+/** For the test kit: sets the number of resets. It is part of ids in cells, because versions get the same ids again. */
 export function setScriptEpoch(number: number): void {
   epoch = number === 0 ? "" : `~${number}`;
 }

@@ -128,7 +128,7 @@ export async function unloadDownTo(count: number, env: SystemEnv): Promise<void>
     loaded.delete(id);
     // The isolate ends during this call, so the call always fails.
     const end = env.LOADER.get(isolate, () => {
-      throw new Error("it is not loaded");
+      throw new Error("the script is not loaded");
     })
       .getEntrypoint("Control")
       .fetch("http://cell/unload")

@@ -1,6 +1,7 @@
 /*
- * Calls of Durable Objects in the cell of their callers, without a request through the gateway. The gateway says once
- * whether a script may call an object and where the object is. The answer is used until the configuration changes.
+ * Calls of Durable Objects in the cell of their callers, without a request through the gateway. The gateway is asked once
+ * whether a script may call an object and where the object is. The answer is cached for `answerMs`, or until the
+ * configuration changes.
  */
 import { cellHeaders, type LocalCall, type ObjectEvent, type ObjectGrant } from "../protocol.ts";
 import { childHeaders } from "./dispatch.ts";
@@ -10,17 +11,17 @@ import { isLoaded, type SystemEnv } from "./loader.ts";
 interface Caller {
   script: string;
   generation: string;
-  /** Calls after which it asks the gateway again, which counts them. */
+  /** Number of calls after which the run asks the gateway again. The gateway counts the calls. */
   lot: number;
-  /** Calls since it last asked. */
+  /** Calls since the run last asked. */
   made: number;
-  /** JSON that its objects see as `request.cf`. */
+  /** JSON that the called objects see as `request.cf`. */
   visitor: string | undefined;
 }
 const callers = new Map<string, Caller>();
 
-/** Undefined for an object that has to be called through the gateway. */
 interface Answer {
+  /** Undefined for an object that has to be called through the gateway. */
   grant: ObjectGrant | undefined;
   generation: string;
   askedAt: number;
@@ -30,10 +31,10 @@ const answers = new Map<string, Answer>();
 const answersMax = 20_000;
 /** workerd ends an object after ten seconds without calls: the gateway has to know of each one that starts. */
 const answerMs = 8000;
-/** Number of orders to end objects: an answer that was on its way meanwhile may be older than the order. */
+/** Number of orders to end objects. An answer that was requested before such an order is not used. */
 let resets = 0;
 
-/** Calls in this cell that the gateway has not been told yet. */
+/** Calls in this cell that were not reported to the gateway yet. */
 let untold = 0;
 
 /** A run that a call in this cell has begun. */
@@ -43,9 +44,9 @@ interface LocalRun {
 }
 /** By token. The gateway asks for the call when a run makes its first request. */
 const runs = new Map<string, LocalRun>();
-/** Those that have ended, the oldest first: work that they left running may make requests. */
+/** Runs that have ended, oldest first: work that they left running may make requests. */
 const lateRuns = new Map<string, LocalCall>();
-/** An object may be called many thousand times a second: so many take about 20 MB. */
+/** An object may be called many thousand times a second. This number of runs takes about 20 MB. */
 const lateRunsMax = 50_000;
 
 /** `calls` is RunMetadata.calls. */
@@ -86,7 +87,7 @@ export async function grantOf(call: LocalCall, env: SystemEnv): Promise<ObjectGr
   caller.made = 0;
   const [before, askedAt] = [resets, Date.now()];
   const grant = await ask(call, made, env).catch((error: unknown) => {
-    caller.lot = 0; // it may have made all of its calls: it asks for each further one
+    caller.lot = 0; // the run may have used up its calls, so each further call asks the gateway
     throw error;
   });
   if (resets !== before) return undefined;
@@ -136,6 +137,6 @@ export async function runLocally<T>(
 /** The error of a refusal: JSON with a message and the flags of the error. */
 export async function refusal(response: Response): Promise<Error> {
   const { message, flags = [] } = await response.json<{ message: string; flags?: string[] }>();
-  if (message === "") throw new Error("The gateway knows no reason.");
+  if (message === "") throw new Error("The gateway gave no reason for the refusal.");
   return Object.assign(new Error(message), Object.fromEntries(flags.map((flag) => [flag, true])));
 }

@@ -35,10 +35,10 @@ const updated = "Durable Object reset because its code was updated.";
 interface Running {
   instance: Instance;
   script: string;
-  /** The isolate of the script: it differs when the script was unloaded meanwhile. */
+  /** The name of the script's isolate, which changes when the script was unloaded and loaded again. */
   isolate: string | undefined;
   serial: number;
-  /** Until it is known that the facet is of this version. */
+  /** Pending while the host checks that the facet runs this version. */
   checked: Promise<void> | undefined;
 }
 
@@ -90,7 +90,7 @@ export class Host extends DurableObject<SystemEnv> {
       if (running.checked !== undefined) await running.checked;
       return await use(running.instance);
     } catch (error) {
-      // The exception may have broken the instance: the next event asks for it again.
+      // The exception may have broken the instance, so the next event opens it again.
       if (this.#running === running) this.#running = undefined;
       if (isFacetFault(error)) this.#restart(error as Error);
       throw error;

@@ -59,7 +59,7 @@ function hostOf({ namespace, id }: Pick<ObjectAddress, "namespace" | "id">, env:
 /** Requests and calls in progress, by object. */
 const queued = new Map<string, number>();
 
-/** Uses an object, unless too many requests wait for it. The gateway does not see those of this cell. */
+/** Uses an object, unless too many requests wait for it. The gateway does not see calls within this cell. */
 async function queue<T>(
   address: Pick<ObjectAddress, "namespace" | "id">,
   env: SystemEnv,

@@ -178,7 +178,7 @@ export const noteNearObjects = (): void => {
 
 type Send = (request: RequestInfo | URL, init: RequestInit) => Promise<Response>;
 
-/** Fetches a Durable Object; `reference` is JSON of ObjectReference, and `send` leads to the system worker. */
+/** Fetches a Durable Object. `reference` is JSON of ObjectReference, and `send` sends to the system worker. */
 export async function fetchObject(
   send: Send,
   binding: string,
@@ -202,7 +202,7 @@ export async function fetchObject(
   );
 }
 
-/** An exception of the object has the form that it has in other cells: a name and a message. */
+/** Gives an exception of the object the same form as from other cells: a name and a message. */
 async function sendNear(
   send: Send,
   request: RequestInfo | URL,
@@ -224,7 +224,7 @@ async function sendNear(
 const isUpgrade = (request: Request): boolean =>
   apply(getHeader, apply(requestHeaders, request, []), ["upgrade"]) !== null;
 
-/** Fetches a customer's script; `send` leads to the system worker. */
+/** Fetches a customer's script. `send` sends to the system worker. */
 export async function fetchDispatched(
   send: Send,
   binding: string,
@@ -250,7 +250,7 @@ export async function notifyGateway(what: string, body: string): Promise<number>
   return apply(responseStatus, response, []) as number;
 }
 
-/** Tells the gateway the alarm of the object that this run belongs to. Rejects if that cannot be stored. */
+/** Sends the gateway the alarm of the object that this run belongs to. Rejects if the alarm cannot be stored. */
 export async function tellAlarm(notice: AlarmNotice): Promise<void> {
   await sendForRun(new NativeRequest("http://gateway/"), [[cellHeaders.alarm, encode(stringify(notice))]]);
 }
@@ -271,7 +271,7 @@ export async function tellThrown(error: unknown): Promise<void> {
   try {
     await notifyGateway("thrown", stack);
   } catch {
-    // The exception itself is reported in any case.
+    // The exception itself is reported without the stack.
   }
 }
 

@@ -88,7 +88,7 @@ export class Service extends WorkerEntrypoint<SystemEnv> {
     return this.#reach(run, binding, path, (target, name) => target[name]);
   }
 
-  /** Asks the gateway for the script that the binding leads to, which starts a run of its own for it. */
+  /** Uses the binding's target script, which gets a run of its own. The gateway says which script it is. */
   async #reach(
     run: string,
     binding: string,
@@ -130,7 +130,7 @@ interface NestedCall {
   account: string;
   run: string;
   entrypoint: string;
-  /** Whether the gateway wants to know the end of the call. */
+  /** Whether the end of the call must be reported to the gateway. */
   isTimed: boolean;
 }
 

@@ -1,8 +1,8 @@
 import { observeRuns } from "./run.ts";
 
 /*
- * Only with the test kit: `Date` follows the clock of the platform. It changes when a run begins, and passes with the
- * system's time in between. Timers stay real.
+ * Only with the test kit: `Date` follows the clock of the platform. Each run sets the offset to the system's clock at its
+ * start. Timers use the system's clock.
  */
 const NativeDate = globalThis.Date;
 const { now: nativeNow } = NativeDate;
@@ -10,7 +10,7 @@ const { now: nativeNow } = NativeDate;
 const { construct, get } = Reflect;
 let offsetMs = 0;
 
-/** The time from now on, as milliseconds after the system's. */
+/** Sets the offset of `Date` from the system's clock, in milliseconds. */
 export function setOffset(ms: number): void {
   offsetMs = ms;
 }
