@@ -50,14 +50,14 @@ export interface RunningServer {
    * still served.
    */
   announceEnd(): void;
-  /** Gives leases and claims back if other nodes are there to take them. */
+  /** Releases leases and claims if other nodes can take them over. */
   giveBack(): Promise<void>;
   close(deadlineMs: number): Promise<void>;
 }
 
 interface StartOptions {
   reserved?: Reserved | undefined;
-  /** Default: this process does everything. */
+  /** Default: a single process with all capabilities. */
   own?: OwnProcess;
 }
 

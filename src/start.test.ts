@@ -110,7 +110,7 @@ it("names the capabilities of a cycle, and one that is not listed", () => {
   expect(() => inOrderOfNeeds([first, second, third])).toThrow("Capabilities need each other: third → third");
 });
 
-it("refuses two services of one name", async () => {
+it("refuses two services with the same name", async () => {
   const { first } = pair([]);
   const other = capability({ name: "other", needs: [], create: () => ({ greeting: "hi" }) });
   await expect(start([first, other], platform)).rejects.toThrow(
@@ -118,7 +118,7 @@ it("refuses two services of one name", async () => {
   );
 });
 
-it("edge processes load the capabilities that the list of all says", () => {
+it("edge processes load the edge parts of all listed capabilities", () => {
   const names = (list: readonly Capability[]): string[] => partsOf(list, "edge").map(({ name }) => name);
   expect(names(edgeCapabilities)).toEqual(names(capabilities));
 });

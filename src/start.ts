@@ -19,7 +19,7 @@ export interface Running<S> {
   announceEnd: () => void;
   /** Reads files of the configuration again. */
   reload: () => Promise<void>;
-  /** Gives back what other nodes can take over. Later calls return the promise of the first. */
+  /** Releases the leases and claims that other nodes can take over. Later calls return the promise of the first. */
   giveBack: () => Promise<void>;
   /** Ends everything, in the reverse order. Work in progress has `deadlineMs` for each of listeners and runs. */
   close: (deadlineMs: number) => Promise<void>;
@@ -90,7 +90,7 @@ export function partsOf(capabilities: readonly Capability[], role: OwnProcess["r
   return capabilities.flatMap((each) => (each.processes === "main" ? (each.atEdges ?? []) : [each]));
 }
 
-/** Without the database, leases end by themselves; nothing waits for it. */
+/** Maximum time to release leases. Leases that could not be released expire. */
 const giveBackMsMax = 2000;
 
 async function giveBackAll(working: readonly Work[], { logger }: Platform): Promise<void> {
@@ -104,10 +104,10 @@ async function giveBackAll(working: readonly Work[], { logger }: Platform): Prom
   };
   const isDone = await endsWithin(giveBackMsMax, Promise.all(working.map(each)));
   if (!isDone || faults.length > 0)
-    logger.warn({ err: faults[0] }, "leases could not be given back; they end by themselves");
+    logger.warn({ err: faults[0] }, "leases could not be released; they will expire");
 }
 
-/** The capabilities, each after those that it needs, else as listed. Throws if one is missing or needs itself. */
+/** Sorts capabilities after those that they need, otherwise as listed. Throws if one is missing or needs itself. */
 export function inOrderOfNeeds(capabilities: readonly Capability[]): Capability[] {
   const ordered = new Set<Capability>();
   const listed = new Set(capabilities);
@@ -125,7 +125,7 @@ export function inOrderOfNeeds(capabilities: readonly Capability[]): Capability[
   return [...ordered];
 }
 
-/** Its settings and tables would be missing. */
+/** Throws if the declaration of a capability is not listed, because its settings and tables would be missing. */
 function refuseUnknownDeclaration({ name, declares }: Capability): void {
   if (declares === undefined || declarations.some((each: Declaration) => each === declares)) return;
   throw new Error(`Expected the declaration of ${name} in src/declarations.ts. Run: npm run generate`);
